@@ -1,0 +1,1 @@
+"""Prefect blocks: what an operator configures once."""

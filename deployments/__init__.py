@@ -1,0 +1,1 @@
+"""How a loop gets started: the command line, the demo, deployments."""

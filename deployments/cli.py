@@ -1,0 +1,189 @@
+"""`helmsman`: the command line. It reads arguments and prints; everything heavy is imported by the command that needs it."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from helmsman.errors import HelmsmanError
+
+app = typer.Typer(
+    name="helmsman",
+    help="Steer a coding agent toward a goal that can be verified; survive crashes; say why it stopped.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository; any folder inside it will do.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+Loop = Annotated[str, typer.Argument(metavar="LOOP", help="The loop's id; `helmsman list` shows them.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any configuration key; repeatable.")
+]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="A TOML file that wins over the repository's own.")
+]
+HERE = Path()
+
+
+@app.command()
+def run(
+    goal: Annotated[str | None, typer.Argument(metavar="[GOAL]", help="What shall be true at the end.")] = None,
+    goal_file: Annotated[
+        Path | None, typer.Option("--goal-file", metavar="FILE", help="Read the goal from a file.")
+    ] = None,
+    repo: Repo = HERE,
+    check: Annotated[
+        list[str] | None, typer.Option("--check", metavar="CMD", help="A command that proves it; repeatable.")
+    ] = None,
+    no_checks: Annotated[
+        bool, typer.Option("--no-checks", help="Start without any check; nothing is verified then.")
+    ] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Work on the current branch instead of in a worktree.")
+    ] = False,
+    max_iterations: Annotated[
+        int | None, typer.Option("--max-iterations", metavar="N", help="Stop after N iterations.")
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--name", metavar="LOOP", help="Id of the new loop; made from the goal if not given.")
+    ] = "",
+    config: ConfigFile = None,
+    settings: Settings = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the agent starts.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Start a new loop and drive it to its end."""
+    from deployments.running import Wishes, start
+
+    wishes = Wishes(
+        goal=goal,
+        goal_file=goal_file,
+        checks=tuple(check or ()),
+        no_checks=no_checks,
+        in_place=in_place,
+        max_iterations=max_iterations,
+        name=name,
+        config=config,
+        settings=tuple(settings or ()),
+    )
+    raise typer.Exit(start(repo, wishes, ask=not yes and not as_json, as_json=as_json))
+
+
+@app.command()
+def resume(
+    loop: Loop,
+    repo: Repo = HERE,
+    max_iterations: Annotated[int | None, typer.Option("--max-iterations", metavar="N", help="A new limit.")] = None,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Go on with a loop that was interrupted, cancelled or stopped."""
+    from deployments.running import go_on
+
+    assignments = (*(settings or ()), *([f"limits.iterations={max_iterations}"] if max_iterations is not None else ()))
+    raise typer.Exit(go_on(repo, loop, assignments, as_json=as_json))
+
+
+@app.command()
+def status(
+    loop: Annotated[str | None, typer.Argument(metavar="[LOOP]", help="The loop; the latest if not given.")] = None,
+    repo: Repo = HERE,
+    as_json: Json = False,
+) -> None:
+    """Show how a loop stands: outcome, reason, checks, cost, branch."""
+    from deployments.showing import show_status
+
+    show_status(repo, loop, as_json=as_json)
+
+
+@app.command("list")
+def list_loops(repo: Repo = HERE, as_json: Json = False) -> None:
+    """List the repository's loops, the latest first."""
+    from deployments.showing import show_list
+
+    show_list(repo, as_json=as_json)
+
+
+@app.command()
+def log(
+    loop: Loop,
+    iteration: Annotated[int | None, typer.Argument(metavar="[N]", help="One iteration in full.")] = None,
+    repo: Repo = HERE,
+    as_json: Json = False,
+) -> None:
+    """Show what each iteration did, what the checks said and what was decided; with N, one of them in full."""
+    from deployments.showing import show_log
+
+    show_log(repo, loop, iteration, as_json=as_json)
+
+
+@app.command()
+def cancel(loop: Loop, repo: Repo = HERE, as_json: Json = False) -> None:
+    """Stop a running loop within seconds; its state and work are kept and it can be resumed."""
+    from deployments.cancelling import cancel_loop
+
+    raise typer.Exit(cancel_loop(repo, loop, as_json=as_json))
+
+
+@app.command("config")
+def show_config(repo: Repo = HERE, config: ConfigFile = None, settings: Settings = None, as_json: Json = False) -> None:
+    """Show every configuration value and where it comes from."""
+    from deployments.showing import show_configuration
+
+    show_configuration(repo, config, tuple(settings or ()), as_json=as_json)
+
+
+@app.command()
+def doctor(repo: Repo = HERE, as_json: Json = False) -> None:
+    """Look for what is missing on this machine and say how to mend it."""
+    from deployments.doctor import examine
+
+    raise typer.Exit(examine(repo, as_json=as_json))
+
+
+@app.command()
+def demo(
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the demo's folder to look around in.")] = False,
+) -> None:
+    """Watch a whole loop: the real agent CLI and the real engine, steered against a scripted model, offline."""
+    from deployments.demo.story import tell
+
+    raise typer.Exit(tell(keep=keep))
+
+
+def main() -> None:
+    """Run a command; turn our errors into a message, an exit status and, where asked for, JSON."""
+    try:
+        app(standalone_mode=True)
+    except HelmsmanError as error:
+        sys.exit(_report(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone; that is no error
+        sys.exit(0)
+
+
+def _report(error: HelmsmanError) -> int:
+    sys.stderr.write(f"{error.fault} error: {error}\n" if error.fault != "nobody" else f"{error}\n")
+    if "--json" in sys.argv:
+        print(json.dumps(_failure(error)))
+    return {"operator": 2, "nobody": 130}.get(error.fault, 1)
+
+
+def _failure(error: HelmsmanError) -> dict[str, Any]:
+    """The result of a loop that never began, in the shape of every other result."""
+    empty = {"iterations": 0, "agent_calls": 0, "cost_usd": 0.0, "tokens": 0, "seconds": 0.0}
+    rule, reason = f"error.{error.fault}", str(error)
+    nowhere = {"branch": "", "commit": "", "state_ref": "", "checks": []}
+    return {"loop": "", "outcome": "failed", "rule": rule, "reason": reason, **empty, **nowhere}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""What a person sees while a loop runs: a live line in a terminal, plain lines elsewhere. Fed from events, asked by nobody."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from deployments.texts import check_text, clean, duration, iteration_lines, money
+from helmsman.records.events import (
+    CheckFinished,
+    CheckStarted,
+    Event,
+    IterationRecorded,
+    SignalRaised,
+    StepStarted,
+    ToolCalled,
+    WaitStarted,
+)
+from tasks.journal import Listener
+
+
+@contextmanager
+def display(console: Console) -> Iterator[Listener]:
+    """A listener that shows events on the console."""
+    if not console.is_terminal:
+        yield PlainLines(console)
+        return
+    view = LiveView(console)
+    with Live(get_renderable=view.render, console=console, refresh_per_second=4, transient=True):
+        yield view
+
+
+class PlainLines:
+    """One line for each thing that a log should hold."""
+
+    def __init__(self, console: Console) -> None:
+        """Write to this console."""
+        self._console = console
+
+    def __call__(self, event: Event) -> None:
+        for line in self._lines(event):
+            self._console.print(Text(line), soft_wrap=True)
+
+    def _lines(self, event: Event) -> Iterator[str]:
+        match event:
+            case StepStarted(step="execute"):
+                yield f"#{event.iteration}  the agent starts"
+            case ToolCalled():
+                yield f"    {event.tool}: {clean(event.detail)}"
+            case IterationRecorded():
+                yield from iteration_lines(event.record)
+            case WaitStarted():
+                yield f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC: {event.reason}"
+            case _:
+                return
+
+
+class LiveView:
+    """The current step with a clock, above it everything that is settled."""
+
+    def __init__(self, console: Console) -> None:
+        """Print settled lines to this console, above the live one."""
+        self._console = console
+        self._iteration = 0
+        self._step = "starting the engine"
+        self._detail = ""
+        self._tools = 0
+        self._cost = 0.0
+        self._since = self._begun = time.monotonic()
+        self._until: datetime | None = None
+
+    def __call__(self, event: Event) -> None:
+        handler = self._handlers().get(type(event))
+        if handler is not None:
+            handler(event)
+
+    def render(self) -> Text:
+        now = time.monotonic()
+        head = f" #{self._iteration} " if self._iteration else " "
+        tools = f" · {self._tools} tool calls" if self._tools else ""
+        line = Text(f"●{head}", style="bold cyan")
+        line.append(f"{self._step} {duration(now - self._since)}{tools}", style="bold")
+        line.append(f" · {money(self._cost)} · {duration(now - self._begun)} in all", style="dim")
+        line.append(f"\n  {self._detail[: max(self._console.width - 4, 20)]}", style="dim")
+        return line
+
+    def _handlers(self) -> dict[type, Callable[..., None]]:
+        return {
+            StepStarted: self._on_step,
+            ToolCalled: self._on_tool,
+            CheckStarted: self._on_check,
+            CheckFinished: self._on_checked,
+            SignalRaised: self._on_signal,
+            IterationRecorded: self._on_recorded,
+            WaitStarted: self._on_wait,
+        }
+
+    def _enter(self, step: str) -> None:
+        self._step, self._detail, self._since, self._tools = step, "", time.monotonic(), 0
+
+    def _on_step(self, event: StepStarted) -> None:
+        self._iteration = event.iteration
+        self._enter(event.step)
+
+    def _on_tool(self, event: ToolCalled) -> None:
+        self._tools += 1
+        self._detail = f"{event.tool}: {clean(event.detail)}"
+
+    def _on_check(self, event: CheckStarted) -> None:
+        self._detail = clean(event.name)
+
+    def _on_checked(self, event: CheckFinished) -> None:
+        self._detail = check_text(event.result)
+
+    def _on_signal(self, event: SignalRaised) -> None:
+        self._detail = clean(event.signal.message)
+
+    def _on_recorded(self, event: IterationRecorded) -> None:
+        self._cost += event.record.execution.call.usage.cost_usd
+        for line in iteration_lines(event.record):
+            self._console.print(Text(line, style=_style(line)), soft_wrap=True)
+
+    def _on_wait(self, event: WaitStarted) -> None:
+        self._enter(f"waiting until {event.until:%H:%M:%S} UTC,")
+        self._detail = clean(event.reason)
+
+
+def _style(line: str) -> str:
+    text = line.strip()
+    styles = (
+        ("#", "bold"),
+        ("check      ✔", "green"),
+        ("check      ✘", "red"),
+        ("→", "cyan"),
+        ("warn", "yellow"),
+        ("abort", "red"),
+    )
+    return next((style for start, style in styles if text.startswith(start)), "")

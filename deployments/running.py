@@ -1,0 +1,149 @@
+"""Driving a loop from the command line: refuse early, start the engine, show what happens, end with an exit status."""
+
+import secrets
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from deployments.display import display
+from deployments.texts import money, next_lines, result_lines
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.layers import Layer, Resolved, from_assignments
+from helmsman.naming import loop_id
+from helmsman.records.request import LoopRequest
+from helmsman.records.result import exit_code, result_of
+from helmsman.records.state import LoopState
+from tasks.claude import refuse_root
+from tasks.claude_binary import find_binary
+from tasks.config_files import read_file, resolve_goal_file
+from tasks.engine import engine
+from tasks.environment import agent_environment, ours
+from tasks.git import Repository, open_repository, read_ref
+from tasks.journal import listening
+from tasks.lock import drive_alone
+from tasks.opening import configure, create_loop, now_utc
+from tasks.places import loop_folder
+from tasks.state_ref import read_state, state_ref
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What was said on the command line about a new loop."""
+
+    goal: str | None = None
+    goal_file: Path | None = None
+    checks: tuple[str, ...] = ()
+    no_checks: bool = False
+    in_place: bool = False
+    max_iterations: int | None = None
+    name: str = ""
+    config: Path | None = None
+    settings: tuple[str, ...] = ()
+
+
+def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool) -> int:
+    """Begin a loop and drive it. Everything that a person could have got wrong is refused before the engine starts."""
+    repository = open_repository(repo.absolute())
+    config = wished(repository, wishes).config
+    _refuse_agent(config)
+    name = _free_name(repository, wishes.name, config.goal)
+    if ask:
+        _confirm(repository, config, name)
+    state = create_loop(repository, config, name, now_utc())
+    return _drive(repository, LoopRequest(repository=str(repository.top), loop=state.loop), as_json=as_json)
+
+
+def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool) -> int:
+    """Resume a loop."""
+    repository = open_repository(repo.absolute())
+    state, _ = read_state(repository, loop)
+    with drive_alone(loop_folder(repository, loop).lock, loop):
+        _refuse_agent(state.config)
+    settings = from_assignments(assignments)
+    return _drive(
+        repository,
+        LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True),
+        as_json=as_json,
+    )
+
+
+def wished(repository: Repository, wishes: Wishes) -> Resolved:
+    """The configuration for a new loop."""
+    named = [read_file(wishes.config)] if wishes.config else []
+    said = resolve_goal_file(Layer("command line", _said(wishes)), Path())
+    return configure(repository.top, LoopRequest(repository=str(repository.top), settings=dict(said.values)), named)
+
+
+def _said(wishes: Wishes) -> dict[str, Any]:
+    """Options as configuration; the short ones win over --set."""
+    said = from_assignments(wishes.settings)
+    said |= {"goal": wishes.goal} if wishes.goal is not None else {}
+    said |= {"goal_file": str(wishes.goal_file)} if wishes.goal_file else {}
+    said |= {"checks": list(wishes.checks)} if wishes.checks else {}
+    said |= {"allow_no_checks": True} if wishes.no_checks else {}
+    if wishes.in_place:
+        said["workspace"] = {**said.get("workspace", {}), "in_place": True}
+    if wishes.max_iterations is not None:
+        said["limits"] = {**said.get("limits", {}), "iterations": wishes.max_iterations}
+    return said
+
+
+def _refuse_agent(config: LoopConfig) -> None:
+    find_binary(config.claude)
+    refuse_root(config.claude, agent_environment(ours(), config.claude.environment))
+
+
+def _free_name(repository: Repository, wished_name: str, goal: str) -> str:
+    name = LoopRequest(repository=".", loop=wished_name).loop or loop_id(goal, secrets.token_hex(2))
+    if read_ref(repository.common, state_ref(name)):
+        raise OperatorError(
+            f"there is a loop {name} already", remedy=f"go on with it: helmsman resume {name}; or give another --name"
+        )
+    return name
+
+
+def _confirm(repository: Repository, config: LoopConfig, name: str) -> None:
+    if not sys.stdin.isatty() or not sys.stderr.isatty():
+        return
+    limits = config.limits
+    budget = money(limits.cost_usd) if limits.cost_usd is not None else "no limit of dollars"
+    lines = (
+        f"goal       {config.goal.strip().splitlines()[0]}",
+        *(f"check      {check.command}" for check in config.checks),
+        f"works      {'in this checkout' if config.workspace.in_place else f'on branch helmsman/{name}, in a worktree'}",
+        f"limits     {limits.iterations} iterations, {budget}, {limits.wall_clock_hours or 'unlimited'} hours",
+        f"agent      permissions: {config.claude.permission_mode}",
+    )
+    sys.stderr.write("\n".join(lines) + f"\nStart loop {name} in {repository.top}? [Y/n] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in {"", "y", "yes"}:
+        raise OperatorError("not started", remedy="--yes starts without asking")
+
+
+def _drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
+    """Run the flow in this process. The engine comes up while Prefect is being imported."""
+    console = Console(stderr=as_json, highlight=False)
+    with engine() as engine_is_up, display(console) as listener, listening(listener):
+        from flows.loop import loop
+        from tasks.engine_runs import flush
+
+        engine_is_up()
+        final = loop(request, return_state=True)
+        flush()
+    state, _ = read_state(repository, request.loop)
+    if state.ending is None:
+        final.result(raise_on_failure=True)  # what broke the flow before it could write its end
+    return _conclude(state, console, as_json=as_json)
+
+
+def _conclude(state: LoopState, console: Console, *, as_json: bool) -> int:
+    result = result_of(state, state_ref(state.loop))
+    if as_json:
+        print(result.model_dump_json())
+    else:
+        console.print("\n".join(["", *result_lines(result), *next_lines(result)]), markup=False, soft_wrap=True)
+    return exit_code(state)

@@ -1,0 +1,136 @@
+"""Commands that only look: status, list, log, config. They read the repository and need no engine."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from deployments.running import Wishes, wished
+from deployments.texts import iteration_lines, loop_line, next_lines, result_lines
+from helmsman.errors import OperatorError
+from helmsman.layers import describe, leaves
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.result import result_of
+from helmsman.records.state import LoopState
+from tasks.git import Repository, open_repository
+from tasks.lock import holder
+from tasks.places import loop_folder, worktree_of
+from tasks.state_ref import list_loops, read_records, read_state, state_ref
+
+
+def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
+    repository = open_repository(repo.absolute())
+    state = _named_or_latest(repository, loop)
+    result, driver = result_of(state, state_ref(state.loop)), _driver(repository, state.loop)
+    if as_json:
+        print(json.dumps({**result.model_dump(mode="json"), "driver": driver}))
+        return
+    worktree = worktree_of(repository, state.loop, state.config.workspace)
+    print("\n".join([*result_lines(result, driver=driver or ""), f"worktree   {worktree}"]))
+    print(
+        "\n".join(f"salvaged   {kept.ref} ({kept.files} files)" for kept in state.salvaged),
+        end="\n" if state.salvaged else "",
+    )
+    if not driver:
+        print("\n".join(next_lines(result)))
+
+
+def show_list(repo: Path, *, as_json: bool) -> None:
+    repository = open_repository(repo.absolute())
+    states = list_loops(repository)
+    if as_json:
+        print(json.dumps([result_of(state, state_ref(state.loop)).model_dump(mode="json") for state in states]))
+        return
+    for state in states:
+        print(loop_line(state, driven=_driver(repository, state.loop) is not None))
+    if not states:
+        print("no loop was started in this repository yet; start one with: helmsman run GOAL --check CMD")
+
+
+def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
+    repository = open_repository(repo.absolute())
+    read_state(repository, loop)  # says so when there is no such loop
+    if iteration is not None:
+        _show_one(repository, loop, iteration, as_json=as_json)
+        return
+    records = list(read_records(repository, loop))[::-1]
+    if as_json:
+        print(json.dumps([record.model_dump(mode="json") for record in records]))
+        return
+    for record in records:
+        print("\n".join(iteration_lines(record)))
+    if not records:
+        print("no iteration has ended yet")
+
+
+def show_configuration(repo: Path, config: Path | None, settings: tuple[str, ...], *, as_json: bool) -> None:
+    repository = open_repository(repo.absolute())
+    resolved = wished(repository, Wishes(config=config, settings=settings))
+    values, origins = leaves(resolved.config), resolved.origins
+    if as_json:
+        rows = {key: {"value": _plain(value), "source": origins[key]} for key, value in values.items()}
+        print(json.dumps(rows))
+        return
+    for key, value in values.items():
+        print(f"{key} = {json.dumps(_plain(value), ensure_ascii=False)}   # {origins[key]}")
+        if origins[key] == "default":
+            print(f"    {describe(key)}")
+
+
+def _named_or_latest(repository: Repository, loop: str | None) -> LoopState:
+    if loop is not None:
+        return read_state(repository, loop)[0]
+    states = list_loops(repository)
+    if not states:
+        raise OperatorError(
+            "no loop was started in this repository yet",
+            found=str(repository.top),
+            remedy="helmsman run GOAL --check CMD",
+        )
+    return states[0]
+
+
+def _driver(repository: Repository, loop: str) -> str | None:
+    found = holder(loop_folder(repository, loop).lock)
+    return f"process {found.get('process')} on {found.get('host')} since {found.get('since')}" if found else None
+
+
+def _show_one(repository: Repository, loop: str, iteration: int, *, as_json: bool) -> None:
+    record = next((found for found in read_records(repository, loop) if found.iteration == iteration), None)
+    if record is None:
+        raise OperatorError(f"loop {loop} has no finished iteration {iteration}", remedy=f"helmsman log {loop}")
+    if as_json:
+        print(record.model_dump_json())
+        return
+    print("\n".join([*iteration_lines(record), *_evidence(repository, record)]))
+
+
+def _evidence(repository: Repository, record: IterationRecord) -> list[str]:
+    folder = loop_folder(repository, record.loop).call(record.iteration, record.attempt)
+    change = record.execution.change
+    outputs = [
+        line
+        for result in (record.checks.results if record.checks else ())
+        for line in (
+            "",
+            f"--- {result.command} ({result.seconds:.1f} s)",
+            result.head,
+            *([result.tail] if result.tail else []),
+        )
+    ]
+    return [
+        "",
+        "--- the agent's last words",
+        record.execution.call.final_text,
+        "",
+        f"--- commits {change.start[:10]}..{change.commit[:10]}",
+        *(f"{commit.id[:10]} {commit.subject}" for commit in change.commits),
+        *outputs,
+        "",
+        f"prompt and transcript: {folder}",
+    ]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value.model_dump(mode="json", exclude_defaults=True) if hasattr(value, "model_dump") else value

@@ -1,0 +1,116 @@
+"""What people read of records, in words: the same lines in the live view, in plain output and in the log."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.result import LoopResult
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+
+SIGNS = {
+    Outcome.COMPLETED: "✔ completed",
+    Outcome.STOPPED: "■ stopped",
+    Outcome.FAILED: "✘ failed",
+    Outcome.WAITING: "… waiting",
+    Outcome.EJECTED: "⏏ ejected",
+    Outcome.CANCELLED: "■ cancelled",
+    None: "▶ to be continued",
+}
+
+
+def clean(text: str) -> str:
+    """One line that a terminal shows as it is: control characters of foreign text would move the cursor or worse."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def duration(seconds: float) -> str:
+    whole = timedelta(seconds=round(seconds))
+    return f"{seconds:.1f} s" if seconds < 60 else str(whole)  # noqa: PLR2004 - a minute
+
+
+def money(dollars: float) -> str:
+    return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"  # noqa: PLR2004 - a cent
+
+
+def iteration_lines(record: IterationRecord) -> Iterator[str]:
+    """An iteration in a few lines: what the agent did, what changed, what the checks say, what was decided."""
+    call, change = record.execution.call, record.execution.change
+    attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
+    tools = f"{call.tool_calls} tool calls, {money(call.usage.cost_usd)}, {duration(call.seconds)}"
+    yield f"#{record.iteration}{attempt}  agent {call.outcome}: {tools}"
+    if call.error:
+        yield f"    its words: {clean(call.error)[:300]}"
+    yield f"    tree       {_change_text(record)}"
+    yield from (f"    {line}" for line in check_lines(record.checks))
+    if record.claims.wants_to_finish:
+        yield f"    claim      asks to be done ({record.claims.how})"
+    yield from (f"    {signal.severity.lower():<10} {clean(signal.message)}" for signal in record.signals)
+    yield f"    → {record.decision.kind}: {clean(record.decision.reason)}"
+    if change.leftovers_committed:
+        yield "    note       the agent left work uncommitted; Helmsman committed it"
+
+
+def check_lines(report: CheckReport | None) -> Iterator[str]:
+    if report is None:
+        yield "checks     not run"
+        return
+    if not report.results:
+        yield "checks     NONE CONFIGURED: nothing was verified"
+    yield from (f"check      {check_text(result)}" for result in report.results)
+
+
+def check_text(result: CheckResult) -> str:
+    sign = "✔" if result.passed else "✘"
+    counts = result.counts
+    numbers = f": {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped" if counts else ""
+    how = "" if result.passed else f" ({_how_failed(result)})"
+    failing = f" – {', '.join(clean(name) for name in counts.failing[:3])}" if counts and counts.failing else ""
+    return f"{sign} {clean(result.name)}{numbers}{how}{failing}"
+
+
+def loop_line(state: LoopState, *, driven: bool) -> str:
+    sign = "▶ running" if driven and state.ending is None else SIGNS[state.outcome]
+    limit = state.config.limits.iterations
+    goal = clean(state.config.goal.strip().splitlines()[0])[:60]
+    return f"{state.loop:<40} {sign:<18} {state.iteration:>3}/{limit:<3} {money(state.spending.cost_usd):>8}  {goal}"
+
+
+def result_lines(result: LoopResult, *, driver: str = "") -> Iterator[str]:
+    """How a loop stands, for a person who comes back in the morning."""
+    yield f"loop       {result.loop}"
+    yield f"outcome    {'▶ running' if driver else SIGNS[result.outcome]}" + (
+        f" – driven by {driver}" if driver else ""
+    )
+    if result.rule:
+        yield f"why        {result.rule}: {clean(result.reason)}"
+    yield (
+        f"spent      {result.iterations} iterations, {result.agent_calls} agent calls, {money(result.cost_usd)}, "
+        f"{result.tokens:,} tokens, {duration(result.seconds)}"
+    )
+    for check in result.checks:
+        yield f"check      {'✔' if check.passed else '✘'} {clean(check.command)}"
+    yield f"branch     {result.branch} at {result.commit[:12]}"
+    yield f"state      {result.state_ref}"
+
+
+def next_lines(result: LoopResult) -> Iterator[str]:
+    """What a person may want to do now."""
+    if result.outcome is Outcome.COMPLETED:
+        yield f"next       git diff ...{result.branch}; git merge {result.branch}"
+        return
+    yield f"next       helmsman log {result.loop}; helmsman resume {result.loop}"
+
+
+def _how_failed(result: CheckResult) -> str:
+    if result.error:
+        return clean(result.error)
+    return "timed out" if result.timed_out else f"exit {result.exit_code}"
+
+
+def _change_text(record: IterationRecord) -> str:
+    change = record.execution.change
+    if change.files_changed == 0:
+        return "unchanged"
+    return f"{change.files_changed} files, +{change.insertions} −{change.deletions}, {len(change.commits)} commits, now {change.commit[:10]}"

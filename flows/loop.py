@@ -1,0 +1,25 @@
+"""The loop: iterations until a decision stops it. Start it with a LoopRequest; go on with it the same way."""
+
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+
+from flows.iteration import iteration
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import advance
+from tasks.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, wait_if_due
+
+
+@flow(name="loop", flow_run_name="{request.loop}", persist_result=False)
+def loop(request: LoopRequest) -> State[dict[str, Any]]:
+    """Steer the coding agent toward a goal until its checks pass, a limit is reached, or somebody stops it."""
+    with driving(request) as state:
+        try:
+            while state.ending is None:
+                wait_if_due(request.repository, state)
+                record = iteration(request.repository, state)
+                state = advance(state, record)
+        except STOPPED_FROM_OUTSIDE as why:
+            state = end_from_outside(request.repository, state, why)
+    return engine_state(state)

@@ -1,0 +1,50 @@
+"""Errors by blame. Callers branch on the class and read the fields; people read the sentence.
+
+HelmsmanError
+├── OperatorError   you: a bad goal, path, key or check. Never retried.
+├── AgentError      the agent: it could not be driven or broke its contract. Never retried.
+├── WorldError      the network, the disk, an overloaded service. The only one that is retried.
+└── Cancelled       nobody: somebody asked the loop to stop.
+"""
+
+
+class HelmsmanError(Exception):
+    """What went wrong, what was expected and found instead, and what to do about it."""
+
+    fault = "nobody"
+
+    def __init__(self, problem: str, *, expected: str = "", found: str = "", remedy: str = "") -> None:
+        """Keep the parts for code and join them into one message for people."""
+        self.problem, self.expected, self.found, self.remedy = problem, expected, found, remedy
+        super().__init__(problem, expected, found, remedy)
+
+    def __str__(self) -> str:
+        parts = [
+            self.problem,
+            f"expected: {self.expected}" if self.expected else "",
+            f"found: {self.found}" if self.found else "",
+            f"what to do: {self.remedy}" if self.remedy else "",
+        ]
+        return "\n  ".join(part for part in parts if part)
+
+
+class OperatorError(HelmsmanError):
+    """The person who started the loop can mend it: goal, path, configuration, credentials."""
+
+    fault = "operator"
+
+
+class AgentError(HelmsmanError):
+    """The agent's program misbehaved: it is missing, crashed, or speaks an unknown protocol."""
+
+    fault = "agent"
+
+
+class WorldError(HelmsmanError):
+    """Something outside failed and may recover by itself: network, overload, disk."""
+
+    fault = "world"
+
+
+class Cancelled(HelmsmanError):  # noqa: N818 - a request that was granted, not a failure
+    """Somebody asked for the loop to stop; work and state are kept."""

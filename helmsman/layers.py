@@ -1,0 +1,341 @@
+"""Layered configuration: many sources, one LoopConfig, and for every leaf the source that it came from.
+
+Sources come first-wins: command line, environment, file, rubric; what none of them says is the default.
+A leaf is a field that is not itself a section; a list is a leaf, so a layer's checks replace those below it.
+"""
+
+import difflib
+import re
+import reprlib
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, time
+from typing import Any, NamedTuple, cast
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from helmsman.config import CheckConfig, LoopConfig, Section
+from helmsman.errors import OperatorError
+
+PREFIX = "HELMSMAN_"
+RESERVED = frozenset({"HELMSMAN_TAG", "HELMSMAN_HOME", "HELMSMAN_DEPTH"})
+"""Variables of the same prefix that are no configuration."""
+
+LONGEST_VALUE = 80
+"""Characters of a value or a key that an error shows at most."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What one source says, and what people call that source."""
+
+    source: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The configuration, and for each dotted key of a leaf the source that decided it."""
+
+    config: LoopConfig
+    origins: Mapping[str, str]
+
+
+class _Pick(NamedTuple):
+    source: str
+    value: Any
+
+
+# --- the tree's shape ---------------------------------------------------------------------------------------------
+
+
+def _fields(model: type[Section], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every field below a section as (dotted key, field), in declaration order; a section comes before its own."""
+    for name, field in model.model_fields.items():
+        yield prefix + name, field
+        section = _section_of(field)
+        if section:
+            yield from _fields(section, f"{prefix}{name}.")
+
+
+def _section_of(field: FieldInfo) -> type[Section] | None:
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None
+
+
+_LEAVES = {key: field for key, field in _fields(LoopConfig) if not _section_of(field)}
+_SECTIONS = frozenset(key for key, field in _fields(LoopConfig) if _section_of(field))
+
+
+def leaves(config: LoopConfig) -> dict[str, Any]:
+    """Every leaf's value under its dotted key, in declaration order."""
+    return {key: _get(config, key) for key in _LEAVES}
+
+
+def _get(config: LoopConfig, key: str) -> Any:
+    value: Any = config
+    for name in key.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def describe(key: str) -> str:
+    """What a leaf is for: the docstring beside its default."""
+    if key not in _LEAVES:
+        raise OperatorError(f"unknown key {shown(key)}{_did_you_mean(_suggestions(key, _LEAVES))}")
+    return _LEAVES[key].description or ""
+
+
+# --- merging and validating ---------------------------------------------------------------------------------------
+
+
+def resolve(layers: Sequence[Layer]) -> Resolved:
+    """Merge the layers, the first that names a leaf wins, and validate once; every problem is told at once."""
+    problems = [problem for layer in layers for problem in _misplaced(layer)]
+    picks: dict[str, _Pick] = {}
+    for layer in layers:
+        for key, value in _pairs(layer.values):
+            if key in _LEAVES:
+                picks.setdefault(key, _Pick(layer.source, value))
+    try:
+        # Strict, or `true` would count as the number 1 and "5" as the number 5.
+        config = LoopConfig.model_validate(_nested(picks), strict=True)
+    except ValidationError as error:
+        problems += [_complaint(detail, picks) for detail in error.errors(include_url=False)]
+        raise _invalid(problems) from None
+    if problems:
+        raise _invalid(problems)
+    return Resolved(config, {key: picks[key].source if key in picks else "default" for key in _LEAVES})
+
+
+def _pairs(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """What a layer says as (dotted key, value), known or not."""
+    for name, value in values.items():
+        key = prefix + _name(name)
+        if isinstance(value, Mapping) and _opens(key, filled=value != {}):
+            yield from _pairs(cast("Mapping[str, Any]", value), f"{key}.")
+        else:
+            yield key, value
+
+
+def _opens(key: str, *, filled: bool) -> bool:
+    """Whether a table is looked into: a section is; an unknown table at the top is, so that errors name its keys."""
+    return key in _SECTIONS or (filled and key not in _LEAVES and "." not in key)
+
+
+def _misplaced(layer: Layer) -> Iterator[str]:
+    """Keys of a layer that are no leaves."""
+    for key, value in _pairs(layer.values):
+        if key in _SECTIONS:
+            yield f"{key} ({layer.source}): expected a table, found {shown(value)}"
+        elif key not in _LEAVES:
+            yield f"{key} ({layer.source}): unknown key{_did_you_mean(_suggestions(key, _LEAVES))}"
+
+
+def _nested(picks: Mapping[str, _Pick]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, pick in picks.items():
+        *path, last = key.split(".")
+        table = tree
+        for name in path:
+            table = table.setdefault(name, {})
+        table[last] = _with_tuples(pick.value)
+    return tree
+
+
+def _with_tuples(value: Any) -> Any:
+    """TOML and YAML have lists where LoopConfig has tuples: a leaf itself, and inside one check."""
+    if not isinstance(value, list):
+        return value
+    return tuple(_check_with_tuples(item) for item in cast("list[Any]", value))
+
+
+def _check_with_tuples(item: Any) -> Any:
+    if not isinstance(item, Mapping):
+        return item
+    table = cast("Mapping[str, Any]", item)
+    return {key: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for key, value in table.items()}
+
+
+# --- saying what is wrong -----------------------------------------------------------------------------------------
+
+_NO_GOAL = (
+    "goal: missing; give it on the command line, or in the environment as HELMSMAN_GOAL, "
+    "or as goal or goal_file in helmsman.toml"
+)
+
+_EXPECTED = {
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "int_type": "a whole number",
+    "less_than_equal": "at most {le}",
+    "missing": "a value",
+    "model_type": "a command or a table",
+    "string_type": "text",
+    "string_unicode": "text in UTF-8",
+    "tuple_type": "a list",
+}
+"""Our words for the types of pydantic's errors; the others' own messages read well enough."""
+
+_NEAR = 0.7
+"""Likeness from which a key is suggested: two swapped letters in a word of four are just within it."""
+_MODALS = re.compile(r"^\w+ should (be |have )?")
+
+
+def _invalid(problems: Iterable[str]) -> OperatorError:
+    return OperatorError("\n  ".join(["the configuration is not valid", *problems]))
+
+
+def _complaint(error: ErrorDetails, picks: Mapping[str, _Pick]) -> str:
+    """One of pydantic's errors as one line: key, source, expected type, found value."""
+    if error["loc"] == ("goal",) and error["type"] == "missing":
+        return _NO_GOAL
+    where = f"{_place(error['loc'])} ({_source(error['loc'], picks)})"
+    if error["type"] == "extra_forbidden":  # only a check is a table inside a leaf
+        return f"{where}: unknown key{_did_you_mean(_suggestions(str(error['loc'][-1]), CheckConfig.model_fields))}"
+    found = "nothing" if error["type"] == "missing" else shown(error["input"])
+    return f"{where}: expected {_expected(error)}, found {found}"
+
+
+def _expected(error: ErrorDetails) -> str:
+    ours = _EXPECTED.get(error["type"])
+    return ours.format_map(error.get("ctx", {})) if ours else _MODALS.sub("", error["msg"])
+
+
+def _place(loc: Sequence[int | str]) -> str:
+    """Pydantic's path as a person writes it: checks[0].command."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{_name(part)}" for part in loc).removeprefix(".")
+
+
+def _source(loc: Sequence[int | str], picks: Mapping[str, _Pick]) -> str:
+    """Where the leaf that the path leads to, or through, came from."""
+    ways = (".".join(map(str, loc[:length])) for length in range(1, len(loc) + 1))
+    return next((picks[way].source for way in ways if way in picks), "default")
+
+
+def _suggestions(key: str, known: Iterable[str]) -> list[str]:
+    """The known keys nearest to a wrong one, the nearest first."""
+    near = {candidate: _nearness(key, candidate) for candidate in known}
+    return [candidate for candidate in sorted(near, key=lambda name: -near[name])[:2] if near[candidate] > _NEAR]
+
+
+def _nearness(key: str, candidate: str) -> float:
+    """How alike two keys are from 0 to 1, by the whole, or by the last part for a right name in a wrong section."""
+    pairs = [(key, candidate), (key.rpartition(".")[2], candidate.rpartition(".")[2])]
+    return max(difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs)
+
+
+def _did_you_mean(names: Sequence[str]) -> str:
+    return f"; did you mean {' or '.join(names)}?" if names else ""
+
+
+def _name(part: object) -> str:
+    """A key's part fit for one line of a terminal; anything but a bare key is quoted and can match no field."""
+    text = str(part)
+    return text if re.fullmatch(r"[\w-]{1,80}", text, re.ASCII) else shown(text)
+
+
+class _Shown(reprlib.Repr):
+    """Values as their files write them, bounded however deep or long they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxstring, self.maxother = 3, LONGEST_VALUE, LONGEST_VALUE
+
+    def repr_bool(self, x: bool, _level: int) -> str:
+        return str(x).lower()
+
+    def repr_date(self, x: date | time, _level: int) -> str:
+        return x.isoformat()
+
+    repr_datetime = repr_time = repr_date
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Python refuses to write out numbers of thousands of digits."""
+        return super().repr_int(x, level) if x.bit_length() < LONGEST_VALUE * 4 else f"{x:#x}"
+
+    def repr_tuple(self, x: tuple[Any, ...], level: int) -> str:
+        return self.repr_list(list(x), level)
+
+
+def shown(value: Any) -> str:
+    """A value for an error: on one line, at most 80 characters, safe for a terminal."""
+    text = _Shown().repr(value)
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
+
+
+# --- values from text ---------------------------------------------------------------------------------------------
+
+
+def from_assignments(pairs: Sequence[str]) -> dict[str, Any]:
+    """Read `limits.iterations=5`; where a key comes twice the last one counts."""
+    tree: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key.strip(), re.ASCII):
+            raise OperatorError(
+                "a setting cannot be read",
+                expected="KEY=VALUE with a dotted key, for example limits.iterations=5",
+                found=shown(pair),
+                remedy="`helmsman config` shows every key",
+            )
+        _put(tree, key.strip(), _value(text))
+    return tree
+
+
+def _put(tree: dict[str, Any], key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    table = tree
+    for name in path:
+        below: Any = table.setdefault(name, {})
+        if not isinstance(below, dict):
+            raise _conflict(key)
+        table = cast("dict[str, Any]", below)
+    if (isinstance(value, dict) and last in table) or isinstance(table.get(last), dict):
+        raise _conflict(key)
+    table[last] = value
+
+
+def _conflict(key: str) -> OperatorError:
+    return OperatorError(
+        f"the settings contradict each other at {shown(key)}",
+        expected="a key set once as a table, or its parts one by one",
+        found="both, or a table and a value",
+    )
+
+
+def _value(text: str) -> Any:
+    """Read text as one TOML value, else take it as it is: nobody wants to quote twice in a shell."""
+    try:
+        table = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):  # ValueError also covers numbers of too many digits
+        return text
+    return table["value"] if len(table) == 1 else text  # a second line could be a second key
+
+
+def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Read `HELMSMAN_LIMITS__ITERATIONS=5`; an unknown HELMSMAN_* name is an error."""
+    ours = {name: text for name, text in environment.items() if name.startswith(PREFIX) and name not in RESERVED}
+    keys = {_variable(key): key for key in _LEAVES}
+    unknown = [_unknown_variable(name) for name in sorted(ours) if name not in keys]
+    if unknown:
+        raise OperatorError("\n  ".join(["the environment cannot be read", *unknown]))
+    tree: dict[str, Any] = {}
+    for name, text in ours.items():
+        _put(tree, keys[name], _value(text))
+    return tree
+
+
+def _variable(key: str) -> str:
+    return PREFIX + key.replace(".", "__").upper()
+
+
+def _unknown_variable(name: str) -> str:
+    key = name.removeprefix(PREFIX).replace("__", ".").lower()
+    names = [_variable(suggestion) for suggestion in _suggestions(key, _LEAVES)]
+    return f"{_name(name)}: unknown variable{_did_you_mean(names)}"

@@ -1,0 +1,1 @@
+"""What shall the agent be told? Facts in, a briefing out."""

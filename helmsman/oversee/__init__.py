@@ -1,0 +1,1 @@
+"""How does the loop behave, and what follows?"""

@@ -1,0 +1,1 @@
+"""The nouns: frozen, versioned, JSON. The only things that cross a task boundary or are stored."""

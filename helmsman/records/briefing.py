@@ -1,0 +1,26 @@
+"""What the agent is told."""
+
+from datetime import datetime
+
+from helmsman.records.base import Record
+from helmsman.records.evidence import Commit
+
+
+class Orientation(Record):
+    """Facts gathered outside the agent before it starts."""
+
+    started_at: datetime
+    start_commit: str
+    """Commit that the iteration begins with."""
+    commits: tuple[Commit, ...] = ()
+    """The loop's own commits so far, newest first."""
+
+
+class Briefing(Record):
+    """The prompt of one call and what it was made of."""
+
+    prompt: str
+    sections: tuple[tuple[str, int], ...] = ()
+    """Section names with their size in tokens, in order."""
+    trimmed: tuple[str, ...] = ()
+    """Sections that did not fit whole."""

@@ -1,0 +1,57 @@
+"""What the checks found on one committed tree."""
+
+from helmsman.records.base import Record
+
+
+class TestCounts(Record):
+    """Numbers read from a test report or a runner's summary."""
+
+    __test__ = False  # not a pytest class
+
+    passed: int = 0
+    failed: int = 0
+    """Failures and errors together."""
+    skipped: int = 0
+    failing: tuple[str, ...] = ()
+    """Names of failing tests as the runner prints them, 50 at most."""
+
+
+class CheckResult(Record):
+    """One command, run once."""
+
+    name: str
+    command: str
+    passed: bool
+    exit_code: int | None
+    """None when the command was ended or could not be started."""
+    seconds: float
+    head: str = ""
+    tail: str = ""
+    """First and last part of the output, bounded; tail is empty when head holds all of it."""
+    timed_out: bool = False
+    error: str = ""
+    """Why it could not run, where that is so."""
+    counts: TestCounts | None = None
+
+
+class CheckReport(Record):
+    """All commands on one committed tree."""
+
+    tree: str
+    results: tuple[CheckResult, ...] = ()
+    left_behind: tuple[str, ...] = ()
+    """Paths that the checks changed or made in the worktree, put back afterwards; 20 at most."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether at least one check ran and all exited with 0."""
+        return bool(self.results) and all(result.passed for result in self.results)
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether running again on the same tree would be pointless: nothing timed out or failed to start."""
+        return not any(result.timed_out or result.error for result in self.results)
+
+    @property
+    def failures(self) -> tuple[CheckResult, ...]:
+        return tuple(result for result in self.results if not result.passed)

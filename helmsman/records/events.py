@@ -1,0 +1,79 @@
+"""What happens while an iteration runs, in the past tense. Displays and journals are fed from these; nothing depends on them."""
+
+from datetime import datetime
+from typing import Literal
+
+from helmsman.records.base import Record
+from helmsman.records.checks import CheckResult
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.verdict import Signal
+
+
+class StepStarted(Record):
+    event: Literal["step_started"] = "step_started"
+    iteration: int
+    attempt: int
+    step: str
+
+
+class StepFinished(Record):
+    """The step's work is done; its result is not persisted yet."""
+
+    event: Literal["step_finished"] = "step_finished"
+    iteration: int
+    attempt: int
+    step: str
+    seconds: float
+
+
+class AgentStarted(Record):
+    event: Literal["agent_started"] = "agent_started"
+    iteration: int
+    attempt: int
+    process_id: int
+
+
+class ToolCalled(Record):
+    event: Literal["tool_called"] = "tool_called"
+    tool: str
+    detail: str
+    """What it was called with, in a line of 120 characters at most."""
+
+
+class CheckStarted(Record):
+    event: Literal["check_started"] = "check_started"
+    name: str
+
+
+class CheckFinished(Record):
+    event: Literal["check_finished"] = "check_finished"
+    result: CheckResult
+
+
+class SignalRaised(Record):
+    event: Literal["signal_raised"] = "signal_raised"
+    signal: Signal
+
+
+class IterationRecorded(Record):
+    event: Literal["iteration_recorded"] = "iteration_recorded"
+    record: IterationRecord
+
+
+class WaitStarted(Record):
+    event: Literal["wait_started"] = "wait_started"
+    until: datetime
+    reason: str
+
+
+Event = (
+    StepStarted
+    | StepFinished
+    | AgentStarted
+    | ToolCalled
+    | CheckStarted
+    | CheckFinished
+    | SignalRaised
+    | IterationRecorded
+    | WaitStarted
+)

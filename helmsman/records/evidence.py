@@ -1,0 +1,174 @@
+"""What went into an iteration and what came back."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from helmsman.records.base import Record
+
+
+class AgentOutcome(StrEnum):
+    """How one call of the agent ended, read from exit code, events and clocks; never from what it claims."""
+
+    FINISHED = "finished"
+    """It ended its turn by itself."""
+    MAX_TURNS = "max_turns"
+    """It used up the turns of one call."""
+    CALL_BUDGET = "call_budget"
+    """It used up the dollars of one call."""
+    TIMED_OUT = "timed_out"
+    """It ran longer than the call may."""
+    HUNG = "hung"
+    """It printed nothing for longer than the idle timeout."""
+    CONTEXT_FULL = "context_full"
+    """Its context window was full and could not be compacted."""
+    USAGE_LIMIT = "usage_limit"
+    """The subscription's window is used up until a reset."""
+    RATE_LIMITED = "rate_limited"
+    """429 without a usage limit."""
+    OVERLOADED = "overloaded"
+    """5xx, 529 or no connection, after the CLI's own retries."""
+    AUTHENTICATION = "authentication"
+    """No or refused credentials."""
+    BILLING = "billing"
+    """No credit, or the account is on hold."""
+    BAD_MODEL = "bad_model"
+    """The model does not exist or may not be used."""
+    REJECTED_REQUEST = "rejected_request"
+    """The API refused the request for its content (400, 413)."""
+    REFUSED_START = "refused_start"
+    """The CLI refused to start: flag, root user, settings file."""
+    UNKNOWN_SESSION = "unknown_session"
+    """The session to resume is not known."""
+    BLOCKED_BY_HOOK = "blocked_by_hook"
+    """A hook of the repository or user stopped it."""
+    ABORTED = "aborted"
+    """It was interrupted from outside."""
+    CRASHED = "crashed"
+    """It died, or ended without a result."""
+
+
+NEVER_AT_WORK = frozenset(
+    {
+        AgentOutcome.USAGE_LIMIT,
+        AgentOutcome.AUTHENTICATION,
+        AgentOutcome.BILLING,
+        AgentOutcome.BAD_MODEL,
+        AgentOutcome.REFUSED_START,
+        AgentOutcome.BLOCKED_BY_HOOK,
+    }
+)
+"""Endings after which the loop waits or stops whatever the tree looks like."""
+
+
+class Usage(Record):
+    """What one call cost, by the CLI's own account."""
+
+    cost_usd: float = 0.0
+    input_tokens: int = 0
+    cache_creation_tokens: int = 0
+    cache_read_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.cache_creation_tokens + self.cache_read_tokens + self.output_tokens
+
+
+class RateLimit(Record):
+    """The last word of the CLI on the subscription's windows."""
+
+    status: str
+    """allowed, allowed_warning or rejected."""
+    window: str = ""
+    """five_hour, seven_day, … as the CLI names it."""
+    resets_at: datetime | None = None
+    utilization: float | None = None
+    """Share of the window that is used, 0 to 1."""
+
+
+class AgentCall(Record):
+    """One call of the agent's program, folded from its event stream. Bounded whatever the stream holds."""
+
+    outcome: AgentOutcome
+    exit_code: int | None
+    seconds: float
+    error: str = ""
+    """The CLI's own words when the outcome is not `finished`, 2,000 characters at most."""
+    session_id: str = ""
+    model: str = ""
+    cli_version: str = ""
+    usage: Usage = Usage()
+    turns: int = 0
+    tools: tuple[tuple[str, int], ...] = ()
+    """Tool names with how often each was called, most used first, 50 at most."""
+    final_text: str = ""
+    """The last message of the main thread, its last 8,000 characters."""
+    permission_denials: tuple[str, ...] = ()
+    """Tools that were denied, 20 at most."""
+    api_retries: int = 0
+    context_tokens: int = 0
+    """Tokens in the context at the last message of the main thread."""
+    context_window: int = 0
+    rate_limit: RateLimit | None = None
+
+    @property
+    def tool_calls(self) -> int:
+        return sum(count for _, count in self.tools)
+
+
+class Commit(Record):
+    """One commit by its id and first line."""
+
+    id: str
+    subject: str
+
+
+class Change(Record):
+    """What an iteration did to the tree, read from git."""
+
+    start: str
+    """Commit at which the iteration began."""
+    commit: str
+    """Commit at which it ended."""
+    tree: str
+    commits: tuple[Commit, ...] = ()
+    """Newest first, 50 at most."""
+    files: tuple[str, ...] = ()
+    """Changed paths, 200 at most."""
+    files_changed: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    leftovers_committed: bool = False
+    """Whether the agent left work uncommitted that Helmsman committed for it."""
+
+
+class Execution(Record):
+    """The agent's call and what it changed."""
+
+    call: AgentCall
+    change: Change
+    transcript: str = ""
+    """Path of the compressed event stream, relative to the loop's own folder."""
+
+    @property
+    def worth_checking(self) -> bool:
+        """Whether the agent got to work at all; where it did not, checks would only repeat what is known."""
+        return self.call.outcome not in NEVER_AT_WORK
+
+
+class Claims(Record):
+    """What the agent said of itself. Recorded, compared, never trusted."""
+
+    wants_to_finish: bool = False
+    how: str = ""
+    """The words that asked for it: the promise text or EXIT_SIGNAL."""
+
+
+class Salvage(Record):
+    """Work in flight of a process that died, kept on a ref."""
+
+    iteration: int
+    attempt: int
+    ref: str
+    commit: str
+    files: int

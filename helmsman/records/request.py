@@ -1,0 +1,27 @@
+"""LoopRequest: the parameters of the loop flow, the same from the command line, the UI and a schedule."""
+
+from typing import Any
+
+from pydantic import Field
+
+from helmsman.config import Section
+
+LOOP_ID = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+"""Safe as part of a ref, a folder and a key in Prefect."""
+
+
+class LoopRequest(Section):
+    """What to start or to go on with."""
+
+    repository: str = Field(min_length=1)
+    """Path of the repository on the machine that runs the loop."""
+    goal: str = ""
+    """What shall be true at the end. Empty: the repository's helmsman.toml says it, or the loop exists already."""
+    checks: tuple[str, ...] = ()
+    """Commands that prove it, in addition to nothing: given here, they replace those of the repository's configuration."""
+    loop: str = Field("", pattern=f"{LOOP_ID}|^$", max_length=63)
+    """Id of the loop. Empty: made from the goal. One that exists is gone on with."""
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Further configuration, nested as in helmsman.toml; it wins over the repository's."""
+    reopen: bool = False
+    """Go on with a loop that has ended."""

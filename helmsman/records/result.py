@@ -1,0 +1,87 @@
+"""LoopResult: what `--json` prints and what a finished flow run tells."""
+
+from helmsman.records.base import Record
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+
+EXIT_CODES = {
+    Outcome.COMPLETED: 0,
+    Outcome.FAILED: 1,
+    Outcome.STOPPED: 3,
+    Outcome.WAITING: 4,
+    Outcome.EJECTED: 5,
+    Outcome.CANCELLED: 130,
+}
+OPERATOR_EXIT_CODE = 2
+
+
+class CheckSummary(Record):
+    """One check in a line; test numbers are null where the output told none."""
+
+    command: str
+    passed: bool
+    exit_code: int | None
+    tests_passed: int | None = None
+    tests_failed: int | None = None
+    tests_skipped: int | None = None
+
+
+class LoopResult(Record):
+    """How a loop stands."""
+
+    loop: str
+    outcome: Outcome | None
+    """None while it is to go on: running, or interrupted and not yet resumed."""
+    rule: str
+    reason: str
+    iterations: int
+    agent_calls: int
+    cost_usd: float
+    tokens: int
+    seconds: float
+    branch: str
+    commit: str
+    state_ref: str
+    checks: tuple[CheckSummary, ...]
+
+
+def result_of(state: LoopState, state_ref: str) -> LoopResult:
+    """Summarise a state for people and machines."""
+    why = state.ending or state.waiting
+    return LoopResult(
+        loop=state.loop,
+        outcome=state.outcome,
+        rule=why.rule if why else "",
+        reason=why.reason if why else "",
+        iterations=state.iteration,
+        agent_calls=state.spending.agent_calls,
+        cost_usd=round(state.spending.cost_usd, 6),
+        tokens=state.spending.tokens,
+        seconds=round(state.spending.seconds, 3),
+        branch=state.branch,
+        commit=state.head,
+        state_ref=state_ref,
+        checks=_check_summaries(state),
+    )
+
+
+def exit_code(state: LoopState) -> int:
+    """Exit status of the process that drove the loop to this state."""
+    if state.ending is not None and state.ending.fault == "operator":
+        return OPERATOR_EXIT_CODE
+    return 1 if state.outcome is None else EXIT_CODES[state.outcome]
+
+
+def _check_summaries(state: LoopState) -> tuple[CheckSummary, ...]:
+    results = state.checks.results if state.checks else ()
+    return tuple(
+        CheckSummary(
+            command=result.command,
+            passed=result.passed,
+            exit_code=result.exit_code,
+            tests_passed=result.counts.passed if result.counts else None,
+            tests_failed=result.counts.failed if result.counts else None,
+            tests_skipped=result.counts.skipped if result.counts else None,
+        )
+        for result in results
+    )

@@ -1,0 +1,159 @@
+"""LoopState: everything that is needed to go on with a loop, and `advance`, its only fold."""
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from helmsman.config import LoopConfig
+from helmsman.records.base import Record
+from helmsman.records.checks import CheckReport
+from helmsman.records.evidence import AgentCall, AgentOutcome, Execution, Salvage
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+
+SCHEMA = 1
+SALVAGES_REMEMBERED = 5
+CALLS_WINDOW = timedelta(hours=1)
+
+
+class Spending(Record):
+    """What the loop has used up so far, over all its drivers."""
+
+    agent_calls: int = 0
+    cost_usd: float = 0.0
+    tokens: int = 0
+    seconds: float = 0.0
+    """Time in iterations and in waits between them."""
+
+
+class Waiting(Record):
+    """The loop does nothing until a moment."""
+
+    until: datetime
+    rule: str
+    reason: str
+
+
+class LoopState(Record):
+    """Bounded: its size does not depend on how many iterations there were."""
+
+    schema_version: Literal[1] = SCHEMA
+    loop: str
+    """The id that people use; unique in its repository."""
+    uid: str
+    """Random; makes keys of persisted results unique over all repositories."""
+    config: LoopConfig
+    created_at: datetime
+    updated_at: datetime
+    base_branch: str = ""
+    """Branch that the repository was on at the start; empty on a detached HEAD."""
+    base_commit: str
+    branch: str
+    head: str
+    """Last commit of the branch that an iteration ended with."""
+    iteration: int = 0
+    """Finished iterations that count."""
+    attempt: int = 1
+    """Attempt at the iteration that is due."""
+    spending: Spending = Spending()
+    recent_calls: tuple[datetime, ...] = ()
+    """Ends of agent calls in the hour before `updated_at`."""
+    waiting: Waiting | None = None
+    checks: CheckReport | None = None
+    """The last report."""
+    memory: WorkingMemory = WorkingMemory()
+    failed_calls: int = 0
+    """Agent calls in a row that came to nothing."""
+    salvaged: tuple[Salvage, ...] = ()
+    """Work kept from attempts that died, newest last, 5 at most."""
+    notes: tuple[str, ...] = ()
+    """Rules that have warned once and need not warn again."""
+    ending: Decision | None = None
+    """The decision that stopped the loop; None while it is to go on."""
+
+    @property
+    def due(self) -> int:
+        """Number of the iteration that comes next or is under way."""
+        return self.iteration + 1
+
+    @property
+    def outcome(self) -> Outcome | None:
+        if self.ending is not None:
+            return self.ending.outcome
+        return Outcome.WAITING if self.waiting is not None else None
+
+
+def advance(state: LoopState, record: IterationRecord) -> LoopState:
+    """Fold one record into the state. The only way that a loop moves on by itself."""
+    counts = record.counts
+    return state.model_copy(
+        update={
+            "updated_at": record.ended_at,
+            "head": record.execution.change.commit,
+            "iteration": state.iteration + counts,
+            "attempt": 1 if counts else state.attempt + 1,
+            "spending": spend(state, record.execution.call, record.started_at, record.ended_at),
+            "recent_calls": recent_calls(state, record.ended_at),
+            "waiting": _waiting(record.decision),
+            "checks": record.checks or state.checks,
+            "memory": record.memory,
+            "failed_calls": failed_calls(state, record.execution) if counts else state.failed_calls,
+            "salvaged": () if counts else state.salvaged,
+            "notes": tuple(dict.fromkeys((*state.notes, *(signal.rule for signal in record.signals)))),
+            "ending": record.decision if record.decision.kind is DecisionKind.STOP else None,
+        }
+    )
+
+
+def interrupt(state: LoopState, salvage: Salvage | None) -> LoopState:
+    """A driver died with an agent call in flight: the same iteration is due again, as the next attempt."""
+    kept = state.salvaged if salvage is None else (*state.salvaged, salvage)[-SALVAGES_REMEMBERED:]
+    return state.model_copy(update={"attempt": state.attempt + 1, "salvaged": kept})
+
+
+def end(state: LoopState, decision: Decision, now: datetime) -> LoopState:
+    """Stop from outside an iteration: cancelled, or broken by an error."""
+    return state.model_copy(update={"ending": decision, "waiting": None, "updated_at": now})
+
+
+def reopen(state: LoopState, config: LoopConfig, now: datetime) -> LoopState:
+    """Go on with a loop that had ended, under the given configuration."""
+    return state.model_copy(update={"ending": None, "failed_calls": 0, "config": config, "updated_at": now})
+
+
+def spend(state: LoopState, call: AgentCall, started_at: datetime, now: datetime) -> Spending:
+    """What is used up after one more call. A wait before it counts as wall-clock time, the time that nobody drove does not."""
+    before, waited = state.spending, _waited(state, started_at)
+    return Spending(
+        agent_calls=before.agent_calls + 1,
+        cost_usd=before.cost_usd + call.usage.cost_usd,
+        tokens=before.tokens + call.usage.tokens,
+        seconds=before.seconds + waited + max((now - started_at).total_seconds(), 0.0),
+    )
+
+
+def _waited(state: LoopState, started_at: datetime) -> float:
+    if state.waiting is None:
+        return 0.0
+    return max((min(started_at, state.waiting.until) - state.updated_at).total_seconds(), 0.0)
+
+
+def failed_calls(state: LoopState, execution: Execution) -> int:
+    """Calls in a row that came to nothing: they neither ended a turn nor changed a file."""
+    fruitful = execution.call.outcome in _FRUITFUL or execution.change.files_changed > 0
+    return 0 if fruitful else state.failed_calls + 1
+
+
+def recent_calls(state: LoopState, now: datetime) -> tuple[datetime, ...]:
+    """Calls within the last hour, one that ends now included; bounded in number too, for clocks that jump back."""
+    begin = now - CALLS_WINDOW
+    return (*(moment for moment in state.recent_calls if moment > begin), now)[-state.config.limits.calls_per_hour :]
+
+
+_FRUITFUL = frozenset({AgentOutcome.FINISHED, AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET})
+
+
+def _waiting(decision: Decision) -> Waiting | None:
+    if decision.kind is not DecisionKind.WAIT or decision.until is None:
+        return None
+    return Waiting(until=decision.until, rule=decision.rule, reason=decision.reason)

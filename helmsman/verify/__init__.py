@@ -1,0 +1,1 @@
+"""Is what came back true, and is it good? Reads outputs, reports and events; never believes prose."""

@@ -1,0 +1,242 @@
+"""The event stream of the Claude Code CLI, folded into one AgentCall: what was done, what it cost and how it ended.
+
+The stream is hostile input: the agent writes parts of it. Every field may have any type, every list any length.
+"""
+
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, cast
+
+from helmsman.records.evidence import AgentCall, AgentOutcome, RateLimit, Usage
+from helmsman.verify.agent_outcome import FINAL, EndedBy, Ending, ResultEvent, outcome_of, read_result, words_of
+from helmsman.verify.loose_json import amount, count, items, last, mapping, text
+from helmsman.verify.usage_limits import ahead, reached, read_limit
+
+SYNTHETIC = "<synthetic>"
+"""The model that the CLI names when it speaks in the agent's place."""
+OTHER_TOOLS = "(other)"
+_TOOLS = 50
+_DENIALS = 20
+_MESSAGES = 256  # events of one message come close together, also where subagents run in parallel
+_DETAIL = 120
+_NAME = 60
+_DETAIL_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "prompt")
+_BILLED = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
+_REPORTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+_CONTEXT = _REPORTED[:3]
+
+
+def parse_event(line: bytes) -> dict[str, Any] | None:
+    """One line of the stream; None for everything that is not one JSON object."""
+    try:
+        event = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):  # broken text, a cut line, numbers or nesting beyond all measure
+        return None
+    return cast("dict[str, Any]", event) if isinstance(event, dict) else None
+
+
+def tool_calls(event: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The tools that an assistant event calls, each with the one line that says most, fit for a terminal."""
+    return tuple((_name(block), _detail(mapping(block.get("input")))) for block in _blocks(event, "tool_use"))
+
+
+class CallReader:
+    """Folds the events of one call, in bounded memory."""
+
+    def __init__(self) -> None:
+        """Nothing has been seen yet."""
+        self.finished = False
+        self._spoke = False
+        self._session_id = self._cli_version = self._model = self._kind = self._said = ""
+        self._tools: Counter[str] = Counter()
+        self._denied: dict[str, None] = {}
+        self._turns = self._retries = self._context_tokens = 0
+        self._result: ResultEvent | None = None
+        self._billed = Usage()
+        self._window = 0
+        self._limit: RateLimit | None = None
+        self._messages: deque[str] = deque(maxlen=_MESSAGES)
+        # What came after the last result, which speaks for all before it.
+        self._unbilled = Usage()
+        self._unfinished_turns = 0
+        self._readers: dict[tuple[str, str], Callable[[Mapping[str, Any]], None]] = {
+            ("system", "init"): self._start,
+            ("system", "api_retry"): self._retry,
+            ("system", "permission_denied"): self._denial,
+            ("assistant", ""): self._message,
+            ("rate_limit_event", ""): self._window_state,
+            ("result", ""): self._conclusion,
+        }
+
+    def feed(self, event: Mapping[str, Any]) -> None:
+        """Take in one event; unknown ones change nothing."""
+        self._spoke = True
+        kind = text(event.get("type"))
+        reader = self._readers.get((kind, text(event.get("subtype")) if kind == "system" else ""))
+        if reader:
+            reader(event)
+
+    def conclude(
+        self,
+        *,
+        exit_code: int | None,
+        ended_by: EndedBy,
+        stderr: str,
+        seconds: float,
+        now: datetime,
+    ) -> AgentCall:
+        """The whole call, once its process has ended."""
+        ending = Ending(
+            ended_by=ended_by,
+            exit_code=exit_code,
+            stderr=stderr,
+            spoke=self._spoke,
+            result=self._result,
+            kind=self._kind,
+            limit=self._limit,
+        )
+        outcome = outcome_of(ending)
+        words = words_of(ending, outcome)
+        used_up = outcome is AgentOutcome.USAGE_LIMIT
+        return AgentCall(
+            outcome=outcome,
+            exit_code=exit_code,
+            seconds=seconds,
+            error=words,
+            session_id=self._session_id,
+            model=self._model,
+            cli_version=self._cli_version,
+            usage=_sum(self._billed, self._unbilled),
+            turns=self._turns + self._unfinished_turns,
+            tools=tuple(self._tools.most_common()),
+            final_text=self._final_text(outcome),
+            permission_denials=tuple(self._denied),
+            api_retries=self._retries,
+            context_tokens=self._context_tokens,
+            context_window=self._window,
+            rate_limit=reached(self._limit, words, now) if used_up else ahead(self._limit, now),
+        )
+
+    def _final_text(self, outcome: AgentOutcome) -> str:
+        # Only a finished turn's result holds the agent's words; any other holds the CLI's, or the prompt's.
+        spare = self._result.final if self._result and outcome is AgentOutcome.FINISHED else ""
+        return self._said or spare
+
+    def _start(self, event: Mapping[str, Any]) -> None:
+        self._session_id = text(event.get("session_id"))
+        self._cli_version = text(event.get("claude_code_version"))
+        self._model = self._model or text(event.get("model"))
+
+    def _message(self, event: Mapping[str, Any]) -> None:
+        message = mapping(event.get("message"))
+        main = event.get("parent_tool_use_id") is None
+        if message.get("model") == SYNTHETIC:
+            self._kind = text(event.get("error")) if main else self._kind
+            return
+        self._count_message(message, main=main)
+        for block in _blocks(event, "tool_use"):
+            self._count_tool(_name(block))
+        if main:
+            self._listen(event, message)
+
+    def _count_message(self, message: Mapping[str, Any], *, main: bool) -> None:
+        identity = text(message.get("id"))
+        if identity in self._messages:
+            return
+        self._messages.append(identity)
+        self._unbilled = _sum(self._unbilled, _usage(mapping(message.get("usage")), _REPORTED))
+        self._unfinished_turns += main
+
+    def _count_tool(self, name: str) -> None:
+        room = name in self._tools or len(self._tools) < _TOOLS - 1
+        self._tools[name if room else OTHER_TOOLS] += 1
+
+    def _listen(self, event: Mapping[str, Any], message: Mapping[str, Any]) -> None:
+        self._kind = ""
+        self._model = text(message.get("model")) or self._model
+        usage = mapping(message.get("usage"))
+        self._context_tokens = sum(count(usage.get(key)) for key in _CONTEXT)
+        for block in _blocks(event, "text", "tool_use"):
+            called = block.get("type") == "tool_use"
+            said = "" if called else f"{self._said}\n{last(block.get('text'), FINAL)}"
+            self._said = said.lstrip("\n")[-FINAL:]
+
+    def _retry(self, _: Mapping[str, Any]) -> None:
+        self._retries += 1
+
+    def _denial(self, event: Mapping[str, Any]) -> None:
+        tool = text(event.get("tool_name"), _NAME)
+        if tool and len(self._denied) < _DENIALS:
+            self._denied[tool] = None
+
+    def _window_state(self, event: Mapping[str, Any]) -> None:
+        self._limit = read_limit(mapping(event.get("rate_limit_info")))
+
+    def _conclusion(self, event: Mapping[str, Any]) -> None:
+        self.finished = True
+        self._result = read_result(event)
+        self._session_id = text(event.get("session_id")) or self._session_id
+        self._turns += self._result.turns
+        by_model = mapping(event.get("modelUsage"))
+        self._billed = _billed(event, by_model)
+        self._window = _window_of(self._model, by_model)
+        self._unbilled = Usage()
+        self._unfinished_turns = 0
+        for denial in items(event.get("permission_denials")):
+            self._denial(mapping(denial))
+
+
+def _blocks(event: Mapping[str, Any], *types: str) -> list[Mapping[str, Any]]:
+    if event.get("type") != "assistant":
+        return []
+    blocks = (mapping(block) for block in items(mapping(event.get("message")).get("content")))
+    return [block for block in blocks if block.get("type") in types]
+
+
+def _name(block: Mapping[str, Any]) -> str:
+    return _one_line(text(block.get("name"), _NAME)) or "?"
+
+
+def _detail(arguments: Mapping[str, Any]) -> str:
+    told = (_one_line(text(arguments.get(key), 1000)) for key in _DETAIL_KEYS)
+    line = next((line for line in told if line), "")
+    return line if len(line) <= _DETAIL else f"{line[: _DETAIL - 1]}…"
+
+
+def _one_line(value: str) -> str:
+    """Without what could move a terminal's cursor or turn its direction."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in value).split())
+
+
+def _billed(event: Mapping[str, Any], by_model: Mapping[str, Any]) -> Usage:
+    """The CLI's account. By model it includes subagents and earlier turns, which the plain usage does not."""
+    usage = _usage(mapping(event.get("usage")), _REPORTED)
+    if by_model:
+        usage = _sum(*(_usage(mapping(used), _BILLED) for used in by_model.values()))
+    return usage.model_copy(update={"cost_usd": amount(event.get("total_cost_usd")) or 0.0})
+
+
+def _usage(counts: Mapping[str, Any], keys: tuple[str, str, str, str]) -> Usage:
+    fresh, written, read, out = (count(counts.get(key)) for key in keys)
+    return Usage(input_tokens=fresh, cache_creation_tokens=written, cache_read_tokens=read, output_tokens=out)
+
+
+def _sum(*usages: Usage) -> Usage:
+    return Usage(
+        cost_usd=sum(usage.cost_usd for usage in usages),
+        input_tokens=sum(usage.input_tokens for usage in usages),
+        cache_creation_tokens=sum(usage.cache_creation_tokens for usage in usages),
+        cache_read_tokens=sum(usage.cache_read_tokens for usage in usages),
+        output_tokens=sum(usage.output_tokens for usage in usages),
+    )
+
+
+def _window_of(model: str, by_model: Mapping[str, Any]) -> int:
+    """The context window of the model that spoke last, listed under its name, its full name or with a suffix."""
+    for name, used in by_model.items():
+        entry = mapping(used)
+        if model in (name, name.partition("[")[0], text(entry.get("canonicalModel"))):
+            return count(entry.get("contextWindow"))
+    return 0

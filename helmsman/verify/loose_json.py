@@ -1,0 +1,44 @@
+"""Values out of JSON that nobody vouches for: a wrong type reads as nothing, and everything read is bounded."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+LARGEST = 10**15
+"""Above every number that we read, milliseconds since 1970 included."""
+
+
+def text(value: object, limit: int = 200) -> str:
+    """The first characters of a text, else nothing."""
+    return _storable(value[:limit]) if isinstance(value, str) else ""
+
+
+def last(value: object, limit: int) -> str:
+    """The last characters of a text, else nothing."""
+    return _storable(value[-limit:]) if isinstance(value, str) else ""
+
+
+def count(value: object) -> int:
+    """A whole number from 0, else 0."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST else 0
+
+
+def amount(value: object) -> float | None:
+    """A number from 0, else None; NaN, infinity and the over-large are no numbers here."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST:
+        return float(value)
+    return None
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object, else an empty one."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def items(value: object) -> list[Any]:
+    """A list, else an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _storable(value: str) -> str:
+    # JSON may carry half of a surrogate pair, which UTF-8 cannot.
+    return value.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,92 @@
+"""Which of a runner's summaries are its own, and which are text that some test printed.
+
+A runner that captures what tests print shows it again when they fail, and tests of test tools print whole sessions. So
+beginnings and ends are matched like brackets: only the outermost sessions count, each with the last end it had.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+Span = tuple[int, int]
+"""Number of the first and of the last line."""
+
+
+class Mark(Enum):
+    """What a line says about the session it stands in."""
+
+    START = auto()
+    """A session announces itself; it closes with END."""
+    REPORT = auto()
+    """Failures follow, with what tests printed. It opens a quiet session, where none is open; BARE_END closes that."""
+    RECAP = auto()
+    """Names follow; nothing printed by a test comes after this."""
+    END = auto()
+    BARE_END = auto()
+
+
+@dataclass
+class _Session:
+    first: int
+    closes_with: Mark
+    last: int | None = None
+    seen: set[Mark] = field(default_factory=set[Mark])
+    inner: list[Span] = field(default_factory=list[Span])
+
+    def is_over(self, next_mark: Mark) -> bool:
+        """Whether the next mark is of another session: the end so far was the last, not one that a test printed."""
+        if self.last is None:
+            return False
+        quiet_follows = next_mark in (Mark.REPORT, Mark.BARE_END) and Mark.REPORT not in self.seen
+        return next_mark is Mark.START or quiet_follows or Mark.RECAP in self.seen
+
+    def can_close_with(self, mark: Mark) -> bool:
+        """Whether the end may be its own: it closes as it was opened, but after the names any end is its own."""
+        return mark is self.closes_with or Mark.RECAP in self.seen
+
+    def see(self, mark: Mark) -> None:
+        self.seen.add(mark)
+        if mark is Mark.RECAP:
+            self.last = None  # an end before the names was printed by a test
+
+    def spans(self) -> list[Span]:
+        """Itself; or, where it was cut short, the sessions after its start, which then stand for themselves."""
+        return self.inner if self.last is None else [(self.first, self.last)]
+
+
+def outermost(marks: Iterable[tuple[int, Mark]]) -> list[Span]:
+    """Find the sessions that are not inside another one; marks come in the order of their lines."""
+    found: list[Span] = []
+    opened: list[_Session] = []
+    for line, mark in marks:
+        if len(opened) == 1 and opened[0].is_over(mark):
+            found += opened.pop().spans()
+        if mark in (Mark.END, Mark.BARE_END):
+            _end(line, mark, opened, found)
+        else:
+            _begin(line, mark, opened)
+    return found + (opened[0].spans() if opened else [])
+
+
+def _begin(line: int, mark: Mark, opened: list[_Session]) -> None:
+    if mark is Mark.START:
+        opened.append(_Session(line, Mark.END))
+    elif not opened:
+        opened.append(_Session(line, Mark.BARE_END))
+    if len(opened) == 1:
+        opened[0].see(mark)
+
+
+def _end(line: int, mark: Mark, opened: list[_Session], found: list[Span]) -> None:
+    if not opened:
+        found.append((line, line))
+    elif len(opened) > 1 and opened[-1].can_close_with(mark):
+        _end_inner(line, opened)
+    elif len(opened) == 1 and opened[0].can_close_with(mark):
+        opened[0].last = line
+
+
+def _end_inner(line: int, opened: list[_Session]) -> None:
+    inner = opened.pop()
+    if len(opened) == 1:
+        opened[0].inner.append((inner.first, line))

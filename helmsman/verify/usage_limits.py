@@ -1,0 +1,120 @@
+"""When a usage limit resets: from the CLI's own events, else from the words of versions that say it no other way."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from helmsman.records.evidence import RateLimit
+from helmsman.verify.loose_json import amount, mapping, text
+
+REJECTED = "rejected"
+STALE = timedelta(minutes=5)
+"""A clock time without a date that passed this recently means now, not tomorrow at the same time."""
+_MILLISECONDS_FROM = 1e11  # as seconds, this is the year 5138
+_WORDS_READ = 2000
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+_NAMES_A_LIMIT = re.compile(
+    r"usage limit reached|(?:hit|reached) your .{0,80}limit|out of (?:extra usage|usage credits)"
+    r"|(?<!not your usage )limit .{0,80}resets",
+    re.IGNORECASE,
+)
+_EPOCH = re.compile(r"limit reached\|(\d{9,13})(?!\d)", re.IGNORECASE)
+_DATE = r"(?P<month>[a-z]{3})[a-z]* (?P<day>\d{1,2})(?:, (?P<year>\d{4}))?"
+_CLOCK = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s?(?P<half>[ap])m"
+_ZONE = r"(?: \((?P<zone>[^)]{1,64})\))?"
+_RESET = re.compile(rf"resets? (?:(?:at|on) )?(?:{_DATE}(?:,| at)? ?)?(?:{_CLOCK})?{_ZONE}", re.IGNORECASE)
+
+
+def read_limit(info: Mapping[str, Any]) -> RateLimit:
+    """What a rate_limit_event says; its reset may lie in the past."""
+    window = text(info.get("rateLimitType"))
+    share = amount(info.get("utilization"))
+    if share is None:
+        share = amount(mapping(mapping(info.get("unifiedWindows")).get(window)).get("utilization"))
+    return RateLimit(
+        status=text(info.get("status")),
+        window=window,
+        resets_at=_moment(amount(info.get("resetsAt"))),
+        utilization=None if share is None else min(share, 1.0),
+    )
+
+
+def names_a_limit(words: str) -> bool:
+    """Whether an error of the CLI speaks of the subscription's own limit."""
+    return _NAMES_A_LIMIT.search(words[:_WORDS_READ]) is not None
+
+
+def ahead(limit: RateLimit | None, now: datetime) -> RateLimit | None:
+    """The limit without a reset that has passed."""
+    if limit is None or limit.resets_at is None or limit.resets_at > now:
+        return limit
+    return limit.model_copy(update={"resets_at": None})
+
+
+def reached(limit: RateLimit | None, words: str, now: datetime) -> RateLimit:
+    """The limit that stopped a call. The event's reset, even a past one, is better than a guess at the words."""
+    rejected = limit if limit and limit.status == REJECTED else RateLimit(status=REJECTED)
+    if rejected.resets_at is None:
+        rejected = rejected.model_copy(update={"resets_at": reset_in_words(words, now)})
+    return ahead(rejected, now) or rejected
+
+
+def reset_in_words(words: str, now: datetime) -> datetime | None:
+    """The next moment that a message names as the reset; None where it names none or one in the past."""
+    if epoch := _EPOCH.search(words[:_WORDS_READ]):
+        moment = _moment(float(epoch[1]))
+    else:
+        moments = (_named_moment(found, now) for found in _RESET.finditer(words[:_WORDS_READ]))
+        moment = next((moment for moment in moments if moment), None)
+    return moment if moment and moment > now else None
+
+
+def _moment(epoch: float | None) -> datetime | None:
+    seconds = (epoch or 0) / (1000 if (epoch or 0) >= _MILLISECONDS_FROM else 1)
+    return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _MILLISECONDS_FROM else None
+
+
+def _named_moment(found: re.Match[str], now: datetime) -> datetime | None:
+    here = now.astimezone(_zone(found["zone"]))
+    clock = _clock(found)
+    if clock is None:
+        return None
+    here = here.replace(hour=clock[0], minute=clock[1], second=0, microsecond=0)
+    if found["month"]:
+        return _dated(found, here, now)
+    today = here if here > now - STALE else here + timedelta(days=1)
+    return today.astimezone(UTC)
+
+
+def _clock(found: re.Match[str]) -> tuple[int, int] | None:
+    """Hour and minute of a 12-hour clock; a date alone means its midnight."""
+    if not found["hour"]:
+        return (0, 0) if found["month"] else None
+    hour, minute = int(found["hour"]), int(found["minute"] or 0)
+    if not (1 <= hour <= 12 and minute < 60):  # noqa: PLR2004 - the face of a clock
+        return None
+    return hour % 12 + (12 if found["half"] in "pP" else 0), minute
+
+
+def _dated(found: re.Match[str], here: datetime, now: datetime) -> datetime | None:
+    """The day that is named, in the year that is named or else the one that brings it nearest."""
+    years = (int(found["year"]),) if found["year"] else (here.year - 1, here.year, here.year + 1)
+    days = [day for year in years if (day := _on(here, year, found["month"], int(found["day"])))]
+    return min(days, key=lambda day: abs(day - now), default=None)
+
+
+def _on(here: datetime, year: int, month: str, day: int) -> datetime | None:
+    try:
+        return here.replace(year=year, month=_MONTHS.index(month.lower()) + 1, day=day).astimezone(UTC)
+    except (ValueError, OverflowError):  # no such month or day
+        return None
+
+
+def _zone(name: str | None) -> tzinfo:
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (KeyError, ValueError, OSError):  # not a zone, not even a name, or a folder of zones
+        return UTC

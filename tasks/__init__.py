@@ -1,0 +1,1 @@
+"""The imperative shell: one file for each outside thing. Only steps.py and engine.py know Prefect."""

@@ -1,0 +1,100 @@
+"""The frame around a running loop: one driver, a mended start, ears for a cancel, and an end that is written down."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from prefect.client.schemas.objects import State, StateType
+from prefect.exceptions import TerminationSignal
+from prefect.logging import get_run_logger
+
+from helmsman.errors import Cancelled, HelmsmanError
+from helmsman.oversee.limits import many_iterations
+from helmsman.records.events import SignalRaised, WaitStarted
+from helmsman.records.request import LoopRequest
+from helmsman.records.result import result_of
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.engine_runs import announce, hearing_cancel, run_id
+from tasks.git import open_repository
+from tasks.journal import journal_to, listening, publish
+from tasks.lock import drive_alone
+from tasks.opening import close, mend, now_utc, open_loop
+from tasks.places import LoopFolder, loop_folder
+from tasks.state_ref import read_state, state_ref
+from tasks.workplace import workplace
+
+LONGEST_NAP = 0.5
+"""Seconds between two looks at the clock and the cancel flag while waiting."""
+
+STOPPED_FROM_OUTSIDE = (HelmsmanError, KeyboardInterrupt, TerminationSignal)
+"""What ends a loop without a decision of its own."""
+
+STATE_TYPES = {
+    Outcome.COMPLETED: (StateType.COMPLETED, "Completed"),
+    Outcome.STOPPED: (StateType.FAILED, "Stopped"),
+    Outcome.FAILED: (StateType.FAILED, "Failed"),
+    Outcome.EJECTED: (StateType.FAILED, "Ejected"),
+    Outcome.CANCELLED: (StateType.CANCELLED, "Cancelled"),
+    Outcome.WAITING: (StateType.FAILED, "Waiting"),
+}
+"""How an outcome shows in the Prefect UI."""
+
+
+@contextmanager
+def driving(request: LoopRequest) -> Iterator[LoopState]:
+    """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
+    opened = open_loop(request, suffix=run_id().hex[:6], now=now_utc())
+    repository = open_repository(Path(request.repository))
+    folder = loop_folder(repository, opened.loop)
+    with ExitStack() as stack:
+        stack.enter_context(drive_alone(folder.lock, opened.loop))
+        state = mend(request.repository, read_state(repository, opened.loop)[0])
+        announce(state)
+        stack.enter_context(listening(journal_to(folder.journal)))
+        stack.enter_context(hearing_cancel(folder.cancel))
+        _warn_at_start(state)
+        yield state
+
+
+def wait_if_due(repository: str, state: LoopState) -> None:
+    """Do nothing until the moment that the loop waits for. It is in the state, so a restart goes on waiting."""
+    if state.waiting is None or now_utc() >= state.waiting.until:
+        return
+    folder = workplace(repository, state).folder
+    publish(WaitStarted(until=state.waiting.until, reason=state.waiting.reason))
+    get_run_logger().info("%s", state.waiting.reason)
+    while now_utc() < state.waiting.until:
+        _nap(folder, (state.waiting.until - now_utc()).total_seconds())
+
+
+def end_from_outside(repository: str, state: LoopState, why: BaseException) -> LoopState:
+    """Write down that the loop was cancelled or broken. `state` is the last that this driver knew."""
+    get_run_logger().error("loop %s ends: %s", state.loop, why)
+    reason = why if isinstance(why, HelmsmanError) else Cancelled("interrupted by a signal")
+    return close(repository, state, reason, now_utc())
+
+
+def engine_state(state: LoopState) -> State[dict[str, object]]:
+    """How the flow run ends."""
+    kind, name = STATE_TYPES[state.outcome or Outcome.WAITING]
+    why = state.ending or state.waiting
+    result = result_of(state, state_ref(state.loop))
+    return State(
+        type=kind, name=name, message=f"{why.rule}: {why.reason}" if why else "", data=result.model_dump(mode="json")
+    )
+
+
+def _nap(folder: LoopFolder, seconds: float) -> None:
+    if folder.cancel.exists():
+        raise Cancelled("cancelled while waiting")
+    time.sleep(min(LONGEST_NAP, max(seconds, 0.0)))
+
+
+def _warn_at_start(state: LoopState) -> None:
+    warning = many_iterations(state.config.limits)
+    if warning is not None:
+        publish(SignalRaised(signal=warning))
+    if not state.config.checks:
+        get_run_logger().warning("no check is configured: NOTHING WILL BE VERIFIED in this loop")

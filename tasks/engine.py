@@ -1,0 +1,156 @@
+"""The embedded engine: a Prefect server of our own on loopback for as long as a loop runs, where none is configured.
+
+Prefect would start one by itself, but that one survives a killed driver for ever, gives up after 20 s, and stalls for seconds
+on SQLite. Nothing here imports Prefect: the server starts while Prefect is still being imported.
+"""
+
+import os
+import socket
+import sys
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+
+from helmsman.errors import WorldError
+from tasks.places import state_home
+from tasks.process import Ended, run
+
+START_SECONDS = 120
+"""A fresh database was seen to take 20 s on two idle cores, and three times that on busy ones."""
+FOREVER = 10 * 365 * 24 * 3600.0
+
+QUIET = {
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "DO_NOT_TRACK": "1",
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",  # the loop's own display is what a person watches
+}
+"""For the process that drives a loop."""
+
+SERVER = {
+    **QUIET,
+    "PREFECT__SERVER_EPHEMERAL": "1",  # only the services that a single driver needs
+    "PREFECT_UI_ENABLED": "0",
+    "PREFECT_API_SERVICES_SCHEDULER_ENABLED": "false",
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",  # with single writes, SQLite is locked and clients sleep 2 s
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "100",
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "0.5",
+}
+
+
+def configured_api(environment: Mapping[str, str]) -> str | None:
+    """The server that the operator chose, by PREFECT_API_URL or by the active Prefect profile; None for none."""
+    if "PREFECT_API_URL" in environment:
+        return environment["PREFECT_API_URL"] or None
+    home = Path(environment.get("PREFECT_HOME") or Path.home() / ".prefect")
+    try:
+        profiles = tomllib.loads((home / "profiles.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    active = environment.get("PREFECT_PROFILE") or profiles.get("active")
+    url = profiles.get("profiles", {}).get(active, {}).get("PREFECT_API_URL")
+    return str(url) if url else None
+
+
+@contextmanager
+def engine() -> Iterator[Callable[[], str]]:
+    """Start the embedded server unless one is configured. Yields a function that waits until it answers and returns its URL.
+
+    Call before Prefect is imported. When our process is killed, the server ends too.
+    """
+    os.environ.update({name: value for name, value in QUIET.items() if name not in os.environ})
+    chosen = configured_api(os.environ)
+    if chosen:
+        yield lambda: chosen
+        return
+    with _server() as wait:
+        yield wait
+
+
+@contextmanager
+def _server() -> Iterator[Callable[[], str]]:
+    port, done, ended = _free_port(), threading.Event(), list[Ended | Exception]()
+    url = f"http://127.0.0.1:{port}/api"
+
+    def serve() -> None:
+        try:
+            ended.append(_run_server(port, done))
+        except Exception as error:  # noqa: BLE001 - it is raised again by whoever waits
+            ended.append(error)
+
+    thread = threading.Thread(target=serve, name="prefect-server", daemon=True)
+    thread.start()
+    before = os.environ.get("PREFECT_API_URL")
+    os.environ["PREFECT_API_URL"] = url
+    try:
+        yield lambda: _wait_until_up(url, ended)
+    finally:
+        done.set()
+        thread.join(timeout=15)
+        os.environ.pop("PREFECT_API_URL")
+        if before is not None:
+            os.environ["PREFECT_API_URL"] = before
+
+
+def _run_server(port: int, done: threading.Event) -> Ended:
+    """`-P` keeps the folder that we stand in, and any `prefect.py` there, out of the server's imports."""
+    home = state_home()
+    home.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-P", "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
+    options = [
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--log-level",
+        "error",
+        "--lifespan",
+        "on",
+        "--timeout-graceful-shutdown",
+        "3",
+    ]
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"} | SERVER
+    return run(
+        [*command, *options],
+        cwd=home,
+        env=environment,
+        tag=f"server-{uuid4().hex}",
+        deadline=FOREVER,
+        merge_stderr=True,
+        stop=done.is_set,
+    )
+
+
+def _wait_until_up(url: str, ended: list[Ended | Exception]) -> str:
+    deadline = time.monotonic() + START_SECONDS
+    with httpx.Client(trust_env=False) as client:
+        while time.monotonic() < deadline and not ended:
+            try:
+                if client.get(f"{url}/health", timeout=5).is_success:
+                    return url
+            except httpx.HTTPError:
+                pass
+            time.sleep(0.1)
+    raise WorldError(
+        "the embedded Prefect server did not come up",
+        expected=f"an answer from {url}/health within {START_SECONDS} s",
+        found=_last_words(ended),
+        remedy="look at the disk and at ~/.prefect, or start `prefect server start` yourself and set PREFECT_API_URL",
+    )
+
+
+def _last_words(ended: list[Ended | Exception]) -> str:
+    if not ended:
+        return "it is still starting"
+    return str(ended[0]) if isinstance(ended[0], Exception) else (ended[0].tail or ended[0].head)[-2000:]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

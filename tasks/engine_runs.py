@@ -1,0 +1,125 @@
+"""Talking to the engine about flow runs: naming ours, ending those that a dead driver left, hearing of a cancel."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+from uuid import UUID
+
+import httpx
+from prefect import Flow
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterId,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+    FlowRunFilterTags,
+)
+from prefect.client.schemas.objects import StateType
+from prefect.context import FlowRunContext
+from prefect.events.worker import EventsWorker
+from prefect.exceptions import PrefectHTTPStatusError
+from prefect.logging.handlers import APILogWorker
+from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.states import Crashed
+
+from helmsman.records.state import LoopState
+
+POLL_SECONDS = 2.0
+"""How often the engine is asked whether somebody cancelled; a cancel must be through within 10 s."""
+
+FLUSH_SECONDS = 15
+
+CANCELLED = frozenset({StateType.CANCELLING, StateType.CANCELLED})
+UNFINISHED = [StateType.RUNNING, StateType.PENDING]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_log = logging.getLogger(__name__)
+
+
+def run_id() -> UUID:
+    """Id of the flow run that this code runs in."""
+    context = FlowRunContext.get()
+    if context is None or context.flow_run is None:
+        raise RuntimeError("a loop's steps run inside its flow run")
+    return context.flow_run.id
+
+
+def loop_tags(state: LoopState) -> set[str]:
+    """Tags by which every run of a loop is found."""
+    return {"helmsman", f"loop:{state.loop}", f"uid:{state.uid}"}
+
+
+def announce(state: LoopState) -> None:
+    """Give this run the loop's name and tags, and end the runs that a dead driver left unfinished."""
+    mine = run_id()
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(mine, name=state.loop, tags=loop_tags(state))
+        for stale in _unfinished(client, state):
+            if stale != mine:
+                message = f"its process died; loop {state.loop} goes on in flow run {mine}"
+                client.set_flow_run_state(stale, Crashed(message=message), force=True)
+
+
+def without_heartbeat(inner: Flow[P, R]) -> Callable[P, R]:
+    """A flow inside another needs no heartbeat of its own, and Prefect's costs a second at the end of each run."""
+
+    @wraps(inner)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+            return inner(*args, **kwargs)
+
+    return call
+
+
+def flush() -> None:
+    """Send what Prefect has queued while its server still answers; at exit it would try for minutes."""
+    EventsWorker.drain_all(timeout=FLUSH_SECONDS)
+    APILogWorker.drain_all(timeout=FLUSH_SECONDS)
+
+
+@contextmanager
+def hearing_cancel(flag: Path) -> Iterator[None]:
+    """While the block runs, touch a file when somebody cancels this run in the UI or by the API."""
+    done = threading.Event()
+    watch = threading.Thread(target=_watch, args=(run_id(), flag, done), name="cancel-watch", daemon=True)
+    watch.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watch.join(timeout=POLL_SECONDS + 5)
+
+
+def _unfinished(client: SyncPrefectClient, state: LoopState) -> list[UUID]:
+    found = client.read_flow_runs(
+        flow_run_filter=FlowRunFilter(
+            tags=FlowRunFilterTags(all_=[f"uid:{state.uid}"]),
+            state=FlowRunFilterState(type=FlowRunFilterStateType(any_=UNFINISHED)),
+        )
+    )
+    return [run.id for run in found]
+
+
+def _watch(mine: UUID, flag: Path, done: threading.Event) -> None:
+    with get_client(sync_client=True) as client:
+        while not done.wait(POLL_SECONDS):
+            if _cancelled(client, mine):
+                flag.touch()
+                return
+
+
+def _cancelled(client: SyncPrefectClient, mine: UUID) -> bool:
+    """An engine that cannot be asked has not cancelled: the loop goes on without it."""
+    try:
+        found = client.read_flow_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[mine])), limit=1)
+    except (httpx.HTTPError, PrefectHTTPStatusError):
+        _log.debug("the engine did not answer; asking again", exc_info=True)
+        return False
+    return any(run.state_type in CANCELLED for run in found)

@@ -1,0 +1,47 @@
+"""What the agent and the checks may see of our environment: an allow-list, never everything."""
+
+import os
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+BASIC = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TERM", "TZ", "TMPDIR", "COLUMNS",
+    "*_proxy", "*_PROXY",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
+)  # fmt: skip
+
+AGENT = ("ANTHROPIC_*", "CLAUDE_*", "AWS_BEARER_TOKEN_BEDROCK", "API_TIMEOUT_MS", "IS_SANDBOX", "DISABLE_*")
+
+NEVER = (
+    "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PID", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE",
+    "CLAUDE_CODE_SSE_PORT",
+)  # fmt: skip
+"""They tell a session about itself; a loop started from inside one must not hand them on."""
+
+FIXED = {
+    "DISABLE_AUTOUPDATER": "1",  # the CLI must not change between two iterations
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # they outlive the turn and overwrite its result
+}
+
+
+def agent_environment(source: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Variables for the agent: the basic ones, its own, and those that the operator names."""
+    return _pick(source, (*BASIC, *AGENT, *names)) | FIXED
+
+
+def check_environment(source: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Variables for a check: the basic ones and those that the operator names; no credentials of the agent."""
+    return _pick(source, (*BASIC, *names)) | {"CI": source.get("CI", "1")}
+
+
+def ours() -> Mapping[str, str]:
+    return os.environ
+
+
+def _pick(source: Mapping[str, str], patterns: Iterable[str]) -> dict[str, str]:
+    wanted = tuple(patterns)
+    return {
+        name: value
+        for name, value in source.items()
+        if name not in NEVER and any(fnmatchcase(name, pattern) for pattern in wanted)
+    }

@@ -1,0 +1,151 @@
+"""Git by its command line: one function that runs it hardened, and the questions that every other file asks of it."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from helmsman.errors import OperatorError, WorldError
+
+TIMEOUT_SECONDS = 300
+"""No local git command takes that long; a remote one that does is the network's fault."""
+
+HARDENED = (
+    "core.hooksPath=/dev/null",  # the agent could plant a hook that our own commands would run
+    "core.fsmonitor=false",  # likewise: it names a program
+    "commit.gpgSign=false",  # nobody is there to type a passphrase
+    "core.quotePath=false",
+    "gc.auto=0",  # not in the middle of an iteration
+)
+
+IDENTITY = {
+    "GIT_AUTHOR_NAME": "Helmsman",
+    "GIT_AUTHOR_EMAIL": "helmsman@localhost",
+    "GIT_COMMITTER_NAME": "Helmsman",
+    "GIT_COMMITTER_EMAIL": "helmsman@localhost",
+}
+
+
+class GitError(WorldError):
+    """A git command failed; `stderr` holds its words."""
+
+    def __init__(self, arguments: Sequence[str], code: int, stderr: str) -> None:
+        """Keep git's own words: they are the best explanation there is."""
+        self.code, self.stderr = code, stderr.strip()
+        super().__init__(f"git {arguments[0]} failed with exit code {code}", found=self.stderr[-2000:])
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository that was found to be usable."""
+
+    top: Path
+    """Root of its checkout; the repository itself when it is bare."""
+    common: Path
+    """The git folder that all worktrees share."""
+    bare: bool
+
+
+def git(cwd: Path, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
+    """Run git and return what it printed. Raises GitError when it fails."""
+    command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), *arguments]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=_environment(env),
+            input=stdin or b"",
+            capture_output=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise _cannot_start(cwd) from error
+    except subprocess.TimeoutExpired as error:
+        raise GitError(arguments, -1, f"no answer within {TIMEOUT_SECONDS} s") from error
+    if done.returncode != 0:
+        raise GitError(arguments, done.returncode, done.stderr.decode(errors="replace"))
+    return done.stdout.decode(errors="replace")
+
+
+def succeeds(cwd: Path, *arguments: str) -> bool:
+    """Whether git answers yes by its exit code."""
+    try:
+        git(cwd, *arguments)
+    except GitError:
+        return False
+    return True
+
+
+def open_repository(path: Path) -> Repository:
+    """Find the repository at or above a path. Raises OperatorError where there is none or it has no commit."""
+    if not path.is_dir():
+        raise OperatorError(
+            "the repository is not there", expected="a folder", found=str(path), remedy="give --repo DIR"
+        )
+    try:
+        bare, common = git(path, "rev-parse", "--is-bare-repository", "--git-common-dir").splitlines()
+    except GitError as error:
+        raise _no_repository(path, error) from error
+    is_bare = bare == "true"
+    top = path if is_bare else Path(git(path, "rev-parse", "--show-toplevel").rstrip("\n"))
+    if not succeeds(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
+        raise OperatorError(
+            "the repository has no commit yet",
+            found=str(top),
+            remedy="make a first commit: git -C DIR commit --allow-empty -m start",
+        )
+    return Repository(top=top.resolve(), common=(path / common).resolve(), bare=is_bare)
+
+
+def commit_and_tree(cwd: Path, revision: str = "HEAD") -> tuple[str, str]:
+    """Ids of a commit and of its tree."""
+    commit, tree = git(cwd, "rev-parse", f"{revision}^{{commit}}", f"{revision}^{{tree}}").split()
+    return commit, tree
+
+
+def current_branch(cwd: Path) -> str:
+    """Short name of the branch that HEAD is on; empty when detached."""
+    try:
+        full = git(cwd, "symbolic-ref", "--quiet", "HEAD").strip()
+    except GitError:
+        return ""
+    return full.removeprefix("refs/heads/")  # not --short: that says heads/x where x is ambiguous
+
+
+def read_ref(cwd: Path, ref: str) -> str | None:
+    """Commit that a full ref name points to, or None."""
+    listed = git(cwd, "for-each-ref", "--format=%(objectname) %(refname)", "--", ref)
+    return next((line.split()[0] for line in listed.splitlines() if line.split()[1] == ref), None)
+
+
+def has_identity(cwd: Path) -> bool:
+    """Whether a commit without further ado would have an author."""
+    return succeeds(cwd, "config", "user.email") and succeeds(cwd, "config", "user.name")
+
+
+def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+    """Ours without git's own variables: inside a hook, GIT_DIR would turn every command to another repository."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return {**inherited, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C", **IDENTITY, **(extra or {})}
+
+
+def _cannot_start(cwd: Path) -> OperatorError:
+    if not cwd.is_dir():
+        return OperatorError("a folder that git should work in is gone", found=str(cwd))
+    return OperatorError("git is not installed", expected="git on PATH", remedy="install git 2.30 or newer")
+
+
+def _no_repository(path: Path, error: GitError) -> OperatorError:
+    if "dubious ownership" in error.stderr:
+        return OperatorError(
+            "git refuses the repository because somebody else owns it",
+            found=str(path),
+            remedy=f"git config --global --add safe.directory {path}",
+        )
+    return OperatorError(
+        "this is not a git repository",
+        found=str(path),
+        remedy="give --repo DIR, or make it one: git init && git add -A && git commit -m start",
+    )

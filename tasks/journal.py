@@ -1,0 +1,53 @@
+"""What happens, told to whoever listens: a bounded file beside the loop, and displays in this process.
+
+Observers never stop a loop: a listener that fails is dropped with a line in the log, a full disk loses lines of the journal.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from helmsman.records.events import Event
+
+LONGEST_JOURNAL = 4 * 1024 * 1024
+"""Bytes before the journal is turned over; one older generation is kept."""
+
+Listener = Callable[[Event], None]
+
+_listeners: list[Listener] = []
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Have a listener told of every event while the block runs."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        if listener in _listeners:
+            _listeners.remove(listener)
+
+
+def publish(event: Event) -> None:
+    """Tell everybody."""
+    for listener in tuple(_listeners):
+        try:
+            listener(event)
+        except Exception:
+            _listeners.remove(listener)
+            _log.exception("an observer failed and is not told any more")
+
+
+def journal_to(path: Path) -> Listener:
+    """A listener that appends each event to a file with the time in front."""
+
+    def append(event: Event) -> None:
+        if path.exists() and path.stat().st_size > LONGEST_JOURNAL:
+            path.replace(path.with_suffix(".1.jsonl"))
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {event.model_dump_json()}\n")
+
+    return append

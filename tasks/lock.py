@@ -1,0 +1,82 @@
+"""One driver a loop: an advisory lock that the kernel frees when its holder dies, however it dies."""
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from helmsman.errors import OperatorError
+
+
+@contextmanager
+def drive_alone(lock: Path, loop: str) -> Iterator[None]:
+    """Hold the loop while the block runs. Raises OperatorError with the holder's name when somebody else does."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise _held(loop, lock) from error
+        _sign(handle)
+        yield
+    finally:
+        os.close(handle)
+
+
+def holder(lock: Path) -> dict[str, Any] | None:
+    """Who drives the loop now, or None when nobody does."""
+    try:
+        handle = os.open(lock, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _signature(handle)
+    else:
+        return None
+    finally:
+        os.close(handle)
+
+
+def process_of(lock: Path) -> psutil.Process | None:
+    """The driver's process, when it lives on this machine."""
+    found = holder(lock)
+    if not found or found.get("host") != socket.gethostname():
+        return None
+    try:
+        return psutil.Process(int(found["process"]))
+    except (psutil.NoSuchProcess, KeyError, ValueError):
+        return None
+
+
+def _sign(handle: int) -> None:
+    text = json.dumps(
+        {"host": socket.gethostname(), "process": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
+    )
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, text.encode(), 0)
+
+
+def _signature(handle: int) -> dict[str, Any]:
+    try:
+        return dict(json.loads(os.pread(handle, 4096, 0)))
+    except (ValueError, TypeError):
+        return {"host": "unknown", "process": "unknown", "since": "just now"}
+
+
+def _held(loop: str, lock: Path) -> OperatorError:
+    by = holder(lock) or {"process": "unknown", "host": "unknown", "since": "just now"}
+    return OperatorError(
+        f"loop {loop} is being driven already",
+        found=f"process {by.get('process')} on {by.get('host')}, since {by.get('since')}",
+        remedy=f"watch it with `helmsman status {loop}`, or end it with `helmsman cancel {loop}`",
+    )

@@ -1,0 +1,166 @@
+"""Bringing a loop to life: made from a request, or read back and mended after its driver died."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from helmsman.config import LoopConfig
+from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.layers import Layer, Resolved, from_environment, resolve
+from helmsman.naming import loop_id
+from helmsman.oversee.limits import limit_signals
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState, end, interrupt, reopen
+from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
+from tasks.claude import CallFolder, interrupted_start
+from tasks.config_files import read_layers
+from tasks.environment import ours
+from tasks.git import Repository, commit_and_tree, current_branch, git, open_repository, read_ref
+from tasks.process import end_tagged
+from tasks.state_ref import read_state, replace_state, state_ref, write_state
+from tasks.workplace import workplace
+from tasks.worktree import ensure_worktree, require_clean, salvage
+
+
+def configure(repository: Path, request: LoopRequest, further: Sequence[Layer] = ()) -> Resolved:
+    """Merge what the request says with further layers, environment and files. Raises OperatorError with key and source."""
+    said: dict[str, Any] = {**request.settings}
+    said |= {"goal": request.goal} if request.goal else {}
+    said |= {"checks": list(request.checks)} if request.checks else {}
+    environment = Layer("environment", from_environment(ours()))
+    return resolve([Layer("command line", said), *further, environment, *read_layers(repository)])
+
+
+def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
+    """The state to drive from: a new loop's, or the last one of a loop that exists."""
+    repository = open_repository(Path(request.repository))
+    name = request.loop
+    if name and read_ref(repository.common, state_ref(name)):
+        return _existing(repository, request, now)
+    config = configure(repository.top, request).config
+    return create_loop(repository, config, name or loop_id(config.goal, suffix), now)
+
+
+def create_loop(repository: Repository, config: LoopConfig, name: str, now: datetime) -> LoopState:
+    """Write the first state of a loop, unless the same engine run has written it before."""
+    if read_ref(repository.common, state_ref(name)):
+        return read_state(repository, name)[0]
+    _require_checks(config)
+    branch = _branch(repository, config, name)
+    base, _ = commit_and_tree(repository.top)
+    state = LoopState(
+        loop=name,
+        uid=secrets.token_hex(8),
+        config=config,
+        created_at=now,
+        updated_at=now,
+        base_branch=current_branch(repository.top),
+        base_commit=base,
+        branch=branch,
+        head=base,
+    )
+    write_state(repository, state, over=None, record=None, subject=f"start: {config.goal[:60]}")
+    return state
+
+
+def mend(repository: str, state: LoopState) -> LoopState:
+    """Make the loop ready to go on, whatever happened to its last driver. The caller holds the lock."""
+    place = workplace(repository, state)
+    place.folder.cancel.unlink(missing_ok=True)
+    end_tagged(f"{state.uid}/", prefix=True, grace=state.config.claude.stop_grace_seconds)
+    if state.ending is not None:
+        return state
+    ensure_worktree(place.repository, place.worktree, state.branch, state.head)
+    return mark_interrupted(repository, state)
+
+
+def mark_interrupted(repository: str, state: LoopState) -> LoopState:
+    """When an agent call began and never ended: keep its work on a ref and make the next attempt due."""
+    place = workplace(repository, state)
+    start = interrupted_start(CallFolder(place.folder.call(state.due, state.attempt)))
+    if start is None:
+        return state
+    kept = salvage(place.repository, place.worktree, state, start)
+    after = interrupt(state, kept)
+    what = f"work kept at {kept.ref}" if kept else "nothing to keep"
+    return replace_state(
+        place.repository, state, after, f"iteration {state.due} attempt {state.attempt} was interrupted: {what}"
+    )
+
+
+def close(repository: str, state: LoopState, why: BaseException, now: datetime) -> LoopState:
+    """End a loop from outside an iteration: cancelled, or broken by an error that no retry mends."""
+    state = mark_interrupted(repository, state)
+    decision = _outside_decision(why, state, now)
+    return replace_state(
+        workplace(repository, state).repository, state, end(state, decision, now), f"end: {decision.rule}"
+    )
+
+
+def _existing(repository: Repository, request: LoopRequest, now: datetime) -> LoopState:
+    state, _ = read_state(repository, request.loop)
+    if not request.reopen or state.outcome is Outcome.COMPLETED:
+        return state
+    config = _reconfigured(state, request.settings)
+    _require_budget(state, config)
+    if state.ending is None and config == state.config:
+        return state
+    return replace_state(repository, state, reopen(state, config, now), "resume")
+
+
+def _reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
+    """The loop keeps the configuration that it began with; what is said now wins over it."""
+    if not settings:
+        return state.config
+    return resolve(
+        [Layer("command line", settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]
+    ).config
+
+
+def _require_budget(state: LoopState, config: LoopConfig) -> None:
+    reached = [s for s in limit_signals(config.limits, state.spending, state.iteration) if s.severity is Severity.ABORT]
+    if reached:
+        raise OperatorError(
+            f"loop {state.loop} has used up a limit, so there is nothing to go on with",
+            found="; ".join(signal.message for signal in reached),
+            remedy=f"raise it: helmsman resume {state.loop} --set {reached[0].rule}=VALUE",
+        )
+
+
+def _require_checks(config: LoopConfig) -> None:
+    if not config.checks and not config.allow_no_checks:
+        raise OperatorError(
+            "no check is configured, so nothing could ever be verified",
+            expected="at least one command whose exit code proves the goal",
+            remedy="give --check 'make test' (repeatable), or checks = [...] in helmsman.toml, or --no-checks to do without",
+        )
+
+
+def _branch(repository: Repository, config: LoopConfig, name: str) -> str:
+    if not config.workspace.in_place:
+        return f"helmsman/{name}"
+    branch = current_branch(repository.top)
+    if repository.bare or not branch:
+        raise OperatorError(
+            "--in-place needs a checkout that is on a branch",
+            found="a bare repository" if repository.bare else "a detached HEAD",
+            remedy="leave --in-place out, or switch to a branch",
+        )
+    require_clean(repository.top)
+    return branch
+
+
+def _outside_decision(why: BaseException, state: LoopState, now: datetime) -> Decision:
+    if isinstance(why, HelmsmanError) and why.fault != "nobody":
+        outcome, rule, fault = Outcome.FAILED, f"error.{why.fault}", why.fault
+    else:
+        outcome, rule, fault = Outcome.CANCELLED, "cancelled", ""
+    reason = str(why) or "asked to stop"
+    resume = f"{reason}; go on with: helmsman resume {state.loop}"
+    return Decision(kind=DecisionKind.STOP, rule=rule, reason=resume, at=now, outcome=outcome, fault=fault)
+
+
+def now_utc() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,54 @@
+"""Where things lie on this machine. Nothing here is needed to resume elsewhere but the repository itself."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from helmsman.config import WorkspaceConfig
+from tasks.git import Repository
+
+
+def state_home() -> Path:
+    """Folder for what belongs to the user: HELMSMAN_HOME, else the XDG state folder."""
+    named = os.environ.get("HELMSMAN_HOME")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "helmsman"
+
+
+def worktree_of(repository: Repository, loop: str, workspace: WorkspaceConfig) -> Path:
+    """Where the agent works for this loop: always outside the repository's own checkout unless in place."""
+    if workspace.in_place:
+        return repository.top
+    root = Path(workspace.root).expanduser() if workspace.root else state_home() / "worktrees"
+    fingerprint = hashlib.sha256(str(repository.common).encode()).hexdigest()[:8]
+    return root / f"{repository.top.name}-{fingerprint}" / loop
+
+
+@dataclass(frozen=True)
+class LoopFolder:
+    """What one loop keeps beside git's objects: lock, journal, and a folder for every agent call."""
+
+    root: Path
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "lock"
+
+    @property
+    def cancel(self) -> Path:
+        """Its existence asks the driver to stop."""
+        return self.root / "cancel"
+
+    @property
+    def journal(self) -> Path:
+        return self.root / "journal.jsonl"
+
+    def call(self, iteration: int, attempt: int) -> Path:
+        return self.root / "calls" / f"{iteration:05d}-{attempt}"
+
+
+def loop_folder(repository: Repository, loop: str) -> LoopFolder:
+    """The loop's folder inside the shared git folder, so that whoever finds the repository finds it."""
+    return LoopFolder(repository.common / "helmsman" / "loops" / loop)

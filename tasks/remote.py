@@ -1,0 +1,26 @@
+"""Letting a loop travel: branch and state pushed together, so that any clone can go on with it."""
+
+from helmsman.errors import WorldError
+from helmsman.records.state import LoopState
+from tasks.git import GitError, Repository, git
+from tasks.state_ref import Fenced, state_ref
+
+REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
+
+
+def push_loop(repository: Repository, state: LoopState) -> None:
+    """Push atomically; git refuses it when the remote's state is not an ancestor of ours, which fences a second driver.
+
+    Raises Fenced then, and WorldError when the remote cannot be reached or refuses for another reason.
+    """
+    ref, remote = state_ref(state.loop), state.config.remote.name
+    try:
+        git(repository.common, "push", "--quiet", "--atomic", remote, f"refs/heads/{state.branch}", f"{ref}:{ref}")
+    except GitError as error:
+        if any(word in error.stderr for word in REFUSED):
+            raise Fenced(
+                f"remote {remote} holds another course of loop {state.loop}",
+                found=error.stderr,
+                remedy=f"somebody else went on with it; look there with: git fetch {remote} {ref}",
+            ) from error
+        raise WorldError(f"the loop could not be pushed to remote {remote}", found=error.stderr) from error

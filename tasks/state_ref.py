@@ -1,0 +1,140 @@
+"""The loop's memory in git: `refs/helmsman/<loop>/state`, a chain of commits that hold `state.json` and `record.json`.
+
+Written by one `git fast-import` a time: it makes the objects, and moves the ref only if nobody else moved it meanwhile,
+because the new commit must contain the old one. No checkout, no index, constant cost however long the chain.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from helmsman.errors import OperatorError
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.state import SCHEMA, LoopState
+from tasks.git import IDENTITY, GitError, Repository, git, read_ref
+
+PREFIX = "refs/helmsman/"
+STATE = "/state"
+"""Not `refs/helmsman/<loop>` itself: git takes the short name `helmsman/<loop>` for that before it looks for a branch, so
+`git merge helmsman/<loop>` would have merged the state instead of the work; and no ref can lie below another."""
+
+
+class Fenced(OperatorError):
+    """Another process moved the loop on; this one must not write any more."""
+
+
+def state_ref(loop: str) -> str:
+    return f"{PREFIX}{loop}{STATE}"
+
+
+def write_state(
+    repository: Repository, state: LoopState, *, over: str | None, record: IterationRecord | None, subject: str
+) -> str:
+    """Append to the chain and return the new commit. `over` is the commit that was read; raises Fenced when it is not the last."""
+    ref = state_ref(state.loop)
+    stream = _stream(ref, state, over, record, subject)
+    try:
+        git(repository.common, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=stream)
+    except GitError as error:
+        now = read_ref(repository.common, ref)
+        if now == over:
+            raise
+        raise _fenced(state.loop, over, now) from error
+    written = read_ref(repository.common, ref)
+    if written is None:
+        raise _fenced(state.loop, over, written)
+    return written
+
+
+def replace_state(
+    repository: Repository, before: LoopState, after: LoopState, subject: str, record: IterationRecord | None = None
+) -> LoopState:
+    """Move the loop from one state to the next. Done already: nothing happens. Raises Fenced when somebody else moved it."""
+    stored, commit = read_state(repository, before.loop)
+    if stored == after:
+        return after
+    if stored != before:
+        raise _fenced(before.loop, None, commit)
+    write_state(repository, after, over=commit, record=record, subject=subject)
+    return after
+
+
+def read_state(repository: Repository, loop: str) -> tuple[LoopState, str]:
+    """The last state and the commit that holds it. Raises OperatorError when there is no such loop."""
+    commit = read_ref(repository.common, state_ref(loop))
+    if commit is None:
+        raise _unknown_loop(repository, loop)
+    return parse_state(git(repository.common, "cat-file", "blob", f"{commit}:state.json"), loop), commit
+
+
+def parse_state(text: str, loop: str) -> LoopState:
+    """Read state.json. Raises OperatorError when another version of Helmsman wrote it or it is damaged."""
+    try:
+        return LoopState.model_validate_json(text)
+    except ValidationError as error:
+        raise OperatorError(
+            f"the state of loop {loop} cannot be read",
+            expected=f"schema version {SCHEMA}",
+            found="; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3]),
+            remedy=f"use the version of Helmsman that wrote it, or look at: git show {state_ref(loop)}:state.json",
+        ) from error
+
+
+def list_loops(repository: Repository) -> list[LoopState]:
+    """Every loop of the repository, most recently changed first."""
+    return [read_state(repository, loop)[0] for loop in loop_names(repository)]
+
+
+def loop_names(repository: Repository) -> list[str]:
+    """Ids of all loops, most recently changed first."""
+    refs = git(repository.common, "for-each-ref", "--sort=-committerdate", "--format=%(refname)", f"{PREFIX}*{STATE}")
+    return [ref.removeprefix(PREFIX).removesuffix(STATE) for ref in refs.splitlines()]
+
+
+def read_records(repository: Repository, loop: str) -> Iterator[IterationRecord]:
+    """Every record of a loop, newest first, read one at a time."""
+    commits = git(repository.common, "rev-list", "--first-parent", state_ref(loop), "--", "record.json").split()
+    for commit in commits:
+        yield IterationRecord.model_validate_json(git(repository.common, "cat-file", "blob", f"{commit}:record.json"))
+
+
+def free_salvage_ref(repository: Repository, loop: str, iteration: int, attempt: int) -> str:
+    """A name that is not taken; another machine may have salvaged the same attempt."""
+    base = f"{PREFIX}{loop}/salvage/{iteration}-{attempt}"
+    names = (base, *(f"{base}-{suffix}" for suffix in range(2, 1000)))
+    return next(name for name in names if read_ref(repository.common, name) is None)
+
+
+def _stream(ref: str, state: LoopState, over: str | None, record: IterationRecord | None, subject: str) -> bytes:
+    moment = f"{int(state.updated_at.timestamp())} +0000"
+    parts = [f"commit {ref}\n", f"committer {IDENTITY['GIT_AUTHOR_NAME']} <{IDENTITY['GIT_AUTHOR_EMAIL']}> {moment}\n"]
+    message = subject.replace("\n", " ").encode(errors="replace")
+    head = "".join(parts).encode() + _data(message) + (f"from {over}\n".encode() if over else b"") + b"deleteall\n"
+    files = [("state.json", state.model_dump_json(indent=1))]
+    if record is not None:
+        files.append(("record.json", record.model_dump_json(indent=1)))
+    return head + b"".join(f"M 100644 inline {name}\n".encode() + _data(text.encode()) for name, text in files)
+
+
+def _data(content: bytes) -> bytes:
+    return b"data %d\n%s\n" % (len(content), content)
+
+
+def _fenced(loop: str, over: str | None, now: str | None) -> Fenced:
+    return Fenced(
+        f"loop {loop} was moved on by another process",
+        expected=f"{state_ref(loop)} at {over or 'nothing'}",
+        found=now or "nothing",
+        remedy=f"look at it with: helmsman status {loop}",
+    )
+
+
+def _unknown_loop(repository: Repository, loop: str) -> OperatorError:
+    names = ", ".join(loop_names(repository)[:10])
+    return OperatorError(
+        f"there is no loop {loop!r} in this repository",
+        expected=f"one of: {names}" if names else "a loop; none was started here yet",
+        found=str(repository.top),
+        remedy=f"name one of them, give --repo DIR, or fetch it: git fetch origin {state_ref(loop)}:{state_ref(loop)}",
+    )

@@ -1,0 +1,196 @@
+"""The steps of an iteration as Prefect tasks: a name, retries where the world may fail, and a key by value.
+
+A step's result is persisted under (loop, iteration, attempt, step). After a crash the same call finds it there, and only the
+step that was in flight is done again. Each plain function lives in the file of the outside thing it deals with.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+from prefect import Task, task
+from prefect.cache_policies import CachePolicy
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.context import TaskRunContext
+
+from helmsman.config import RetryConfig
+from helmsman.errors import WorldError
+from helmsman.orient.prompt import brief
+from helmsman.oversee.decide import Situation
+from helmsman.oversee.decide import decide as choose
+from helmsman.oversee.signals import Sight, signals
+from helmsman.records.briefing import Briefing, Orientation
+from helmsman.records.checks import CheckReport
+from helmsman.records.events import IterationRecorded, SignalRaised, StepFinished, StepStarted
+from helmsman.records.evidence import Claims, Execution
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.state import LoopState, advance
+from helmsman.records.verdict import Decision, Signal
+from helmsman.verify.claims import read_claims
+from tasks import working
+from tasks.credentials import credentials
+from tasks.journal import publish
+from tasks.opening import now_utc
+from tasks.remote import push_loop
+from tasks.state_ref import replace_state
+from tasks.workplace import workplace
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass
+class StepKey(CachePolicy):
+    """The key of a step's result. Its fields, argued:
+
+    uid          two repositories may have loops of one name
+    iteration    the loop does the same steps again and again
+    attempt      an attempt whose agent call died is done anew, with another prompt
+    step         two steps of one iteration may have equal arguments
+    """
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
+    ) -> str | None:
+        state: LoopState = inputs["state"]
+        return f"helmsman-{state.uid}-{state.due:05d}-{state.attempt}-{task_ctx.task.name}"
+
+
+@dataclass
+class TreeKey(CachePolicy):
+    """The key of a check report: a tree that was checked already is not checked again, in whichever iteration."""
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
+    ) -> str | None:
+        state, execution = inputs["state"], inputs["execution"]
+        return f"helmsman-{state.uid}-{working.checks_fingerprint(state.config.checks)}-{execution.change.tree}"
+
+
+def step(key: CachePolicy) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """Make a step of a function whose parameters include `state`."""
+
+    def decorate(function: Callable[P, R]) -> Task[P, R]:
+        name = function.__name__
+
+        @wraps(function)
+        def told(*args: P.args, **kwargs: P.kwargs) -> R:
+            state = cast("LoopState", args[1])
+            begun = time.monotonic()
+            publish(StepStarted(iteration=state.due, attempt=state.attempt, step=name))
+            result = function(*args, **kwargs)
+            seconds = time.monotonic() - begun
+            publish(StepFinished(iteration=state.due, attempt=state.attempt, step=name, seconds=seconds))
+            return result
+
+        return task(
+            told,
+            name=name,
+            task_run_name=f"#{{state.due}} {name}",
+            persist_result=True,
+            result_serializer="json",
+            cache_policy=key,
+        )
+
+    return decorate
+
+
+def patient(what: Task[P, R], retry: RetryConfig) -> Task[P, R]:
+    """The same step, retried with growing delays while the world is to blame."""
+    delays = [min(retry.first_delay_seconds * 2**n, retry.longest_delay_seconds) for n in range(retry.attempts)]
+    return what.with_options(
+        retries=retry.attempts,
+        retry_delay_seconds=delays or None,
+        retry_jitter_factor=retry.jitter,
+        retry_condition_fn=_is_world_error,
+    )
+
+
+def checking(state: LoopState) -> Task[[str, LoopState, Execution], CheckReport]:
+    """The checks step; asked anew where the last report told nothing for sure (a timeout, a command that did not start)."""
+    certain = state.checks is None or state.checks.conclusive
+    return checks if certain else checks.with_options(refresh_cache=True)
+
+
+def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
+    try:
+        state.result()
+    except WorldError:
+        return True
+    except Exception:  # noqa: BLE001 - whatever else it is, it is not the world's fault
+        return False
+    return False
+
+
+@step(StepKey())
+def orient(repository: str, state: LoopState) -> Orientation:
+    return working.gather(workplace(repository, state), state, now_utc())
+
+
+@step(StepKey())
+def prompt(repository: str, state: LoopState, orientation: Orientation) -> Briefing:
+    return brief(state, orientation)
+
+
+@step(StepKey())
+def execute(repository: str, state: LoopState, briefing: Briefing, orientation: Orientation) -> Execution:
+    return working.execute(
+        workplace(repository, state), state, briefing, orientation, credentials(state.config.claude.block)
+    )
+
+
+@step(TreeKey())
+def checks(repository: str, state: LoopState, execution: Execution) -> CheckReport:
+    return working.check(workplace(repository, state), state, execution)
+
+
+@step(StepKey())
+def claims(repository: str, state: LoopState, execution: Execution) -> Claims:
+    return read_claims(execution.call.final_text, state.config.completion.promise)
+
+
+@step(StepKey())
+def learn(repository: str, state: LoopState) -> WorkingMemory:
+    return working.fold_memory(workplace(repository, state), state)
+
+
+@step(StepKey())
+def oversee(
+    repository: str,
+    state: LoopState,
+    orientation: Orientation,
+    execution: Execution,
+    report: CheckReport | None,
+    said: Claims,
+) -> tuple[Signal, ...]:
+    found = signals(Sight(state, execution, report, said, orientation.started_at, now_utc()))
+    for signal in found:
+        publish(SignalRaised(signal=signal))
+    return found
+
+
+@step(StepKey())
+def decide(
+    repository: str,
+    state: LoopState,
+    execution: Execution,
+    report: CheckReport | None,
+    said: Claims,
+    found: tuple[Signal, ...],
+) -> Decision:
+    return choose(Situation(state, execution, report, said, found, now_utc()))
+
+
+@step(StepKey())
+def record(repository: str, state: LoopState, what: IterationRecord) -> IterationRecord:
+    place = workplace(repository, state)
+    after = advance(state, what)
+    subject = f"iteration {what.iteration}: {what.decision.kind} - {what.decision.reason}"
+    replace_state(place.repository, state, after, subject[:200], what)
+    if state.config.remote.push:
+        push_loop(place.repository, after)
+    publish(IterationRecorded(record=what))
+    return what

@@ -1,0 +1,35 @@
+"""Where a step works: repository, worktree and folder of its loop, found again from two strings in every process."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from helmsman.records.state import LoopState
+from tasks.git import Repository, open_repository
+from tasks.places import LoopFolder, loop_folder, worktree_of
+
+
+@dataclass(frozen=True)
+class Workplace:
+    repository: Repository
+    worktree: Path
+    folder: LoopFolder
+
+    def tag(self, state: LoopState) -> str:
+        """What every process of this loop carries in its environment."""
+        return f"{state.uid}/{state.due}-{state.attempt}"
+
+
+def workplace(repository: str, state: LoopState) -> Workplace:
+    found = _open(repository)
+    return Workplace(
+        repository=found,
+        worktree=worktree_of(found, state.loop, state.config.workspace),
+        folder=loop_folder(found, state.loop),
+    )
+
+
+@lru_cache(maxsize=64)
+def _open(repository: str) -> Repository:
+    """A repository does not move while a process works in it; asking git once is enough."""
+    return open_repository(Path(repository))

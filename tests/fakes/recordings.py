@@ -1,0 +1,33 @@
+"""Plays recorded event streams of the real CLI into a reader."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from helmsman.records.evidence import AgentCall
+from helmsman.verify.agent_events import CallReader, parse_event
+from helmsman.verify.agent_outcome import EndedBy
+
+FOLDER = Path(__file__).parent.parent / "recordings" / "claude"
+RECORDED = datetime(2026, 11, 22, 4, 50, tzinfo=UTC)
+"""Just after the recordings were made, before any of their resets."""
+
+
+def events(name: str) -> list[dict[str, Any]]:
+    lines = (FOLDER / f"{name}.jsonl").read_bytes().splitlines()
+    parsed = [parse_event(line) for line in lines]
+    assert None not in parsed, f"{name} holds a broken line"
+    return [event for event in parsed if event]
+
+
+def stderr(name: str) -> str:
+    path = FOLDER / f"{name}.stderr.txt"
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+def replay(name: str, exit_code: int | None = 0, *, by: EndedBy = "itself", now: datetime = RECORDED) -> AgentCall:
+    """The recorded call, folded."""
+    reader = CallReader()
+    for event in events(name):
+        reader.feed(event)
+    return reader.conclude(exit_code=exit_code, ended_by=by, stderr=stderr(name), seconds=1.5, now=now)

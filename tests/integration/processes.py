@@ -1,0 +1,96 @@
+"""Real processes for tests: run a command, or a driver that runs one, and prove that nothing of it is left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from tasks.process import TAG, Ended, run
+
+ROOT = Path(__file__).parents[2]
+ENV = {"PATH": os.environ["PATH"]}
+SOON = 20.0  # seconds that a busy machine may take for what takes milliseconds
+STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
+
+
+def carriers(tag: str) -> list[int]:
+    """Everything alive that has to do with a tag: by its environment, or (the watcher) by its arguments."""
+    return [process.pid for process in psutil.process_iter() if _carries(process, tag)]
+
+
+def _carries(process: psutil.Process, tag: str) -> bool:
+    try:
+        texts = [process.environ().get(TAG, ""), *process.cmdline()]
+    except psutil.Error:  # a zombie, or somebody else's
+        return False
+    return process.pid != os.getpid() and any(text.removeprefix(f"{TAG}=").startswith(tag) for text in texts)
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    until = time.monotonic() + SOON
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.02)
+    return condition()
+
+
+@contextmanager
+def own_tag() -> Generator[str]:
+    """A tag that nobody else has, and that nobody alive has afterwards."""
+    tag = f"test-{uuid.uuid4().hex}"
+    try:
+        yield tag
+    finally:
+        left = carriers(tag)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+    assert not left
+
+
+def sh(
+    script: str,
+    tag: str,
+    *,
+    deadline: float = 60,
+    idle: float | None = None,
+    grace: float = 5,
+    on_line: Callable[[bytes], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Ended:
+    return run(
+        ["sh", "-c", script],
+        cwd=ROOT,
+        env=ENV,
+        tag=tag,
+        deadline=deadline,
+        idle=idle,
+        grace=grace,
+        on_line=on_line,
+        stop=stop,
+    )
+
+
+def driver(code: str, tag: str) -> "subprocess.Popen[str]":
+    """A process of its own that runs a command, so that it can be killed."""
+    prelude = "import os, signal, sys\nfrom pathlib import Path\nfrom tasks.process import end_tagged, run\n"
+    prelude += "tag, here, env = os.environ['T'], Path(os.environ['ROOT']), {'PATH': os.environ['PATH']}\n"
+    return subprocess.Popen(
+        [sys.executable, "-c", prelude + code],
+        env=ENV | {"PYTHONPATH": str(ROOT), "ROOT": str(ROOT), "T": tag},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def driven(code: str, tag: str) -> str:
+    with driver(code, tag) as process:
+        output, errors = process.communicate(timeout=100)
+    assert process.returncode == 0, errors
+    return output

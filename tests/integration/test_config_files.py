@@ -1,0 +1,226 @@
+"""Configuration that lies in files: which are read, what they may say, and what is said of a broken one."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.errors import OperatorError
+from helmsman.layers import Layer, resolve
+from tasks.config_files import LARGEST_FILE, front_matter, read_file, read_layers, resolve_goal_file
+
+pytestmark = pytest.mark.feature("E11")
+
+
+def write(folder: Path, **files: str | bytes) -> None:
+    """Files by name, the dot of the name written as two underscores."""
+    for name, content in files.items():
+        data = content.encode() if isinstance(content, str) else content
+        (folder / name.replace("__", ".")).write_bytes(data)
+
+
+def complaint(repository: Path) -> str:
+    with pytest.raises(OperatorError) as caught:
+        read_layers(repository)
+    return str(caught.value)
+
+
+def test_a_repository_without_files_has_no_layers(tmp_path: Path) -> None:
+    assert read_layers(tmp_path) == []
+
+
+def test_helmsman_toml_stands_above_the_rubric_and_says_so(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        helmsman__toml='goal = "from toml"\n[limits]\niterations = 5\n',
+        RUBRIC__md="---\ngoal: from rubric\nlimits:\n  tokens: 6\n---\n# Rubric\n",
+    )
+    resolved = resolve(read_layers(tmp_path))
+    assert (resolved.config.goal, resolved.config.limits.iterations, resolved.config.limits.tokens) == (
+        "from toml",
+        5,
+        6,
+    )
+    assert resolved.origins["goal"] == "helmsman.toml"
+    assert resolved.origins["limits.tokens"] == "RUBRIC.md front matter"
+
+
+def test_the_table_in_pyproject_toml_counts_where_there_is_no_helmsman_toml(tmp_path: Path) -> None:
+    write(tmp_path, pyproject__toml='[project]\nname = "x"\n[tool.helmsman]\nlimits.iterations = 5\n')
+    assert read_layers(tmp_path) == [Layer("pyproject.toml [tool.helmsman]", {"limits": {"iterations": 5}})]
+    write(tmp_path, helmsman__toml="limits.tokens = 6\n")
+    assert read_layers(tmp_path) == [Layer("helmsman.toml", {"limits": {"tokens": 6}})]
+
+
+@pytest.mark.parametrize("text", ["", "tool = 5", "[tool.ruff]\nline-length = 120\n"])
+def test_a_pyproject_toml_that_does_not_speak_to_helmsman_is_no_layer(tmp_path: Path, text: str) -> None:
+    write(tmp_path, pyproject__toml=text)
+    assert read_layers(tmp_path) == []
+
+
+def test_a_tool_helmsman_that_is_no_table_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path, pyproject__toml="tool.helmsman = 5")
+    assert "tool.helmsman must be a table, found 5" in complaint(tmp_path)
+
+
+def test_the_judges_own_keys_in_a_rubric_are_left_alone(tmp_path: Path) -> None:
+    text = "---\nmodel: opus\nhitl_threshold: 5\n5: five\nlimits: {iterations: 4}\n---\n"
+    write(tmp_path, RUBRIC__md=text)
+    assert read_layers(tmp_path) == [Layer("RUBRIC.md front matter", {"limits": {"iterations": 4}})]
+    assert front_matter(tmp_path / "RUBRIC.md")["hitl_threshold"] == 5
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# Rubric\n---\ngoal: x\n---\n", "---\n---\n", "---\n# a comment\n---\n", "---\nmodel: x\n---"]
+)
+def test_a_rubric_that_tells_the_loop_nothing_is_no_layer(tmp_path: Path, text: str) -> None:
+    write(tmp_path, RUBRIC__md=text)
+    assert read_layers(tmp_path) == []
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_byte_order_marks_and_either_kind_of_line_end_are_read(tmp_path: Path, mark: bytes, end: bytes) -> None:
+    toml = mark + end.join([b"goal = '''", b"one", b"two'''", b""])
+    rubric = mark + end.join([b"---", b"limits:", b"  iterations: 5", b"--- ", b"# Rubric", b""])
+    write(tmp_path, helmsman__toml=toml, RUBRIC__md=rubric)
+    config = resolve(read_layers(tmp_path)).config
+    assert (config.goal, config.limits.iterations) == ("one\ntwo", 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("goal = 'x'\nlimits.iterations 5\n", "line 2, column 19"),
+        ("goal = 'x'\nchecks = [", "line 2, column 11, the end of the file"),
+        ("goal = 'x'\ngoal = 'y'\n", "line 2, column 11"),
+        ("limits.iterations = 2024-13-45", "line 1, column 25"),
+        ("x = " + "[" * 5000, "nested too deeply"),
+        ("x = " + "9" * 5000, "limit"),
+        (b"goal = 'x'\n\n# \xff", "line 3 is not UTF-8"),
+        (b"goal = 'x'\x00", "line 1, column 11"),
+        ("#" * (LARGEST_FILE + 1), "larger than 1048576 bytes"),
+    ],
+)
+def test_a_broken_toml_file_names_itself_and_the_place(tmp_path: Path, text: str | bytes, cause: str) -> None:
+    write(tmp_path, helmsman__toml=text)
+    said = complaint(tmp_path)
+    assert said.startswith(f"{tmp_path / 'helmsman.toml'} cannot be used: ")
+    assert cause in said
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("---\ngoal: x\n", "line 1 opens front matter with --- and no line closes it"),
+        ("---\nmodel: x\n  goal: y\n---\n", "line 3, column 7"),
+        ("---\n- goal\n---\n", "must be KEY: VALUE lines, found ['goal']"),
+        ("---\ngoal: !!python/object/apply:os.system ['true']\n---\n", "line 2 has an alias or a tag"),
+        ("---\nlimits:\n  iterations: !!int ''\n---\n", "line 3 has an alias or a tag"),
+        ("---\na: &a [x]\nb: [*a, *a]\n---\n", "line 3 has an alias or a tag"),
+        ("---\ngoal: 2024-13-45\n---\n", "its front matter: "),
+        ("---\ngoal: " + "9" * 5000 + "\n---\n", "its front matter: "),
+        ("---\ngoal: \x00\n---\n", "special characters are not allowed"),
+        ("---\ngoal: x\n...\n--- y\n---\n", "line 4"),
+        (b"---\ngoal: \xff\n---\n", "line 2 is not UTF-8"),
+    ],
+)
+def test_a_broken_rubric_names_itself_and_the_cause(tmp_path: Path, text: str | bytes, cause: str) -> None:
+    write(tmp_path, RUBRIC__md=text)
+    said = complaint(tmp_path)
+    assert said.startswith(f"{tmp_path / 'RUBRIC.md'} cannot be used: ")
+    assert cause in said
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        ("[" * 16_000, "nested more than 20 levels deep"),
+        ("{" * 16_000, "nested more than 20 levels deep"),
+        ("- " * 8_000, "nested more than 20 levels deep"),
+        ("? " * 8_000, "nested more than 20 levels deep"),
+        ("# " * 10_000, "longer than 16384 characters"),
+    ],
+)
+@pytest.mark.feature("X3")
+def test_front_matter_made_to_exhaust_the_reader_is_refused_soon(tmp_path: Path, content: str, cause: str) -> None:
+    write(tmp_path, RUBRIC__md=f"---\n{content}\n---\n")
+    assert cause in complaint(tmp_path)
+
+
+def test_a_wrong_value_in_a_rubric_is_told_with_its_source(tmp_path: Path) -> None:
+    write(tmp_path, RUBRIC__md="---\ngoal: 2024-01-01\nlimits: {iteration: 5}\n---\n")
+    with pytest.raises(OperatorError) as caught:
+        resolve(read_layers(tmp_path))
+    assert "goal (RUBRIC.md front matter): expected text, found 2024-01-01" in str(caught.value)
+    assert "limits.iteration (RUBRIC.md front matter): unknown key; did you mean limits.iterations" in str(caught.value)
+
+
+def test_a_file_that_the_operator_names_is_a_layer_under_its_path(tmp_path: Path) -> None:
+    write(tmp_path, night__toml="limits.iterations = 9")
+    assert read_file(tmp_path / "night.toml") == Layer(str(tmp_path / "night.toml"), {"limits": {"iterations": 9}})
+
+
+def test_a_named_file_that_cannot_be_read_is_an_error_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    for name, found in [("missing.toml", "nothing"), (".", "something else"), ("pipe.toml", "something else")]:
+        with pytest.raises(OperatorError) as caught:
+            read_file(tmp_path / name)
+        assert caught.value.found == found
+        assert str(tmp_path / name) in caught.value.problem
+    with pytest.raises(OperatorError, match="cannot be read"):
+        read_file(tmp_path / ("x" * 5000))
+
+
+@pytest.mark.parametrize("name", ["helmsman__toml", "RUBRIC__md", "pyproject__toml"])
+def test_goal_file_gives_the_goal_from_a_file_beside_it(tmp_path: Path, name: str) -> None:
+    layout = {
+        "helmsman__toml": 'goal_file = "PROMPT.md"',
+        "RUBRIC__md": "---\ngoal_file: PROMPT.md\n---\n",
+        "pyproject__toml": '[tool.helmsman]\ngoal_file = "PROMPT.md"',
+    }
+    write(tmp_path, **{name: layout[name]}, PROMPT__md=b"\xef\xbb\xbfMake it work.\r\n\r\nThen fast.\r\n")
+    resolved = resolve(read_layers(tmp_path))
+    assert resolved.config.goal == "Make it work.\n\nThen fast."
+    assert resolved.origins["goal"] == read_layers(tmp_path)[0].source
+
+
+def test_goal_file_is_relative_to_the_folder_of_the_file_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "sets").mkdir()
+    write(tmp_path / "sets", night__toml='goal_file = "../PROMPT.md"')
+    write(tmp_path, PROMPT__md="Make it work.")
+    assert read_file(tmp_path / "sets" / "night.toml").values == {"goal": "Make it work."}
+
+
+def test_goal_file_on_the_command_line_is_relative_to_the_folder_given(tmp_path: Path) -> None:
+    write(tmp_path, PROMPT__md="Make it work.")
+    layer = Layer("command line", {"goal_file": "PROMPT.md", "limits": {"iterations": 3}})
+    expected = Layer("command line", {"goal": "Make it work.", "limits": {"iterations": 3}})
+    assert resolve_goal_file(layer, tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("named", "content", "said"),
+    [
+        ("missing.md", b"", "found: nothing"),
+        ("PROMPT.md", b" \r\n\t\n", "goal_file (command line) is empty"),
+        ("PROMPT.md", b"x" * (LARGEST_FILE + 1), "larger than 1048576 bytes"),
+        ("PROMPT.md", b"\xff", "line 1 is not UTF-8"),
+        ("", b"", "something else"),
+        ("PROMPT\x00.md", b"", "found: nothing"),
+        (5, b"", "expected: text"),
+    ],
+)
+def test_a_goal_file_that_gives_no_goal_is_an_error(tmp_path: Path, named: Any, content: bytes, said: str) -> None:
+    write(tmp_path, PROMPT__md=content)
+    with pytest.raises(OperatorError) as caught:
+        resolve_goal_file(Layer("command line", {"goal_file": named}), tmp_path)
+    assert said in str(caught.value)
+    assert "goal_file (command line)" in str(caught.value) or str(tmp_path / "PROMPT.md") in str(caught.value)
+
+
+def test_a_goal_and_a_goal_file_in_one_layer_are_an_error(tmp_path: Path) -> None:
+    write(tmp_path, helmsman__toml='goal = "x"\ngoal_file = "PROMPT.md"', PROMPT__md="y")
+    assert "helmsman.toml gives both goal and goal_file" in complaint(tmp_path)

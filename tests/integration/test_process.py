@@ -1,0 +1,236 @@
+"""Commands end, and all that they started ends with them. Every test proves that none of its own processes is left."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from helmsman.errors import OperatorError
+from tasks.process import TAG, end_tagged, run
+from tests.integration.processes import ENV, ROOT, SOON, STUBBORN, carriers, driver, eventually, own_tag, sh
+
+
+@pytest.fixture
+def tag() -> Iterator[str]:
+    with own_tag() as tag:
+        yield tag
+
+
+def test_a_command_that_ends_by_itself_gives_its_exit_code_and_both_streams(tag: str) -> None:
+    ended = sh("echo out; echo err >&2; exit 3", tag)
+    assert (ended.exit_code, ended.by) == (3, "itself")
+    assert (ended.head, ended.tail, ended.stderr, ended.output_bytes) == ("out\n", "", "err\n", 4)
+
+
+def test_a_command_that_died_of_a_signal_has_a_negative_exit_code(tag: str) -> None:
+    assert sh("kill -SEGV $$", tag).exit_code == -signal.SIGSEGV
+
+
+@pytest.mark.feature("E5")
+def test_the_deadline_ends_a_command_that_goes_on_talking(tag: str) -> None:
+    ended = sh("while :; do echo again; sleep 0.1; done", tag, deadline=1, idle=SOON)
+    assert (ended.by, ended.exit_code) == ("deadline", -signal.SIGTERM)
+    assert 1 <= ended.seconds < SOON
+
+
+@pytest.mark.feature("E5")
+def test_silence_ends_a_command_long_before_its_deadline(tag: str) -> None:
+    ended = sh("echo once; sleep 300", tag, idle=1)
+    assert (ended.by, ended.head) == ("idle", "once\n")
+    assert 1 <= ended.seconds < SOON
+
+
+@pytest.mark.feature("E5")
+def test_a_word_on_stderr_counts_as_life(tag: str) -> None:
+    ended = sh("for i in 1 2 3 4 5 6; do echo $i >&2; sleep 0.5; done", tag, idle=2.5)
+    assert (ended.by, ended.exit_code) == ("itself", 0)
+    assert ended.seconds > 2.5
+
+
+def test_a_slow_reader_is_not_the_silence_of_the_command(tag: str) -> None:
+    ended = sh("echo one; sleep 0.2; echo two; sleep 0.2", tag, idle=1, on_line=lambda _: time.sleep(1.5))
+    assert ended.by == "itself"
+
+
+@pytest.mark.feature("E5")
+def test_a_command_is_stopped_when_asked(tag: str) -> None:
+    asked = threading.Event()
+    ended = sh("echo ready; sleep 300", tag, on_line=lambda _: asked.set(), stop=asked.is_set)
+    assert (ended.by, ended.exit_code) == ("stop", -signal.SIGTERM)
+    assert ended.seconds < SOON
+
+
+@pytest.mark.feature("E5")
+def test_a_command_that_ignores_term_is_killed_after_the_grace(tag: str) -> None:
+    ended = sh(STUBBORN, tag, deadline=1, grace=1)
+    assert (ended.by, ended.exit_code) == ("deadline", -signal.SIGKILL)
+    assert ended.seconds >= 2
+
+
+def test_the_last_word_of_a_command_that_was_told_to_end_is_heard(tag: str) -> None:
+    ended = sh("trap 'echo bye; exit 7' TERM; echo hello; while :; do sleep 0.1; done", tag, deadline=1, grace=SOON)
+    assert (ended.by, ended.exit_code, ended.head) == ("deadline", 7, "hello\nbye\n")
+
+
+def test_a_command_that_closes_its_output_is_still_waited_for(tag: str) -> None:
+    assert sh("exec >&- 2>&-; sleep 0.5; exit 4", tag).exit_code == 4
+
+
+# --- what it leaves behind
+
+
+@pytest.mark.feature("E5")
+@pytest.mark.parametrize(
+    "child",
+    [
+        pytest.param("sleep 300 &", id="in-the-same-group"),
+        pytest.param("env -i sleep 300 &", id="in-the-same-group-without-the-tag"),
+        pytest.param("setsid sleep 300 &", id="in-its-own-session"),
+        pytest.param("setsid sh -c 'sleep 300 & sleep 300' &", id="in-its-own-session-with-children"),
+        pytest.param("setsid sleep 300 >/dev/null 2>&1 &", id="without-our-pipes"),
+    ],
+)
+def test_a_background_child_is_gone_after_a_normal_end_and_does_not_hold_it_up(child: str, tag: str) -> None:
+    strangers = _sleepers()
+    ended = sh(f"{child} echo done", tag, deadline=60, grace=60)
+    assert ended.seconds < SOON
+    assert (ended.by, ended.exit_code, ended.head) == ("itself", 0, "done\n")
+    assert _sleepers() <= strangers
+
+
+def _sleepers() -> set[int]:
+    """Found by their arguments: a cleared environment has no tag."""
+    return {process.pid for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == ["sleep", "300"]}
+
+
+@pytest.mark.feature("E5")
+def test_a_child_that_is_just_being_started_when_its_parent_ends_does_not_slip_through(tag: str) -> None:
+    for _ in range(20):
+        sh("setsid sleep 300 >/dev/null 2>&1 & exit", tag)
+        assert not carriers(tag)
+
+
+@pytest.mark.feature("E5")
+def test_a_stubborn_child_in_its_own_session_is_gone_after_a_stop(tag: str) -> None:
+    asked = threading.Event()
+    sh(f'setsid sh -c "{STUBBORN}" & wait', tag, grace=1, on_line=lambda _: asked.set(), stop=asked.is_set)
+    assert not carriers(tag)
+
+
+@pytest.mark.feature("E5")
+def test_an_exception_in_the_reader_ends_the_command_and_comes_through(tag: str) -> None:
+    def refuse(_: bytes) -> None:
+        raise LookupError("not mine")
+
+    with pytest.raises(LookupError, match="not mine"):
+        sh("setsid sleep 300 & echo ready; sleep 300", tag, on_line=refuse)
+    assert not carriers(tag)
+
+
+@pytest.mark.feature("E5")
+def test_ctrl_c_ends_the_command_and_comes_through(tag: str) -> None:
+    code = """
+try:
+    run(["sh", "-c", "setsid sleep 300 & echo; sleep 300"], cwd=here, env=env, tag=tag, deadline=60,
+        on_start=lambda pid: print(pid, flush=True))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    with driver(code, tag) as process:
+        assert process.stdout
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=SOON)[0] == "interrupted\n"
+    assert not carriers(tag)
+
+
+@pytest.mark.feature("E5", "E3")
+def test_nothing_survives_the_kill_of_our_own_process(tag: str) -> None:
+    code = f"""
+run(["sh", "-c", '''setsid sh -c "{STUBBORN}" & {STUBBORN}'''], cwd=here, env=env, tag=tag, deadline=60, grace=1,
+    on_line=lambda line: print(line, flush=True))
+"""
+    with driver(code, tag) as process:
+        assert process.stdout
+        process.stdout.readline()
+        process.stdout.readline()
+        assert len(carriers(tag)) >= 3
+        process.kill()
+    assert eventually(lambda: not carriers(tag))
+
+
+def test_the_watcher_holds_none_of_our_own_output_open(tag: str) -> None:
+    code = f"""
+run(["sh", "-c", "{STUBBORN}"], cwd=here, env=env, tag=tag, deadline=60, grace=3,
+    on_line=lambda line: os.kill(os.getpid(), signal.SIGKILL))
+"""
+    with driver(code, tag) as process:
+        process.communicate(timeout=100)
+        assert carriers(tag)
+    assert eventually(lambda: not carriers(tag))
+
+
+def test_many_threads_run_commands_beside_each_other(tag: str) -> None:
+    commands = [(f"echo {number}; sleep 0.2", f"{tag}-{number}") for number in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        ended = list(pool.map(sh, *zip(*commands, strict=True)))
+    assert [one.head for one in ended] == [f"{number}\n" for number in range(16)]
+
+
+# --- what cannot be started
+
+
+@pytest.mark.parametrize(
+    ("argv", "directory", "found"),
+    [
+        (["no-such-command"], ".", "No such file"),
+        (["./data"], ".", "Permission denied"),
+        (["true"], "missing", "missing"),
+        (["true"], "data", "Not a directory"),
+        (["true", "a\0b"], ".", "null byte"),
+        (["true", "x" * 2**18], ".", "Argument list too long"),
+    ],
+)
+def test_a_command_that_cannot_be_started_is_the_operators_error(
+    argv: list[str], directory: str, found: str, tag: str, tmp_path: Path
+) -> None:
+    (tmp_path / "data").write_text("")
+    with pytest.raises(OperatorError) as caught:
+        run(argv, cwd=tmp_path / directory, env=ENV, tag=tag, deadline=60)
+    assert found in caught.value.found
+    assert caught.value.remedy
+
+
+# --- by tag
+
+
+@pytest.mark.feature("E5", "E9")
+def test_processes_are_ended_by_their_tag_and_only_by_theirs(tag: str) -> None:
+    names = (f"{tag}/1", f"{tag}/1", f"{tag}/10", f"{tag}-other")
+    sleepers = [subprocess.Popen(["sleep", "300"], env=ENV | {TAG: name}) for name in names]
+    assert end_tagged(f"{tag}/1") == 2
+    assert [one.poll() for one in sleepers] == [-signal.SIGTERM, -signal.SIGTERM, None, None]
+    assert end_tagged(f"{tag}/", prefix=True) == 1
+    assert end_tagged(tag, prefix=True) == 1
+    assert end_tagged(tag, prefix=True) == 0
+    assert [one.wait() for one in sleepers] == [-signal.SIGTERM] * 4
+
+
+def test_the_one_who_ends_by_tag_is_spared(tag: str) -> None:
+    code = "import subprocess\n"
+    code += f"child = subprocess.Popen(['sleep', '300'])\nprint(end_tagged({tag!r}), child.wait())"
+    process = subprocess.run(
+        [sys.executable, "-c", f"from tasks.process import end_tagged\n{code}"],
+        env=ENV | {"PYTHONPATH": str(ROOT), TAG: tag},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert process.stdout.split() == ["1", str(-signal.SIGTERM)]

@@ -1,0 +1,256 @@
+"""What a call did, said and cost, folded from the event stream of the real CLI."""
+
+import json
+from typing import Any
+
+import pytest
+
+from helmsman.records.evidence import AgentCall, Usage
+from helmsman.verify.agent_events import OTHER_TOOLS, CallReader, parse_event, tool_calls
+from tests.fakes.recordings import FOLDER, RECORDED, events, replay
+
+
+def fold(*stream: dict[str, Any], exit_code: int = 0) -> AgentCall:
+    reader = CallReader()
+    for event in stream:
+        reader.feed(event)
+    return reader.conclude(exit_code=exit_code, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+
+
+def says(*blocks: dict[str, Any], parent: str | None = None, identity: str = "m", **usage: int) -> dict[str, Any]:
+    message = {"id": identity, "model": "claude-opus-5-5", "content": list(blocks), "usage": usage}
+    return {"type": "assistant", "message": message, "parent_tool_use_id": parent}
+
+
+def words(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def uses(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "name": name, "input": arguments}
+
+
+def test_a_successful_call_is_folded_into_one_record() -> None:
+    assert replay("success").model_dump(exclude={"usage", "outcome"}) == {
+        "exit_code": 0,
+        "seconds": 1.5,
+        "error": "",
+        "session_id": "4d4dac99-07da-4e3c-995e-0e6adb23a068",
+        "model": "claude-opus-5-5",
+        "cli_version": "2.1.330",
+        "turns": 5,
+        "tools": (("Bash", 2), ("Read", 1), ("Edit", 1)),
+        "final_text": "The addition is mended.\n\n<promise>COMPLETE</promise>",
+        "permission_denials": (),
+        "api_retries": 0,
+        "context_tokens": 21100,
+        "context_window": 1_000_000,
+        "rate_limit": None,
+    }
+
+
+@pytest.mark.feature("E6")
+def test_cost_and_tokens_are_those_of_the_result() -> None:
+    usage = Usage(
+        cost_usd=0.0172,
+        input_tokens=400,
+        cache_creation_tokens=1000,
+        cache_read_tokens=41000,
+        output_tokens=120,
+    )
+    assert replay("success").usage == usage
+    assert usage.tokens == 42_520
+
+
+@pytest.mark.feature("E6")
+def test_the_tokens_of_subagents_are_counted() -> None:
+    usage = replay("subagent").usage
+    assert (usage.input_tokens, usage.output_tokens) == (900, 60)
+
+
+@pytest.mark.feature("E6")
+def test_of_several_results_the_last_one_speaks_for_all() -> None:
+    call = replay("several_results")
+    assert (call.usage.cost_usd, call.usage.input_tokens, call.turns) == (pytest.approx(0.0024), 300, 3)
+
+
+@pytest.mark.feature("E6")
+def test_a_call_that_was_killed_shows_the_tokens_of_the_messages_that_came() -> None:
+    call = replay("sigterm", 143)
+    assert call.usage == Usage(input_tokens=200, cache_creation_tokens=2000, cache_read_tokens=40_000, output_tokens=2)
+    assert (call.turns, call.context_tokens, call.tool_calls) == (2, 21_100, 2)
+
+
+@pytest.mark.feature("E6")
+def test_what_came_after_the_last_result_is_added_to_it() -> None:
+    call = fold(*events("success"), says(words("More."), identity="later", input_tokens=7), exit_code=143)
+    assert (call.usage.input_tokens, call.usage.cost_usd, call.turns) == (407, 0.0172, 6)
+
+
+@pytest.mark.feature("E6")
+def test_a_result_without_usage_by_model_is_read_by_its_own_usage() -> None:
+    stream = [{**event, "modelUsage": None} for event in events("subagent")]
+    usage = fold(*stream).usage
+    assert (usage.input_tokens, usage.output_tokens) == (200, 40)
+
+
+@pytest.mark.feature("E6")
+def test_a_message_in_several_events_is_counted_once() -> None:
+    part = says(words("a"), identity="one", input_tokens=5, output_tokens=1)
+    other = says(words("b"), identity="two", parent="tool", input_tokens=3)
+    assert fold(part, other, part, other).usage == Usage(input_tokens=8, output_tokens=1)
+
+
+@pytest.mark.feature("E6")
+def test_a_call_that_ended_on_its_budget_tells_what_it_spent() -> None:
+    assert replay("call_budget", 1).usage.cost_usd == pytest.approx(0.04)
+
+
+def test_finished_says_whether_a_result_was_seen() -> None:
+    reader = CallReader()
+    *before, result = events("success")
+    for event in before:
+        reader.feed(event)
+    assert not reader.finished
+    reader.feed(result)
+    assert reader.finished
+
+
+def test_the_final_text_is_all_that_the_main_thread_said_after_its_last_tool() -> None:
+    stream = (says(words("Before."), uses("Bash"), words("One.")), says(words("Two.")))
+    assert fold(*stream).final_text == "One.\nTwo."
+
+
+def test_a_text_before_the_last_tool_is_not_final() -> None:
+    assert replay("sigterm", 143).final_text == ""
+
+
+def test_what_a_subagent_says_is_not_the_final_text() -> None:
+    assert replay("subagent").final_text == "The agent came back; more is to be done."
+    assert fold(says(words("Mine.")), says(words("<promise>"), parent="tool")).final_text == "Mine."
+
+
+def test_texts_of_a_turn_that_followed_by_itself_are_joined() -> None:
+    assert replay("several_results").final_text == (
+        "Started, waiting. <promise>COMPLETE</promise>\nThe background job ended."
+    )
+
+
+@pytest.mark.parametrize("name", ["overloaded_529", "unauthorized_401", "usage_limit_weekly", "hook_blocks_prompt"])
+def test_what_the_cli_says_in_the_agent_s_place_is_not_the_final_text(name: str) -> None:
+    assert replay(name, 1).final_text == ""
+
+
+def test_the_result_is_the_final_text_where_no_message_held_it() -> None:
+    result = {"type": "result", "subtype": "success", "is_error": False, "result": "Only here."}
+    assert fold(result).final_text == "Only here."
+
+
+def test_the_final_text_keeps_its_last_8000_characters() -> None:
+    long = "a" * 20_000 + "END"
+    assert fold(says(words(long))).final_text == "a" * 7997 + "END"
+    result = {"type": "result", "subtype": "success", "is_error": False, "result": long}
+    assert fold(result).final_text == "a" * 7997 + "END"
+
+
+@pytest.mark.feature("E4")
+@pytest.mark.parametrize("name", ["retried_then_success", "model_fallback"])
+def test_the_cli_s_own_retries_are_counted(name: str) -> None:
+    assert replay(name).api_retries == 2
+
+
+def test_the_model_and_its_window_are_those_that_answered_last() -> None:
+    call = replay("model_fallback")
+    assert (call.model, call.context_window) == ("claude-sonnet-4-5", 200_000)
+
+
+@pytest.mark.parametrize("listed", ["claude-opus-5-5", "claude-opus-5-5[1m]", "alias"])
+def test_the_window_is_found_under_any_name_of_the_model(listed: str) -> None:
+    entry = {"contextWindow": 123, "canonicalModel": "claude-opus-5-5" if listed == "alias" else ["x"]}
+    others = {"claude-haiku-5-5": {"contextWindow": 9}}
+    result = {"type": "result", "modelUsage": {**others, listed: entry}}
+    assert fold(says(words("x")), result).context_window == 123
+
+
+def test_denied_tools_are_named_once() -> None:
+    assert replay("permission_denied").permission_denials == ("Bash",)
+
+
+def test_a_denial_is_known_even_when_the_call_was_killed() -> None:
+    stream = [event for event in events("permission_denied") if event["type"] != "result"]
+    assert fold(*stream, exit_code=143).permission_denials == ("Bash",)
+
+
+def test_the_version_of_the_cli_is_read_from_older_streams_as_well() -> None:
+    assert replay("older_overloaded_529", 1).cli_version == "2.1.197"
+
+
+def test_an_unknown_event_changes_nothing_but_that_something_was_said() -> None:
+    strange = [{"type": "telepathy", "message": {"content": [words("x")]}}, {"type": "system", "subtype": "new"}, {}]
+    known = events("success")
+    assert fold(*strange, *known) == fold(*known)
+
+
+def test_tools_beyond_50_names_are_counted_together() -> None:
+    stream = [says(uses(f"tool{number}"), identity=str(number)) for number in range(80)]
+    call = fold(*stream, says(uses("tool3")))
+    assert (len(call.tools), call.tool_calls) == (50, 81)
+    assert call.tools[:2] == ((OTHER_TOOLS, 31), ("tool3", 2))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"not json",
+        b"[1, 2]",
+        b'"text"',
+        b"12",
+        b"null",
+        b'{"type": "result", "resu',
+        b'{"type": "\xff\xfe"}',
+        b'{"a": 1} {"b": 2}',
+        b"[" * 200_000,
+        b'{"a":' * 200_000,
+        b'{"n": ' + b"9" * 10_000 + b"}",
+        b"\x00\x01\x02",
+    ],
+)
+def test_a_line_that_is_no_json_object_is_none(line: bytes) -> None:
+    assert parse_event(line) is None
+
+
+def test_every_line_of_every_recording_is_an_event() -> None:
+    lines = [line for path in FOLDER.glob("*.jsonl") for line in path.read_bytes().splitlines()]
+    assert len(lines) > 200
+    assert all(parse_event(line) == json.loads(line) for line in lines)
+
+
+def test_tool_calls_show_the_argument_that_says_most() -> None:
+    shown = [call for event in events("success") for call in tool_calls(event)]
+    assert shown == [
+        ("Read", "/workspace/calc.py"),
+        ("Edit", "/workspace/calc.py"),
+        ("Bash", "python3 test_calc.py"),
+        ("Bash", "git -c user.name=t -c user.email=t@t commit -qam fix"),
+    ]
+
+
+def test_tool_calls_of_other_events_are_none() -> None:
+    assert tool_calls({"type": "user", "message": {"content": [uses("Bash", command="x")]}}) == ()
+    assert tool_calls({"type": "assistant", "message": None}) == ()
+
+
+def test_a_tool_call_is_one_line_without_control_characters() -> None:
+    call = uses("Ba\x1b[2Jsh", command="first\nsecond\x1b]0;title\x07\r\u202ethird\ud800 \u2028 end")
+    assert tool_calls(says(call)) == (("Ba [2Jsh", "first second ]0;title third? end"),)
+
+
+def test_a_long_tool_call_is_cut_to_120_characters() -> None:
+    ((_, detail),) = tool_calls(says(uses("Bash", command="x" * 500)))
+    assert detail == "x" * 119 + "…"
+
+
+def test_a_tool_call_without_name_or_known_argument_is_shown_all_the_same() -> None:
+    assert tool_calls(says({"type": "tool_use", "name": None, "input": [1]})) == (("?", ""),)
+    assert tool_calls(says(uses("mcp__x", amount=3))) == (("mcp__x", ""),)

@@ -1,0 +1,180 @@
+"""How a call ended, read from recordings of the real CLI."""
+
+import pytest
+
+from helmsman.records.evidence import AgentOutcome, RateLimit
+from helmsman.verify.agent_events import CallReader
+from helmsman.verify.agent_outcome import EndedBy
+from tests.fakes.recordings import FOLDER, RECORDED, events, replay, stderr
+
+FEATURES = {
+    AgentOutcome.OVERLOADED: "E4",
+    AgentOutcome.CALL_BUDGET: "E6",
+    AgentOutcome.RATE_LIMITED: "E7",
+    AgentOutcome.USAGE_LIMIT: "E7",
+}
+
+ENDINGS = [
+    ("success", 0, AgentOutcome.FINISHED, ""),
+    ("subagent", 0, AgentOutcome.FINISHED, ""),
+    ("failing_tool", 0, AgentOutcome.FINISHED, ""),
+    ("permission_denied", 0, AgentOutcome.FINISHED, ""),
+    ("several_results", 0, AgentOutcome.FINISHED, ""),
+    ("stop_hook_cap", 0, AgentOutcome.FINISHED, ""),
+    ("retried_then_success", 0, AgentOutcome.FINISHED, ""),
+    ("model_fallback", 0, AgentOutcome.FINISHED, ""),
+    ("usage_limit_warning", 0, AgentOutcome.FINISHED, ""),
+    ("max_turns", 1, AgentOutcome.MAX_TURNS, "Reached maximum number of turns (2)"),
+    ("call_budget", 1, AgentOutcome.CALL_BUDGET, "Reached maximum budget ($0.03)"),
+    ("older_call_budget", 1, AgentOutcome.CALL_BUDGET, "Reached maximum budget ($0.03)"),
+    ("unauthorized_401", 1, AgentOutcome.AUTHENTICATION, "Invalid API key"),
+    ("forbidden_403", 1, AgentOutcome.AUTHENTICATION, "Failed to authenticate. API Error: 403 nope"),
+    ("oauth_403", 1, AgentOutcome.AUTHENTICATION, "Your organization has disabled Claude subscription access"),
+    ("not_logged_in", 1, AgentOutcome.AUTHENTICATION, "Not logged in"),
+    ("credit_balance", 1, AgentOutcome.BILLING, "Credit balance is too low"),
+    ("older_credit_balance", 1, AgentOutcome.BILLING, "Credit balance is too low"),
+    ("billing_402", 1, AgentOutcome.BILLING, "API Error: 402 billing"),
+    ("model_404", 1, AgentOutcome.BAD_MODEL, "There's an issue with the selected model (no-such-model)"),
+    ("bad_request_400", 1, AgentOutcome.REJECTED_REQUEST, "API Error: 400 bad thing"),
+    ("too_large_413", 1, AgentOutcome.REJECTED_REQUEST, "Request too large (max 32MB)"),
+    ("refusal", 1, AgentOutcome.REJECTED_REQUEST, "API Error: Opus 5.5's safeguards flagged this message"),
+    ("max_tokens_forever", 1, AgentOutcome.REJECTED_REQUEST, "API Error: Claude's response exceeded"),
+    ("overloaded_529", 1, AgentOutcome.OVERLOADED, "API Error: 529 Overloaded"),
+    ("older_overloaded_529", 1, AgentOutcome.OVERLOADED, "API Error: 529 Overloaded"),
+    ("server_error_500", 1, AgentOutcome.OVERLOADED, "API Error: 500 Internal server error"),
+    ("connection_refused", 1, AgentOutcome.OVERLOADED, "API Error: Connection refused"),
+    ("older_connection_refused", 1, AgentOutcome.OVERLOADED, "API Error: Unable to connect"),
+    ("rate_limited_429", 1, AgentOutcome.RATE_LIMITED, "API Error: Request rejected (429)"),
+    ("oauth_plain_429", 1, AgentOutcome.RATE_LIMITED, "API Error: Server is temporarily"),
+    ("older_oauth_plain_429", 1, AgentOutcome.RATE_LIMITED, "API Error: Server is temporarily"),
+    ("usage_limit_five_hour", 1, AgentOutcome.USAGE_LIMIT, "You've hit your 5-hour limit"),
+    ("usage_limit_weekly", 1, AgentOutcome.USAGE_LIMIT, "You've hit your weekly limit"),
+    ("older_usage_limit_five_hour", 1, AgentOutcome.USAGE_LIMIT, "You've hit your session"),
+    ("older_usage_limit_weekly", 1, AgentOutcome.USAGE_LIMIT, "You've hit your weekly limit"),
+    ("prompt_too_long", 1, AgentOutcome.CONTEXT_FULL, "Prompt is too long"),
+    ("blocking_limit", 1, AgentOutcome.CONTEXT_FULL, "Prompt is too long"),
+    ("refused_root", 1, AgentOutcome.REFUSED_START, "--dangerously-skip-permissions cannot be used with root"),
+    ("bad_flag", 1, AgentOutcome.REFUSED_START, "error: unknown option '--no-such-flag'"),
+    ("unknown_session", 1, AgentOutcome.UNKNOWN_SESSION, "No conversation found with session ID"),
+    ("hook_blocks_prompt", 0, AgentOutcome.BLOCKED_BY_HOOK, "UserPromptSubmit operation blocked by hook"),
+    ("older_hook_blocks_prompt", 0, AgentOutcome.BLOCKED_BY_HOOK, "UserPromptSubmit operation blocked by hook"),
+    ("hook_stops", 0, AgentOutcome.BLOCKED_BY_HOOK, "hook_stopped"),
+    ("sigterm", 143, AgentOutcome.ABORTED, ""),
+    ("sigint_tool", 0, AgentOutcome.ABORTED, "[ede_diagnostic]"),
+    ("older_sigint_tool", 1, AgentOutcome.ABORTED, "[ede_diagnostic]"),
+    ("sigint_streaming", 0, AgentOutcome.ABORTED, "[ede_diagnostic]"),
+    ("sigkill", -9, AgentOutcome.CRASHED, ""),
+    ("usage_limit_warning_killed", 143, AgentOutcome.ABORTED, ""),
+]
+
+MARKED = [
+    pytest.param(*ending, marks=[pytest.mark.feature(FEATURES[ending[2]])] if ending[2] in FEATURES else [])
+    for ending in ENDINGS
+]
+
+
+@pytest.mark.parametrize(("name", "exit_code", "outcome", "words"), MARKED)
+def test_each_recorded_ending_has_its_outcome_and_its_words(
+    name: str, exit_code: int, outcome: AgentOutcome, words: str
+) -> None:
+    call = replay(name, exit_code)
+    assert call.outcome is outcome
+    assert call.error.startswith(words)
+    assert bool(call.error) is bool(words)
+
+
+def test_every_recording_is_classified_above() -> None:
+    assert {name for name, *_ in ENDINGS} == {path.stem for path in FOLDER.glob("*.jsonl")}
+
+
+@pytest.mark.feature("E7")
+@pytest.mark.parametrize("name", ["usage_limit_five_hour", "usage_limit_weekly", "usage_limit_warning_killed"])
+@pytest.mark.parametrize(("by", "outcome"), [("deadline", AgentOutcome.TIMED_OUT), ("idle", AgentOutcome.HUNG)])
+def test_a_timeout_is_never_a_usage_limit(name: str, by: EndedBy, outcome: AgentOutcome) -> None:
+    assert replay(name, 143, by=by).outcome is outcome
+
+
+def test_a_stop_on_request_is_an_abort_even_when_the_turn_was_over() -> None:
+    assert replay("success", 143, by="stop").outcome is AgentOutcome.ABORTED
+
+
+@pytest.mark.feature("E7")
+def test_an_agent_that_talks_of_a_usage_limit_has_finished_none_the_less() -> None:
+    reader = CallReader()
+    result = {"type": "result", "subtype": "success", "is_error": False, "num_turns": 3}
+    reader.feed({**result, "result": "You've hit your 5-hour limit · resets 3:33am (UTC)"})
+    call = reader.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+    assert (call.outcome, call.rate_limit) == (AgentOutcome.FINISHED, None)
+
+
+def test_an_agent_that_talks_of_a_blocking_hook_has_finished_none_the_less() -> None:
+    reader = CallReader()
+    result = {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1}
+    reader.feed({**result, "result": "UserPromptSubmit operation blocked by hook"})
+    call = reader.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+    assert call.outcome is AgentOutcome.FINISHED
+
+
+@pytest.mark.feature("E7")
+def test_a_limit_of_a_version_with_unknown_words_is_known_by_its_event() -> None:
+    reader = CallReader()
+    for event in events("older_usage_limit_five_hour"):
+        reader.feed({**event, "result": "Come back later"} if event["type"] == "result" else event)
+    call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+    assert (call.outcome, call.error) == (AgentOutcome.USAGE_LIMIT, "Come back later")
+
+
+@pytest.mark.feature("E7")
+def test_a_limit_of_a_version_without_events_is_known_by_its_words() -> None:
+    reader = CallReader()
+    result = {"type": "result", "subtype": "success", "is_error": True, "num_turns": 1}
+    reader.feed({**result, "result": "Claude AI usage limit reached|1795333374"})
+    call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+    assert call.outcome is AgentOutcome.USAGE_LIMIT
+    assert isinstance(call.rate_limit, RateLimit)
+    assert call.rate_limit.resets_at is not None
+
+
+@pytest.mark.feature("E4")
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 529, 599])
+def test_a_5xx_without_a_class_of_error_counts_as_overload(status: int) -> None:
+    reader = CallReader()
+    reader.feed({"type": "result", "subtype": "success", "is_error": True, "api_error_status": status, "result": "x"})
+    call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+    assert call.outcome is AgentOutcome.OVERLOADED
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "said", "outcome"),
+    [
+        (1, "error: unknown option '--x'\n", AgentOutcome.REFUSED_START),
+        (1, "No conversation found with session ID: 1\n", AgentOutcome.UNKNOWN_SESSION),
+        (1, "", AgentOutcome.CRASHED),
+        (0, "", AgentOutcome.CRASHED),
+        (None, "", AgentOutcome.CRASHED),
+        (134, "Aborted\n", AgentOutcome.CRASHED),
+        (-11, "Segmentation fault\n", AgentOutcome.CRASHED),
+        (-9, "", AgentOutcome.CRASHED),
+        (-15, "", AgentOutcome.ABORTED),
+        (129, "", AgentOutcome.ABORTED),
+    ],
+)
+def test_a_call_without_any_event_is_judged_by_exit_code_and_stderr(
+    exit_code: int | None, said: str, outcome: AgentOutcome
+) -> None:
+    call = CallReader().conclude(exit_code=exit_code, ended_by="itself", stderr=said, seconds=0.3, now=RECORDED)
+    assert (call.outcome, call.error) == (outcome, said.strip())
+
+
+def test_a_call_that_spoke_and_then_died_was_not_refused_at_the_start() -> None:
+    assert replay("sigterm", 1).outcome is AgentOutcome.CRASHED
+
+
+def test_an_error_is_cut_to_2000_characters() -> None:
+    call = CallReader().conclude(exit_code=1, ended_by="itself", stderr="x" * 5000, seconds=1, now=RECORDED)
+    assert len(call.error) == 2000
+
+
+def test_the_recordings_of_refused_starts_hold_nothing_on_stdout() -> None:
+    assert events("refused_root") == events("bad_flag") == []
+    assert stderr("refused_root")

@@ -1,0 +1,124 @@
+"""JUnit XML is read as numbers; broken or hostile XML is not read at all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.records.checks import TestCounts
+from helmsman.verify.failing import NAME_LENGTH, NAMES_KEPT
+from helmsman.verify.junit import read_junit
+
+pytestmark = pytest.mark.feature("V3")
+
+PYTEST_REPORT = """<?xml version="1.0" encoding="utf-8"?>
+<testsuites name="pytest tests"><testsuite name="pytest" errors="1" failures="1" skipped="2" tests="6" time="0.126">
+<testcase classname="test_calc" name="test_add" time="0.001" />
+<testcase classname="test_calc.TestGroup" name="test_bad[x y]">
+<failure message="assert 1 == 5">&gt; assert a == 5</failure></testcase>
+<testcase classname="test_calc" name="test_err"><error message="failed on setup">RuntimeError: no</error></testcase>
+<testcase classname="test_calc" name="test_skip"><skipped type="pytest.skip" message="later">here</skipped></testcase>
+<testcase classname="test_calc" name="test_xf"><skipped type="pytest.xfail" message="" /></testcase>
+<testcase classname="test_calc" name="test_xp"><system-out>&lt;failure/&gt;</system-out></testcase>
+</testsuite></testsuites>"""
+
+BILLION_LAUGHS = """<!DOCTYPE lolz [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">
+<!ENTITY c "&b;&b;&b;&b;">]>
+<testsuites><testsuite><testcase name="&c;"/></testsuite></testsuites>"""
+FOREIGN_FILE = """<!DOCTYPE t [<!ENTITY file SYSTEM "file:///etc/hostname">]>
+<testsuites><testcase name="&file;"><failure/></testcase></testsuites>"""
+
+
+def test_failures_and_errors_are_failed_and_expected_failures_are_skipped() -> None:
+    assert read_junit(PYTEST_REPORT) == TestCounts(
+        passed=2, failed=2, skipped=2, failing=("test_calc.TestGroup::test_bad[x y]", "test_calc::test_err")
+    )
+
+
+def test_nested_suites_and_suites_without_a_common_root_are_counted() -> None:
+    nested = (
+        "<testsuite><testsuite><testcase name='a'/></testsuite><testsuite><testcase name='b'/></testsuite></testsuite>"
+    )
+    assert read_junit(nested) == TestCounts(passed=2)
+
+
+def test_a_namespace_does_not_hide_the_tests() -> None:
+    xml = '<testsuites xmlns="urn:junit"><testsuite><testcase name="a"><error/></testcase></testsuite></testsuites>'
+    assert read_junit(xml) == TestCounts(failed=1, failing=("a",))
+
+
+def test_test_cases_count_and_not_the_totals_that_a_suite_claims() -> None:
+    assert read_junit('<testsuite tests="9" failures="0"><testcase name="a"><failure/></testcase></testsuite>') == (
+        TestCounts(failed=1, failing=("a",))
+    )
+
+
+def test_a_case_with_a_failure_and_an_error_is_one_failed_test() -> None:
+    xml = '<testsuite><testcase name="a"><failure/><error/></testcase></testsuite>'
+    assert read_junit(xml) == TestCounts(failed=1, failing=("a",))
+
+
+def test_a_disabled_googletest_case_is_skipped() -> None:
+    xml = '<testsuites><testsuite><testcase name="DISABLED_Slow" status="notrun"/></testsuite></testsuites>'
+    assert read_junit(xml) == TestCounts(skipped=1)
+
+
+def test_a_report_without_tests_is_all_zero() -> None:
+    assert read_junit("<testsuites/>") == TestCounts()
+
+
+def test_a_class_name_that_repeats_the_name_is_given_once() -> None:
+    xml = '<testsuite><testcase classname="a.test.js" name="a.test.js"><failure/></testcase></testsuite>'
+    assert read_junit(xml) == TestCounts(failed=1, failing=("a.test.js",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "not xml",
+        "<testsuites>",
+        "<html><testcase/></html>",
+        "<testsuites>\0</testsuites>",
+        "<testsuites>\ud800</testsuites>",
+    ],
+    ids=["empty", "prose", "cut off", "other XML", "null byte", "lone surrogate"],
+)
+def test_what_is_no_junit_report_gives_nothing(text: str) -> None:
+    assert read_junit(text) is None
+
+
+@pytest.mark.parametrize("xml", [BILLION_LAUGHS, FOREIGN_FILE], ids=["entity expansion", "foreign file"])
+def test_entities_are_refused(xml: str) -> None:
+    assert read_junit(xml) is None
+
+
+def test_very_deep_nesting_is_survived() -> None:
+    depth = 20_000
+    assert read_junit("<testsuites>" + "<a>" * depth + "<testcase/>" + "</a>" * depth + "</testsuites>") == (
+        TestCounts(passed=1)
+    )
+
+
+def test_the_first_fifty_names_are_kept_each_once_and_short() -> None:
+    names = ["same", "same", "x" * 1000, *(f"test {n}" for n in range(100))]
+    cases = "".join(f'<testcase name="{name}"><failure/></testcase>' for name in names)
+    counts = read_junit(f"<testsuite>{cases}</testsuite>")
+    assert counts is not None
+    assert counts.failed == len(names)
+    assert counts.failing == ("same", "x" * NAME_LENGTH, *(f"test {n}" for n in range(NAMES_KEPT - 2)))
+
+
+@given(st.text())
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    counts = read_junit(text)
+    assert counts is None or counts == TestCounts()
+
+
+@given(st.lists(st.sampled_from(["", "<failure/>", "<error/>", "<skipped/>", "<system-out>x</system-out>"])))
+def test_each_case_is_counted_exactly_once(children: list[str]) -> None:
+    cases = "".join(f'<testcase name="{number}">{child}</testcase>' for number, child in enumerate(children))
+    counts = read_junit(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+    assert counts is not None
+    assert counts.passed + counts.failed + counts.skipped == len(children)
+    assert counts.failed == sum(child in {"<failure/>", "<error/>"} for child in children)
+    assert counts.skipped == children.count("<skipped/>")

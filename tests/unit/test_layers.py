@@ -1,0 +1,272 @@
+"""Layers of configuration: which one wins, where a value came from, and what is said when one is wrong."""
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config import CheckConfig, LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.layers import RESERVED, Layer, describe, from_assignments, from_environment, leaves, resolve, shown
+
+pytestmark = pytest.mark.feature("E11")
+
+GOAL = Layer("command line", {"goal": "all tests pass"})
+KEYS = list(leaves(LoopConfig(goal="any")))
+SOURCES = ["command line", "environment", "helmsman.toml", "RUBRIC.md front matter"]
+
+
+def toml(text: str) -> Layer:
+    return Layer("helmsman.toml", tomllib.loads(text))
+
+
+def complaint(*layers: Layer) -> str:
+    with pytest.raises(OperatorError) as caught:
+        resolve(layers)
+    return str(caught.value)
+
+
+def checks(*tables: dict[str, Any]) -> tuple[CheckConfig, ...]:
+    return tuple(map(CheckConfig.model_validate, tables))
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        section, _, name = key.rpartition(".")
+        (tree.setdefault(section, {}) if section else tree)[name] = value
+    return tree
+
+
+@given(st.lists(st.sets(st.sampled_from(KEYS)), min_size=len(SOURCES), max_size=len(SOURCES)))
+def test_every_leaf_comes_from_the_first_layer_that_has_it(named: list[set[str]]) -> None:
+    layers = [Layer(source, nested(values_of(keys, source))) for source, keys in zip(SOURCES, named, strict=True)]
+    resolved = resolve([*layers, Layer("last", {"goal": "last"})])
+    for key in KEYS:
+        ways = [source for source, keys in zip(SOURCES, named, strict=True) if key in keys]
+        assert resolved.origins[key] == [*ways, "last" if key == "goal" else "default"][0]
+    assert resolved.config.goal == resolved.origins["goal"]
+    source = resolved.origins["checks"]
+    assert resolved.config.checks == (() if source == "default" else checks({"command": source}))
+
+
+def values_of(keys: set[str], source: str) -> dict[str, Any]:
+    """Values that LoopConfig accepts; text of the source's own where a field takes any text."""
+    known = leaves(LoopConfig(goal=source, checks=checks({"command": source})))
+    return {key: list(known[key]) if isinstance(known[key], tuple) else known[key] for key in keys}
+
+
+def test_without_layers_below_it_a_leaf_is_its_default() -> None:
+    resolved = resolve([GOAL])
+    assert resolved.config == LoopConfig(goal="all tests pass")
+    assert set(resolved.origins) == set(KEYS)
+    assert {key for key, source in resolved.origins.items() if source != "default"} == {"goal"}
+
+
+def test_layers_share_a_section_leaf_by_leaf() -> None:
+    resolved = resolve([GOAL, Layer("environment", {"limits": {"iterations": 7}}), toml("limits.cost_usd = 3")])
+    assert (resolved.config.limits.iterations, resolved.config.limits.cost_usd) == (7, 3.0)
+    assert resolved.origins["limits.iterations"] == "environment"
+    assert resolved.origins["limits.cost_usd"] == "helmsman.toml"
+
+
+def test_a_stronger_list_of_checks_replaces_the_weaker_one() -> None:
+    resolved = resolve([GOAL, Layer("environment", {"checks": ["make"]}), toml('checks = ["pytest", "ruff check"]')])
+    assert [check.command for check in resolved.config.checks] == ["make"]
+
+
+def test_checks_are_read_as_a_command_a_list_or_tables() -> None:
+    written = 'checks = ["make", {command = "pytest -q", timeout_seconds = 60, environment = ["CI"]}]'
+    expected = checks({"command": "make"}, {"command": "pytest -q", "timeout_seconds": 60, "environment": ("CI",)})
+    assert resolve([GOAL, toml(written)]).config.checks == expected
+    assert resolve([GOAL, toml('checks = "make"')]).config.checks == expected[:1]
+
+
+def test_a_missing_goal_says_the_three_ways_to_give_one() -> None:
+    said = complaint(toml("limits.iterations = 3"))
+    assert "command line" in said
+    assert "HELMSMAN_GOAL" in said
+    assert "goal_file in helmsman.toml" in said
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("limits.iteration = 5", "limits.iteration (helmsman.toml): unknown key; did you mean limits.iterations"),
+        ("limit.iterations = 5", "limit.iterations (helmsman.toml): unknown key; did you mean limits.iterations"),
+        ("iterations = 5", "iterations (helmsman.toml): unknown key; did you mean limits.iterations"),
+        ("limits.model = 5", "limits.model (helmsman.toml): unknown key; did you mean claude.model"),
+        ("'limits.iterations' = 5", "'limits.iterations' (helmsman.toml): unknown key; did you mean limits.iterations"),
+        ("[limit]", "limit (helmsman.toml): unknown key"),
+        ("zzz.yyy.xxx = 5", "zzz.yyy (helmsman.toml): unknown key"),
+        ("checks = [{comand = 'x'}]", "checks[0].comand (helmsman.toml): unknown key; did you mean command?"),
+    ],
+)
+def test_an_unknown_key_is_an_error_with_its_source_and_a_suggestion(written: str, said: str) -> None:
+    assert said in complaint(GOAL, toml(written))
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("goal = 2024-01-01", "goal (helmsman.toml): expected text, found 2024-01-01"),
+        ("claude.model = 07:30:00", "claude.model (helmsman.toml): expected text, found 07:30:00"),
+        ("limits = 5", "limits (helmsman.toml): expected a table, found 5"),
+        ("limits.iterations = true", "limits.iterations (helmsman.toml): expected a whole number, found true"),
+        ("limits.iterations = '5'", "limits.iterations (helmsman.toml): expected a whole number, found '5'"),
+        ("limits.iterations = 0", "limits.iterations (helmsman.toml): expected at least 1, found 0"),
+        ("limits.cost_usd = nan", "limits.cost_usd (helmsman.toml): expected more than 0.0, found nan"),
+        ("retry.attempts = 51", "retry.attempts (helmsman.toml): expected at most 50, found 51"),
+        ("completion.promise = 'a'", "completion.promise (helmsman.toml): expected at least 4 characters, found 'a'"),
+        ("claude.setting_sources = ['x']", "setting_sources[0] (helmsman.toml): expected 'user', 'project' or 'local'"),
+        ("claude.allowed_tools = 'Bash'", "claude.allowed_tools (helmsman.toml): expected a list, found 'Bash'"),
+        ("checks = [{name = 'x'}]", "checks[0].command (helmsman.toml): expected a value, found nothing"),
+        ("checks = [[1]]", "checks[0] (helmsman.toml): expected a command or a table, found [1]"),
+        ("workspace.in_place = 'yes'", "workspace.in_place (helmsman.toml): expected true or false, found 'yes'"),
+    ],
+)
+def test_a_wrong_value_names_key_source_expected_type_and_what_was_found(written: str, said: str) -> None:
+    assert said in complaint(toml(written))
+
+
+def test_every_problem_of_every_layer_is_told_at_once_one_line_each() -> None:
+    environment = Layer("environment", {"limits": {"iterations": "many"}})
+    said = complaint(environment, toml("iterations = 5\nretry.jitter = 2\nretry.attempts = -1")).splitlines()
+    assert [line.strip().partition(":")[0] for line in said[1:]] == [
+        "iterations (helmsman.toml)",
+        "goal",
+        "limits.iterations (environment)",
+        "retry.attempts (helmsman.toml)",
+        "retry.jitter (helmsman.toml)",
+    ]
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * 500, ["x" * 500] * 9, pytest.param(16**9000, id="huge"), {"x": {"x" * 500: "x" * 500}}, "\n" * 500]
+)
+def test_a_value_in_an_error_is_cut_to_80_characters(value: Any) -> None:
+    assert 60 < len(shown(value)) <= 80
+    assert "..." in shown(value)
+
+
+def test_a_hostile_key_can_neither_flood_nor_steer_the_terminal() -> None:
+    said = complaint(GOAL, toml(f'"\\u001b[2J" = 1\n"{"x" * 500}" = 1'))
+    assert "'\\x1b[2J' (helmsman.toml)" in said
+    assert max(map(len, said.splitlines())) < 150
+
+
+def test_a_table_of_any_depth_is_one_unknown_key() -> None:
+    deep = ".".join(["a"] * 1500)
+    said = complaint(GOAL, toml(f"{deep} = 1\n[[checks]]\ncommand = 'x'\n{deep} = 1")).splitlines()
+    assert said[1:] == ["  a.a (helmsman.toml): unknown key", "  checks[0].a (helmsman.toml): unknown key"]
+
+
+@pytest.mark.parametrize(
+    ("pair", "expected"),
+    [
+        ("limits.iterations=5", {"limits": {"iterations": 5}}),
+        ("limits.cost_usd=inf", {"limits": {"cost_usd": float("inf")}}),
+        ("claude.model=haiku", {"claude": {"model": "haiku"}}),
+        ('claude.model="4"', {"claude": {"model": "4"}}),
+        ('checks=["pytest -q"]', {"checks": ["pytest -q"]}),
+        ("checks=pytest -k a=b", {"checks": "pytest -k a=b"}),
+        ("limits={iterations = 5}", {"limits": {"iterations": 5}}),
+        ("claude.model=", {"claude": {"model": ""}}),
+        ("goal=1\nretry = 2", {"goal": "1\nretry = 2"}),
+        ("goal=" + "[" * 5000, {"goal": "[" * 5000}),
+        ("goal=" + "9" * 5000, {"goal": "9" * 5000}),
+    ],
+)
+def test_an_assignment_is_read_as_a_toml_value_else_as_plain_text(pair: str, expected: dict[str, Any]) -> None:
+    assert from_assignments([pair]) == expected
+
+
+def test_assignments_build_one_tree_and_the_last_of_the_same_key_counts() -> None:
+    pairs = ["limits={iterations = 5}", "limits.tokens=6", "goal=first", "goal=second"]
+    assert from_assignments(pairs) == {"limits": {"iterations": 5, "tokens": 6}, "goal": "second"}
+
+
+@pytest.mark.parametrize("pair", ["limits.iterations", "=5", "limits..iterations=5", ".goal=x", "a b=c", ""])
+def test_a_malformed_assignment_is_an_error_that_shows_it(pair: str) -> None:
+    with pytest.raises(OperatorError) as caught:
+        from_assignments(["goal=x", pair])
+    assert caught.value.found == repr(pair)
+    assert "KEY=VALUE" in caught.value.expected
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [["limits=5", "limits.tokens=6"], ["limits.tokens=6", "limits=5"], ["limits.tokens=6", "limits={iterations = 5}"]],
+)
+def test_assignments_that_would_hide_each_other_are_an_error(pairs: list[str]) -> None:
+    with pytest.raises(OperatorError, match="contradict each other at 'limits"):
+        from_assignments(pairs)
+
+
+def test_variables_of_the_environment_are_read_into_their_sections() -> None:
+    environment = {
+        "HELMSMAN_GOAL": "all tests pass",
+        "HELMSMAN_LIMITS__ITERATIONS": "5",
+        "HELMSMAN_USAGE_LIMIT__MARGIN_SECONDS": "1.5",
+        "HELMSMAN_CHECKS": '["make"]',
+        "PATH": "/bin",
+        "helmsman_goal": "other",
+    }
+    assert from_environment(environment) == {
+        "goal": "all tests pass",
+        "limits": {"iterations": 5},
+        "usage_limit": {"margin_seconds": 1.5},
+        "checks": ["make"],
+    }
+
+
+def test_every_leaf_has_a_variable_of_its_own() -> None:
+    environment = {f"HELMSMAN_{key.upper().replace('.', '__')}": f"<{key}>" for key in KEYS}
+    assert from_environment(environment) == nested({key: f"<{key}>" for key in KEYS})
+
+
+def test_reserved_variables_are_no_configuration() -> None:
+    assert {"HELMSMAN_TAG", "HELMSMAN_HOME", "HELMSMAN_DEPTH"} == RESERVED
+    assert from_environment(dict.fromkeys(RESERVED, "1")) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("HELMSMAN_LIMITS_ITERATIONS", "HELMSMAN_LIMITS__ITERATIONS"),
+        ("HELMSMAN_LIMIT__ITERATIONS", "HELMSMAN_LIMITS__ITERATIONS"),
+        ("HELMSMAN_MODEL", "HELMSMAN_CLAUDE__MODEL"),
+        ("HELMSMAN_GAOL", "HELMSMAN_GOAL"),
+    ],
+)
+def test_an_unknown_variable_is_an_error_that_suggests_the_right_one_and_tells_no_values(name: str, meant: str) -> None:
+    with pytest.raises(OperatorError) as caught:
+        from_environment({name: "secret-1", "API_KEY": "secret-2"})
+    assert f"{name}: unknown variable; did you mean {meant}" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_environment_that_is_not_utf_8_is_an_error_of_that_key() -> None:
+    values = from_environment({"HELMSMAN_GOAL": b"\xff".decode(errors="surrogateescape")})
+    assert "goal (environment): expected text in UTF-8, found '\\udcff'" in complaint(Layer("environment", values))
+
+
+def test_leaves_are_every_value_in_the_order_of_declaration() -> None:
+    config = LoopConfig.model_validate({"goal": "x", "limits": {"iterations": 4}})
+    found = leaves(config)
+    assert list(found)[:4] == ["goal", "checks", "allow_no_checks", "completion.promise"]
+    assert found["limits.iterations"] == 4
+    assert LoopConfig.model_validate(nested(found)) == config
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_leaf_is_described(key: str) -> None:
+    assert len(describe(key)) > 10
+
+
+def test_an_unknown_key_is_not_described_but_suggested() -> None:
+    with pytest.raises(OperatorError, match=r"unknown key 'limits\.iteration'; did you mean limits\.iterations"):
+        describe("limits.iteration")

@@ -1,0 +1,140 @@
+"""Outputs as checks really give them: several runners in one, cut in the middle, quoted, hostile."""
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.records.checks import TestCounts
+from helmsman.verify.failing import NAME_LENGTH, NAMES_KEPT
+from helmsman.verify.summaries import read_summary
+
+pytestmark = pytest.mark.feature("V3")
+
+RECORDINGS = {
+    path.stem: path.read_text(encoding="utf-8")
+    for path in sorted((Path(__file__).parent.parent / "recordings" / "summaries").glob("*.txt"))
+}
+LINES = sorted({line for text in RECORDINGS.values() for line in text.splitlines()})
+HARD_TO_TELL = {name for name in RECORDINGS if name.startswith("pytest_red")} | {
+    "pytest_nested_quiet",
+    "pytest_subtests",
+    "pytest_stopped_early",
+}
+"""Red sessions without a beginning, or with a quoted summary of their own; inside another, nobody could tell."""
+TWO_MEGABYTES = 2_000_000
+
+
+def totals(counts: TestCounts | None) -> tuple[int, int, int]:
+    return (counts.passed, counts.failed, counts.skipped) if counts else (0, 0, 0)
+
+
+def read(output: str) -> TestCounts:
+    found = read_summary(output)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("first", RECORDINGS)
+def test_runs_one_after_the_other_are_added_up(first: str) -> None:
+    for second, output in RECORDINGS.items():
+        both = totals(read_summary(RECORDINGS[first] + output))
+        parts = [totals(read_summary(part)) for part in (RECORDINGS[first], output)]
+        assert both == tuple(map(sum, zip(*parts, strict=True))), second
+
+
+def test_names_of_several_runners_are_joined_in_the_order_of_the_output() -> None:
+    both = read(RECORDINGS["jest_red"] + RECORDINGS["go_red"])
+    assert both.failing == read(RECORDINGS["jest_red"]).failing + read(RECORDINGS["go_red"]).failing
+
+
+@pytest.mark.parametrize(
+    ("outer", "quoted"),
+    [(outer, name) for outer in ("pytest_red", "pytest_red_quiet") for name in RECORDINGS if name not in HARD_TO_TELL],
+)
+def test_a_summary_that_a_failing_test_printed_is_not_counted(outer: str, quoted: str) -> None:
+    place = "Captured stdout call -----------------------------\n"
+    output = RECORDINGS[outer].replace(place, place + RECORDINGS[quoted], 1)
+    assert len(output) > len(RECORDINGS[outer])
+    assert read_summary(output) == read_summary(RECORDINGS[outer])
+
+
+def test_a_session_that_was_killed_does_not_hide_the_next_one() -> None:
+    killed = RECORDINGS["pytest_green"].partition("green/test_g.py")[0]
+    assert read(killed + RECORDINGS["pytest_red"]) == read(RECORDINGS["pytest_red"])
+    assert totals(read(killed + RECORDINGS["pytest_green"] * 2)) == (4, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["pytest_red", "pytest_red_quiet", "vitest_red", "unittest_red", "jest_red"])
+def test_the_numbers_survive_when_only_head_and_tail_were_kept(name: str) -> None:
+    lines = RECORDINGS[name].splitlines()
+    cut = "\n".join([*lines[:6], "[40960 bytes left out]", *lines[-45:]])
+    assert totals(read_summary(cut)) == totals(read_summary(RECORDINGS[name]))
+
+
+def test_names_are_read_from_the_tail_when_their_heading_was_not_kept() -> None:
+    head, _, recap = RECORDINGS["pytest_red"].partition("short test summary info")
+    names = recap.partition("\n")[2]
+    assert read(head[:300] + "\n[9 bytes left out]\n" + names) == read(RECORDINGS["pytest_red"])
+
+
+def test_windows_line_ends_change_nothing() -> None:
+    for text in RECORDINGS.values():
+        assert read_summary(text.replace("\n", "\r\n")) == read_summary(text)
+
+
+def test_at_most_fifty_names_are_kept_each_once_and_short() -> None:
+    names = ["test_a.py::same", "test_a.py::same", "x" * 900, *(f"test_a.py::test_{n}" for n in range(100))]
+    recap = "".join(f"FAILED {name} - boom\n" for name in names)
+    output = f"=== short test summary info ===\n{recap}{len(names)} failed in 0.10s\n"
+    expected = ("test_a.py::same", "x" * NAME_LENGTH, *names[3 : NAMES_KEPT + 1])
+    assert read(output) == TestCounts(failed=len(names), failing=expected)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["=", "= ", "1 passed, ", "9", "\x1b[", "\x1b[0;", "\x1b]", "\x1b ", "FAIL a ( ", " FAIL  x [ ", "--- FAIL: x (",
+     "Tests: 1, A: 1, ", "FAILED x[ - ", "SUBFAILED[(", "  1) a: ", "  ● ", "Ran 1 test in 1", "There were 1 :"],
+)  # fmt: skip
+def test_a_hostile_line_of_two_megabytes_is_read_in_less_than_a_second(unit: str) -> None:
+    line = unit * (TWO_MEGABYTES // len(unit))
+    begin = time.process_time()
+    assert read_summary(line) is None
+    assert time.process_time() - begin < 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["FAILED (" + "a" * 900 + ")", "Tests: 1, Assertions: 1" + ", A: 1" * 150 + ".", "FAILED " + "x[a - " * 150,
+     "SUBFAILED" + "[(" * 450, " FAIL  x" + " [ " * 300, "FAIL a" + " (" * 450, "There were 1 " + ":" * 900],
+)  # fmt: skip
+def test_two_megabytes_of_hostile_lines_are_read_in_less_than_a_second(line: str) -> None:
+    block = f"{'-' * 70}\nRan 1 test in 0.1s\n\n{line}\n!\n{line}\n"
+    begin = time.process_time()
+    read_summary(block * (TWO_MEGABYTES // len(block)))
+    assert time.process_time() - begin < 1
+
+
+def assert_bounded(found: TestCounts | None) -> None:
+    if found is not None:
+        assert min(totals(found)) >= 0
+        assert len(found.failing) <= min(NAMES_KEPT, len(set(found.failing)))
+        assert all(0 < len(name) <= NAME_LENGTH for name in found.failing)
+
+
+@given(st.text())
+def test_any_text_gives_bounded_numbers_or_nothing(text: str) -> None:
+    assert_bounded(read_summary(text))
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=60))
+def test_any_mixture_of_real_lines_gives_bounded_numbers_or_nothing(lines: list[str]) -> None:
+    assert_bounded(read_summary("\n".join(lines)))
+
+
+@given(st.sampled_from(sorted(RECORDINGS)), st.integers(0, 4000), st.integers(0, 4000))
+def test_any_cut_gives_bounded_numbers_or_nothing(name: str, head: int, tail: int) -> None:
+    text = RECORDINGS[name]
+    assert_bounded(read_summary(f"{text[:head]}\n[9 bytes left out]\n{text[len(text) - tail :]}"))
