@@ -11,18 +11,12 @@ class ClaudeCode(Block):
 
     _block_type_name: ClassVar[str | None] = "Claude Code"
     _block_type_slug: ClassVar[str | None] = "helmsman-claude-code"
-    _description: ClassVar[str | None] = (
-        "Credentials and environment of the Claude Code command line, for Helmsman's loops."
-    )
+    _description: ClassVar[str | None] = "Credentials and environment of the Claude Code command line, for Helmsman's loops."
 
     api_key: SecretStr | None = Field(default=None, description="ANTHROPIC_API_KEY, where the agent is paid by use.")
-    oauth_token: SecretStr | None = Field(
-        default=None, description="CLAUDE_CODE_OAUTH_TOKEN, where it runs on a subscription."
-    )
+    oauth_token: SecretStr | None = Field(default=None, description="CLAUDE_CODE_OAUTH_TOKEN, where it runs on a subscription.")
     base_url: str = Field(default="", description="ANTHROPIC_BASE_URL, where requests go through a gateway.")
-    variables: dict[str, SecretStr] = Field(
-        default_factory=dict[str, SecretStr], description="Further environment variables."
-    )
+    variables: dict[str, SecretStr] = Field(default_factory=dict[str, SecretStr], description="Further environment variables.")
 
     def environment(self) -> dict[str, str]:
         """The variables that the agent's process gets on top of the allow-list."""

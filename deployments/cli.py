@@ -22,9 +22,7 @@ app = typer.Typer(
 Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository; any folder inside it will do.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 Loop = Annotated[str, typer.Argument(metavar="LOOP", help="The loop's id; `helmsman list` shows them.")]
-Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any configuration key; repeatable.")
-]
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any configuration key; repeatable.")]
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="A TOML file that wins over the repository's own.")
 ]
@@ -34,22 +32,14 @@ HERE = Path()
 @app.command()
 def run(
     goal: Annotated[str | None, typer.Argument(metavar="[GOAL]", help="What shall be true at the end.")] = None,
-    goal_file: Annotated[
-        Path | None, typer.Option("--goal-file", metavar="FILE", help="Read the goal from a file.")
-    ] = None,
+    goal_file: Annotated[Path | None, typer.Option("--goal-file", metavar="FILE", help="Read the goal from a file.")] = None,
     repo: Repo = HERE,
     check: Annotated[
         list[str] | None, typer.Option("--check", metavar="CMD", help="A command that proves it; repeatable.")
     ] = None,
-    no_checks: Annotated[
-        bool, typer.Option("--no-checks", help="Start without any check; nothing is verified then.")
-    ] = False,
-    in_place: Annotated[
-        bool, typer.Option("--in-place", help="Work on the current branch instead of in a worktree.")
-    ] = False,
-    max_iterations: Annotated[
-        int | None, typer.Option("--max-iterations", metavar="N", help="Stop after N iterations.")
-    ] = None,
+    no_checks: Annotated[bool, typer.Option("--no-checks", help="Start without any check; nothing is verified then.")] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Work on the current branch instead of in a worktree.")] = False,
+    max_iterations: Annotated[int | None, typer.Option("--max-iterations", metavar="N", help="Stop after N iterations.")] = None,
     name: Annotated[
         str, typer.Option("--name", metavar="LOOP", help="Id of the new loop; made from the goal if not given.")
     ] = "",
@@ -181,7 +171,7 @@ def _failure(error: HelmsmanError) -> dict[str, Any]:
     """The result of a loop that never began, in the shape of every other result."""
     empty = {"iterations": 0, "agent_calls": 0, "cost_usd": 0.0, "tokens": 0, "seconds": 0.0}
     rule, reason = f"error.{error.fault}", str(error)
-    nowhere = {"branch": "", "commit": "", "state_ref": "", "checks": []}
+    nowhere: dict[str, Any] = {"branch": "", "commit": "", "state_ref": "", "checks": []}
     return {"loop": "", "outcome": "failed", "rule": rule, "reason": reason, **empty, **nowhere}
 
 

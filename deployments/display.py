@@ -1,7 +1,7 @@
 """What a person sees while a loop runs: a live line in a terminal, plain lines elsewhere. Fed from events, asked by nobody."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -24,7 +24,7 @@ from tasks.journal import Listener
 
 
 @contextmanager
-def display(console: Console) -> Iterator[Listener]:
+def display(console: Console) -> Generator[Listener]:
     """A listener that shows events on the console."""
     if not console.is_terminal:
         yield PlainLines(console)

@@ -71,11 +71,13 @@ def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool)
     )
 
 
-def wished(repository: Repository, wishes: Wishes) -> Resolved:
-    """The configuration for a new loop."""
+def wished(repository: Repository, wishes: Wishes, *, goal_later: bool = False) -> Resolved:
+    """The configuration for a new loop; with `goal_later` it may still lack a goal, as where it is only shown."""
     named = [read_file(wishes.config)] if wishes.config else []
     said = resolve_goal_file(Layer("command line", _said(wishes)), Path())
-    return configure(repository.top, LoopRequest(repository=str(repository.top), settings=dict(said.values)), named)
+    request = LoopRequest(repository=str(repository.top), settings=dict(said.values))
+    weakest = [Layer("not given yet", {"goal": "…"})] if goal_later else []
+    return configure(repository.top, request, stronger=named, weaker=weakest)
 
 
 def _said(wishes: Wishes) -> dict[str, Any]:

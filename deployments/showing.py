@@ -64,7 +64,7 @@ def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> 
 
 def show_configuration(repo: Path, config: Path | None, settings: tuple[str, ...], *, as_json: bool) -> None:
     repository = open_repository(repo.absolute())
-    resolved = wished(repository, Wishes(config=config, settings=settings))
+    resolved = wished(repository, Wishes(config=config, settings=settings), goal_later=True)
     values, origins = leaves(resolved.config), resolved.origins
     if as_json:
         rows = {key: {"value": _plain(value), "source": origins[key]} for key, value in values.items()}

@@ -80,9 +80,7 @@ def loop_line(state: LoopState, *, driven: bool) -> str:
 def result_lines(result: LoopResult, *, driver: str = "") -> Iterator[str]:
     """How a loop stands, for a person who comes back in the morning."""
     yield f"loop       {result.loop}"
-    yield f"outcome    {'▶ running' if driver else SIGNS[result.outcome]}" + (
-        f" – driven by {driver}" if driver else ""
-    )
+    yield f"outcome    {'▶ running' if driver else SIGNS[result.outcome]}" + (f" – driven by {driver}" if driver else "")
     if result.rule:
         yield f"why        {result.rule}: {clean(result.reason)}"
     yield (

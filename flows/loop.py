@@ -14,7 +14,8 @@ from tasks.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engin
 @flow(name="loop", flow_run_name="{request.loop}", persist_result=False)
 def loop(request: LoopRequest) -> State[dict[str, Any]]:
     """Steer the coding agent toward a goal until its checks pass, a limit is reached, or somebody stops it."""
-    with driving(request) as state:
+    with driving(request) as opened:
+        state = opened
         try:
             while state.ending is None:
                 wait_if_due(request.repository, state)

@@ -16,9 +16,9 @@ def _none_when_unlimited(value: Any) -> Any:
     return None if value in ("none", float("inf")) else value
 
 
-Dollars = Annotated[float | None, BeforeValidator(_none_when_unlimited), Field(gt=0)]
-Hours = Annotated[float | None, BeforeValidator(_none_when_unlimited), Field(gt=0)]
-Count = Annotated[int | None, BeforeValidator(_none_when_unlimited), Field(ge=1)]
+Dollars = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_none_when_unlimited)]
+Hours = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_none_when_unlimited)]
+Count = Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(_none_when_unlimited)]
 
 
 class ClaudeConfig(Section):

@@ -163,8 +163,7 @@ def _check_with_tuples(item: Any) -> Any:
 # --- saying what is wrong -----------------------------------------------------------------------------------------
 
 _NO_GOAL = (
-    "goal: missing; give it on the command line, or in the environment as HELMSMAN_GOAL, "
-    "or as goal or goal_file in helmsman.toml"
+    "goal: missing; give it on the command line, or in the environment as HELMSMAN_GOAL, or as goal or goal_file in helmsman.toml"
 )
 
 _EXPECTED = {

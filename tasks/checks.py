@@ -15,6 +15,7 @@ from helmsman.verify.summaries import read_summary
 from tasks.environment import check_environment, ours
 from tasks.journal import publish
 from tasks.process import Ended, run
+from tasks.secrets_kept import redact
 from tasks.worktree import restore
 
 Stop = Callable[[], bool]
@@ -26,9 +27,7 @@ PARALLEL = 4
 """Checks beside each other at most; their own tools use the cores."""
 
 
-def run_checks(
-    worktree: Path, commit: str, tree: str, checks: Iterable[CheckConfig], *, tag: str, stop: Stop
-) -> CheckReport:
+def run_checks(worktree: Path, commit: str, tree: str, checks: Iterable[CheckConfig], *, tag: str, stop: Stop) -> CheckReport:
     """Run every check on a committed tree. What they leave behind is put back, so that the tree stays what was proven."""
     restore(worktree, commit)
     results: list[CheckResult] = []
@@ -46,11 +45,13 @@ def _one_by_one(worktree: Path, checks: list[CheckConfig], tag: str, stop: Stop)
 
 def _side_by_side(worktree: Path, checks: list[CheckConfig], tag: str, stop: Stop) -> list[CheckResult]:
     abandoned = Event()  # an interrupt reaches this thread only; the others must hear of it
+
+    def run_one(check: CheckConfig) -> CheckResult:
+        return _run_check(worktree, check, tag, lambda: abandoned.is_set() or stop())
+
     with ThreadPoolExecutor(PARALLEL, thread_name_prefix="check") as pool:
         try:
-            return list(
-                pool.map(lambda check: _run_check(worktree, check, tag, lambda: abandoned.is_set() or stop()), checks)
-            )
+            return list(pool.map(run_one, checks))
         except BaseException:
             abandoned.set()
             raise
@@ -71,9 +72,7 @@ def _run_check(worktree: Path, check: CheckConfig, tag: str, stop: Stop) -> Chec
             keep=KEPT_BYTES,
         )
     except OperatorError as error:
-        result = CheckResult(
-            name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error)
-        )
+        result = CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error))
     else:
         result = _result(worktree, check, ended)
     publish(CheckFinished(result=result))
@@ -88,8 +87,8 @@ def _result(worktree: Path, check: CheckConfig, ended: Ended) -> CheckResult:
         passed=by_itself and ended.exit_code == 0,
         exit_code=ended.exit_code if by_itself else None,
         seconds=round(ended.seconds, 3),
-        head=ended.head,
-        tail=ended.tail,
+        head=redact(ended.head, ours()),
+        tail=redact(ended.tail, ours()),
         timed_out=ended.by == "deadline",
         counts=_counts(worktree, check, ended),
     )

@@ -8,7 +8,7 @@ import gzip
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from tasks.environment import agent_environment, ours
 from tasks.git import IDENTITY, has_identity
 from tasks.journal import publish
 from tasks.process import Ended, run
+from tasks.secrets_kept import redact
 from tasks.workplace import Workplace
 
 IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
@@ -91,7 +92,9 @@ def call_agent(
 ) -> AgentCall:
     """Make the call that is due, or read back the one that was made. Raises WorldError when the world broke it, Cancelled."""
     folder = CallFolder(place.folder.call(state.due, state.attempt))
-    call = finished_call(folder) or _make_call(place, state, folder, prompt, start, credentials, stop)
+    environment = _environment(place, state.config.claude, credentials)
+    call = finished_call(folder) or _make_call(place, state, folder, prompt, start, environment, stop)
+    call = without_secrets(call, environment)
     if call.outcome in IN_WORLD and call.tool_calls == 0:
         _set_aside(folder)
         raise WorldError(
@@ -138,11 +141,10 @@ def _make_call(
     folder: CallFolder,
     prompt: str,
     start: str,
-    credentials: dict[str, str],
+    environment: dict[str, str],
     stop: Callable[[], bool],
 ) -> AgentCall:
     config = state.config.claude
-    environment = _environment(place, config, credentials)
     refuse_root(config, environment)
     binary = find_binary(config)
     _begin(folder, prompt, start)
@@ -162,6 +164,11 @@ def _make_call(
         stop=stop,
     )
     return _conclude(reader, ended)
+
+
+def without_secrets(call: AgentCall, environment: Mapping[str, str]) -> AgentCall:
+    """The call with every secret that the agent could see replaced in what it said."""
+    return call.model_copy(update={name: redact(getattr(call, name), environment) for name in ("final_text", "error")})
 
 
 def _conclude(reader: CallReader, ended: Ended) -> AgentCall:

@@ -1,5 +1,7 @@
 """The agent's credentials from a Prefect block, where the operator keeps them there."""
 
+from typing import cast
+
 from prefect.exceptions import PrefectHTTPStatusError
 
 from blocks.claude import ClaudeCode
@@ -11,7 +13,7 @@ def credentials(block: str) -> dict[str, str]:
     if not block:
         return {}
     try:
-        loaded = ClaudeCode.load(block)
+        loaded = cast("ClaudeCode", ClaudeCode.load(block))  # a coroutine only where an event loop runs
     except ValueError as error:
         raise OperatorError(
             "claude.block names a block that is not there",

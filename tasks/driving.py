@@ -1,7 +1,7 @@
 """The frame around a running loop: one driver, a mended start, ears for a cancel, and an end that is written down."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -43,7 +43,7 @@ STATE_TYPES = {
 
 
 @contextmanager
-def driving(request: LoopRequest) -> Iterator[LoopState]:
+def driving(request: LoopRequest) -> Generator[LoopState]:
     """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
     opened = open_loop(request, suffix=run_id().hex[:6], now=now_utc())
     repository = open_repository(Path(request.repository))
@@ -81,9 +81,7 @@ def engine_state(state: LoopState) -> State[dict[str, object]]:
     kind, name = STATE_TYPES[state.outcome or Outcome.WAITING]
     why = state.ending or state.waiting
     result = result_of(state, state_ref(state.loop))
-    return State(
-        type=kind, name=name, message=f"{why.rule}: {why.reason}" if why else "", data=result.model_dump(mode="json")
-    )
+    return State(type=kind, name=name, message=f"{why.rule}: {why.reason}" if why else "", data=result.model_dump(mode="json"))
 
 
 def _nap(folder: LoopFolder, seconds: float) -> None:

@@ -36,12 +36,12 @@ def end(family: Family, pipes: Pipes) -> None:
     """
     until = time.monotonic() + family.grace
     try:
-        _signal_group(family.child, signal.SIGTERM)
-        while _group_lives(family.child) and time.monotonic() < until:
+        _signal_group(family.child.pid, signal.SIGTERM)
+        while _group_lives(family.child.pid) and time.monotonic() < until:
             pipes.serve(_TICK)
             time.sleep(_TICK)
     finally:
-        _signal_group(family.child, signal.SIGKILL)
+        _signal_group(family.child.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             family.child.wait(_REAP)
         short = time.monotonic() - family.started < _SHORT
@@ -49,19 +49,18 @@ def end(family: Family, pipes: Pipes) -> None:
         end_tagged(family.tag, grace=grace, known=family.older if short else ())
 
 
-def _signal_group(leader: subprocess.Popen[bytes], number: int) -> bool:
-    """Whether somebody was left to get it."""
-    leader.poll()  # as a zombie it would count
+def _signal_group(group: int, number: int) -> bool:
+    """Whether somebody was left to get it, be it a zombie."""
     try:
-        os.killpg(leader.pid, number)
+        os.killpg(group, number)
     except (ProcessLookupError, PermissionError):  # the second is what macOS says of a group of zombies
         return False
     return True
 
 
-def _group_lives(leader: subprocess.Popen[bytes]) -> bool:
+def _group_lives(group: int) -> bool:
     """Zombies do not count: in a container there may be nobody who reaps them."""
-    return _signal_group(leader, 0) and any(_is_member(pid, leader.pid) for pid in psutil.pids())
+    return _signal_group(group, 0) and any(_is_member(pid, group) for pid in psutil.pids())
 
 
 def _is_member(pid: int, group: int) -> bool:

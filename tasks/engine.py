@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -58,7 +58,7 @@ def configured_api(environment: Mapping[str, str]) -> str | None:
 
 
 @contextmanager
-def engine() -> Iterator[Callable[[], str]]:
+def engine() -> Generator[Callable[[], str]]:
     """Start the embedded server unless one is configured. Yields a function that waits until it answers and returns its URL.
 
     Call before Prefect is imported. When our process is killed, the server ends too.
@@ -73,7 +73,7 @@ def engine() -> Iterator[Callable[[], str]]:
 
 
 @contextmanager
-def _server() -> Iterator[Callable[[], str]]:
+def _server() -> Generator[Callable[[], str]]:
     port, done, ended = _free_port(), threading.Event(), list[Ended | Exception]()
     url = f"http://127.0.0.1:{port}/api"
 

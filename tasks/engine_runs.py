@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -85,7 +85,7 @@ def flush() -> None:
 
 
 @contextmanager
-def hearing_cancel(flag: Path) -> Iterator[None]:
+def hearing_cancel(flag: Path) -> Generator[None]:
     """While the block runs, touch a file when somebody cancels this run in the UI or by the API."""
     done = threading.Event()
     watch = threading.Thread(target=_watch, args=(run_id(), flag, done), name="cancel-watch", daemon=True)

@@ -81,9 +81,7 @@ def succeeds(cwd: Path, *arguments: str) -> bool:
 def open_repository(path: Path) -> Repository:
     """Find the repository at or above a path. Raises OperatorError where there is none or it has no commit."""
     if not path.is_dir():
-        raise OperatorError(
-            "the repository is not there", expected="a folder", found=str(path), remedy="give --repo DIR"
-        )
+        raise OperatorError("the repository is not there", expected="a folder", found=str(path), remedy="give --repo DIR")
     try:
         bare, common = git(path, "rev-parse", "--is-bare-repository", "--git-common-dir").splitlines()
     except GitError as error:

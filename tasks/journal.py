@@ -4,7 +4,7 @@ Observers never stop a loop: a listener that fails is dropped with a line in the
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def listening(listener: Listener) -> Generator[None]:
     """Have a listener told of every event while the block runs."""
     _listeners.append(listener)
     try:
@@ -36,7 +36,7 @@ def publish(event: Event) -> None:
     for listener in tuple(_listeners):
         try:
             listener(event)
-        except Exception:
+        except Exception:  # an observer may fail in any way; it never stops a loop
             _listeners.remove(listener)
             _log.exception("an observer failed and is not told any more")
 

@@ -17,20 +17,25 @@ from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
 from tasks.claude import CallFolder, interrupted_start
 from tasks.config_files import read_layers
 from tasks.environment import ours
-from tasks.git import Repository, commit_and_tree, current_branch, git, open_repository, read_ref
+from tasks.git import Repository, commit_and_tree, current_branch, open_repository, read_ref
 from tasks.process import end_tagged
 from tasks.state_ref import read_state, replace_state, state_ref, write_state
 from tasks.workplace import workplace
 from tasks.worktree import ensure_worktree, require_clean, salvage
 
 
-def configure(repository: Path, request: LoopRequest, further: Sequence[Layer] = ()) -> Resolved:
-    """Merge what the request says with further layers, environment and files. Raises OperatorError with key and source."""
+def configure(
+    repository: Path, request: LoopRequest, *, stronger: Sequence[Layer] = (), weaker: Sequence[Layer] = ()
+) -> Resolved:
+    """Merge what the request says with environment and files. Raises OperatorError with the offending key and its source.
+
+    `stronger` layers come right after the request, `weaker` ones last before the defaults.
+    """
     said: dict[str, Any] = {**request.settings}
     said |= {"goal": request.goal} if request.goal else {}
     said |= {"checks": list(request.checks)} if request.checks else {}
     environment = Layer("environment", from_environment(ours()))
-    return resolve([Layer("command line", said), *further, environment, *read_layers(repository)])
+    return resolve([Layer("command line", said), *stronger, environment, *read_layers(repository), *weaker])
 
 
 def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
@@ -85,18 +90,14 @@ def mark_interrupted(repository: str, state: LoopState) -> LoopState:
     kept = salvage(place.repository, place.worktree, state, start)
     after = interrupt(state, kept)
     what = f"work kept at {kept.ref}" if kept else "nothing to keep"
-    return replace_state(
-        place.repository, state, after, f"iteration {state.due} attempt {state.attempt} was interrupted: {what}"
-    )
+    return replace_state(place.repository, state, after, f"iteration {state.due} attempt {state.attempt} was interrupted: {what}")
 
 
 def close(repository: str, state: LoopState, why: BaseException, now: datetime) -> LoopState:
     """End a loop from outside an iteration: cancelled, or broken by an error that no retry mends."""
     state = mark_interrupted(repository, state)
     decision = _outside_decision(why, state, now)
-    return replace_state(
-        workplace(repository, state).repository, state, end(state, decision, now), f"end: {decision.rule}"
-    )
+    return replace_state(workplace(repository, state).repository, state, end(state, decision, now), f"end: {decision.rule}")
 
 
 def _existing(repository: Repository, request: LoopRequest, now: datetime) -> LoopState:
@@ -114,9 +115,7 @@ def _reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
     """The loop keeps the configuration that it began with; what is said now wins over it."""
     if not settings:
         return state.config
-    return resolve(
-        [Layer("command line", settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]
-    ).config
+    return resolve([Layer("command line", settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]).config
 
 
 def _require_budget(state: LoopState, config: LoopConfig) -> None:

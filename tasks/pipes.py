@@ -34,9 +34,7 @@ class Pipes:
     def open(self) -> bool:
         return bool(self._streams)
 
-    def attach(
-        self, child: subprocess.Popen[bytes], stdin: bytes, output: Iterable[Sink], errors: Iterable[Sink]
-    ) -> None:
+    def attach(self, child: subprocess.Popen[bytes], stdin: bytes, output: Iterable[Sink], errors: Iterable[Sink]) -> None:
         """Serves the pipes that the child was started with. What a sink raises comes out of serve() or drain()."""
         self._stdin = memoryview(stdin)
         if child.stdin:

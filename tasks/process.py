@@ -111,9 +111,7 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
     return Ended(child.returncode, by, seconds, output.head, output.tail, errors.text, output.total)
 
 
-def _start(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, piped: bool, merged: bool
-) -> subprocess.Popen[bytes]:
+def _start(argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, piped: bool, merged: bool) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             argv,

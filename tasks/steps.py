@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
-from prefect import Task, task
+from prefect import Task
 from prefect.cache_policies import CachePolicy
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import TaskRunContext
@@ -44,7 +44,7 @@ R = TypeVar("R")
 
 @dataclass
 class StepKey(CachePolicy):
-    """The key of a step's result. Its fields, argued:
+    """The key of a step's result, by value. Its fields, argued.
 
     uid          two repositories may have loops of one name
     iteration    the loop does the same steps again and again
@@ -86,7 +86,7 @@ def step(key: CachePolicy) -> Callable[[Callable[P, R]], Task[P, R]]:
             publish(StepFinished(iteration=state.due, attempt=state.attempt, step=name, seconds=seconds))
             return result
 
-        return task(
+        return Task(
             told,
             name=name,
             task_run_name=f"#{{state.due}} {name}",
@@ -103,7 +103,7 @@ def patient(what: Task[P, R], retry: RetryConfig) -> Task[P, R]:
     delays = [min(retry.first_delay_seconds * 2**n, retry.longest_delay_seconds) for n in range(retry.attempts)]
     return what.with_options(
         retries=retry.attempts,
-        retry_delay_seconds=delays or None,
+        retry_delay_seconds=delays or 0,
         retry_jitter_factor=retry.jitter,
         retry_condition_fn=_is_world_error,
     )
@@ -137,9 +137,7 @@ def prompt(repository: str, state: LoopState, orientation: Orientation) -> Brief
 
 @step(StepKey())
 def execute(repository: str, state: LoopState, briefing: Briefing, orientation: Orientation) -> Execution:
-    return working.execute(
-        workplace(repository, state), state, briefing, orientation, credentials(state.config.claude.block)
-    )
+    return working.execute(workplace(repository, state), state, briefing, orientation, credentials(state.config.claude.block))
 
 
 @step(TreeKey())

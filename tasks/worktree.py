@@ -112,9 +112,7 @@ def settle_work(repository: Repository, path: Path, state: LoopState, start: str
 def measure_change(path: Path, start: str, *, leftovers: bool) -> Change:
     """Compare HEAD with the commit that an iteration began with."""
     commit, tree = commit_and_tree(path)
-    log = git(
-        path, "log", "-z", "--first-parent", "--format=%H %s", f"--max-count={COMMITS_SHOWN}", f"{start}..{commit}"
-    )
+    log = git(path, "log", "-z", "--first-parent", "--format=%H %s", f"--max-count={COMMITS_SHOWN}", f"{start}..{commit}")
     numbers = git(path, "diff", "--numstat", "-z", "--no-renames", start, commit)
     rows = [row.split("\t", 2) for row in numbers.split("\0") if row]
     return Change(

@@ -53,9 +53,7 @@ class Server(ThreadingTCPServer):  # not HTTPServer, which asks the name service
             self._open.discard(request)
         super().shutdown_request(request)
 
-    def handle_error(
-        self, request: socket.socket | tuple[bytes, socket.socket], client_address: tuple[str, int]
-    ) -> None:
+    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: tuple[str, int]) -> None:
         """A client that goes away is no error; a script that raises is, and shows its traceback."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)

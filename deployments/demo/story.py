@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -147,7 +147,7 @@ def _repository(folder: Path) -> Path:
 
 
 @contextmanager
-def _own_homes(folder: Path) -> Iterator[None]:
+def _own_homes(folder: Path) -> Generator[None]:
     """Everything that the demo writes stays in its folder; our own environment is as before afterwards."""
     before = dict(os.environ)
     for name in [name for name in os.environ if name.startswith(("HELMSMAN_", "PREFECT_", "ANTHROPIC_", "CLAUDE"))]:

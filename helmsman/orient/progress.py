@@ -85,9 +85,7 @@ def _completed_line(item: Completed) -> str:
 
 def _choice(line: str) -> Choice:
     first, *rest = _CHOICE_PARTS.split(line)
-    named = {
-        _part_name(part): part.split(None, 2 if part[:7].lower() == "revisit" else 1)[-1].lstrip(": ") for part in rest
-    }
+    named = {_part_name(part): part.split(None, 2 if part[:7].lower() == "revisit" else 1)[-1].lstrip(": ") for part in rest}
     chose = re.sub(r"^chose:?\s+", "", first, flags=re.IGNORECASE)
     return Choice(
         chose=chose,
@@ -123,9 +121,5 @@ def _problems(found: Mapping[str, str], goal: str, size: int) -> list[str]:
     return [
         *([f"headings missing: {', '.join(missing)}"] if missing else []),
         *(["ORIGINAL_GOAL was altered; it has been restored"] if altered else []),
-        *(
-            [f"the file is {size} characters long; what lies beyond {LONGEST_FILE} was not read"]
-            if size > LONGEST_FILE
-            else []
-        ),
+        *([f"the file is {size} characters long; what lies beyond {LONGEST_FILE} was not read"] if size > LONGEST_FILE else []),
     ]

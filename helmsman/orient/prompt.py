@@ -32,9 +32,7 @@ def brief(state: LoopState, orientation: Orientation) -> Briefing:
 
 
 def _before(config: LoopConfig) -> list[Section]:
-    commands = (
-        "\n".join(f"    {check.command}" for check in config.checks) or "    (none was given: nothing will be verified)"
-    )
+    commands = "\n".join(f"    {check.command}" for check in config.checks) or "    (none was given: nothing will be verified)"
     return [
         ("objective", OBJECTIVE.substitute(goal=config.goal.strip(), checks=commands)),
         ("phase 0", PHASE_0.substitute()),
@@ -65,11 +63,7 @@ def _fit(facts: Sequence[Section], allowance: int) -> list[Section]:
     fitted: list[Section] = []
     for position, (name, text) in enumerate(facts):
         last = position == len(facts) - 1
-        share = (
-            allowance
-            if last
-            else max(allowance // 2, allowance - sum(tokens(other) for _, other in facts[position + 1 :]))
-        )
+        share = allowance if last else max(allowance // 2, allowance - sum(tokens(other) for _, other in facts[position + 1 :]))
         cut = trim(text, share)
         allowance -= tokens(cut)
         fitted.append((name, cut))
@@ -121,9 +115,7 @@ def _interrupted(state: LoopState) -> str:
 def _memory_problems(memory: WorkingMemory) -> str:
     if not memory.problems:
         return ""
-    return "# Working memory\n`.helmsman/progress.md` had flaws:\n" + "\n".join(
-        f"- {problem}" for problem in memory.problems
-    )
+    return "# Working memory\n`.helmsman/progress.md` had flaws:\n" + "\n".join(f"- {problem}" for problem in memory.problems)
 
 
 def _history(commits: Sequence[Commit], state: LoopState) -> str:

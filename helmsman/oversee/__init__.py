@@ -1,1 +1,1 @@
-"""How does the loop behave, and what follows?"""
+"""How the loop behaves, and what follows from it."""

@@ -60,11 +60,7 @@ def _usage_limit(s: Situation) -> Decision | None:
         return None
     config, limit = s.state.config.usage_limit, s.call.rate_limit
     known = limit.resets_at if limit else None
-    reset = (
-        known + timedelta(seconds=config.margin_seconds)
-        if known
-        else s.now + timedelta(minutes=config.unknown_wait_minutes)
-    )
+    reset = known + timedelta(seconds=config.margin_seconds) if known else s.now + timedelta(minutes=config.unknown_wait_minutes)
     until = min(reset, s.now + timedelta(hours=config.longest_wait_hours))
     window = f" ({limit.window})" if limit and limit.window else ""
     told = "" if known else ", no reset was announced"
@@ -76,9 +72,7 @@ def _completed(s: Situation) -> Decision | None:
     if not s.claims.wants_to_finish:
         return None
     if s.checks is not None and s.checks.passed:
-        reason = (
-            f"the agent asked to be done ({s.claims.how}) and all {len(s.checks.results)} checks pass on {_short(s)}"
-        )
+        reason = f"the agent asked to be done ({s.claims.how}) and all {len(s.checks.results)} checks pass on {_short(s)}"
         return _stop(s, "completion.verified", reason, Outcome.COMPLETED)
     if not s.state.config.checks:
         reason = f"the agent asked to be done ({s.claims.how}); NOTHING WAS VERIFIED, because no check is configured"
@@ -99,9 +93,7 @@ def _agent_keeps_failing(s: Situation) -> Decision | None:
     if failed < allowed:
         return None
     words = f": {s.call.error}" if s.call.error else ""
-    reason = (
-        f"{failed} agent calls in a row came to nothing ({allowed} are allowed), the last one {s.call.outcome}{words}"
-    )
+    reason = f"{failed} agent calls in a row came to nothing ({allowed} are allowed), the last one {s.call.outcome}{words}"
     return _stop(s, "limits.agent_failures", reason, Outcome.FAILED, fault="agent")
 
 

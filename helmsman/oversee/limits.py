@@ -62,7 +62,5 @@ def _signal(gauge: Gauge, limits: LimitsConfig) -> Signal | None:
         if gauge.share >= threshold:
             message = f"{gauge.used:.4g} of {gauge.limit:.4g} {gauge.unit} used ({gauge.share:.0%})"
             rule = f"limits.{gauge.name}{suffix}"
-            return Signal(
-                rule=rule, severity=severity, message=message, value=gauge.used, threshold=gauge.limit * threshold
-            )
+            return Signal(rule=rule, severity=severity, message=message, value=gauge.used, threshold=gauge.limit * threshold)
     return None

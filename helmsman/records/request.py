@@ -19,7 +19,7 @@ class LoopRequest(Section):
     """What shall be true at the end. Empty: the repository's helmsman.toml says it, or the loop exists already."""
     checks: tuple[str, ...] = ()
     """Commands that prove it, in addition to nothing: given here, they replace those of the repository's configuration."""
-    loop: str = Field("", pattern=f"{LOOP_ID}|^$", max_length=63)
+    loop: str = Field(default="", pattern=f"{LOOP_ID}|^$", max_length=63)
     """Id of the loop. Empty: made from the goal. One that exists is gone on with."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Further configuration, nested as in helmsman.toml; it wins over the repository's."""

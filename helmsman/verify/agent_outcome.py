@@ -45,6 +45,11 @@ class Ending:
     """Class of the API error that the CLI printed in the agent's place."""
     limit: RateLimit | None
 
+    @property
+    def verdict(self) -> ResultEvent | None:
+        """The result, where the CLI came to its own end; a call that was ended from outside has none."""
+        return self.result if self.ended_by == "itself" else None
+
 
 _BY_CLOCK: dict[EndedBy, AgentOutcome] = {
     "deadline": AgentOutcome.TIMED_OUT,
@@ -140,12 +145,8 @@ def read_result(event: Mapping[str, Any]) -> ResultEvent:
 
 def outcome_of(ending: Ending) -> AgentOutcome:
     """The first answer; an ending that no question knows is a crash."""
-    result = ending.result
-    answers = (
-        (ask(ending) for ask in _WITHOUT_RESULT)
-        if result is None or ending.ended_by != "itself"
-        else (ask(ending, result) for ask in _WITH_RESULT)
-    )
+    result = ending.verdict
+    answers = (ask(ending, result) for ask in _WITH_RESULT) if result else (ask(ending) for ask in _WITHOUT_RESULT)
     return next((answer for answer in answers if answer), AgentOutcome.CRASHED)
 
 
@@ -153,12 +154,9 @@ def words_of(ending: Ending, outcome: AgentOutcome) -> str:
     """The CLI's own words on why the call did not finish."""
     if outcome is AgentOutcome.FINISHED:
         return ""
-    result = ending.result
-    if result is None:
-        return text(ending.stderr, WORDS).strip()
-    speaks = result.is_error or outcome is AgentOutcome.BLOCKED_BY_HOOK
-    candidates = (result.words if speaks else "", result.errors, ending.stderr, result.terminal_reason)
-    return next((text(words, WORDS).strip() for words in candidates if words.strip()), "")
+    result = ending.verdict
+    said = (result.words, result.errors, ending.stderr, result.terminal_reason) if result else (ending.stderr,)
+    return next((text(words, WORDS).strip() for words in said if words.strip()), "")
 
 
 def _stopped_by_a_clock(ending: Ending) -> AgentOutcome | None:

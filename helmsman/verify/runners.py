@@ -70,9 +70,7 @@ def _between(found: list[Span], lines: list[str]) -> Iterator[list[str]]:
 
 def _empty_runs(prefix: str, lines: list[str]) -> Iterator[Run]:
     """A runner that found no tests says so in one line and prints no summary."""
-    return (
-        Run(number, number, TestCounts()) for number, line in enumerate(lines) if line in {f"{prefix}0", f"{prefix}1"}
-    )
+    return (Run(number, number, TestCounts()) for number, line in enumerate(lines) if line in {f"{prefix}0", f"{prefix}1"})
 
 
 def _below_last(heading: re.Pattern[str], lines: list[str]) -> list[str]:
@@ -322,9 +320,7 @@ _RSPEC_NOT_LOADED = re.compile(r"An error occurred while loading (.+)\.")
 
 def read_rspec(lines: list[str]) -> Iterator[Run]:
     """Read runs of RSpec: files that could not be loaded stand above the summary, failing examples below."""
-    totals = [
-        (n, match) for n, match in _matching(_RSPEC_TOTALS, lines) if _at(lines, n - 1).startswith("Finished in ")
-    ]
+    totals = [(n, match) for n, match in _matching(_RSPEC_TOTALS, lines) if _at(lines, n - 1).startswith("Finished in ")]
     start = 0
     regions = _between([(number, number) for number, _ in totals], lines)
     for (number, match), below in zip(totals, regions, strict=True):

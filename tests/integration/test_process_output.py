@@ -55,9 +55,7 @@ def test_broken_utf_8_is_replaced_in_the_excerpt_and_kept_in_line_and_file(tag: 
     lines: list[bytes] = []
     file = tmp_path / "output"
     command = ["printf", r"a\377b\n"]
-    ended = run(
-        command, cwd=ROOT, env=ENV, tag=tag, deadline=60, merge_stderr=True, output_file=file, on_line=lines.append
-    )
+    ended = run(command, cwd=ROOT, env=ENV, tag=tag, deadline=60, merge_stderr=True, output_file=file, on_line=lines.append)
     assert (ended.head, lines, file.read_bytes()) == ("a\ufffdb\n", [b"a\xffb"], b"a\xffb\n")
 
 
@@ -85,9 +83,7 @@ def test_a_flood_on_stderr_is_cut_in_the_middle(tag: str) -> None:
         pytest.param("head -c 300000000 /dev/zero", 300_000_000, 80, id="one-line"),
     ],
 )
-def test_a_huge_output_leaves_our_memory_flat(
-    command: str, size: int, megabytes: int, tag: str, tmp_path: Path
-) -> None:
+def test_a_huge_output_leaves_our_memory_flat(command: str, size: int, megabytes: int, tag: str, tmp_path: Path) -> None:
     code = f"""
 def peak():
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) // 1024

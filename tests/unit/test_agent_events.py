@@ -131,9 +131,7 @@ def test_what_a_subagent_says_is_not_the_final_text() -> None:
 
 
 def test_texts_of_a_turn_that_followed_by_itself_are_joined() -> None:
-    assert replay("several_results").final_text == (
-        "Started, waiting. <promise>COMPLETE</promise>\nThe background job ended."
-    )
+    assert replay("several_results").final_text == ("Started, waiting. <promise>COMPLETE</promise>\nThe background job ended.")
 
 
 @pytest.mark.parametrize("name", ["overloaded_529", "unauthorized_401", "usage_limit_weekly", "hook_blocks_prompt"])
@@ -149,8 +147,23 @@ def test_the_result_is_the_final_text_where_no_message_held_it() -> None:
 def test_the_final_text_keeps_its_last_8000_characters() -> None:
     long = "a" * 20_000 + "END"
     assert fold(says(words(long))).final_text == "a" * 7997 + "END"
+    assert fold(says(words(long)), says(words(long))).final_text == "a" * 7997 + "END"
     result = {"type": "result", "subtype": "success", "is_error": False, "result": long}
     assert fold(result).final_text == "a" * 7997 + "END"
+
+
+@pytest.mark.feature("E6")
+@pytest.mark.parametrize("count", [-1, True, 2.5, "7", None, 10**16, float("nan"), [3]])
+def test_a_count_that_is_none_is_read_as_0(count: Any) -> None:
+    result = {"type": "result", "usage": {"input_tokens": count}, "num_turns": count}
+    call = fold(result)
+    assert (call.usage.input_tokens, call.turns) == (0, 0)
+
+
+@pytest.mark.feature("E6")
+@pytest.mark.parametrize("cost", [-1, True, "7", None, 10**400, float("nan"), float("inf")])
+def test_a_cost_that_is_none_is_read_as_0(cost: Any) -> None:
+    assert fold({"type": "result", "total_cost_usd": cost}).usage.cost_usd == 0
 
 
 @pytest.mark.feature("E4")

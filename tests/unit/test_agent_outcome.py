@@ -68,15 +68,12 @@ ENDINGS = [
 ]
 
 MARKED = [
-    pytest.param(*ending, marks=[pytest.mark.feature(FEATURES[ending[2]])] if ending[2] in FEATURES else [])
-    for ending in ENDINGS
+    pytest.param(*ending, marks=[pytest.mark.feature(FEATURES[ending[2]])] if ending[2] in FEATURES else []) for ending in ENDINGS
 ]
 
 
 @pytest.mark.parametrize(("name", "exit_code", "outcome", "words"), MARKED)
-def test_each_recorded_ending_has_its_outcome_and_its_words(
-    name: str, exit_code: int, outcome: AgentOutcome, words: str
-) -> None:
+def test_each_recorded_ending_has_its_outcome_and_its_words(name: str, exit_code: int, outcome: AgentOutcome, words: str) -> None:
     call = replay(name, exit_code)
     assert call.outcome is outcome
     assert call.error.startswith(words)
@@ -167,7 +164,60 @@ def test_a_call_without_any_event_is_judged_by_exit_code_and_stderr(
 
 
 def test_a_call_that_spoke_and_then_died_was_not_refused_at_the_start() -> None:
-    assert replay("sigterm", 1).outcome is AgentOutcome.CRASHED
+    reader = CallReader()
+    reader.feed(events("model_404")[0])
+    call = reader.conclude(exit_code=1, ended_by="itself", stderr="fatal\n", seconds=1, now=RECORDED)
+    assert (call.outcome, call.error) == (AgentOutcome.CRASHED, "fatal")
+
+
+def test_a_call_that_a_clock_ended_does_not_speak_in_the_agent_s_words() -> None:
+    assert replay("success", 143, by="deadline").error == ""
+
+
+@pytest.mark.parametrize(
+    ("api_error", "outcome"),
+    [
+        ("model_requires_usage_credits", AgentOutcome.BILLING),
+        ("stream_idle_timeout", AgentOutcome.OVERLOADED),
+        ("message_over_context_limit", AgentOutcome.CONTEXT_FULL),
+        ("hook_denied", AgentOutcome.BLOCKED_BY_HOOK),
+        ("something_new", AgentOutcome.RATE_LIMITED),
+    ],
+)
+def test_an_error_that_the_cli_types_is_believed_before_its_class_and_status(api_error: str, outcome: AgentOutcome) -> None:
+    reader = CallReader()
+    for event in events("rate_limited_429"):
+        reader.feed({**event, "api_error": api_error})
+    assert reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED).outcome is outcome
+
+
+@pytest.mark.feature("E7")
+@pytest.mark.parametrize("name", ["bad_request_400", "overloaded_529", "forbidden_403", "connection_refused"])
+def test_another_error_that_quotes_the_words_of_a_limit_is_no_usage_limit(name: str) -> None:
+    reader = CallReader()
+    for event in events(name):
+        reader.feed({**event, "result": "you've reached your limit"} if event["type"] == "result" else event)
+    call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+    assert call.outcome is replay(name, 1).outcome
+
+
+def test_an_error_inside_a_subagent_does_not_decide_the_outcome() -> None:
+    start, error, result = events("server_error_500")
+    billing = {**error, "error": "billing_error", "parent_tool_use_id": "toolu_1"}
+    reader = CallReader()
+    for event in (start, error, billing, result):
+        reader.feed(event)
+    call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+    assert call.outcome is AgentOutcome.OVERLOADED
+
+
+def test_an_error_that_the_call_recovered_from_does_not_decide_the_outcome() -> None:
+    reader = CallReader()
+    message = next(event for event in events("success") if event["type"] == "assistant")
+    for event in (events("credit_balance")[1], message, events("server_error_500")[2]):
+        reader.feed(event)
+    call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+    assert call.outcome is AgentOutcome.OVERLOADED
 
 
 def test_an_error_is_cut_to_2000_characters() -> None:

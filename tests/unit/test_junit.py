@@ -35,9 +35,7 @@ def test_failures_and_errors_are_failed_and_expected_failures_are_skipped() -> N
 
 
 def test_nested_suites_and_suites_without_a_common_root_are_counted() -> None:
-    nested = (
-        "<testsuite><testsuite><testcase name='a'/></testsuite><testsuite><testcase name='b'/></testsuite></testsuite>"
-    )
+    nested = "<testsuite><testsuite><testcase name='a'/></testsuite><testsuite><testcase name='b'/></testsuite></testsuite>"
     assert read_junit(nested) == TestCounts(passed=2)
 
 
@@ -94,9 +92,7 @@ def test_entities_are_refused(xml: str) -> None:
 
 def test_very_deep_nesting_is_survived() -> None:
     depth = 20_000
-    assert read_junit("<testsuites>" + "<a>" * depth + "<testcase/>" + "</a>" * depth + "</testsuites>") == (
-        TestCounts(passed=1)
-    )
+    assert read_junit("<testsuites>" + "<a>" * depth + "<testcase/>" + "</a>" * depth + "</testsuites>") == TestCounts(passed=1)
 
 
 def test_the_first_fifty_names_are_kept_each_once_and_short() -> None:

@@ -184,9 +184,7 @@ def test_the_words_of_a_usage_limit_are_told_from_those_of_other_limits(words: s
     assert names_a_limit(words) is meant
 
 
-@pytest.mark.parametrize(
-    "hostile", ["limit " * 400_000, "resets " * 400_000, "hit your " * 300_000, "resets 1" * 300_000]
-)
+@pytest.mark.parametrize("hostile", ["limit " * 400_000, "resets " * 400_000, "hit your " * 300_000, "resets 1" * 300_000])
 def test_hostile_words_are_read_at_once(hostile: str) -> None:
     start = time.perf_counter()
     names_a_limit(hostile)

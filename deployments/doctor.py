@@ -1,0 +1,154 @@
+"""`helmsman doctor`: what is missing on this machine, and how to mend it. Each examination is a small function in one tuple."""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import httpx
+
+from deployments.running import Wishes, wished
+from helmsman.config import ClaudeConfig
+from helmsman.errors import HelmsmanError, OperatorError
+from tasks.claude import refuse_root
+from tasks.claude_binary import find_binary
+from tasks.engine import configured_api
+from tasks.environment import agent_environment, ours
+from tasks.git import git, open_repository
+from tasks.places import state_home
+from tasks.process import run
+
+OLDEST_GIT = (2, 30)
+"""The oldest release that Debian still supports; nothing newer is used."""
+LEAST_FREE_GIB = 2
+SIGNS = {"ok": "✔", "warn": "!", "missing": "✘"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: ok, warn or missing."""
+
+    what: str
+    verdict: str
+    found: str
+    remedy: str = ""
+
+
+def examine(repo: Path, *, as_json: bool) -> int:
+    """Look at everything and print it. Returns 0, or 2 when something that a loop needs is missing."""
+    findings = [_guarded(name, examination, repo) for name, examination in EXAMINATIONS]
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings]))
+    else:
+        for finding in findings:
+            print(f"{SIGNS[finding.verdict]} {finding.what:<12} {finding.found}")
+            if finding.remedy:
+                print(f"               what to do: {finding.remedy}")
+    return 2 if any(finding.verdict == "missing" for finding in findings) else 0
+
+
+def _guarded(name: str, examination: Callable[[Path], Finding], repo: Path) -> Finding:
+    try:
+        return examination(repo)
+    except HelmsmanError as error:
+        found = f"{error.problem}{f' ({error.found})' if error.found else ''}"
+        return Finding(name, "missing", found, error.remedy or error.expected)
+
+
+def _python(_repo: Path) -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Finding("python", "ok", version)
+
+
+def _git(repo: Path) -> Finding:
+    text = git(repo if repo.is_dir() else Path(), "--version").strip()
+    match = re.search(r"(\d+)\.(\d+)", text)
+    version = (int(match[1]), int(match[2])) if match else (0, 0)
+    if version < OLDEST_GIT:
+        return Finding("git", "missing", text, f"install git {'.'.join(map(str, OLDEST_GIT))} or newer")
+    return Finding("git", "ok", text)
+
+
+def _agent(repo: Path) -> Finding:
+    binary = find_binary(_claude(repo))
+    ended = run([str(binary), "--version"], cwd=Path.home(), env=agent_environment(ours(), ()), tag="doctor", deadline=30)
+    if ended.exit_code != 0:
+        raise OperatorError(
+            "the agent's program does not start", found=(ended.stderr or ended.head)[-300:], remedy="reinstall it"
+        )
+    return Finding("agent", "ok", f"{ended.head.strip()} at {binary}")
+
+
+def _permissions(repo: Path) -> Finding:
+    config = _claude(repo)
+    refuse_root(config, agent_environment(ours(), config.environment))
+    return Finding("permissions", "ok", config.permission_mode)
+
+
+def _credentials(repo: Path) -> Finding:
+    names = [name for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN") if ours().get(name)]
+    if names:
+        return Finding("credentials", "ok", f"{names[0]} is set")
+    if _claude(repo).block:
+        return Finding("credentials", "ok", f"from the Prefect block {_claude(repo).block}")
+    folder = Path(ours().get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+    if (folder / ".credentials.json").exists():
+        return Finding("credentials", "ok", "the agent's own login")
+    return Finding("credentials", "warn", "none found", "log in with `claude /login`, or set ANTHROPIC_API_KEY")
+
+
+def _repository(repo: Path) -> Finding:
+    found = open_repository(repo.absolute())
+    return Finding("repository", "ok", f"{found.top}{' (bare)' if found.bare else ''}")
+
+
+def _configuration(repo: Path) -> Finding:
+    repository = open_repository(repo.absolute())
+    config = wished(repository, Wishes(), goal_later=True).config
+    if not config.checks:
+        return Finding("checks", "warn", "none configured", "give --check CMD, or checks = [...] in helmsman.toml")
+    return Finding("checks", "ok", "; ".join(check.command for check in config.checks))
+
+
+def _engine(_repo: Path) -> Finding:
+    url = configured_api(ours())
+    if url is None:
+        return Finding("engine", "ok", "embedded, started for each run")
+    try:
+        healthy = httpx.get(f"{url}/health", timeout=10).is_success
+    except httpx.HTTPError as error:
+        return Finding(
+            "engine", "missing", f"{url} does not answer: {error}", "start `prefect server start`, or unset PREFECT_API_URL"
+        )
+    return Finding("engine", "ok" if healthy else "missing", url, "" if healthy else "look at the server's log")
+
+
+def _disk(_repo: Path) -> Finding:
+    folder = next(path for path in (state_home(), *state_home().parents) if path.exists())
+    free = shutil.disk_usage(folder).free / 2**30
+    verdict, remedy = ("ok", "") if free >= LEAST_FREE_GIB else ("warn", "free some space: worktrees and transcripts need it")
+    return Finding("disk", verdict, f"{free:.1f} GiB free for {state_home()}", remedy)
+
+
+def _claude(repo: Path) -> ClaudeConfig:
+    """The agent's configuration where there is a readable one, else the defaults: a broken file has its own finding."""
+    try:
+        return wished(open_repository(repo.absolute()), Wishes(), goal_later=True).config.claude
+    except HelmsmanError:
+        return ClaudeConfig()
+
+
+EXAMINATIONS: tuple[tuple[str, Callable[[Path], Finding]], ...] = (
+    ("python", _python),
+    ("git", _git),
+    ("agent", _agent),
+    ("permissions", _permissions),
+    ("credentials", _credentials),
+    ("repository", _repository),
+    ("checks", _configuration),
+    ("engine", _engine),
+    ("disk", _disk),
+)
