@@ -49,7 +49,8 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Start a new loop and drive it to its end."""
-    from deployments.running import Wishes, start
+    from deployments.running import start
+    from deployments.wishes import Wishes
 
     wishes = Wishes(
         goal=goal,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from deployments.running import Wishes, wished
+from deployments.wishes import Wishes, wished
 from helmsman.config import ClaudeConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from tasks.claude import refuse_root
@@ -66,8 +66,7 @@ def _python(_repo: Path) -> Finding:
 def _git(repo: Path) -> Finding:
     text = git(repo if repo.is_dir() else Path(), "--version").strip()
     match = re.search(r"(\d+)\.(\d+)", text)
-    version = (int(match[1]), int(match[2])) if match else (0, 0)
-    if version < OLDEST_GIT:
+    if match is None or (int(match[1]), int(match[2])) < OLDEST_GIT:
         return Finding("git", "missing", text, f"install git {'.'.join(map(str, OLDEST_GIT))} or newer")
     return Finding("git", "ok", text)
 

@@ -2,47 +2,30 @@
 
 import secrets
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from deployments.display import display
 from deployments.texts import money, next_lines, result_lines
+from deployments.wishes import Wishes, wished
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, Resolved, from_assignments
+from helmsman.layers import from_assignments
 from helmsman.naming import loop_id
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import exit_code, result_of
 from helmsman.records.state import LoopState
 from tasks.claude import refuse_root
 from tasks.claude_binary import find_binary
-from tasks.config_files import read_file, resolve_goal_file
 from tasks.engine import engine
 from tasks.environment import agent_environment, ours
 from tasks.git import Repository, open_repository, read_ref
 from tasks.journal import listening
 from tasks.lock import drive_alone
-from tasks.opening import configure, create_loop, now_utc
+from tasks.opening import create_loop, now_utc
 from tasks.places import loop_folder
 from tasks.state_ref import read_state, state_ref
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What was said on the command line about a new loop."""
-
-    goal: str | None = None
-    goal_file: Path | None = None
-    checks: tuple[str, ...] = ()
-    no_checks: bool = False
-    in_place: bool = False
-    max_iterations: int | None = None
-    name: str = ""
-    config: Path | None = None
-    settings: tuple[str, ...] = ()
 
 
 def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool) -> int:
@@ -69,29 +52,6 @@ def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool)
         LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True),
         as_json=as_json,
     )
-
-
-def wished(repository: Repository, wishes: Wishes, *, goal_later: bool = False) -> Resolved:
-    """The configuration for a new loop; with `goal_later` it may still lack a goal, as where it is only shown."""
-    named = [read_file(wishes.config)] if wishes.config else []
-    said = resolve_goal_file(Layer("command line", _said(wishes)), Path())
-    request = LoopRequest(repository=str(repository.top), settings=dict(said.values))
-    weakest = [Layer("not given yet", {"goal": "…"})] if goal_later else []
-    return configure(repository.top, request, stronger=named, weaker=weakest)
-
-
-def _said(wishes: Wishes) -> dict[str, Any]:
-    """Options as configuration; the short ones win over --set."""
-    said = from_assignments(wishes.settings)
-    said |= {"goal": wishes.goal} if wishes.goal is not None else {}
-    said |= {"goal_file": str(wishes.goal_file)} if wishes.goal_file else {}
-    said |= {"checks": list(wishes.checks)} if wishes.checks else {}
-    said |= {"allow_no_checks": True} if wishes.no_checks else {}
-    if wishes.in_place:
-        said["workspace"] = {**said.get("workspace", {}), "in_place": True}
-    if wishes.max_iterations is not None:
-        said["limits"] = {**said.get("limits", {}), "iterations": wishes.max_iterations}
-    return said
 
 
 def _refuse_agent(config: LoopConfig) -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from deployments.running import Wishes, wished
+from deployments.wishes import Wishes, wished
 from deployments.texts import iteration_lines, loop_line, next_lines, result_lines
 from helmsman.errors import OperatorError
 from helmsman.layers import describe, leaves

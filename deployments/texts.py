@@ -111,4 +111,5 @@ def _change_text(record: IterationRecord) -> str:
     change = record.execution.change
     if change.files_changed == 0:
         return "unchanged"
-    return f"{change.files_changed} files, +{change.insertions} −{change.deletions}, {len(change.commits)} commits, now {change.commit[:10]}"
+    lines = f"+{change.insertions} −{change.deletions}"
+    return f"{change.files_changed} files, {lines}, {len(change.commits)} commits, now {change.commit[:10]}"

@@ -12,7 +12,7 @@ BUNDLED_IN = "claude_agent_sdk"
 
 
 def find_binary(config: ClaudeConfig) -> Path:
-    """`claude.binary`, else `claude` on PATH, else the one bundled in claude-agent-sdk. Raises OperatorError when there is none."""
+    """`claude.binary`, else `claude` on PATH, else the one bundled in claude-agent-sdk; OperatorError when there is none."""
     if config.binary:
         return _named(config.binary)
     on_path = shutil.which("claude")
@@ -21,7 +21,7 @@ def find_binary(config: ClaudeConfig) -> Path:
         raise OperatorError(
             "the Claude Code command line was not found",
             expected="claude.binary, `claude` on PATH, or the package claude-agent-sdk",
-            remedy="install it (npm install -g @anthropic-ai/claude-code, or pip install 'helmsman[claude]'), or set claude.binary",
+            remedy="npm install -g @anthropic-ai/claude-code, or pip install 'helmsman[claude]', or set claude.binary",
         )
     return found
 

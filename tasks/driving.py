@@ -5,6 +5,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from prefect import tags
 from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import TerminationSignal
 from prefect.logging import get_run_logger
@@ -16,7 +17,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.engine_runs import announce, hearing_cancel, run_id
+from tasks.engine_runs import announce, hearing_cancel, loop_tags, run_id
 from tasks.git import open_repository
 from tasks.journal import journal_to, listening, publish
 from tasks.lock import drive_alone
@@ -52,6 +53,7 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         stack.enter_context(drive_alone(folder.lock, opened.loop))
         state = mend(request.repository, read_state(repository, opened.loop)[0])
         announce(state)
+        stack.enter_context(tags(*loop_tags(state)))
         stack.enter_context(listening(journal_to(folder.journal)))
         stack.enter_context(hearing_cancel(folder.cancel))
         _warn_at_start(state)

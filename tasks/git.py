@@ -1,9 +1,12 @@
 """Git by its command line: one function that runs it hardened, and the questions that every other file asks of it."""
 
 import os
+import re
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from helmsman.errors import OperatorError, WorldError
@@ -16,6 +19,8 @@ HARDENED = (
     "core.fsmonitor=false",  # likewise: it names a program
     "commit.gpgSign=false",  # nobody is there to type a passphrase
     "core.quotePath=false",
+    "core.safecrlf=false",  # a user's setting must not refuse the agent's line endings
+    "log.showSignature=false",  # it runs a program, and prints between the lines that we read
     "gc.auto=0",  # not in the middle of an iteration
 )
 
@@ -26,13 +31,21 @@ IDENTITY = {
     "GIT_COMMITTER_EMAIL": "helmsman@localhost",
 }
 
+CONNECTION = (
+    "GIT_SSH", "GIT_SSH_*", "GIT_ASKPASS", "GIT_SSL_*", "GIT_PROXY_*", "GIT_HTTP_*", "GIT_ALLOW_PROTOCOL",
+    "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
+)  # fmt: skip
+"""How the user reaches remotes and where the user's settings lie. Git's other variables name a repository or change its words."""
+
+_PASSWORD_IN_URL = re.compile(r"://[^/@\s]+@")
+
 
 class GitError(WorldError):
     """A git command failed; `stderr` holds its words."""
 
     def __init__(self, arguments: Sequence[str], code: int, stderr: str) -> None:
         """Keep git's own words: they are the best explanation there is."""
-        self.code, self.stderr = code, stderr.strip()
+        self.code, self.stderr = code, _PASSWORD_IN_URL.sub("://", stderr.strip())
         super().__init__(f"git {arguments[0]} failed with exit code {code}", found=self.stderr[-2000:])
 
 
@@ -49,6 +62,11 @@ class Repository:
 
 def git(cwd: Path, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
     """Run git and return what it printed. Raises GitError when it fails."""
+    return git_bytes(cwd, *arguments, stdin=stdin, env=env).decode(errors="replace")
+
+
+def git_bytes(cwd: Path, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
+    """Like `git`, for names that are used again: a file's name need not be UTF-8."""
     command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), *arguments]
     try:
         done = subprocess.run(
@@ -66,7 +84,7 @@ def git(cwd: Path, *arguments: str, stdin: bytes | None = None, env: Mapping[str
         raise GitError(arguments, -1, f"no answer within {TIMEOUT_SECONDS} s") from error
     if done.returncode != 0:
         raise GitError(arguments, done.returncode, done.stderr.decode(errors="replace"))
-    return done.stdout.decode(errors="replace")
+    return done.stdout
 
 
 def succeeds(cwd: Path, *arguments: str) -> bool:
@@ -83,18 +101,18 @@ def open_repository(path: Path) -> Repository:
     if not path.is_dir():
         raise OperatorError("the repository is not there", expected="a folder", found=str(path), remedy="give --repo DIR")
     try:
-        bare, common = git(path, "rev-parse", "--is-bare-repository", "--git-common-dir").splitlines()
+        is_bare = git(path, "rev-parse", "--is-bare-repository").strip() == "true"
+        common = (path / _path(path, "--git-common-dir")).resolve()
+        top = common if is_bare else _path(path, "--show-toplevel").resolve()
     except GitError as error:
         raise _no_repository(path, error) from error
-    is_bare = bare == "true"
-    top = path if is_bare else Path(git(path, "rev-parse", "--show-toplevel").rstrip("\n"))
     if not succeeds(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         raise OperatorError(
             "the repository has no commit yet",
             found=str(top),
-            remedy="make a first commit: git -C DIR commit --allow-empty -m start",
+            remedy=f"make a first commit: git -C {shlex.quote(str(top))} commit --allow-empty -m start",
         )
-    return Repository(top=top.resolve(), common=(path / common).resolve(), bare=is_bare)
+    return Repository(top=top, common=common, bare=is_bare)
 
 
 def commit_and_tree(cwd: Path, revision: str = "HEAD") -> tuple[str, str]:
@@ -123,10 +141,19 @@ def has_identity(cwd: Path) -> bool:
     return succeeds(cwd, "config", "user.email") and succeeds(cwd, "config", "user.name")
 
 
+def _path(cwd: Path, question: str) -> Path:
+    """A path that git knows. It may hold whatever a file name may, a line break too."""
+    return Path(os.fsdecode(git_bytes(cwd, "rev-parse", question).removesuffix(b"\n")))
+
+
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     """Ours without git's own variables: inside a hook, GIT_DIR would turn every command to another repository."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or _connects(name)}
     return {**inherited, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C", **IDENTITY, **(extra or {})}
+
+
+def _connects(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in CONNECTION)
 
 
 def _cannot_start(cwd: Path) -> OperatorError:
@@ -140,10 +167,11 @@ def _no_repository(path: Path, error: GitError) -> OperatorError:
         return OperatorError(
             "git refuses the repository because somebody else owns it",
             found=str(path),
-            remedy=f"git config --global --add safe.directory {path}",
+            remedy=f"git config --global --add safe.directory {shlex.quote(str(path))}",
         )
     return OperatorError(
-        "this is not a git repository",
-        found=str(path),
+        "git cannot work here",
+        expected="a git repository with a checkout, or a bare one",
+        found=f"{path}: {error.stderr}",
         remedy="give --repo DIR, or make it one: git init && git add -A && git commit -m start",
     )

@@ -36,7 +36,7 @@ def publish(event: Event) -> None:
     for listener in tuple(_listeners):
         try:
             listener(event)
-        except Exception:  # an observer may fail in any way; it never stops a loop
+        except Exception:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
             _listeners.remove(listener)
             _log.exception("an observer failed and is not told any more")
 

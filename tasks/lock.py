@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,6 +15,9 @@ import psutil
 
 from helmsman.errors import OperatorError
 
+PATIENCE_SECONDS = 0.5
+"""Whoever asks for the holder takes the lock for an instant; that must not look like a driver."""
+
 
 @contextmanager
 def drive_alone(lock: Path, loop: str) -> Iterator[None]:
@@ -21,10 +25,8 @@ def drive_alone(lock: Path, loop: str) -> Iterator[None]:
     lock.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise _held(loop, lock) from error
+        if not _taken(handle):
+            raise _held(loop, lock)
         _sign(handle)
         yield
     finally:
@@ -56,6 +58,19 @@ def process_of(lock: Path) -> psutil.Process | None:
         return psutil.Process(int(found["process"]))
     except (psutil.NoSuchProcess, KeyError, ValueError):
         return None
+
+
+def _taken(handle: int) -> bool:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.01)
+        else:
+            return True
 
 
 def _sign(handle: int) -> None:

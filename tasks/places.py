@@ -22,8 +22,10 @@ def worktree_of(repository: Repository, loop: str, workspace: WorkspaceConfig) -
     if workspace.in_place:
         return repository.top
     root = Path(workspace.root).expanduser() if workspace.root else state_home() / "worktrees"
-    fingerprint = hashlib.sha256(str(repository.common).encode()).hexdigest()[:8]
-    return root / f"{repository.top.name}-{fingerprint}" / loop
+    common = repository.common  # the same from every worktree and clone's subfolder, so that a loop is found again from each
+    fingerprint = hashlib.sha256(os.fsencode(common)).hexdigest()[:8]
+    name = common.parent.name if common.name == ".git" else common.name
+    return root / f"{name}-{fingerprint}" / loop
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.demo.model import ScriptedModel, Turn, bash, by_call, call, edit, environment, read, say
-from deployments.running import Wishes, start
+from deployments.running import start
+from deployments.wishes import Wishes
 from helmsman.config import WorkspaceConfig
 from tasks.git import git, open_repository
 from tasks.places import worktree_of

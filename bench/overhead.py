@@ -1,0 +1,165 @@
+"""What control costs: the time from one agent's exit to the next agent's start, and the memory of a long loop.
+
+    python bench/overhead.py [--iterations 510]
+
+An instant agent (a shell script that changes one file and prints a recorded result) and an instant check run in one loop on the
+embedded engine. Beside it, on the same engine, runs a bare Prefect flow whose subflow has as many empty tasks as an iteration
+has steps. Printed are medians at the beginning and at the end, their ratio, and the process's memory.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from helmsman.records.events import Event, IterationRecorded
+from tasks.engine import engine
+from tasks.git import git
+from tasks.journal import listening
+
+STEPS = 9
+"""Steps of an iteration: orient, prompt, execute, checks, claims, learn, oversee, decide, record."""
+WINDOW = 10
+
+AGENT = """\
+#!/bin/sh
+date +%s.%N >> "{log}"
+cat > /dev/null
+date +%s.%N > counter
+cat "{result}"
+date +%s.%N >> "{log}"
+"""
+
+RESULT = {
+    "type": "result", "subtype": "success", "is_error": False, "result": "More remains.", "num_turns": 1, "total_cost_usd": 0.0,
+    "session_id": "s", "usage": {"input_tokens": 1, "output_tokens": 1}, "terminal_reason": "completed",
+}  # fmt: skip
+
+
+def main() -> None:
+    """Run both and print."""
+    iterations = _arguments().iterations
+    with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name:
+        folder = Path(name)
+        _own_homes(folder)
+        with engine() as engine_is_up:
+            engine_is_up()
+            before = _bare_flow(WINDOW)
+            memory = _run_loop(folder, iterations)
+            after = _bare_flow(WINDOW)
+            _flush()
+        _print(_gaps(folder / "log"), memory, before, after)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--iterations", type=int, default=WINDOW + 500)
+    return parser.parse_args()
+
+
+def _own_homes(folder: Path) -> None:
+    os.environ |= {"HELMSMAN_HOME": str(folder / "state"), "PREFECT_HOME": str(folder / "prefect")}
+    os.environ.pop("PREFECT_API_URL", None)
+
+
+def _run_loop(folder: Path, iterations: int) -> list[float]:
+    """Drive one loop; returns the resident memory in MiB after each iteration."""
+    from flows.loop import loop
+    from helmsman.records.request import LoopRequest
+
+    memory: list[float] = []
+    process = psutil.Process()
+
+    def watch(event: Event) -> None:
+        if isinstance(event, IterationRecorded):
+            memory.append(process.memory_info().rss / 2**20)
+
+    settings = {
+        "claude": {"binary": str(_agent(folder)), "permission_mode": "acceptEdits"},
+        "limits": {"iterations": iterations, "calls_per_hour": 10**6, "many_iterations": 10**6, "wall_clock_hours": None},
+    }
+    request = LoopRequest(repository=str(_repository(folder)), goal="count", checks=("true",), loop="bench", settings=settings)
+    with listening(watch):
+        loop(request, return_state=True)
+    return memory
+
+
+def _agent(folder: Path) -> Path:
+    script, result = folder / "agent", folder / "result.json"
+    result.write_text(json.dumps(RESULT) + "\n")
+    script.write_text(AGENT.format(log=folder / "log", result=result))
+    script.chmod(0o755)
+    return script
+
+
+def _repository(folder: Path) -> Path:
+    root = folder / "repository"
+    root.mkdir()
+    (root / "counter").write_text("0\n")
+    git(root, "init", "--quiet")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "start")
+    return root
+
+
+def _bare_flow(runs: int) -> list[float]:
+    """Seconds of each run of a subflow with as many empty tasks, persisted as ours are, in a parent flow."""
+    from prefect import flow, task
+
+    from tasks.engine_runs import without_heartbeat
+
+    @task(persist_result=True, result_serializer="json")
+    def step(number: int, moment: float) -> float:
+        return number + moment
+
+    @without_heartbeat
+    @flow(name="bare-iteration")
+    def bare_iteration() -> None:
+        for number in range(STEPS):
+            step(number, time.time())
+
+    @flow(name="bare")
+    def bare() -> list[float]:
+        return [_timed(bare_iteration) for _ in range(runs)]
+
+    return bare()
+
+
+def _flush() -> None:
+    from tasks.engine_runs import flush
+
+    flush()
+
+
+def _timed(what: Callable[[], None]) -> float:
+    begun = time.monotonic()
+    what()
+    return time.monotonic() - begun
+
+
+def _gaps(log: Path) -> list[float]:
+    """Seconds between an agent's exit and the next one's start."""
+    moments = [float(line) for line in log.read_text().split()]
+    return [start - end for end, start in zip(moments[1::2], moments[2::2], strict=False)]
+
+
+def _print(gaps: list[float], memory: list[float], before: list[float], after: list[float]) -> None:
+    first, last = statistics.median(gaps[:WINDOW]), statistics.median(gaps[-WINDOW:])
+    bare_first, bare_last = statistics.median(before), statistics.median(after)
+    total = len(gaps) + 1
+    print(f"{'':34}{'ours':>9}{'bare flow':>11}{'ratio':>7}")
+    print(f"iterations 1-{WINDOW}, median seconds{first:>15.3f}{bare_first:>11.3f}{first / bare_first:>7.2f}")
+    print(f"iterations {total - WINDOW}-{total}, median seconds{last:>11.3f}{bare_last:>11.3f}{last / bare_last:>7.2f}")
+    print(f"growth from first to last{last / first:>18.2f}")
+    early = memory[min(WINDOW, len(memory) - 1)]
+    print(f"memory, MiB: {early:.0f} after iteration {WINDOW}, {memory[-1]:.0f} after iteration {total}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""One embedded engine for all flow tests of a session: it takes ten seconds and more to come up."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState
+from tasks.engine import engine
+from tasks.git import git, open_repository
+from tasks.state_ref import read_state
+from tests.fakes.agents import Call, scripted_agent
+
+
+@pytest.fixture(scope="session")
+def engine_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    home = tmp_path_factory.mktemp("engine")
+    before = dict(os.environ)
+    os.environ |= {"PREFECT_HOME": str(home / "prefect"), "HELMSMAN_HOME": str(home / "state")}
+    os.environ.pop("PREFECT_API_URL", None)
+    with engine() as engine_is_up:
+        url = engine_is_up()
+        from prefect.context import refresh_global_settings_context
+
+        from tasks.engine_runs import flush
+
+        refresh_global_settings_context()  # Prefect may have been imported, and its settings read, before
+        yield url
+        flush()
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@dataclass(frozen=True)
+class Driven:
+    """A loop after its flow has ended."""
+
+    state: LoopState
+    repository: Path
+    agent: Path
+    """Folder of the scripted agent."""
+    engine_state: Any
+
+
+Drive = Callable[..., Driven]
+
+
+@pytest.fixture
+def drive(engine_url: str, repository: Path, tmp_path: Path) -> Drive:
+    """Drive a loop with a scripted agent to its end, in this process."""
+
+    def run(calls: Sequence[Call], *, name: str = "loop", checks: Sequence[str] = ("sh check.sh",), **settings: Any) -> Driven:
+        from flows.loop import loop
+
+        folder = tmp_path / "agent"
+        claude = {"binary": str(scripted_agent(folder, calls)), "permission_mode": "acceptEdits", **settings.pop("claude", {})}
+        request = LoopRequest(
+            repository=str(repository), goal="make it so", checks=tuple(checks), loop=name, settings={"claude": claude, **settings}
+        )
+        final = loop(request, return_state=True)
+        state, _ = read_state(open_repository(repository), name)
+        return Driven(state=state, repository=repository, agent=folder, engine_state=final)
+
+    return run
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository whose check passes when the file `answer` says 42."""
+    root = tmp_path / "repository"
+    root.mkdir()
+    (root / "check.sh").write_text('test "$(cat answer 2>/dev/null)" = 42\n')
+    git(root, "init", "--quiet", "--initial-branch=main")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "start")
+    return root

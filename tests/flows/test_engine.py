@@ -1,0 +1,74 @@
+"""What the engine shows and keeps: names, states, tags, and that a loop is driven by one process only."""
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
+from prefect.client.schemas.objects import FlowRun, StateType
+
+from flows.loop import loop
+from helmsman.errors import OperatorError
+from helmsman.records.request import LoopRequest
+from tasks.engine_runs import flush
+from tasks.git import open_repository
+from tasks.lock import drive_alone
+from tasks.places import loop_folder
+from tests.fakes.agents import PROMISE, says
+from tests.flows.conftest import Drive
+
+SOLVE = "echo 42 > answer"
+STEPS = {"orient", "prompt", "execute", "checks", "claims", "learn", "oversee", "decide", "record"}
+
+
+def _runs(uid: str) -> list[FlowRun]:
+    flush()
+    with get_client(sync_client=True) as client:
+        return client.read_flow_runs(flow_run_filter=FlowRunFilter(tags=FlowRunFilterTags(all_=[f"uid:{uid}"])))
+
+
+@pytest.mark.feature("E1")
+def test_runs_and_tasks_are_named_by_loop_number_and_step(drive: Drive) -> None:
+    driven = drive([says(), says(PROMISE, shell=SOLVE)], name="auth-fix")
+    runs = {run.name: run for run in _runs(driven.state.uid)}
+    assert set(runs) == {"auth-fix", "auth-fix #1", "auth-fix #2"}
+    with get_client(sync_client=True) as client:
+        tasks = client.read_task_runs(flow_run_filter=FlowRunFilter(id={"any_": [runs["auth-fix #2"].id]}))  # pyright: ignore[reportArgumentType]
+    assert {task.name for task in tasks} == {f"#2 {step}" for step in STEPS}
+
+
+@pytest.mark.feature("E1")
+@pytest.mark.parametrize(
+    ("calls", "limits", "kind", "name"),
+    [
+        ([says(PROMISE, shell=SOLVE)], {}, StateType.COMPLETED, "Completed"),
+        ([says()], {"iterations": 1}, StateType.FAILED, "Stopped"),
+    ],
+)
+def test_the_flow_run_ends_in_a_state_that_says_why(
+    drive: Drive, calls: list[object], limits: dict[str, int], kind: StateType, name: str
+) -> None:
+    driven = drive(calls, limits=limits)
+    top = next(run for run in _runs(driven.state.uid) if run.name == "loop")
+    assert top.state is not None
+    assert (top.state.type, top.state.name) == (kind, name)
+    assert driven.state.ending is not None
+    assert driven.state.ending.rule in (top.state.message or "")
+
+
+@pytest.mark.feature("E10")
+def test_a_loop_that_is_driven_already_is_refused_with_its_holder(drive: Drive) -> None:
+    driven = drive([says()], limits={"iterations": 1})
+    repository = open_repository(driven.repository)
+    request = LoopRequest(
+        repository=str(driven.repository), loop="loop", reopen=True, settings={"limits": {"iterations": 2}}
+    )
+    with drive_alone(loop_folder(repository, "loop").lock, "loop"), pytest.raises(OperatorError, match="process"):
+        loop(request)
+
+
+@pytest.mark.feature("E6")
+def test_a_stopped_loop_goes_on_when_its_limit_is_raised_and_not_before(drive: Drive) -> None:
+    driven = drive([says(), says(PROMISE, shell=SOLVE)], limits={"iterations": 1})
+    with pytest.raises(OperatorError, match=r"limits\.iterations"):
+        loop(LoopRequest(repository=str(driven.repository), loop="loop", reopen=True))
+    raised = LoopRequest(repository=str(driven.repository), loop="loop", reopen=True, settings={"limits": {"iterations": 3}})
+    assert loop(raised, return_state=True).is_completed()

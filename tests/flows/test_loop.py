@@ -1,0 +1,187 @@
+"""Whole loops on a real engine, with a scripted agent: what is decided, what is recorded, what it costs."""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.verdict import Outcome, Severity
+from tasks.git import git, open_repository
+from tasks.state_ref import read_records
+from tests.fakes.agents import PROMISE, Call, calls_made, fails_with, prompt_of, result, says, spoken, usage_limit
+from tests.flows.conftest import Drive
+
+SOLVE = 'echo 42 > answer; git add answer; git commit -qm "Answer"'
+
+
+@pytest.mark.feature("V9", "M2")
+def test_a_claim_with_failing_checks_is_not_believed_and_the_next_prompt_says_so(drive: Drive) -> None:
+    driven = drive([says(f"Done.\n{PROMISE}"), says(f"Done.\n{PROMISE}", shell=SOLVE)])
+    assert driven.state.outcome is Outcome.COMPLETED
+    assert driven.state.iteration == 2
+    assert "asked to be done" in prompt_of(driven.agent, 1)
+
+
+@pytest.mark.feature("V9")
+def test_passing_checks_without_a_request_do_not_complete(drive: Drive) -> None:
+    driven = drive([says("Still polishing.", shell=SOLVE), says(PROMISE)], limits={"iterations": 5})
+    assert driven.state.outcome is Outcome.COMPLETED
+    assert driven.state.iteration == 2
+
+
+@pytest.mark.feature("M2")
+def test_the_base_branch_and_the_checkout_are_untouched_and_the_agents_commits_kept(drive: Drive) -> None:
+    driven = drive([says(PROMISE, shell=SOLVE)])
+    assert git(driven.repository, "log", "--format=%s", "main") == "start\n"
+    assert git(driven.repository, "log", "--format=%s", "main..helmsman/loop") == "Answer\n"
+    assert git(driven.repository, "status", "--porcelain") == ""
+
+
+@pytest.mark.feature("M2")
+def test_work_left_uncommitted_is_committed_with_a_message_that_says_so(drive: Drive) -> None:
+    driven = drive([says(PROMISE, shell="echo 42 > answer")])
+    assert driven.state.outcome is Outcome.COMPLETED
+    assert "left uncommitted" in git(driven.repository, "log", "-1", "--format=%s", "helmsman/loop")
+
+
+@pytest.mark.feature("M2")
+def test_in_place_works_on_the_current_branch(drive: Drive) -> None:
+    driven = drive([says(PROMISE, shell=SOLVE)], workspace={"in_place": True})
+    assert git(driven.repository, "log", "-1", "--format=%s", "main") == "Answer\n"
+    assert driven.state.branch == "main"
+
+
+@pytest.mark.feature("E6", "S6")
+@pytest.mark.parametrize(
+    ("limits", "rule"),
+    [
+        ({"iterations": 2}, "limits.iterations"),
+        ({"cost_usd": 0.015}, "limits.cost_usd"),
+        ({"tokens": 150}, "limits.tokens"),
+    ],
+)
+def test_a_limit_stops_the_loop_with_the_rule_and_the_numbers(drive: Drive, limits: dict[str, float], rule: str) -> None:
+    driven = drive([says(shell="date +%N > noise")], limits=limits)
+    assert driven.state.outcome is Outcome.STOPPED
+    assert driven.state.iteration == 2
+    assert driven.state.ending is not None
+    assert driven.state.ending.rule == rule
+    assert "(" in driven.state.ending.reason
+    assert "check" in driven.state.ending.reason
+
+
+@pytest.mark.feature("E6")
+def test_nearing_a_limit_is_logged_at_70_and_warned_at_90_percent(drive: Drive) -> None:
+    driven = drive([says(cost=0.075), says(cost=0.02), says(cost=0.01)], limits={"cost_usd": 0.1})
+    records = list(read_records(open_repository(driven.repository), "loop"))[::-1]
+    seen = [[signal.severity for signal in record.signals if signal.rule.startswith("limits.cost")] for record in records]
+    assert seen == [[Severity.LOG], [Severity.WARN], [Severity.ABORT]]
+
+
+@pytest.mark.feature("E7")
+def test_a_usage_limit_is_waited_out_until_its_reset_and_costs_no_iteration(drive: Drive) -> None:
+    resets = int(time.time()) + 4
+    driven = drive([usage_limit(resets), says(PROMISE, shell=SOLVE)], usage_limit={"margin_seconds": 0})
+    assert driven.state.outcome is Outcome.COMPLETED
+    assert driven.state.iteration == 1
+    assert driven.state.spending.agent_calls == 2
+    second = (driven.agent / "1.prompt").stat().st_mtime
+    assert second >= resets
+    first = list(read_records(open_repository(driven.repository), "loop"))[-1]
+    assert first.decision.until == datetime.fromtimestamp(resets, UTC)
+    assert first.checks is None
+
+
+@pytest.mark.feature("E4")
+def test_an_overloaded_model_is_tried_again_with_delays_and_costs_no_iteration(drive: Drive) -> None:
+    retry = {"attempts": 3, "first_delay_seconds": 0.2, "jitter": 0.0}
+    begun = time.monotonic()
+    driven = drive([fails_with(529, "Overloaded"), fails_with(500, "Internal"), says(PROMISE, shell=SOLVE)], retry=retry)
+    assert driven.state.outcome is Outcome.COMPLETED
+    assert (driven.state.iteration, calls_made(driven.agent)) == (1, 3)
+    assert time.monotonic() - begun >= 0.2 + 0.4
+
+
+@pytest.mark.feature("E4")
+def test_when_the_world_stays_broken_the_loop_fails_with_the_world_at_fault(drive: Drive) -> None:
+    driven = drive([fails_with(529, "Overloaded")], retry={"attempts": 1, "first_delay_seconds": 0.1, "jitter": 0.0})
+    assert calls_made(driven.agent) == 2
+    assert driven.state.ending is not None
+    assert (driven.state.ending.outcome, driven.state.ending.fault) == (Outcome.FAILED, "world")
+
+
+@pytest.mark.feature("E4")
+def test_refused_credentials_are_never_retried_and_are_the_operators_fault(drive: Drive) -> None:
+    driven = drive([fails_with(401, "Failed to authenticate. API Error: 401 bad key")])
+    assert calls_made(driven.agent) == 1
+    assert driven.state.ending is not None
+    assert (driven.state.ending.outcome, driven.state.ending.fault) == (Outcome.FAILED, "operator")
+    assert "401" in driven.state.ending.reason
+
+
+@pytest.mark.feature("E5")
+def test_an_agent_that_prints_nothing_is_ended_and_its_partial_work_kept(drive: Drive) -> None:
+    hang = Call(shell="echo half > notes; sleep 60")
+    driven = drive([hang, says(PROMISE, shell=SOLVE)], claude={"idle_timeout_minutes": 0.03})
+    first = list(read_records(open_repository(driven.repository), "loop"))[-1]
+    assert first.execution.call.outcome is AgentOutcome.HUNG
+    assert first.execution.change.files == ("notes",)
+    assert driven.state.outcome is Outcome.COMPLETED
+
+
+def test_agents_that_come_to_nothing_in_a_row_stop_the_loop(drive: Drive) -> None:
+    driven = drive([Call(events=spoken("hm"), exit_code=137)], limits={"agent_failures": 2})
+    assert driven.state.ending is not None
+    assert (driven.state.ending.rule, driven.state.ending.fault) == ("limits.agent_failures", "agent")
+    assert calls_made(driven.agent) == 2
+
+
+@pytest.mark.feature("V2")
+def test_a_tree_that_was_checked_is_not_checked_again(drive: Drive, tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    driven = drive([says(), says(), says()], checks=[f"echo x >> {count}; false"], limits={"iterations": 3})
+    assert driven.state.iteration == 3
+    assert count.read_text() == "x\n"
+
+
+@pytest.mark.feature("V2")
+def test_failing_tests_and_output_reach_the_next_prompt(drive: Drive) -> None:
+    check = "echo 'FAILED tests/test_a.py::test_sum - assert 1 == 2'; echo '=== 1 failed, 2 passed in 0.10s ==='; exit 1"
+    driven = drive([says(), says()], checks=[check], limits={"iterations": 2})
+    prompt = prompt_of(driven.agent, 1)
+    assert "tests/test_a.py::test_sum" in prompt
+    assert "exit code 1" in prompt
+    counts = driven.state.checks.results[0].counts if driven.state.checks else None
+    assert counts is not None
+    assert (counts.passed, counts.failed) == (2, 1)
+
+
+def test_without_checks_a_loop_starts_only_when_told_and_says_that_nothing_was_verified(drive: Drive) -> None:
+    driven = drive([says(PROMISE)], checks=(), allow_no_checks=True)
+    assert driven.state.ending is not None
+    assert "NOTHING WAS VERIFIED" in driven.state.ending.reason
+
+
+@pytest.mark.feature("O4")
+def test_an_altered_goal_is_restored_and_the_agent_is_told(drive: Drive) -> None:
+    rewrite = "printf '## ORIGINAL_GOAL\\nsomething easier\\n## REMAINING_GAP\\nmuch\\n' > .helmsman/progress.md"
+    read_back = "cp .helmsman/progress.md seen.md"
+    driven = drive([says(shell=rewrite), says(PROMISE, shell=f"{read_back}; {SOLVE}")])
+    assert "ORIGINAL_GOAL was altered" in prompt_of(driven.agent, 1)
+    assert "make it so" in git(driven.repository, "show", "helmsman/loop:seen.md")
+    assert "something easier" not in git(driven.repository, "show", "helmsman/loop:seen.md")
+    assert ".helmsman" not in git(driven.repository, "ls-tree", "-r", "--name-only", "helmsman/loop")
+
+
+@pytest.mark.feature("X1")
+def test_a_secret_in_the_environment_reaches_neither_state_nor_record(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-very-secret-value")
+    tell = Call(
+        shell='echo "$ANTHROPIC_API_KEY" > leak', events=(*spoken("key: sk-very-secret-value"), result("key: sk-very-secret-value"))
+    )
+    driven = drive([tell], checks=["cat leak; false"], limits={"iterations": 1})
+    stored = git(driven.repository, "show", "refs/helmsman/loop/state:record.json", "refs/helmsman/loop/state:state.json")
+    assert "sk-very-secret-value" not in stored
+    assert stored.count("[ANTHROPIC_API_KEY]") >= 2
