@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from deployments.texts import check_text, clean, duration, iteration_lines, money
 from helmsman.records.events import (
     CheckFinished,
     CheckStarted,
@@ -20,6 +19,7 @@ from helmsman.records.events import (
     ToolCalled,
     WaitStarted,
 )
+from helmsman.texts import check_text, clean, duration, iteration_lines, money
 from tasks.journal import Listener
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.display import display
-from deployments.texts import money, next_lines, result_lines
 from deployments.wishes import Wishes, wished
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
@@ -16,6 +15,7 @@ from helmsman.naming import loop_id
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import exit_code, result_of
 from helmsman.records.state import LoopState
+from helmsman.texts import money, next_lines, result_lines
 from tasks.claude import refuse_root
 from tasks.claude_binary import find_binary
 from tasks.engine import engine

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from deployments.wishes import Wishes, wished
-from deployments.texts import iteration_lines, loop_line, next_lines, result_lines
 from helmsman.errors import OperatorError
 from helmsman.layers import describe, leaves
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
+from helmsman.texts import iteration_lines, loop_line, next_lines, result_lines
 from tasks.git import Repository, open_repository
 from tasks.lock import holder
 from tasks.places import loop_folder, worktree_of

@@ -11,7 +11,7 @@ from helmsman.records.state import advance
 from tasks.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, wait_if_due
 
 
-@flow(name="loop", flow_run_name="{request.loop}", persist_result=False)
+@flow(name="loop", persist_result=False)
 def loop(request: LoopRequest) -> State[dict[str, Any]]:
     """Steer the coding agent toward a goal until its checks pass, a limit is reached, or somebody stops it."""
     with driving(request) as opened:

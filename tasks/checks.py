@@ -40,18 +40,19 @@ def run_checks(worktree: Path, commit: str, tree: str, checks: Iterable[CheckCon
 
 
 def _one_by_one(worktree: Path, checks: list[CheckConfig], tag: str, stop: Stop) -> list[CheckResult]:
-    return [_run_check(worktree, check, tag, stop) for check in checks]
+    return [_run_check(worktree, check, f"{tag}/{place}", stop) for place, check in enumerate(checks)]
 
 
 def _side_by_side(worktree: Path, checks: list[CheckConfig], tag: str, stop: Stop) -> list[CheckResult]:
     abandoned = Event()  # an interrupt reaches this thread only; the others must hear of it
 
-    def run_one(check: CheckConfig) -> CheckResult:
-        return _run_check(worktree, check, tag, lambda: abandoned.is_set() or stop())
+    def run_one(place: int, check: CheckConfig) -> CheckResult:
+        own_tag = f"{tag}/{place}"  # whatever carries the tag of a command ends with it
+        return _run_check(worktree, check, own_tag, lambda: abandoned.is_set() or stop())
 
     with ThreadPoolExecutor(PARALLEL, thread_name_prefix="check") as pool:
         try:
-            return list(pool.map(run_one, checks))
+            return list(pool.map(run_one, range(len(checks)), checks))
         except BaseException:
             abandoned.set()
             raise
@@ -81,26 +82,32 @@ def _run_check(worktree: Path, check: CheckConfig, tag: str, stop: Stop) -> Chec
 
 def _result(worktree: Path, check: CheckConfig, ended: Ended) -> CheckResult:
     by_itself = ended.by == "itself"
+    head, tail = _output(ended)
     return CheckResult(
         name=check.title,
         command=check.command,
         passed=by_itself and ended.exit_code == 0,
         exit_code=ended.exit_code if by_itself else None,
         seconds=round(ended.seconds, 3),
-        head=redact(ended.head, ours()),
-        tail=redact(ended.tail, ours()),
+        head=head,
+        tail=tail,
         timed_out=ended.by == "deadline",
-        counts=_counts(worktree, check, ended),
+        counts=_reported(worktree, check) or read_summary(f"{head}\n{tail}"),
     )
 
 
-def _counts(worktree: Path, check: CheckConfig, ended: Ended) -> TestCounts | None:
-    report = worktree / check.report if check.report else None
-    if report and report.is_file() and report.stat().st_size <= LARGEST_REPORT:
-        counts = read_junit(report.read_text(encoding="utf-8", errors="replace"))
-        if counts is not None:
-            return counts
-    return read_summary(f"{ended.head}\n{ended.tail}")
+def _output(ended: Ended) -> tuple[str, str]:
+    """Head and tail without secrets; all of it in the head where nothing was left out between them."""
+    whole = ended.output_bytes <= 2 * KEPT_BYTES
+    head, tail = (ended.head + ended.tail, "") if whole else (ended.head, ended.tail)
+    return redact(head, ours()), redact(tail, ours())
+
+
+def _reported(worktree: Path, check: CheckConfig) -> TestCounts | None:
+    report = worktree / check.report
+    if not check.report or not report.is_file() or report.stat().st_size > LARGEST_REPORT:
+        return None
+    return read_junit(report.read_text(encoding="utf-8", errors="replace"))
 
 
 def _forget_report(worktree: Path, check: CheckConfig) -> None:

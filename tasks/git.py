@@ -20,6 +20,7 @@ HARDENED = (
     "commit.gpgSign=false",  # nobody is there to type a passphrase
     "core.quotePath=false",
     "core.safecrlf=false",  # a user's setting must not refuse the agent's line endings
+    "core.filesRefLockTimeout=5000",  # a writer beside us holds a ref for an instant; on a busy machine that is long
     "log.showSignature=false",  # it runs a program, and prints between the lines that we read
     "gc.auto=0",  # not in the middle of an iteration
 )

@@ -5,7 +5,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 0.5
 
 
 @contextmanager
-def drive_alone(lock: Path, loop: str) -> Iterator[None]:
+def drive_alone(lock: Path, loop: str) -> Generator[None]:
     """Hold the loop while the block runs. Raises OperatorError with the holder's name when somebody else does."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)

@@ -22,7 +22,7 @@ def worktree_of(repository: Repository, loop: str, workspace: WorkspaceConfig) -
     if workspace.in_place:
         return repository.top
     root = Path(workspace.root).expanduser() if workspace.root else state_home() / "worktrees"
-    common = repository.common  # the same from every worktree and clone's subfolder, so that a loop is found again from each
+    common = repository.common  # the same from every worktree, so that a loop is found again wherever its operator stands
     fingerprint = hashlib.sha256(os.fsencode(common)).hexdigest()[:8]
     name = common.parent.name if common.name == ".git" else common.name
     return root / f"{name}-{fingerprint}" / loop

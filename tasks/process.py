@@ -85,8 +85,8 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
     """Runs the command to its end, or ends it after `deadline` seconds, `idle` silent ones, or when `stop()` says so.
 
     The environment is `env` and the tag, nothing more. The tag must be this run's own: whoever carries it ends with it.
-    `on_line` gets each line of stdout in this thread. Whatever is
-    raised here meanwhile, a KeyboardInterrupt included, ends the command first. An OperatorError: it cannot be started.
+    `on_line` gets each line of stdout, in this thread. Whatever is raised here meanwhile, a KeyboardInterrupt included,
+    ends the command first. Raises an OperatorError for a command that cannot be started.
     """
     started, older = time.monotonic(), frozenset(psutil.pids())
     output, errors, lines = Excerpt(keep), Excerpt(keep // 2), Lines(on_line or _ignore)

@@ -1,8 +1,8 @@
 """Letting a loop travel: branch and state pushed together, so that any clone can go on with it."""
 
-from helmsman.errors import WorldError
+from helmsman.errors import OperatorError, WorldError
 from helmsman.records.state import LoopState
-from tasks.git import GitError, Repository, git
+from tasks.git import GitError, Repository, git, succeeds
 from tasks.state_ref import Fenced, state_ref
 
 REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
@@ -11,7 +11,7 @@ REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
 def push_loop(repository: Repository, state: LoopState) -> None:
     """Push atomically; git refuses it when the remote's state is not an ancestor of ours, which fences a second driver.
 
-    Raises Fenced then, and WorldError when the remote cannot be reached or refuses for another reason.
+    Raises Fenced then, OperatorError when there is no such remote, and WorldError when it cannot be reached or refuses otherwise.
     """
     ref, remote = state_ref(state.loop), state.config.remote.name
     try:
@@ -22,5 +22,11 @@ def push_loop(repository: Repository, state: LoopState) -> None:
                 f"remote {remote} holds another course of loop {state.loop}",
                 found=error.stderr,
                 remedy=f"somebody else went on with it; look there with: git fetch {remote} {ref}",
+            ) from error
+        if not succeeds(repository.common, "remote", "get-url", remote):
+            raise OperatorError(
+                f"there is no remote {remote!r} to push the loop to",
+                found=error.stderr,
+                remedy="add it with git remote add, name another with remote.name, or leave remote.push out",
             ) from error
         raise WorldError(f"the loop could not be pushed to remote {remote}", found=error.stderr) from error

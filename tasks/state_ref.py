@@ -4,8 +4,8 @@ Written by one `git fast-import` a time: it makes the objects, and moves the ref
 because the new commit must contain the old one. No checkout, no index, constant cost however long the chain.
 """
 
+import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -19,8 +19,11 @@ STATE = "/state"
 """Not `refs/helmsman/<loop>` itself: git takes the short name `helmsman/<loop>` for that before it looks for a branch, so
 `git merge helmsman/<loop>` would have merged the state instead of the work; and no ref can lie below another."""
 
+STALE_LOCK_SECONDS = 60
+"""A ref is locked for milliseconds; a lock of that age belongs to a git that was killed."""
 
-class Fenced(OperatorError):
+
+class Fenced(OperatorError):  # noqa: N818 - what happened, as in fencing tokens
     """Another process moved the loop on; this one must not write any more."""
 
 
@@ -31,20 +34,17 @@ def state_ref(loop: str) -> str:
 def write_state(
     repository: Repository, state: LoopState, *, over: str | None, record: IterationRecord | None, subject: str
 ) -> str:
-    """Append to the chain and return the new commit. `over` is the commit that was read; raises Fenced when it is not the last."""
+    """Append to the chain and return the new commit. Raises Fenced when `over`, the commit that was read, is not the last."""
     ref = state_ref(state.loop)
     stream = _stream(ref, state, over, record, subject)
+    _break_stale_lock(repository, ref)
     try:
-        git(repository.common, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=stream)
+        return git(repository.common, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=stream).strip()
     except GitError as error:
         now = read_ref(repository.common, ref)
         if now == over:
             raise
         raise _fenced(state.loop, over, now) from error
-    written = read_ref(repository.common, ref)
-    if written is None:
-        raise _fenced(state.loop, over, written)
-    return written
 
 
 def replace_state(
@@ -94,7 +94,9 @@ def loop_names(repository: Repository) -> list[str]:
 
 def read_records(repository: Repository, loop: str) -> Iterator[IterationRecord]:
     """Every record of a loop, newest first, read one at a time."""
-    commits = git(repository.common, "rev-list", "--first-parent", state_ref(loop), "--", "record.json").split()
+    with_a_new_one = "--diff-filter=AM"  # a state without a record takes the last one away, which is a change as well
+    chain = "log", "--first-parent", "--format=%H", with_a_new_one, state_ref(loop), "--", "record.json"
+    commits = git(repository.common, *chain).split()
     for commit in commits:
         yield IterationRecord.model_validate_json(git(repository.common, "cat-file", "blob", f"{commit}:record.json"))
 
@@ -106,15 +108,22 @@ def free_salvage_ref(repository: Repository, loop: str, iteration: int, attempt:
     return next(name for name in names if read_ref(repository.common, name) is None)
 
 
+def _break_stale_lock(repository: Repository, ref: str) -> None:
+    lock = repository.common / f"{ref}.lock"
+    if lock.exists() and time.time() - lock.stat().st_mtime > STALE_LOCK_SECONDS:
+        lock.unlink(missing_ok=True)
+
+
 def _stream(ref: str, state: LoopState, over: str | None, record: IterationRecord | None, subject: str) -> bytes:
     moment = f"{int(state.updated_at.timestamp())} +0000"
-    parts = [f"commit {ref}\n", f"committer {IDENTITY['GIT_AUTHOR_NAME']} <{IDENTITY['GIT_AUTHOR_EMAIL']}> {moment}\n"]
+    parts = [f"commit {ref}\nmark :1\n", f"committer {IDENTITY['GIT_AUTHOR_NAME']} <{IDENTITY['GIT_AUTHOR_EMAIL']}> {moment}\n"]
     message = subject.replace("\n", " ").encode(errors="replace")
     head = "".join(parts).encode() + _data(message) + (f"from {over}\n".encode() if over else b"") + b"deleteall\n"
     files = [("state.json", state.model_dump_json(indent=1))]
     if record is not None:
         files.append(("record.json", record.model_dump_json(indent=1)))
-    return head + b"".join(f"M 100644 inline {name}\n".encode() + _data(text.encode()) for name, text in files)
+    content = b"".join(f"M 100644 inline {name}\n".encode() + _data(text.encode()) for name, text in files)
+    return head + content + b"get-mark :1\n"
 
 
 def _data(content: bytes) -> bytes:

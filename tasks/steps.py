@@ -14,6 +14,7 @@ from prefect import Task
 from prefect.cache_policies import CachePolicy
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import TaskRunContext
+from prefect.logging import get_run_logger
 
 from helmsman.config import RetryConfig
 from helmsman.errors import WorldError
@@ -29,6 +30,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Decision, Signal
+from helmsman.texts import iteration_lines
 from helmsman.verify.claims import read_claims
 from tasks import working
 from tasks.credentials import credentials
@@ -191,4 +193,5 @@ def record(repository: str, state: LoopState, what: IterationRecord) -> Iteratio
     if state.config.remote.push:
         push_loop(place.repository, after)
     publish(IterationRecorded(record=what))
+    get_run_logger().info("\n".join(iteration_lines(what)))
     return what

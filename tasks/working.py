@@ -2,21 +2,26 @@
 
 import hashlib
 import json
+import shutil
 from datetime import datetime
+from pathlib import Path
 
 from helmsman.config import CheckConfig
 from helmsman.orient.progress import LONGEST_FILE, read, render
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
-from helmsman.records.evidence import Commit, Execution
+from helmsman.records.evidence import Execution
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.checks import run_checks
 from tasks.claude import CallFolder, call_agent
-from tasks.git import commit_and_tree, git
+from tasks.environment import ours
+from tasks.git import commit_and_tree
+from tasks.secrets_kept import redact
 from tasks.workplace import Workplace
-from tasks.worktree import settle_work
+from tasks.worktree import commits_between, hold_branch, settle_work
 
+OWN_FOLDER = ".helmsman"
 OWN_FILES = ".gitignore", "progress.md"
 
 
@@ -24,9 +29,7 @@ def gather(place: Workplace, state: LoopState, now: datetime) -> Orientation:
     """Facts for the prompt, and the working memory laid out for the agent."""
     start, _ = commit_and_tree(place.worktree)
     _lay_out_memory(place, state)
-    shown = state.config.prompt.history_commits
-    log = git(place.worktree, "log", "-z", "--format=%H %s", f"--max-count={shown}", f"{state.base_commit}..HEAD")
-    commits = tuple(Commit(id=line[:40], subject=line[41:241]) for line in log.split("\0") if line)
+    commits = commits_between(place.worktree, state.base_commit, start, state.config.prompt.history_commits)
     return Orientation(started_at=now, start_commit=start, commits=commits)
 
 
@@ -43,9 +46,9 @@ def execute(
 
 
 def check(place: Workplace, state: LoopState, execution: Execution) -> CheckReport:
-    """Run the checks on the tree that the iteration ended with."""
+    """Run the checks on the tree that the iteration ended with. A check that leaves the branch does not take the loop along."""
     change = execution.change
-    return run_checks(
+    report = run_checks(
         place.worktree,
         change.commit,
         change.tree,
@@ -53,6 +56,8 @@ def check(place: Workplace, state: LoopState, execution: Execution) -> CheckRepo
         tag=place.tag(state),
         stop=place.folder.cancel.exists,
     )
+    hold_branch(place.worktree, state.branch, change.commit)
+    return report
 
 
 def checks_fingerprint(checks: tuple[CheckConfig, ...]) -> str:
@@ -62,17 +67,34 @@ def checks_fingerprint(checks: tuple[CheckConfig, ...]) -> str:
 
 
 def fold_memory(place: Workplace, state: LoopState) -> WorkingMemory:
-    """Read progress.md as the agent left it. A missing file keeps what was known."""
-    path = place.worktree / ".helmsman" / "progress.md"
-    if not path.is_file():
+    """Read progress.md as the agent left it. A missing file keeps what was known; a link to somewhere else is no file of ours."""
+    folder = place.worktree / OWN_FOLDER
+    path = folder / "progress.md"
+    if folder.is_symlink() or path.is_symlink() or not path.is_file():
         return state.memory.model_copy(update={"problems": ("the file was gone; it has been written again",)})
     with path.open(encoding="utf-8", errors="replace") as file:
-        return read(file.read(LONGEST_FILE + 1), state.config.goal)
+        return read(redact(file.read(LONGEST_FILE + 1), ours()), state.config.goal)
 
 
 def _lay_out_memory(place: Workplace, state: LoopState) -> None:
-    folder = place.worktree / ".helmsman"
-    folder.mkdir(exist_ok=True)
+    folder = place.worktree / OWN_FOLDER
+    if folder.is_symlink() or not folder.is_dir():
+        _remove(folder)
+        folder.mkdir()
     ignore = "".join(f"/{name}\n" for name in OWN_FILES)
-    (folder / ".gitignore").write_text(f"# the loop's own files; they are never committed\n{ignore}", encoding="utf-8")
-    (folder / "progress.md").write_text(render(state.memory, state.config.goal, state.due), encoding="utf-8")
+    _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
+    _write_anew(folder / "progress.md", render(state.memory, state.config.goal, state.due))
+
+
+def _write_anew(path: Path, text: str) -> None:
+    """Write a file of our own where the agent may have put anything: a link leads out of the worktree, a pipe blocks."""
+    _remove(path)
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

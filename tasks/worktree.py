@@ -1,34 +1,24 @@
 """The folder that the agent works in: made, kept clean, measured, salvaged."""
 
 import os
+import shlex
+import shutil
 import tempfile
 from pathlib import Path
 
-from helmsman.errors import OperatorError
+from helmsman.errors import AgentError, OperatorError
 from helmsman.records.evidence import Change, Commit, Salvage
 from helmsman.records.state import LoopState
-from tasks.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref, succeeds
+from tasks.git import GitError, Repository, commit_and_tree, current_branch, git, git_bytes, read_ref, succeeds
+from tasks.staging import WORK, missing_submodules, open_up, stage, submodules, unstage_junk
 from tasks.state_ref import free_salvage_ref
 
 COMMITS_SHOWN = 50
 FILES_SHOWN = 200
-
-JUNK = (
-    "**/__pycache__/**",
-    "**/*.pyc",
-    "**/.pytest_cache/**",
-    "**/.mypy_cache/**",
-    "**/.ruff_cache/**",
-    "**/.hypothesis/**",
-    "**/node_modules/**",
-    "**/.venv/**",
-    "**/.coverage",
-    "**/.DS_Store",
-)
-"""Left lying about by tools and ignored by most repositories; never work, so never committed by us."""
-
-WORK = (".", *(f":(exclude,glob){pattern}" for pattern in JUNK), ":(exclude,glob).helmsman/**")
-"""Paths that count: everything but junk and the loop's own files."""
+IN_PROGRESS = "rebase-merge", "rebase-apply", "sequencer", "CHERRY_PICK_HEAD", "REVERT_HEAD"
+"""Files of git's that say that it was left in the middle of something."""
+LEFT_OPEN = "rebase", "am", "cherry-pick", "revert"
+"""Commands that can be left in the middle, and that forget it with --quit, touching nothing."""
 
 
 def ensure_worktree(repository: Repository, path: Path, branch: str, start: str) -> None:
@@ -36,6 +26,8 @@ def ensure_worktree(repository: Repository, path: Path, branch: str, start: str)
     if path == repository.top and not repository.bare:
         _require_branch(path, branch)
         return
+    if path.exists():
+        _mend_link(repository, path)
     if not (path / ".git").exists():
         _add_worktree(repository, path, branch, start)
     _add_submodules(path)
@@ -48,7 +40,7 @@ def _require_branch(path: Path, branch: str) -> None:
             "the checkout is on another branch than the loop that works in it",
             expected=branch,
             found=found or "a detached HEAD",
-            remedy=f"git -C {path} switch {branch}",
+            remedy=f"git -C {shlex.quote(str(path))} switch {shlex.quote(branch)}",
         )
 
 
@@ -56,6 +48,8 @@ def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -
     git(repository.common, "worktree", "prune")
     path.parent.mkdir(parents=True, exist_ok=True)
     exists = read_ref(repository.common, f"refs/heads/{branch}") is not None
+    if not exists:
+        _require_commit(repository, branch, start)
     how = [str(path), branch] if exists else ["-b", branch, str(path), start]
     try:
         git(repository.common, "worktree", "add", "--quiet", *how)
@@ -67,16 +61,50 @@ def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -
         ) from error
 
 
+def _require_commit(repository: Repository, branch: str, commit: str) -> None:
+    """The state may have been fetched without the work."""
+    if not succeeds(repository.common, "cat-file", "-e", f"{commit}^{{commit}}"):
+        raise OperatorError(
+            "the loop's work is not in this repository",
+            expected=f"branch {branch} with commit {commit}",
+            remedy=f"fetch it from where the loop was: git fetch origin {branch}:{branch}",
+        )
+
+
+def _mend_link(repository: Repository, path: Path) -> None:
+    """An agent may have made a repository of its own in the worktree. It is put aside, and the worktree is ours again."""
+    link = path / ".git"
+    if _is_linked(repository, path):
+        return
+    if os.path.lexists(link):
+        aside = repository.common / "helmsman"
+        aside.mkdir(exist_ok=True)
+        shutil.move(link, Path(tempfile.mkdtemp(prefix=f"{path.name}-replaced-", dir=aside)) / "git")
+    succeeds(repository.common, "worktree", "repair")
+
+
+def _is_linked(repository: Repository, path: Path) -> bool:
+    link = path / ".git"
+    if link.is_symlink() or not link.is_file():
+        return False
+    target = os.fsdecode(link.read_bytes()).removeprefix("gitdir: ").strip()
+    return (path / target).resolve().parent == repository.common / "worktrees"
+
+
 def _add_submodules(path: Path) -> None:
-    if not (path / ".gitmodules").exists():
+    missing = missing_submodules(path)
+    if not missing:
         return
     try:
-        git(path, "submodule", "update", "--init", "--recursive", "--quiet")
+        git(path, "submodule", "update", "--init", "--recursive", "--quiet", "--", *missing)
     except GitError as error:
+        command = f"git -C {shlex.quote(str(path))} submodule update --init --recursive"
+        local = "transport 'file' not allowed" in error.stderr
+        allow = "git refuses submodules from local folders; if you trust it: git config --global protocol.file.allow always"
         raise OperatorError(
             "the repository's submodules could not be checked out in the worktree",
             found=error.stderr,
-            remedy=f"make this work: git -C {path} submodule update --init --recursive",
+            remedy=allow if local else f"make this work: {command}",
         ) from error
 
 
@@ -104,6 +132,7 @@ def require_clean(path: Path) -> None:
 
 def settle_work(repository: Repository, path: Path, state: LoopState, start: str) -> Change:
     """End an agent's turn: back on the loop's branch, leftovers committed, and what it changed measured."""
+    _recover(repository, path, state.branch)
     _return_to_branch(repository, path, state, start)
     leftovers = _commit_leftovers(path, state)
     return measure_change(path, start, leftovers=leftovers)
@@ -112,14 +141,13 @@ def settle_work(repository: Repository, path: Path, state: LoopState, start: str
 def measure_change(path: Path, start: str, *, leftovers: bool) -> Change:
     """Compare HEAD with the commit that an iteration began with."""
     commit, tree = commit_and_tree(path)
-    log = git(path, "log", "-z", "--first-parent", "--format=%H %s", f"--max-count={COMMITS_SHOWN}", f"{start}..{commit}")
-    numbers = git(path, "diff", "--numstat", "-z", "--no-renames", start, commit)
+    numbers = git(path, "diff", "--numstat", "-z", "--no-renames", start, commit, "--")
     rows = [row.split("\t", 2) for row in numbers.split("\0") if row]
     return Change(
         start=start,
         commit=commit,
         tree=tree,
-        commits=tuple(Commit(id=line[:40], subject=line[41:241]) for line in log.split("\0") if line),
+        commits=commits_between(path, start, commit, COMMITS_SHOWN),
         files=tuple(name for _, _, name in rows[:FILES_SHOWN]),
         files_changed=len(rows),
         insertions=sum(int(added) for added, _, _ in rows if added.isdigit()),
@@ -128,19 +156,73 @@ def measure_change(path: Path, start: str, *, leftovers: bool) -> Change:
     )
 
 
+def commits_between(path: Path, start: str, commit: str, limit: int) -> tuple[Commit, ...]:
+    """Commits of the first line of descent after `start`, newest first."""
+    log = git(path, "log", "-z", "--first-parent", "--format=%H %s", f"--max-count={limit}", f"{start}..{commit}", "--")
+    pairs = (entry.partition(" ") for entry in log.split("\0") if entry)
+    return tuple(Commit(id=name, subject=subject[:200]) for name, _, subject in pairs)
+
+
+def hold_branch(path: Path, branch: str, commit: str) -> None:
+    """Put branch and HEAD at a commit whose tree the worktree has already."""
+    full = f"refs/heads/{branch}"
+    if current_branch(path) == branch and read_ref(path, full) == commit:
+        return
+    git(path, "update-ref", full, commit)
+    git(path, "symbolic-ref", "HEAD", full)
+
+
+def _recover(repository: Repository, path: Path, branch: str) -> None:
+    """Undo what a killed git or a bold agent left. The caller has made sure that none of the loop's processes live."""
+    if path != repository.top or repository.bare:
+        _mend_link(repository, path)
+        if not _is_linked(repository, path):  # git would look for a repository above, and find somebody's home
+            raise AgentError(
+                "the worktree lost its link to the repository, and it cannot be mended",
+                found=str(path),
+                remedy="look for work in it, remove it, and resume",
+            )
+    own = Path(os.fsdecode(git_bytes(path, "rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
+    for lock in (own / "index.lock", own / "HEAD.lock", repository.common / "refs" / "heads" / f"{branch}.lock"):
+        lock.unlink(missing_ok=True)
+    if any((own / name).exists() for name in IN_PROGRESS):
+        for command in LEFT_OPEN:
+            succeeds(path, command, "--quit")
+
+
 def _return_to_branch(repository: Repository, path: Path, state: LoopState, start: str) -> None:
     """Undo a switch of branches or a rewritten history: the agent's tree is kept, on top of where it started."""
-    on_branch = current_branch(path) == state.branch
-    if on_branch and succeeds(path, "merge-base", "--is-ancestor", start, "HEAD"):
-        return
-    kept = free_salvage_ref(repository, state.loop, state.due, state.attempt)
-    git(path, "update-ref", kept, "HEAD")
-    git(path, "update-ref", f"refs/heads/{state.branch}", start)
-    git(path, "symbolic-ref", "HEAD", f"refs/heads/{state.branch}")
+    head, tip = _head(path), read_ref(path, f"refs/heads/{state.branch}")
+    goes_on = head is not None and _contains(path, head, start)
+    onto = head if head and goes_on else start
+    _keep(repository, path, state, [commit for commit in (head, tip) if commit], onto)
+    hold_branch(path, state.branch, onto)
+
+
+def _head(path: Path) -> str | None:
+    """The commit that HEAD is at, or None on a branch without one."""
+    try:
+        return git(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
+    except GitError:
+        return None
+
+
+def _contains(path: Path, commit: str, older: str) -> bool:
+    return commit == older or succeeds(path, "merge-base", "--is-ancestor", older, commit)
+
+
+def _keep(repository: Repository, path: Path, state: LoopState, commits: list[str], safe: str) -> None:
+    """Put those commits on refs that would not be found from a safe one."""
+    for commit in dict.fromkeys(commits):
+        if not _contains(path, safe, commit):
+            git(path, "update-ref", free_salvage_ref(repository, state.loop, state.due, state.attempt), commit)
 
 
 def _commit_leftovers(path: Path, state: LoopState) -> bool:
-    git(path, "add", "--all", "--", *WORK)
+    for inner in submodules(path):
+        _commit_leftovers(inner, state)
+    stage(path)
+    unstage_junk(path)
     if succeeds(path, "diff", "--cached", "--quiet"):
         return False
     subject = f"helmsman: keep what iteration {state.due} left uncommitted"
@@ -150,47 +232,82 @@ def _commit_leftovers(path: Path, state: LoopState) -> bool:
 
 
 def restore(path: Path, commit: str) -> tuple[str, ...]:
-    """Put the worktree back to a commit; returns the paths that were not as committed. Ignored files and junk stay."""
-    dirty = dirty_paths(path)
-    if dirty:
-        git(path, "reset", "--quiet", "--hard", commit)
-        git(path, "clean", "-ffdq", "--", *WORK)
-    return dirty
+    """Put the worktree back to a commit; returns the paths that were not as committed. Ignored files and junk stay.
+
+    Where HEAD was moved it is left detached: whatever branch somebody went to stays where it is.
+    """
+    moved, dirty = _head(path) != commit, dirty_paths(path)
+    if moved:
+        _insist(path, "checkout", "--quiet", "--force", "--detach", commit, "--")
+    if moved or dirty:
+        _clean(path)
+    return ("HEAD", *dirty)[:20] if moved else dirty
 
 
 def salvage(repository: Repository, path: Path, state: LoopState, start: str) -> Salvage | None:
     """Keep what a dead or cancelled attempt left, committed or not, on a ref; then return to the commit that it began with."""
-    _break_stale_lock(path)
-    head, _ = commit_and_tree(path)
-    commit = _snapshot(path, head, state) if dirty_paths(path, 1) else head
-    kept = None
-    if commit != start:
-        ref = free_salvage_ref(repository, state.loop, state.due, state.attempt)
-        git(path, "update-ref", ref, commit)
-        files = git(path, "diff", "--name-only", "-z", start, commit).count("\0")
-        kept = Salvage(iteration=state.due, attempt=state.attempt, ref=ref, commit=commit, files=files)
-    _back_to(path, state.branch, start)
+    _recover(repository, path, state.branch)
+    snapshot, tip = _snapshot(path, _head(path) or start, state), read_ref(path, f"refs/heads/{state.branch}") or start
+    commit = tip if _contains(path, start, snapshot) else snapshot
+    kept = _salvaged(repository, path, state, start, commit)
+    _keep(repository, path, state, [tip], commit)
+    hold_branch(path, state.branch, start)
+    _clean(path)
     return kept
 
 
+def _salvaged(repository: Repository, path: Path, state: LoopState, start: str, commit: str) -> Salvage | None:
+    if _contains(path, start, commit):
+        return None
+    ref = free_salvage_ref(repository, state.loop, state.due, state.attempt)
+    git(path, "update-ref", ref, commit)
+    files = git(path, "diff", "--name-only", "-z", start, commit, "--").count("\0")
+    return Salvage(iteration=state.due, attempt=state.attempt, ref=ref, commit=commit, files=files)
+
+
 def _snapshot(path: Path, head: str, state: LoopState) -> str:
-    """Commit the worktree as it is, through an index of its own, without moving any branch."""
+    """Commit the worktree as it is, through an index of its own, without moving any branch. Returns `head` if nothing differs."""
+    for inner in submodules(path):
+        _commit_leftovers(inner, state)
+    staged = _staged_tree(path)
     with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
         index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}  # noqa: PTH118 - an environment variable is a string
         git(path, "read-tree", head, env=index)
-        git(path, "add", "--all", "--", *WORK, env=index)
+        stage(path, index)
         tree = git(path, "write-tree", env=index).strip()
     message = f"helmsman: work in flight of iteration {state.due}, attempt {state.attempt}"
-    return git(path, "commit-tree", tree, "-p", head, "-m", message).strip()
+    with_staged = _commit_tree(path, staged, head, f"{message} (what was staged)") if staged else head
+    return _commit_tree(path, tree, with_staged, message)
 
 
-def _back_to(path: Path, branch: str, start: str) -> None:
-    git(path, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    git(path, "reset", "--quiet", "--hard", start)
-    git(path, "clean", "-ffdq", "--", *WORK)
+def _staged_tree(path: Path) -> str | None:
+    """What was staged may be gone from the worktree. None in the middle of a merge, where there is no such tree."""
+    try:
+        return git(path, "write-tree").strip()
+    except GitError:
+        return None
 
 
-def _break_stale_lock(path: Path) -> None:
-    """A killed git leaves its lock behind; the caller has made sure that none of the loop's processes live."""
-    lock = Path(git(path, "rev-parse", "--git-path", "index.lock").rstrip("\n"))
-    (path / lock).unlink(missing_ok=True)
+def _commit_tree(path: Path, tree: str, parent: str, message: str) -> str:
+    if tree == commit_and_tree(path, parent)[1]:
+        return parent
+    return git(path, "commit-tree", tree, "-p", parent, "-m", message).strip()
+
+
+def _clean(path: Path) -> None:
+    """Back to HEAD, submodules too. Ignored files and junk stay."""
+    _insist(path, "reset", "--quiet", "--hard")
+    _insist(path, "clean", "-ffdq", "--", *WORK)
+    if submodules(path):
+        _insist(path, "submodule", "update", "--recursive", "--force", "--checkout", "--quiet")
+    for inner in submodules(path):
+        _insist(inner, "clean", "-ffdq")
+
+
+def _insist(path: Path, *arguments: str) -> None:
+    """Run git; where read-only files are in its way, make them writable and run it again."""
+    try:
+        git(path, *arguments)
+    except GitError:
+        open_up(path)
+        git(path, *arguments)

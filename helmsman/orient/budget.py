@@ -1,24 +1,55 @@
 """How much of what was found may enter the prompt: sizes in tokens, cuts that are visible, fences that cannot be broken."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 CHARACTERS_PER_TOKEN = 4
 """The common rule of thumb for English and code; the allowance needs no better."""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Text of the repository or its tools. It is cut first and fenced then, so that no cut can open its fence."""
+
+    text: str
+
+
+Piece = str | Foreign
 
 
 def tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
+def whole(pieces: Sequence[Piece]) -> str:
+    """All pieces, one below the other."""
+    return "\n".join(piece if isinstance(piece, str) else fence(piece.text) for piece in pieces)
+
+
+def fit(pieces: Sequence[Piece], allowance: int) -> str:
+    """The pieces in so many tokens: our own words whole, foreign texts in equal shares of the rest, unused shares passed on."""
+    if tokens(whole(pieces)) <= allowance:
+        return whole(pieces)
+    own = "\n".join(piece for piece in pieces if isinstance(piece, str))
+    room = allowance * CHARACTERS_PER_TOKEN - len(own)
+    if room < 0:
+        return trim(own, allowance)
+    left = sum(isinstance(piece, Foreign) for piece in pieces)
+    parts: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            parts.append(piece)
+            continue
+        quoted = _quote(piece.text, room // left - 1)  # a newline joins it to the rest
+        parts += [quoted] if quoted else []
+        room, left = room - len(quoted) - 1, left - 1
+    return "\n".join(parts)
+
+
 def trim(text: str, allowance: int) -> str:
     """Cut the middle out of a text that is longer than the allowance in tokens: beginnings and ends tell most."""
-    room = allowance * CHARACTERS_PER_TOKEN
-    if len(text) <= room:
-        return text
-    marker = f"\n[… {len(text) - room} characters left out …]\n"
-    keep = max(room - len(marker), 0)
-    head = keep // 3
-    return text[:head] + marker + (text[len(text) - (keep - head) :] if keep > head else "")
+    return _cut(text, allowance * CHARACTERS_PER_TOKEN)
 
 
 def fence(text: str) -> str:
@@ -26,3 +57,29 @@ def fence(text: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}\n{text.rstrip()}\n{ticks}"
+
+
+def _cut(text: str, room: int) -> str:
+    """Nothing at all where not even the note on the cut would fit."""
+    if len(text) <= room:
+        return text
+    marker = f"\n[… the middle of {len(text)} characters is left out …]\n"
+    keep = room - len(marker)
+    if keep < 0:
+        return ""
+    head = keep // 3
+    return text[:head] + marker + text[len(text) - (keep - head) :]
+
+
+def _quote(text: str, room: int) -> str:
+    """A fenced text of at most so many characters."""
+    fenced = fence(text)
+    if len(fenced) <= room:
+        return fenced
+    cut = _cut(text.rstrip(), room - (len(fenced) - len(text.rstrip())))
+    if cut:
+        return fence(cut)
+    return _LEFT_OUT if len(_LEFT_OUT) <= room else ""
+
+
+_LEFT_OUT = "(left out: it does not fit)"

@@ -33,7 +33,9 @@ class Situation:
 Rule = Callable[[Situation], Decision | None]
 
 OPERATORS_FAULT: Mapping[AgentOutcome, str] = {
-    AgentOutcome.AUTHENTICATION: "the agent's credentials are missing or refused; log in with `claude /login` or set ANTHROPIC_API_KEY",
+    AgentOutcome.AUTHENTICATION: (
+        "the agent's credentials are missing or refused; log in with `claude /login` or set ANTHROPIC_API_KEY"
+    ),
     AgentOutcome.BILLING: "the agent's account has no credit or is on hold; mend it with the provider",
     AgentOutcome.BAD_MODEL: "the model does not exist or may not be used; set claude.model",
     AgentOutcome.REFUSED_START: "the agent's program refused to start",
@@ -85,7 +87,8 @@ def _limit_reached(s: Situation) -> Decision | None:
     if not aborts:
         return None
     reason = "; ".join(signal.message for signal in aborts)
-    return _stop(s, aborts[0].rule, f"{reason}; at the end {_standing(s)}", Outcome.STOPPED)
+    repeat = s.call.outcome is AgentOutcome.USAGE_LIMIT  # it stops instead of waiting, and counts as little
+    return _stop(s, aborts[0].rule, f"{reason}; at the end {_standing(s)}", Outcome.STOPPED, repeat=repeat)
 
 
 def _agent_keeps_failing(s: Situation) -> Decision | None:
@@ -101,7 +104,7 @@ def _calls_per_hour(s: Situation) -> Decision | None:
     calls, allowed = recent_calls(s.state, s.now), s.state.config.limits.calls_per_hour
     if len(calls) < allowed:
         return None
-    until = calls[0] + CALLS_WINDOW
+    until = min(calls[0], s.now) + CALLS_WINDOW
     reason = f"{len(calls)} agent calls in the last hour ({allowed} are allowed); waiting until {until:%H:%M:%S} UTC"
     return _wait(s, "limits.calls_per_hour", reason, until)
 
@@ -112,9 +115,9 @@ def _continue(s: Situation) -> Decision:
 
 RULES: tuple[Rule, ...] = (
     _operator_must_act,
-    _usage_limit,
     _completed,
     _limit_reached,
+    _usage_limit,
     _agent_keeps_failing,
     _calls_per_hour,
     _continue,
@@ -137,8 +140,8 @@ def _short(s: Situation) -> str:
     return s.execution.change.commit[:10]
 
 
-def _stop(s: Situation, rule: str, reason: str, outcome: Outcome, *, fault: str = "") -> Decision:
-    return Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=s.now, outcome=outcome, fault=fault)
+def _stop(s: Situation, rule: str, reason: str, outcome: Outcome, *, fault: str = "", repeat: bool = False) -> Decision:
+    return Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=s.now, outcome=outcome, fault=fault, repeat=repeat)
 
 
 def _wait(s: Situation, rule: str, reason: str, until: datetime, *, repeat: bool = False) -> Decision:
