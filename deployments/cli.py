@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -159,19 +160,30 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone; that is no error
         sys.exit(0)
+    except Exception as error:  # noqa: BLE001 - the last place where it can be told in the promised shape
+        sys.exit(_report_unforeseen(error))
 
 
 def _report(error: HelmsmanError) -> int:
     sys.stderr.write(f"{error.fault} error: {error}\n" if error.fault != "nobody" else f"{error}\n")
     if "--json" in sys.argv:
-        print(json.dumps(_failure(error)))
+        print(json.dumps(_failure(f"error.{error.fault}", str(error))))
     return {"operator": 2, "nobody": 130}.get(error.fault, 1)
 
 
-def _failure(error: HelmsmanError) -> dict[str, Any]:
+def _report_unforeseen(error: Exception) -> int:
+    traceback.print_exc()
+    sys.stderr.write(
+        "\nThis was not foreseen: a fault in Helmsman. What was finished is kept; `helmsman list` shows the loops.\n"
+    )
+    if "--json" in sys.argv:
+        print(json.dumps(_failure("error.unforeseen", repr(error))))
+    return 1
+
+
+def _failure(rule: str, reason: str) -> dict[str, Any]:
     """The result of a loop that never began, in the shape of every other result."""
     empty = {"iterations": 0, "agent_calls": 0, "cost_usd": 0.0, "tokens": 0, "seconds": 0.0}
-    rule, reason = f"error.{error.fault}", str(error)
     nowhere: dict[str, Any] = {"branch": "", "commit": "", "state_ref": "", "checks": []}
     return {"loop": "", "outcome": "failed", "rule": rule, "reason": reason, **empty, **nowhere}
 

@@ -19,7 +19,7 @@ from helmsman.records.events import (
     ToolCalled,
     WaitStarted,
 )
-from helmsman.texts import check_text, clean, duration, iteration_lines, money
+from helmsman.texts import check_text, clean, counted, duration, iteration_lines, money
 from tasks.journal import Listener
 
 
@@ -81,7 +81,7 @@ class LiveView:
     def render(self) -> Text:
         now = time.monotonic()
         head = f" #{self._iteration} " if self._iteration else " "
-        tools = f" · {self._tools} tool calls" if self._tools else ""
+        tools = f" · {counted(self._tools, 'tool call')}" if self._tools else ""
         line = Text(f"●{head}", style="bold cyan")
         line.append(f"{self._step} {duration(now - self._since)}{tools}", style="bold")
         line.append(f" · {money(self._cost)} · {duration(now - self._begun)} in all", style="dim")

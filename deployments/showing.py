@@ -7,13 +7,15 @@ from typing import Any
 from deployments.wishes import Wishes, wished
 from helmsman.errors import OperatorError
 from helmsman.layers import describe, leaves
+from helmsman.records.events import StepStarted, ToolCalled
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
-from helmsman.texts import iteration_lines, loop_line, next_lines, result_lines
+from helmsman.texts import clean, iteration_lines, loop_line, next_lines, result_lines
 from tasks.git import Repository, open_repository
+from tasks.journal import last_events
 from tasks.lock import holder
-from tasks.places import loop_folder, worktree_of
+from tasks.places import LoopFolder, loop_folder, worktree_of
 from tasks.state_ref import list_loops, read_records, read_state, state_ref
 
 
@@ -74,6 +76,23 @@ def show_configuration(repo: Path, config: Path | None, settings: tuple[str, ...
         print(f"{key} = {json.dumps(_plain(value), ensure_ascii=False)}   # {origins[key]}")
         if origins[key] == "default":
             print(f"    {describe(key)}")
+
+
+def _now_lines(folder: LoopFolder) -> list[str]:
+    """What the driver is doing at this moment, from the end of its journal."""
+    step, tool = None, None
+    for event in last_events(folder.journal):
+        match event:
+            case StepStarted():
+                step, tool = event, None
+            case ToolCalled():
+                tool = event
+            case _:
+                pass
+    if step is None:
+        return []
+    detail = f" – {tool.tool}: {clean(tool.detail)}" if tool else ""
+    return [f"now        #{step.iteration} {step.step}{detail}"]
 
 
 def _named_or_latest(repository: Repository, loop: str | None) -> LoopState:

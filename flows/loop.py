@@ -8,7 +8,7 @@ from prefect.client.schemas.objects import State
 from flows.iteration import iteration
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import advance
-from tasks.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, wait_if_due
+from tasks.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, tidy, wait_if_due
 
 
 @flow(name="loop", persist_result=False)
@@ -23,4 +23,5 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
                 state = advance(state, record)
         except STOPPED_FROM_OUTSIDE as why:
             state = end_from_outside(request.repository, state, why)
+        tidy(request.repository, state)
     return engine_state(state)

@@ -34,11 +34,15 @@ def money(dollars: float) -> str:
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"  # noqa: PLR2004 - a cent
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def iteration_lines(record: IterationRecord) -> Iterator[str]:
     """An iteration in a few lines: what the agent did, what changed, what the checks say, what was decided."""
     call, change = record.execution.call, record.execution.change
     attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
-    tools = f"{call.tool_calls} tool calls, {money(call.usage.cost_usd)}, {duration(call.seconds)}"
+    tools = f"{counted(call.tool_calls, 'tool call')}, {money(call.usage.cost_usd)}, {duration(call.seconds)}"
     yield f"#{record.iteration}{attempt}  agent {call.outcome}: {tools}"
     if call.error:
         yield f"    its words: {clean(call.error)[:300]}"
@@ -71,7 +75,7 @@ def check_text(result: CheckResult) -> str:
 
 
 def loop_line(state: LoopState, *, driven: bool) -> str:
-    sign = "▶ running" if driven and state.ending is None else SIGNS[state.outcome]
+    sign = "▶ running" if driven and state.outcome is None else SIGNS[state.outcome]
     limit = state.config.limits.iterations
     goal = clean(state.config.goal.strip().splitlines()[0])[:60]
     return f"{state.loop:<40} {sign:<18} {state.iteration:>3}/{limit:<3} {money(state.spending.cost_usd):>8}  {goal}"
@@ -80,13 +84,12 @@ def loop_line(state: LoopState, *, driven: bool) -> str:
 def result_lines(result: LoopResult, *, driver: str = "") -> Iterator[str]:
     """How a loop stands, for a person who comes back in the morning."""
     yield f"loop       {result.loop}"
-    yield f"outcome    {'▶ running' if driver else SIGNS[result.outcome]}" + (f" – driven by {driver}" if driver else "")
+    sign = "▶ running" if driver and result.outcome is None else SIGNS[result.outcome]
+    yield f"outcome    {sign}" + (f" – driven by {driver}" if driver else "")
     if result.rule:
         yield f"why        {result.rule}: {clean(result.reason)}"
-    yield (
-        f"spent      {result.iterations} iterations, {result.agent_calls} agent calls, {money(result.cost_usd)}, "
-        f"{result.tokens:,} tokens, {duration(result.seconds)}"
-    )
+    calls = f"{counted(result.iterations, 'iteration')}, {counted(result.agent_calls, 'agent call')}"
+    yield f"spent      {calls}, {money(result.cost_usd)}, {result.tokens:,} tokens, {duration(result.seconds)}"
     for check in result.checks:
         yield f"check      {'✔' if check.passed else '✘'} {clean(check.command)}"
     yield f"branch     {result.branch} at {result.commit[:12]}"
@@ -112,4 +115,4 @@ def _change_text(record: IterationRecord) -> str:
     if change.files_changed == 0:
         return "unchanged"
     lines = f"+{change.insertions} −{change.deletions}"
-    return f"{change.files_changed} files, {lines}, {len(change.commits)} commits, now {change.commit[:10]}"
+    return f"{counted(change.files_changed, 'file')}, {lines}, {counted(len(change.commits), 'commit')}, now {change.commit[:10]}"

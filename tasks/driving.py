@@ -18,13 +18,14 @@ from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.engine_runs import announce, hearing_cancel, loop_tags, run_id
-from tasks.git import open_repository
+from tasks.git import GitError, open_repository
 from tasks.journal import journal_to, listening, publish
 from tasks.lock import drive_alone
 from tasks.opening import close, mend, now_utc, open_loop
 from tasks.places import LoopFolder, loop_folder
 from tasks.state_ref import read_state, state_ref
 from tasks.workplace import workplace
+from tasks.worktree import remove_worktree
 
 LONGEST_NAP = 0.5
 """Seconds between two looks at the clock and the cancel flag while waiting."""
@@ -76,6 +77,17 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
     get_run_logger().error("loop %s ends: %s", state.loop, why)
     reason = why if isinstance(why, HelmsmanError) else Cancelled("interrupted by a signal")
     return close(repository, state, reason, now_utc())
+
+
+def tidy(repository: str, state: LoopState) -> None:
+    """A completed loop's work is on its branch; its worktree would only keep people from checking that branch out."""
+    place = workplace(repository, state)
+    if state.outcome is not Outcome.COMPLETED or state.config.workspace.in_place or not place.worktree.exists():
+        return
+    try:
+        remove_worktree(place.repository, place.worktree)
+    except GitError as error:
+        get_run_logger().warning("the worktree %s could not be removed: %s", place.worktree, error)
 
 
 def engine_state(state: LoopState) -> State[dict[str, object]]:

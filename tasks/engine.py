@@ -23,6 +23,8 @@ from tasks.process import Ended, run
 
 START_SECONDS = 120
 """A fresh database was seen to take 20 s on two idle cores, and three times that on busy ones."""
+PATIENCE_SECONDS = 15
+"""For a configured server that is just being restarted."""
 FOREVER = 10 * 365 * 24 * 3600.0
 
 QUIET = {
@@ -66,7 +68,7 @@ def engine() -> Generator[Callable[[], str]]:
     os.environ.update({name: value for name, value in QUIET.items() if name not in os.environ})
     chosen = configured_api(os.environ)
     if chosen:
-        yield lambda: chosen
+        yield lambda: _require_up(chosen)
         return
     with _server() as wait:
         yield wait
@@ -95,6 +97,25 @@ def _server() -> Generator[Callable[[], str]]:
         os.environ.pop("PREFECT_API_URL")
         if before is not None:
             os.environ["PREFECT_API_URL"] = before
+
+
+def _require_up(url: str) -> str:
+    """A configured server is not ours to start, but Prefect's own words on one that is away are many and say little."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            httpx.get(f"{url}/health", timeout=5)  # any answer will do; what it allows us is asked later
+        except httpx.HTTPError as error:
+            if time.monotonic() > deadline:
+                raise WorldError(
+                    "the configured Prefect server does not answer",
+                    expected=f"an answer from {url}",
+                    found=str(error),
+                    remedy="start it, or unset PREFECT_API_URL to use the embedded one",
+                ) from error
+            time.sleep(0.5)
+        else:
+            return url
 
 
 def _run_server(port: int, done: threading.Event) -> Ended:

@@ -9,10 +9,17 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from helmsman.records.events import Event
 
 LONGEST_JOURNAL = 4 * 1024 * 1024
 """Bytes before the journal is turned over; one older generation is kept."""
+
+TAIL_BYTES = 64 * 1024
+"""Of a journal that is read back: what the loop is doing now stands at its end."""
+
+_EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 
 Listener = Callable[[Event], None]
 
@@ -51,3 +58,20 @@ def journal_to(path: Path) -> Listener:
             file.write(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {event.model_dump_json()}\n")
 
     return append
+
+
+def last_events(path: Path) -> list[Event]:
+    """The last events of a journal, oldest first; a line that was cut off or is not ours is passed over."""
+    if not path.exists():
+        return []
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
+        lines = file.read().decode(errors="replace").splitlines()
+    return [event for event in map(_read_event, lines) if event is not None]
+
+
+def _read_event(line: str) -> Event | None:
+    try:
+        return _EVENTS.validate_json(line.partition(" ")[2])
+    except ValidationError:
+        return None

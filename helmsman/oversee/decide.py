@@ -74,7 +74,8 @@ def _completed(s: Situation) -> Decision | None:
     if not s.claims.wants_to_finish:
         return None
     if s.checks is not None and s.checks.passed:
-        reason = f"the agent asked to be done ({s.claims.how}) and all {len(s.checks.results)} checks pass on {_short(s)}"
+        passed = f"every check passes ({len(s.checks.results)} of {len(s.checks.results)}) on {_short(s)}"
+        reason = f"the agent asked to be done ({s.claims.how}) and {passed}"
         return _stop(s, "completion.verified", reason, Outcome.COMPLETED)
     if not s.state.config.checks:
         reason = f"the agent asked to be done ({s.claims.how}); NOTHING WAS VERIFIED, because no check is configured"

@@ -78,6 +78,11 @@ def test_the_last_word_of_a_command_that_was_told_to_end_is_heard(tag: str) -> N
     assert (ended.by, ended.exit_code, ended.head) == ("deadline", 7, "hello\nbye\n")
 
 
+def test_a_command_that_has_much_to_say_at_its_end_can_say_it(tag: str) -> None:
+    ended = sh("trap 'seq 100000; exit 7' TERM; while :; do sleep 0.1; done", tag, deadline=1, grace=SOON)
+    assert (ended.exit_code, ended.output_bytes) == (7, 588_895)
+
+
 def test_a_command_that_closes_its_output_is_still_waited_for(tag: str) -> None:
     assert sh("exec >&- 2>&-; sleep 0.5; exit 4", tag).exit_code == 4
 
@@ -108,6 +113,20 @@ def test_a_child_that_is_just_being_started_when_its_parent_ends_does_not_slip_t
     for _ in range(20):
         sh("setsid sleep 300 >/dev/null 2>&1 & exit", tag)
         assert not carriers(tag)
+
+
+def test_a_zombie_that_nobody_reaps_holds_nothing_up(tag: str) -> None:
+    code = """
+import os, time
+if os.fork() == 0:
+    if os.fork() == 0:
+        os._exit(0)  # a zombie in the group of the command, whose parent ...
+    os.setsid()
+    time.sleep(300)  # ... has left it and goes on
+"""
+    ended = run([sys.executable, "-c", code], cwd=ROOT, env=ENV, tag=tag, deadline=60, grace=60)
+    assert ended.by == "itself"
+    assert ended.seconds < SOON
 
 
 @pytest.mark.feature("E5")
@@ -147,8 +166,8 @@ except KeyboardInterrupt:
 @pytest.mark.feature("E5", "E3")
 def test_nothing_survives_the_kill_of_our_own_process(tag: str) -> None:
     code = f"""
-run(["sh", "-c", '''env -i {nap(tag)} & setsid sh -c "{STUBBORN}" & {STUBBORN}'''], cwd=here, env=env, tag=tag, deadline=60, grace=1,
-    on_line=lambda line: print(line, flush=True))
+run(["sh", "-c", '''env -i {nap(tag)} & setsid sh -c "{STUBBORN}" & {STUBBORN}'''], cwd=here, env=env, tag=tag,
+    deadline=60, grace=1, on_line=lambda line: print(line, flush=True))
 """
     with driver(code, tag) as process:
         assert process.stdout

@@ -28,10 +28,12 @@ def test_a_prompt_of_a_megabyte_arrives_whole(tag: str) -> None:
 
 
 @pytest.mark.feature("E5")
-def test_a_prompt_that_is_never_read_holds_nothing_up(tag: str) -> None:
-    asleep = run(["sleep", "300"], cwd=ROOT, env=ENV, tag=tag, deadline=1, stdin=b"x" * 2**20)
+@pytest.mark.parametrize("start", ["true", "head -c 10000 >/dev/null"])
+def test_a_prompt_that_is_not_read_to_its_end_holds_nothing_up(start: str, tag: str) -> None:
+    prompt = b"x" * 2**20
+    asleep = run(["sh", "-c", f"{start}; sleep 300"], cwd=ROOT, env=ENV, tag=tag, deadline=1, stdin=prompt)
     assert asleep.by == "deadline"
-    ended = run(["true"], cwd=ROOT, env=ENV, tag=tag, deadline=60, stdin=b"x" * 2**20)
+    ended = run(["sh", "-c", start], cwd=ROOT, env=ENV, tag=tag, deadline=60, stdin=prompt)
     assert (ended.by, ended.exit_code) == ("itself", 0)
 
 

@@ -1,0 +1,69 @@
+# Every target sets up what it needs; `make` alone lists them. Python is chosen with `make PYTHON=…`.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench features lock clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
+
+# The first of these that runs and is supported.
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	if "$$python" -c '$(SUPPORTED)' 2>/dev/null; then command -v "$$python"; break; fi; done)
+
+# A worker may start a Prefect server of its own, so more of them than two cost more than they bring.
+WORKERS ?= 2
+
+help: ## show the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '%-10s %s\n' "$$target" "$$text"; done
+
+demo: $(READY) ## watch a whole loop, offline: real agent CLI, real engine, scripted model
+	$(BIN)/helmsman demo
+
+# loadgroup hands out test by test (the crash tests, one long file, are shared by both workers), and keeps together what names
+# an xdist_group because it shares something dear, such as the built wheel.
+test: $(READY) ## run all tests; more pytest options in ARGS, as in `make test ARGS='-k crash'`
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+lint: $(READY) ## check style, types and import contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(READY) ## format the code and mend what can be mended without thought
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(READY) ## print how much time the control around the agent costs
+	$(BIN)/python bench/overhead.py
+
+features: $(READY) ## print each row of docs/features.md with the tests that prove it
+	$(BIN)/python tools/features.py
+
+# uv resolves for all platforms and supported Pythons at once; the lock names packages and hashes, never a registry.
+lock: ## resolve the dependencies anew into requirements.lock
+	@$(require_python)
+	@set -e; uv=$$(mktemp -d); trap 'rm -rf "$$uv"' EXIT; \
+	"$(PYTHON)" -m venv "$$uv"; "$$uv/bin/python" -m pip install -q --disable-pip-version-check uv; \
+	"$$uv/bin/uv" pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
+		--no-strip-extras --no-emit-index-url --no-emit-find-links --no-header -q --upgrade -o requirements.lock
+
+clean: ## remove everything that make has made, the virtual environment included
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+define require_python
+if ! "$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null; then \
+	echo 'Helmsman needs Python 3.11, 3.12 or 3.13. Found: $(or $(PYTHON),none). Install one of them, or name it: make PYTHON=/path/to/python3.12' >&2; \
+	exit 1; \
+fi
+endef
+
+$(READY): requirements.lock pyproject.toml
+	@$(require_python)
+	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	$(PIP_INSTALL) --require-hashes --no-deps -r requirements.lock
+	$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@

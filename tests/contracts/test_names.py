@@ -1,0 +1,38 @@
+"""No file is named like a library that it could hide.
+
+Whoever loads a file by path (Prefect a flow, Python a script) puts its folder first on the import path, and leaves it there.
+"""
+
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from tests.contracts.source import PACKAGES, ROOT, modules, named
+
+ARGUED = {
+    "tasks/git.py": "GitPython is `git` too; nothing in tasks/ is ever loaded by path, and no other name says what it is",
+    "tasks/pipes.py": "the standard library's `pipes` is gone with Python 3.13, and nothing that we use imports it",
+}
+
+
+def test_no_module_hides_a_library() -> None:
+    libraries = sys.stdlib_module_names | packages_distributions().keys()
+    beside = [path for package in PACKAGES for path in (ROOT / package).iterdir() if path.stem != "__init__"]
+    assert {named(path) for path in beside if path.stem in libraries} <= ARGUED.keys()
+
+
+def test_no_flow_is_excused_because_flows_are_what_is_loaded_by_path() -> None:
+    assert not [name for name in ARGUED if name.startswith("flows/")]
+
+
+def test_our_packages_are_named_like_no_library() -> None:
+    ours = {"deployments", "flows", "tasks", "blocks"}
+    assert not ours & (sys.stdlib_module_names | packages_distributions().keys())
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in modules(*PACKAGES)}), ids=named)
+def test_every_folder_is_a_regular_package(folder: Path) -> None:
+    """A folder without `__init__.py` is overtaken by any other of that name that has one."""
+    assert (folder / "__init__.py").is_file()

@@ -1,0 +1,55 @@
+"""The lock: every dependency at one version, by hash, from wherever the operator's pip finds it."""
+
+import re
+import tomllib
+from importlib.metadata import version
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.contracts.source import ROOT
+
+HASH = re.compile(r"^--hash=sha256:[0-9a-f]{64}$")
+
+
+def entries() -> list[list[str]]:
+    """Requirements of the lock with their options, comments left out: [["name==1.0", "--hash=…", …], …]."""
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    joined = "\n".join(lines).replace("\\\n", "\0")
+    return [[part.strip() for part in entry.split("\0")] for entry in joined.splitlines() if entry.strip()]
+
+
+def wanted() -> list[Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [text for texts in project["optional-dependencies"].values() for text in texts]
+    return [Requirement(text) for text in project["dependencies"] + extras]
+
+
+def pinned() -> dict[str, set[str]]:
+    """Versions by name; there are several where a marker tells platforms or Pythons apart."""
+    found: dict[str, set[str]] = {}
+    for requirement in (Requirement(text) for text, *_ in entries()):
+        found.setdefault(canonicalize_name(requirement.name), set()).add(str(requirement.specifier).removeprefix("=="))
+    return found
+
+
+def test_every_requirement_is_pinned_and_has_hashes() -> None:
+    assert len(entries()) > len(wanted())
+    for text, *hashes in entries():
+        assert re.fullmatch(r"==[\w.!+]+", str(Requirement(text).specifier)), text
+        assert Requirement(text).url is None, text
+        assert hashes, text
+        assert all(HASH.match(option) for option in hashes), text
+
+
+def test_the_lock_names_no_address() -> None:
+    assert "//" not in (ROOT / "requirements.lock").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("requirement", wanted(), ids=str)
+def test_the_lock_is_what_pyproject_asks_for(requirement: Requirement) -> None:
+    versions = pinned()[canonicalize_name(requirement.name)]
+    assert all(requirement.specifier.contains(one) for one in versions)
+    assert version(requirement.name) in versions  # what these tests run with

@@ -1,0 +1,53 @@
+"""Prefect takes seconds to import. Few files do it, and a command imports those only when a loop is to run."""
+
+import subprocess
+import sys
+from collections.abc import Iterable
+
+from tests.contracts.source import PACKAGES, ROOT, dotted, imports, modules, tree
+
+KNOW_PREFECT = (
+    "blocks.claude",
+    "flows.iteration",
+    "flows.loop",
+    "tasks.credentials",
+    "tasks.driving",
+    "tasks.engine_runs",
+    "tasks.steps",
+)
+"""The files that speak with the engine; nobody else knows which one it is."""
+HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil")
+
+FIRST_CULPRIT = """
+import importlib, sys
+heavy, *modules = sys.argv[1:]
+for module in modules:
+    importlib.import_module(module)
+    if set(heavy.split(",")) & set(sys.modules):
+        sys.exit(f"{module} imports one of {heavy}")
+"""
+
+
+def complaint(heavy: Iterable[str], *imported: str) -> str:
+    """Which of these modules, imported one after the other, was the first to bring in something heavy."""
+    command = [sys.executable, "-c", FIRST_CULPRIT, ",".join(heavy), *imported]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stderr
+
+
+def test_only_the_files_that_speak_with_the_engine_import_prefect() -> None:
+    found = [dotted(path) for path in modules(*PACKAGES) if any(name.split(".")[0] == "prefect" for name in imports(tree(path)))]
+    assert sorted(found) == sorted(KNOW_PREFECT)
+
+
+def test_importing_any_other_file_does_not_bring_prefect_in() -> None:
+    others = [name for path in modules(*PACKAGES) if (name := dotted(path)) not in KNOW_PREFECT]
+    assert "deployments.cli" in others
+    assert complaint(["prefect"], *others) == ""
+
+
+def test_the_command_line_itself_imports_nothing_heavy() -> None:
+    assert complaint(HEAVY, "deployments.cli") == ""
+
+
+def test_a_file_that_brings_prefect_in_is_named() -> None:
+    assert complaint(["prefect"], "helmsman.errors", "flows.loop") == "flows.loop imports one of prefect\n"

@@ -1,0 +1,38 @@
+"""The steps of an iteration. Each takes the state of its loop: its key and the name of its run are made from that."""
+
+import ast
+
+import pytest
+
+from tests.contracts.source import ROOT, tree
+
+KEYS = {"StepKey", "TreeKey"}
+
+
+def steps() -> dict[str, ast.FunctionDef]:
+    """Functions of tasks/steps.py that are made into tasks, by name."""
+    return {name: function for name, function in _functions().items() if _key(function)}
+
+
+def _functions() -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in tree(ROOT / "tasks" / "steps.py").body if isinstance(node, ast.FunctionDef)}
+
+
+def _key(function: ast.FunctionDef) -> str:
+    """`StepKey` of `@step(StepKey())`; nothing for a function that is no step."""
+    calls = [decorator for decorator in function.decorator_list if isinstance(decorator, ast.Call)]
+    return next((ast.unparse(call.args[0]).removesuffix("()") for call in calls if ast.unparse(call.func) == "step"), "")
+
+
+@pytest.mark.parametrize("name", steps())
+def test_a_step_takes_repository_and_state_first(name: str) -> None:
+    assert [argument.arg for argument in steps()[name].args.args][:2] == ["repository", "state"]
+
+
+def test_every_step_has_a_key_by_value() -> None:
+    assert {_key(step) for step in steps().values()} == KEYS
+
+
+def test_a_task_is_made_in_one_way_only() -> None:
+    decorated = {name for name, function in _functions().items() if function.decorator_list}
+    assert decorated == steps().keys()

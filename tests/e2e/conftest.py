@@ -1,0 +1,61 @@
+"""One Prefect server for all tests of a worker, and what a loop comes to when nothing disturbs it."""
+
+import json
+import signal
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.bench import Bench, Ending, bench, ended
+from tests.fakes.prefect_server import PrefectServer
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A loop that ran to its end in one process."""
+
+    ending: Ending
+    calls: dict[str, int]
+    """Calls of Python functions in each step of the first iteration."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> Generator[None]:
+    """A test run in the background of a script ignores Ctrl-C, and so would every process that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[PrefectServer]:
+    server = PrefectServer(tmp_path_factory.mktemp("prefect-server"))
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectServer) -> Undisturbed:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with bench(folder, prefect_server.url) as made:
+        run = ended(made.driver("count", str(folder / "calls.json")))
+        assert run.exit_code == 0, run.errors
+        return Undisturbed(made.ending(), json.loads((folder / "calls.json").read_text()))
+
+
+@pytest.fixture
+def loop_bench(tmp_path: Path, prefect_server: PrefectServer) -> Generator[Bench]:
+    with bench(tmp_path, prefect_server.url) as made:
+        yield made
+
+
+@pytest.fixture
+def embedded_bench(tmp_path: Path) -> Generator[Bench]:
+    """One whose loop starts an engine of its own."""
+    with bench(tmp_path, None) as made:
+        yield made

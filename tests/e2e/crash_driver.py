@@ -1,0 +1,127 @@
+"""The process that is killed: it drives a loop just as the command line does, and ends itself with SIGKILL exactly when told.
+
+crash_driver.py REPOSITORY count FILE            killed never; writes how many functions each step of iteration 1 calls
+crash_driver.py REPOSITORY kill STEP start       killed when the step begins
+crash_driver.py REPOSITORY kill STEP end         killed when its work is done and its result not yet persisted
+crash_driver.py REPOSITORY kill STEP middle N    killed at its n-th call of a function; in `execute` while the agent uses
+                                                 a tool, in `checks` while the check runs
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import psutil
+
+from deployments.running import start
+from helmsman.records.events import CheckStarted, Event, StepFinished, StepStarted, ToolCalled
+from tasks.journal import Listener, listening
+from tests.fakes.two_sessions import CHECK, HOLDING, WISHES
+
+
+def kill_ourselves() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class CountCalls:
+    """Counts the calls of Python functions in each step of the first iteration."""
+
+    def __init__(self, file: Path) -> None:
+        """Write the numbers to this file."""
+        self._file, self._calls = file, dict[str, int]()
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case StepStarted(iteration=1, step=step):
+                self._calls[step] = 0
+                sys.setprofile(lambda _frame, what, _argument: self._count(step, what))
+            case StepFinished(iteration=1):
+                sys.setprofile(None)
+                self._file.write_text(json.dumps(self._calls))
+            case _:
+                return
+
+    def _count(self, step: str, what: str) -> None:
+        self._calls[step] += what == "call"
+
+
+def at_start(step: str) -> Listener:
+    def listener(event: Event) -> None:
+        if isinstance(event, StepStarted) and event.step == step:
+            kill_ourselves()
+
+    return listener
+
+
+def at_end(step: str) -> Listener:
+    def listener(event: Event) -> None:
+        if isinstance(event, StepFinished) and event.step == step:
+            kill_ourselves()
+
+    return listener
+
+
+def at_call(step: str, number: int) -> Listener:
+    """While the step runs, at that call of a Python function."""
+    calls = 0
+
+    def count(_frame: FrameType, what: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += what == "call"
+        if calls >= number:
+            kill_ourselves()
+
+    def listener(event: Event) -> None:
+        if isinstance(event, StepStarted) and event.step == step:
+            sys.setprofile(count)
+        if isinstance(event, StepFinished) and event.step == step:
+            sys.setprofile(None)
+
+    return listener
+
+
+def at_tool(event: Event) -> None:
+    if isinstance(event, ToolCalled) and HOLDING in event.detail:
+        kill_ourselves()
+
+
+def at_check(event: Event) -> None:
+    if isinstance(event, CheckStarted):
+        threading.Thread(target=_kill_when_check_runs, daemon=True).start()
+
+
+def _kill_when_check_runs() -> None:
+    while not any(CHECK in process.cmdline() for process in psutil.Process().children()):
+        time.sleep(0.01)
+    kill_ourselves()
+
+
+MOMENTS: dict[str, Callable[[str, int], Listener]] = {
+    "start": lambda step, _: at_start(step),
+    "end": lambda step, _: at_end(step),
+    "middle": lambda step, calls: {"execute": at_tool, "checks": at_check}.get(step) or at_call(step, calls),
+}
+
+
+def wished_listener(what: str, *rest: str) -> Listener:
+    if what == "count":
+        return CountCalls(Path(rest[0]))
+    step, moment, *calls = rest
+    return MOMENTS[moment](step, int(calls[0]) if calls else 0)
+
+
+def main() -> int:
+    repository, *plan = sys.argv[1:]
+    with listening(wished_listener(*plan)):
+        return start(Path(repository), WISHES, ask=False, as_json=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

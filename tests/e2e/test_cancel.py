@@ -1,0 +1,78 @@
+"""A loop stopped from outside in the middle of its agent's work, and a loop that another process drives already."""
+
+import signal
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE
+from helmsman.records.verdict import Outcome
+from tests.e2e.conftest import Undisturbed
+from tests.fakes.bench import Bench, Process, ended, eventually
+from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
+
+AGENT_GONE_SECONDS = 10
+
+
+def by_command(loop_bench: Bench, _driver: Process, _server: PrefectServer) -> Process:
+    return loop_bench.helmsman("cancel", LOOP)
+
+
+def by_signal(_bench: Bench, driver: Process, _server: PrefectServer) -> None:
+    driver.send_signal(signal.SIGINT)
+
+
+def by_engine(loop_bench: Bench, _driver: Process, server: PrefectServer) -> None:
+    (run,) = server.loop_runs(loop_bench.state.uid)
+    server.set_state(run["id"], "CANCELLING")
+
+
+WAYS: Mapping[str, Callable[[Bench, Process, PrefectServer], Process | None]] = {
+    "the command": by_command,
+    "Ctrl-C": by_signal,
+    "the engine's API": by_engine,
+}
+
+
+@pytest.mark.feature("E9")
+@pytest.mark.parametrize("way", WAYS)
+def test_a_cancel_ends_the_agent_within_seconds_and_keeps_its_work_for_a_resume(
+    way: str, loop_bench: Bench, undisturbed: Undisturbed, prefect_server: PrefectServer
+) -> None:
+    loop_bench.hold()
+    driver = loop_bench.run()
+    loop_bench.wait_until_held()
+    assert loop_bench.tagged()
+    command = WAYS[way](loop_bench, driver, prefect_server)
+    assert eventually(lambda: not loop_bench.tagged(), AGENT_GONE_SECONDS), loop_bench.tagged()
+    run = ended(driver)
+    assert run.exit_code == EXIT_CODES[Outcome.CANCELLED], run.errors
+    assert command is None or ended(command).exit_code == 0
+    assert (loop_bench.state.outcome, loop_bench.state.iteration) == (Outcome.CANCELLED, 0)
+    assert loop_bench.salvaged() == {"1-1": {"one.txt", "two.txt"}}
+    assert loop_bench.is_quiet(), loop_bench.processes()
+    loop_bench.let_go()
+    resumed = ended(loop_bench.helmsman("resume", LOOP))
+    assert resumed.exit_code == 0, resumed.errors
+    assert loop_bench.ending() == undisturbed.ending
+    assert loop_bench.sessions() == [(1, 3), *TWO_WHOLE_SESSIONS]
+    ends = [run["state_type"] for run in prefect_server.loop_runs(loop_bench.state.uid)]
+    assert ends == ["CANCELLED", "COMPLETED"]
+    assert loop_bench.is_quiet(), loop_bench.processes()
+
+
+@pytest.mark.feature("E10")
+def test_a_second_driver_is_told_who_drives_the_loop_and_does_not_disturb_it(loop_bench: Bench, undisturbed: Undisturbed) -> None:
+    loop_bench.hold()
+    driver = loop_bench.run()
+    loop_bench.wait_until_held()
+    second = ended(loop_bench.helmsman("resume", LOOP))
+    assert second.exit_code == OPERATOR_EXIT_CODE
+    assert f"found: process {driver.pid} on " in second.errors
+    loop_bench.let_go()
+    first = ended(driver)
+    assert first.exit_code == 0, first.errors
+    assert loop_bench.ending() == undisturbed.ending
+    assert loop_bench.sessions() == TWO_WHOLE_SESSIONS
+    assert loop_bench.is_quiet(), loop_bench.processes()

@@ -1,0 +1,103 @@
+"""A loop whose process dies at any moment of an iteration ends like one that nothing disturbed."""
+
+import signal
+from collections import Counter
+
+import pytest
+
+from helmsman.records.verdict import Outcome
+from tests.e2e.conftest import Undisturbed
+from tests.fakes.bench import Bench, ended
+from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
+
+STEPS = ("orient", "prompt", "execute", "checks", "claims", "learn", "oversee", "decide", "record")
+MOMENTS = ("start", "middle", "end")
+AT_WORK = ("execute", "middle")
+"""The one moment at which an agent's call is in flight."""
+
+
+def steps_of(*attempts: tuple[int, int], only: tuple[str, ...] = STEPS) -> Counter[tuple[int, int, str]]:
+    return Counter((iteration, attempt, step) for iteration, attempt in attempts for step in only)
+
+
+@pytest.mark.feature("E3")
+def test_an_undisturbed_loop_takes_two_sessions_and_leaves_no_process(undisturbed: Undisturbed) -> None:
+    ending = undisturbed.ending
+    assert (ending.outcome, ending.iterations, ending.agent_calls, ending.records) == (Outcome.COMPLETED, 2, 2, (2, 1))
+    assert ending.commits == ("The rest", "helmsman: keep what iteration 1 left uncommitted", "Half of it")
+    assert set(undisturbed.calls) == set(STEPS)
+
+
+@pytest.mark.feature("E3")
+@pytest.mark.parametrize(
+    ("step", "moment"), [(step, moment) for step in STEPS for moment in MOMENTS if (step, moment) != AT_WORK]
+)
+def test_a_loop_killed_in_a_step_repeats_that_step_only_and_ends_as_if_undisturbed(
+    step: str, moment: str, loop_bench: Bench, undisturbed: Undisturbed, prefect_server: PrefectServer
+) -> None:
+    killed = ended(loop_bench.driver("kill", step, moment, str(undisturbed.calls[step] // 2)))
+    assert killed.exit_code == -signal.SIGKILL, killed.errors
+    assert loop_bench.is_quiet(), loop_bench.processes()
+    resumed = ended(loop_bench.helmsman("resume", LOOP))
+    assert resumed.exit_code == 0, resumed.errors
+    assert loop_bench.ending() == undisturbed.ending
+    assert loop_bench.sessions() == TWO_WHOLE_SESSIONS
+    assert loop_bench.finished_steps() == steps_of((1, 1), (2, 1))
+    assert loop_bench.salvaged() == {}
+    assert {run["state_type"] for run in prefect_server.runs(loop_bench.state.uid)} == {"CRASHED", "COMPLETED"}
+    assert loop_bench.is_quiet(), loop_bench.processes()
+
+
+@pytest.mark.feature("E3")
+def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_agent_begin_anew(
+    loop_bench: Bench, undisturbed: Undisturbed
+) -> None:
+    loop_bench.hold()
+    killed = ended(loop_bench.driver("kill", *AT_WORK))
+    assert killed.exit_code == -signal.SIGKILL, killed.errors
+    assert loop_bench.is_quiet(), loop_bench.processes()
+    loop_bench.let_go()
+    resumed = ended(loop_bench.helmsman("resume", LOOP))
+    assert resumed.exit_code == 0, resumed.errors
+    assert loop_bench.ending() == undisturbed.ending
+    assert loop_bench.sessions() == [(1, 3), *TWO_WHOLE_SESSIONS]
+    assert loop_bench.finished_steps() == steps_of((1, 1), only=("orient", "prompt")) + steps_of((1, 2), (2, 1))
+    assert loop_bench.salvaged() == {"1-1": {"one.txt", "two.txt"}}
+    assert loop_bench.is_quiet(), loop_bench.processes()
+
+
+@pytest.mark.feature("E3")
+def test_a_killed_driver_takes_its_embedded_engine_along_and_a_resume_starts_another(
+    embedded_bench: Bench, undisturbed: Undisturbed
+) -> None:
+    embedded_bench.hold()
+    driver = embedded_bench.run()
+    embedded_bench.wait_until_held()
+    assert any("uvicorn" in process for process in embedded_bench.processes())
+    driver.kill()
+    assert ended(driver).exit_code == -signal.SIGKILL
+    assert embedded_bench.is_quiet(), embedded_bench.processes()
+    embedded_bench.let_go()
+    resumed = ended(embedded_bench.helmsman("resume", LOOP))
+    assert resumed.exit_code == 0, resumed.errors
+    assert embedded_bench.ending() == undisturbed.ending
+    assert embedded_bench.is_quiet(), embedded_bench.processes()
+
+
+@pytest.mark.feature("E3")
+def test_a_loop_goes_on_by_itself_when_the_engine_is_killed_and_comes_back(
+    loop_bench: Bench, undisturbed: Undisturbed, prefect_server: PrefectServer
+) -> None:
+    loop_bench.hold()
+    driver = loop_bench.run()
+    loop_bench.wait_until_held()
+    prefect_server.kill()
+    loop_bench.let_go()
+    prefect_server.start()
+    run = ended(driver)
+    assert run.exit_code == 0, run.errors
+    assert loop_bench.ending() == undisturbed.ending
+    assert loop_bench.sessions() == TWO_WHOLE_SESSIONS
+    assert {run["state_type"] for run in prefect_server.runs(loop_bench.state.uid)} == {"COMPLETED"}
+    assert loop_bench.is_quiet(), loop_bench.processes()

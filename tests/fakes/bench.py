@@ -1,0 +1,224 @@
+"""A loop with a repository, a home and a scripted model of its own, and everything there is to see of it from outside."""
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import psutil
+from pydantic import TypeAdapter
+
+from deployments.demo.model import ScriptedModel, environment
+from helmsman.records.events import Event, StepFinished
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.git import git, open_repository
+from tasks.places import LoopFolder, loop_folder
+from tasks.process import TAG
+from tasks.state_ref import read_records, read_state, state_ref
+from tests.fakes.two_sessions import CHECK, LOOP, WISHES, iteration_of, script
+
+ROOT = Path(__file__).parents[2]
+DRIVER = ROOT / "tests" / "e2e" / "crash_driver.py"
+PATIENCE = 100
+"""Seconds that a process of a loop may take to its end."""
+SOON = 15
+"""Seconds within which whatever a killed process had started is gone, also on a busy machine."""
+
+Process: TypeAlias = subprocess.Popen[str]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What must be the same however often the loop's process died."""
+
+    outcome: Outcome | None
+    iterations: int
+    agent_calls: int
+    tree: str
+    commits: tuple[str, ...]
+    """Subjects, newest first."""
+    records: tuple[int, ...]
+    """Iterations that have a record, newest first."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    exit_code: int
+    output: str
+    errors: str
+
+
+@dataclass(frozen=True)
+class Bench:
+    folder: Path
+    model: ScriptedModel
+    variables: dict[str, str]
+    started: list[Process] = field(default_factory=list[Process])
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def repository(self) -> Path:
+        return self.folder / "repository"
+
+    @property
+    def state(self) -> LoopState:
+        return read_state(open_repository(self.repository), LOOP)[0]
+
+    @property
+    def loop_folder(self) -> LoopFolder:
+        return loop_folder(open_repository(self.repository), LOOP)
+
+    def driver(self, *arguments: str) -> Process:
+        """A process that drives the loop and kills itself when told."""
+        return self._start(str(DRIVER), str(self.repository), *arguments)
+
+    def helmsman(self, command: str, *arguments: str) -> Process:
+        return self._start("-m", "deployments.cli", command, *arguments, "--repo", str(self.repository), "--json")
+
+    def run(self) -> Process:
+        """Drive a new loop by the command line."""
+        return self.helmsman("run", WISHES.goal or "", "--check", CHECK, "--name", LOOP, "--yes")
+
+    def hold(self) -> None:
+        """Keep the agent in the middle of its first session until `let_go`."""
+        (self.home / "hold").touch()
+
+    def let_go(self) -> None:
+        (self.home / "hold").unlink()
+
+    def wait_until_held(self) -> None:
+        assert eventually((self.home / "held").exists, PATIENCE), "the agent does not come to the middle of its session"
+
+    def ending(self) -> Ending:
+        state = self.state
+        return Ending(
+            outcome=state.outcome,
+            iterations=state.iteration,
+            agent_calls=state.spending.agent_calls,
+            tree=git(self.repository, "rev-parse", f"{state.branch}^{{tree}}").strip(),
+            commits=tuple(git(self.repository, "log", "--format=%s", f"{state.base_commit}..{state.branch}").splitlines()),
+            records=tuple(record.iteration for record in read_records(open_repository(self.repository), LOOP)),
+        )
+
+    def sessions(self) -> list[tuple[int, int]]:
+        """For each session that the model saw, in order: its iteration and how many requests it made."""
+        sessions = Counter((request.call, iteration_of(request)) for request in self.model.requests)
+        return [(iteration, requests) for (_, iteration), requests in sorted(sessions.items())]
+
+    def finished_steps(self) -> Counter[tuple[int, int, str]]:
+        """How often each step was done to its end, by iteration and attempt, over all drivers."""
+        reader: TypeAdapter[Event] = TypeAdapter(Event)
+        lines = self.loop_folder.journal.read_text("utf-8").splitlines()
+        events = [reader.validate_json(line.split(" ", 1)[1]) for line in lines]
+        return Counter((e.iteration, e.attempt, e.step) for e in events if isinstance(e, StepFinished))
+
+    def salvaged(self) -> dict[str, set[str]]:
+        """The files on each ref that keeps work in flight."""
+        prefix = state_ref(LOOP).removesuffix("state") + "salvage/"
+        refs = git(self.repository, "for-each-ref", "--format=%(refname)", prefix).split()
+        return {ref.removeprefix(prefix): set(git(self.repository, "ls-tree", "--name-only", "-r", ref).split()) for ref in refs}
+
+    def tagged(self) -> list[str]:
+        """The agents and checks of the loop, with all that they started, and the leashes that they are on."""
+        tag = f"{self.state.uid}/"
+        return _shown(lambda words, variables: any(word.startswith(tag) for word in _tags(words, variables)))
+
+    def processes(self) -> list[str]:
+        """Those, the drivers and an engine of their own."""
+        at_home = _shown(lambda _, variables: variables.get("HOME") == str(self.home))
+        return sorted({*at_home, *self.tagged()})
+
+    def is_quiet(self) -> bool:
+        """Whether no process is left, soon; the leash needs a moment."""
+        return eventually(lambda: not self.processes())
+
+    def _start(self, *arguments: str) -> Process:
+        process = subprocess.Popen(
+            [sys.executable, "-P", *arguments],
+            cwd=self.folder,
+            env=self.variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.started.append(process)
+        return process
+
+    def end(self) -> None:
+        """End whatever a failed test left."""
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get("HOME") == str(self.home):
+                    process.kill()
+        for process in self.started:
+            process.communicate()
+
+
+def eventually(condition: Callable[[], bool], seconds: float = SOON) -> bool:
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.05)
+    return condition()
+
+
+def ended(process: Process) -> Ended:
+    """Wait for the end of a process."""
+    output, errors = process.communicate(timeout=PATIENCE)
+    return Ended(process.returncode, output, errors)
+
+
+@contextmanager
+def bench(folder: Path, api_url: str | None) -> Generator[Bench]:
+    """A repository and a model for one loop; whatever still lives at the end is ended. Without an API, the embedded engine."""
+    _make_repository(folder / "repository")
+    (folder / "home").mkdir()
+    with ScriptedModel(script) as model:
+        made = Bench(folder, model, _variables(folder, model.url, api_url))
+        try:
+            yield made
+        finally:
+            made.end()
+
+
+def _variables(folder: Path, model_url: str, api_url: str | None) -> dict[str, str]:
+    ours = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT),
+        "HELMSMAN_HOME": str(folder / "state"),
+        "PREFECT_HOME": str(folder / "prefect"),
+    }
+    engine = {"PREFECT_API_URL": api_url} if api_url else {}
+    return {**ours, **engine, **environment(model_url, folder / "home")}
+
+
+def _make_repository(root: Path) -> None:
+    root.mkdir()
+    git(root, "init", "--quiet", "--initial-branch=main")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "Nothing yet")
+
+
+def _shown(wanted: Callable[[list[str], dict[str, str]], bool]) -> list[str]:
+    """Number and command of each process that is wanted by its words and its environment. A zombie has neither."""
+    found: list[str] = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            words = process.cmdline()
+            if wanted(words, process.environ()):
+                found.append(f"{process.pid} {' '.join(words)[:200]}")
+    return found
+
+
+def _tags(words: list[str], variables: dict[str, str]) -> list[str]:
+    """A leash has the tag as an argument."""
+    return [variables.get(TAG, ""), *(word.removeprefix(f"{TAG}=") for word in words)]

@@ -1,0 +1,121 @@
+"""The installed command as a person starts it: in a folder of no importance, with an environment that is spelled out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from deployments.demo.model import Script, ScriptedModel, environment
+from tasks.git import git
+from tests.fakes.bench import Ended, ended
+
+HELMSMAN = Path(sys.executable).with_name("helmsman")
+
+RESULT_KEYS = {
+    "loop", "outcome", "rule", "reason", "iterations", "agent_calls", "cost_usd", "tokens", "seconds",
+    "branch", "commit", "state_ref", "checks",
+}  # fmt: skip
+"""What `--json` prints of a loop, and nothing else."""
+CHECK_KEYS = {"command", "passed", "exit_code", "tests_passed", "tests_failed", "tests_skipped"}
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    folder: Path
+    """Where it is started; a repository, where there is one, lies in it."""
+    variables: Mapping[str, str]
+
+    @property
+    def repository(self) -> Path:
+        return self.folder / "repository"
+
+    def run(self, *arguments: str | Path, **variables: str) -> Ended:
+        return ended(self.start(*arguments, **variables))
+
+    def start(self, *arguments: str | Path, **variables: str) -> "subprocess.Popen[str]":
+        """A process with these variables besides its own."""
+        return subprocess.Popen(
+            [HELMSMAN, *arguments],
+            cwd=self.folder,
+            env={**self.variables, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+@dataclass(frozen=True)
+class Driving(CommandLine):
+    """With a model to drive loops with."""
+
+    model: ScriptedModel
+
+    def run_loop(self, *arguments: str | Path, **variables: str) -> Ended:
+        """Start a loop named `loop` in the repository and wait for its end."""
+        return self.run("run", *arguments, "--name", "loop", "--repo", self.repository, **variables)
+
+    def tell(self, command: str, *arguments: str | Path) -> Any:
+        """What a command prints as JSON."""
+        told = self.run(command, *arguments, "--repo", self.repository, "--json")
+        assert told.exit_code == 0, told.errors
+        return json.loads(told.output)
+
+
+def looking(folder: Path, **variables: str) -> CommandLine:
+    """A command line without engine and agent, for what ends before either is needed."""
+    (folder / "home").mkdir()
+    own = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "IS_SANDBOX": "1"}
+    return CommandLine(folder, {**own, **variables})
+
+
+@contextmanager
+def driving(folder: Path, api_url: str, script: Script) -> Generator[Driving]:
+    """A command line with a scripted model and an engine; whatever still lives at the end is ended."""
+    (folder / "home").mkdir()
+    with ScriptedModel(script) as model:
+        own = {"PATH": os.environ["PATH"], "HELMSMAN_HOME": str(folder / "state"), "PREFECT_HOME": str(folder / "prefect")}
+        variables = {**own, "PREFECT_API_URL": api_url, **environment(model.url, folder / "home")}
+        try:
+            yield Driving(folder, variables, model)
+        finally:
+            for process in processes("HOME", str(folder / "home")):
+                with suppress(psutil.Error):
+                    process.send_signal(signal.SIGKILL)
+
+
+def processes(variable: str, beginning: str) -> list[psutil.Process]:
+    """Whoever lives with a variable that begins so."""
+    return [process for process in psutil.process_iter() if _variable(process, variable).startswith(beginning)]
+
+
+def _variable(process: psutil.Process, name: str) -> str:
+    with suppress(psutil.Error):
+        return process.environ().get(name, "")
+    return ""
+
+
+def make_repository(root: Path, files: Mapping[str, str] | None = None) -> None:
+    """One commit on `main` with these files."""
+    root.mkdir()
+    for name, text in (files or {}).items():
+        (root / name).write_text(text, encoding="utf-8")
+    git(root, "init", "--quiet", "--initial-branch=main")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "start")
+
+
+def the_object(output: str) -> dict[str, Any]:
+    """The one JSON object that an output consists of."""
+    (line,) = output.splitlines()
+    found = json.loads(line)
+    assert isinstance(found, dict)
+    return {str(key): value for key, value in found.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

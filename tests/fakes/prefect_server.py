@@ -1,0 +1,102 @@
+"""A real Prefect server on loopback that a test may kill and start again. It ends with the process that started it."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+
+from tasks.engine import SERVER
+from tasks.process import run
+
+START_SECONDS = 100
+LONGEST_LIFE = 3600
+
+
+class PrefectServer:
+    """Always on the same port, with the same database."""
+
+    def __init__(self, folder: Path) -> None:
+        """Keep everything in this folder; nothing runs before `start`."""
+        self._folder = folder
+        self._port = _free_port()
+        self._process = 0
+        self._thread: threading.Thread | None = None
+        self._done = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}/api"
+
+    def start(self) -> None:
+        self._done.clear()
+        self._thread = threading.Thread(target=self._run, name="prefect-server", daemon=True)
+        self._thread.start()
+        until = time.monotonic() + START_SECONDS
+        while not self._answers():
+            assert self._thread.is_alive(), (self._folder / "server.log").read_text()
+            assert time.monotonic() < until, "the Prefect server does not come up"
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        self._done.set()
+        self._join()
+
+    def kill(self) -> None:
+        os.kill(self._process, signal.SIGKILL)
+        self._join()
+
+    def runs(self, uid: str) -> list[dict[str, Any]]:
+        """The flow runs of a loop and of its iterations, oldest first."""
+        wanted = {"flow_runs": {"tags": {"all_": [f"uid:{uid}"]}}, "sort": "START_TIME_ASC"}
+        found = httpx.post(f"{self.url}/flow_runs/filter", json=wanted, timeout=30, trust_env=False)
+        return list(found.raise_for_status().json())
+
+    def loop_runs(self, uid: str) -> list[dict[str, Any]]:
+        """One for each driver, oldest first."""
+        return [run for run in self.runs(uid) if run["parent_task_run_id"] is None]
+
+    def set_state(self, run: str, kind: str) -> None:
+        wanted = {"state": {"type": kind}}
+        httpx.post(f"{self.url}/flow_runs/{run}/set_state", json=wanted, timeout=30, trust_env=False).raise_for_status()
+
+    def _run(self) -> None:
+        command = [sys.executable, "-P", "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
+        options = ["--host", "127.0.0.1", "--port", str(self._port), "--log-level", "error", "--lifespan", "on"]
+        run(
+            [*command, *options, "--timeout-graceful-shutdown", "3"],
+            cwd=self._folder,
+            env={"PATH": os.environ["PATH"], "HOME": str(self._folder), "PREFECT_HOME": str(self._folder / "prefect"), **SERVER},
+            tag=f"test-server-{uuid4().hex}",
+            deadline=LONGEST_LIFE,
+            merge_stderr=True,
+            output_file=self._folder / "server.log",
+            on_start=self._started,
+            stop=self._done.is_set,
+        )
+
+    def _started(self, process: int) -> None:
+        self._process = process
+
+    def _join(self) -> None:
+        assert self._thread is not None, "the server was never started"
+        self._thread.join(timeout=30)
+        assert not self._thread.is_alive(), "the server does not end"
+
+    def _answers(self) -> bool:
+        with suppress(httpx.HTTPError):
+            return httpx.get(f"{self.url}/health", timeout=5, trust_env=False).is_success
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

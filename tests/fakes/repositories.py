@@ -1,0 +1,144 @@
+"""Real git repositories of every shape, and the loop that works in them."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from helmsman.config import CheckConfig, LoopConfig
+from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Claims, Execution
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Decision, DecisionKind
+from tasks.git import Repository, open_repository
+from tasks.places import loop_folder
+from tasks.state_ref import write_state
+from tasks.workplace import Workplace
+from tasks.worktree import ensure_worktree
+
+NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)
+LOOP = "the-loop"
+BRANCH = f"helmsman/{LOOP}"
+SOMEBODY = ("user.name=Somebody", "user.email=somebody@localhost", "init.defaultBranch=main", "protocol.file.allow=always")
+
+
+def sh(cwd: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
+    """Git as a person or an agent runs it: their own way, not ours."""
+    settings = [part for setting in SOMEBODY for part in ("-c", setting)]
+    done = subprocess.run(
+        ["git", *settings, *arguments], cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, check=False
+    )
+    assert done.returncode == 0, f"git {arguments}: {done.stderr.decode(errors='replace')}"
+    return os.fsdecode(done.stdout).rstrip("\n")
+
+
+def counting_git(folder: Path) -> Path:
+    """A `git` to be put first on PATH, that notes each time it is started and becomes the real one."""
+    folder.mkdir()
+    (folder / "git").write_text(f"#!/bin/sh\necho >> '{folder / 'calls'}'\nexec '{shutil.which('git')}' \"$@\"\n")
+    (folder / "git").chmod(0o755)
+    return folder
+
+
+def calls_of(counting: Path, what: Callable[[], object]) -> int:
+    """How many git processes something starts."""
+    (counting / "calls").write_text("")
+    what()
+    return len((counting / "calls").read_text().splitlines())
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def commit(folder: Path, subject: str, files: Mapping[str, str] | None = None) -> str:
+    """Commit all that lies there, and these files."""
+    write(folder, files or {})
+    sh(folder, "add", "--all", ".")
+    sh(folder, "commit", "--quiet", "--allow-empty", "-m", subject)
+    return sh(folder, "rev-parse", "HEAD")
+
+
+def make_repository(folder: Path, files: Mapping[str, str] | None = None, *options: str) -> Path:
+    """A repository on `main` with one commit."""
+    folder.mkdir(parents=True)
+    sh(folder, "init", "--quiet", *options)
+    commit(folder, "start", files or {"app.py": "print('hello')\n"})
+    return folder
+
+
+def with_submodule(folder: Path) -> Path:
+    """A repository whose submodule `lib` comes from a local folder."""
+    library = make_repository(folder.parent / f"{folder.name}-library", {"lib.py": "LIB = 1\n"})
+    make_repository(folder)
+    sh(folder, "submodule", "--quiet", "add", str(library), "lib")
+    commit(folder, "add the library")
+    return folder
+
+
+def loop_state(start: str, *, loop: str = LOOP, **changes: Any) -> LoopState:
+    known = {"uid": "u", "created_at": NOW, "updated_at": NOW, "base_commit": start, "head": start}
+    config = LoopConfig(goal="make it work", checks=(CheckConfig(command="true"),))
+    return LoopState.model_validate({"loop": loop, "branch": f"helmsman/{loop}", "config": config, **known, **changes})
+
+
+def record_of(state: LoopState, iteration: int) -> IterationRecord:
+    change = Change(start=state.head, commit=state.head, tree=state.head)
+    return IterationRecord(
+        loop=state.loop,
+        iteration=iteration,
+        attempt=1,
+        started_at=NOW,
+        execution=Execution(call=AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=1), change=change),
+        checks=None,
+        claims=Claims(),
+        memory=WorkingMemory(),
+        signals=(),
+        decision=Decision(kind=DecisionKind.CONTINUE, rule="continue", reason="more to do", at=NOW),
+    )
+
+
+@dataclass(frozen=True)
+class Work:
+    """A loop in its worktree, at the start of its first iteration."""
+
+    repository: Repository
+    path: Path
+    state: LoopState
+    start: str
+
+    @property
+    def place(self) -> Workplace:
+        return Workplace(self.repository, self.path, loop_folder(self.repository, self.state.loop))
+
+    def sh(self, *arguments: str) -> str:
+        """Git as the agent runs it in the worktree."""
+        return sh(self.path, *arguments)
+
+    def at(self, name: str, revision: str = BRANCH) -> str:
+        """A file's content in a commit."""
+        return sh(self.repository.common, "show", f"{revision}:{name}")
+
+    def names(self, revision: str = BRANCH) -> set[str]:
+        return set(sh(self.repository.common, "ls-tree", "-r", "--name-only", "-z", revision).split("\0")) - {""}
+
+    def refs(self) -> list[str]:
+        """The salvage refs of the loop."""
+        return sh(self.repository.common, "for-each-ref", "--format=%(refname)", f"refs/helmsman/{LOOP}/salvage").split()
+
+
+def begin(top: Path, worktree: Path) -> Work:
+    """Start a loop in a repository: state written, worktree made."""
+    repository = open_repository(top)
+    start = sh(top, "rev-parse", "HEAD")
+    state = loop_state(start)
+    write_state(repository, state, over=None, record=None, subject="start")
+    ensure_worktree(repository, worktree, BRANCH, start)
+    return Work(repository, worktree, state, start)

@@ -1,0 +1,40 @@
+"""A goal that a scripted agent reaches in two sessions: the first does half, commits some of it and leaves the rest lying about.
+
+What a session does depends on the prompt alone, so that an attempt that is made again does the same as the one before.
+"""
+
+from deployments.demo.model import Request, Turn, bash, call, say
+from deployments.running import Wishes
+
+LOOP = "crash"
+CHECK = "sleep 0.5 && test -s one.txt -a -s two.txt -a -s three.txt"
+WISHES = Wishes(goal="one.txt, two.txt and three.txt hold something", checks=(CHECK,), name=LOOP)
+
+HOLDING = "while test -e ~/hold"
+"""In the command of the tool that a session stays in for as long as the agent's home has a file `hold`."""
+
+SESSIONS = {
+    1: (
+        call(bash("echo one > one.txt && git add one.txt && git commit --quiet --message 'Half of it'")),
+        call(bash("echo two > two.txt; setsid sleep 300 > /dev/null 2>&1 &")),
+        call(bash(f"touch ~/held; {HOLDING}; do sleep 0.1; done")),
+        say("Half of it is done."),
+    ),
+    2: (
+        call(bash("echo three > three.txt && git add three.txt && git commit --quiet --message 'The rest'")),
+        say("All of it is done.\n<promise>COMPLETE</promise>"),
+    ),
+}
+"""By iteration. The first leaves a process behind that has left every process group."""
+
+TWO_WHOLE_SESSIONS = [(iteration, len(turns)) for iteration, turns in SESSIONS.items()]
+"""Iteration and number of requests of each, where nothing disturbs them."""
+
+
+def iteration_of(request: Request) -> int:
+    return 2 if "Iteration 2 begins" in request.prompt else 1
+
+
+def script(request: Request) -> Turn:
+    turns = SESSIONS[iteration_of(request)]
+    return turns[min(request.turn, len(turns) - 1)]

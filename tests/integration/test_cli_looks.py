@@ -1,0 +1,352 @@
+"""The command line before any engine or agent is needed: mistakes are refused, and commands that only look."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.layers import leaves
+from tasks.git import Repository, git, open_repository
+from tasks.state_ref import write_state
+from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking, make_repository, the_object
+from tests.unit import builders
+
+COMMANDS = ("run", "resume", "status", "list", "log", "cancel", "config", "doctor", "demo")
+HEAVY = {"prefect", "pydantic", "rich", "git", "httpx", "sqlalchemy", "yaml", "psutil"}
+
+Arrange = Callable[[Path], object]
+"""What the operator has done to the folder before."""
+
+
+@pytest.fixture
+def helmsman(tmp_path: Path) -> CommandLine:
+    make_repository(tmp_path / "repository")
+    return looking(tmp_path)
+
+
+# --- mistakes -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mistake:
+    arguments: Sequence[str]
+    words: Sequence[str]
+    """What the message has to say: what is wrong, what was found, what to do."""
+    arrange: Arrange = lambda _: None
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def started(*arguments: str, goal: str | None = "g", check: str | None = "true", repo: str = "repository") -> list[str]:
+    named = [*([goal] if goal is not None else []), *(["--check", check] if check is not None else [])]
+    return ["run", *named, *arguments, "--repo", repo]
+
+
+def write(name: str, text: str = "") -> Arrange:
+    return lambda folder: (folder / name).write_text(text, encoding="utf-8")
+
+
+def detach(folder: Path) -> None:
+    git(folder / "repository", "checkout", "--quiet", "--detach")
+
+
+def clone_bare(folder: Path) -> None:
+    git(folder, "clone", "--quiet", "--bare", "repository", "bare")
+
+
+def start_a_loop(folder: Path) -> None:
+    keep(open_repository(folder / "repository"))
+
+
+MISTAKES = {
+    "no folder": Mistake(started(repo="nowhere"), ("is not there", "nowhere", "--repo DIR")),
+    "no repository": Mistake(started(repo="home"), ("not a git repository", "home", "git init")),
+    "no commits": Mistake(
+        started(repo="new"), ("no commit yet", "new", "commit --allow-empty"), lambda at: git(at, "init", "--quiet", "new")
+    ),
+    "no goal": Mistake(started(goal=None), ("goal", "missing", "HELMSMAN_GOAL", "helmsman.toml")),
+    "a blank goal": Mistake(started(goal="  "), ("goal (command line)", "'  '")),
+    "no checks": Mistake(started(check=None), ("no check is configured", "--check", "--no-checks")),
+    "an empty check": Mistake(started(check=""), ("checks[0].command (command line)", "''")),
+    "an unknown key": Mistake(
+        started("--set", "limits.iteration=3"), ("limits.iteration (command line): unknown key", "did you mean limits.iterations")
+    ),
+    "an unknown variable": Mistake(
+        started(),
+        ("HELMSMAN_LIMITS__ITERATION: unknown variable", "did you mean HELMSMAN_LIMITS__ITERATIONS"),
+        variables={"HELMSMAN_LIMITS__ITERATION": "3"},
+    ),
+    "a bad value": Mistake(
+        started("--set", "limits.iterations=many"), ("limits.iterations (command line)", "expected a whole number", "'many'")
+    ),
+    "a bad limit": Mistake(started("--max-iterations", "0"), ("limits.iterations (command line)", "at least 1", "found 0")),
+    "a bad value in the repository": Mistake(
+        started(), ("claude.timeout_minutes (helmsman.toml)", "at most 120", "found 500"),
+        write("repository/helmsman.toml", "claude.timeout_minutes = 500"),
+    ),
+    "a file that is no TOML": Mistake(
+        started(), ("helmsman.toml cannot be used", "line 1", "mend the file"), write("repository/helmsman.toml", "limits")
+    ),
+    "a setting without a value": Mistake(
+        started("--set", "limits.iterations"), ("KEY=VALUE", "'limits.iterations'", "helmsman config")
+    ),
+    "no --config file": Mistake(started("--config", "mine.toml"), ("mine.toml cannot be read", "found: nothing", "what to do")),
+    "no goal file": Mistake(
+        started("--goal-file", "GOAL.md", goal=None), ("GOAL.md cannot be read", "found: nothing", "what to do")
+    ),
+    "an empty goal file": Mistake(
+        started("--goal-file", "GOAL.md", goal=None), ("GOAL.md", "is empty", "write down what shall be true"), write("GOAL.md", "\n")
+    ),
+    "a goal and a goal file": Mistake(
+        started("--goal-file", "GOAL.md"), ("both goal and goal_file", "keep one"), write("GOAL.md", "g")
+    ),
+    "an invalid name": Mistake(started("--name", "My Loop"), ("My Loop", "--name")),
+    "a name that leaves its folder": Mistake(started("--name", "../../x"), ("../../x", "--name")),
+    "a name that is taken": Mistake(
+        started("--name", "mend-it"), ("a loop mend-it already", "helmsman resume mend-it", "--name"), start_a_loop
+    ),
+    "in place with uncommitted work": Mistake(
+        started("--in-place"), ("uncommitted changes", "found: draft", "commit or stash"), write("repository/draft")
+    ),
+    "in place on a detached HEAD": Mistake(started("--in-place"), ("--in-place", "a detached HEAD", "switch to a branch"), detach),
+    "in place in a bare repository": Mistake(
+        started("--in-place", repo="bare"), ("--in-place", "found: a bare repository", "leave --in-place out"), clone_bare
+    ),
+    "no agent": Mistake(started("--set", "claude.binary=nowhere/claude"), ("claude.binary", "nowhere/claude", "give the path")),
+    "no git": Mistake(started(), ("git is not installed", "install git"), variables={"PATH": "home"}),
+    "resuming an unknown loop": Mistake(["resume", "nix", "--repo", "repository"], ("no loop 'nix'", "name one of them")),
+    "the status of an unknown loop": Mistake(["status", "nix", "--repo", "repository"], ("no loop 'nix'", "name one of them")),
+    "the log of an unknown loop": Mistake(["log", "nix", "--repo", "repository"], ("no loop 'nix'", "name one of them")),
+    "cancelling an unknown loop": Mistake(["cancel", "nix", "--repo", "repository"], ("no loop 'nix'", "name one of them")),
+    "a loop that leaves its folder": Mistake(["log", "../x", "--repo", "repository"], ("no loop '../x'", "name one of them")),
+    "no loop at all": Mistake(["status", "--repo", "repository"], ("no loop was started", "helmsman run GOAL")),
+    "an unknown iteration": Mistake(
+        ["log", "mend-it", "9", "--repo", "repository"], ("no finished iteration 9", "helmsman log mend-it"), start_a_loop
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_ends_with_2_and_says_what_was_found_and_what_to_do(what: str, helmsman: CommandLine) -> None:
+    mistake = MISTAKES[what]
+    mistake.arrange(helmsman.folder)
+    told = helmsman.run(*mistake.arguments, "--json", **mistake.variables)
+    assert told.exit_code == 2, told.errors
+    assert told.errors.startswith("operator error: ")
+    assert not [word for word in mistake.words if word not in told.errors], told.errors
+    assert "Traceback" not in told.errors
+    result = the_object(told.output)
+    assert set(result) == RESULT_KEYS
+    assert (result["outcome"], result["rule"]) == ("failed", "error.operator")
+    assert result["reason"] in told.errors
+
+
+def test_without_json_a_mistake_leaves_standard_output_empty(helmsman: CommandLine) -> None:
+    told = helmsman.run(*started(goal=None))
+    assert (told.exit_code, told.output) == (2, "")
+
+
+def test_a_mistake_starts_nothing(helmsman: CommandLine) -> None:
+    helmsman.run(*started("--max-iterations", "0"))
+    assert git(helmsman.repository, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"]
+    assert sorted(path.name for path in helmsman.folder.iterdir()) == ["home", "repository"]
+
+
+@pytest.mark.parametrize("arguments", [["run", "--max-iterations", "abc"], ["log"], ["run", "--bad"]], ids=" ".join)
+def test_an_option_that_cannot_be_read_is_told_as_json_too(arguments: list[str], helmsman: CommandLine) -> None:
+    told = helmsman.run(*arguments, "--json")
+    assert told.exit_code == 2
+    assert "--help" in told.errors
+    assert set(the_object(told.output)) == RESULT_KEYS
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is refused")
+def test_root_outside_a_sandbox_is_refused_before_a_loop_is_begun(helmsman: CommandLine) -> None:
+    told = helmsman.run(*started(), "--json", IS_SANDBOX="")
+    assert told.exit_code == 2
+    assert not [word for word in ("root", "IS_SANDBOX=1", "claude.permission_mode") if word not in told.errors]
+    assert set(the_object(told.output)) == RESULT_KEYS
+
+
+# --- configuration ------------------------------------------------------------------------------------------------
+
+LAYERS = {
+    "RUBRIC.md": "---\nlimits:\n  iterations: 5\n  tokens: 55\n  cost_usd: 5.5\n  wall_clock_hours: 5.0\n---\n# What is good\n",
+    "helmsman.toml": "[limits]\niterations = 4\ntokens = 44\ncost_usd = 4.4\n",
+}
+
+
+@pytest.mark.feature("E11")
+def test_config_shows_of_five_layers_which_one_each_value_is_from(helmsman: CommandLine) -> None:
+    for name, text in LAYERS.items():
+        (helmsman.repository / name).write_text(text)
+    arguments = ["config", "--repo", helmsman.repository, "--set", "limits.iterations=2", "--json"]
+    told = helmsman.run(*arguments, HELMSMAN_LIMITS__ITERATIONS="3", HELMSMAN_LIMITS__TOKENS="33")
+    assert told.exit_code == 0, told.errors
+    shown = the_object(told.output)
+    assert shown["limits.iterations"] == {"value": 2, "source": "command line"}
+    assert shown["limits.tokens"] == {"value": 33, "source": "environment"}
+    assert shown["limits.cost_usd"] == {"value": 4.4, "source": "helmsman.toml"}
+    assert shown["limits.wall_clock_hours"] == {"value": 5.0, "source": "RUBRIC.md front matter"}
+    assert shown["limits.calls_per_hour"] == {"value": 100, "source": "default"}
+
+
+@pytest.mark.feature("E11")
+def test_config_shows_every_key_though_there_is_no_goal_yet(helmsman: CommandLine) -> None:
+    told = helmsman.run("config", "--repo", helmsman.repository, "--json")
+    assert told.exit_code == 0, told.errors
+    shown = the_object(told.output)
+    assert set(shown) == set(leaves(LoopConfig(goal="g")))
+    assert shown["goal"]["source"] == "not given yet"
+
+
+@pytest.mark.feature("E11")
+def test_a_file_named_by_the_operator_wins_over_the_environment_and_the_repository(helmsman: CommandLine) -> None:
+    (helmsman.repository / "pyproject.toml").write_text("[tool.helmsman.limits]\niterations = 4\ntokens = 44\n")
+    mine = helmsman.folder / "mine.toml"
+    mine.write_text("goal_file = 'GOAL.md'\nlimits.iterations = 7\n")
+    (helmsman.folder / "GOAL.md").write_text("Beside its file.\n")
+    told = helmsman.run("config", "--repo", helmsman.repository, "--config", "mine.toml", HELMSMAN_LIMITS__ITERATIONS="3")
+    assert 'goal = "Beside its file."   # mine.toml' in told.output.splitlines()
+    assert "limits.iterations = 7   # mine.toml" in told.output.splitlines()
+    assert "limits.tokens = 44   # pyproject.toml [tool.helmsman]" in told.output.splitlines()
+
+
+# --- doctor -------------------------------------------------------------------------------------------------------
+
+
+def findings(told: str) -> dict[str, str]:
+    """What the doctor looked at and its sign."""
+    rows = [line.split()[:2] for line in told.splitlines() if line[:1].strip()]
+    return {what: sign for sign, what in rows}
+
+
+@pytest.mark.feature("H4")
+def test_the_doctor_is_content_when_all_is_there(helmsman: CommandLine) -> None:
+    (helmsman.repository / "helmsman.toml").write_text('checks = ["make test"]\n')
+    told = helmsman.run("doctor", "--repo", helmsman.repository, ANTHROPIC_API_KEY="sk-very-secret")
+    assert told.exit_code == 0
+    assert set(findings(told.output).values()) == {"✔"}
+    assert "sk-very-secret" not in told.output
+    assert "make test" in told.output
+
+
+@pytest.mark.feature("H4")
+def test_the_doctor_warns_of_what_can_be_given_later(helmsman: CommandLine) -> None:
+    told = helmsman.run("doctor", "--repo", helmsman.repository)
+    assert told.exit_code == 0
+    assert {what for what, sign in findings(told.output).items() if sign == "!"} == {"credentials", "checks"}
+    assert "what to do: give --check" in told.output
+
+
+DISEASES = {
+    "no repository": ("repository", "git init", lambda _: None, {}, "home"),
+    "no agent": ("agent", "give the path", lambda _: None, {"HELMSMAN_CLAUDE__BINARY": "nowhere/claude"}, "repository"),
+    "no git": ("git", "install git", lambda _: None, {"PATH": "home"}, "repository"),
+    "an engine that does not answer": (
+        "engine", "prefect server start", lambda _: None, {"PREFECT_API_URL": "http://127.0.0.1:1/api"}, "repository",
+    ),
+    "a broken file": ("checks", "mend the file", write("repository/helmsman.toml", "checks ="), {}, "repository"),
+}  # fmt: skip
+
+
+@pytest.mark.feature("H4")
+@pytest.mark.parametrize("what", DISEASES)
+def test_the_doctor_names_what_is_missing_and_how_to_mend_it(what: str, helmsman: CommandLine) -> None:
+    ill, remedy, arrange, variables, repository = DISEASES[what]
+    arrange(helmsman.folder)
+    told = helmsman.run("doctor", "--repo", repository, **variables)
+    assert told.exit_code == 2, told.errors
+    assert findings(told.output)[ill] == "✘"
+    assert remedy in told.output
+
+
+# --- looking ------------------------------------------------------------------------------------------------------
+
+
+def test_a_repository_without_loops_is_said_to_have_none(helmsman: CommandLine) -> None:
+    told = helmsman.run("list", "--repo", helmsman.repository)
+    assert (told.exit_code, told.errors) == (0, "")
+    assert "no loop was started" in told.output
+    assert "helmsman run" in told.output
+
+
+def test_a_loop_is_found_from_any_folder_of_its_repository(helmsman: CommandLine) -> None:
+    keep(open_repository(helmsman.repository))
+    (helmsman.repository / "deep" / "down").mkdir(parents=True)
+    told = helmsman.run("list", "--repo", helmsman.repository / "deep" / "down")
+    assert told.output.startswith("mend-it ")
+
+
+EVIL = "\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\x00\u202e\ngood"
+"""Sets the title, clears the screen, returns to the line's begin, colours by an eight-bit code, and writes from right to left."""
+
+
+def keep(repository: Repository, evil: str = "plain") -> None:
+    """A loop with one iteration, in which everything that others wrote is this text."""
+    bad = builders.check(passed=False, name=evil, command=evil, head=evil, tail=evil, error=evil)
+    commit = builders.execution().change.commit
+    done = builders.execution(builders.call(final_text=evil, error=evil, model=evil))
+    change = {"commits": [{"id": commit, "subject": evil}], "files": [evil]}
+    done = done.model_copy(update={"change": done.change.model_validate({**done.change.model_dump(), **change})})
+    ending = builders.STOP.model_copy(update={"reason": evil})
+    counts = {"counts": {"failed": 1, "failing": [evil]}}
+    report = builders.report(bad, builders.check(passed=False, name=evil, **counts))
+    warning = builders.LIMIT_REACHED.model_copy(update={"message": evil})
+    claims = builders.ASKED.model_copy(update={"how": evil})
+    record = builders.record(ending, execution=done, checks=report, claims=claims, signals=(warning,))
+    config = builders.config(evil, checks=({"command": evil, "name": evil},))
+    state = builders.state(config, branch=f"b{evil}", iteration=1, checks=report, ending=ending)
+    write_state(repository, state, over=None, record=record, subject="start")
+
+
+LOOKS = (("status",), ("status", "mend-it"), ("list",), ("log", "mend-it"), ("log", "mend-it", "1"), ("config",), ("doctor",))
+
+
+@pytest.mark.feature("X3")
+@pytest.mark.parametrize("look", LOOKS, ids=" ".join)
+def test_what_others_wrote_reaches_the_terminal_without_control_characters(look: tuple[str, ...], helmsman: CommandLine) -> None:
+    keep(open_repository(helmsman.repository), EVIL.replace("\0", ""))
+    escaped = EVIL.encode("unicode_escape").decode().replace("\\x", "\\u00")
+    (helmsman.repository / "helmsman.toml").write_text(f'goal = "{escaped}"\nchecks = ["{escaped}"]\n')
+    told = helmsman.run(*look, "--repo", helmsman.repository)
+    assert told.exit_code == 0, told.errors
+    assert "good" in told.output
+    assert not {character for character in told.output if not character.isprintable()} - {"\n"}
+
+
+@pytest.mark.feature("X3")
+def test_a_hostile_file_name_reaches_no_terminal_by_way_of_an_error(helmsman: CommandLine) -> None:
+    (helmsman.repository / EVIL.replace("\0", "")).touch()
+    told = helmsman.run(*started("--in-place"))
+    assert told.exit_code == 2
+    assert "good" in told.errors
+    assert not {character for character in told.errors if not character.isprintable()} - {"\n"}
+
+
+# --- help ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str, helmsman: CommandLine) -> None:
+    told = helmsman.run(command, "--help")
+    assert (told.exit_code, told.errors) == (0, "")
+    assert f"Usage: helmsman {command}" in told.output
+
+
+def test_the_commands_are_those_that_help_lists(helmsman: CommandLine) -> None:
+    told = helmsman.run("--help")
+    listed = told.output.partition("Commands:\n")[2].splitlines()
+    assert {line.split()[0] for line in listed if line[:3].strip()} == set(COMMANDS)
+
+
+def test_help_imports_nothing_heavy(helmsman: CommandLine) -> None:
+    command = [sys.executable, "-X", "importtime", HELMSMAN, "--help"]
+    ended = subprocess.run(command, cwd=helmsman.folder, capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in ended.stderr.splitlines()}
+    assert {"deployments", "typer"} <= imported
+    assert not HEAVY & imported

@@ -1,0 +1,224 @@
+"""The agent's folder: made outside the checkout, made again, put back to a commit."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from helmsman.errors import AgentError, OperatorError
+from tasks.git import current_branch, open_repository
+from tasks.worktree import dirty_paths, ensure_worktree, remove_worktree, require_clean, restore, settle_work
+from tests.fakes.repositories import (
+    BRANCH,
+    LOOP,
+    Work,
+    begin,
+    calls_of,
+    commit,
+    counting_git,
+    make_repository,
+    sh,
+    with_submodule,
+    write,
+)
+
+pytestmark = pytest.mark.feature("M2")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return begin(make_repository(tmp_path / "top", {"app.py": "1\n", ".gitignore": "*.log\n"}), tmp_path / "trees" / LOOP)
+
+
+def test_a_worktree_is_made_on_its_branch_and_leaves_the_checkout_alone(work: Work) -> None:
+    assert current_branch(work.path) == BRANCH
+    assert work.sh("rev-parse", "HEAD") == work.start
+    assert current_branch(work.repository.top) == "main"
+    assert sh(work.repository.top, "status", "--porcelain", "--ignored") == ""
+
+
+def test_making_it_again_changes_nothing(work: Work) -> None:
+    write(work.path, {"app.py": "2\n"})
+    ensure_worktree(work.repository, work.path, BRANCH, work.start)
+    assert (work.path / "app.py").read_text() == "2\n"
+
+
+def test_a_bare_repository_gets_a_worktree_like_any_other(tmp_path: Path) -> None:
+    make_repository(tmp_path / "top", {"app.py": "1\n"})
+    sh(tmp_path, "clone", "--quiet", "--bare", "top", "bare.git")
+    work = begin(tmp_path / "bare.git", tmp_path / "tree")
+    write(work.path, {"app.py": "2\n"})
+    assert settle_work(work.repository, work.path, work.state, work.start).files == ("app.py",)
+
+
+def test_a_worktree_that_was_deleted_is_made_again_with_the_work_of_its_branch(work: Work) -> None:
+    commit(work.path, "work", {"app.py": "2\n"})
+    shutil.rmtree(work.path)
+    ensure_worktree(work.repository, work.path, BRANCH, work.start)
+    assert (work.path / "app.py").read_text() == "2\n"
+    assert current_branch(work.path) == BRANCH
+
+
+def test_a_removed_worktree_leaves_branch_and_commits(work: Work) -> None:
+    done = commit(work.path, "work", {"app.py": "2\n"})
+    remove_worktree(work.repository, work.path)
+    assert not work.path.exists()
+    assert sh(work.repository.top, "rev-parse", BRANCH) == done
+    assert sh(work.repository.top, "worktree", "list", "--porcelain").count("worktree ") == 1
+
+
+def test_a_branch_that_is_checked_out_elsewhere_is_refused_with_the_remedy(work: Work, tmp_path: Path) -> None:
+    with pytest.raises(OperatorError) as caught:
+        ensure_worktree(work.repository, tmp_path / "second", BRANCH, work.start)
+    assert str(work.path) in caught.value.found
+    assert "free the branch" in caught.value.remedy
+
+
+def test_a_folder_that_is_full_of_something_else_is_refused_and_kept(work: Work, tmp_path: Path) -> None:
+    write(tmp_path / "full", {"mine": "precious"})
+    with pytest.raises(OperatorError, match="could not be made"):
+        ensure_worktree(work.repository, tmp_path / "full", "helmsman/other", work.start)
+    assert (tmp_path / "full" / "mine").read_text() == "precious"
+
+
+def test_a_state_that_was_fetched_without_its_work_says_what_to_fetch(work: Work, tmp_path: Path) -> None:
+    elsewhere = commit(work.path, "work")
+    sh(tmp_path, "clone", "--quiet", "--single-branch", "--branch", "main", "--no-local", "top", "clone")
+    with pytest.raises(OperatorError) as caught:
+        ensure_worktree(open_repository(tmp_path / "clone"), tmp_path / "second", BRANCH, elsewhere)
+    assert caught.value.remedy.endswith(f"git fetch origin {BRANCH}:{BRANCH}")
+
+
+def test_in_place_the_checkout_must_be_on_the_loops_branch(work: Work) -> None:
+    top = work.repository.top
+    ensure_worktree(work.repository, top, "main", work.start)
+    with pytest.raises(OperatorError, match="another branch") as caught:
+        ensure_worktree(work.repository, top, "it's mine", work.start)
+    assert caught.value.remedy.endswith("""switch 'it'"'"'s mine'""")
+
+
+def test_in_place_uncommitted_work_is_refused_by_name_and_junk_is_not(work: Work) -> None:
+    write(work.path, {"__pycache__/a.pyc": "x", "node_modules/b/c.js": "x", ".helmsman/progress.md": "x", "debug.log": "x"})
+    require_clean(work.path)
+    write(work.path, {"-rf": "x"})
+    with pytest.raises(OperatorError) as caught:
+        require_clean(work.path)
+    assert caught.value.found == "-rf"
+
+
+def test_local_submodules_are_refused_with_what_to_do_until_git_is_told_to_allow_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "settings"
+    settings.touch()
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    top = with_submodule(tmp_path / "top")
+    with pytest.raises(OperatorError) as caught:
+        begin(top, tmp_path / "tree")
+    assert "git config --global protocol.file.allow always" in caught.value.remedy
+    sh(top, "config", "--global", "protocol.file.allow", "always")
+    ensure_worktree(open_repository(top), tmp_path / "tree", BRANCH, sh(top, "rev-parse", "HEAD"))
+    assert (tmp_path / "tree" / "lib" / "lib.py").is_file()
+
+
+def test_restore_puts_back_what_was_changed_deleted_and_made_and_names_it(work: Work) -> None:
+    (work.path / "app.py").unlink()
+    write(work.path, {"new/file": "x", "debug.log": "kept", "__pycache__/a.pyc": "kept", ".helmsman/progress.md": "kept"})
+    work.sh("add", "new")
+    assert sorted(restore(work.path, work.start)) == ["app.py", "new/file"]
+    assert restore(work.path, work.start) == ()
+    assert (work.path / "app.py").read_text() == "1\n"
+    assert not (work.path / "new").exists()
+    assert [name for name in ("debug.log", "__pycache__/a.pyc", ".helmsman/progress.md") if not (work.path / name).exists()] == []
+
+
+def test_restore_undoes_a_check_that_commits_or_goes_to_another_branch(work: Work) -> None:
+    work.sh("switch", "--quiet", "--create", "elsewhere")
+    there = commit(work.path, "by a check", {"app.py": "3\n"})
+    assert restore(work.path, work.start) == ("HEAD",)
+    assert work.sh("rev-parse", "HEAD") == work.start
+    assert (work.path / "app.py").read_text() == "1\n"
+    assert work.sh("rev-parse", "elsewhere") == there
+
+
+def test_restore_removes_a_repository_and_read_only_folders_that_a_check_made(work: Work) -> None:
+    make_repository(work.path / "cloned")
+    write(work.path, {"cache/module/file": "x"})
+    for path in (work.path / "cache" / "module" / "file", work.path / "cache" / "module", work.path / "cache"):
+        path.chmod(0o555)
+    assert restore(work.path, work.start)
+    assert not (work.path / "cloned").exists()
+    assert not (work.path / "cache").exists()
+    assert dirty_paths(work.path) == ()
+
+
+def test_restore_leaves_what_lies_behind_a_symbolic_link(work: Work, tmp_path: Path) -> None:
+    write(tmp_path / "outside", {"precious": "x"})
+    (work.path / "link").symlink_to(tmp_path / "outside")
+    assert restore(work.path, work.start) == ("link",)
+    assert (tmp_path / "outside" / "precious").read_text() == "x"
+
+
+@pytest.mark.feature("X3")
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"two\nlines",
+        b"-rf",
+        b"--all",
+        b"a\"b'c",
+        b":(exclude)*",
+        b":!x",
+        b" lead",
+        b"tab\there",
+        b"latin-\xe9",
+        b"*",
+        b"$(touch x)",
+    ],
+)
+def test_a_file_of_any_name_is_committed_measured_and_put_back(work: Work, name: bytes) -> None:
+    path = work.path / os.fsdecode(name)
+    path.write_text("1\n")
+    change = settle_work(work.repository, work.path, work.state, work.start)
+    assert change.files == (name.decode(errors="replace"),)
+    assert change.model_dump_json()
+    assert work.names() == {"app.py", ".gitignore", os.fsdecode(name)}
+    path.write_text("2\n")
+    assert restore(work.path, change.commit) == (name.decode(errors="replace"),)
+    assert path.read_text() == "1\n"
+
+
+def test_what_a_check_leaves_in_a_submodule_is_put_back_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
+    (tmp_path / "settings").write_text("[protocol.file]\nallow = always\n")
+    work = begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
+    write(work.path / "lib", {"lib.py": "LIB = 2\n", "__pycache__/lib.pyc": "x", "made": "x"})
+    assert restore(work.path, work.start) == ("lib",)
+    assert restore(work.path, work.start) == ()
+    assert (work.path / "lib" / "lib.py").read_text() == "LIB = 1\n"
+
+
+def test_five_thousand_files_cost_as_many_processes_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = begin(make_repository(tmp_path / "few"), tmp_path / "few-tree")
+    many = begin(make_repository(tmp_path / "many", {f"d{n % 50}/f{n}": f"{n}\n" for n in range(5000)}), tmp_path / "many-tree")
+    write(few.path, {"new": "x"})
+    write(many.path, {f"d{n % 50}/f{n}": "changed\n" for n in range(0, 5000, 2)})
+    counting = counting_git(tmp_path / "counting")
+    monkeypatch.setenv("PATH", f"{counting}:{os.environ['PATH']}")
+
+    def settle(work: Work) -> None:
+        settle_work(work.repository, work.path, work.state, work.start)
+
+    assert calls_of(counting, lambda: settle(few)) == calls_of(counting, lambda: settle(many)) > 1
+    assert len(many.sh("diff", "--name-only", many.start, BRANCH).splitlines()) == 2500
+
+
+def test_a_worktree_whose_link_was_taken_away_for_good_is_not_mistaken_for_the_repository_above(tmp_path: Path) -> None:
+    home = make_repository(tmp_path / "home")
+    work = begin(make_repository(home / "top"), home / "tree")
+    shutil.rmtree(work.repository.common / "worktrees")
+    (work.path / ".git").unlink()
+    with pytest.raises(AgentError, match="lost its link"):
+        settle_work(work.repository, work.path, work.state, work.start)
+    assert sh(home, "log", "--format=%s") == "start"

@@ -1,0 +1,80 @@
+"""Records with everything filled in, so that a test names only what it is about."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from helmsman.config import LoopConfig
+from helmsman.oversee.decide import Situation
+from helmsman.oversee.signals import Sight
+from helmsman.records.briefing import Orientation
+from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Claims, Execution, RateLimit, Usage
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+ASKED = Claims(wants_to_finish=True, how="<promise>COMPLETE</promise>")
+SILENT = Claims()
+CONTINUE = Decision(kind=DecisionKind.CONTINUE, rule="continue", reason="1 of 1 checks fail", at=NOW)
+STOP = Decision(kind=DecisionKind.STOP, rule="completion.verified", reason="done", at=NOW, outcome=Outcome.COMPLETED)
+WAIT = Decision(kind=DecisionKind.WAIT, rule="agent.usage_limit", reason="usage limit", at=NOW, until=NOW + HOUR, repeat=True)
+LIMIT_REACHED = Signal(rule="limits.cost_usd", severity=Severity.ABORT, message="50 of 50 US dollars used (100%)")
+
+
+def config(goal: str = "make the tests pass", **sections: Any) -> LoopConfig:
+    return LoopConfig.model_validate({"goal": goal, "checks": ("pytest",), **sections})
+
+
+def state(of: LoopConfig | None = None, **fields: Any) -> LoopState:
+    start = {"loop": "mend-it", "uid": "u1", "created_at": NOW, "updated_at": NOW, "base_commit": "b" * 40}
+    place = {"base_branch": "main", "branch": "helmsman/mend-it", "head": "b" * 40}
+    return LoopState.model_validate({**start, **place, "config": of or config(), **fields})
+
+
+def call(outcome: AgentOutcome = AgentOutcome.FINISHED, **fields: Any) -> AgentCall:
+    usage = Usage(cost_usd=0.5, input_tokens=100, output_tokens=20)
+    return AgentCall.model_validate({"outcome": outcome, "exit_code": 0, "seconds": 30, "usage": usage, **fields})
+
+
+def usage_limited(resets_at: datetime | None = None) -> AgentCall:
+    limit = RateLimit(status="rejected", window="five_hour", resets_at=resets_at)
+    return call(AgentOutcome.USAGE_LIMIT, rate_limit=limit)
+
+
+def execution(of: AgentCall | None = None, *, files_changed: int = 1, commit: str = "c" * 40) -> Execution:
+    change = Change(start="b" * 40, commit=commit, tree="d" * 40, files_changed=files_changed)
+    return Execution(call=of or call(), change=change)
+
+
+def check(*, passed: bool, **fields: Any) -> CheckResult:
+    result = {"name": "pytest", "command": "pytest", "exit_code": 0 if passed else 1, "seconds": 1.0}
+    return CheckResult.model_validate({**result, "passed": passed, **fields})
+
+
+def report(*results: CheckResult, left_behind: tuple[str, ...] = ()) -> CheckReport:
+    return CheckReport(tree="d" * 40, results=results, left_behind=left_behind)
+
+
+def record(decision: Decision = CONTINUE, *, lasted: timedelta = MINUTE, **fields: Any) -> IterationRecord:
+    """An iteration that began `lasted` before its decision."""
+    found: Mapping[str, Any] = {"execution": execution(), "checks": report(check(passed=False)), "claims": SILENT}
+    given = {"loop": "mend-it", "iteration": 1, "attempt": 1, "started_at": decision.at - lasted, "decision": decision}
+    return IterationRecord.model_validate({**given, **found, "memory": WorkingMemory(), "signals": (), **fields})
+
+
+def situation(**fields: Any) -> Situation:
+    return replace(Situation(state(), execution(), report(check(passed=False)), SILENT, (), NOW), **fields)
+
+
+def sight(**fields: Any) -> Sight:
+    return replace(Sight(state(), execution(), report(check(passed=False)), SILENT, NOW - MINUTE, NOW), **fields)
+
+
+def orientation(**fields: Any) -> Orientation:
+    return Orientation.model_validate({"started_at": NOW, "start_commit": "b" * 40, **fields})

@@ -1,0 +1,246 @@
+"""What follows an iteration: a decision table without order against the ordered rules, and the numbers in each decision."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import product
+from typing import Any
+
+import pytest
+
+from helmsman.oversee.decide import Situation, decide
+from helmsman.records.checks import CheckReport
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.memory import Completed, WorkingMemory
+from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
+from tests.unit.builders import (
+    ASKED,
+    HOUR,
+    LIMIT_REACHED,
+    MINUTE,
+    NOW,
+    SILENT,
+    call,
+    check,
+    config,
+    execution,
+    record,
+    report,
+    situation,
+    state,
+    usage_limited,
+)
+
+OPERATOR = {
+    AgentOutcome.AUTHENTICATION,
+    AgentOutcome.BILLING,
+    AgentOutcome.BAD_MODEL,
+    AgentOutcome.REFUSED_START,
+    AgentOutcome.BLOCKED_BY_HOOK,
+}
+LIMITED = {AgentOutcome.USAGE_LIMIT}
+FRUITFUL = {AgentOutcome.FINISHED, AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET}
+FRUITLESS = set(AgentOutcome) - OPERATOR - LIMITED - FRUITFUL
+AT_WORK = set(AgentOutcome) - OPERATOR
+
+REPORTS: dict[str, CheckReport | None] = {
+    "not run": None,
+    "none configured": report(),
+    "pass": report(check(passed=True), check(passed=True)),
+    "fail": report(check(passed=True), check(passed=False)),
+}
+EITHER = {True, False}
+PROOFS = set(product(EITHER, REPORTS))
+PROVEN = {(True, "pass")}
+UNPROVABLE = {(True, "none configured")}
+NOT_DONE = PROOFS - PROVEN - UNPROVABLE
+
+FULL_HOUR = tuple(NOW - minutes * MINUTE for minutes in (50, 40, 30))
+
+
+@dataclass(frozen=True)
+class Case:
+    """All that decides, each in its few kinds."""
+
+    outcome: AgentOutcome
+    proof: tuple[bool, str]
+    """Whether the agent asks to be done, and how the checks stand."""
+    limit: bool
+    """Whether a limit is reached."""
+    third: bool
+    """Whether two calls in a row came to nothing before this one, and three are too many."""
+    full: bool
+    """Whether as many calls were made in this hour as may be."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the decision table: the cases that it is about, and what follows."""
+
+    outcome: set[AgentOutcome]
+    proof: set[tuple[bool, str]]
+    limit: set[bool]
+    third: set[bool]
+    full: set[bool]
+    kind: DecisionKind
+    rule: str
+    result: Outcome | None = None
+    fault: str = ""
+
+    def covers(self, case: Case) -> bool:
+        return all(getattr(case, name) in getattr(self, name) for name in Case.__dataclass_fields__)
+
+
+STOP, WAIT, CONTINUE = DecisionKind.STOP, DecisionKind.WAIT, DecisionKind.CONTINUE
+TABLE = (
+    Row(OPERATOR, PROOFS, EITHER, EITHER, EITHER, STOP, "agent.{outcome}", Outcome.FAILED, "operator"),
+    Row(AT_WORK, PROVEN, EITHER, EITHER, EITHER, STOP, "completion.verified", Outcome.COMPLETED),
+    Row(AT_WORK, UNPROVABLE, EITHER, EITHER, EITHER, STOP, "completion.unverified", Outcome.COMPLETED),
+    Row(AT_WORK, NOT_DONE, {True}, EITHER, EITHER, STOP, "limits.cost_usd", Outcome.STOPPED),
+    Row(LIMITED, NOT_DONE, {False}, EITHER, EITHER, WAIT, "agent.usage_limit"),
+    Row(FRUITLESS, NOT_DONE, {False}, {True}, EITHER, STOP, "limits.agent_failures", Outcome.FAILED, "agent"),
+    Row(FRUITLESS, NOT_DONE, {False}, {False}, {True}, WAIT, "limits.calls_per_hour"),
+    Row(FRUITLESS, NOT_DONE, {False}, {False}, {False}, CONTINUE, "continue"),
+    Row(FRUITFUL, NOT_DONE, {False}, EITHER, {True}, WAIT, "limits.calls_per_hour"),
+    Row(FRUITFUL, NOT_DONE, {False}, EITHER, {False}, CONTINUE, "continue"),
+)
+"""No row stands above another: their order says nothing."""
+
+
+def cases(outcome: AgentOutcome) -> Iterator[Case]:
+    return (Case(outcome, *rest) for rest in product(sorted(PROOFS), (True, False), (True, False), (True, False)))
+
+
+def situated(case: Case) -> Situation:
+    asks, checks = case.proof
+    of = config(checks=() if checks == "none configured" else ("a", "b"), limits={"calls_per_hour": 4})
+    return situation(
+        state=state(of, failed_calls=2 if case.third else 1, recent_calls=FULL_HOUR if case.full else FULL_HOUR[1:]),
+        execution=execution(call(case.outcome), files_changed=0),
+        checks=REPORTS[checks],
+        claims=ASKED if asks else SILENT,
+        signals=(LIMIT_REACHED,) if case.limit else (),
+    )
+
+
+@pytest.mark.feature("S18", "E6", "E7", "V9")
+@pytest.mark.parametrize("outcome", AgentOutcome)
+def test_every_case_has_one_row_and_the_decision_that_it_names(outcome: AgentOutcome) -> None:
+    for case in cases(outcome):
+        rows = [row for row in TABLE if row.covers(case)]
+        assert len(rows) == 1, case
+        row, decision = rows[0], decide(situated(case))
+        assert (decision.kind, decision.rule) == (row.kind, row.rule.format(outcome=case.outcome)), case
+        assert (decision.outcome, decision.fault) == (row.result, row.fault), case
+        assert (decision.until is not None) == (row.kind is WAIT), case
+        assert decision.repeat == (outcome is AgentOutcome.USAGE_LIMIT and row.result is not Outcome.COMPLETED), case
+        assert decision == decide(situated(case)), case
+
+
+@pytest.mark.feature("V9")
+@pytest.mark.parametrize("outcome", AgentOutcome)
+def test_nothing_is_ever_completed_without_a_request_or_with_failing_or_missing_evidence(outcome: AgentOutcome) -> None:
+    for case in cases(outcome):
+        asks, checks = case.proof
+        if decide(situated(case)).outcome is Outcome.COMPLETED:
+            assert asks, case
+            assert checks in {"pass", "none configured"}, case
+
+
+def test_a_completion_without_checks_says_loudly_that_nothing_was_verified() -> None:
+    decision = decide(situation(state=state(config(checks=())), checks=report(), claims=ASKED))
+    assert (decision.rule, decision.outcome) == ("completion.unverified", Outcome.COMPLETED)
+    assert "NOTHING WAS VERIFIED" in decision.reason
+
+
+@pytest.mark.feature("V4")
+@pytest.mark.parametrize("checks", REPORTS.values(), ids=REPORTS)
+@pytest.mark.parametrize("claims", [SILENT, ASKED], ids=["silent", "asks"])
+def test_the_agents_own_percentage_changes_no_decision(checks: CheckReport | None, claims: Any) -> None:
+    sure = WorkingMemory(confidence=100, completed=(Completed(text="everything", confidence=100),))
+    unsure = WorkingMemory(confidence=0, remaining_gap="everything")
+    decisions = [decide(situation(state=state(memory=memory), checks=checks, claims=claims)) for memory in (sure, unsure)]
+    assert decisions[0] == decisions[1]
+
+
+@pytest.mark.feature("S6")
+@pytest.mark.parametrize(("severity", "kind"), [(Severity.LOG, CONTINUE), (Severity.WARN, CONTINUE), (Severity.ABORT, STOP)])
+def test_only_an_abort_stops_the_loop(severity: Severity, kind: DecisionKind) -> None:
+    assert decide(situation(signals=(LIMIT_REACHED.model_copy(update={"severity": severity}),))).kind is kind
+
+
+@pytest.mark.feature("E6", "S18")
+def test_a_stop_at_a_limit_names_every_limit_and_how_far_the_work_is() -> None:
+    tokens = LIMIT_REACHED.model_copy(update={"rule": "limits.tokens", "message": "9 of 8 tokens used (112%)"})
+    decision = decide(situation(signals=(LIMIT_REACHED, tokens), checks=REPORTS["fail"], claims=ASKED))
+    assert decision.reason == (
+        "50 of 50 US dollars used (100%); 9 of 8 tokens used (112%); at the end 1 of 2 checks fail; "
+        "the agent asked to be done all the same"
+    )
+
+
+def test_a_stop_for_the_operator_says_what_to_do_and_repeats_the_programs_words() -> None:
+    decision = decide(situation(execution=execution(call(AgentOutcome.AUTHENTICATION, error="Invalid API key"))))
+    assert "claude /login" in decision.reason
+    assert decision.reason.endswith(": Invalid API key")
+
+
+def test_a_stop_after_failing_calls_says_how_many_there_were_and_how_the_last_one_ended() -> None:
+    broken = execution(call(AgentOutcome.CRASHED, error="segmentation fault"), files_changed=0)
+    decision = decide(situation(state=state(failed_calls=2), execution=broken))
+    assert decision.reason == "3 agent calls in a row came to nothing (3 are allowed), the last one crashed: segmentation fault"
+
+
+@pytest.mark.feature("E7")
+@pytest.mark.parametrize(
+    ("resets_at", "wait"),
+    [
+        (NOW + 2 * HOUR, 2 * HOUR + MINUTE),
+        (None, HOUR),
+        (NOW + timedelta(days=30), timedelta(days=8)),
+        (NOW - HOUR, MINUTE - HOUR),
+    ],
+    ids=["until the reset and a margin", "an hour when none is announced", "a longest window at most", "not when it has passed"],
+)
+def test_a_usage_limit_is_waited_for(resets_at: datetime | None, wait: timedelta) -> None:
+    decision = decide(situation(execution=execution(usage_limited(resets_at)), checks=None))
+    assert decision.until == NOW + wait
+    assert not record(decision).counts
+    assert f"usage limit (five_hour) reached{'' if resets_at else ', no reset was announced'}" in decision.reason
+    assert f"{decision.until:%Y-%m-%d %H:%M:%S} UTC" in decision.reason
+
+
+@pytest.mark.feature("E6", "E7")
+def test_a_usage_limit_cannot_keep_a_loop_waiting_beyond_its_own_limits_and_is_not_counted_then_either() -> None:
+    decision: Decision = decide(situation(execution=execution(usage_limited()), checks=None, signals=(LIMIT_REACHED,)))
+    assert (decision.kind, decision.outcome) == (STOP, Outcome.STOPPED)
+    assert not record(decision).counts
+
+
+@pytest.mark.feature("E6")
+def test_a_full_hour_of_calls_is_waited_for_until_its_first_call_is_an_hour_old() -> None:
+    of = config(limits={"calls_per_hour": 4})
+    decision = decide(situation(state=state(of, recent_calls=FULL_HOUR)))
+    assert decision.until == FULL_HOUR[0] + HOUR
+    assert decision.reason == "4 agent calls in the last hour (4 are allowed); waiting until 12:10:00 UTC"
+    assert record(decision).counts
+
+
+@pytest.mark.feature("E6")
+def test_a_clock_that_was_set_back_makes_no_wait_longer_than_an_hour() -> None:
+    of = config(limits={"calls_per_hour": 2})
+    assert decide(situation(state=state(of, recent_calls=(NOW + 5 * HOUR,)))).until == NOW + HOUR
+
+
+@pytest.mark.feature("S18")
+@pytest.mark.parametrize(
+    ("checks", "reason"),
+    [
+        ("not run", "the agent's call ended as finished, so nothing was checked"),
+        ("none configured", "nothing is checked and the agent has not asked to be done"),
+        ("pass", "all checks pass, but the agent has not asked to be done"),
+        ("fail", "1 of 2 checks fail"),
+    ],
+)
+def test_going_on_is_explained_by_how_the_work_stands(checks: str, reason: str) -> None:
+    assert decide(situation(checks=REPORTS[checks])).reason == reason

@@ -1,0 +1,83 @@
+"""Near a limit, at a limit, beyond it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config import LimitsConfig
+from helmsman.oversee.limits import gauges, limit_signals, many_iterations
+from helmsman.records.state import Spending
+from helmsman.records.verdict import Severity
+
+pytestmark = pytest.mark.feature("E6")
+NAMES = ("iterations", "wall_clock_hours", "cost_usd", "tokens")
+
+
+def used_up(name: str, units: int) -> tuple[Spending, int]:
+    """Spending and iterations of a loop that has used so many units of one limit."""
+    spending = {
+        "wall_clock_hours": Spending(seconds=units * 3600),
+        "cost_usd": Spending(cost_usd=units),
+        "tokens": Spending(tokens=units),
+    }
+    return spending.get(name, Spending()), units if name == "iterations" else 0
+
+
+def limits(**fields: Any) -> LimitsConfig:
+    unlimited = {"iterations": 10**6, "wall_clock_hours": None, "cost_usd": None, "tokens": None}
+    return LimitsConfig.model_validate({**unlimited, **fields})
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("used", "suffix", "severity"),
+    [
+        (69, None, None),
+        (70, ".warn", Severity.LOG),
+        (89, ".warn", Severity.LOG),
+        (90, ".alarm", Severity.WARN),
+        (99, ".alarm", Severity.WARN),
+        (100, "", Severity.ABORT),
+        (250, "", Severity.ABORT),
+    ],
+)
+def test_a_limit_warns_at_70_alarms_at_90_and_stops_at_100_percent(
+    name: str, used: int, suffix: str | None, severity: Severity | None
+) -> None:
+    spending, iterations = used_up(name, used)
+    found = [(signal.rule, signal.severity) for signal in limit_signals(limits(**{name: 100}), spending, iterations)]
+    assert found == ([(f"limits.{name}{suffix}", severity)] if severity else [])
+
+
+def test_a_signal_says_how_much_is_used_in_numbers() -> None:
+    signal = limit_signals(limits(cost_usd=50), Spending(cost_usd=45.678), 0)[0]
+    assert signal.message == "45.68 of 50 US dollars used (91%)"
+    assert (signal.value, signal.threshold) == (45.678, 45)
+
+
+def test_what_is_unlimited_is_never_reached() -> None:
+    spent = Spending(cost_usd=1e12, tokens=10**15, seconds=1e12)
+    assert limit_signals(limits(), spent, 0) == ()
+    assert [gauge.name for gauge in gauges(limits(), spent, 0)] == ["iterations"]
+
+
+def test_every_limit_that_is_near_gives_a_signal_of_its_own() -> None:
+    found = limit_signals(limits(iterations=10, cost_usd=10), Spending(cost_usd=9.5), 10)
+    assert [signal.rule for signal in found] == ["limits.iterations", "limits.cost_usd.alarm"]
+
+
+@given(limit=st.integers(min_value=1, max_value=10_000), used=st.integers(min_value=0, max_value=20_000))
+def test_thresholds_are_exact_for_whole_numbers(limit: int, used: int) -> None:
+    severities = [signal.severity for signal in limit_signals(limits(iterations=limit), Spending(), used)]
+    steps = ((100, Severity.ABORT), (90, Severity.WARN), (70, Severity.LOG))
+    expected = [severity for percent, severity in steps if 100 * used >= percent * limit][:1]
+    assert severities == expected
+
+
+def test_more_iterations_than_usual_are_warned_of_at_the_start() -> None:
+    warning = many_iterations(limits(iterations=51))
+    assert warning
+    assert (warning.rule, warning.severity, warning.value, warning.threshold) == ("limits.many_iterations", Severity.WARN, 51, 50)
+    assert many_iterations(limits(iterations=50)) is None

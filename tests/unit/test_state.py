@@ -1,0 +1,226 @@
+"""How a state moves on, what it counts, and that it does not grow."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.evidence import AgentOutcome, Salvage
+from helmsman.records.memory import Choice, Completed, WorkingMemory
+from helmsman.records.state import (
+    LoopState,
+    Spending,
+    Waiting,
+    advance,
+    end,
+    failed_calls,
+    interrupt,
+    recent_calls,
+    reopen,
+    spend,
+)
+from helmsman.records.verdict import Decision, Outcome
+from tests.unit.builders import (
+    CONTINUE,
+    HOUR,
+    LIMIT_REACHED,
+    MINUTE,
+    NOW,
+    STOP,
+    WAIT,
+    call,
+    check,
+    config,
+    execution,
+    record,
+    report,
+    state,
+    usage_limited,
+)
+
+MOMENTS = st.datetimes(datetime(2001, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds it
+SALVAGE = Salvage(iteration=1, attempt=1, ref="refs/helmsman/mend-it/salvage/1-1", commit="e" * 40, files=2)
+WAITED = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="usage limit")
+
+
+def test_an_iteration_that_counts_moves_every_field_on() -> None:
+    before = state(iteration=4, attempt=2, failed_calls=1, salvaged=(SALVAGE,), waiting=WAITED, notes=("limits.tokens.warn",))
+    memory = WorkingMemory(remaining_gap="the parser")
+    what = record(CONTINUE, lasted=timedelta(0), memory=memory, signals=(LIMIT_REACHED,), execution=execution(commit="f" * 40))
+    after = advance(before, what)
+    assert after == before.model_copy(
+        update={
+            "head": "f" * 40,
+            "iteration": 5,
+            "attempt": 1,
+            "spending": Spending(agent_calls=1, cost_usd=0.5, tokens=120, seconds=0),
+            "recent_calls": (NOW,),
+            "waiting": None,
+            "checks": what.checks,
+            "memory": memory,
+            "failed_calls": 0,
+            "salvaged": (),
+            "notes": ("limits.tokens.warn", "limits.cost_usd"),
+        }
+    )
+    assert (after.due, after.outcome) == (6, None)
+
+
+@pytest.mark.feature("E7")
+def test_an_attempt_that_a_usage_limit_cut_off_waits_and_makes_the_same_iteration_due_again() -> None:
+    before = state(iteration=4, failed_calls=2, salvaged=(SALVAGE,), checks=report(check(passed=False)))
+    after = advance(before, record(WAIT, execution=execution(usage_limited(), files_changed=0), checks=None))
+    assert (after.iteration, after.due, after.attempt) == (4, 5, 2)
+    assert (after.failed_calls, after.salvaged, after.checks) == (2, (SALVAGE,), before.checks)
+    assert (after.waiting, after.outcome, after.ending) == (WAITED, Outcome.WAITING, None)
+
+
+def test_a_stop_is_the_ending_of_the_loop() -> None:
+    after = advance(state(), record(STOP))
+    assert (after.ending, after.outcome, after.iteration) == (STOP, Outcome.COMPLETED, 1)
+
+
+def test_a_death_in_mid_call_makes_the_same_iteration_due_as_the_next_attempt() -> None:
+    after = interrupt(state(iteration=4, attempt=2), SALVAGE)
+    assert (after.due, after.attempt, after.salvaged) == (5, 3, (SALVAGE,))
+    assert interrupt(after, None).salvaged == (SALVAGE,)
+
+
+def test_the_last_five_salvages_are_remembered() -> None:
+    after = state()
+    for attempt in range(1, 9):
+        after = interrupt(after, SALVAGE.model_copy(update={"attempt": attempt}))
+    assert [salvage.attempt for salvage in after.salvaged] == [4, 5, 6, 7, 8]
+
+
+def test_an_end_from_outside_takes_the_wait_away() -> None:
+    after = end(state(waiting=WAITED), STOP, NOW + MINUTE)
+    assert (after.ending, after.waiting, after.updated_at) == (STOP, None, NOW + MINUTE)
+
+
+def test_a_reopened_loop_goes_on_under_the_new_configuration_and_keeps_what_it_spent() -> None:
+    ended = state(ending=STOP, failed_calls=3, iteration=7, spending=Spending(cost_usd=9))
+    after = reopen(ended, config(limits={"cost_usd": 99}), NOW + HOUR)
+    assert (after.ending, after.failed_calls, after.config.limits.cost_usd) == (None, 0, 99)
+    assert (after.iteration, after.spending) == (7, ended.spending)
+
+
+@pytest.mark.feature("E6")
+def test_spending_adds_up_calls_dollars_tokens_and_time() -> None:
+    before = state(spending=Spending(agent_calls=2, cost_usd=1, tokens=1000, seconds=100))
+    assert spend(before, call(), NOW, NOW + MINUTE) == Spending(agent_calls=3, cost_usd=1.5, tokens=1120, seconds=160)
+
+
+@pytest.mark.feature("E6")
+@pytest.mark.parametrize(
+    ("waiting", "resumed_after", "seconds"),
+    [
+        (None, HOUR, 60),
+        (WAITED, HOUR, 3660),
+        (WAITED, 10 * HOUR, 3660),
+        (WAITED, MINUTE, 120),
+        (WAITED, -HOUR, 60),
+    ],
+    ids=["nobody drove", "waited", "waited, then nobody drove", "woken early", "clock set back"],
+)
+def test_the_clock_counts_iterations_and_waits_but_not_the_time_that_nobody_drove(
+    waiting: Waiting | None, resumed_after: timedelta, seconds: float
+) -> None:
+    started = NOW + resumed_after
+    assert spend(state(waiting=waiting), call(), started, started + MINUTE).seconds == seconds
+
+
+@pytest.mark.feature("E6")
+@given(updated_at=MOMENTS, started_at=MOMENTS, now=MOMENTS, until=st.none() | MOMENTS)
+def test_spending_never_shrinks_whatever_the_clock_does(
+    updated_at: datetime, started_at: datetime, now: datetime, until: datetime | None
+) -> None:
+    waiting = until and Waiting(until=until, rule="r", reason="r")
+    before = state(updated_at=updated_at, waiting=waiting, spending=Spending(agent_calls=1, cost_usd=1, tokens=1, seconds=5))
+    after = spend(before, call(), started_at, now)
+    assert after.seconds >= 5
+    assert (after.agent_calls, after.cost_usd, after.tokens) == (2, 1.5, 121)
+
+
+@pytest.mark.feature("E6")
+def test_calls_older_than_an_hour_are_forgotten() -> None:
+    ends = tuple(NOW - minutes * MINUTE for minutes in (90, 60, 59, 1))
+    assert recent_calls(state(recent_calls=ends), NOW) == (*ends[2:], NOW)
+
+
+@given(st.lists(MOMENTS, max_size=50), MOMENTS)
+def test_no_more_calls_are_remembered_than_an_hour_may_have(ends: list[datetime], now: datetime) -> None:
+    kept = recent_calls(state(config(limits={"calls_per_hour": 7}), recent_calls=tuple(ends)), now)
+    assert kept[-1:] == (now,)
+    assert len(kept) <= 7
+
+
+@pytest.mark.parametrize("outcome", AgentOutcome)
+def test_a_call_comes_to_nothing_when_it_neither_ended_its_turn_nor_changed_a_file(outcome: AgentOutcome) -> None:
+    ended_its_turn = outcome in {AgentOutcome.FINISHED, AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET}
+    before = state(failed_calls=2)
+    assert failed_calls(before, execution(call(outcome), files_changed=0)) == (0 if ended_its_turn else 3)
+    assert failed_calls(before, execution(call(outcome), files_changed=1)) == 0
+
+
+def _after(iterations: int) -> LoopState:
+    after = state()
+    rules = [LIMIT_REACHED.model_copy(update={"rule": f"limits.cost_usd{suffix}"}) for suffix in ("", ".warn", ".alarm")]
+    for number in range(iterations):
+        decision = (WAIT if number % 3 == 0 else CONTINUE).model_copy(update={"at": NOW + number * MINUTE})
+        what = record(decision, memory=WorkingMemory(remaining_gap="the parser"), signals=(rules[number % 3],))
+        after = interrupt(advance(after, what), SALVAGE if number % 5 == 0 else None)
+    return after
+
+
+def test_a_state_is_as_large_after_ten_thousand_iterations_as_after_a_hundred() -> None:
+    early, late = (len(_after(number).model_dump_json()) for number in (100, 10_000))
+    assert abs(late - early) < 100  # digits of counters
+
+
+TEXTS = st.text(max_size=20)
+SOME_TEXTS = st.lists(TEXTS, max_size=2).map(tuple)
+PERCENT = st.none() | st.integers(0, 100)
+RESULTS = st.builds(
+    CheckResult,
+    exit_code=st.none() | st.integers(0, 255),
+    seconds=st.floats(0, 1e6),
+    head=TEXTS,
+    counts=st.none() | st.builds(TestCounts, failing=SOME_TEXTS),
+)
+MEMORIES = st.builds(
+    WorkingMemory,
+    completed=st.lists(st.builds(Completed, text=TEXTS, confidence=PERCENT), max_size=2).map(tuple),
+    decisions=st.lists(st.builds(Choice, chose=TEXTS, reason=TEXTS), max_size=2).map(tuple),
+    uncertainties=SOME_TEXTS,
+    confidence=PERCENT,
+)
+
+
+@st.composite
+def states(draw: st.DrawFn) -> LoopState:
+    """Any state in mid-life; what never changes after the start is as the builder makes it."""
+    return state(
+        updated_at=draw(MOMENTS),
+        iteration=draw(st.integers(0)),
+        spending=draw(st.builds(Spending, cost_usd=st.floats(0, 1e9), tokens=st.integers(0), seconds=st.floats(0, 1e9))),
+        recent_calls=draw(st.lists(MOMENTS, max_size=3)),
+        waiting=draw(st.none() | st.builds(Waiting, until=MOMENTS)),
+        checks=draw(st.none() | st.builds(CheckReport, tree=TEXTS, results=st.lists(RESULTS, max_size=2).map(tuple))),
+        memory=draw(MEMORIES),
+        salvaged=draw(st.lists(st.builds(Salvage), max_size=2)),
+        notes=draw(SOME_TEXTS),
+        ending=draw(st.none() | st.builds(Decision, at=MOMENTS, outcome=st.sampled_from(Outcome))),
+    )
+
+
+@given(states())
+def test_a_state_is_read_back_from_json_as_it_was_written(written: LoopState) -> None:
+    assert LoopState.model_validate_json(written.model_dump_json()) == written
+
+
+def test_a_state_of_a_newer_writer_is_read_without_the_fields_that_are_unknown() -> None:
+    newer = state().model_dump(mode="json") | {"colour": "blue"}
+    assert LoopState.model_validate(newer) == state()

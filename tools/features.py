@@ -1,0 +1,96 @@
+"""Print each row of docs/features.md with the tests that prove it, rows without one last.
+
+    python tools/features.py
+
+A test proves a row by its marker: `@pytest.mark.feature("V3")`. Ends with 1 when a marker names a row that is not there, or when
+the tests cannot be collected.
+"""
+
+import io
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROW = re.compile(r"^\| (?P<id>[A-Z]\d+) \| (?P<behaviour>.+?) \| (?P<since>[^|]+) \|$", re.MULTILINE)
+NAME = re.compile(r"\*\*(.+?)\*\*")
+
+Proofs = dict[str, list[str]]
+"""Names of tests by the id of the row that they prove, in the order in which pytest has them."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One behaviour that is promised."""
+
+    id: str
+    name: str
+    since: str
+
+
+@dataclass
+class Collector:
+    """A plugin of pytest that only looks at markers."""
+
+    proofs: Proofs = field(default_factory=dict[str, list[str]])
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for item in session.items:
+            for marker in item.iter_markers("feature"):
+                for row in marker.args:
+                    self._add(str(row), item.nodeid.partition("[")[0])
+
+    def _add(self, row: str, test: str) -> None:
+        tests = self.proofs.setdefault(row, [])
+        if test not in tests:
+            tests.append(test)
+
+
+def rows(text: str) -> list[Row]:
+    """The rows of a table in Markdown; a row's name is what stands in bold at its beginning."""
+    return [Row(row["id"], _name(row["behaviour"]), row["since"].strip()) for row in ROW.finditer(text)]
+
+
+def _name(behaviour: str) -> str:
+    bold = NAME.match(behaviour)
+    return bold[1].rstrip(".") if bold else behaviour
+
+
+def collect() -> Proofs:
+    """Proofs by row, as pytest finds them. Exits with pytest's words when it cannot collect."""
+    collector, said = Collector(), io.StringIO()
+    with redirect_stdout(said):
+        code = pytest.main(["--collect-only", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", str(ROOT)], [collector])
+    if code != pytest.ExitCode.OK:
+        sys.exit(said.getvalue())
+    return collector.proofs
+
+
+def report(known: Sequence[Row], proofs: Mapping[str, list[str]]) -> str:
+    """Proven rows with their tests, then those without, each in the order of the document."""
+    proven = [row for row in known if row.id in proofs]
+    bare = [row for row in known if row.id not in proofs]
+    lines = [line for row in proven for line in (_title(row), *(f"       {test}" for test in proofs[row.id]))]
+    return "\n".join([*lines, "", f"{len(proven)} rows are proven; without a test are {len(bare)}:", *map(_title, bare)])
+
+
+def _title(row: Row) -> str:
+    return f"{row.id:<4} {row.name} ({row.since})"
+
+
+def main() -> int:
+    known, proofs = rows((ROOT / "docs" / "features.md").read_text(encoding="utf-8")), collect()
+    print(report(known, proofs))
+    unknown = sorted(proofs.keys() - {row.id for row in known})
+    for row in unknown:
+        print(f"docs/features.md has no row {row}, but it is claimed by {proofs[row][0]}", file=sys.stderr)
+    return 1 if unknown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,24 @@
+"""Make the README's picture of a run: `helmsman demo | python tools/picture.py docs/demo.svg`."""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+STYLES = (("#", "bold"), ("check      ✔", "green"), ("check      ✘", "red"), ("→", "cyan"), ("warn", "yellow"), ("outcome", "bold green"))
+LONGEST = 118
+
+
+def main() -> None:
+    """Read a run's plain output and draw it as a terminal."""
+    with Path("/dev/null").open("w", encoding="utf-8") as nowhere:
+        console = Console(record=True, width=LONGEST + 2, file=nowhere)
+        for line in sys.stdin.read().splitlines():
+            style = next((style for start, style in STYLES if line.strip().startswith(start)), "")
+            console.print(Text(line if len(line) <= LONGEST else line[: LONGEST - 1] + "…", style=style))
+        console.save_svg(sys.argv[1], title="helmsman demo")
+
+
+if __name__ == "__main__":
+    main()
