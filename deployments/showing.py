@@ -27,13 +27,14 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         print(json.dumps({**result.model_dump(mode="json"), "driver": driver}))
         return
     worktree = worktree_of(repository, state.loop, state.config.workspace)
-    print("\n".join([*result_lines(result, driver=driver or ""), f"worktree   {worktree}"]))
-    print(
-        "\n".join(f"salvaged   {kept.ref} ({kept.files} files)" for kept in state.salvaged),
-        end="\n" if state.salvaged else "",
-    )
-    if not driver:
-        print("\n".join(next_lines(result)))
+    lines = [
+        *result_lines(result, driver=driver or ""),
+        *(_now_lines(loop_folder(repository, state.loop)) if driver else ()),
+        *([f"worktree   {worktree}"] if worktree.exists() else ()),
+        *(f"salvaged   {kept.ref} ({kept.files} files)" for kept in state.salvaged),
+        *(() if driver else next_lines(result)),
+    ]
+    print("\n".join(lines))
 
 
 def show_list(repo: Path, *, as_json: bool) -> None:

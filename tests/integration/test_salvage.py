@@ -111,9 +111,6 @@ def test_an_agent_killed_in_the_middle_of_a_rebase_or_merge_leaves_no_trace_of_i
         assert rescue(work)
         assert work.sh("status", "--porcelain=v2", "--branch").splitlines()[1] == f"# branch.head {BRANCH}"
         assert "progress" not in work.sh("status")
-    assert all(
-        succeeds(work.path, "merge-base", "--is-ancestor", mine, ref) or "<<<" in work.at("app.py", ref) for ref in work.refs()
-    )
     assert any(succeeds(work.path, "merge-base", "--is-ancestor", mine, ref) for ref in work.refs())
 
 
