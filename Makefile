@@ -1,6 +1,6 @@
 # Every target sets up what it needs; `make` alone lists them. Python is chosen with `make PYTHON=…`.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench features lock clean
+.PHONY: help setup demo test lint format bench features lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,6 +17,8 @@ WORKERS ?= 2
 
 help: ## show the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '%-10s %s\n' "$$target" "$$text"; done
+
+setup: $(READY) ## make the virtual environment in .venv
 
 demo: $(READY) ## watch a whole loop, offline: real agent CLI, real engine, scripted model
 	$(BIN)/helmsman demo

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from tasks.pipes import Pipes
+from tasks.piping import Pipes
 from tasks.tagged import end_tagged, lives
 
 _TICK = 0.01

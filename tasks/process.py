@@ -15,7 +15,7 @@ from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from tasks.bounded import Excerpt, Lines, appending
 from tasks.ending import Family, end
 from tasks.leash import leash
-from tasks.pipes import Pipes
+from tasks.piping import Pipes
 from tasks.tagged import TAG, end_tagged
 
 __all__ = ["TAG", "Ended", "end_tagged", "never", "run"]

@@ -54,13 +54,10 @@ def unstage_junk(path: Path) -> None:
 
 def open_up(path: Path) -> None:
     """Give ourselves the rights that git needs: tools write read-only caches, and agents play with modes."""
+    _permit(path)
     for folder, folders, files in os.walk(path):
         for name in (*folders, *files):
-            inside = Path(folder, name)
-            if inside.is_symlink():
-                continue
-            with contextlib.suppress(OSError):  # somebody else's: git will say so
-                inside.chmod(inside.stat().st_mode | (0o700 if inside.is_dir() else 0o600))
+            _permit(Path(folder, name))
 
 
 def submodules(path: Path) -> list[Path]:
@@ -70,6 +67,13 @@ def submodules(path: Path) -> list[Path]:
 
 def missing_submodules(path: Path) -> list[str]:
     return [os.fsdecode(name) for name in _declared_links(path) if not _is_repository(path, name)]
+
+
+def _permit(path: Path) -> None:
+    if path.is_symlink():
+        return
+    with contextlib.suppress(OSError):  # somebody else's: git will say so
+        path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
 
 
 def _add(path: Path, env: Mapping[str, str] | None) -> None:

@@ -18,6 +18,7 @@ from tasks.claude import CallFolder, call_agent
 from tasks.environment import ours
 from tasks.git import commit_and_tree
 from tasks.secrets_kept import redact
+from tasks.staging import open_up
 from tasks.workplace import Workplace
 from tasks.worktree import commits_between, hold_branch, settle_work
 
@@ -81,6 +82,7 @@ def _lay_out_memory(place: Workplace, state: LoopState) -> None:
     if folder.is_symlink() or not folder.is_dir():
         _remove(folder)
         folder.mkdir()
+    open_up(folder)
     ignore = "".join(f"/{name}\n" for name in OWN_FILES)
     _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
     _write_anew(folder / "progress.md", render(state.memory, state.config.goal, state.due))

@@ -1,12 +1,20 @@
 """Make the README's picture of a run: `helmsman demo | python tools/picture.py docs/demo.svg`."""
 
+import re
 import sys
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-STYLES = (("#", "bold"), ("check      ✔", "green"), ("check      ✘", "red"), ("→", "cyan"), ("warn", "yellow"), ("outcome", "bold green"))
+STYLES = (
+    ("#", "bold"),
+    ("check      ✔", "green"),
+    ("check      ✘", "red"),
+    ("→", "cyan"),
+    ("warn", "yellow"),
+    ("outcome", "bold green"),
+)
 LONGEST = 118
 
 
@@ -17,7 +25,9 @@ def main() -> None:
         for line in sys.stdin.read().splitlines():
             style = next((style for start, style in STYLES if line.strip().startswith(start)), "")
             console.print(Text(line if len(line) <= LONGEST else line[: LONGEST - 1] + "…", style=style))
-        console.save_svg(sys.argv[1], title="helmsman demo")
+        picture = console.export_svg(title="helmsman demo")
+    without_remote_fonts = re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL)
+    Path(sys.argv[1]).write_text(without_remote_fonts, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from tests.contracts.source import PACKAGES, ROOT, modules, named
 
 ARGUED = {
     "tasks/git.py": "GitPython is `git` too; nothing in tasks/ is ever loaded by path, and no other name says what it is",
-    "tasks/pipes.py": "the standard library's `pipes` is gone with Python 3.13, and nothing that we use imports it",
 }
 
 

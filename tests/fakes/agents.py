@@ -49,7 +49,8 @@ def result(text: str, *, cost: float = 0.01, tokens: int = 100, **changes: Any) 
 
 def fails_with(status: int, text: str, **changes: Any) -> Call:
     """A call that the API refused."""
-    return Call(events=(result(text, cost=0, is_error=True, api_error_status=status, terminal_reason="api_error", **changes),), exit_code=1)
+    refusal = result(text, cost=0, is_error=True, api_error_status=status, terminal_reason="api_error", **changes)
+    return Call(events=(refusal,), exit_code=1)
 
 
 def usage_limit(resets_at: int) -> Call:
@@ -57,8 +58,8 @@ def usage_limit(resets_at: int) -> Call:
     info = {"status": "rejected", "resetsAt": resets_at, "rateLimitType": "five_hour", "isUsingOverage": False}
     limit = {"type": "rate_limit_event", "rate_limit_info": info, "session_id": "s"}
     words = "You've hit your 5-hour limit · resets 3:33am (UTC)"
-    refusal = result(words, cost=0, is_error=True, api_error_status=429, api_error="usage_limit_reached", terminal_reason="api_error")
-    return Call(events=(limit, refusal), exit_code=1)
+    refused = fails_with(429, words, api_error="usage_limit_reached")
+    return Call(events=(limit, *refused.events), exit_code=1)
 
 
 def scripted_agent(folder: Path, calls: Sequence[Call]) -> Path:

@@ -59,7 +59,11 @@ def drive(engine_url: str, repository: Path, tmp_path: Path) -> Drive:
         folder = tmp_path / "agent"
         claude = {"binary": str(scripted_agent(folder, calls)), "permission_mode": "acceptEdits", **settings.pop("claude", {})}
         request = LoopRequest(
-            repository=str(repository), goal="make it so", checks=tuple(checks), loop=name, settings={"claude": claude, **settings}
+            repository=str(repository),
+            goal="make it so",
+            checks=tuple(checks),
+            loop=name,
+            settings={"claude": claude, **settings},
         )
         final = loop(request, return_state=True)
         state, _ = read_state(open_repository(repository), name)

@@ -58,9 +58,7 @@ def test_the_flow_run_ends_in_a_state_that_says_why(
 def test_a_loop_that_is_driven_already_is_refused_with_its_holder(drive: Drive) -> None:
     driven = drive([says()], limits={"iterations": 1})
     repository = open_repository(driven.repository)
-    request = LoopRequest(
-        repository=str(driven.repository), loop="loop", reopen=True, settings={"limits": {"iterations": 2}}
-    )
+    request = LoopRequest(repository=str(driven.repository), loop="loop", reopen=True, settings={"limits": {"iterations": 2}})
     with drive_alone(loop_folder(repository, "loop").lock, "loop"), pytest.raises(OperatorError, match="process"):
         loop(request)
 

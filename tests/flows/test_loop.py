@@ -178,9 +178,8 @@ def test_an_altered_goal_is_restored_and_the_agent_is_told(drive: Drive) -> None
 @pytest.mark.feature("X1")
 def test_a_secret_in_the_environment_reaches_neither_state_nor_record(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-very-secret-value")
-    tell = Call(
-        shell='echo "$ANTHROPIC_API_KEY" > leak', events=(*spoken("key: sk-very-secret-value"), result("key: sk-very-secret-value"))
-    )
+    words = "key: sk-very-secret-value"
+    tell = Call(shell='echo "$ANTHROPIC_API_KEY" > leak', events=(*spoken(words), result(words)))
     driven = drive([tell], checks=["cat leak; false"], limits={"iterations": 1})
     stored = git(driven.repository, "show", "refs/helmsman/loop/state:record.json", "refs/helmsman/loop/state:state.json")
     assert "sk-very-secret-value" not in stored
