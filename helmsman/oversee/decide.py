@@ -60,14 +60,20 @@ def _operator_must_act(s: Situation) -> Decision | None:
 def _usage_limit(s: Situation) -> Decision | None:
     if s.call.outcome is not AgentOutcome.USAGE_LIMIT:
         return None
-    config, limit = s.state.config.usage_limit, s.call.rate_limit
-    known = limit.resets_at if limit else None
-    reset = known + timedelta(seconds=config.margin_seconds) if known else s.now + timedelta(minutes=config.unknown_wait_minutes)
-    until = min(reset, s.now + timedelta(hours=config.longest_wait_hours))
+    limit = s.call.rate_limit
+    until = min(_reset(s), s.now + timedelta(hours=s.state.config.usage_limit.longest_wait_hours))
     window = f" ({limit.window})" if limit and limit.window else ""
-    told = "" if known else ", no reset was announced"
+    told = "" if limit and limit.resets_at else ", no reset was announced"
     reason = f"usage limit{window} reached{told}; waiting until {until:%Y-%m-%d %H:%M:%S} UTC, which costs no iteration"
     return _wait(s, "agent.usage_limit", reason, until, repeat=True)
+
+
+def _reset(s: Situation) -> datetime:
+    """The announced reset, or now where that has just passed. One that has passed and was waited for tells nothing."""
+    config, known = s.state.config.usage_limit, s.call.rate_limit.resets_at if s.call.rate_limit else None
+    if known is None or (known <= s.now and s.state.attempt > 1):
+        return s.now + timedelta(minutes=config.unknown_wait_minutes)
+    return max(known, s.now) + timedelta(seconds=config.margin_seconds)
 
 
 def _completed(s: Situation) -> Decision | None:

@@ -55,11 +55,11 @@ def ahead(limit: RateLimit | None, now: datetime) -> RateLimit | None:
 
 
 def reached(limit: RateLimit | None, words: str, now: datetime) -> RateLimit:
-    """The limit that stopped a call. The event's reset, even a past one, is better than a guess at the words."""
+    """The limit that stopped a call. The event's reset, even one that has just passed, is better than a guess at the words."""
     rejected = limit if limit and limit.status == REJECTED else RateLimit(status=REJECTED)
     if rejected.resets_at is None:
         rejected = rejected.model_copy(update={"resets_at": reset_in_words(words, now)})
-    return ahead(rejected, now) or rejected
+    return rejected
 
 
 def reset_in_words(words: str, now: datetime) -> datetime | None:

@@ -198,9 +198,14 @@ def test_a_stop_after_failing_calls_says_how_many_there_were_and_how_the_last_on
         (NOW + 2 * HOUR, 2 * HOUR + MINUTE),
         (None, HOUR),
         (NOW + timedelta(days=30), timedelta(days=8)),
-        (NOW - HOUR, MINUTE - HOUR),
+        (NOW - HOUR, MINUTE),
     ],
-    ids=["until the reset and a margin", "an hour when none is announced", "a longest window at most", "not when it has passed"],
+    ids=[
+        "until the reset and a margin",
+        "an hour when none is announced",
+        "a longest window at most",
+        "a margin when it has passed",
+    ],
 )
 def test_a_usage_limit_is_waited_for(resets_at: datetime | None, wait: timedelta) -> None:
     decision = decide(situation(execution=execution(usage_limited(resets_at)), checks=None))
@@ -244,3 +249,20 @@ def test_a_clock_that_was_set_back_makes_no_wait_longer_than_an_hour() -> None:
 )
 def test_going_on_is_explained_by_how_the_work_stands(checks: str, reason: str) -> None:
     assert decide(situation(checks=REPORTS[checks])).reason == reason
+
+
+@pytest.mark.feature("E7")
+@pytest.mark.parametrize(
+    ("passed_ago", "attempt", "waits"),
+    [
+        (-timedelta(hours=2), 1, timedelta(hours=2, seconds=60)),
+        (timedelta(seconds=3), 1, timedelta(seconds=60)),
+        (timedelta(seconds=3), 2, timedelta(minutes=60)),
+    ],
+)
+def test_a_reset_that_just_passed_is_tried_soon_and_one_that_was_waited_for_in_vain_is_not(
+    passed_ago: timedelta, attempt: int, waits: timedelta
+) -> None:
+    limited = usage_limited(NOW - passed_ago)
+    decision = decide(situation(state=state(attempt=attempt), execution=execution(limited), checks=None))
+    assert decision.until == NOW + waits

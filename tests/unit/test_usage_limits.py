@@ -63,11 +63,12 @@ def test_the_share_of_a_rejected_window_is_read_from_the_list_of_windows() -> No
     assert limit.utilization == 1
 
 
-def test_a_reset_that_has_passed_is_no_reset_and_the_words_are_not_asked_for_tomorrow() -> None:
+def test_a_reset_that_has_passed_is_kept_and_the_words_are_not_asked_for_tomorrow() -> None:
     call = replay("usage_limit_five_hour", 1, now=RECORDED + timedelta(hours=5))
     assert call.outcome is AgentOutcome.USAGE_LIMIT
     assert call.rate_limit
-    assert call.rate_limit.resets_at is None
+    assert call.rate_limit.resets_at is not None
+    assert call.rate_limit.resets_at < RECORDED + timedelta(hours=5)
 
 
 def test_a_plain_429_of_a_subscription_is_rejected_without_window_or_reset() -> None:
