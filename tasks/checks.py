@@ -92,7 +92,7 @@ def _result(worktree: Path, check: CheckConfig, ended: Ended) -> CheckResult:
         head=head,
         tail=tail,
         timed_out=ended.by == "deadline",
-        counts=_reported(worktree, check) or read_summary(f"{head}\n{tail}"),
+        counts=_counts(worktree, check, f"{head}\n{tail}"),
     )
 
 
@@ -101,6 +101,13 @@ def _output(ended: Ended) -> tuple[str, str]:
     whole = ended.output_bytes <= 2 * KEPT_BYTES
     head, tail = (ended.head + ended.tail, "") if whole else (ended.head, ended.tail)
     return redact(head, ours()), redact(tail, ours())
+
+
+def _counts(worktree: Path, check: CheckConfig, output: str) -> TestCounts | None:
+    counts = _reported(worktree, check) or read_summary(output)
+    if counts is None:
+        return None
+    return counts.model_copy(update={"failing": tuple(redact(name, ours()) for name in counts.failing)})
 
 
 def _reported(worktree: Path, check: CheckConfig) -> TestCounts | None:

@@ -149,6 +149,10 @@ def _make_call(
     binary = find_binary(config)
     _begin(folder, prompt, start)
     reader = CallReader()
+
+    def wording(detail: str) -> str:
+        return redact(detail.replace(f"{place.worktree}/", ""), environment)
+
     ended = run(
         [str(binary), *arguments(config, cost_left=_cost_left(state))],
         cwd=place.worktree,
@@ -159,7 +163,7 @@ def _make_call(
         grace=config.stop_grace_seconds,
         stdin=prompt.encode(),
         output_file=folder.transcript,
-        on_line=lambda line: _feed(reader, line, tell=True),
+        on_line=lambda line: _feed(reader, line, tell=wording),
         on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),
         stop=stop,
     )
@@ -180,14 +184,15 @@ def _conclude(reader: CallReader, ended: Ended) -> AgentCall:
     )
 
 
-def _feed(reader: CallReader, line: bytes, *, tell: bool = False) -> None:
+def _feed(reader: CallReader, line: bytes, tell: Callable[[str], str] | None = None) -> None:
+    """Fold one line; with `tell`, tool calls are published with their details as it words them."""
     event = parse_event(line)
     if event is None:
         return
     reader.feed(event)
-    if tell:
+    if tell is not None:
         for tool, detail in tool_calls(event):
-            publish(ToolCalled(tool=tool, detail=detail))
+            publish(ToolCalled(tool=tool, detail=tell(detail)))
 
 
 def _environment(place: Workplace, config: ClaudeConfig, credentials: dict[str, str]) -> dict[str, str]:

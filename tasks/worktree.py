@@ -109,8 +109,12 @@ def _add_submodules(path: Path) -> None:
 
 
 def remove_worktree(repository: Repository, path: Path) -> None:
-    """Remove a worktree whose work is on its branch. The caller makes sure that nothing uncommitted is in it."""
-    git(repository.common, "worktree", "remove", "--force", "--force", str(path))
+    """Remove a worktree whose work is on its branch. The caller makes sure that nothing uncommitted is in it.
+
+    Raises GitError where submodules are in it: their commits lie in this worktree's own folder and would go with it.
+    """
+    force = () if submodules(path) else ("--force", "--force")
+    git(repository.common, "worktree", "remove", *force, str(path))
 
 
 def dirty_paths(path: Path, limit: int = 20) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ MISTAKES = {
         started("--goal-file", "GOAL.md", goal=None), ("GOAL.md cannot be read", "found: nothing", "what to do")
     ),
     "an empty goal file": Mistake(
-        started("--goal-file", "GOAL.md", goal=None), ("GOAL.md", "is empty", "write down what shall be true"), write("GOAL.md", "\n")
+        started("--goal-file", "GOAL.md", goal=None), ("GOAL.md", "is empty", "write down what"), write("GOAL.md", "\n")
     ),
     "a goal and a goal file": Mistake(
         started("--goal-file", "GOAL.md"), ("both goal and goal_file", "keep one"), write("GOAL.md", "g")
@@ -112,7 +112,7 @@ MISTAKES = {
     "in place with uncommitted work": Mistake(
         started("--in-place"), ("uncommitted changes", "found: draft", "commit or stash"), write("repository/draft")
     ),
-    "in place on a detached HEAD": Mistake(started("--in-place"), ("--in-place", "a detached HEAD", "switch to a branch"), detach),
+    "in place on a detached HEAD": Mistake(started("--in-place"), ("--in-place", "a detached HEAD", "switch to"), detach),
     "in place in a bare repository": Mistake(
         started("--in-place", repo="bare"), ("--in-place", "found: a bare repository", "leave --in-place out"), clone_bare
     ),
@@ -243,26 +243,36 @@ def test_the_doctor_warns_of_what_can_be_given_later(helmsman: CommandLine) -> N
     assert "what to do: give --check" in told.output
 
 
+def looked_at(repository: str = "repository") -> list[str]:
+    return ["doctor", "--repo", repository]
+
+
 DISEASES = {
-    "no repository": ("repository", "git init", lambda _: None, {}, "home"),
-    "no agent": ("agent", "give the path", lambda _: None, {"HELMSMAN_CLAUDE__BINARY": "nowhere/claude"}, "repository"),
-    "no git": ("git", "install git", lambda _: None, {"PATH": "home"}, "repository"),
-    "an engine that does not answer": (
-        "engine", "prefect server start", lambda _: None, {"PREFECT_API_URL": "http://127.0.0.1:1/api"}, "repository",
-    ),
-    "a broken file": ("checks", "mend the file", write("repository/helmsman.toml", "checks ="), {}, "repository"),
-}  # fmt: skip
+    "repository": Mistake(looked_at("home"), ("git init",)),
+    "agent": Mistake(looked_at(), ("give the path",), variables={"HELMSMAN_CLAUDE__BINARY": "nowhere/claude"}),
+    "git": Mistake(looked_at(), ("install git",), variables={"PATH": "home"}),
+    "engine": Mistake(looked_at(), ("prefect server start",), variables={"PREFECT_API_URL": "http://127.0.0.1:1/api"}),
+    "checks": Mistake(looked_at(), ("mend the file",), write("repository/helmsman.toml", "checks =")),
+}
 
 
 @pytest.mark.feature("H4")
 @pytest.mark.parametrize("what", DISEASES)
 def test_the_doctor_names_what_is_missing_and_how_to_mend_it(what: str, helmsman: CommandLine) -> None:
-    ill, remedy, arrange, variables, repository = DISEASES[what]
-    arrange(helmsman.folder)
-    told = helmsman.run("doctor", "--repo", repository, **variables)
+    disease = DISEASES[what]
+    disease.arrange(helmsman.folder)
+    told = helmsman.run(*disease.arguments, **disease.variables)
     assert told.exit_code == 2, told.errors
-    assert findings(told.output)[ill] == "✘"
-    assert remedy in told.output
+    assert findings(told.output)[what] == "✘"
+    assert not [word for word in disease.words if word not in told.output]
+
+
+@pytest.mark.feature("H4")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is refused")
+def test_the_doctor_names_root_outside_a_sandbox(helmsman: CommandLine) -> None:
+    told = helmsman.run(*looked_at(), IS_SANDBOX="")
+    assert (told.exit_code, findings(told.output)["permissions"]) == (2, "✘")
+    assert "IS_SANDBOX=1" in told.output
 
 
 # --- looking ------------------------------------------------------------------------------------------------------
@@ -282,7 +292,7 @@ def test_a_loop_is_found_from_any_folder_of_its_repository(helmsman: CommandLine
     assert told.output.startswith("mend-it ")
 
 
-EVIL = "\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\x00\u202e\ngood"
+EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"
 """Sets the title, clears the screen, returns to the line's begin, colours by an eight-bit code, and writes from right to left."""
 
 
@@ -310,7 +320,7 @@ LOOKS = (("status",), ("status", "mend-it"), ("list",), ("log", "mend-it"), ("lo
 @pytest.mark.feature("X3")
 @pytest.mark.parametrize("look", LOOKS, ids=" ".join)
 def test_what_others_wrote_reaches_the_terminal_without_control_characters(look: tuple[str, ...], helmsman: CommandLine) -> None:
-    keep(open_repository(helmsman.repository), EVIL.replace("\0", ""))
+    keep(open_repository(helmsman.repository), EVIL)
     escaped = EVIL.encode("unicode_escape").decode().replace("\\x", "\\u00")
     (helmsman.repository / "helmsman.toml").write_text(f'goal = "{escaped}"\nchecks = ["{escaped}"]\n')
     told = helmsman.run(*look, "--repo", helmsman.repository)
@@ -321,7 +331,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(look:
 
 @pytest.mark.feature("X3")
 def test_a_hostile_file_name_reaches_no_terminal_by_way_of_an_error(helmsman: CommandLine) -> None:
-    (helmsman.repository / EVIL.replace("\0", "")).touch()
+    (helmsman.repository / EVIL).touch()
     told = helmsman.run(*started("--in-place"))
     assert told.exit_code == 2
     assert "good" in told.errors

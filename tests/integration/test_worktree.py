@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import AgentError, OperatorError
-from tasks.git import current_branch, open_repository
+from tasks.git import GitError, current_branch, open_repository
 from tasks.worktree import dirty_paths, ensure_worktree, remove_worktree, require_clean, restore, settle_work
 from tests.fakes.repositories import (
     BRANCH,
@@ -62,10 +62,24 @@ def test_a_worktree_that_was_deleted_is_made_again_with_the_work_of_its_branch(w
 
 def test_a_removed_worktree_leaves_branch_and_commits(work: Work) -> None:
     done = commit(work.path, "work", {"app.py": "2\n"})
+    write(work.path, {"__pycache__/a.pyc": "x"})
     remove_worktree(work.repository, work.path)
     assert not work.path.exists()
     assert sh(work.repository.top, "rev-parse", BRANCH) == done
     assert sh(work.repository.top, "worktree", "list", "--porcelain").count("worktree ") == 1
+
+
+def test_a_worktree_with_submodules_is_not_removed_because_their_commits_are_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
+    (tmp_path / "settings").write_text("[protocol.file]\nallow = always\n")
+    work = begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
+    done = commit(work.path / "lib", "work", {"lib.py": "LIB = 2\n"})
+    commit(work.path, "a newer library")
+    with pytest.raises(GitError, match="submodules"):
+        remove_worktree(work.repository, work.path)
+    assert sh(work.path / "lib", "rev-parse", "HEAD") == done
 
 
 def test_a_branch_that_is_checked_out_elsewhere_is_refused_with_the_remedy(work: Work, tmp_path: Path) -> None:

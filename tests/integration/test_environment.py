@@ -1,0 +1,81 @@
+"""What the agent and the checks see of our environment: what is on the list, and nothing else."""
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.environment import AGENT, BASIC, FIXED, NEVER, agent_environment, check_environment, ours
+
+pytestmark = pytest.mark.feature("X1")
+
+BASICS = {
+    name: f"the {name}"
+    for name in (
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR"),
+        *("COLUMNS", "http_proxy", "HTTPS_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+        *("NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"),
+    )
+}
+AGENTS = {
+    name: f"the {name}"
+    for name in (
+        *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", "API_TIMEOUT_MS"),
+        *("AWS_BEARER_TOKEN_BEDROCK", "IS_SANDBOX", "DISABLE_TELEMETRY"),
+    )
+}
+NOBODYS = {
+    name: f"the {name}"
+    for name in (
+        *("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "PREFECT_API_KEY", "PREFECT_API_URL", "HELMSMAN_HOME", "DATABASE_URL"),
+        *("GIT_DIR", "GIT_INDEX_FILE", "GIT_SSH_COMMAND", "SSH_AUTH_SOCK", "PYTHONPATH", "VIRTUAL_ENV", "LD_PRELOAD"),
+        *("path", "HOMEBREW_PREFIX", "MY_PATH", "XANTHROPIC_API_KEY", "BASH_ENV", "PS1", "OPENAI_API_KEY"),
+    )
+}
+NESTED = {name: f"the {name}" for name in NEVER}
+EVERYTHING = BASICS | AGENTS | NOBODYS | NESTED
+
+
+def test_the_agent_sees_the_basic_variables_its_own_and_those_that_are_named() -> None:
+    seen = agent_environment(EVERYTHING, ["DATABASE_URL", "AWS_*"])
+    named = ("DATABASE_URL", "AWS_SECRET_ACCESS_KEY")
+    assert seen == BASICS | AGENTS | {name: NOBODYS[name] for name in named} | FIXED
+
+
+def test_a_check_sees_no_credentials_of_the_agent() -> None:
+    assert check_environment(EVERYTHING, ["PYTHONPATH"]) == BASICS | {"PYTHONPATH": "the PYTHONPATH", "CI": "1"}
+
+
+def test_a_check_may_be_given_a_credential_by_name() -> None:
+    seen = check_environment(EVERYTHING, ["ANTHROPIC_API_KEY"])
+    assert seen["ANTHROPIC_API_KEY"] == "the ANTHROPIC_API_KEY"
+
+
+def test_a_check_keeps_the_ci_that_is_said() -> None:
+    assert check_environment({"CI": "woodpecker"}, [])["CI"] == "woodpecker"
+
+
+@pytest.mark.parametrize("names", [[], ["*"], ["CLAUDE*"], list(NEVER)])
+def test_what_tells_a_session_about_itself_is_never_handed_on_even_when_it_is_named(names: list[str]) -> None:
+    for environment in (agent_environment(EVERYTHING, names), check_environment(EVERYTHING, names)):
+        assert not environment.keys() & NESTED.keys()
+
+
+def test_what_must_not_change_while_a_loop_runs_wins_over_the_operators_environment() -> None:
+    seen = agent_environment({"DISABLE_AUTOUPDATER": "0", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "0"}, [])
+    assert seen == {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"}
+
+
+@given(st.dictionaries(st.text(min_size=1), st.text()))
+def test_a_variable_that_no_pattern_names_never_passes(source: dict[str, str]) -> None:
+    exact = {pattern for pattern in (*BASIC, *AGENT) if "*" not in pattern}
+    starts = tuple(pattern[:-1] for pattern in (*BASIC, *AGENT) if pattern.endswith("*"))
+    ends = tuple(pattern[1:] for pattern in BASIC if pattern.startswith("*"))
+    for name in agent_environment(source, []).keys() - FIXED.keys():
+        assert name in exact or name.startswith(starts) or name.endswith(ends)
+
+
+def test_our_own_environment_is_the_process_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUST_NOW", "set")
+    assert ours()["JUST_NOW"] == "set" == os.environ["JUST_NOW"]

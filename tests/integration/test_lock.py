@@ -1,0 +1,164 @@
+"""One driver a loop: the second is told who the first is, and the dead hold nothing."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from helmsman.errors import OperatorError
+from tasks.lock import drive_alone, holder, process_of
+
+pytestmark = pytest.mark.feature("E10")
+
+ROOT = Path(__file__).parents[2]
+HOLD = """
+import subprocess, sys, time
+from pathlib import Path
+from tasks.lock import drive_alone
+with drive_alone(Path(sys.argv[1]), "the-loop"):
+    child = subprocess.Popen(["sleep", "300"], start_new_session=True)
+    print(child.pid, flush=True)
+    time.sleep(300)
+"""
+POLL = """
+import sys
+from pathlib import Path
+from tasks.lock import holder
+print("ready", flush=True)
+while True:
+    holder(Path(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "er" / "lock"
+
+
+@contextmanager
+def running(code: str, lock: Path) -> "Generator[tuple[subprocess.Popen[str], str]]":
+    """A process of its own, and the first line that it prints."""
+    command, environment = [sys.executable, "-c", code, str(lock)], {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            yield process, process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def driver(lock: Path) -> "Generator[subprocess.Popen[str]]":
+    """Another process that drives the loop and has a child that outlives it."""
+    with running(HOLD, lock) as (process, child):
+        yield process
+    if psutil.pid_exists(int(child)):
+        os.kill(int(child), signal.SIGKILL)
+
+
+def test_a_loop_that_nobody_drives_has_no_holder(lock: Path) -> None:
+    assert holder(lock) is None
+    with drive_alone(lock, "the-loop"):
+        assert holder(lock) is not None
+    assert holder(lock) is None
+    assert process_of(lock) is None
+
+
+def test_a_second_driver_is_refused_with_the_name_of_the_first(lock: Path, driver: "subprocess.Popen[str]") -> None:
+    with pytest.raises(OperatorError) as caught, drive_alone(lock, "the-loop"):
+        pytest.fail("two drivers")
+    assert f"process {driver.pid} on " in caught.value.found
+    assert "helmsman cancel the-loop" in caught.value.remedy
+    found = holder(lock)
+    assert found
+    assert found["process"] == driver.pid
+    process = process_of(lock)
+    assert process
+    assert process.pid == driver.pid
+
+
+def test_two_drivers_in_one_process_are_two_drivers(lock: Path) -> None:
+    with drive_alone(lock, "the-loop"), pytest.raises(OperatorError, match="driven already"), drive_alone(lock, "the-loop"):
+        pytest.fail("two drivers")
+
+
+def test_a_driver_that_was_killed_holds_nothing_though_its_child_lives_on(lock: Path, driver: "subprocess.Popen[str]") -> None:
+    driver.kill()
+    driver.wait()
+    assert holder(lock) is None
+    with drive_alone(lock, "the-loop"):
+        found = holder(lock)
+        assert found
+        assert found["process"] == os.getpid()
+
+
+def test_an_error_in_the_loop_frees_it(lock: Path) -> None:
+    with pytest.raises(ZeroDivisionError), drive_alone(lock, "the-loop"):
+        raise ZeroDivisionError
+    assert holder(lock) is None
+
+
+def test_a_lock_that_somebody_shares_for_an_instant_is_waited_for(lock: Path) -> None:
+    with drive_alone(lock, "the-loop"):
+        pass
+    handle = os.open(lock, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    threading.Timer(0.05, os.close, [handle]).start()
+    with drive_alone(lock, "the-loop"):
+        assert holder(lock)
+
+
+def test_those_who_ask_for_the_holder_all_the_time_do_not_look_like_one(lock: Path) -> None:
+    with running(POLL, lock), running(POLL, lock):
+        for _ in range(100):
+            with drive_alone(lock, "the-loop"):
+                pass
+
+
+def test_of_many_who_want_to_drive_at_once_one_does(lock: Path) -> None:
+    inside: list[int] = []
+    refused: list[OperatorError] = []
+    gate, done = threading.Barrier(8), threading.Event()
+
+    def drive(number: int) -> None:
+        gate.wait()
+        try:
+            with drive_alone(lock, "the-loop"):
+                inside.append(number)
+                done.wait(60)
+        except OperatorError as error:
+            refused.append(error)
+            if len(refused) == 7:
+                done.set()
+
+    threads = [threading.Thread(target=drive, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(inside), len(refused)) == (1, 7)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '"x"', '{"host": 5}', "\x00\x00"])
+def test_a_lock_with_an_unreadable_signature_is_still_a_lock(lock: Path, driver: "subprocess.Popen[str]", content: str) -> None:
+    lock.write_text(content)
+    assert holder(lock) is not None
+    assert process_of(lock) is None
+    with pytest.raises(OperatorError, match="driven already"), drive_alone(lock, "the-loop"):
+        pytest.fail("two drivers")
+
+
+def test_a_holder_on_another_machine_is_named_and_is_no_process_of_ours(lock: Path, driver: "subprocess.Popen[str]") -> None:
+    lock.write_text(json.dumps({"host": "elsewhere", "process": driver.pid, "since": "today"}))
+    assert process_of(lock) is None
+    with pytest.raises(OperatorError, match=f"process {driver.pid} on elsewhere, since today"), drive_alone(lock, "the-loop"):
+        pytest.fail("two drivers")

@@ -1,0 +1,120 @@
+"""Letting a loop travel: branch and state arrive together or not at all, and two machines cannot both go on."""
+
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import RemoteConfig
+from helmsman.errors import OperatorError, WorldError
+from helmsman.records.state import LoopState
+from tasks.git import Repository, open_repository, read_ref
+from tasks.remote import push_loop
+from tasks.state_ref import Fenced, read_state, replace_state, state_ref
+from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh
+
+pytestmark = pytest.mark.feature("E3")
+
+REF = state_ref(LOOP)
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    make_repository(tmp_path / "origin")
+    sh(tmp_path, "clone", "--quiet", "--bare", "origin", "remote.git")
+    return tmp_path / "remote.git"
+
+
+@pytest.fixture
+def work(remote: Path, tmp_path: Path) -> Work:
+    sh(tmp_path, "clone", "--quiet", str(remote), "top")
+    return begin(tmp_path / "top", tmp_path / "tree")
+
+
+def go_on(repository: Repository, worktree: Path, before: LoopState, text: str) -> LoopState:
+    """One more iteration: a commit on the branch, a state on the ref."""
+    head = commit(worktree, text, {"app.py": text})
+    after = before.model_copy(update={"iteration": before.iteration + 1, "head": head})
+    return replace_state(repository, before, after, text)
+
+
+def tips(folder: Path) -> tuple[str | None, str | None]:
+    return read_ref(folder, f"refs/heads/{BRANCH}"), read_ref(folder, REF)
+
+
+def hook(remote: Path, name: str, body: str) -> None:
+    (remote / "hooks").mkdir(exist_ok=True)
+    (remote / "hooks" / name).write_text(f"#!/bin/sh\n{body}\n")
+    (remote / "hooks" / name).chmod(0o755)
+
+
+def test_branch_and_state_arrive_together(work: Work, remote: Path) -> None:
+    state = work.state
+    for text in ("one", "two"):
+        state = go_on(work.repository, work.path, state, text)
+        push_loop(work.repository, state)
+        assert tips(remote) == tips(work.repository.common) == (state.head, read_state(work.repository, LOOP)[1])
+    push_loop(work.repository, state)
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("update", f'[ "$1" != {REF} ] || {{ echo "no loops here" >&2; exit 1; }}'),
+        ("update", f'[ "$1" != refs/heads/{BRANCH} ] || {{ echo "no loops here" >&2; exit 1; }}'),
+        ("pre-receive", "echo 'no loops here' >&2; exit 1"),
+        ("reference-transaction", f'[ "$1" != prepared ] || ! grep -q {REF} || {{ echo "no loops here" >&2; exit 1; }}'),
+    ],
+)
+def test_where_the_remote_refuses_one_of_the_two_neither_moves(work: Work, remote: Path, name: str, body: str) -> None:
+    before = tips(remote)
+    hook(remote, name, body)
+    state = go_on(work.repository, work.path, work.state, "one")
+    with pytest.raises(WorldError) as caught:
+        push_loop(work.repository, state)
+    assert tips(remote) == before == (None, None)
+    assert "no loops here" in caught.value.found
+
+
+def test_a_clone_that_went_on_meanwhile_fences_the_other(work: Work, remote: Path, tmp_path: Path) -> None:
+    state = go_on(work.repository, work.path, work.state, "one")
+    push_loop(work.repository, state)
+    sh(tmp_path, "clone", "--quiet", "--branch", BRANCH, str(remote), "elsewhere")
+    elsewhere = open_repository(tmp_path / "elsewhere")
+    sh(elsewhere.top, "fetch", "--quiet", "origin", f"{REF}:{REF}")
+    theirs = go_on(elsewhere, elsewhere.top, read_state(elsewhere, LOOP)[0], "theirs")
+    push_loop(elsewhere, theirs)
+    ours = go_on(work.repository, work.path, state, "ours")
+    with pytest.raises(Fenced) as caught:
+        push_loop(work.repository, ours)
+    assert f"git fetch origin {REF}" in caught.value.remedy
+    assert tips(remote) == tips(elsewhere.common)
+
+
+def test_a_state_that_was_begun_twice_under_one_name_is_fenced_too(work: Work, remote: Path, tmp_path: Path) -> None:
+    sh(tmp_path, "clone", "--quiet", str(remote), "elsewhere")
+    other = begin(tmp_path / "elsewhere", tmp_path / "other-tree")
+    push_loop(other.repository, go_on(other.repository, other.path, other.state, "theirs"))
+    with pytest.raises(Fenced):
+        push_loop(work.repository, go_on(work.repository, work.path, work.state, "ours"))
+
+
+@pytest.mark.parametrize("address", ["{folder}/gone.git", "http://127.0.0.1:1/gone.git"])
+def test_a_remote_that_cannot_be_reached_is_the_worlds_fault(work: Work, tmp_path: Path, address: str) -> None:
+    sh(work.repository.top, "remote", "set-url", "origin", address.format(folder=tmp_path))
+    with pytest.raises(WorldError) as caught:
+        push_loop(work.repository, work.state)
+    assert caught.value.found
+
+
+@pytest.mark.feature("X1")
+def test_a_token_in_the_remotes_address_is_not_repeated(work: Work) -> None:
+    sh(work.repository.top, "remote", "set-url", "origin", "http://me:ghp_secret_token@127.0.0.1:1/gone.git")
+    with pytest.raises(WorldError) as caught:
+        push_loop(work.repository, work.state)
+    assert "ghp_secret" not in f"{caught.value} {caught.value.__cause__}"
+
+
+def test_a_remote_that_does_not_exist_is_the_operators_and_not_tried_again(work: Work) -> None:
+    config = work.state.config.model_copy(update={"remote": RemoteConfig(push=True, name="upstream")})
+    with pytest.raises(OperatorError, match="there is no remote 'upstream'"):
+        push_loop(work.repository, work.state.model_copy(update={"config": config}))

@@ -1,0 +1,76 @@
+"""No secret value survives in a text that is stored or shown, and nothing else is touched."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.git import IDENTITY
+from tasks.secrets_kept import SHORTEST, redact
+
+pytestmark = pytest.mark.feature("X1")
+
+SECRET = "sk-0123456789"
+KINDS = (
+    "API_KEY",
+    "github_token",
+    "CLIENT_SECRET",
+    "DB_PASSWORD",
+    "SMTP_PASS",
+    "SSH_PASSPHRASE",
+    "AWS_CREDENTIALS",
+    "BASIC_AUTH",
+)
+NAMES = st.sampled_from(KINDS)
+VALUES = st.text(alphabet=st.characters(codec="utf-8"), min_size=SHORTEST).filter(
+    lambda value: not any(value in f"[{kind}]" or f"[{kind}]" in value for kind in KINDS)
+)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_secret_is_replaced_by_its_name_wherever_it_stands(name: str) -> None:
+    assert redact(f"{SECRET}, x{SECRET}y and {SECRET}", {name: SECRET}) == f"[{name}], x[{name}]y and [{name}]"
+
+
+@pytest.mark.parametrize("name", ["HOME", "PATH", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "LANG"])
+def test_what_is_no_secret_by_its_name_is_left_alone(name: str) -> None:
+    assert redact(f"at {SECRET}", {name: SECRET}) == f"at {SECRET}"
+
+
+def test_our_own_name_is_no_secret() -> None:
+    text = f"helmsman: Helmsman <{IDENTITY['GIT_AUTHOR_EMAIL']}> kept it"
+    assert redact(text, IDENTITY) == text
+
+
+def test_short_values_would_match_by_accident_and_are_left_alone() -> None:
+    assert redact("limits 32000 true", {"MAX_TOKENS": "32000", "USE_KEYS": "true", "TOKEN": ""}) == "limits 32000 true"
+
+
+def test_a_secret_that_begins_like_another_gives_nothing_of_it_away() -> None:
+    environment = {"A_TOKEN": "abcdefgh", "B_TOKEN": "abcdefgh-and-more"}
+    for ordered in (environment, dict(reversed(environment.items()))):
+        assert redact("abcdefgh-and-more, abcdefgh", ordered) == "[B_TOKEN], [A_TOKEN]"
+
+
+def test_a_secret_of_many_lines_is_found_line_by_line() -> None:
+    key = "-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF\n-----END KEY-----\n"
+    shown = redact('  | MIIEvQIBADANBg\r\n  "kqhkiG9w0BAQEF",', {"DEPLOY_KEY": key})
+    assert shown == '  | [DEPLOY_KEY]\r\n  "[DEPLOY_KEY]",'
+
+
+def test_a_value_is_a_text_and_no_pattern() -> None:
+    assert redact("a.b*c(d[e\\f and aXb", {"KEY": "a.b*c(d[e\\f"}) == "[KEY] and aXb"
+
+
+@given(st.dictionaries(NAMES, VALUES, min_size=1), st.lists(st.text()))
+def test_no_value_survives_between_whatever_texts(environment: dict[str, str], texts: list[str]) -> None:
+    text = " ".join([*texts, *(part for value in environment.values() for part in (value, "and again", value))])
+    cleaned = redact(text, environment)
+    lines = [line.strip() for value in environment.values() for line in value.splitlines()]
+    assert not [line for line in lines if len(line) >= SHORTEST and line in cleaned]
+
+
+@given(st.dictionaries(NAMES, VALUES), st.text())
+def test_a_text_without_secrets_stays_as_it_is(environment: dict[str, str], text: str) -> None:
+    assert redact(text, {}) == text
+    if not any(line.strip() in text for value in environment.values() for line in value.splitlines()):
+        assert redact(text, environment) == text

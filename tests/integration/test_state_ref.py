@@ -1,0 +1,296 @@
+"""The loop's state on its ref: one writer wins each step, a killed one breaks nothing, and any clone can go on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from helmsman.errors import OperatorError, WorldError
+from helmsman.records.state import LoopState
+from tasks.git import Repository, git, open_repository, read_ref
+from tasks.state_ref import (
+    STALE_LOCK_SECONDS,
+    Fenced,
+    _stream,  # pyright: ignore[reportPrivateUsage] - five hundred writes in one go
+    free_salvage_ref,
+    list_loops,
+    loop_names,
+    read_records,
+    read_state,
+    replace_state,
+    state_ref,
+    write_state,
+)
+from tasks.worktree import ensure_worktree
+from tests.fakes.repositories import BRANCH, LOOP, calls_of, commit, counting_git, loop_state, make_repository, record_of, sh
+
+pytestmark = pytest.mark.feature("E3")
+
+REF = state_ref(LOOP)
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return open_repository(make_repository(tmp_path / "top"))
+
+
+@pytest.fixture
+def state(repository: Repository) -> LoopState:
+    return loop_state(sh(repository.top, "rev-parse", "HEAD"))
+
+
+def at(state: LoopState, iteration: int, by: str = "") -> LoopState:
+    return state.model_copy(update={"iteration": iteration, "base_branch": by})
+
+
+def write(repository: Repository, state: LoopState, over: str | None) -> str:
+    record = record_of(state, state.iteration) if state.iteration else None
+    return write_state(repository, state, over=over, record=record, subject=f"iteration {state.iteration}")
+
+
+def chain(repository: Repository) -> list[str]:
+    return sh(repository.top, "rev-list", REF).split()
+
+
+def sound(repository: Repository) -> bool:
+    return sh(repository.top, "fsck", "--strict", "--no-dangling", "--no-progress") == ""
+
+
+def test_what_was_written_is_read_back_with_the_commit_that_holds_it(repository: Repository, state: LoopState) -> None:
+    first = write(repository, state, None)
+    second = write(repository, at(state, 1), first)
+    assert read_state(repository, LOOP) == (at(state, 1), second)
+    assert chain(repository) == [second, first]
+    assert sh(repository.top, "status", "--porcelain", "--ignored") == ""
+    assert sound(repository)
+
+
+def test_a_loop_that_is_not_there_is_refused_with_the_names_of_those_that_are(repository: Repository, state: LoopState) -> None:
+    with pytest.raises(OperatorError, match="none was started here yet"):
+        read_state(repository, "nonesuch")
+    write(repository, state, None)
+    with pytest.raises(OperatorError, match=f"one of: {LOOP}"):
+        read_state(repository, "nonesuch")
+
+
+def test_loops_are_listed_most_recently_changed_first(repository: Repository, state: LoopState) -> None:
+    for number, name in enumerate(("old", "new", "middle")):
+        moment = state.updated_at.replace(minute=(0, 20, 10)[number])
+        write(repository, state.model_copy(update={"loop": name, "updated_at": moment}), None)
+    sh(repository.top, "update-ref", free_salvage_ref(repository, "new", 1, 1), "HEAD")
+    assert loop_names(repository) == ["new", "middle", "old"]
+    assert [one.loop for one in list_loops(repository)] == ["new", "middle", "old"]
+
+
+def test_records_are_read_newest_first_across_states_that_have_none(repository: Repository, state: LoopState) -> None:
+    commit_id = write(repository, state, None)
+    for number in (1, 2, 3):
+        commit_id = write(repository, at(state, number), commit_id)
+        interrupted = at(state, number, "interrupted")
+        commit_id = write_state(repository, interrupted, over=commit_id, record=None, subject="interrupted")
+    assert [record.iteration for record in read_records(repository, LOOP)] == [3, 2, 1]
+
+
+def test_a_state_of_a_newer_version_is_refused_with_the_remedy(repository: Repository, state: LoopState) -> None:
+    write(repository, state, None)
+    newer = json.dumps({**state.model_dump(mode="json"), "schema_version": 2})
+    blob = git(repository.top, "hash-object", "-w", "--stdin", stdin=newer.encode()).strip()
+    tree = git(repository.top, "mktree", stdin=f"100644 blob {blob}\tstate.json\n".encode()).strip()
+    sh(repository.top, "update-ref", REF, sh(repository.top, "commit-tree", tree, "-p", REF, "-m", "newer"))
+    with pytest.raises(OperatorError) as caught:
+        read_state(repository, LOOP)
+    assert caught.value.expected == "schema version 1"
+    assert "schema_version" in caught.value.found
+    assert "use the version of Helmsman that wrote it" in caught.value.remedy
+
+
+def test_going_to_a_state_that_is_stored_already_writes_nothing(repository: Repository, state: LoopState) -> None:
+    write(repository, state, None)
+    for _ in range(3):
+        replace_state(repository, state, at(state, 1), "iteration 1", record_of(state, 1))
+    assert len(chain(repository)) == 2
+
+
+def test_a_writer_that_read_an_old_state_is_fenced(repository: Repository, state: LoopState) -> None:
+    first = write(repository, state, None)
+    second = write(repository, at(state, 1), first)
+    for over in (first, None):
+        with pytest.raises(Fenced) as caught:
+            write(repository, at(state, 1, "late"), over)
+        assert caught.value.found == second
+    with pytest.raises(Fenced):
+        replace_state(repository, state, at(state, 2), "iteration 2")
+    assert chain(repository) == [second, first]
+
+
+def test_a_loop_whose_ref_was_deleted_is_not_silently_begun_again(repository: Repository, state: LoopState) -> None:
+    first = write(repository, state, None)
+    second = write(repository, at(state, 1), first)
+    sh(repository.top, "update-ref", "-d", REF)
+    with pytest.raises(OperatorError):
+        replace_state(repository, at(state, 1), at(state, 2), "iteration 2")
+    sh(repository.top, "update-ref", REF, second)
+    assert replace_state(repository, at(state, 1), at(state, 2), "iteration 2") == at(state, 2)
+
+
+def test_of_many_writers_exactly_one_wins_each_step_and_the_others_know(repository: Repository, state: LoopState) -> None:
+    steps, writers = 6, [f"writer-{number}" for number in range(5)]
+    last = write(repository, state, None)
+    winners: list[str] = []
+
+    def attempt(by: str, step: int, over: str) -> tuple[str, str] | None:
+        try:
+            return by, write(repository, at(state, step, by), over)
+        except Fenced:
+            return None
+
+    for step in range(1, steps + 1):
+        with ThreadPoolExecutor(len(writers)) as pool:
+            won = [one for one in pool.map(attempt, writers, [step] * len(writers), [last] * len(writers)) if one]
+        assert len(won) == 1
+        (winner, last), stored = won[0], read_state(repository, LOOP)
+        assert stored == (at(state, step, winner), last)
+        winners.append(winner)
+    assert len(chain(repository)) == steps + 1
+    assert not sh(repository.top, "rev-list", "--min-parents=2", REF)
+    assert [record.iteration for record in read_records(repository, LOOP)] == list(range(steps, 0, -1))
+    assert sound(repository)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tasks.git import open_repository
+from tasks.state_ref import Fenced, read_state, write_state
+from tests.fakes.repositories import record_of
+repository, by = open_repository(Path(sys.argv[1])), sys.argv[2]
+while True:
+    state, commit = read_state(repository, "the-loop")
+    if state.iteration >= int(sys.argv[3]):
+        break
+    after = state.model_copy(update={"iteration": state.iteration + 1, "base_branch": by})
+    try:
+        write_state(repository, after, over=commit, record=record_of(after, after.iteration), subject=by)
+    except Fenced:
+        continue
+    print(after.iteration, flush=True)
+"""
+
+
+def writer(repository: Repository, by: str, until: int) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", WRITER, str(repository.top), by, str(until)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def test_processes_that_write_side_by_side_never_lose_a_record(repository: Repository, state: LoopState) -> None:
+    write(repository, state, None)
+    running = [writer(repository, by, 24) for by in ("a", "b", "c")]
+    claimed = [int(line) for process in running for line in process.communicate(timeout=100)[0].split()]
+    assert [process.returncode for process in running] == [0, 0, 0]
+    assert sorted(claimed) == list(range(1, 25))
+    assert len(chain(repository)) == 25
+    assert [record.iteration for record in read_records(repository, LOOP)] == list(range(24, 0, -1))
+
+
+def test_a_writer_killed_at_any_moment_leaves_the_old_state_or_the_new_one(repository: Repository, state: LoopState) -> None:
+    write(repository, state, None)
+    for _ in range(5):
+        process = writer(repository, "killed", 10**6)
+        assert process.stdout
+        with process.stdout as lines:
+            seen = int(lines.readline())
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        (repository.common / f"{REF}.lock").unlink(missing_ok=True)
+        stored, last = read_state(repository, LOOP)
+        assert stored.iteration >= seen
+        assert len(chain(repository)) == stored.iteration + 1
+        write(repository, at(state, stored.iteration + 1, "after"), last)
+    assert sound(repository)
+
+
+def test_the_lock_of_a_writer_that_was_killed_is_broken_when_it_is_old_and_only_then(
+    repository: Repository, state: LoopState
+) -> None:
+    first = write(repository, state, None)
+    lock = repository.common / f"{REF}.lock"
+    lock.touch()
+    with pytest.raises(WorldError, match="lock"):
+        write(repository, at(state, 1), first)
+    long_ago = lock.stat().st_mtime - STALE_LOCK_SECONDS - 1
+    os.utime(lock, (long_ago, long_ago))
+    assert read_state(repository, LOOP)[1] == first
+    assert write(repository, at(state, 1), first) == chain(repository)[0]
+
+
+def many(repository: Repository, state: LoopState, first: int, last: int) -> None:
+    """Iterations by the same importer, all in one go."""
+    over = read_ref(repository.common, REF)
+    steps = (at(state, number) for number in range(first, last + 1))
+    parts = (_stream(REF, one, over if one.iteration == first else None, record_of(one, one.iteration), "next") for one in steps)
+    git(repository.common, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=b"".join(parts))
+
+
+def test_the_five_hundredth_write_costs_what_the_first_did(
+    repository: Repository, state: LoopState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counting = counting_git(tmp_path / "counting")
+    monkeypatch.setenv("PATH", f"{counting}:{os.environ['PATH']}")
+    write(repository, state, None)
+
+    def step(number: int) -> None:
+        replace_state(repository, at(state, number - 1), at(state, number), "next", record_of(state, number))
+
+    first = [calls_of(counting, lambda number=number: step(number)) for number in range(1, 11)]
+    many(repository, state, 11, 490)
+    last = [calls_of(counting, lambda number=number: step(number)) for number in range(491, 501)]
+    assert set(first) == set(last) == {first[0]}
+    assert first[0] > 1
+    assert sh(repository.top, "ls-tree", "--name-only", REF).split() == ["record.json", "state.json"]
+    assert len(chain(repository)) == 501
+
+
+def test_another_clone_goes_on_after_fetching_branch_and_state(repository: Repository, state: LoopState, tmp_path: Path) -> None:
+    write(repository, state, None)
+    ensure_worktree(repository, tmp_path / "tree", BRANCH, state.head)
+    done = commit(tmp_path / "tree", "work", {"work": "x"})
+    replace_state(repository, state, state.model_copy(update={"head": done}), "iteration 1", record_of(state, 1))
+    sh(tmp_path, "clone", "--quiet", "top", "clone")
+    clone = open_repository(tmp_path / "clone")
+    with pytest.raises(OperatorError) as caught:
+        read_state(clone, LOOP)
+    assert caught.value.remedy.endswith(f"git fetch origin {REF}:{REF}")
+    sh(clone.top, "fetch", "--quiet", "origin", f"{REF}:{REF}", f"{BRANCH}:{BRANCH}")
+    found, last = read_state(clone, LOOP)
+    ensure_worktree(clone, tmp_path / "other-tree", found.branch, found.head)
+    assert (tmp_path / "other-tree" / "work").read_text() == "x"
+    assert write(clone, at(found, 1), last) == read_ref(clone.common, REF)
+    assert [record.iteration for record in read_records(clone, LOOP)] == [1, 1]
+
+
+@pytest.mark.feature("X3")
+def test_a_goal_full_of_commands_for_the_importer_is_only_text(repository: Repository, state: LoopState) -> None:
+    subject = "start\ndata 3\nreset refs/heads/main\n\x00 from \udcff"
+    config = state.config.model_copy(update={"goal": "x\nreset refs/heads/main\ndone\n'\"\x00é"})
+    hostile = state.model_copy(update={"config": config})
+    main = read_ref(repository.common, "refs/heads/main")
+    write_state(repository, hostile, over=None, record=None, subject=subject)
+    assert read_state(repository, LOOP)[0] == hostile
+    assert read_ref(repository.common, "refs/heads/main") == main
+    assert sh(repository.top, "log", "--format=%s", REF).startswith("start data 3 reset")
+
+
+def test_salvage_refs_are_numbered_where_an_attempt_has_one_already(repository: Repository) -> None:
+    names = [free_salvage_ref(repository, LOOP, 3, 1)]
+    for _ in range(2):
+        sh(repository.top, "update-ref", names[-1], "HEAD")
+        names.append(free_salvage_ref(repository, LOOP, 3, 1))
+    base = f"refs/helmsman/{LOOP}/salvage/3-1"
+    assert names == [base, f"{base}-2", f"{base}-3"]

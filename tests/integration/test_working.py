@@ -1,0 +1,195 @@
+"""The steps in the worktree: working memory goes out and comes back, and no file of the agent's leads us astray."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import CheckConfig
+from helmsman.orient.progress import LONGEST_FILE
+from helmsman.records.evidence import Execution
+from helmsman.records.memory import Completed, WorkingMemory
+from tasks.git import current_branch
+from tasks.working import check, checks_fingerprint, fold_memory, gather
+from tasks.worktree import dirty_paths, settle_work
+from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of
+
+pytestmark = pytest.mark.feature("O4")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return begin(make_repository(tmp_path / "top", {"app.py": "1\n"}), tmp_path / "tree")
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A file of the user's that the agent would like us to write or to read."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "progress.md").write_text("## COMPLETED\n- precious\n")
+    return tmp_path / "outside" / "progress.md"
+
+
+def progress(work: Work) -> Path:
+    return work.path / ".helmsman" / "progress.md"
+
+
+def test_working_memory_is_laid_out_and_read_back(work: Work) -> None:
+    memory = WorkingMemory(completed=(Completed(text="the parser", confidence=80),), remaining_gap="the printer", confidence=40)
+    state = work.state.model_copy(update={"memory": memory})
+    gather(work.place, state, NOW)
+    assert "## ORIGINAL_GOAL\nmake it work\n" in progress(work).read_text()
+    assert fold_memory(work.place, state) == memory
+
+
+def test_the_loops_own_files_are_no_work(work: Work) -> None:
+    gather(work.place, work.state, NOW)
+    assert dirty_paths(work.path) == ()
+    assert work.sh("status", "--porcelain") == ""
+    assert not settle_work(work.repository, work.path, work.state, work.start).leftovers_committed
+
+
+def test_the_facts_are_the_commit_it_begins_with_and_the_loops_last_commits(work: Work) -> None:
+    for number in range(14):
+        commit(work.path, f"number {number}")
+    head = commit(work.path, "number 14")
+    facts = gather(work.place, work.state, NOW)
+    assert (facts.started_at, facts.start_commit) == (NOW, head)
+    assert [one.subject for one in facts.commits] == [f"number {number}" for number in range(14, 4, -1)]
+
+
+def test_a_file_that_is_gone_keeps_what_was_known(work: Work) -> None:
+    state = work.state.model_copy(update={"memory": WorkingMemory(remaining_gap="the printer")})
+    gather(work.place, state, NOW)
+    progress(work).unlink()
+    memory = fold_memory(work.place, state)
+    assert memory.remaining_gap == "the printer"
+    assert "gone" in memory.problems[0]
+
+
+def test_a_file_without_end_and_bytes_that_are_no_text_are_read_up_to_a_bound(work: Work) -> None:
+    gather(work.place, work.state, NOW)
+    with progress(work).open("ab") as file:
+        file.write(b"\xff\xfe\x00" + b"x" * 4 * LONGEST_FILE)
+    problems = fold_memory(work.place, work.state).problems
+    assert any(str(LONGEST_FILE) in problem for problem in problems)
+
+
+def link_to_file(work: Work, outside: Path) -> None:
+    progress(work).unlink(missing_ok=True)
+    progress(work).symlink_to(outside)
+
+
+def link_to_folder(work: Work, outside: Path) -> None:
+    for path in (work.path / ".helmsman").iterdir():
+        path.unlink()
+    (work.path / ".helmsman").rmdir()
+    (work.path / ".helmsman").symlink_to(outside.parent)
+
+
+def hard_link(work: Work, outside: Path) -> None:
+    progress(work).unlink()
+    progress(work).hardlink_to(outside)
+
+
+def pipe(work: Work, outside: Path) -> None:
+    progress(work).unlink()
+    os.mkfifo(progress(work))
+
+
+def folder(work: Work, outside: Path) -> None:
+    progress(work).unlink()
+    (progress(work) / "deeper").mkdir(parents=True)
+
+
+def file_instead_of_folder(work: Work, outside: Path) -> None:
+    link_to_folder(work, outside)
+    (work.path / ".helmsman").unlink()
+    (work.path / ".helmsman").write_text("x")
+
+
+def read_only(work: Work, outside: Path) -> None:
+    progress(work).chmod(0o400)
+    (work.path / ".helmsman").chmod(0o500)
+
+
+def ignore_file_is_a_link(work: Work, outside: Path) -> None:
+    (work.path / ".helmsman" / ".gitignore").unlink()
+    (work.path / ".helmsman" / ".gitignore").symlink_to(outside)
+
+
+@pytest.mark.feature("X3")
+@pytest.mark.parametrize(
+    "deed", [link_to_file, link_to_folder, hard_link, pipe, folder, file_instead_of_folder, read_only, ignore_file_is_a_link]
+)
+def test_whatever_lies_in_the_place_of_our_files_is_replaced_and_nothing_outside_is_written(
+    work: Work, outside: Path, deed: Callable[[Work, Path], None]
+) -> None:
+    gather(work.place, work.state, NOW)
+    deed(work, outside)
+    gather(work.place, work.state, NOW)
+    assert outside.read_text() == "## COMPLETED\n- precious\n"
+    assert list(outside.parent.iterdir()) == [outside]
+    assert "## ORIGINAL_GOAL" in progress(work).read_text()
+    assert not (work.path / ".helmsman").is_symlink()
+    assert dirty_paths(work.path) == ()
+
+
+@pytest.mark.feature("X1", "X3")
+@pytest.mark.parametrize("deed", [link_to_file, link_to_folder, pipe, folder, file_instead_of_folder])
+def test_what_a_link_leads_to_is_not_read_into_the_state(work: Work, outside: Path, deed: Callable[[Work, Path], None]) -> None:
+    gather(work.place, work.state, NOW)
+    deed(work, outside)
+    memory = fold_memory(work.place, work.state)
+    assert memory.completed == ()
+    assert "gone" in memory.problems[0]
+
+
+@pytest.mark.feature("X3")
+def test_a_repository_that_comes_with_a_link_for_our_folder_is_not_followed(outside: Path, tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "hostile", {"app.py": "1\n"})
+    (top / ".helmsman").symlink_to(outside.parent)
+    commit(top, "a trap")
+    work = begin(top, tmp_path / "hostile-tree")
+    gather(work.place, work.state, NOW)
+    change = settle_work(work.repository, work.path, work.state, work.start)
+    assert change.files == (".helmsman",)
+    assert dirty_paths(work.path) == ()
+    assert "## ORIGINAL_GOAL" in progress(work).read_text()
+    assert outside.read_text() == "## COMPLETED\n- precious\n"
+
+
+@pytest.mark.feature("X1")
+def test_a_secret_in_working_memory_does_not_reach_the_state(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "tok-0123456789")
+    gather(work.place, work.state, NOW)
+    text = progress(work).read_text().replace("## COMPLETED\n", "## COMPLETED\n- logged in with tok-0123456789\n")
+    progress(work).write_text(text)
+    assert [item.text for item in fold_memory(work.place, work.state).completed] == ["logged in with [DEPLOY_TOKEN]"]
+
+
+@pytest.mark.feature("M2")
+@pytest.mark.parametrize(
+    "command",
+    ["git checkout -q -b elsewhere", "git commit -q --allow-empty -m by-a-check", "git checkout -q --detach", "echo 2 > app.py"],
+)
+def test_a_check_that_plays_with_git_does_not_take_the_loop_along(work: Work, command: str) -> None:
+    head = commit(work.path, "work", {"app.py": "2\n"})
+    change = settle_work(work.repository, work.path, work.state, work.start)
+    named = f"git config user.name x; git config user.email x; {command}"
+    state = work.state.model_copy(
+        update={"config": work.state.config.model_copy(update={"checks": (CheckConfig(command=named),)})}
+    )
+    execution = Execution(call=record_of(state, 1).execution.call, change=change)
+    report = check(work.place, state, execution)
+    assert report.passed, report
+    assert (current_branch(work.path), work.sh("rev-parse", BRANCH, "HEAD").split()) == (BRANCH, [head, head])
+    assert dirty_paths(work.path) == ()
+
+
+def test_reports_speak_for_the_commands_that_made_them() -> None:
+    one, other = CheckConfig(command="make test"), CheckConfig(command="make lint")
+    prints = {checks_fingerprint(checks) for checks in ((), (one,), (other,), (one, other), (other, one))}
+    assert len(prints) == 5
+    assert checks_fingerprint((one,)) == checks_fingerprint((CheckConfig(command="make test"),))
