@@ -47,7 +47,8 @@ class GitError(WorldError):
     def __init__(self, arguments: Sequence[str], code: int, stderr: str) -> None:
         """Keep git's own words: they are the best explanation there is."""
         self.code, self.stderr = code, _PASSWORD_IN_URL.sub("://", stderr.strip())
-        super().__init__(f"git {arguments[0]} failed with exit code {code}", found=self.stderr[-2000:])
+        command = next(part for part in arguments if not part.startswith("-") and "=" not in part)
+        super().__init__(f"git {command} failed with exit code {code}", found=self.stderr[-2000:])
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ STATE = "/state"
 """Not `refs/helmsman/<loop>` itself: git takes the short name `helmsman/<loop>` for that before it looks for a branch, so
 `git merge helmsman/<loop>` would have merged the state instead of the work; and no ref can lie below another."""
 
+DURABLY = "-c", "core.fsync=objects,reference"
+"""A power cut must not leave a ref that points to an empty object; git's default is to trust the disk."""
 STALE_LOCK_SECONDS = 60
 """A ref is locked for milliseconds; a lock of that age belongs to a git that was killed."""
 
@@ -39,7 +41,7 @@ def write_state(
     stream = _stream(ref, state, over, record, subject)
     _break_stale_lock(repository, ref)
     try:
-        return git(repository.common, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=stream).strip()
+        return git(repository.common, *DURABLY, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=stream).strip()
     except GitError as error:
         now = read_ref(repository.common, ref)
         if now == over:

@@ -44,7 +44,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, prefect_server: Prefec
     folder = tmp_path_factory.mktemp("undisturbed")
     with bench(folder, prefect_server.url) as made:
         run = ended(made.driver("count", str(folder / "calls.json")))
-        assert run.exit_code == 0, run.errors
+        assert run.exit_code == 0, run
+        assert made.is_quiet(), made.processes()
         return Undisturbed(made.ending(), json.loads((folder / "calls.json").read_text()))
 
 

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,7 +22,7 @@ from typing import Any
 import psutil
 
 from deployments.running import start
-from helmsman.records.events import CheckStarted, Event, StepFinished, StepStarted, ToolCalled
+from helmsman.records.events import AgentStarted, CheckStarted, Event, StepFinished, StepStarted, ToolCalled
 from tasks.journal import Listener, listening
 from tests.fakes.two_sessions import CHECK, HOLDING, WISHES
 
@@ -92,21 +93,34 @@ def at_tool(event: Event) -> None:
         kill_ourselves()
 
 
+def before_the_call_is_noted(event: Event) -> None:
+    def watch(what: str, arguments: tuple[Any, ...]) -> None:
+        if what == "os.rename" and str(arguments[1]).endswith("call.json"):
+            kill_ourselves()
+
+    if isinstance(event, AgentStarted):
+        sys.addaudithook(watch)
+
+
 def at_check(event: Event) -> None:
     if isinstance(event, CheckStarted):
         threading.Thread(target=_kill_when_check_runs, daemon=True).start()
 
 
 def _kill_when_check_runs() -> None:
-    while not any(CHECK in process.cmdline() for process in psutil.Process().children()):
+    while True:
+        for child in psutil.Process().children():
+            with suppress(psutil.Error):  # it has just ended
+                if CHECK in child.cmdline():
+                    kill_ourselves()
         time.sleep(0.01)
-    kill_ourselves()
 
 
 MOMENTS: dict[str, Callable[[str, int], Listener]] = {
     "start": lambda step, _: at_start(step),
     "end": lambda step, _: at_end(step),
     "middle": lambda step, calls: {"execute": at_tool, "checks": at_check}.get(step) or at_call(step, calls),
+    "unnoted": lambda _, __: before_the_call_is_noted,
 }
 
 

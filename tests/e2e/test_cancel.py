@@ -12,6 +12,8 @@ from tests.fakes.bench import Bench, Process, ended, eventually
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 
+pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
+
 AGENT_GONE_SECONDS = 10
 
 

@@ -11,10 +11,16 @@ from tests.fakes.bench import Bench, ended
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 
+pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
+
 STEPS = ("orient", "prompt", "execute", "checks", "claims", "learn", "oversee", "decide", "record")
 MOMENTS = ("start", "middle", "end")
 AT_WORK = ("execute", "middle")
 """The one moment at which an agent's call is in flight."""
+REPEATING_NO_CALL = [
+    *((step, moment) for step in STEPS for moment in MOMENTS if (step, moment) != AT_WORK),
+    ("execute", "unnoted"),
+]
 
 
 def steps_of(*attempts: tuple[int, int], only: tuple[str, ...] = STEPS) -> Counter[tuple[int, int, str]]:
@@ -22,7 +28,7 @@ def steps_of(*attempts: tuple[int, int], only: tuple[str, ...] = STEPS) -> Count
 
 
 @pytest.mark.feature("E3")
-def test_an_undisturbed_loop_takes_two_sessions_and_leaves_no_process(undisturbed: Undisturbed) -> None:
+def test_an_undisturbed_loop_takes_two_iterations_and_keeps_what_the_agent_left_uncommitted(undisturbed: Undisturbed) -> None:
     ending = undisturbed.ending
     assert (ending.outcome, ending.iterations, ending.agent_calls, ending.records) == (Outcome.COMPLETED, 2, 2, (2, 1))
     assert ending.commits == ("The rest", "helmsman: keep what iteration 1 left uncommitted", "Half of it")
@@ -30,20 +36,18 @@ def test_an_undisturbed_loop_takes_two_sessions_and_leaves_no_process(undisturbe
 
 
 @pytest.mark.feature("E3")
-@pytest.mark.parametrize(
-    ("step", "moment"), [(step, moment) for step in STEPS for moment in MOMENTS if (step, moment) != AT_WORK]
-)
+@pytest.mark.parametrize(("step", "moment"), REPEATING_NO_CALL)
 def test_a_loop_killed_in_a_step_repeats_that_step_only_and_ends_as_if_undisturbed(
     step: str, moment: str, loop_bench: Bench, undisturbed: Undisturbed, prefect_server: PrefectServer
 ) -> None:
     killed = ended(loop_bench.driver("kill", step, moment, str(undisturbed.calls[step] // 2)))
-    assert killed.exit_code == -signal.SIGKILL, killed.errors
+    assert killed.exit_code == -signal.SIGKILL, killed
     assert loop_bench.is_quiet(), loop_bench.processes()
     resumed = ended(loop_bench.helmsman("resume", LOOP))
-    assert resumed.exit_code == 0, resumed.errors
+    assert resumed.exit_code == 0, resumed
     assert loop_bench.ending() == undisturbed.ending
     assert loop_bench.sessions() == TWO_WHOLE_SESSIONS
-    assert loop_bench.finished_steps() == steps_of((1, 1), (2, 1))
+    assert set(loop_bench.finished_steps().values()) == {1}
     assert loop_bench.salvaged() == {}
     assert {run["state_type"] for run in prefect_server.runs(loop_bench.state.uid)} == {"CRASHED", "COMPLETED"}
     assert loop_bench.is_quiet(), loop_bench.processes()
@@ -55,11 +59,11 @@ def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_ag
 ) -> None:
     loop_bench.hold()
     killed = ended(loop_bench.driver("kill", *AT_WORK))
-    assert killed.exit_code == -signal.SIGKILL, killed.errors
+    assert killed.exit_code == -signal.SIGKILL, killed
     assert loop_bench.is_quiet(), loop_bench.processes()
     loop_bench.let_go()
     resumed = ended(loop_bench.helmsman("resume", LOOP))
-    assert resumed.exit_code == 0, resumed.errors
+    assert resumed.exit_code == 0, resumed
     assert loop_bench.ending() == undisturbed.ending
     assert loop_bench.sessions() == [(1, 3), *TWO_WHOLE_SESSIONS]
     assert loop_bench.finished_steps() == steps_of((1, 1), only=("orient", "prompt")) + steps_of((1, 2), (2, 1))
@@ -80,7 +84,7 @@ def test_a_killed_driver_takes_its_embedded_engine_along_and_a_resume_starts_ano
     assert embedded_bench.is_quiet(), embedded_bench.processes()
     embedded_bench.let_go()
     resumed = ended(embedded_bench.helmsman("resume", LOOP))
-    assert resumed.exit_code == 0, resumed.errors
+    assert resumed.exit_code == 0, resumed
     assert embedded_bench.ending() == undisturbed.ending
     assert embedded_bench.is_quiet(), embedded_bench.processes()
 

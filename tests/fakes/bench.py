@@ -116,7 +116,7 @@ class Bench:
         return [(iteration, requests) for (_, iteration), requests in sorted(sessions.items())]
 
     def finished_steps(self) -> Counter[tuple[int, int, str]]:
-        """How often each step was done to its end, by iteration and attempt, over all drivers."""
+        """How often each step was done to its end, by iteration and attempt, over all drivers; by their journal."""
         reader: TypeAdapter[Event] = TypeAdapter(Event)
         lines = self.loop_folder.journal.read_text("utf-8").splitlines()
         events = [reader.validate_json(line.split(" ", 1)[1]) for line in lines]
@@ -142,6 +142,15 @@ class Bench:
         """Whether no process is left, soon; the leash needs a moment."""
         return eventually(lambda: not self.processes())
 
+    def end(self) -> None:
+        """End whatever a failed test left."""
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get("HOME") == str(self.home):
+                    process.kill()
+        for process in self.started:
+            process.communicate()
+
     def _start(self, *arguments: str) -> Process:
         process = subprocess.Popen(
             [sys.executable, "-P", *arguments],
@@ -154,15 +163,6 @@ class Bench:
         )
         self.started.append(process)
         return process
-
-    def end(self) -> None:
-        """End whatever a failed test left."""
-        for process in psutil.process_iter():
-            with suppress(psutil.Error):
-                if process.environ().get("HOME") == str(self.home):
-                    process.kill()
-        for process in self.started:
-            process.communicate()
 
 
 def eventually(condition: Callable[[], bool], seconds: float = SOON) -> bool:

@@ -1,11 +1,15 @@
 """The installed command as a person starts it: in a folder of no importance, with an environment that is spelled out."""
 
+import fcntl
 import json
 import os
+import pty
 import signal
+import struct
 import subprocess
 import sys
-from collections.abc import Generator, Mapping
+import termios
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +19,11 @@ import psutil
 
 from deployments.demo.model import Script, ScriptedModel, environment
 from tasks.git import git
-from tests.fakes.bench import Ended, ended
+from tests.fakes.bench import Ended
 
 HELMSMAN = Path(sys.executable).with_name("helmsman")
+PATIENCE = 240
+"""Seconds that a command may take to its end: an engine on an empty database needs one minute or two on a busy machine."""
 
 RESULT_KEYS = {
     "loop", "outcome", "rule", "reason", "iterations", "agent_calls", "cost_usd", "tokens", "seconds",
@@ -52,6 +58,32 @@ class CommandLine:
             text=True,
         )
 
+    def run_in_terminal(self, *arguments: str | Path, typed: str) -> Ended:
+        """Run it in a terminal of 120 columns in which somebody types beforehand. Everything shown is its output."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        process = subprocess.Popen(
+            [HELMSMAN, *arguments],
+            cwd=self.folder,
+            env={**self.variables, "TERM": "xterm"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        os.write(ours, typed.encode())
+        shown = b"".join(_pieces(ours))
+        os.close(ours)
+        return Ended(process.wait(PATIENCE), shown.decode(errors="replace"), "")
+
+
+def _pieces(terminal: int) -> Iterator[bytes]:
+    """What a terminal shows until the last one who writes to it has gone, which Linux tells by an error."""
+    with suppress(OSError):
+        while piece := os.read(terminal, 65536):
+            yield piece
+
 
 @dataclass(frozen=True)
 class Driving(CommandLine):
@@ -68,6 +100,16 @@ class Driving(CommandLine):
         told = self.run(command, *arguments, "--repo", self.repository, "--json")
         assert told.exit_code == 0, told.errors
         return json.loads(told.output)
+
+
+def ended(process: "subprocess.Popen[str]") -> Ended:
+    """Wait for the end of a process; one that does not come to it is killed."""
+    try:
+        output, errors = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, errors = process.communicate()
+    return Ended(process.returncode, output, errors)
 
 
 def looking(folder: Path, **variables: str) -> CommandLine:
