@@ -82,7 +82,7 @@ def test_nearing_a_limit_is_logged_at_70_and_warned_at_90_percent(drive: Drive) 
 
 @pytest.mark.feature("E7")
 def test_a_usage_limit_is_waited_out_until_its_reset_and_costs_no_iteration(drive: Drive) -> None:
-    resets = int(time.time()) + 4
+    resets = int(time.time()) + 12
     driven = drive([usage_limit(resets), says(PROMISE, shell=SOLVE)], usage_limit={"margin_seconds": 0})
     assert driven.state.outcome is Outcome.COMPLETED
     assert driven.state.iteration == 1
