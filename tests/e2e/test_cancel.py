@@ -21,8 +21,12 @@ def by_command(loop_bench: Bench, _driver: Process, _server: PrefectServer) -> P
     return loop_bench.helmsman("cancel", LOOP)
 
 
-def by_signal(_bench: Bench, driver: Process, _server: PrefectServer) -> None:
+def by_interrupt(_bench: Bench, driver: Process, _server: PrefectServer) -> None:
     driver.send_signal(signal.SIGINT)
+
+
+def by_termination(_bench: Bench, driver: Process, _server: PrefectServer) -> None:
+    driver.send_signal(signal.SIGTERM)
 
 
 def by_engine(loop_bench: Bench, _driver: Process, server: PrefectServer) -> None:
@@ -32,7 +36,8 @@ def by_engine(loop_bench: Bench, _driver: Process, server: PrefectServer) -> Non
 
 WAYS: Mapping[str, Callable[[Bench, Process, PrefectServer], Process | None]] = {
     "the command": by_command,
-    "Ctrl-C": by_signal,
+    "Ctrl-C": by_interrupt,
+    "a service manager": by_termination,
     "the engine's API": by_engine,
 }
 

@@ -1,0 +1,104 @@
+"""`helmsman demo` as somebody sees it who has just installed it."""
+
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.fakes.bench import Ended, eventually
+from tests.fakes.command_line import CommandLine, ended, looking, processes
+
+pytestmark = pytest.mark.timeout(300)  # it starts an engine of its own, on an empty database
+of_one_demo = pytest.mark.xdist_group("demo")  # they look at one run, on one worker
+
+
+@dataclass(frozen=True)
+class Place:
+    """A machine's folders, to see what a demo leaves in them."""
+
+    helmsman: CommandLine
+    home: Path
+    temporary: Path
+
+    def left(self) -> list[str]:
+        return sorted(path.name for folder in (self.home, self.temporary) for path in folder.iterdir())
+
+    def alive(self) -> list[psutil.Process]:
+        return processes("TMPDIR", str(self.temporary))
+
+
+def place(folder: Path) -> Place:
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    return Place(looking(folder, TMPDIR=str(temporary)), folder / "home", temporary)
+
+
+@dataclass(frozen=True)
+class Told:
+    place: Place
+    run: Ended
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    made = place(tmp_path_factory.mktemp("demo"))
+    return Told(made, made.helmsman.run("demo"))
+
+
+@of_one_demo
+@pytest.mark.feature("V9")
+def test_the_demo_says_that_its_model_is_scripted_and_ends_well(told: Told) -> None:
+    assert (told.run.exit_code, told.run.errors) == (0, "")
+    assert "the model behind it is SCRIPTED" in told.run.output
+    assert "real Claude Code CLI" in told.run.output
+
+
+@of_one_demo
+@pytest.mark.feature("V9")
+def test_the_demo_shows_a_lie_that_is_not_believed(told: Told) -> None:
+    first, second, third = iterations(told.run.output)
+    assert "claim      asks to be done (<promise>COMPLETE</promise>)" in first
+    assert "✘" in first
+    assert "→ continue: 1 of 1 checks fail; the agent asked to be done all the same" in first
+    assert "claim" not in second
+    assert "→ continue: 1 of 1 checks fail" in second
+    assert "→ stop: the agent asked to be done" in third
+    assert "✔" in third
+
+
+def iterations(output: str) -> list[str]:
+    """What was told of each iteration, from its start to its decision."""
+    parts = output.split("  the agent starts")[1:]
+    return [part.partition("\n\n")[0] for part in parts]
+
+
+@of_one_demo
+def test_the_demo_ends_with_the_branch_its_log_and_the_state_ref(told: Told) -> None:
+    end = told.run.output.partition("The branch\n")[2]
+    subjects = ("Remove accents before joining", "Join words by dashes", "refs/helmsman/demo/state")
+    assert not [words for words in subjects if words not in end]
+    memory = end.partition("refs/helmsman/demo/state")[2].split("\n\n")[0].strip().splitlines()
+    assert [line.split(":")[0].split(maxsplit=1)[1] for line in memory] == ["iteration 3", "iteration 2", "iteration 1", "start"]
+    assert "branch     helmsman/demo at" in told.run.output
+    assert "Its folder is removed" in told.run.output
+
+
+@of_one_demo
+def test_the_demo_leaves_neither_a_file_nor_a_process(told: Told) -> None:
+    assert told.place.left() == []
+    assert told.place.alive() == []
+
+
+def test_a_demo_that_is_to_be_kept_is_kept_even_when_it_is_interrupted(tmp_path: Path) -> None:
+    made = place(tmp_path)
+    demo = made.helmsman.start("demo", "--keep")
+    assert demo.stdout is not None
+    opening = demo.stdout.readline()
+    demo.send_signal(signal.SIGINT)
+    assert ended(demo).exit_code == 130
+    (kept,) = made.left()
+    assert str(made.temporary / kept / "repository") in opening
+    assert (made.temporary / kept / "repository" / "slug.py").is_file()
+    assert eventually(lambda: made.alive() == []), made.alive()
