@@ -157,6 +157,9 @@ def main() -> None:
         sys.exit(_report(error))
     except KeyboardInterrupt:
         sys.exit(130)
+    except SystemExit as ended:
+        _report_misuse(ended)
+        raise
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone; that is no error
         sys.exit(0)
@@ -165,7 +168,10 @@ def main() -> None:
 
 
 def _report(error: HelmsmanError) -> int:
-    sys.stderr.write(f"{error.fault} error: {error}\n" if error.fault != "nobody" else f"{error}\n")
+    from helmsman.texts import clean
+
+    words = "\n".join(clean(line) for line in str(error).splitlines())
+    sys.stderr.write(f"{error.fault} error: {words}\n" if error.fault != "nobody" else f"{words}\n")
     if "--json" in sys.argv:
         print(json.dumps(_failure(f"error.{error.fault}", str(error))))
     return {"operator": 2, "nobody": 130}.get(error.fault, 1)
@@ -179,6 +185,13 @@ def _report_unforeseen(error: Exception) -> int:
     if "--json" in sys.argv:
         print(json.dumps(_failure("error.unforeseen", repr(error))))
     return 1
+
+
+def _report_misuse(ended: SystemExit) -> None:
+    """Typer has told people what is wrong with their options; a script is told in the promised shape."""
+    words = getattr(ended.__context__, "format_message", None)
+    if words and "--json" in sys.argv:
+        print(json.dumps(_failure("error.operator", words())))
 
 
 def _failure(rule: str, reason: str) -> dict[str, Any]:

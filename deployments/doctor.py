@@ -13,6 +13,7 @@ import httpx
 from deployments.wishes import Wishes, wished
 from helmsman.config import ClaudeConfig
 from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.texts import clean
 from tasks.claude import refuse_root
 from tasks.claude_binary import find_binary
 from tasks.engine import configured_api
@@ -44,9 +45,9 @@ def examine(repo: Path, *, as_json: bool) -> int:
         print(json.dumps([asdict(finding) for finding in findings]))
     else:
         for finding in findings:
-            print(f"{SIGNS[finding.verdict]} {finding.what:<12} {finding.found}")
+            print(f"{SIGNS[finding.verdict]} {finding.what:<12} {clean(finding.found)}")
             if finding.remedy:
-                print(f"               what to do: {finding.remedy}")
+                print(f"               what to do: {clean(finding.remedy)}")
     return 2 if any(finding.verdict == "missing" for finding in findings) else 0
 
 

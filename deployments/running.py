@@ -10,12 +10,12 @@ from deployments.display import display
 from deployments.wishes import Wishes, wished
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.layers import from_assignments
+from helmsman.layers import from_assignments, shown
 from helmsman.naming import loop_id
-from helmsman.records.request import LoopRequest
+from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id
 from helmsman.records.result import exit_code, result_of
 from helmsman.records.state import LoopState
-from helmsman.texts import money, next_lines, result_lines
+from helmsman.texts import clean, money, next_lines, result_lines
 from tasks.claude import refuse_root
 from tasks.claude_binary import find_binary
 from tasks.engine import engine
@@ -60,7 +60,14 @@ def _refuse_agent(config: LoopConfig) -> None:
 
 
 def _free_name(repository: Repository, wished_name: str, goal: str) -> str:
-    name = LoopRequest(repository=".", loop=wished_name).loop or loop_id(goal, secrets.token_hex(2))
+    if wished_name and not is_loop_id(wished_name):
+        raise OperatorError(
+            "--name is no name for a loop",
+            expected=f"small letters, digits and single dashes between them, {LONGEST_LOOP_ID} characters at most",
+            found=shown(wished_name),
+            remedy="give another --name, or none",
+        )
+    name = wished_name or loop_id(goal, secrets.token_hex(2))
     if read_ref(repository.common, state_ref(name)):
         raise OperatorError(
             f"there is a loop {name} already", remedy=f"go on with it: helmsman resume {name}; or give another --name"
@@ -74,8 +81,8 @@ def _confirm(repository: Repository, config: LoopConfig, name: str) -> None:
     limits = config.limits
     budget = money(limits.cost_usd) if limits.cost_usd is not None else "no limit of dollars"
     lines = (
-        f"goal       {config.goal.strip().splitlines()[0]}",
-        *(f"check      {check.command}" for check in config.checks),
+        f"goal       {clean(config.goal.strip().splitlines()[0])}",
+        *(f"check      {clean(check.command)}" for check in config.checks),
         f"works      {'in this checkout' if config.workspace.in_place else f'on branch helmsman/{name}, in a worktree'}",
         f"limits     {limits.iterations} iterations, {budget}, {limits.wall_clock_hours or 'unlimited'} hours",
         f"agent      permissions: {config.claude.permission_mode}",

@@ -11,7 +11,7 @@ from helmsman.records.events import StepStarted, ToolCalled
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
-from helmsman.texts import clean, iteration_lines, loop_line, next_lines, result_lines
+from helmsman.texts import clean, clean_lines, iteration_lines, loop_line, next_lines, result_lines
 from tasks.git import Repository, open_repository
 from tasks.journal import last_events
 from tasks.lock import holder
@@ -30,7 +30,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     lines = [
         *result_lines(result, driver=driver or ""),
         *(_now_lines(loop_folder(repository, state.loop)) if driver else ()),
-        *([f"worktree   {worktree}"] if worktree.exists() else ()),
+        *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {kept.ref} ({kept.files} files)" for kept in state.salvaged),
         *(() if driver else next_lines(result)),
     ]
@@ -74,7 +74,7 @@ def show_configuration(repo: Path, config: Path | None, settings: tuple[str, ...
         print(json.dumps(rows))
         return
     for key, value in values.items():
-        print(f"{key} = {json.dumps(_plain(value), ensure_ascii=False)}   # {origins[key]}")
+        print(clean(f"{key} = {json.dumps(_plain(value), ensure_ascii=False)}   # {origins[key]}"))
         if origins[key] == "default":
             print(f"    {describe(key)}")
 
@@ -132,18 +132,18 @@ def _evidence(repository: Repository, record: IterationRecord) -> list[str]:
         for result in (record.checks.results if record.checks else ())
         for line in (
             "",
-            f"--- {result.command} ({result.seconds:.1f} s)",
-            result.head,
-            *([result.tail] if result.tail else []),
+            f"--- {clean(result.command)} ({result.seconds:.1f} s)",
+            clean_lines(result.head),
+            *([clean_lines(result.tail)] if result.tail else []),
         )
     ]
     return [
         "",
         "--- the agent's last words",
-        record.execution.call.final_text,
+        clean_lines(record.execution.call.final_text),
         "",
         f"--- commits {change.start[:10]}..{change.commit[:10]}",
-        *(f"{commit.id[:10]} {commit.subject}" for commit in change.commits),
+        *(f"{commit.id[:10]} {clean(commit.subject)}" for commit in change.commits),
         *outputs,
         "",
         f"prompt and transcript: {folder}",

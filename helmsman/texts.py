@@ -25,6 +25,11 @@ def clean(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
+def clean_lines(text: str) -> str:
+    """Foreign text of several lines, each as `clean` makes it."""
+    return "\n".join(clean(line) for line in text.expandtabs().splitlines())
+
+
 def duration(seconds: float) -> str:
     whole = timedelta(seconds=round(seconds))
     return f"{seconds:.1f} s" if seconds < 60 else str(whole)  # noqa: PLR2004 - a minute
@@ -49,7 +54,7 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     yield f"    tree       {_change_text(record)}"
     yield from (f"    {line}" for line in check_lines(record.checks))
     if record.claims.wants_to_finish:
-        yield f"    claim      asks to be done ({record.claims.how})"
+        yield f"    claim      asks to be done ({clean(record.claims.how)})"
     yield from (f"    {signal.severity.lower():<10} {clean(signal.message)}" for signal in record.signals)
     yield f"    → {record.decision.kind}: {clean(record.decision.reason)}"
     if change.leftovers_committed:
@@ -92,14 +97,14 @@ def result_lines(result: LoopResult, *, driver: str = "") -> Iterator[str]:
     yield f"spent      {calls}, {money(result.cost_usd)}, {result.tokens:,} tokens, {duration(result.seconds)}"
     for check in result.checks:
         yield f"check      {'✔' if check.passed else '✘'} {clean(check.command)}"
-    yield f"branch     {result.branch} at {result.commit[:12]}"
+    yield f"branch     {clean(result.branch)} at {result.commit[:12]}"
     yield f"state      {result.state_ref}"
 
 
 def next_lines(result: LoopResult) -> Iterator[str]:
     """What a person may want to do now."""
     if result.outcome is Outcome.COMPLETED:
-        yield f"next       git diff ...{result.branch}; git merge {result.branch}"
+        yield f"next       git diff ...{clean(result.branch)}; git merge {clean(result.branch)}"
         return
     yield f"next       helmsman log {result.loop}; helmsman resume {result.loop}"
 

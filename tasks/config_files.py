@@ -107,11 +107,13 @@ def _bytes(path: Path, expected: str) -> bytes:
     try:
         if not path.is_file():  # a pipe would block for ever, a device would never end
             found = "something else" if path.exists() else "nothing"
-            raise OperatorError(f"{path} cannot be read", expected=expected, found=found)
+            raise OperatorError(f"{path} cannot be read", expected=expected, found=found, remedy="correct its path")
         with path.open("rb") as file:
             return file.read(LARGEST_FILE + 1)
     except OSError as error:
-        raise OperatorError(f"{path} cannot be read", expected=expected, found=str(error.strerror)) from error
+        raise OperatorError(
+            f"{path} cannot be read", expected=expected, found=str(error.strerror), remedy="make it readable"
+        ) from error
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """LoopRequest: the parameters of the loop flow, the same from the command line, the UI and a schedule."""
 
+import re
 from typing import Any
 
 from pydantic import Field
@@ -8,6 +9,9 @@ from helmsman.config import Section
 
 LOOP_ID = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 """Safe as part of a ref, a folder and a key in Prefect."""
+
+
+LONGEST_LOOP_ID = 63
 
 
 class LoopRequest(Section):
@@ -19,9 +23,13 @@ class LoopRequest(Section):
     """What shall be true at the end. Empty: the repository's helmsman.toml says it, or the loop exists already."""
     checks: tuple[str, ...] = ()
     """Commands that prove it, in addition to nothing: given here, they replace those of the repository's configuration."""
-    loop: str = Field(default="", pattern=f"{LOOP_ID}|^$", max_length=63)
+    loop: str = Field(default="", pattern=f"{LOOP_ID}|^$", max_length=LONGEST_LOOP_ID)
     """Id of the loop. Empty: made from the goal. One that exists is gone on with."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Further configuration, nested as in helmsman.toml; it wins over the repository's."""
     reopen: bool = False
     """Go on with a loop that has ended."""
+
+
+def is_loop_id(text: str) -> bool:
+    return len(text) <= LONGEST_LOOP_ID and re.fullmatch(LOOP_ID, text) is not None
