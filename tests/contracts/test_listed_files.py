@@ -9,7 +9,7 @@ from tests.contracts.source import listed_files, modules, named
 # Spelled in two halves, so that this file does not name them either.
 REGISTRIES = (
     r"pypi\.o" + "rg",
-    r"pythonhosted\.o" + "rg",
+    "python" + r"hosted\.org",
     r"npmjs\.o" + "rg",
     r"npmjs\.c" + "om",
     r"yarnpkg\.c" + "om",
