@@ -112,13 +112,12 @@ def _bare_flow(runs: int) -> list[float]:
     """Seconds of each run of a subflow with as many empty tasks, persisted as ours are, in a parent flow."""
     from prefect import flow, task
 
-    from tasks.engine_runs import without_heartbeat
+    from tasks.engine_runs import without_heartbeats
 
     @task(persist_result=True, result_serializer="json")
     def step(number: int, moment: float) -> float:
         return number + moment
 
-    @without_heartbeat
     @flow(name="bare-iteration")
     def bare_iteration() -> None:
         for number in range(STEPS):
@@ -126,7 +125,8 @@ def _bare_flow(runs: int) -> list[float]:
 
     @flow(name="bare")
     def bare() -> list[float]:
-        return [_timed(bare_iteration) for _ in range(runs)]
+        with without_heartbeats():
+            return [_timed(bare_iteration) for _ in range(runs)]
 
     return bare()
 

@@ -5,11 +5,11 @@ from prefect import flow
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from tasks import steps
-from tasks.engine_runs import without_heartbeat
+from tasks.engine_runs import untagged
 
 
-@without_heartbeat
 @flow(name="iteration", flow_run_name="{state.loop} #{state.due}", persist_result=False)
+@untagged
 def iteration(repository: str, state: LoopState) -> IterationRecord:
     """Have the agent work once, find out what came of it, and decide what follows."""
     config = state.config

@@ -17,7 +17,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.engine_runs import announce, hearing_cancel, loop_tags, run_id
+from tasks.engine_runs import announce, hearing_cancel, loop_tags, run_id, without_heartbeats
 from tasks.git import GitError, open_repository
 from tasks.journal import journal_to, listening, publish
 from tasks.lock import drive_alone
@@ -55,6 +55,7 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         state = mend(request.repository, read_state(repository, opened.loop)[0])
         announce(state)
         stack.enter_context(tags(*loop_tags(state)))
+        stack.enter_context(without_heartbeats())
         stack.enter_context(listening(journal_to(folder.journal)))
         stack.enter_context(hearing_cancel(folder.cancel))
         _warn_at_start(state)

@@ -39,6 +39,8 @@ SERVER = {
     "PREFECT__SERVER_EPHEMERAL": "1",  # only the services that a single driver needs
     "PREFECT_UI_ENABLED": "0",
     "PREFECT_API_SERVICES_SCHEDULER_ENABLED": "false",
+    "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_ENABLED": "false",  # nobody reads its events, and every write locks SQLite
+    "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED": "false",  # it has no automations
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",  # with single writes, SQLite is locked and clients sleep 2 s
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "100",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",  # whole seconds: less is cut to 0, and a core is kept busy
@@ -87,16 +89,25 @@ def _server() -> Generator[Callable[[], str]]:
 
     thread = threading.Thread(target=serve, name="prefect-server", daemon=True)
     thread.start()
-    before = os.environ.get("PREFECT_API_URL")
-    os.environ["PREFECT_API_URL"] = url
     try:
-        yield lambda: _wait_until_up(url, ended)
+        with _set({"PREFECT_API_URL": url, "PREFECT_CLIENT_CSRF_SUPPORT_ENABLED": "false"}):  # it hands out no such tokens
+            yield lambda: _wait_until_up(url, ended)
     finally:
         done.set()
         thread.join(timeout=15)
-        os.environ.pop("PREFECT_API_URL")
-        if before is not None:
-            os.environ["PREFECT_API_URL"] = before
+
+
+@contextmanager
+def _set(variables: Mapping[str, str]) -> Generator[None]:
+    """Variables of our own environment while the block runs."""
+    before = {name: os.environ.pop(name) for name in variables if name in os.environ}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name in variables:
+            os.environ.pop(name)
+        os.environ.update(before)
 
 
 def _require_up(url: str) -> str:
