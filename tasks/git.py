@@ -23,6 +23,7 @@ HARDENED = (
     "core.filesRefLockTimeout=5000",  # a writer beside us holds a ref for an instant; on a busy machine that is long
     "log.showSignature=false",  # it runs a program, and prints between the lines that we read
     "gc.auto=0",  # not in the middle of an iteration
+    "maintenance.auto=false",  # likewise; a commit would start a process to find out that there is nothing to do
 )
 
 IDENTITY = {
@@ -134,13 +135,27 @@ def current_branch(cwd: Path) -> str:
 
 def read_ref(cwd: Path, ref: str) -> str | None:
     """Commit that a full ref name points to, or None."""
-    listed = git(cwd, "for-each-ref", "--format=%(objectname) %(refname)", "--", ref)
-    return next((line.split()[0] for line in listed.splitlines() if line.split()[1] == ref), None)
+    return _tip(cwd, ref)[0]
+
+
+def tip_of(cwd: Path, branch: str) -> tuple[str | None, bool]:
+    """Commit of a branch, or None, and whether HEAD is on that branch."""
+    return _tip(cwd, f"refs/heads/{branch}")
+
+
+def _tip(cwd: Path, ref: str) -> tuple[str | None, bool]:
+    listed = git(cwd, "for-each-ref", "--format=%(HEAD)%(objectname) %(refname)", "--", ref)
+    line = next((line for line in listed.splitlines() if line[1:].split()[1] == ref), None)
+    return (None, False) if line is None else (line[1:].split()[0], line.startswith("*"))
 
 
 def has_identity(cwd: Path) -> bool:
     """Whether a commit without further ado would have an author."""
-    return succeeds(cwd, "config", "user.email") and succeeds(cwd, "config", "user.name")
+    try:
+        set_up = git(cwd, "config", "--name-only", "--get-regexp", r"^user\.(email|name)$")
+    except GitError:
+        return False
+    return {"user.email", "user.name"} <= set(set_up.split())
 
 
 def _path(cwd: Path, question: str) -> Path:

@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from tasks.git import GitError, git, git_bytes
 
@@ -30,26 +31,41 @@ SOME_FAILED = 1
 """Exit code of an add that went on after a file that it could not add."""
 
 
+class Entry(NamedTuple):
+    """A file as git lists it."""
+
+    tag: bytes
+    """One letter; a small one where its changes are to be passed over, `?` where it is not in the index."""
+    mode: bytes
+    """And id and stage; empty where it is not in the index."""
+    name: bytes
+
+
 def stage(path: Path, env: Mapping[str, str] | None = None) -> None:
     """Bring the index up to the worktree: what is there is in it, whatever was done to hide it."""
-    _show_hidden(path, env)
+    entries = _entries(path, env)
+    _show_hidden(path, entries, env)
     try:
         _add(path, env)
     except GitError as error:
         if error.code != SOME_FAILED:
             raise
         open_up(path)
+        entries = _entries(path, env)  # more can be seen now
         _add_what_can_be(path, env)
-    for name in _embedded(path, env):
+    for name in _embedded(path, entries):
         _absorb(path, name, env)
 
 
-def unstage_junk(path: Path) -> None:
-    """Take out what an agent's own `git add --all` swept in. Junk that is in the repository already stays in it."""
-    junk = (f":(glob){pattern}" for pattern in NO_WORK)
-    added = git_bytes(path, "diff", "--cached", "--name-only", "-z", "--no-renames", "--diff-filter=A", "--", *junk)
+def stage_holds_work(path: Path) -> bool:
+    """Whether there is anything to commit, once the junk is out that an agent's own `git add --all` swept in."""
+    staged = _staged(path, ".")
+    junk = _staged(path, *(f":(glob){pattern}" for pattern in NO_WORK)) if b"A\0" in staged else b""
+    parts = junk.split(b"\0")
+    added = [name for kind, name in zip(parts[::2], parts[1::2], strict=False) if kind == b"A"]
     if added:
-        git(path, "update-index", "-z", "--force-remove", "--stdin", stdin=added)
+        git(path, "update-index", "-z", "--force-remove", "--stdin", stdin=b"\0".join(added))
+    return len(staged.split(b"\0")) // 2 > len(added)
 
 
 def open_up(path: Path) -> None:
@@ -88,23 +104,41 @@ def _add_what_can_be(path: Path, env: Mapping[str, str] | None) -> None:
             raise
 
 
-def _show_hidden(path: Path, env: Mapping[str, str] | None) -> None:
+def _staged(path: Path, *where: str) -> bytes:
+    """Kind and name of every staged change, each ended by a zero."""
+    return git_bytes(path, "diff", "--cached", "--name-status", "-z", "--no-renames", "--", *where)
+
+
+def _entries(path: Path, env: Mapping[str, str] | None) -> list[Entry]:
+    """The index and what is not in it, in one listing."""
+    listed = git_bytes(path, "ls-files", "-z", "-v", "--stage", "--others", "--exclude-standard", "--", *WORK, env=env)
+    return [_entry(line) for line in listed.split(b"\0") if line]
+
+
+def _entry(line: bytes) -> Entry:
+    """From `H 100644 <id> 0<tab>name`, or `? name` for what is not in the index."""
+    tag, rest = line[:1], line[2:]
+    if tag == b"?":
+        return Entry(tag, b"", rest)
+    mode, _, name = rest.partition(b"\t")
+    return Entry(tag, mode, name)
+
+
+def _show_hidden(path: Path, entries: list[Entry], env: Mapping[str, str] | None) -> None:
     """Undo assume-unchanged, and skip-worktree on files that are there: a change must not pass the checks and miss the commit."""
-    listed = [entry for entry in git_bytes(path, "ls-files", "-z", "-v", env=env).split(b"\0") if entry]
-    assumed = [entry[2:] for entry in listed if entry[:1].islower()]
-    skipped = [entry[2:] for entry in listed if entry[:1] in b"Ss" and os.path.lexists(path / os.fsdecode(entry[2:]))]
+    assumed = [entry.name for entry in entries if entry.tag.islower()]
+    skipped = [entry.name for entry in entries if entry.tag in b"Ss" and os.path.lexists(path / os.fsdecode(entry.name))]
     for flag, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
         if names:
             git(path, "update-index", flag, "-z", "--stdin", stdin=b"\0".join(names), env=env)
 
 
-def _embedded(path: Path, env: Mapping[str, str] | None) -> list[bytes]:
+def _embedded(path: Path, entries: list[Entry]) -> list[bytes]:
     """Repositories that somebody made inside this one. Git keeps no more of them than a commit id that nobody else has."""
-    listed = git_bytes(path, "ls-files", "-z", "--stage", "--others", "--exclude-standard", "--", *WORK, env=env).split(b"\0")
-    links = [entry.split(b"\t", 1)[1] for entry in listed if entry.startswith(GITLINK)]
-    without_commit = [entry.rstrip(b"/") for entry in listed if entry.endswith(b"/")]
+    links = [entry.name for entry in entries if entry.mode.startswith(GITLINK)]
+    new = [entry.name.rstrip(b"/") for entry in entries if entry.name.endswith(b"/")]
     declared = _declared(path)
-    return [name for name in (*links, *without_commit) if name not in declared and _is_repository(path, name)]
+    return [name for name in (*links, *new) if name not in declared and _is_repository(path, name)]
 
 
 def _absorb(path: Path, name: bytes, env: Mapping[str, str] | None) -> None:

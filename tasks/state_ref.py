@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from helmsman.errors import OperatorError
 from helmsman.records.iteration import IterationRecord
+from helmsman.records.request import is_loop_id
 from helmsman.records.state import SCHEMA, LoopState
-from tasks.git import IDENTITY, GitError, Repository, git, read_ref
+from tasks.git import IDENTITY, GitError, Repository, git, git_bytes, read_ref
 
 PREFIX = "refs/helmsman/"
 STATE = "/state"
@@ -64,10 +65,27 @@ def replace_state(
 
 def read_state(repository: Repository, loop: str) -> tuple[LoopState, str]:
     """The last state and the commit that holds it. Raises OperatorError when there is no such loop."""
-    commit = read_ref(repository.common, state_ref(loop))
-    if commit is None:
+    ref = state_ref(loop)
+    both = _objects(repository, ref, f"{ref}:state.json") if is_loop_id(loop) else []
+    if not both:
         raise _unknown_loop(repository, loop)
-    return parse_state(git(repository.common, "cat-file", "blob", f"{commit}:state.json"), loop), commit
+    commit, *stored = both
+    return parse_state(stored[0][1] if stored else "", loop), commit[0]
+
+
+def _objects(repository: Repository, *names: str) -> list[tuple[str, str]]:
+    """Id and text of those objects that there are, by one process of git's."""
+    printed = git_bytes(repository.common, "cat-file", "--batch", stdin="".join(f"{name}\n" for name in names).encode())
+    found: list[tuple[str, str]] = []
+    while printed:
+        head, _, rest = printed.partition(b"\n")
+        if head.endswith(b" missing"):
+            printed = rest
+            continue
+        name, _, size = head.decode().split()
+        found.append((name, rest[: int(size)].decode(errors="replace")))
+        printed = rest[int(size) + 1 :]
+    return found
 
 
 def parse_state(text: str, loop: str) -> LoopState:
@@ -91,7 +109,8 @@ def list_loops(repository: Repository) -> list[LoopState]:
 def loop_names(repository: Repository) -> list[str]:
     """Ids of all loops, most recently changed first."""
     refs = git(repository.common, "for-each-ref", "--sort=-committerdate", "--format=%(refname)", f"{PREFIX}*{STATE}")
-    return [ref.removeprefix(PREFIX).removesuffix(STATE) for ref in refs.splitlines()]
+    names = (ref.removeprefix(PREFIX).removesuffix(STATE) for ref in refs.splitlines())
+    return [name for name in names if is_loop_id(name)]
 
 
 def read_records(repository: Repository, loop: str) -> Iterator[IterationRecord]:

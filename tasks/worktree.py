@@ -9,14 +9,21 @@ from pathlib import Path
 from helmsman.errors import AgentError, OperatorError
 from helmsman.records.evidence import Change, Commit, Salvage
 from helmsman.records.state import LoopState
-from tasks.git import GitError, Repository, commit_and_tree, current_branch, git, git_bytes, read_ref, succeeds
-from tasks.staging import WORK, missing_submodules, open_up, stage, submodules, unstage_junk
+from tasks.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref, succeeds, tip_of
+from tasks.staging import WORK, missing_submodules, open_up, stage, stage_holds_work, submodules
 from tasks.state_ref import free_salvage_ref
 
 COMMITS_SHOWN = 50
 FILES_SHOWN = 200
+DIRTY_SHOWN = 20
+SUBJECT_SHOWN = 200
 IN_PROGRESS = "rebase-merge", "rebase-apply", "sequencer", "CHERRY_PICK_HEAD", "REVERT_HEAD"
 """Files of git's that say that it was left in the middle of something."""
+OID = "# branch.oid "
+FIELDS = {"1": 8, "u": 10, "?": 1}
+"""Of an entry of `git status --porcelain=v2`: how many fields come before the path, by its kind."""
+LEFTOVERS = "helmsman: keep what"
+"""How the subject begins of a commit that we make of an agent's uncommitted work."""
 LEFT_OPEN = "rebase", "am", "cherry-pick", "revert"
 """Commands that can be left in the middle, and that forget it with --quit, touching nothing."""
 
@@ -85,10 +92,16 @@ def _mend_link(repository: Repository, path: Path) -> None:
 
 def _is_linked(repository: Repository, path: Path) -> bool:
     link = path / ".git"
-    if link.is_symlink() or not link.is_file():
-        return False
-    target = os.fsdecode(link.read_bytes()).removeprefix("gitdir: ").strip()
-    return (path / target).resolve().parent == repository.common / "worktrees"
+    return not link.is_symlink() and link.is_file() and _own_folder(path).parent == repository.common / "worktrees"
+
+
+def _own_folder(path: Path) -> Path:
+    """Where git keeps the index and HEAD of this checkout: `.git`, or what that file says."""
+    link = path / ".git"
+    if link.is_dir():
+        return link
+    said = os.fsdecode(link.read_bytes().partition(b"\0")[0])
+    return (path / said.removeprefix("gitdir: ").strip()).resolve()
 
 
 def _add_submodules(path: Path) -> None:
@@ -117,10 +130,17 @@ def remove_worktree(repository: Repository, path: Path) -> None:
     git(repository.common, "worktree", "remove", *force, str(path))
 
 
-def dirty_paths(path: Path, limit: int = 20) -> tuple[str, ...]:
+def dirty_paths(path: Path) -> tuple[str, ...]:
     """Paths with uncommitted work, junk left out."""
-    listed = git(path, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", *WORK)
-    return tuple(entry[3:] for entry in listed.split("\0") if entry)[:limit]
+    return _status(path)[1][:DIRTY_SHOWN]
+
+
+def _status(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Commit that HEAD is at, and paths with uncommitted work."""
+    how = "--porcelain=v2", "--branch", "--untracked-files=all", "--no-renames"
+    entries = [entry for entry in git(path, "status", "-z", *how, "--", *WORK).split("\0") if entry]
+    head = next((entry.removeprefix(OID) for entry in entries if entry.startswith(OID)), "")
+    return head, tuple(entry.split(" ", FIELDS[entry[0]])[-1] for entry in entries if entry[0] in FIELDS)
 
 
 def require_clean(path: Path) -> None:
@@ -138,39 +158,45 @@ def settle_work(repository: Repository, path: Path, state: LoopState, start: str
     """End an agent's turn: back on the loop's branch, leftovers committed, and what it changed measured."""
     _recover(repository, path, state.branch)
     _return_to_branch(repository, path, state, start)
-    leftovers = _commit_leftovers(path, state)
-    return measure_change(path, start, leftovers=leftovers)
+    _commit_leftovers(path, state)
+    return measure_change(path, start)
 
 
-def measure_change(path: Path, start: str, *, leftovers: bool) -> Change:
+def measure_change(path: Path, start: str) -> Change:
     """Compare HEAD with the commit that an iteration began with."""
-    commit, tree = commit_and_tree(path)
+    (commit, tree, _), *_ = line = first_line(path, "HEAD", COMMITS_SHOWN, but=f"{start}^@")
+    commits = tuple(Commit(id=name, subject=subject) for name, _, subject in line if name != start)
     numbers = git(path, "diff", "--numstat", "-z", "--no-renames", start, commit, "--")
     rows = [row.split("\t", 2) for row in numbers.split("\0") if row]
     return Change(
         start=start,
         commit=commit,
         tree=tree,
-        commits=commits_between(path, start, commit, COMMITS_SHOWN),
+        commits=commits,
         files=tuple(name for _, _, name in rows[:FILES_SHOWN]),
         files_changed=len(rows),
         insertions=sum(int(added) for added, _, _ in rows if added.isdigit()),
         deletions=sum(int(removed) for _, removed, _ in rows if removed.isdigit()),
-        leftovers_committed=leftovers,
+        leftovers_committed=any(commit.subject.startswith(LEFTOVERS) for commit in commits[:1]),
     )
 
 
 def commits_between(path: Path, start: str, commit: str, limit: int) -> tuple[Commit, ...]:
     """Commits of the first line of descent after `start`, newest first."""
-    log = git(path, "log", "-z", "--first-parent", "--format=%H %s", f"--max-count={limit}", f"{start}..{commit}", "--")
-    pairs = (entry.partition(" ") for entry in log.split("\0") if entry)
-    return tuple(Commit(id=name, subject=subject[:200]) for name, _, subject in pairs)
+    return tuple(Commit(id=name, subject=subject) for name, _, subject in first_line(path, commit, limit, but=start))
+
+
+def first_line(path: Path, tip: str, limit: int, *, but: str) -> list[tuple[str, str, str]]:
+    """Commit, tree and subject of the first line of descent, newest first, without what can be reached from `but`."""
+    log = git(path, "log", "-z", "--first-parent", "--format=%H %T %s", f"--max-count={limit}", tip, "--not", but, "--")
+    commits = (entry.split(" ", 2) for entry in log.split("\0") if entry)
+    return [(name, tree, subject[:SUBJECT_SHOWN]) for name, tree, subject in commits]
 
 
 def hold_branch(path: Path, branch: str, commit: str) -> None:
     """Put branch and HEAD at a commit whose tree the worktree has already."""
     full = f"refs/heads/{branch}"
-    if current_branch(path) == branch and read_ref(path, full) == commit:
+    if tip_of(path, branch) == (commit, True):
         return
     git(path, "update-ref", full, commit)
     git(path, "symbolic-ref", "HEAD", full)
@@ -186,7 +212,7 @@ def _recover(repository: Repository, path: Path, branch: str) -> None:
                 found=str(path),
                 remedy="look for work in it, remove it, and resume",
             )
-    own = Path(os.fsdecode(git_bytes(path, "rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
+    own = _own_folder(path)
     for lock in (own / "index.lock", own / "HEAD.lock", repository.common / "refs" / "heads" / f"{branch}.lock"):
         lock.unlink(missing_ok=True)
     if any((own / name).exists() for name in IN_PROGRESS):
@@ -196,7 +222,8 @@ def _recover(repository: Repository, path: Path, branch: str) -> None:
 
 def _return_to_branch(repository: Repository, path: Path, state: LoopState, start: str) -> None:
     """Undo a switch of branches or a rewritten history: the agent's tree is kept, on top of where it started."""
-    head, tip = _head(path), read_ref(path, f"refs/heads/{state.branch}")
+    tip, at_it = tip_of(path, state.branch)
+    head = tip if at_it else _head(path)
     goes_on = head is not None and _contains(path, head, start)
     onto = head if head and goes_on else start
     _keep(repository, path, state, [commit for commit in (head, tip) if commit], onto)
@@ -222,17 +249,15 @@ def _keep(repository: Repository, path: Path, state: LoopState, commits: list[st
             git(path, "update-ref", free_salvage_ref(repository, state.loop, state.due, state.attempt), commit)
 
 
-def _commit_leftovers(path: Path, state: LoopState) -> bool:
+def _commit_leftovers(path: Path, state: LoopState) -> None:
     for inner in submodules(path):
         _commit_leftovers(inner, state)
     stage(path)
-    unstage_junk(path)
-    if succeeds(path, "diff", "--cached", "--quiet"):
-        return False
-    subject = f"helmsman: keep what iteration {state.due} left uncommitted"
+    if not stage_holds_work(path):
+        return
+    subject = f"{LEFTOVERS} iteration {state.due} left uncommitted"
     body = f"The agent ended its turn without committing this.\n\nHelmsman-Loop: {state.loop}"
     git(path, "commit", "--quiet", "--no-verify", "--message", subject, "--message", body)
-    return True
 
 
 def restore(path: Path, commit: str) -> tuple[str, ...]:
@@ -240,12 +265,13 @@ def restore(path: Path, commit: str) -> tuple[str, ...]:
 
     Where HEAD was moved it is left detached: whatever branch somebody went to stays where it is.
     """
-    moved, dirty = _head(path) != commit, dirty_paths(path)
+    head, dirty = _status(path)
+    moved = head != commit
     if moved:
         _insist(path, "checkout", "--quiet", "--force", "--detach", commit, "--")
     if moved or dirty:
         _clean(path)
-    return ("HEAD", *dirty)[:20] if moved else dirty
+    return ("HEAD", *dirty)[:DIRTY_SHOWN] if moved else dirty[:DIRTY_SHOWN]
 
 
 def salvage(repository: Repository, path: Path, state: LoopState, start: str) -> Salvage | None:

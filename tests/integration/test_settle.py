@@ -59,6 +59,14 @@ def test_what_was_left_uncommitted_is_committed_in_our_name(work: Work) -> None:
     assert work.sh("log", "-1", "--format=%an %s") == "Helmsman helmsman: keep what iteration 1 left uncommitted"
 
 
+def test_settling_again_after_a_crash_finds_the_same_change(work: Work) -> None:
+    commit(work.path, "one", {"a": "1\n"})
+    write(work.path, {"app.py": "5\n"})
+    change = settle(work)
+    assert change.leftovers_committed
+    assert settle(work) == change
+
+
 def test_junk_is_not_committed_even_if_the_agent_staged_it(work: Work) -> None:
     junk = ["__pycache__/a.pyc", "src/__pycache__/b.pyc", "node_modules/x/y.js", ".venv/bin/python", ".helmsman/progress.md"]
     write(work.path, dict.fromkeys([*junk, "src/real.py"], "x"))
