@@ -10,14 +10,14 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
 from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.records.events import AgentStarted, ToolCalled
-from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.evidence import AgentCall, AgentOutcome, Interrupted, Usage
 from helmsman.records.state import LoopState
 from helmsman.verify.agent_events import CallReader, parse_event, tool_calls
 from tasks.claude_binary import find_binary
@@ -57,11 +57,14 @@ class CallFolder:
         return self.root / "call.json"
 
 
-def interrupted_start(folder: CallFolder) -> str | None:
-    """Commit from which a call began that never ended, or None when there is no such call."""
+def interrupted_call(folder: CallFolder) -> Interrupted | None:
+    """A call that began and never ended, or None when there is none."""
     if not folder.started.exists() or finished_call(folder) is not None:
         return None
-    return str(json.loads(folder.started.read_text())["start"])
+    note = json.loads(folder.started.read_text())
+    begun = datetime.fromisoformat(note["at"])
+    usage = _read_transcript(folder).usage if folder.transcript.exists() else Usage()
+    return Interrupted(start=note["start"], started_at=begun, ended_at=begun + _at_work(folder), usage=usage)
 
 
 def finished_call(folder: CallFolder) -> AgentCall | None:
@@ -70,15 +73,26 @@ def finished_call(folder: CallFolder) -> AgentCall | None:
         return AgentCall.model_validate_json(folder.call.read_text())
     if not folder.transcript.exists():
         return None
+    reader = _read_transcript(folder)
+    if not reader.finished:
+        return None
+    seconds = _at_work(folder).total_seconds()
+    return reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds, now=datetime.now(UTC))
+
+
+def _read_transcript(folder: CallFolder) -> CallReader:
     reader = CallReader()
     with folder.transcript.open("rb") as lines:
         for line in lines:
             _feed(reader, line)
-    if not reader.finished:
-        return None
-    begun = folder.started.stat().st_mtime
-    seconds = max(folder.transcript.stat().st_mtime - begun, 0.0)
-    return reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds, now=datetime.now(UTC))
+    return reader
+
+
+def _at_work(folder: CallFolder) -> timedelta:
+    """From the note that a call began to the last thing that was heard of it."""
+    if not folder.transcript.exists():
+        return timedelta(0)
+    return timedelta(seconds=max(folder.transcript.stat().st_mtime - folder.started.stat().st_mtime, 0.0))
 
 
 def call_agent(

@@ -14,7 +14,7 @@ from helmsman.oversee.limits import limit_signals
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
-from tasks.claude import CallFolder, interrupted_start
+from tasks.claude import CallFolder, interrupted_call
 from tasks.config_files import read_layers
 from tasks.environment import ours
 from tasks.git import Repository, commit_and_tree, current_branch, open_repository, read_ref
@@ -84,11 +84,11 @@ def mend(repository: str, state: LoopState) -> LoopState:
 def mark_interrupted(repository: str, state: LoopState) -> LoopState:
     """When an agent call began and never ended: keep its work on a ref and make the next attempt due."""
     place = workplace(repository, state)
-    start = interrupted_start(CallFolder(place.folder.call(state.due, state.attempt)))
-    if start is None:
+    attempt = interrupted_call(CallFolder(place.folder.call(state.due, state.attempt)))
+    if attempt is None:
         return state
-    kept = salvage(place.repository, place.worktree, state, start)
-    after = interrupt(state, kept)
+    kept = salvage(place.repository, place.worktree, state, attempt.start)
+    after = interrupt(state, attempt, kept)
     what = f"work kept at {kept.ref}" if kept else "nothing to keep"
     return replace_state(place.repository, state, after, f"iteration {state.due} attempt {state.attempt} was interrupted: {what}")
 

@@ -29,7 +29,7 @@ def signals(sight: Sight) -> tuple[Signal, ...]:
 
 
 def _limits(sight: Sight) -> tuple[Signal, ...]:
-    spending = spend(sight.state, sight.execution.call, sight.started_at, sight.now)
+    spending = spend(sight.state, sight.execution.call.usage, sight.started_at, sight.now)
     counted = sight.execution.call.outcome is not AgentOutcome.USAGE_LIMIT
     return limit_signals(sight.state.config.limits, spending, sight.state.iteration + counted)
 

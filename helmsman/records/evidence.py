@@ -116,6 +116,18 @@ class AgentCall(Record):
         return sum(count for _, count in self.tools)
 
 
+class Interrupted(Record):
+    """A call that began and never ended, because the process that made it died or was cancelled."""
+
+    start: str
+    """Commit at which it began."""
+    started_at: datetime
+    ended_at: datetime
+    """When it was last heard of."""
+    usage: Usage = Usage()
+    """As far as it was reported; dollars are reported only at the end of a turn."""
+
+
 class Commit(Record):
     """One commit by its id and first line."""
 

@@ -6,7 +6,7 @@ from typing import Literal
 from helmsman.config import LoopConfig
 from helmsman.records.base import Record
 from helmsman.records.checks import CheckReport
-from helmsman.records.evidence import AgentCall, AgentOutcome, Execution, Salvage
+from helmsman.records.evidence import AgentOutcome, Execution, Interrupted, Salvage, Usage
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
@@ -92,7 +92,7 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
             "head": record.execution.change.commit,
             "iteration": state.iteration + counts,
             "attempt": 1 if counts else state.attempt + 1,
-            "spending": spend(state, record.execution.call, record.started_at, record.ended_at),
+            "spending": spend(state, record.execution.call.usage, record.started_at, record.ended_at),
             "recent_calls": recent_calls(state, record.ended_at),
             "waiting": _waiting(record.decision),
             "checks": record.checks or state.checks,
@@ -105,10 +105,22 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
     )
 
 
-def interrupt(state: LoopState, salvage: Salvage | None) -> LoopState:
-    """A driver died with an agent call in flight: the same iteration is due again, as the next attempt."""
+def interrupt(state: LoopState, attempt: Interrupted, salvage: Salvage | None) -> LoopState:
+    """A driver died with an agent call in flight: the same iteration is due again, as the next attempt.
+
+    What the call is known to have used up is charged, or a cycle of crashes would have no budget.
+    """
     kept = state.salvaged if salvage is None else (*state.salvaged, salvage)[-SALVAGES_REMEMBERED:]
-    return state.model_copy(update={"attempt": state.attempt + 1, "salvaged": kept})
+    return state.model_copy(
+        update={
+            "updated_at": attempt.ended_at,
+            "attempt": state.attempt + 1,
+            "spending": spend(state, attempt.usage, attempt.started_at, attempt.ended_at),
+            "recent_calls": recent_calls(state, attempt.ended_at),
+            "waiting": None,
+            "salvaged": kept,
+        }
+    )
 
 
 def end(state: LoopState, decision: Decision, now: datetime) -> LoopState:
@@ -121,13 +133,13 @@ def reopen(state: LoopState, config: LoopConfig, now: datetime) -> LoopState:
     return state.model_copy(update={"ending": None, "failed_calls": 0, "config": config, "updated_at": now})
 
 
-def spend(state: LoopState, call: AgentCall, started_at: datetime, now: datetime) -> Spending:
+def spend(state: LoopState, usage: Usage, started_at: datetime, now: datetime) -> Spending:
     """What is used up after one more call. A wait before it counts as wall-clock time, the time that nobody drove does not."""
     before, waited = state.spending, _waited(state, started_at)
     return Spending(
         agent_calls=before.agent_calls + 1,
-        cost_usd=before.cost_usd + call.usage.cost_usd,
-        tokens=before.tokens + call.usage.tokens,
+        cost_usd=before.cost_usd + usage.cost_usd,
+        tokens=before.tokens + usage.tokens,
         seconds=before.seconds + waited + max((now - started_at).total_seconds(), 0.0),
     )
 

@@ -78,6 +78,11 @@ class CallReader:
         if reader:
             reader(event)
 
+    @property
+    def usage(self) -> Usage:
+        """What was used up so far. The dollars of turns without a result are not known."""
+        return _sum(self._billed, self._unbilled)
+
     def conclude(
         self,
         *,
@@ -108,7 +113,7 @@ class CallReader:
             session_id=self._session_id,
             model=self._model,
             cli_version=self._cli_version,
-            usage=_sum(self._billed, self._unbilled),
+            usage=self.usage,
             turns=self._turns + self._unfinished_turns,
             tools=tuple(self._tools.most_common()),
             final_text=self._final_text(outcome),

@@ -8,7 +8,7 @@ import pytest
 from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE
 from helmsman.records.verdict import Outcome
 from tests.e2e.conftest import Undisturbed
-from tests.fakes.bench import Bench, Process, ended, eventually
+from tests.fakes.bench import Bench, Process, ended, eventually, one_call_more
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 
@@ -62,7 +62,7 @@ def test_a_cancel_ends_the_agent_within_seconds_and_keeps_its_work_for_a_resume(
     loop_bench.let_go()
     resumed = ended(loop_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed.errors
-    assert loop_bench.ending() == undisturbed.ending
+    assert loop_bench.ending() == one_call_more(undisturbed.ending)
     assert loop_bench.sessions() == [(1, 3), *TWO_WHOLE_SESSIONS]
     ends = [run["state_type"] for run in prefect_server.loop_runs(loop_bench.state.uid)]
     assert ends == ["CANCELLED", "COMPLETED"]

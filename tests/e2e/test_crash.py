@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.records.verdict import Outcome
 from tests.e2e.conftest import Undisturbed
-from tests.fakes.bench import Bench, ended
+from tests.fakes.bench import Bench, ended, one_call_more
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 
@@ -64,7 +64,7 @@ def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_ag
     loop_bench.let_go()
     resumed = ended(loop_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed
-    assert loop_bench.ending() == undisturbed.ending
+    assert loop_bench.ending() == one_call_more(undisturbed.ending)
     assert loop_bench.sessions() == [(1, 3), *TWO_WHOLE_SESSIONS]
     assert loop_bench.finished_steps() == steps_of((1, 1), only=("orient", "prompt")) + steps_of((1, 2), (2, 1))
     assert loop_bench.salvaged() == {"1-1": {"one.txt", "two.txt"}}
@@ -85,7 +85,7 @@ def test_a_killed_driver_takes_its_embedded_engine_along_and_a_resume_starts_ano
     embedded_bench.let_go()
     resumed = ended(embedded_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed
-    assert embedded_bench.ending() == undisturbed.ending
+    assert embedded_bench.ending() == one_call_more(undisturbed.ending)
     assert embedded_bench.is_quiet(), embedded_bench.processes()
 
 

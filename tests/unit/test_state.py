@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
-from helmsman.records.evidence import AgentOutcome, Salvage
+from helmsman.records.evidence import AgentOutcome, Interrupted, Salvage, Usage
 from helmsman.records.memory import Choice, Completed, WorkingMemory
 from helmsman.records.state import (
     LoopState,
@@ -42,6 +42,7 @@ from tests.unit.builders import (
 
 MOMENTS = st.datetimes(datetime(2001, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds it
 SALVAGE = Salvage(iteration=1, attempt=1, ref="refs/helmsman/mend-it/salvage/1-1", commit="e" * 40, files=2)
+CUT_OFF = Interrupted(start="b" * 40, started_at=NOW, ended_at=NOW + MINUTE, usage=Usage(input_tokens=100, output_tokens=20))
 WAITED = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="usage limit")
 
 
@@ -83,15 +84,24 @@ def test_a_stop_is_the_ending_of_the_loop() -> None:
 
 
 def test_a_death_in_mid_call_makes_the_same_iteration_due_as_the_next_attempt() -> None:
-    after = interrupt(state(iteration=4, attempt=2), SALVAGE)
-    assert (after.due, after.attempt, after.salvaged) == (5, 3, (SALVAGE,))
-    assert interrupt(after, None).salvaged == (SALVAGE,)
+    after = interrupt(state(iteration=4, attempt=2, waiting=WAITED), CUT_OFF, SALVAGE)
+    assert (after.due, after.attempt, after.salvaged, after.waiting) == (5, 3, (SALVAGE,), None)
+    assert interrupt(after, CUT_OFF, None).salvaged == (SALVAGE,)
+
+
+@pytest.mark.feature("E6")
+def test_a_cycle_of_deaths_uses_up_the_budget_like_calls_that_end() -> None:
+    after = state(spending=Spending(agent_calls=1, cost_usd=1, tokens=1, seconds=5))
+    for _ in range(2):
+        after = interrupt(after, CUT_OFF, None)
+    assert after.spending == Spending(agent_calls=3, cost_usd=1, tokens=241, seconds=125)
+    assert after.recent_calls == (CUT_OFF.ended_at, CUT_OFF.ended_at)
 
 
 def test_the_last_five_salvages_are_remembered() -> None:
     after = state()
     for attempt in range(1, 9):
-        after = interrupt(after, SALVAGE.model_copy(update={"attempt": attempt}))
+        after = interrupt(after, CUT_OFF, SALVAGE.model_copy(update={"attempt": attempt}))
     assert [salvage.attempt for salvage in after.salvaged] == [4, 5, 6, 7, 8]
 
 
@@ -110,7 +120,7 @@ def test_a_reopened_loop_goes_on_under_the_new_configuration_and_keeps_what_it_s
 @pytest.mark.feature("E6")
 def test_spending_adds_up_calls_dollars_tokens_and_time() -> None:
     before = state(spending=Spending(agent_calls=2, cost_usd=1, tokens=1000, seconds=100))
-    assert spend(before, call(), NOW, NOW + MINUTE) == Spending(agent_calls=3, cost_usd=1.5, tokens=1120, seconds=160)
+    assert spend(before, call().usage, NOW, NOW + MINUTE) == Spending(agent_calls=3, cost_usd=1.5, tokens=1120, seconds=160)
 
 
 @pytest.mark.feature("E6")
@@ -129,7 +139,7 @@ def test_the_clock_counts_iterations_and_waits_but_not_the_time_that_nobody_drov
     waiting: Waiting | None, resumed_after: timedelta, seconds: float
 ) -> None:
     started = NOW + resumed_after
-    assert spend(state(waiting=waiting), call(), started, started + MINUTE).seconds == seconds
+    assert spend(state(waiting=waiting), call().usage, started, started + MINUTE).seconds == seconds
 
 
 @pytest.mark.feature("E6")
@@ -139,7 +149,7 @@ def test_spending_never_shrinks_whatever_the_clock_does(
 ) -> None:
     waiting = until and Waiting(until=until, rule="r", reason="r")
     before = state(updated_at=updated_at, waiting=waiting, spending=Spending(agent_calls=1, cost_usd=1, tokens=1, seconds=5))
-    after = spend(before, call(), started_at, now)
+    after = spend(before, call().usage, started_at, now)
     assert after.seconds >= 5
     assert (after.agent_calls, after.cost_usd, after.tokens) == (2, 1.5, 121)
 
@@ -171,7 +181,7 @@ def _after(iterations: int) -> LoopState:
     for number in range(iterations):
         decision = (WAIT if number % 3 == 0 else CONTINUE).model_copy(update={"at": NOW + number * MINUTE})
         what = record(decision, memory=WorkingMemory(remaining_gap="the parser"), signals=(rules[number % 3],))
-        after = interrupt(advance(after, what), SALVAGE if number % 5 == 0 else None)
+        after = interrupt(advance(after, what), CUT_OFF, SALVAGE if number % 5 == 0 else None)
     return after
 
 

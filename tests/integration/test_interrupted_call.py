@@ -1,0 +1,51 @@
+"""A call that was cut off, found again from what it left on disk."""
+
+import json
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tasks.claude import CallFolder, finished_call, interrupted_call
+from tests.fakes.recordings import FOLDER, replay
+from tests.fakes.repositories import NOW
+
+pytestmark = pytest.mark.feature("E3")
+
+
+def begun(folder: Path, recording: str, seconds: float = 90) -> CallFolder:
+    call = CallFolder(folder)
+    call.started.write_text(json.dumps({"start": "b" * 40, "at": NOW.isoformat()}))
+    call.transcript.write_bytes((FOLDER / f"{recording}.jsonl").read_bytes())
+    os.utime(call.started, (NOW.timestamp(), NOW.timestamp()))
+    os.utime(call.transcript, (NOW.timestamp() + seconds, NOW.timestamp() + seconds))
+    return call
+
+
+def test_a_killed_call_is_charged_the_tokens_and_the_time_that_it_is_known_to_have_used(tmp_path: Path) -> None:
+    found = interrupted_call(begun(tmp_path, "sigkill"))
+    assert found
+    assert (found.start, found.started_at, found.ended_at) == ("b" * 40, NOW, NOW + timedelta(seconds=90))
+    assert found.usage == replay("sigkill", -9).usage
+    assert found.usage.tokens > 0
+
+
+def test_a_call_that_was_killed_before_its_first_word_used_nothing(tmp_path: Path) -> None:
+    call = begun(tmp_path, "sigkill")
+    call.transcript.unlink()
+    found = interrupted_call(call)
+    assert found
+    assert (found.ended_at, found.usage.tokens) == (NOW, 0)
+
+
+def test_a_clock_that_was_set_back_takes_no_time_off(tmp_path: Path) -> None:
+    found = interrupted_call(begun(tmp_path, "sigkill", seconds=-60))
+    assert found
+    assert found.ended_at == NOW
+
+
+def test_a_call_that_said_how_it_ended_was_not_interrupted(tmp_path: Path) -> None:
+    call = begun(tmp_path, "success")
+    assert interrupted_call(call) is None
+    assert finished_call(call)
