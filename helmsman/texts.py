@@ -1,10 +1,13 @@
 """What people read of records, in words: the same lines in the live view, in plain output and in the log."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.claims import Trust
+from helmsman.records.findings import Finding, Weight
 from helmsman.records.iteration import IterationRecord
+from helmsman.records.judgement import Judgement
 from helmsman.records.result import LoopResult
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
@@ -53,8 +56,11 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
         yield f"    its words: {clean(call.error)[:300]}"
     yield f"    tree       {_change_text(record)}"
     yield from (f"    {line}" for line in check_lines(record.checks))
+    yield from (f"    {line}" for line in finding_lines(record.findings))
     if record.claims.wants_to_finish:
         yield f"    claim      asks to be done ({clean(record.claims.how)})"
+    yield from (f"    untrue     {clean(one.said)}: {clean(one.found)}" for one in record.contradictions)
+    yield from (f"    {line}" for line in judgement_lines(record.judgement))
     yield from (f"    {signal.severity.lower():<10} {clean(signal.message)}" for signal in record.signals)
     yield f"    → {record.decision.kind}: {clean(record.decision.reason)}"
     if change.leftovers_committed:
@@ -76,7 +82,23 @@ def check_text(result: CheckResult) -> str:
     numbers = f": {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped" if counts else ""
     how = "" if result.passed else f" ({_how_failed(result)})"
     failing = f" – {', '.join(clean(name) for name in counts.failing[:3])}" if counts and counts.failing else ""
-    return f"{sign} {clean(result.name)}{numbers}{how}{failing}"
+    flaky = f"; flaky, passed when run again: {', '.join(clean(name) for name in result.flaky[:3])}" if result.flaky else ""
+    return f"{sign} {clean(result.name)}{numbers}{how}{failing}{flaky}"
+
+
+def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
+    for finding in findings:
+        sign = "✘" if finding.weight is Weight.BLOCK else "!"
+        yield f"invariant  {sign} {finding.rule} {clean(finding.where)}: {clean(finding.message)}"
+
+
+def judgement_lines(judgement: Judgement | None) -> Iterator[str]:
+    if judgement is None:
+        return
+    yield f"judge      {judgement.outcome}" + (f": {clean(judgement.cause)}" if judgement.cause else "")
+    for one in judgement.criteria:
+        votes = f" ({one.votes_met} of {one.votes_cast} votes)" if one.votes_cast > 1 else ""
+        yield f"criterion  {'✔' if one.met else '✘'} {clean(one.criterion)}{votes}: {clean(one.reason)[:200]}"
 
 
 def loop_line(state: LoopState, *, driven: bool) -> str:
@@ -84,6 +106,11 @@ def loop_line(state: LoopState, *, driven: bool) -> str:
     limit = state.config.limits.iterations
     goal = clean(state.config.goal.strip().splitlines()[0])[:60]
     return f"{state.loop:<40} {sign:<18} {state.iteration:>3}/{limit:<3} {money(state.spending.cost_usd):>8}  {goal}"
+
+
+def trust_line(trust: Trust) -> str:
+    held = trust.checked - trust.contradicted
+    return f"trust      {held} of {counted(trust.checked, 'claim')} held ({(trust.score or 0):.0%})"
 
 
 def result_lines(result: LoopResult, *, driver: str = "") -> Iterator[str]:

@@ -37,7 +37,29 @@ CLOSING = Template("""\
 $goal
 
 When all of it is true and every check passes, end your last message with $promise on a line of its own.
-Otherwise end with one sentence on what remains; the next iteration goes on from there.""")
+Otherwise end with one sentence on what remains; the next iteration goes on from there. In both cases put this block before it,
+filled in with what is so (it is compared with the diff and the checks):
+
+---RALPH_STATUS---
+STATUS: IN_PROGRESS | COMPLETE | BLOCKED
+TASKS_COMPLETED_THIS_LOOP: <number>
+FILES_MODIFIED: <number>
+TESTS_STATUS: PASSING | FAILING | NOT_RUN
+WORK_TYPE: IMPLEMENTATION | TESTING | DOCUMENTATION | REFACTORING
+EXIT_SIGNAL: false | true
+RECOMMENDATION: <one sentence>
+---END_RALPH_STATUS---""")
+
+CRITERIA = Template("""\
+# What a judge will look for
+When every check passes and you ask to be done, an independent judge reads check output and changed files and answers each of
+these with yes or no. All must be met.
+$criteria""")
+
+RESET = Template("""\
+# Another approach is demanded
+The judge has rejected this line of work $times times in a row. More of the same is not accepted. Read the reasons above, name the
+assumption that they have in common, and begin with an approach that does not rest on it, even if that undoes work.""")
 
 INTERRUPTED = Template("""\
 An earlier attempt at this iteration was cut off in mid-work. Its partial work is not in your tree; it is kept as commit

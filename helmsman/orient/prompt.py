@@ -8,12 +8,17 @@ from collections.abc import Sequence
 
 from helmsman.config import LoopConfig
 from helmsman.orient.budget import Foreign, Piece, fit, tokens, whole
-from helmsman.orient.phases import CLOSING, INTERRUPTED, INVARIANTS, OBJECTIVE, PHASE_0, PHASES_1_TO_4
+from helmsman.orient.phases import CLOSING, CRITERIA, INTERRUPTED, INVARIANTS, OBJECTIVE, PHASE_0, PHASES_1_TO_4, RESET
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.claims import Contradiction
 from helmsman.records.evidence import Commit
+from helmsman.records.findings import Finding, Weight
 from helmsman.records.memory import WorkingMemory
+from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.state import LoopState
+
+REJECTIONS_SHOWN = 3
 
 Section = tuple[str, str]
 Fact = tuple[str, Sequence[Piece]]
@@ -34,8 +39,10 @@ def brief(state: LoopState, orientation: Orientation) -> Briefing:
 
 def _before(config: LoopConfig) -> list[Section]:
     commands = "\n".join(f"    {check.command}" for check in config.checks) or "    (none was given: nothing will be verified)"
+    criteria = "\n".join(f"- [{criterion.id}] {criterion.text}" for criterion in config.judge.criteria)
     return [
         ("objective", OBJECTIVE.substitute(goal=config.goal.strip(), checks=commands)),
+        *([("criteria", CRITERIA.substitute(criteria=criteria))] if criteria else []),
         ("phase 0", PHASE_0.substitute()),
     ]
 
@@ -53,6 +60,9 @@ def _facts(state: LoopState, orientation: Orientation) -> list[Fact]:
     return [
         ("last checks", _last_checks(state.checks)),
         ("unfinished request", _unfinished_request(state)),
+        ("findings", _findings(state.findings)),
+        ("claims", _claims(state.contradictions)),
+        ("judge feedback", _judge_feedback(state.judge)),
         ("interrupted work", _interrupted(state)),
         ("working memory", _memory_problems(state.memory)),
         ("history", _history(orientation.commits, state)),
@@ -102,6 +112,51 @@ def _unfinished_request(state: LoopState) -> Sequence[Piece]:
     if "completion.unproven" not in state.notes or state.checks is None or not state.checks.failures:
         return ()
     return ("# A claim that did not hold\nAn earlier iteration asked to be done while checks failed. Ask when they pass.",)
+
+
+def _findings(findings: Sequence[Finding]) -> Sequence[Piece]:
+    if not findings:
+        return ()
+    blocking = sum(finding.weight is Weight.BLOCK for finding in findings)
+    heading = (
+        f"# What the diff shows beside the work\n{blocking} of these {len(findings)} findings block completion until they are "
+        "gone. Each says what to do instead."
+    )
+    return (heading, *(piece for finding in findings for piece in _finding(finding)))
+
+
+def _finding(finding: Finding) -> Sequence[Piece]:
+    verb = "BLOCKS" if finding.weight is Weight.BLOCK else "noticed"
+    lines = "\n".join(
+        [
+            f"{finding.rule} at {finding.where}: {finding.message}",
+            *([f"- {finding.before}"] if finding.before else []),
+            *([f"+ {finding.after}"] if finding.after else []),
+        ]
+    )
+    return (f"\n{verb}: {finding.honest}", Foreign(lines))
+
+
+def _claims(contradictions: Sequence[Contradiction]) -> Sequence[Piece]:
+    if not contradictions:
+        return ()
+    lines = "\n".join(f"{one.source}: {one.said}\n    found: {one.found}" for one in contradictions)
+    return ("# Words of the last iteration that the evidence does not bear out\nSay only what is so.", Foreign(lines))
+
+
+def _judge_feedback(memory: JudgeMemory) -> Sequence[Piece]:
+    if not memory.feedback:
+        return ()
+    newest = memory.feedback[::-1][:REJECTIONS_SHOWN]
+    heading = "# Why the judge rejected the work\nNewest first; all of them are in `.helmsman/JUDGE_FEEDBACK.md`."
+    reset = memory.reset_at == newest[0].iteration
+    demand = (RESET.substitute(times=newest[0].consecutive),) if reset else ()
+    return (heading, *(piece for rejection in newest for piece in _rejection(rejection)), *demand)
+
+
+def _rejection(rejection: Rejection) -> Sequence[Piece]:
+    again = f", REPEATED: {rejection.repeated} earlier rejections named the same criteria" if rejection.repeated else ""
+    return (f"\nIteration {rejection.iteration} ({rejection.consecutive} in a row{again}):", Foreign(rejection.reason))
 
 
 def _interrupted(state: LoopState) -> Sequence[Piece]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from helmsman.records.checks import CheckReport
-from helmsman.records.evidence import AgentCall, AgentOutcome, Claims, Execution
+from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.iteration import Evidence
 from helmsman.records.state import CALLS_WINDOW, LoopState, failed_calls, recent_calls
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
 
@@ -19,15 +19,17 @@ class Situation:
 
     state: LoopState
     """As it was before this iteration."""
-    execution: Execution
-    checks: CheckReport | None
-    claims: Claims
+    evidence: Evidence
     signals: tuple[Signal, ...]
     now: datetime
 
     @property
     def call(self) -> AgentCall:
-        return self.execution.call
+        return self.evidence.execution.call
+
+    @property
+    def aborts(self) -> list[Signal]:
+        return [signal for signal in self.signals if signal.severity is Severity.ABORT]
 
 
 Rule = Callable[[Situation], Decision | None]
@@ -54,7 +56,7 @@ def _operator_must_act(s: Situation) -> Decision | None:
     if why is None:
         return None
     words = f": {s.call.error}" if s.call.error else ""
-    return _stop(s, f"agent.{s.call.outcome}", f"{why}{words}", Outcome.FAILED, fault="operator")
+    return _stop(s, f"agent.{s.call.outcome}", f"{why}{words}", Outcome.FAILED, fault="operator", repeat=True)
 
 
 def _usage_limit(s: Situation) -> Decision | None:
@@ -77,29 +79,48 @@ def _reset(s: Situation) -> datetime:
 
 
 def _completed(s: Situation) -> Decision | None:
-    if not s.claims.wants_to_finish:
+    if not s.evidence.proven or (s.state.config.completion.force_max and not s.aborts):
         return None
-    if s.checks is not None and s.checks.passed:
-        passed = f"every check passes ({len(s.checks.results)} of {len(s.checks.results)}) on {_short(s)}"
-        reason = f"the agent asked to be done ({s.claims.how}) and {passed}"
-        return _stop(s, "completion.verified", reason, Outcome.COMPLETED)
-    if not s.state.config.checks:
-        reason = f"the agent asked to be done ({s.claims.how}); NOTHING WAS VERIFIED, because no check is configured"
-        return _stop(s, "completion.unverified", reason, Outcome.COMPLETED)
-    return None
+    return _stop(s, f"completion.{_proof_word(s)}", f"{_why_done(s)} on {_short(s)}", Outcome.COMPLETED)
+
+
+def _completed_before(s: Situation) -> Decision | None:
+    """With force_max the last iteration need not ask again, where an earlier one was proven and this one is as green."""
+    proof, judged = s.evidence.proof, bool(s.state.config.judge.criteria)
+    if not (s.state.config.completion.force_max and s.aborts and s.state.verified and proof.green and not proof.denied) or judged:
+        return None
+    reason = f"it was proven first on {s.state.verified[:10]}, and at the end of all iterations {_checked(s)} on {_short(s)}"
+    return _stop(s, "completion.force_max", reason, Outcome.COMPLETED)
+
+
+def _proof_word(s: Situation) -> str:
+    return "verified" if s.state.config.checks else "unverified"
+
+
+def _why_done(s: Situation) -> str:
+    judgement = s.evidence.judgement
+    judged = f", and the judge agrees on {len(judgement.criteria)} criteria" if judgement else ""
+    return f"the agent asked to be done ({s.evidence.proof.how}) and {_checked(s)}{judged}"
+
+
+def _checked(s: Situation) -> str:
+    report = s.evidence.checks
+    if not s.state.config.checks or report is None:
+        return "NOTHING WAS VERIFIED, because no check is configured"
+    return f"every check passes ({len(report.results)} of {len(report.results)})"
 
 
 def _limit_reached(s: Situation) -> Decision | None:
-    aborts = [signal for signal in s.signals if signal.severity is Severity.ABORT]
-    if not aborts:
+    if not s.aborts:
         return None
-    reason = "; ".join(signal.message for signal in aborts)
+    reason = "; ".join(signal.message for signal in s.aborts)
+    proven = f"; the last proven commit is {s.state.verified[:10]}" if s.state.verified else ""
     repeat = s.call.outcome is AgentOutcome.USAGE_LIMIT  # it stops instead of waiting, and counts as little
-    return _stop(s, aborts[0].rule, f"{reason}; at the end {_standing(s)}", Outcome.STOPPED, repeat=repeat)
+    return _stop(s, s.aborts[0].rule, f"{reason}; at the end {_standing(s)}{proven}", Outcome.STOPPED, repeat=repeat)
 
 
 def _agent_keeps_failing(s: Situation) -> Decision | None:
-    failed, allowed = failed_calls(s.state, s.execution), s.state.config.limits.agent_failures
+    failed, allowed = failed_calls(s.state, s.evidence.execution), s.state.config.limits.agent_failures
     if failed < allowed:
         return None
     words = f": {s.call.error}" if s.call.error else ""
@@ -116,6 +137,33 @@ def _calls_per_hour(s: Situation) -> Decision | None:
     return _wait(s, "limits.calls_per_hour", reason, until)
 
 
+def _judge_keeps_rejecting(s: Situation) -> Decision | None:
+    judgement, config = s.evidence.judgement, s.state.config.judge
+    in_row = s.state.judge.rejections + 1
+    if judgement is None or judgement.approved or config.reset_strategy or in_row < config.rejections:
+        return None
+    unmet = ", ".join(verdict.criterion for verdict in judgement.criteria if not verdict.met)
+    about = f" (not met: {unmet})" if unmet else ""
+    reason = f"the judge has rejected the work {in_row} times in a row, {config.rejections} are allowed: {judgement.cause}{about}"
+    return _stop(s, "judge.rejections", f"{reason}; a person has to look at the criteria or at the work", Outcome.WAITING)
+
+
+def _keeps_asking(s: Situation) -> Decision | None:
+    limit, proof = s.state.config.completion.ask_limit, s.evidence.proof
+    in_row = s.state.done.asked_in_row + 1
+    if limit is None or not (proof.asked and proof.green and proof.denied) or in_row < limit:
+        return None
+    reason = f"the agent asked to be done {in_row} times in a row under green checks, and this stands against it: "
+    return _stop(s, "completion.denied", f"{reason}{proof.objections}", Outcome.STOPPED)
+
+
+def _acknowledged(s: Situation) -> Decision | None:
+    if not s.evidence.proven:
+        return None
+    reason = f"{_why_done(s)} on {_short(s)}; force_max goes on improving it until the iterations are used up"
+    return Decision(kind=DecisionKind.CONTINUE, rule="completion.acknowledged", reason=reason, at=s.now)
+
+
 def _continue(s: Situation) -> Decision:
     return Decision(kind=DecisionKind.CONTINUE, rule="continue", reason=_standing(s), at=s.now)
 
@@ -123,28 +171,39 @@ def _continue(s: Situation) -> Decision:
 RULES: tuple[Rule, ...] = (
     _operator_must_act,
     _completed,
+    _completed_before,
     _limit_reached,
     _usage_limit,
     _agent_keeps_failing,
+    _judge_keeps_rejecting,
+    _keeps_asking,
     _calls_per_hour,
+    _acknowledged,
     _continue,
 )
 
 
 def _standing(s: Situation) -> str:
     """How far the work is, in a clause."""
-    if s.checks is None:
+    report, asked = s.evidence.checks, s.evidence.claims.wants_to_finish
+    if report is None:
         return f"the agent's call ended as {s.call.outcome}, so nothing was checked"
-    if not s.checks.results:
-        return "nothing is checked and the agent has not asked to be done"
-    if s.checks.passed:
-        return "all checks pass, but the agent has not asked to be done"
-    asked = "; the agent asked to be done all the same" if s.claims.wants_to_finish else ""
-    return f"{len(s.checks.failures)} of {len(s.checks.results)} checks fail{asked}"
+    if report.results and not report.passed:
+        all_the_same = "; the agent asked to be done all the same" if asked else ""
+        return f"{len(report.failures)} of {len(report.results)} checks fail{all_the_same}"
+    if not asked:
+        return f"{'all checks pass, but' if report.results else 'nothing is checked and'} the agent has not asked to be done"
+    return f"the agent asked to be done, but {_objections(s)}"
+
+
+def _objections(s: Situation) -> str:
+    judgement = s.evidence.judgement
+    rejected = f"the judge did not approve: {judgement.cause}" if judgement and not judgement.approved else ""
+    return s.evidence.proof.objections or rejected or "force_max goes on"
 
 
 def _short(s: Situation) -> str:
-    return s.execution.change.commit[:10]
+    return s.evidence.execution.change.commit[:10]
 
 
 def _stop(s: Situation, rule: str, reason: str, outcome: Outcome, *, fault: str = "", repeat: bool = False) -> Decision:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from helmsman.oversee.limits import limit_signals
-from helmsman.records.checks import CheckReport
-from helmsman.records.evidence import AgentOutcome, Claims, Execution
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, spend
 from helmsman.records.verdict import Severity, Signal
 
@@ -16,9 +16,7 @@ class Sight:
     """What there is to see of one iteration."""
 
     state: LoopState
-    execution: Execution
-    checks: CheckReport | None
-    claims: Claims
+    evidence: Evidence
     started_at: datetime
     now: datetime
 
@@ -29,25 +27,67 @@ def signals(sight: Sight) -> tuple[Signal, ...]:
 
 
 def _limits(sight: Sight) -> tuple[Signal, ...]:
-    spending = spend(sight.state, sight.execution.call.usage, sight.started_at, sight.now)
-    counted = sight.execution.call.outcome is not AgentOutcome.USAGE_LIMIT
+    spending = spend(sight.state, sight.evidence.usage, sight.started_at, sight.now)
+    counted = sight.evidence.execution.call.outcome is not AgentOutcome.USAGE_LIMIT
     return limit_signals(sight.state.config.limits, spending, sight.state.iteration + counted)
 
 
 def _unproven_request(sight: Sight) -> tuple[Signal, ...]:
-    if not sight.claims.wants_to_finish or sight.checks is None or sight.checks.passed or not sight.checks.results:
+    checks, claims = sight.evidence.checks, sight.evidence.claims
+    if not claims.wants_to_finish or checks is None or checks.passed or not checks.results:
         return ()
-    failing = ", ".join(result.name for result in sight.checks.failures)
-    message = f"the agent asked to be done ({sight.claims.how}), but these checks fail: {failing}"
+    failing = ", ".join(result.name for result in checks.failures)
+    message = f"the agent asked to be done ({claims.how}), but these checks fail: {failing}"
     return (Signal(rule="completion.unproven", severity=Severity.WARN, message=message),)
 
 
+def _denied_request(sight: Sight) -> tuple[Signal, ...]:
+    proof = sight.evidence.proof
+    if not (proof.asked and proof.green and proof.denied):
+        return ()
+    message = f"the agent asked to be done ({proof.how}) under green checks, but {proof.objections}"
+    return (Signal(rule="completion.denied", severity=Severity.WARN, message=message, value=len(proof.denied), threshold=0),)
+
+
+def _rejected_request(sight: Sight) -> tuple[Signal, ...]:
+    judgement, config = sight.evidence.judgement, sight.state.config.judge
+    if judgement is None or judgement.approved:
+        return ()
+    in_row = sight.state.judge.rejections + 1
+    message = f"the judge rejected the work ({judgement.outcome}, {in_row} in a row of {config.rejections}): {judgement.cause}"
+    return (Signal(rule="judge.rejected", severity=Severity.WARN, message=message, value=in_row, threshold=config.rejections),)
+
+
+def _flaky_checks(sight: Sight) -> tuple[Signal, ...]:
+    flaky = [name for result in sight.evidence.checks.results for name in result.flaky] if sight.evidence.checks else []
+    if not flaky:
+        return ()
+    message = f"{len(flaky)} flaky: failed and then passed on the same tree: {', '.join(flaky[:5])}"
+    return (Signal(rule="checks.flaky", severity=Severity.WARN, message=message, value=len(flaky), threshold=0),)
+
+
 def _dirty_checks(sight: Sight) -> tuple[Signal, ...]:
-    left = sight.checks.left_behind if sight.checks else ()
+    left = sight.evidence.checks.left_behind if sight.evidence.checks else ()
     if not left:
         return ()
     message = f"the checks changed {len(left)} files, which were put back: {', '.join(left[:5])}"
     return (Signal(rule="checks.left_behind", severity=Severity.LOG, message=message, value=len(left), threshold=0),)
 
 
-SOURCES: tuple[Callable[[Sight], tuple[Signal, ...]], ...] = (_limits, _unproven_request, _dirty_checks)
+def _put_back(sight: Sight) -> tuple[Signal, ...]:
+    paths = sight.evidence.execution.put_back
+    if not paths:
+        return ()
+    message = f"the agent changed {len(paths)} protected files, which were put back: {', '.join(paths[:5])}"
+    return (Signal(rule="invariants.put_back", severity=Severity.WARN, message=message, value=len(paths), threshold=0),)
+
+
+SOURCES: tuple[Callable[[Sight], tuple[Signal, ...]], ...] = (
+    _limits,
+    _unproven_request,
+    _denied_request,
+    _rejected_request,
+    _flaky_checks,
+    _dirty_checks,
+    _put_back,
+)

@@ -15,6 +15,10 @@ class TestCounts(Record):
     failing: tuple[str, ...] = ()
     """Names of failing tests as the runner prints them, 50 at most."""
 
+    @property
+    def total(self) -> int:
+        return self.passed + self.failed + self.skipped
+
 
 class CheckResult(Record):
     """One command, run once."""
@@ -32,6 +36,10 @@ class CheckResult(Record):
     error: str = ""
     """Why it could not run, where that is so."""
     counts: TestCounts | None = None
+    flaky: tuple[str, ...] = ()
+    """Tests that failed and then passed on the same tree; the command's name where it names no tests. Empty: none did."""
+    ran: tuple[str, ...] = ()
+    """Of the required tests those that it ran, unskipped."""
 
 
 class CheckReport(Record):

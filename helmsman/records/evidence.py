@@ -73,6 +73,9 @@ class Usage(Record):
     def tokens(self) -> int:
         return self.input_tokens + self.cache_creation_tokens + self.cache_read_tokens + self.output_tokens
 
+    def plus(self, other: "Usage") -> "Usage":
+        return Usage.model_validate({name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
+
 
 class RateLimit(Record):
     """The last word of the CLI on the subscription's windows."""
@@ -84,6 +87,14 @@ class RateLimit(Record):
     resets_at: datetime | None = None
     utilization: float | None = None
     """Share of the window that is used, 0 to 1."""
+
+
+class CommandRun(Record):
+    """A command that the agent ran."""
+
+    command: str
+    """Its first 300 characters."""
+    failed: bool
 
 
 class AgentCall(Record):
@@ -101,6 +112,10 @@ class AgentCall(Record):
     turns: int = 0
     tools: tuple[tuple[str, int], ...] = ()
     """Tool names with how often each was called, most used first, 50 at most."""
+    commands: tuple[CommandRun, ...] = ()
+    """Commands that came to an end, oldest first, the last 50."""
+    edited: tuple[str, ...] = ()
+    """Paths that its file tools wrote to with success, as the agent named them, 200 at most."""
     final_text: str = ""
     """The last message of the main thread, its last 8,000 characters."""
     permission_denials: tuple[str, ...] = ()
@@ -159,6 +174,8 @@ class Execution(Record):
 
     call: AgentCall
     change: Change
+    put_back: tuple[str, ...] = ()
+    """Protected paths that were changed and have been put back, 20 at most."""
     transcript: str = ""
     """Path of the compressed event stream, relative to the loop's own folder."""
 
@@ -166,14 +183,6 @@ class Execution(Record):
     def worth_checking(self) -> bool:
         """Whether the agent got to work at all; where it did not, checks would only repeat what is known."""
         return self.call.outcome not in NEVER_AT_WORK
-
-
-class Claims(Record):
-    """What the agent said of itself. Recorded, compared, never trusted."""
-
-    wants_to_finish: bool = False
-    how: str = ""
-    """The words that asked for it: the promise text or EXIT_SIGNAL."""
 
 
 class Salvage(Record):

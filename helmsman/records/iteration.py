@@ -4,22 +4,53 @@ from datetime import datetime
 
 from helmsman.records.base import Record
 from helmsman.records.checks import CheckReport
-from helmsman.records.evidence import Claims, Execution
+from helmsman.records.claims import Claims, Contradiction, Testimony
+from helmsman.records.evidence import Execution, Usage
+from helmsman.records.findings import Finding
+from helmsman.records.judgement import Judgement
 from helmsman.records.memory import WorkingMemory
+from helmsman.records.proof import Proof, Verdict
 from helmsman.records.verdict import Decision, Signal
 
 
-class IterationRecord(Record):
+class Evidence(Record):
+    """What came back of one iteration, and what it proves."""
+
+    execution: Execution
+    checks: CheckReport | None = None
+    """None when the agent's call was not worth checking (usage limit, refused start)."""
+    findings: tuple[Finding, ...] = ()
+    """What the invariants found, blocking ones first, 30 at most."""
+    claims: Claims = Claims()
+    contradictions: tuple[Contradiction, ...] = ()
+    """Claims that did not hold, 20 at most."""
+    claims_checked: int = 0
+    """Claims that could be compared with evidence."""
+    proof: Proof = Proof()
+    judgement: Judgement | None = None
+    """None where no judge was asked."""
+
+    def judged(self, verdict: Verdict) -> "Evidence":
+        return self.model_copy(update={"proof": verdict.proof, "judgement": verdict.judgement})
+
+    @property
+    def proven(self) -> bool:
+        """Whether everything that completion needs is there, the judge's approval included where a judge was asked."""
+        return self.proof.open and (self.judgement is None or self.judgement.approved)
+
+    @property
+    def usage(self) -> Usage:
+        """What agent and judge used up."""
+        return self.execution.call.usage.plus(self.judgement.usage if self.judgement else Usage())
+
+
+class IterationRecord(Evidence):
     """What happened in one attempt at one iteration and what was decided."""
 
     loop: str
     iteration: int
     attempt: int
     started_at: datetime
-    execution: Execution
-    checks: CheckReport | None
-    """None when the agent's call was not worth checking (usage limit, refused start)."""
-    claims: Claims
     memory: WorkingMemory
     signals: tuple[Signal, ...]
     decision: Decision
@@ -36,3 +67,17 @@ class IterationRecord(Record):
     def counts(self) -> bool:
         """Whether it is one of the loop's iterations: an attempt that a usage limit cut off is not."""
         return not self.decision.repeat
+
+
+def evidence_of(
+    execution: Execution, checks: CheckReport | None, findings: tuple[Finding, ...], testimony: Testimony
+) -> Evidence:
+    """What the steps before the judge brought, in one."""
+    return Evidence(
+        execution=execution,
+        checks=checks,
+        findings=findings,
+        claims=testimony.claims,
+        contradictions=testimony.contradictions,
+        claims_checked=testimony.checked,
+    )

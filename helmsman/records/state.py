@@ -3,13 +3,20 @@
 from datetime import datetime, timedelta
 from typing import Literal
 
+from pydantic import Field
+
 from helmsman.config import LoopConfig
 from helmsman.records.base import Record
+from helmsman.records.briefing import Orientation
 from helmsman.records.checks import CheckReport
+from helmsman.records.claims import Contradiction, Trust
 from helmsman.records.evidence import AgentOutcome, Execution, Interrupted, Salvage, Usage
-from helmsman.records.iteration import IterationRecord
+from helmsman.records.findings import Finding
+from helmsman.records.folds import done_signals, most_tests, remember, trust
+from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.memory import WorkingMemory
-from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.records.reflexion import DoneSignals, JudgeMemory
+from helmsman.records.verdict import Decision, DecisionKind, Outcome, Signal
 
 SCHEMA = 1
 SALVAGES_REMEMBERED = 5
@@ -66,6 +73,17 @@ class LoopState(Record):
     """Agent calls in a row that came to nothing."""
     salvaged: tuple[Salvage, ...] = ()
     """Work kept from attempts that died, newest last, 5 at most."""
+    findings: tuple[Finding, ...] = ()
+    """What the invariants found last, 30 at most."""
+    contradictions: tuple[Contradiction, ...] = ()
+    """Claims of the last iteration that did not hold, 20 at most."""
+    trust: Trust = Trust()
+    judge: JudgeMemory = JudgeMemory()
+    done: DoneSignals = DoneSignals()
+    most_tests: dict[str, int] = Field(default_factory=dict[str, int])
+    """By check command: the largest number of tests that it ran in this loop."""
+    verified: str = ""
+    """The last commit on which completion was proven; only `force_max` goes on after it."""
     notes: tuple[str, ...] = ()
     """Rules that have warned once and need not warn again."""
     ending: Decision | None = None
@@ -92,16 +110,44 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
             "head": record.execution.change.commit,
             "iteration": state.iteration + counts,
             "attempt": 1 if counts else state.attempt + 1,
-            "spending": spend(state, record.execution.call.usage, record.started_at, record.ended_at),
+            "spending": spend(state, record.usage, record.started_at, record.ended_at),
             "recent_calls": recent_calls(state, record.ended_at),
             "waiting": _waiting(record.decision),
             "checks": record.checks or state.checks,
             "memory": record.memory,
             "failed_calls": failed_calls(state, record.execution) if counts else state.failed_calls,
             "salvaged": () if counts else state.salvaged,
+            "findings": record.findings if record.checks else state.findings,
+            "contradictions": record.contradictions,
+            "trust": trust(state.trust, record.contradictions, record.claims_checked),
+            "judge": remember(state.judge, record, state.config.judge.rejections, reset=state.config.judge.reset_strategy),
+            "done": done_signals(state.done, record),
+            "most_tests": most_tests(state.most_tests, record.checks),
+            "verified": record.execution.change.commit if record.proven else state.verified,
             "notes": tuple(dict.fromkeys((*state.notes, *(signal.rule for signal in record.signals)))),
             "ending": record.decision if record.decision.kind is DecisionKind.STOP else None,
         }
+    )
+
+
+def record_of(
+    state: LoopState,
+    orientation: Orientation,
+    evidence: Evidence,
+    memory: WorkingMemory,
+    signals: tuple[Signal, ...],
+    decision: Decision,
+) -> IterationRecord:
+    """All that is known of the iteration that is due."""
+    return IterationRecord(
+        **dict(evidence),
+        loop=state.loop,
+        iteration=state.due,
+        attempt=state.attempt,
+        started_at=orientation.started_at,
+        memory=memory,
+        signals=signals,
+        decision=decision,
     )
 
 
@@ -129,8 +175,9 @@ def end(state: LoopState, decision: Decision, now: datetime) -> LoopState:
 
 
 def reopen(state: LoopState, config: LoopConfig, now: datetime) -> LoopState:
-    """Go on with a loop that had ended, under the given configuration."""
-    return state.model_copy(update={"ending": None, "failed_calls": 0, "config": config, "updated_at": now})
+    """Go on with a loop that had ended, under the given configuration. A person has looked: rejections count anew."""
+    counted_anew = {"failed_calls": 0, "judge": state.judge.model_copy(update={"rejections": 0}), "done": DoneSignals()}
+    return state.model_copy(update={"ending": None, "config": config, "updated_at": now, **counted_anew})
 
 
 def spend(state: LoopState, usage: Usage, started_at: datetime, now: datetime) -> Spending:

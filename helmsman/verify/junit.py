@@ -23,10 +23,9 @@ def read_junit(xml: str) -> TestCounts | None:
 
     None when the text is broken, hostile or some other XML.
     """
-    root = _parse(xml)
-    if root is None or _tag(root) not in {"testsuites", "testsuite"}:
+    cases = _cases(xml)
+    if cases is None:
         return None
-    cases = [(case, _outcome(case)) for case in root.iter() if _tag(case) == "testcase"]
     totals = Counter(outcome for _, outcome in cases)
     return TestCounts(
         passed=totals["passed"],
@@ -34,6 +33,18 @@ def read_junit(xml: str) -> TestCounts | None:
         skipped=totals["skipped"],
         failing=failing_names(_name(case) for case, outcome in cases if outcome == "failed"),
     )
+
+
+def read_ran(xml: str) -> frozenset[str]:
+    """Names of the test cases that ran, passed or not; skipped ones did not."""
+    return frozenset(_name(case) for case, outcome in _cases(xml) or () if outcome != "skipped")
+
+
+def _cases(xml: str) -> "list[tuple[Element, Outcome]] | None":
+    root = _parse(xml) if xml else None
+    if root is None or _tag(root) not in {"testsuites", "testsuite"}:
+        return None
+    return [(case, _outcome(case)) for case in root.iter() if _tag(case) == "testcase"]
 
 
 def _parse(xml: str) -> "Element | None":

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from helmsman.config import CheckConfig, LoopConfig
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Claims, Execution
+from helmsman.records.claims import Claims
+from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.state import LoopState

@@ -1,7 +1,6 @@
 """Records with everything filled in, so that a test names only what it is about."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,11 +9,13 @@ from helmsman.oversee.decide import Situation
 from helmsman.oversee.signals import Sight
 from helmsman.records.briefing import Orientation
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Claims, Execution, RateLimit, Usage
-from helmsman.records.iteration import IterationRecord
+from helmsman.records.claims import Claims
+from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution, RateLimit, Usage
+from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
+from helmsman.verify.completion import prove
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -68,12 +69,25 @@ def record(decision: Decision = CONTINUE, *, lasted: timedelta = MINUTE, **field
     return IterationRecord.model_validate({**given, **found, "memory": WorkingMemory(), "signals": (), **fields})
 
 
+def evidence(of: LoopState | None = None, **fields: Any) -> Evidence:
+    """What an iteration brought, with the gates weighed as the loop weighs them."""
+    before = of or state()
+    found = Evidence.model_validate({"execution": execution(), "checks": report(check(passed=False)), **fields})
+    return found.model_copy(update={"proof": fields.get("proof") or prove(before.config, before.done, found)})
+
+
 def situation(**fields: Any) -> Situation:
-    return replace(Situation(state(), execution(), report(check(passed=False)), SILENT, (), NOW), **fields)
+    """Fields of a Situation, and any of its Evidence."""
+    before = fields.pop("state", None) or state()
+    signals, now = fields.pop("signals", ()), fields.pop("now", NOW)
+    return Situation(before, evidence(before, **fields), signals, now)
 
 
 def sight(**fields: Any) -> Sight:
-    return replace(Sight(state(), execution(), report(check(passed=False)), SILENT, NOW - MINUTE, NOW), **fields)
+    """Fields of a Sight, and any of its Evidence."""
+    before = fields.pop("state", None) or state()
+    started_at, now = fields.pop("started_at", NOW - MINUTE), fields.pop("now", NOW)
+    return Sight(before, evidence(before, **fields), started_at, now)
 
 
 def orientation(**fields: Any) -> Orientation:

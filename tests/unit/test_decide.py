@@ -11,7 +11,10 @@ import pytest
 from helmsman.oversee.decide import Situation, decide
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import AgentOutcome
+from helmsman.records.findings import Finding, Weight
+from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.records.memory import Completed, WorkingMemory
+from helmsman.records.reflexion import DoneSignals, JudgeMemory
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
 from tests.unit.builders import (
     ASKED,
@@ -133,7 +136,8 @@ def test_every_case_has_one_row_and_the_decision_that_it_names(outcome: AgentOut
         assert (decision.kind, decision.rule) == (row.kind, row.rule.format(outcome=case.outcome)), case
         assert (decision.outcome, decision.fault) == (row.result, row.fault), case
         assert (decision.until is not None) == (row.kind is WAIT), case
-        assert decision.repeat == (outcome is AgentOutcome.USAGE_LIMIT and row.result is not Outcome.COMPLETED), case
+        never_at_work = outcome in OPERATOR | LIMITED
+        assert decision.repeat == (never_at_work and row.result is not Outcome.COMPLETED), case
         assert decision == decide(situated(case)), case
 
 
@@ -266,3 +270,95 @@ def test_a_reset_that_just_passed_is_tried_soon_and_one_that_was_waited_for_in_v
     limited = usage_limited(NOW - passed_ago)
     decision = decide(situation(state=state(attempt=attempt), execution=execution(limited), checks=None))
     assert decision.until == NOW + waits
+
+
+REJECTED = Judgement(
+    outcome=JudgementOutcome.REJECTED,
+    cause="1 of 2 criteria is not met",
+    criteria=(
+        CriterionVerdict(criterion="names", met=False, votes_met=0, votes_cast=1),
+        CriterionVerdict(criterion="errors", met=True, votes_met=1, votes_cast=1),
+    ),
+)
+APPROVED = Judgement(outcome=JudgementOutcome.APPROVED, cause="", criteria=(REJECTED.criteria[1],))
+JUDGED = {"judge": {"criteria": ["every error is told"], "rejections": 3}}
+GONE = Finding(rule="tests.deleted", weight=Weight.BLOCK, path="t.py", message="test_a was deleted", honest="keep it")
+
+
+def asked(sections: dict[str, Any] | None = None, **fields: Any) -> Decision:
+    before = state(config(**(sections or {})), **fields.pop("before", {}))
+    return decide(situation(state=before, claims=ASKED, checks=REPORTS["pass"], **fields))
+
+
+@pytest.mark.feature("M3", "V9")
+def test_with_a_judge_only_its_approval_completes() -> None:
+    assert asked(JUDGED, judgement=APPROVED).reason.endswith("and the judge agrees on 1 criteria on cccccccccc")
+    rejected = asked(JUDGED, judgement=REJECTED)
+    assert (rejected.kind, rejected.rule) == (CONTINUE, "continue")
+    assert "the judge did not approve: 1 of 2 criteria is not met" in rejected.reason
+
+
+@pytest.mark.feature("V7")
+@pytest.mark.parametrize("outcome", JudgementOutcome)
+def test_whatever_is_no_approval_completes_nothing(outcome: JudgementOutcome) -> None:
+    decision = asked(JUDGED, judgement=REJECTED.model_copy(update={"outcome": outcome}))
+    assert (decision.outcome is Outcome.COMPLETED) == (outcome is JudgementOutcome.APPROVED)
+
+
+@pytest.mark.feature("M3")
+def test_rejections_in_a_row_wait_for_a_person_with_the_whole_picture() -> None:
+    third = asked(JUDGED, judgement=REJECTED, before={"judge": JudgeMemory(rejections=2)})
+    assert (third.kind, third.rule, third.outcome) == (STOP, "judge.rejections", Outcome.WAITING)
+    assert third.reason.startswith(
+        "the judge has rejected the work 3 times in a row, 3 are allowed: 1 of 2 criteria is not met (not met: names)"
+    )
+    assert asked(JUDGED, judgement=REJECTED, before={"judge": JudgeMemory(rejections=1)}).kind is CONTINUE
+
+
+@pytest.mark.feature("M3")
+def test_where_another_approach_is_demanded_instead_nobody_is_waited_for() -> None:
+    sections = {"judge": {**JUDGED["judge"], "reset_strategy": True}}
+    assert asked(sections, judgement=REJECTED, before={"judge": JudgeMemory(rejections=2)}).kind is CONTINUE
+
+
+@pytest.mark.feature("V5", "V9")
+def test_a_finding_that_blocks_is_the_reason_to_go_on() -> None:
+    decision = asked(findings=(GONE,))
+    assert (decision.kind, decision.outcome) == (CONTINUE, None)
+    assert decision.reason == "the agent asked to be done, but test_a was deleted (tests.deleted, t.py)"
+
+
+@pytest.mark.feature("V9")
+def test_the_fifth_denied_request_in_a_row_ends_the_loop_with_what_stands_against_it() -> None:
+    fifth = asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=4)})
+    assert (fifth.rule, fifth.outcome) == ("completion.denied", Outcome.STOPPED)
+    assert "asked to be done 5 times in a row under green checks" in fifth.reason
+    assert asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=3)}).kind is CONTINUE
+    unlimited = {"completion": {"ask_limit": "none"}}
+    assert asked(unlimited, findings=(GONE,), before={"done": DoneSignals(asked_in_row=99)}).kind is CONTINUE
+
+
+FORCED: dict[str, Any] = {"completion": {"force_max": True}}
+
+
+@pytest.mark.feature("E8")
+def test_with_force_max_a_proven_completion_is_acknowledged_and_the_loop_goes_on() -> None:
+    decision = asked(FORCED)
+    assert (decision.kind, decision.rule) == (CONTINUE, "completion.acknowledged")
+    assert "force_max goes on improving it" in decision.reason
+
+
+@pytest.mark.feature("E8")
+def test_with_force_max_the_last_iteration_completes_where_it_is_proven_or_an_earlier_one_was() -> None:
+    assert asked(FORCED, signals=(LIMIT_REACHED,)).outcome is Outcome.COMPLETED
+    before = state(config(**FORCED), verified="a" * 40)
+    silent = decide(situation(state=before, claims=SILENT, checks=REPORTS["pass"], signals=(LIMIT_REACHED,)))
+    assert (silent.outcome, silent.rule) == (Outcome.COMPLETED, "completion.force_max")
+
+
+@pytest.mark.feature("E8")
+def test_with_force_max_a_last_iteration_that_broke_the_work_names_the_commit_that_was_proven() -> None:
+    before = state(config(**FORCED), verified="a" * 40)
+    broken = decide(situation(state=before, claims=ASKED, checks=REPORTS["fail"], signals=(LIMIT_REACHED,)))
+    assert (broken.outcome, broken.rule) == (Outcome.STOPPED, "limits.cost_usd")
+    assert broken.reason.endswith("the last proven commit is aaaaaaaaaa")

@@ -98,7 +98,7 @@ def test_a_missing_goal_says_the_three_ways_to_give_one() -> None:
         ("limits.iteration = 5", "limits.iteration (helmsman.toml): unknown key; did you mean limits.iterations"),
         ("limit.iterations = 5", "limit.iterations (helmsman.toml): unknown key; did you mean limits.iterations"),
         ("iterations = 5", "iterations (helmsman.toml): unknown key; did you mean limits.iterations"),
-        ("limits.model = 5", "limits.model (helmsman.toml): unknown key; did you mean claude.model"),
+        ("limits.model = 5", "limits.model (helmsman.toml): unknown key; did you mean judge.model or claude.model"),
         ("'limits.iterations' = 5", "'limits.iterations' (helmsman.toml): unknown key; did you mean limits.iterations"),
         ("[limit]", "limit (helmsman.toml): unknown key"),
         ("zzz.yyy.xxx = 5", "zzz.yyy (helmsman.toml): unknown key"),
@@ -238,7 +238,7 @@ def test_reserved_variables_are_no_configuration() -> None:
     [
         ("HELMSMAN_LIMITS_ITERATIONS", "HELMSMAN_LIMITS__ITERATIONS"),
         ("HELMSMAN_LIMIT__ITERATIONS", "HELMSMAN_LIMITS__ITERATIONS"),
-        ("HELMSMAN_MODEL", "HELMSMAN_CLAUDE__MODEL"),
+        ("HELMSMAN_MODEL", "HELMSMAN_JUDGE__MODEL or HELMSMAN_CLAUDE__MODEL"),
         ("HELMSMAN_GAOL", "HELMSMAN_GOAL"),
     ],
 )
@@ -257,7 +257,7 @@ def test_an_environment_that_is_not_utf_8_is_an_error_of_that_key() -> None:
 def test_leaves_are_every_value_in_the_order_of_declaration() -> None:
     config = LoopConfig.model_validate({"goal": "x", "limits": {"iterations": 4}})
     found = leaves(config)
-    assert list(found)[:4] == ["goal", "checks", "allow_no_checks", "completion.promise"]
+    assert list(found)[:4] == ["goal", "checks", "allow_no_checks", "flaky.largest_failing_set"]
     assert found["limits.iterations"] == 4
     assert LoopConfig.model_validate(nested(found)) == config
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.evidence import AgentOutcome, Interrupted, Salvage, Usage
 from helmsman.records.memory import Choice, Completed, WorkingMemory
+from helmsman.records.reflexion import DoneSignals
 from helmsman.records.state import (
     LoopState,
     Spending,
@@ -63,6 +64,7 @@ def test_an_iteration_that_counts_moves_every_field_on() -> None:
             "memory": memory,
             "failed_calls": 0,
             "salvaged": (),
+            "done": DoneSignals(indicators=(False,)),
             "notes": ("limits.tokens.warn", "limits.cost_usd"),
         }
     )

@@ -1,0 +1,51 @@
+"""What is kept of the judge's verdicts: for the agent why it was rejected, for the judge what it learnt."""
+
+from datetime import datetime
+
+from helmsman.records.base import Record
+
+REJECTIONS_KEPT = 10
+NOTES_KEPT = 40
+"""Lines that go back to the judge."""
+REASON_KEPT = 1500
+
+
+class Rejection(Record):
+    """One verdict that was no approval, as the agent is told of it."""
+
+    iteration: int
+    at: datetime
+    consecutive: int
+    """How many rejections in a row this one made."""
+    reason: str
+    """1,500 characters at most."""
+    criteria: tuple[str, ...] = ()
+    """Ids of the criteria that were not met."""
+    repeated: int = 0
+    """How many of the kept rejections before it failed on one of the same criteria."""
+
+
+class JudgeMemory(Record):
+    """Bounded: the newest rejections and notes."""
+
+    rejections: int = 0
+    """In a row; an approval and a person's resume set it back."""
+    feedback: tuple[Rejection, ...] = ()
+    """Newest last, 10 at most."""
+    notes: tuple[str, ...] = ()
+    """One principle a verdict, newest last, 40 at most."""
+    resets: int = 0
+    """How often another approach was demanded instead of more of the same."""
+    reset_at: int = 0
+    """Iteration whose rejection demanded it last; 0: never."""
+
+
+class DoneSignals(Record):
+    """How the last iterations spoke of being done; what saturation and the dual gate look at."""
+
+    asked_in_row: int = 0
+    """Requests in a row, under green checks, that were not granted."""
+    test_only_in_row: int = 0
+    """Iterations in a row, under green gates, that changed nothing but tests."""
+    indicators: tuple[bool, ...] = ()
+    """Of the last five iterations, whether each looked complete, newest last."""

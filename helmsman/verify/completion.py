@@ -1,0 +1,102 @@
+"""Is it done? Asking is a claim; this is what has to be true beside it, all of it read from evidence.
+
+Done = asked AND every check green AND no finding that blocks AND no claim that the evidence contradicts AND the required tests
+ran AND (where the dual gate is on) enough of the last iterations look complete. The judge is asked last, when all of that holds.
+"""
+
+from collections.abc import Callable, Iterator
+
+from helmsman.config import LoopConfig
+from helmsman.records.claims import ClaimLayer
+from helmsman.records.findings import Weight
+from helmsman.records.iteration import Evidence
+from helmsman.records.proof import Denial, Proof
+from helmsman.records.reflexion import DoneSignals
+from helmsman.verify.cases.paths import is_test_file
+
+NAMED = 3
+"""Findings or tests that a clause names; the rest is counted."""
+RECENT = 5
+"""Iterations that the dual gate looks at."""
+
+
+def prove(config: LoopConfig, before: DoneSignals, evidence: Evidence) -> Proof:
+    """Weigh one iteration against the gates. `before` is how the iterations before it spoke of being done."""
+    green = _green(config, evidence)
+    test_only = green and _changed_tests_only(evidence)
+    looks = green and _speaks_of_completion(evidence)
+    saturated = _saturated(config, before, test_only=test_only)
+    return Proof(
+        asked=evidence.claims.wants_to_finish or saturated,
+        how=evidence.claims.how or (f"the last {before.test_only_in_row + 1} iterations changed nothing but tests" * saturated),
+        green=green,
+        denied=tuple(denial for gate in GATES for denial in gate(config, before, evidence, looks)),
+        looks_complete=looks,
+        test_only=test_only,
+    )
+
+
+def required_tests(config: LoopConfig) -> tuple[str, ...]:
+    """Names of the tests that must have run: the operator's and those that criteria name."""
+    by_criteria = (name for criterion in config.judge.criteria for name in criterion.tests)
+    return tuple(dict.fromkeys((*config.completion.required_tests, *by_criteria)))
+
+
+def _green(config: LoopConfig, evidence: Evidence) -> bool:
+    if not config.checks:
+        return evidence.checks is not None
+    return evidence.checks is not None and evidence.checks.passed
+
+
+def _changed_tests_only(evidence: Evidence) -> bool:
+    change = evidence.execution.change
+    return bool(change.files) and change.files_changed == len(change.files) and all(map(is_test_file, change.files))
+
+
+def _speaks_of_completion(evidence: Evidence) -> bool:
+    status = evidence.claims.status
+    return evidence.claims.wants_to_finish or (status is not None and status.status == "complete")
+
+
+def _saturated(config: LoopConfig, before: DoneSignals, *, test_only: bool) -> bool:
+    limit = config.completion.test_only_limit
+    return limit is not None and test_only and before.test_only_in_row + 1 >= limit
+
+
+Gate = Callable[[LoopConfig, DoneSignals, Evidence, bool], Iterator[Denial]]
+
+
+def _invariants(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
+    blocking = [finding for finding in evidence.findings if finding.weight is Weight.BLOCK]
+    if blocking:
+        named = ", ".join(f"{finding.message} ({finding.rule}, {finding.where})" for finding in blocking[:NAMED])
+        yield Denial(rule="invariants", why=f"{named}{_more(len(blocking))}")
+
+
+def _claims(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
+    broken = [one for one in evidence.contradictions if one.layer is ClaimLayer.CONTRADICTION]
+    if broken:
+        named = ", ".join(f"it said \u201c{one.said}\u201d, but {one.found}" for one in broken[:NAMED])
+        yield Denial(rule="claims", why=f"{named}{_more(len(broken))}")
+
+
+def _required(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
+    ran = {name for result in evidence.checks.results for name in result.ran} if evidence.checks else set[str]()
+    missing = [name for name in required_tests(config) if name not in ran]
+    if missing:
+        named = f"{', '.join(missing[:NAMED])}{_more(len(missing))}"
+        yield Denial(rule="required_tests", why=f"required tests were not seen to run: {named}")
+
+
+def _indicators(config: LoopConfig, before: DoneSignals, _evidence: Evidence, looks: bool) -> Iterator[Denial]:
+    needed = config.completion.indicators
+    seen = sum((*before.indicators, looks)[-RECENT:])
+    if seen < needed:
+        yield Denial(rule="indicators", why=f"{seen} of the last {RECENT} iterations look complete, {needed} are needed")
+
+
+GATES: tuple[Gate, ...] = (_invariants, _claims, _required, _indicators)
+
+
+def _more(number: int) -> str:
+    return f" and {number - NAMED} more" if number > NAMED else ""

@@ -1,0 +1,147 @@
+"""What has to be true before the work is done, whoever says so."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.records.claims import ClaimLayer, Claims, Contradiction, StatusReport
+from helmsman.records.evidence import Change, Execution
+from helmsman.records.findings import Finding, Weight
+from helmsman.records.proof import Proof
+from helmsman.records.reflexion import DoneSignals
+from helmsman.verify.completion import prove, required_tests
+from tests.unit.builders import ASKED, SILENT, call, check, config, evidence, report, state
+
+pytestmark = pytest.mark.feature("V9")
+
+GREEN = report(check(passed=True))
+RED = report(check(passed=False))
+BLOCKING = Finding(
+    rule="tests.deleted", weight=Weight.BLOCK, path="tests/a.py", line=3, message="test_a was deleted", honest="keep it"
+)
+WARNING = BLOCKING.model_copy(update={"weight": Weight.WARN})
+UNTRUE = Contradiction(
+    layer=ClaimLayer.CONTRADICTION, said="I changed b.py", found="git shows no change in b.py", source="last message"
+)
+
+
+def changed(*files: str) -> Execution:
+    change = Change(start="b" * 40, commit="c" * 40, tree="d" * 40, files=files, files_changed=len(files))
+    return Execution(call=call(), change=change)
+
+
+def proof(before: DoneSignals | None = None, sections: dict[str, Any] | None = None, **found: Any) -> Proof:
+    of = config(**(sections or {}))
+    return prove(of, before or DoneSignals(), evidence(state(of), **{"checks": GREEN, "claims": ASKED, **found}))
+
+
+def rules(of: Proof) -> list[str]:
+    return [denial.rule for denial in of.denied]
+
+
+def test_asking_under_green_checks_with_nothing_against_it_is_enough() -> None:
+    assert proof().open
+
+
+@pytest.mark.parametrize("found", [{"claims": SILENT}, {"checks": RED}, {"checks": None}, {"checks": report()}])
+def test_without_a_request_or_with_checks_that_fail_or_did_not_run_nothing_is_done(found: dict[str, Any]) -> None:
+    assert not proof(**found).open
+
+
+@pytest.mark.feature("V5")
+def test_a_finding_that_blocks_is_named_with_its_place() -> None:
+    denied = proof(findings=(BLOCKING,))
+    assert (rules(denied), denied.open) == (["invariants"], False)
+    assert "test_a was deleted (tests.deleted, tests/a.py:3)" in denied.objections
+
+
+@pytest.mark.feature("V5")
+def test_a_finding_that_only_warns_stands_against_nothing() -> None:
+    assert proof(findings=(WARNING,)).open
+
+
+@pytest.mark.feature("V5")
+def test_many_findings_are_counted_after_the_third() -> None:
+    assert proof(findings=(BLOCKING,) * 10).objections.endswith("and 7 more")
+
+
+@pytest.mark.feature("V6")
+@pytest.mark.parametrize("layer", ClaimLayer)
+def test_only_a_claim_that_the_evidence_contradicts_stands_against_being_done(layer: ClaimLayer) -> None:
+    denied = proof(contradictions=(UNTRUE.model_copy(update={"layer": layer}),))
+    assert denied.open == (layer is not ClaimLayer.CONTRADICTION)
+
+
+@pytest.mark.feature("V10")
+def test_a_required_test_must_have_run() -> None:
+    sections = {"completion": {"required_tests": ["test_a", "test_b"]}}
+    ran = report(check(passed=True, ran=("test_a",)))
+    denied = proof(sections=sections, checks=ran)
+    assert (rules(denied), denied.objections) == (["required_tests"], "required tests were not seen to run: test_b")
+    both = report(check(passed=True, ran=("test_a",)), check(passed=True, ran=("test_b",)))
+    assert proof(sections=sections, checks=both).open
+
+
+@pytest.mark.feature("V10")
+def test_the_tests_that_criteria_name_are_required_as_well() -> None:
+    sections: dict[str, Any] = {
+        "completion": {"required_tests": ["test_a"]},
+        "judge": {"criteria": [{"text": "x", "tests": ["test_b", "test_a"]}]},
+    }
+    assert required_tests(config(**sections)) == ("test_a", "test_b")
+
+
+@pytest.mark.parametrize(("indicators", "opens"), [((), False), ((True,), True), ((True, False, False, False, False), False)])
+def test_the_dual_gate_wants_two_indicators_among_the_last_five(indicators: tuple[bool, ...], opens: bool) -> None:
+    before = DoneSignals(indicators=indicators)
+    assert proof(before, sections={"completion": {"indicators": 2}}).open is opens
+
+
+def test_a_status_of_complete_is_an_indicator_and_no_request() -> None:
+    says_so = proof(claims=Claims(status=StatusReport(status="complete")))
+    assert (says_so.looks_complete, says_so.asked) == (True, False)
+
+
+def test_under_red_checks_nothing_is_an_indicator() -> None:
+    assert not proof(checks=RED).looks_complete
+
+
+def test_three_iterations_that_change_nothing_but_tests_are_a_request() -> None:
+    before = DoneSignals(test_only_in_row=2)
+    saturated = proof(before, claims=SILENT, execution=changed("tests/test_a.py", "tests/test_b.py"))
+    assert (saturated.open, saturated.how) == (True, "the last 3 iterations changed nothing but tests")
+
+
+@pytest.mark.parametrize(
+    ("before", "files", "checks"),
+    [(1, ("tests/test_a.py",), GREEN), (2, ("tests/test_a.py", "app.py"), GREEN), (2, (), GREEN), (2, ("tests/test_a.py",), RED)],
+    ids=["too few", "a source too", "no change", "red"],
+)
+def test_fewer_or_other_iterations_are_no_saturation(before: int, files: tuple[str, ...], checks: Any) -> None:
+    found = proof(DoneSignals(test_only_in_row=before), claims=SILENT, execution=changed(*files), checks=checks)
+    assert not found.asked
+
+
+def test_without_checks_an_operator_who_agreed_to_that_gets_a_proof_of_nothing() -> None:
+    assert proof(sections={"checks": ()}, checks=report()).open
+    assert not proof(sections={"checks": ()}, checks=None).open
+
+
+@given(
+    asks=st.booleans(),
+    checks=st.sampled_from([None, report(), RED, GREEN]),
+    findings=st.sampled_from([(), (WARNING,), (BLOCKING,), (WARNING, BLOCKING)]),
+    contradictions=st.sampled_from([(), (UNTRUE,)]),
+    done=st.builds(DoneSignals, asked_in_row=st.integers(0, 9), test_only_in_row=st.integers(0, 9)),
+)
+def test_nothing_opens_the_gate_but_green_checks_without_a_blocking_finding_or_an_untrue_claim(
+    asks: bool, checks: Any, findings: Any, contradictions: Any, done: DoneSignals
+) -> None:
+    found = proof(done, claims=ASKED if asks else SILENT, checks=checks, findings=findings, contradictions=contradictions)
+    if found.open:
+        assert checks is GREEN
+        assert BLOCKING not in findings
+        assert not contradictions
+        assert found.asked

@@ -1,0 +1,53 @@
+"""A test that fails and then passes on the same tree is flaky, which is neither."""
+
+import pytest
+
+from helmsman.records.checks import CheckResult, TestCounts
+from helmsman.verify.flaky import doubtful, second_opinion
+from tests.unit.builders import check
+
+pytestmark = pytest.mark.feature("V3")
+
+
+def failing(*names: str, failed: int = 0, **fields: object) -> CheckResult:
+    return check(passed=False, counts=TestCounts(failed=failed or len(names), failing=names), **fields)
+
+
+PASSES = check(passed=True, counts=TestCounts(passed=3))
+
+
+@pytest.mark.parametrize(
+    ("result", "again"),
+    [
+        (failing("a"), True),
+        (failing("a", "b", "c"), True),
+        (failing("a", "b", "c", "d"), False),
+        (failing("a", failed=60), False),
+        (failing("a", timed_out=True), False),
+        (failing("a", error="no such command"), False),
+        (check(passed=False), False),
+        (PASSES, False),
+    ],
+    ids=["one", "three", "too many", "more than are named", "timeout", "not started", "unnamed", "passes"],
+)
+def test_only_a_small_set_of_named_failures_is_worth_running_again(result: CheckResult, again: bool) -> None:
+    assert doubtful([PASSES, result], 3) == ([1] if again else [])
+
+
+def test_what_passes_the_second_time_is_flaky_and_still_no_pass() -> None:
+    found = second_opinion(failing("a", "b"), PASSES, tolerate=False)
+    assert (found.flaky, found.passed, found.seconds) == (("a", "b"), False, 2)
+
+
+def test_an_operator_may_tolerate_it() -> None:
+    assert second_opinion(failing("a"), PASSES, tolerate=True).passed
+
+
+def test_of_two_failures_the_one_that_passes_the_second_time_is_flaky() -> None:
+    found = second_opinion(failing("a", "b"), failing("b"), tolerate=True)
+    assert (found.flaky, found.passed) == (("a",), False)
+
+
+def test_a_second_run_that_breaks_altogether_proves_nothing() -> None:
+    found = second_opinion(failing("a"), check(passed=False, error="no such command"), tolerate=True)
+    assert (found.flaky, found.passed) == ((), False)

@@ -1,0 +1,133 @@
+"""What a state keeps of verdicts, claims and requests, and that it stays bounded."""
+
+from typing import Any
+
+import pytest
+
+from helmsman.records.checks import TestCounts
+from helmsman.records.claims import ClaimLayer, Contradiction, Trust
+from helmsman.records.folds import done_signals, most_tests, remember, trust
+from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
+from helmsman.records.proof import Denial, Proof
+from helmsman.records.reflexion import NOTES_KEPT, REJECTIONS_KEPT, DoneSignals, JudgeMemory
+from tests.unit.builders import WAIT, check, record, report
+
+ASKED = Proof(asked=True, green=True, looks_complete=True)
+DENIED = ASKED.model_copy(update={"denied": (Denial(rule="invariants", why="a test is gone"),)})
+
+
+def verdict(criterion: str, *, met: bool) -> CriterionVerdict:
+    return CriterionVerdict(
+        criterion=criterion, met=met, votes_met=int(met), votes_cast=1, reason="no refusal", evidence="a.py:3"
+    )
+
+
+def rejected(*criteria: str) -> Judgement:
+    cause = f"{len(criteria)} criteria are not met"
+    unmet = tuple(verdict(name, met=False) for name in criteria)
+    return Judgement(
+        outcome=JudgementOutcome.REJECTED, cause=cause, criteria=(*unmet, verdict("fine", met=True)), principle="look"
+    )
+
+
+APPROVED = Judgement(outcome=JudgementOutcome.APPROVED, cause="", criteria=(verdict("fine", met=True),), principle="trust")
+
+
+def judged(before: JudgeMemory, *judgements: Judgement | None, limit: int = 5, reset: bool = False) -> JudgeMemory:
+    for number, judgement in enumerate(judgements, 1):
+        before = remember(before, record(iteration=number, judgement=judgement, proof=ASKED), limit, reset=reset)
+    return before
+
+
+@pytest.mark.feature("V8")
+def test_a_rejection_is_kept_with_what_was_not_met_and_where_the_judge_looked() -> None:
+    (kept,) = judged(JudgeMemory(), rejected("refusal")).feedback
+    assert (kept.iteration, kept.consecutive, kept.criteria, kept.repeated) == (1, 1, ("refusal",), 0)
+    assert kept.reason == "1 criteria are not met\n- refusal: no refusal (a.py:3)"
+
+
+@pytest.mark.feature("V8")
+def test_a_rejection_for_the_same_criterion_is_marked_as_repeated() -> None:
+    memory = judged(JudgeMemory(), rejected("a"), rejected("b"), rejected("a", "c"), rejected("a"))
+    assert [kept.repeated for kept in memory.feedback] == [0, 0, 1, 2]
+
+
+@pytest.mark.feature("V8")
+def test_every_verdict_adds_one_principle() -> None:
+    assert judged(JudgeMemory(), rejected("a"), APPROVED, None).notes == ("#1 rejected: look", "#2 approved: trust")
+
+
+@pytest.mark.feature("M3", "E8")
+def test_an_approval_sets_the_count_of_rejections_back() -> None:
+    assert judged(JudgeMemory(), rejected("a"), rejected("a")).rejections == 2
+    assert judged(JudgeMemory(), rejected("a"), rejected("a"), APPROVED).rejections == 0
+
+
+@pytest.mark.feature("M3")
+def test_an_iteration_without_a_verdict_neither_counts_nor_sets_back() -> None:
+    assert judged(JudgeMemory(), rejected("a"), None).rejections == 1
+
+
+@pytest.mark.feature("M3")
+def test_where_another_approach_is_demanded_the_count_begins_anew() -> None:
+    memory = judged(JudgeMemory(), rejected("a"), rejected("a"), limit=2, reset=True)
+    assert (memory.rejections, memory.resets, memory.reset_at) == (0, 1, 2)
+    assert judged(JudgeMemory(), rejected("a"), rejected("a"), limit=2).resets == 0
+
+
+@pytest.mark.feature("V8")
+def test_the_memory_stays_bounded() -> None:
+    memory = judged(JudgeMemory(), *[rejected("a")] * 200)
+    assert (len(memory.feedback), len(memory.notes)) == (REJECTIONS_KEPT, NOTES_KEPT)
+    assert memory.feedback[-1].iteration == 200
+    assert memory.rejections == 200
+
+
+@pytest.mark.feature("V6")
+def test_only_contradictions_lower_the_trust() -> None:
+    untrue = Contradiction(layer=ClaimLayer.CONTRADICTION, said="x", found="y", source="last message")
+    unticked = untrue.model_copy(update={"layer": ClaimLayer.UNTICKED})
+    after = trust(trust(Trust(), (untrue, unticked), 4), (), 6)
+    assert (after.checked, after.contradicted, after.score) == (10, 1, 0.9)
+    assert Trust().score is None
+
+
+def test_the_largest_number_of_tests_is_kept_for_each_check() -> None:
+    many = report(
+        check(passed=True, command="a", counts=TestCounts(passed=5, failed=1, skipped=2)), check(passed=True, command="b")
+    )
+    few = report(
+        check(passed=True, command="a", counts=TestCounts(passed=3)), check(passed=True, command="c", counts=TestCounts(passed=1))
+    )
+    assert most_tests(most_tests({}, many), few) == {"a": 8, "c": 1}
+    assert most_tests({"a": 8}, None) == {"a": 8}
+
+
+@pytest.mark.feature("V9")
+def test_denied_requests_in_a_row_are_counted_until_one_is_granted_or_none_is_made() -> None:
+    after = DoneSignals()
+    for _ in range(3):
+        after = done_signals(after, record(proof=DENIED))
+    assert after.asked_in_row == 3
+    assert done_signals(after, record(proof=ASKED)).asked_in_row == 0
+    assert done_signals(after, record(proof=Proof(green=True))).asked_in_row == 0
+
+
+@pytest.mark.feature("V9")
+@pytest.mark.parametrize(("proof", "in_row"), [(Proof(test_only=True, green=True), 3), (Proof(green=True), 0)])
+def test_iterations_that_change_tests_only_are_counted_in_a_row(proof: Proof, in_row: int) -> None:
+    assert done_signals(DoneSignals(test_only_in_row=2), record(proof=proof)).test_only_in_row == in_row
+
+
+@pytest.mark.feature("E7", "V9")
+@pytest.mark.parametrize("fields", [{"proof": ASKED}, {"proof": Proof(test_only=True, green=True)}])
+def test_an_attempt_that_does_not_count_changes_no_signal(fields: dict[str, Any]) -> None:
+    before = DoneSignals(asked_in_row=2, test_only_in_row=1, indicators=(True,))
+    assert done_signals(before, record(WAIT, **fields)) == before
+
+
+def test_only_the_last_five_indicators_are_kept() -> None:
+    after = DoneSignals()
+    for _ in range(9):
+        after = done_signals(after, record(proof=ASKED))
+    assert after.indicators == (True,) * 5
