@@ -19,6 +19,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+rubric = typer.Typer(help="Look at RUBRIC.md.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(rubric, name="rubric")
 
 Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository; any folder inside it will do.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
@@ -137,6 +139,18 @@ def doctor(repo: Repo = HERE, as_json: Json = False) -> None:
     from deployments.doctor import examine
 
     raise typer.Exit(examine(repo, as_json=as_json))
+
+
+@rubric.command("check")
+def check_rubric(
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Another file than the repository's RUBRIC.md.")] = None,
+    repo: Repo = HERE,
+    as_json: Json = False,
+) -> None:
+    """Show what is understood of RUBRIC.md, every flaw in it, and which checks and criteria prove little."""
+    from deployments.rubric import check_rubric
+
+    raise typer.Exit(check_rubric(repo, file, as_json=as_json))
 
 
 @app.command()

@@ -1,15 +1,18 @@
-"""Read configuration from files: helmsman.toml, pyproject.toml, RUBRIC.md and the goal's own file."""
+"""Read configuration from files: helmsman.toml, pyproject.toml, RUBRIC.md, .claude/autochecks.sh and the goal's own file."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import yaml
 
-from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, shown
+from helmsman.verify.rubric.front import from_front_matter, said_twice
+from helmsman.verify.rubric.pieces import Flaw
+from helmsman.verify.rubric.reading import MOST_FLAWS, Rubric, is_rubric, read_rubric, settings
 
 LARGEST_FILE = 1 << 20
 """Bytes of a file of configuration or of a goal; more is a mistake."""
@@ -18,12 +21,36 @@ LARGEST_FRONT_MATTER = 1 << 14
 DEEPEST_FRONT_MATTER = 20
 """Levels of nesting in front matter; YAML's reader slows down and overflows with depth."""
 
+RUBRIC = "RUBRIC.md"
+AUTOCHECKS = ".claude/autochecks.sh"
 _MARK = "---"
+
+
+class BrokenFile(OperatorError):  # noqa: N818 - what was found, as in Fenced
+    """A file that cannot be read as what it is meant to be."""
+
+    def __init__(self, path: Path, cause: str, line: int = 1) -> None:
+        """Keep the cause and its line apart, for whoever lists flaws."""
+        self.cause, self.line = cause, line
+        super().__init__(f"{path} cannot be used: {cause}", remedy="mend the file")
+
+
+@dataclass(frozen=True)
+class RubricFile:
+    """RUBRIC.md, front matter and sections."""
+
+    front: Mapping[str, Any]
+    """What its front matter says, as configuration."""
+    rubric: Rubric
+    flaws: tuple[Flaw, ...]
+    """Of both, in the order of lines."""
+    ours: bool
+    """Whether anything in it speaks to Helmsman; else it is a document of somebody's own."""
 
 
 def read_layers(repository: Path) -> list[Layer]:
     """The layers that lie in a repository, strongest first; a missing file is no layer."""
-    layers = [_settings(repository), _rubric(repository / "RUBRIC.md")]
+    layers = [_settings(repository), *_rubric(repository / RUBRIC), _autochecks(repository)]
     return [resolve_goal_file(layer, repository) for layer in layers if layer]
 
 
@@ -44,15 +71,30 @@ def resolve_goal_file(layer: Layer, folder: Path) -> Layer:
 
 def front_matter(path: Path) -> dict[str, Any]:
     """What a Markdown file says in YAML between `---` lines at its top; nothing where there is none."""
-    text = _text(path, "a Markdown file")
-    lines = text.split("\n")
+    return _split(path)[0]
+
+
+def read_rubric_file(path: Path) -> RubricFile:
+    """Read a rubric with all its flaws. Raises OperatorError when it is no text or its front matter no YAML."""
+    said, lines, body = _split(path)
+    front, flaws = from_front_matter(said, lines[:body])
+    text = "\n".join(lines[body:])
+    rubric, sections = read_rubric(text, body + 1), is_rubric(text)
+    if sections or not said:
+        flaws += [*rubric.flaws, *said_twice(front, settings(rubric), lines[:body])]
+    return RubricFile(front, rubric, tuple(sorted(flaws, key=lambda flaw: flaw.line)[:MOST_FLAWS]), sections or bool(said))
+
+
+def _split(path: Path) -> tuple[dict[str, Any], list[str], int]:
+    """What the front matter says, all lines of the file, and the place of the first one after it."""
+    lines = _text(path, "a Markdown file").split("\n")
     if lines[0].rstrip() != _MARK:
-        return {}
+        return {}, lines, 0
     end = next((number for number, line in enumerate(lines) if number and line.rstrip() == _MARK), None)
     if end is None:
-        raise _broken(path, "line 1 opens front matter with --- and no line closes it")
+        raise BrokenFile(path, "line 1 opens front matter with --- and no line closes it")
     # An empty line stands for the opening mark, so that YAML counts lines as the file does.
-    return _yaml(path, "\n".join(["", *lines[1:end]]))
+    return _yaml(path, "\n".join(["", *lines[1:end]])), lines, end + 1
 
 
 def _settings(repository: Path) -> Layer | None:
@@ -68,17 +110,32 @@ def _pyproject(path: Path) -> Layer | None:
     if table is None:
         return None
     if not isinstance(table, dict):
-        raise _broken(path, f"tool.helmsman must be a table, found {shown(table)}")
+        raise BrokenFile(path, f"tool.helmsman must be a table, found {shown(table)}")
     return Layer("pyproject.toml [tool.helmsman]", cast("dict[str, Any]", table))
 
 
-def _rubric(path: Path) -> Layer | None:
-    """The rubric's front matter, without the keys that speak to the judge and not to the loop."""
-    if not path.exists():
+def _rubric(path: Path) -> list[Layer]:
+    """The rubric's front matter and its sections. Raises OperatorError with every flaw."""
+    file = read_rubric_file(path) if path.exists() else None
+    if file is None or not file.ours:
+        return []
+    if file.flaws:
+        raise _flawed(path, file.flaws)
+    layers = [Layer(f"{RUBRIC} front matter", file.front), Layer(RUBRIC, settings(file.rubric))]
+    return [layer for layer in layers if layer.values]
+
+
+def _flawed(path: Path, flaws: Sequence[Flaw]) -> OperatorError:
+    told = [f"{RUBRIC}:{flaw.line}: {flaw.cause}; {flaw.remedy}" for flaw in flaws]
+    remedy = "mend the file; `helmsman rubric check` shows what is understood"
+    return OperatorError("\n  ".join([f"{path} cannot be used:", *told]), remedy=remedy)
+
+
+def _autochecks(repository: Path) -> Layer | None:
+    """The script is a check where nobody else gives any: a list replaces those of weaker layers."""
+    if not (repository / AUTOCHECKS).is_file():
         return None
-    known = {*LoopConfig.model_fields, "goal_file"}
-    values = {key: value for key, value in front_matter(path).items() if key in known}
-    return Layer("RUBRIC.md front matter", values) if values else None
+    return Layer(AUTOCHECKS, {"checks": [{"command": f"sh {AUTOCHECKS}", "name": "autochecks"}]})
 
 
 def _goal(named: Any, folder: Path, source: str) -> str:
@@ -95,12 +152,12 @@ def _text(path: Path, expected: str) -> str:
     """A file's text without byte order mark and with plain line ends."""
     data = _bytes(path, expected)
     if len(data) > LARGEST_FILE:
-        raise _broken(path, f"it is larger than {LARGEST_FILE} bytes")
+        raise BrokenFile(path, f"it is larger than {LARGEST_FILE} bytes")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _broken(path, f"line {line} is not UTF-8: {error.reason}") from None
+        raise BrokenFile(path, f"line {line} is not UTF-8: {error.reason}", line) from None
 
 
 def _bytes(path: Path, expected: str) -> bytes:
@@ -121,9 +178,9 @@ def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise _broken(path, "it is nested too deeply") from None
+        raise BrokenFile(path, "it is nested too deeply") from None
     except ValueError as error:  # tomllib's own error, or Python's of a number with too many digits
-        raise _broken(path, _toml_cause(str(error), text)) from None
+        raise BrokenFile(path, _toml_cause(str(error), text)) from None
 
 
 def _toml_cause(message: str, text: str) -> str:
@@ -134,18 +191,18 @@ def _toml_cause(message: str, text: str) -> str:
 
 def _yaml(path: Path, text: str) -> dict[str, Any]:
     if len(text) > LARGEST_FRONT_MATTER:
-        raise _broken(path, f"its front matter is longer than {LARGEST_FRONT_MATTER} characters")
+        raise BrokenFile(path, f"its front matter is longer than {LARGEST_FRONT_MATTER} characters")
     try:
         _refuse_bombs(path, text)
         table: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise _broken(path, _yaml_cause(error)) from None
+        raise BrokenFile(path, *_yaml_cause(error)) from None
     except ValueError as error:  # a date or a number that is none
-        raise _broken(path, f"its front matter: {error}") from None
+        raise BrokenFile(path, f"its front matter: {error}") from None
     if table is None:
         return {}
     if not isinstance(table, Mapping):
-        raise _broken(path, f"its front matter must be KEY: VALUE lines, found {shown(table)}")
+        raise BrokenFile(path, f"its front matter must be KEY: VALUE lines, found {shown(table)}")
     return dict(cast("Mapping[str, Any]", table))
 
 
@@ -157,18 +214,16 @@ def _refuse_bombs(path: Path, text: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         line = event.start_mark.line + 1
         if depth > DEEPEST_FRONT_MATTER:
-            raise _broken(path, f"line {line} is nested more than {DEEPEST_FRONT_MATTER} levels deep")
+            raise BrokenFile(path, f"line {line} is nested more than {DEEPEST_FRONT_MATTER} levels deep", line)
         if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
-            raise _broken(path, f"line {line} has an alias or a tag; front matter is plain YAML")
+            raise BrokenFile(path, f"line {line} has an alias or a tag; front matter is plain YAML", line)
 
 
-def _yaml_cause(error: yaml.YAMLError) -> str:
+def _yaml_cause(error: yaml.YAMLError) -> tuple[str, int]:
+    """YAML's words, and the line."""
     if not isinstance(error, yaml.MarkedYAMLError):
-        return " ".join(str(error).split())
+        return " ".join(str(error).split()), 1
     mark = error.problem_mark
-    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-    return f"{place}{error.problem}"
-
-
-def _broken(path: Path, cause: str) -> OperatorError:
-    return OperatorError(f"{path} cannot be used: {cause}", remedy="mend the file")
+    return (
+        (f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}", mark.line + 1) if mark else (str(error.problem), 1)
+    )

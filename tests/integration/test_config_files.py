@@ -64,18 +64,125 @@ def test_a_tool_helmsman_that_is_no_table_is_an_error(tmp_path: Path) -> None:
     assert "tool.helmsman must be a table, found 5" in complaint(tmp_path)
 
 
-def test_the_judges_own_keys_in_a_rubric_are_left_alone(tmp_path: Path) -> None:
-    text = "---\nmodel: opus\nhitl_threshold: 5\n5: five\nlimits: {iterations: 4}\n---\n"
+@pytest.mark.feature("V1")
+def test_the_judges_own_keys_in_a_rubric_are_those_of_the_configuration(tmp_path: Path) -> None:
+    text = "---\nmodel: opus\nhitl_threshold: 5\nmilestone_every: 3\nlimits: {iterations: 4}\nforce_max: true\n---\n"
     write(tmp_path, RUBRIC__md=text)
-    assert read_layers(tmp_path) == [Layer("RUBRIC.md front matter", {"limits": {"iterations": 4}})]
+    judge, completion = {"model": "opus", "rejections": 5}, {"force_max": True}
+    expected = {"limits": {"iterations": 4}, "judge": judge, "completion": completion}
+    assert read_layers(tmp_path) == [Layer("RUBRIC.md front matter", expected)]
     assert front_matter(tmp_path / "RUBRIC.md")["hitl_threshold"] == 5
 
 
 @pytest.mark.parametrize(
-    "text", ["", "# Rubric\n---\ngoal: x\n---\n", "---\n---\n", "---\n# a comment\n---\n", "---\nmodel: x\n---"]
+    "text",
+    [
+        "",
+        "# Rubric\n---\ngoal: x\n---\n",
+        "---\n---\n",
+        "---\n# a comment\n---\n",
+        "---\ntitle: x\n---",
+        "# Grades\n## Criteria\n- a\n",
+    ],
 )
 def test_a_rubric_that_tells_the_loop_nothing_is_no_layer(tmp_path: Path, text: str) -> None:
     write(tmp_path, RUBRIC__md=text)
+    assert read_layers(tmp_path) == []
+
+
+RUBRIC = """---
+model: opus
+max_iterations: 7
+goal: g
+---
+# Rubric
+## Envisioning
+Calm.
+## Checks
+- `npm test` (name: tests, timeout: 60, environment: CI)
+- npm run lint
+## Judge criteria
+- [errors] Every error is told. (weight 2, 2 of 3 votes, tests: test_a; check: tests)
+- It is calm.
+"""
+
+
+@pytest.mark.feature("V1")
+def test_the_sections_of_a_rubric_are_configuration(tmp_path: Path) -> None:
+    write(tmp_path, RUBRIC__md=RUBRIC)
+    resolved = resolve(read_layers(tmp_path))
+    config = resolved.config
+    assert [(check.title, check.timeout_seconds, check.environment) for check in config.checks] == [
+        ("tests", 60, ("CI",)),
+        ("npm run lint", 600, ()),
+    ]
+    assert [(one.id, one.weight, one.needed, one.votes, one.tests) for one in config.judge.criteria] == [
+        ("errors", 2, 2, 3, ("test_a",)),
+        ("c2", 1, 1, 1, ()),
+    ]
+    assert (config.judge.envisioning, config.judge.model, config.limits.iterations) == ("Calm.", "opus", 7)
+    assert {resolved.origins[key] for key in ("checks", "judge.criteria", "judge.envisioning")} == {"RUBRIC.md"}
+    assert {resolved.origins[key] for key in ("goal", "judge.model", "limits.iterations")} == {"RUBRIC.md front matter"}
+
+
+@pytest.mark.feature("V1")
+def test_the_checks_of_a_stronger_file_replace_those_of_the_rubric(tmp_path: Path) -> None:
+    write(tmp_path, RUBRIC__md=RUBRIC, helmsman__toml='checks = ["make test"]\njudge.model = "haiku"\n')
+    resolved = resolve(read_layers(tmp_path))
+    assert [check.command for check in resolved.config.checks] == ["make test"]
+    assert (resolved.origins["checks"], resolved.config.judge.model) == ("helmsman.toml", "haiku")
+    assert len(resolved.config.judge.criteria) == 2
+
+
+@pytest.mark.feature("V1")
+def test_every_flaw_of_a_rubric_is_told_with_file_line_cause_and_remedy(tmp_path: Path) -> None:
+    text = "---\nhitl_treshold: 3\nchecks: [a]\n---\n## Checks\n- `npm test` (timout: 3)\n## Judge criterias\n- b\n"
+    write(tmp_path, RUBRIC__md=text)
+    said = complaint(tmp_path)
+    assert said.startswith(f"{tmp_path / 'RUBRIC.md'} cannot be used:")
+    assert [line.strip() for line in said.splitlines()[1:]] == [
+        "RUBRIC.md:2: unknown key 'hitl_treshold'; did you mean hitl_threshold?",
+        "RUBRIC.md:3: checks stand in the front matter and in ## Checks; keep one of the two",
+        "RUBRIC.md:6: (timout: 3): unknown option; did you mean timeout?",
+        "RUBRIC.md:7: unknown section ## Judge criterias; did you mean ## Judge criteria?",
+        "what to do: mend the file; `helmsman rubric check` shows what is understood",
+    ]
+
+
+@pytest.mark.feature("V1")
+def test_a_rubric_of_sections_alone_is_read_with_either_kind_of_line_end(tmp_path: Path) -> None:
+    write(tmp_path, RUBRIC__md=b"\xef\xbb\xbf## Checks\r\n- npm test\r\n")
+    assert read_layers(tmp_path) == [Layer("RUBRIC.md", {"checks": [{"command": "npm test"}]})]
+
+
+def autochecks(folder: Path) -> None:
+    (folder / ".claude").mkdir()
+    (folder / ".claude" / "autochecks.sh").write_text("npm test\n")
+
+
+@pytest.mark.feature("V2")
+def test_the_autochecks_script_is_the_check_where_nobody_gives_one(tmp_path: Path) -> None:
+    autochecks(tmp_path)
+    write(tmp_path, helmsman__toml='goal = "g"\n', RUBRIC__md="## Judge criteria\n- It works.\n")
+    resolved = resolve(read_layers(tmp_path))
+    assert [(check.name, check.command) for check in resolved.config.checks] == [("autochecks", "sh .claude/autochecks.sh")]
+    assert resolved.origins["checks"] == ".claude/autochecks.sh"
+
+
+@pytest.mark.feature("V2")
+@pytest.mark.parametrize(
+    "files", [{"helmsman__toml": 'checks = ["a"]'}, {"RUBRIC__md": "## Checks\n- a\n"}], ids=["toml", "rubric"]
+)
+def test_the_autochecks_script_is_added_to_no_other_checks(tmp_path: Path, files: dict[str, str]) -> None:
+    autochecks(tmp_path)
+    write(tmp_path, **files)
+    resolved = resolve([Layer("command line", {"goal": "g"}), *read_layers(tmp_path)])
+    assert [check.command for check in resolved.config.checks] == ["a"]
+
+
+@pytest.mark.feature("V2")
+def test_a_folder_of_that_name_is_no_script(tmp_path: Path) -> None:
+    (tmp_path / ".claude" / "autochecks.sh").mkdir(parents=True)
     assert read_layers(tmp_path) == []
 
 

@@ -1,0 +1,187 @@
+"""`helmsman rubric check`: what was understood of RUBRIC.md, what is wrong with it, and what the checks were worth so far."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from deployments.wishes import Wishes, wished
+from helmsman.config import CheckConfig
+from helmsman.errors import HelmsmanError
+from helmsman.records.checks import CheckReport
+from helmsman.texts import clean, clean_lines, counted
+from helmsman.verify.rubric.lines import RubricCheck, RubricCriterion
+from helmsman.verify.rubric.pieces import Flaw
+from helmsman.verify.rubric.reading import Rubric
+from helmsman.verify.rubric.redundancy import Audit, audit
+from tasks.config_files import RUBRIC, BrokenFile, RubricFile, read_rubric_file
+from tasks.git import Repository, open_repository
+from tasks.state_ref import loop_names, read_records
+
+MOST_RECORDS = 200
+"""Records of past iterations that are read, those of the latest loops first: one process of git's each."""
+WIDTH = 12
+
+
+@dataclass(frozen=True)
+class _Findings:
+    file: str
+    rubric: Rubric
+    flaws: Sequence[Flaw]
+    audit: Audit
+    checks_from: str
+    """The source of the checks that were audited: those that a loop would get."""
+
+
+def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
+    """Print what a rubric says, its flaws and the audit. Returns 0, or 2 when it has a flaw."""
+    repository = _repository(repo)
+    path = file or (repository.top if repository else repo) / RUBRIC
+    found = _examine(path, repository)
+    print(json.dumps(_plain(found)) if as_json else "\n".join(_lines(found)))
+    return 2 if found.flaws else 0
+
+
+def _examine(path: Path, repository: Repository | None) -> _Findings:
+    read = _read(path)
+    its_own = repository is not None and path.resolve() == (repository.top / RUBRIC).resolve()
+    checks, source = _audited(path.name, read.rubric, repository, its_own=its_own)
+    reports = list(_reports(repository)) if repository else []
+    return _Findings(path.name, read.rubric, read.flaws, audit(read.rubric.criteria, checks, reports), source)
+
+
+def _audited(name: str, rubric: Rubric, repository: Repository | None, *, its_own: bool) -> tuple[Sequence[CheckConfig], str]:
+    """The checks that a loop would get, and their source. A file that is not the repository's own is taken at its word."""
+    own = [check.config for check in rubric.checks]
+    configured, source = _configured(repository)
+    return (own, name) if own and not (its_own and configured) else (configured, source)
+
+
+def _read(path: Path) -> RubricFile:
+    """A file whose front matter cannot be read has that flaw, and nothing else is known of it."""
+    try:
+        return read_rubric_file(path)
+    except BrokenFile as error:
+        return RubricFile({}, Rubric(), (Flaw(error.line, error.cause, error.remedy),), ours=True)
+
+
+def _repository(repo: Path) -> Repository | None:
+    """A rubric can be looked at before there is a repository."""
+    with suppress(HelmsmanError):
+        return open_repository(repo.absolute())
+    return None
+
+
+def _configured(repository: Repository | None) -> tuple[tuple[CheckConfig, ...], str]:
+    """The checks that a loop would get and where from; none where the configuration is broken, by this rubric or otherwise."""
+    with suppress(HelmsmanError):
+        if repository:
+            resolved = wished(repository, Wishes(), goal_later=True)
+            return resolved.config.checks, resolved.origins["checks"]
+    return (), RUBRIC
+
+
+def _reports(repository: Repository) -> Iterator[CheckReport]:
+    """Reports of the checks in past iterations."""
+    records = (record for loop in loop_names(repository) for record in read_records(repository, loop))
+    with suppress(HelmsmanError, ValidationError):  # what another version wrote ends the looking back, not the command
+        yield from (record.checks for record in islice(records, MOST_RECORDS) if record.checks)
+
+
+# --- for people ---------------------------------------------------------------------------------------------------
+
+
+def _lines(found: _Findings) -> Iterator[str]:
+    yield f"{clean(found.file)}: {_verdict(found)}"
+    yield from _part("checks", map(_check_line, found.rubric.checks))
+    yield from _part("criteria", (line for criterion in found.rubric.criteria for line in _criterion_lines(criterion)))
+    yield from _part(f"audit, with {counted(found.audit.reports, 'past report')}", _audit_lines(found))
+    if found.flaws:
+        yield ""
+        yield from (clean(f"{found.file}:{flaw.line}: {flaw.cause}; {flaw.remedy}") for flaw in found.flaws)
+
+
+def _verdict(found: _Findings) -> str:
+    rubric = found.rubric
+    numbers = f"{counted(len(rubric.checks), 'check')}, {len(rubric.criteria)} criteria"
+    seen = ", envisioning" if rubric.envisioning else ""
+    return f"{numbers}{seen}; {counted(len(found.flaws), 'flaw') if found.flaws else 'valid'}"
+
+
+def _part(title: str, lines: Iterator[str]) -> Iterator[str]:
+    held = list(lines)
+    if held:
+        yield from ("", title, *(f"  {line}" for line in held))
+
+
+def _check_line(check: RubricCheck) -> str:
+    config = check.config
+    options = [
+        f"{config.timeout_seconds:g} s",
+        "parallel" if config.parallel else "",
+        f"report {config.report}" if config.report else "",
+        f"environment {', '.join(config.environment)}" if config.environment else "",
+        "flaky is tolerated" if config.tolerate_flaky else "",
+    ]
+    return clean(f"{config.name or '-':<{WIDTH}} {config.command}   ({', '.join(filter(None, options))})")
+
+
+def _criterion_lines(criterion: RubricCriterion) -> Iterator[str]:
+    config = criterion.config
+    first, *more = clean_lines(config.text).splitlines() or [""]
+    yield f"{config.id:<{WIDTH}} {first}"
+    yield from (f"{'':<{WIDTH}} {line}" for line in more)
+    numbers = f"weight {config.weight:g}, {config.needed} of {counted(config.votes, 'vote')}"
+    yield f"{'':<{WIDTH}} {numbers}, {clean(_proof(criterion))}"
+
+
+def _proof(criterion: RubricCriterion) -> str:
+    proofs = [("tests", criterion.config.tests), ("checks", criterion.checks)]
+    named = [f"{what} {', '.join(names)}" for what, names in proofs if names]
+    return f"proven by {' and '.join(named)}" if named else "proven by the judge alone"
+
+
+def _audit_lines(found: _Findings) -> Iterator[str]:
+    held = found.audit
+    if found.rubric.checks and not found.checks_from.startswith(found.file):
+        yield f"the checks of this file are not used: {clean(found.checks_from)} gives others"
+    if held.unproven:
+        yield clean(f"proven by the judge alone, name a check or a test: {', '.join(held.unproven)}")
+    for pair in held.agreeing:
+        one, other = map(clean, pair.checks)
+        yield f"always the same verdict: {one} and {other}, in {pair.reports} reports, {pair.failures} of them failures"
+    yield from (f"never failed: {clean(never.check)}, in {never.reports} reports" for never in held.never_failed)
+    yield from _uncovered_lines(held)
+
+
+def _uncovered_lines(held: Audit) -> Iterator[str]:
+    doubt = f" (what these do is not known: {clean(', '.join(held.opaque))})" if held.opaque else ""
+    for gap in held.uncovered:
+        past = f"; one that did failed in {counted(gap.failures, 'report')}" if gap.failures else ""
+        yield f"no command names {gap.kind}{past}{doubt}"
+
+
+# --- for scripts --------------------------------------------------------------------------------------------------
+
+
+def _plain(found: _Findings) -> Mapping[str, Any]:
+    rubric = found.rubric
+    checks = [{"line": check.line, **check.config.model_dump(mode="json")} for check in rubric.checks]
+    criteria = [
+        {"line": criterion.line, **criterion.config.model_dump(mode="json"), "checks": list(criterion.checks)}
+        for criterion in rubric.criteria
+    ]
+    return {
+        "file": found.file,
+        "valid": not found.flaws,
+        "envisioning": rubric.envisioning,
+        "checks": checks,
+        "criteria": criteria,
+        "flaws": [asdict(flaw) for flaw in found.flaws],
+        "audit": asdict(found.audit) | {"checks_from": found.checks_from},
+    }

@@ -1,0 +1,75 @@
+"""A rubric's front matter: its short keys and those of the configuration, as configuration."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.layers import LONGEST_VALUE, describe, shown
+from helmsman.verify.rubric.options import near
+from helmsman.verify.rubric.pieces import Flaw
+
+SHORT = {
+    "model": "judge.model",
+    "hitl_threshold": "judge.rejections",
+    "force_max": "completion.force_max",
+    "max_iterations": "limits.iterations",
+}
+"""Keys that rubrics have, and where the configuration has them."""
+LATER = frozenset({"milestone_every", "structured_memory", "base_branch", "mode", "autonomous"})
+"""Keys that rubrics of other loops have, or that ours will; nothing reads them yet."""
+ABOUT = frozenset({"title", "name", "description", "version", "author", "date", "tags"})
+"""What documents say of themselves."""
+MOST_FLAWS = 50
+_NEAR = 0.7
+"""As for keys of the other files; there is no prose here that could be meant as it stands."""
+_OWN = frozenset({*LoopConfig.model_fields, "goal_file"})
+_KNOWN = _OWN | SHORT.keys() | LATER | ABOUT
+
+
+def from_front_matter(said: Mapping[Any, Any], lines: Sequence[str]) -> tuple[dict[str, Any], list[Flaw]]:
+    """What front matter says, as configuration, and its flaws. `lines` are those of the file, to say where a key stands."""
+    values: dict[str, Any] = {key: value for key, value in said.items() if key in _OWN}
+    unknown = [key for key in said if key not in _KNOWN][:MOST_FLAWS]
+    flaws = [_unknown(_name(key), _line(_name(key), lines)) for key in unknown]
+    for short in SHORT.keys() & said.keys():
+        section, key = SHORT[short].split(".")
+        table: Any = values.get(section, {})
+        if not isinstance(table, Mapping):
+            continue  # whoever merges the configuration says that it must be a table
+        if key in table:
+            flaws.append(Flaw(_line(short, lines), f"{short} and {SHORT[short]} say the same thing", "keep one of the two"))
+        values[section] = {**cast("Mapping[str, Any]", table), key: said[short]}
+    return values, flaws
+
+
+def said_twice(front: Mapping[str, Any], body: Mapping[str, Any], lines: Sequence[str]) -> Iterator[Flaw]:
+    """What stands in the front matter and in a section as well."""
+    judges: tuple[Any, Any] = front.get("judge"), body.get("judge")
+    if "checks" in front and "checks" in body:
+        yield Flaw(_line("checks", lines), "checks stand in the front matter and in ## Checks", "keep one of the two")
+    if isinstance(judges[0], Mapping) and isinstance(judges[1], Mapping):
+        first, second = cast("Mapping[str, Any]", judges[0]), cast("Mapping[str, Any]", judges[1])
+        for key in sorted(first.keys() & second.keys()):
+            yield Flaw(_line("judge", lines), f"judge.{key} stands in the front matter and in a section", "keep one of the two")
+
+
+def _name(key: Any) -> str:
+    """A key as text; YAML has others than text, and Python refuses to write the longest numbers out."""
+    return key if isinstance(key, str) else shown(key)
+
+
+def _unknown(key: str, line: int) -> Flaw:
+    meant = near(key, [*SHORT, *_OWN], _NEAR)
+    if meant:
+        return Flaw(line, f"unknown key {shown(key)}", f"did you mean {meant}?")
+    try:
+        describe(key[:LONGEST_VALUE])
+    except OperatorError as error:  # it knows the keys of every section
+        return Flaw(line, error.problem, "correct it or take it out; `helmsman config` shows every key")
+    return Flaw(line, f"unknown key {shown(key)}", "write the sections as tables, not with dots")
+
+
+def _line(key: str, lines: Sequence[str]) -> int:
+    """Where a key begins a line, counted from 1; the line of the opening mark where it is not found."""
+    return next((number for number, line in enumerate(lines, 1) if line.lstrip("\"'").startswith(key)), 1)

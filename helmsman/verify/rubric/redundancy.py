@@ -1,0 +1,141 @@
+"""Audit of the checks: which say the same as others, which never said no, what none looks at, what nothing proves.
+
+It tells and never decides: a check that never failed may be the one that keeps the agent honest.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from helmsman.config import CheckConfig
+from helmsman.records.checks import CheckReport
+from helmsman.verify.rubric.reading import RubricCriterion
+
+LEAST_REPORTS = 10
+"""Reports below which agreement may be chance: two checks that fail independently half of the time agree in 1 of 1,000."""
+MOST_CHECKS = 50
+"""Checks that are compared; every pair of them is looked at."""
+MOST_FOUND = 20
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two checks that always passed and failed together."""
+
+    checks: tuple[str, str]
+    reports: int
+    """In which both ran."""
+    failures: int
+    """In which both failed."""
+
+
+@dataclass(frozen=True)
+class NeverFailed:
+    """A check without a failure."""
+
+    check: str
+    reports: int
+
+
+@dataclass(frozen=True)
+class Uncovered:
+    """A class of failure that no command of today names."""
+
+    kind: str
+    failures: int
+    """Reports in which a check of this class failed, when there was one."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What a person may want to change."""
+
+    reports: int = 0
+    """Different ones that were looked at."""
+    unproven: tuple[str, ...] = ()
+    """Ids of criteria that no check and no test of their own proves: the judge's word is all there is."""
+    agreeing: tuple[Agreement, ...] = ()
+    """20 at most."""
+    never_failed: tuple[NeverFailed, ...] = ()
+    uncovered: tuple[Uncovered, ...] = ()
+    """Empty where there are no checks at all."""
+    opaque: tuple[str, ...] = ()
+    """Checks whose command does not say what it looks at, such as `make check`; they may cover what seems uncovered."""
+
+
+def audit(criteria: Iterable[RubricCriterion], checks: Sequence[CheckConfig], reports: Iterable[CheckReport]) -> Audit:
+    """Compare what is configured with what it has said so far. Reports that are the same, from one tree, count once."""
+    seen = [_verdicts(report) for report in dict.fromkeys(reports)]
+    names = list(dict.fromkeys(check.title for check in checks))[:MOST_CHECKS]
+    return Audit(
+        reports=len(seen),
+        unproven=tuple(criterion.config.id for criterion in criteria if not (criterion.config.tests or criterion.checks)),
+        agreeing=tuple(_agreeing(names, seen))[:MOST_FOUND],
+        never_failed=tuple(_never_failed(names, seen)),
+        uncovered=tuple(_uncovered(checks, seen)),
+        opaque=tuple(check.title for check in checks if not kinds(check.command)),
+    )
+
+
+_Verdicts = dict[str, tuple[bool, str]]
+"""By name, whether a check passed, and its command."""
+
+
+def _verdicts(report: CheckReport) -> _Verdicts:
+    """What could not even be started said nothing about the tree."""
+    return {result.name: (result.passed, result.command) for result in report.results if not result.error}
+
+
+def _agreeing(names: Sequence[str], seen: Sequence[_Verdicts]) -> Iterator[Agreement]:
+    for one, other in combinations(names, 2):
+        both = [(verdicts[one][0], verdicts[other][0]) for verdicts in seen if one in verdicts and other in verdicts]
+        failures = both.count((False, False))
+        if len(both) >= LEAST_REPORTS and failures and all(first == second for first, second in both):
+            yield Agreement((one, other), len(both), failures)
+
+
+def _never_failed(names: Sequence[str], seen: Sequence[_Verdicts]) -> Iterator[NeverFailed]:
+    for name in names:
+        passed = [verdicts[name][0] for verdicts in seen if name in verdicts]
+        if len(passed) >= LEAST_REPORTS and all(passed):
+            yield NeverFailed(name, len(passed))
+
+
+def _uncovered(checks: Sequence[CheckConfig], seen: Sequence[_Verdicts]) -> Iterator[Uncovered]:
+    covered = {kind for check in checks for kind in kinds(check.command)}
+    failed = [{kind for passed, command in verdicts.values() if not passed for kind in kinds(command)} for verdicts in seen]
+    for kind in KINDS if checks else ():
+        if kind not in covered:
+            yield Uncovered(kind, sum(kind in found for found in failed))
+
+
+# --- what a command looks at --------------------------------------------------------------------------------------
+
+LONGEST_COMMAND = 2_000
+"""Characters that are read."""
+_RUN = r"(?:npm|pnpm|yarn|bun|deno|make|just|task|run|mvn|mvnw|gradle|gradlew|bazel) +(?:-[^ ]+ +)*"
+"""Before a bare `test` or `build`, which alone would be the shell's own command or a folder."""
+_COMPILES = r"(?:cargo|go|dotnet|swift|stack|cabal) +(?:test|build|check|run|clippy|vet)"
+"""Whatever else it does, it builds first, and building checks types."""
+KINDS = {
+    "tests": (
+        rf"{_RUN}test|(?:cargo|go|dotnet|swift|stack|cabal|node) +(?:--)?test|nextest|"
+        "pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|gotestsum|playwright|cypress|bats"
+    ),
+    "lint": (
+        "lint|ruff|flake8|pylint|eslint|oxlint|stylelint|golangci-lint|biome|rubocop|shellcheck|hadolint|ktlint|checkstyle|"
+        "phpcs|staticcheck|(?:cargo|go) +(?:clippy|vet)"
+    ),
+    "types": f"mypy|pyright|basedpyright|pyre|tsc|vue-tsc|typecheck|type-check|phpstan|psalm|dialyzer|{_COMPILES}",
+    "build": f"{_RUN}build|-m +build|compile|webpack|rollup|esbuild|vite +build|cmake|ninja|javac|rustc|gcc|clang|{_COMPILES}",
+}
+"""Classes of failure, with the words of commands that look for them."""
+_PATTERNS = {
+    kind: re.compile(rf"(?<![\w./])(?:[\w./]*bin/)?(?:{words})(?![\w/])", re.IGNORECASE) for kind, words in KINDS.items()
+}
+
+
+def kinds(command: str) -> frozenset[str]:
+    """The classes of failure that a command looks for, by its words; empty where they do not say."""
+    return frozenset(kind for kind, pattern in _PATTERNS.items() if pattern.search(command[:LONGEST_COMMAND]))

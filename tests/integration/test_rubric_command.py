@@ -1,0 +1,194 @@
+"""`helmsman rubric check`: what it prints of a rubric, of its flaws, and of what past loops tell about the checks."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.rubric import check_rubric
+from helmsman.errors import OperatorError
+from tasks.git import git, open_repository
+from tasks.state_ref import state_ref, write_state
+from tests.fakes.command_line import looking, make_repository
+from tests.unit import builders
+
+pytestmark = pytest.mark.feature("V1")
+
+RUBRIC = """---
+model: opus
+---
+## Checks
+- `pytest -q` (name: tests, timeout: 60, parallel)
+- `ruff check` (name: lint)
+## Judge criteria
+- [errors] Every error is told. (weight 2, 2 of 3 votes, tests: test_a; check: tests)
+- It is calm.
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "repository"
+    make_repository(root, {"RUBRIC.md": RUBRIC})
+    return root
+
+
+def told(capsys: pytest.CaptureFixture[str], repo: Path, file: Path | None = None, *, code: int = 0) -> Any:
+    assert check_rubric(repo, file, as_json=True) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def keep(root: Path, *verdicts: Sequence[bool], loop: str = "mend-it") -> None:
+    """A loop with one iteration for each pair of verdicts of `tests` and `lint`."""
+    repository, over = open_repository(root), None
+    for number, verdict in enumerate(verdicts, 1):
+        results = [builders.check(passed=passed, name=name) for name, passed in zip(("tests", "lint"), verdict, strict=True)]
+        report = builders.report(*results).model_copy(update={"tree": f"{loop}{number}"})
+        record = builders.record(loop=loop, iteration=number, checks=report)
+        state = builders.state(loop=loop, iteration=number)
+        over = write_state(repository, state, over=over, record=record, subject=f"iteration {number}")
+
+
+def test_what_was_understood_is_shown_to_people(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+    assert check_rubric(repository, None, as_json=False) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "RUBRIC.md: 2 checks, 2 criteria; valid",
+        "",
+        "checks",
+        "  tests        pytest -q   (60 s, parallel)",
+        "  lint         ruff check   (600 s)",
+        "",
+        "criteria",
+        "  errors       Every error is told.",
+        "               weight 2, 2 of 3 votes, proven by tests test_a and checks tests",
+        "  c2           It is calm.",
+        "               weight 1, 1 of 1 vote, proven by the judge alone",
+        "",
+        "audit, with 0 past reports",
+        "  proven by the judge alone, name a check or a test: c2",
+        "  no command names types",
+        "  no command names build",
+    ]
+
+
+def test_what_was_understood_is_told_to_scripts(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+    found = told(capsys, repository)
+    assert set(found) == {"file", "valid", "envisioning", "checks", "criteria", "flaws", "audit"}
+    assert (found["file"], found["valid"], found["flaws"]) == ("RUBRIC.md", True, [])
+    assert [(check["line"], check["name"], check["timeout_seconds"]) for check in found["checks"]] == [
+        (5, "tests", 60),
+        (6, "lint", 600),
+    ]
+    first = found["criteria"][0]
+    assert (first["id"], first["weight"], first["needed"], first["votes"]) == ("errors", 2, 2, 3)
+    assert (first["tests"], first["checks"]) == (["test_a"], ["tests"])
+
+
+def test_every_flaw_is_shown_with_its_line_and_ends_with_2(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+    (repository / "RUBRIC.md").write_text(
+        "---\nmodle: x\n---\n## Checks\n- `a` (timout: 5)\n## Judge criteria\n- b (4 of 3 votes)\n"
+    )
+    assert check_rubric(repository, None, as_json=False) == 2
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "RUBRIC.md:2: unknown key 'modle'; did you mean model?",
+        "RUBRIC.md:5: (timout: 5): unknown option; did you mean timeout?",
+        "RUBRIC.md:7: (4 of 3 votes): expected K of N votes, K from 1 to N, N at most 9; correct votes",
+    ]
+    assert [flaw["line"] for flaw in told(capsys, repository, code=2)["flaws"]] == [2, 5, 7]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "cause"),
+    [
+        ("---\nmodel: x\n  goal: y\n---\n", 3, "mapping values"),
+        ("---\nmodel: x\n", 1, "no line closes it"),
+        ("---\na: !!str x\n---\n", 2, "an alias or a tag"),
+        (b"## Checks\n- \xff\n", 2, "not UTF-8"),
+        ("# A document of somebody's own\n", 1, "nothing in it tells Helmsman anything"),
+        ("", 1, "nothing in it tells Helmsman anything"),
+    ],
+)
+def test_a_file_that_is_no_rubric_is_one_flaw(
+    capsys: pytest.CaptureFixture[str], repository: Path, text: str | bytes, line: int, cause: str
+) -> None:
+    (repository / "RUBRIC.md").write_bytes(text if isinstance(text, bytes) else text.encode())
+    (flaw,) = told(capsys, repository, code=2)["flaws"]
+    assert flaw["line"] == line
+    assert cause in flaw["cause"]
+
+
+def test_a_rubric_of_front_matter_alone_is_valid(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+    (repository / "RUBRIC.md").write_text("---\nmodel: x\n---\n")
+    assert told(capsys, repository)["valid"]
+
+
+def test_another_file_can_be_looked_at_without_a_repository(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "draft.md").write_text("## Checks\n- `a` (name: x, name: y)\n")
+    found = told(capsys, tmp_path, tmp_path / "draft.md", code=2)
+    assert (found["file"], found["audit"]["checks_from"]) == ("draft.md", "draft.md")
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="cannot be read"):
+        check_rubric(tmp_path, None, as_json=True)
+
+
+def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+    (repository / "RUBRIC.md").write_text(
+        "## Checks\n- \x1b]0;owned\x07a (\x1b: 5)\n- `b` (\x9b31m)\n## Judge criteria\n- c\x1b[2J\n"
+    )
+    check_rubric(repository, None, as_json=False)
+    assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())
+
+
+def test_checks_that_another_file_replaces_are_said_to_be_unused(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+    (repository / "helmsman.toml").write_text('checks = ["make test"]\n')
+    check_rubric(repository, None, as_json=False)
+    assert "  the checks of this file are not used: helmsman.toml gives others" in capsys.readouterr().out.splitlines()
+    assert told(capsys, repository)["audit"]["checks_from"] == "helmsman.toml"
+
+
+# --- audit --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.feature("V11")
+def test_past_loops_tell_which_checks_always_agreed(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+    keep(repository, *[(True, True)] * 6, (False, False))
+    keep(repository, *[(True, True)] * 3, (False, False), loop="other")
+    found = told(capsys, repository)["audit"]
+    assert (found["reports"], found["agreeing"]) == (11, [{"checks": ["tests", "lint"], "reports": 11, "failures": 2}])
+    check_rubric(repository, None, as_json=False)
+    line = "  always the same verdict: tests and lint, in 11 reports, 2 of them failures"
+    assert line in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.feature("V11")
+def test_past_loops_tell_which_checks_never_failed(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+    keep(repository, *[(True, True)] * 9, (False, True))
+    found = told(capsys, repository)["audit"]
+    assert (found["agreeing"], found["never_failed"]) == ([], [{"check": "lint", "reports": 10}])
+    assert (found["unproven"], [gap["kind"] for gap in found["uncovered"]]) == (["c2"], ["types", "build"])
+
+
+@pytest.mark.feature("V11")
+def test_a_record_that_cannot_be_read_ends_the_looking_back_and_not_the_command(
+    capsys: pytest.CaptureFixture[str], repository: Path
+) -> None:
+    keep(repository, (True, True))
+    blob = git(repository, "hash-object", "-w", "--stdin", stdin=b"{}").strip()
+    tree = git(repository, "mktree", stdin=f"100644 blob {blob}\trecord.json\n".encode()).strip()
+    commit = git(repository, "commit-tree", tree, "-p", state_ref("mend-it"), "-m", "from another version").strip()
+    git(repository, "update-ref", state_ref("mend-it"), commit)
+    assert told(capsys, repository)["audit"]["reports"] == 0
+
+
+def test_the_installed_command_does_it(repository: Path, tmp_path: Path) -> None:
+    command_line = looking(tmp_path)
+    (repository / "RUBRIC.md").write_text("## Checks\n")
+    ended = command_line.run("rubric", "check", "--repo", repository)
+    assert (ended.exit_code, ended.errors) == (2, "")
+    assert "RUBRIC.md:1: ## Checks has no command" in ended.output
+    ended = command_line.run("rubric", "check", "--repo", repository, "--json", repository / "nix.md")
+    assert (ended.exit_code, json.loads(ended.output)["rule"]) == (2, "error.operator")

@@ -1,0 +1,148 @@
+"""What the audit says of checks and criteria."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config import CheckConfig
+from helmsman.records.checks import CheckReport
+from helmsman.verify.rubric.reading import read_rubric
+from helmsman.verify.rubric.redundancy import KINDS, LEAST_REPORTS, MOST_FOUND, Agreement, NeverFailed, Uncovered, audit, kinds
+from tests.unit.builders import check
+
+pytestmark = pytest.mark.feature("V11")
+A, B = CheckConfig(command="a"), CheckConfig(command="b")
+
+
+def reports(*verdicts: Sequence[bool | None], names: str = "ab") -> list[CheckReport]:
+    """One report for each tuple of verdicts, each on a tree of its own; None: that check did not run."""
+    return [
+        CheckReport(
+            tree=str(number),
+            results=tuple(
+                check(passed=passed, name=name, command=name)
+                for name, passed in zip(names, verdict, strict=True)
+                if passed is not None
+            ),
+        )
+        for number, verdict in enumerate(verdicts)
+    ]
+
+
+PASSED, FAILED = (True, True), (False, False)
+
+
+def test_checks_that_always_agree_are_told_with_how_often() -> None:
+    found = audit([], [A, B], reports(*[PASSED] * 8, *[FAILED] * 4))
+    assert found.agreeing == (Agreement(("a", "b"), 12, 4),)
+    assert (found.reports, found.never_failed) == (12, ())
+
+
+@pytest.mark.parametrize(
+    "verdicts",
+    [
+        [PASSED] * (LEAST_REPORTS - 2) + [FAILED],
+        [PASSED] * 20,
+        [PASSED] * 20 + [FAILED] * 20 + [(True, False)],
+        [PASSED] * 5 + [FAILED] * 4 + [(True, None), (None, False)] * 20,
+    ],
+    ids=["too few", "no failure", "one difference", "seldom together"],
+)
+def test_agreement_needs_enough_reports_a_failure_and_no_exception(verdicts: list[Sequence[bool | None]]) -> None:
+    assert audit([], [A, B], reports(*verdicts)).agreeing == ()
+
+
+def test_a_check_that_never_failed_is_told() -> None:
+    verdicts = [(True, True)] * 9 + [(True, False)]
+    assert audit([], [A, B], reports(*verdicts)).never_failed == (NeverFailed("a", 10),)
+    assert audit([], [A, B], reports(*verdicts[1:])).never_failed == ()
+
+
+def test_a_report_that_is_carried_along_counts_once() -> None:
+    same = reports(PASSED) * 30
+    assert (audit([], [A, B], same).reports, audit([], [A, B], same).never_failed) == (1, ())
+
+
+def test_a_check_that_could_not_start_has_said_nothing() -> None:
+    broken = [
+        CheckReport(tree=str(n), results=tuple(check(passed=False, name=name, error="no sh") for name in "ab")) for n in range(20)
+    ]
+    assert audit([], [A, B], broken).agreeing == ()
+
+
+def test_a_check_that_is_no_longer_configured_is_not_compared() -> None:
+    assert audit([], [A], reports(*[FAILED] * 20)).agreeing == ()
+
+
+def test_criteria_that_only_the_judge_proves_are_told() -> None:
+    text = "## Checks\n- `x` (name: types)\n## Judge criteria\n- a\n- [b] b (check: types)\n- c (tests: t)\n- d (weight 2)"
+    rubric = read_rubric(text)
+    assert audit(rubric.criteria, [check.config for check in rubric.checks], []).unproven == ("c1", "c4")
+
+
+def test_pairs_are_bounded() -> None:
+    names = "abcdefghij"
+    every = [CheckConfig(command=name) for name in names]
+    verdicts = [[True] * len(names)] * 10 + [[False] * len(names)]
+    assert len(audit([], every, reports(*verdicts, names=names)).agreeing) == MOST_FOUND
+
+
+# --- classes of failure -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("pytest -q", "tests"),
+        ("python -m pytest tests/lint", "tests"),
+        ("npm test", "tests"),
+        ("npm run test:unit", "tests"),
+        ("make -s test", "tests"),
+        ("node --test", "tests"),
+        ("ruff check src tests", "lint"),
+        (".venv/bin/ruff check .", "lint"),
+        ("npm run lint", "lint"),
+        ("golangci-lint run", "lint"),
+        ("mypy src test", "types"),
+        ("./node_modules/.bin/tsc --noEmit", "types"),
+        ("npm run build && npm run typecheck", "build types"),
+        ("cargo test --all", "tests types build"),
+        ("go vet ./...", "lint types build"),
+        ("python -m build", "build"),
+        ("make check", ""),
+        ("sh .claude/autochecks.sh", ""),
+        ("test -d build", ""),
+        ("ls src/lint/x", ""),
+        ("", ""),
+    ],
+)
+def test_the_words_of_a_command_say_what_it_looks_at(command: str, expected: str) -> None:
+    assert kinds(command) == set(expected.split())
+
+
+def test_what_no_command_names_is_told_with_what_failed_before() -> None:
+    past = [
+        CheckReport(tree=str(n), results=(check(passed=n > 2, name="mypy", command="mypy ."), check(passed=False)))
+        for n in range(5)
+    ]
+    found = audit([], [CheckConfig(command="pytest"), CheckConfig(command="make check", name="all")], past)
+    assert found.uncovered == (Uncovered("lint", 0), Uncovered("types", 3), Uncovered("build", 0))
+    assert found.opaque == ("all",)
+
+
+def test_without_any_check_there_is_nothing_to_say_about_gaps() -> None:
+    assert audit([], [], []).uncovered == ()
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from([*KINDS, "/", " ", "-", "go", "npm", "."])).map("".join))
+def test_any_command_is_read(command: str) -> None:
+    assert kinds(command) <= KINDS.keys()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=30))
+def test_agreement_is_claimed_only_where_every_report_shows_it(verdicts: list[tuple[bool, bool]]) -> None:
+    claimed = bool(audit([], [A, B], reports(*verdicts)).agreeing)
+    expected = len(verdicts) >= LEAST_REPORTS and all(one == other for one, other in verdicts) and (False, False) in verdicts
+    assert claimed == expected

@@ -1,0 +1,365 @@
+"""RUBRIC.md: what is read of it, and what is said of a flawed one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.verify.rubric.reading import MOST_FLAWS, MOST_ITEMS, Rubric, is_rubric, read_rubric, settings
+
+pytestmark = pytest.mark.feature("V1")
+
+
+def checks(body: str) -> list[dict[str, Any]]:
+    rubric = read_rubric(f"## Checks\n{body}")
+    assert rubric.flaws == ()
+    return [check.config.model_dump(exclude_defaults=True) for check in rubric.checks]
+
+
+def criteria(body: str) -> list[dict[str, Any]]:
+    rubric = read_rubric(f"## Judge criteria\n{body}")
+    assert rubric.flaws == ()
+    return [criterion.config.model_dump(exclude_defaults=True) for criterion in rubric.criteria]
+
+
+def flaws(text: str, first_line: int = 1) -> list[tuple[int, str]]:
+    return [(flaw.line, f"{flaw.cause}; {flaw.remedy}") for flaw in read_rubric(text, first_line).flaws]
+
+
+WHOLE = """\
+# Rubric of the service
+
+## Envisioning
+A quiet service.
+
+It fails loudly.
+
+## Checks
+# Dual role: fast gate and evidence.
+- npm test
+- `npx tsc --noEmit` (name: types, timeout: 120, parallel)
+
+## Judge criteria
+- Every function has one responsibility.
+- [errors] Errors are handled explicitly,
+  no empty catch blocks. (weight 2, 2 of 3 votes, tests: test_a, test_b; check: types)
+
+## Notes
+- nobody reads this
+"""
+
+
+def test_a_whole_rubric_is_read() -> None:
+    rubric = read_rubric(WHOLE)
+    assert rubric.flaws == ()
+    assert rubric.envisioning == "A quiet service.\n\nIt fails loudly."
+    assert [(check.line, check.config.title) for check in rubric.checks] == [(10, "npm test"), (11, "types")]
+    assert [(criterion.line, criterion.config.id, criterion.checks) for criterion in rubric.criteria] == [
+        (14, "c1", ()),
+        (15, "errors", ("types",)),
+    ]
+    second = rubric.criteria[1].config
+    assert second.text == "Errors are handled explicitly, no empty catch blocks."
+    assert (second.weight, second.needed, second.votes, second.tests) == (2, 2, 3, ("test_a", "test_b"))
+
+
+def test_what_it_says_is_configuration() -> None:
+    config = LoopConfig.model_validate({"goal": "g", **settings(read_rubric(WHOLE))}, strict=True)
+    assert [check.command for check in config.checks] == ["npm test", "npx tsc --noEmit"]
+    assert (config.checks[1].name, config.checks[1].timeout_seconds, config.checks[1].parallel) == ("types", 120, True)
+    assert [criterion.id for criterion in config.judge.criteria] == ["c1", "errors"]
+    assert config.judge.envisioning.startswith("A quiet service.")
+
+
+def test_a_rubric_without_anything_says_nothing_about_the_configuration() -> None:
+    assert settings(Rubric()) == {}
+
+
+# --- sections -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["## Checks", "## checks", "## CHECKS:", "## **Checks**", "## Checks ##", "##Checks", "  ## 2. Checks", "## ✅ Checks (all)"],
+)
+def test_a_heading_is_known_however_it_is_dressed(heading: str) -> None:
+    assert [check.config.command for check in read_rubric(f"{heading}\n- npm test").checks] == ["npm test"]
+
+
+@pytest.mark.parametrize("heading", ["## Judge criteria", "## judge-criteria", "## Judge's Criteria", "## Judge\u2019s criteria"])
+def test_the_judge_s_criteria_may_be_spelt_in_ways(heading: str) -> None:
+    assert len(read_rubric(f"{heading}\n- It works.").criteria) == 1
+
+
+@pytest.mark.parametrize(
+    ("heading", "meant"),
+    [
+        ("## Check", "Checks"),
+        ("## Cheks", "Checks"),
+        ("## Judge criterias", "Judge criteria"),
+        ("## Judge criterion", "Judge criteria"),
+        ("## Criteria", "Judge criteria"),
+        ("## Envisionning", "Envisioning"),
+    ],
+)
+def test_a_heading_that_is_nearly_ours_is_a_flaw_with_a_suggestion(heading: str, meant: str) -> None:
+    assert (1, f"unknown section {heading}; did you mean ## {meant}?") in flaws(f"{heading}\n- npm test\n## Checks\n- x")
+
+
+@pytest.mark.parametrize("heading", ["## Notes", "## Checklist", "## Goal", "## Out of scope", "## 3", "##"])
+def test_an_unknown_section_is_left_alone(heading: str) -> None:
+    assert [check.config.command for check in read_rubric(f"{heading}\n- a\n## Checks\n- b\n{heading}\n- c").checks] == ["b"]
+    assert flaws(f"{heading}\n- a\n## Checks\n- b\n{heading}\n- c") == []
+
+
+@pytest.mark.parametrize("heading", ["# Judge criteria", "### Judge criteria"])
+def test_a_heading_of_another_level_is_a_flaw(heading: str) -> None:
+    told = flaws(f"## Checks\n- a\n\n## Notes\n{heading}\n- It works.")
+    assert told == [(5, f"Judge criteria is a heading of level {heading.count('#')}; write ## Judge criteria")]
+
+
+def test_headings_in_code_are_no_headings() -> None:
+    text = "## Envisioning\n```\n## Checks\n- a\n```\n~~~~\n```\n## Judge criteria\n~~~~\n## Checks\n- b"
+    rubric = read_rubric(text)
+    assert ([check.config.command for check in rubric.checks], rubric.criteria, rubric.flaws) == (["b"], (), ())
+    assert rubric.envisioning == "```\n## Checks\n- a\n```\n~~~~\n```\n## Judge criteria\n~~~~"
+
+
+def test_a_section_that_comes_twice_is_one() -> None:
+    assert [check["command"] for check in checks("- a\n## Notes\n## Checks\n- b")] == ["a", "b"]
+
+
+def test_comments_hide_what_is_in_them() -> None:
+    assert [check["command"] for check in checks("<!-- - a -->\n- b\n<!--\n- c\n## Notes\n-->\n- d")] == ["b", "d"]
+    assert read_rubric("## Envisioning\nSeen.\n<!-- hidden -->\n").envisioning == "Seen."
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# Grading\n\n## Criteria\n- clarity", "Checks\n- a", "```\n## Checks\n```"])
+def test_a_document_without_our_headings_is_somebody_s_own(text: str) -> None:
+    assert not is_rubric(text)
+    assert "nothing in it tells Helmsman anything" in flaws(text)[0][1]
+
+
+@pytest.mark.parametrize("text", ["## Checks", "x\n\n## judge criteria\n", "## Envisioning", "## Check\n- a"])
+def test_a_document_with_one_of_our_headings_is_a_rubric(text: str) -> None:
+    assert is_rubric(text)
+
+
+# --- checks -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npm test",
+        "npx tsc --noEmit",
+        "(cd web && npm test)",
+        "cd web && (npm test)",
+        "make a; (make b)",
+        "if true; then (make b)",
+        "find . \\( -name a \\)",
+        "echo `date`",
+        "test \"$(git status --porcelain)\" = ''",
+        "node -e \"const {v} = require('./v'); process.exit(v(null) === false ? 0 : 1)\"",
+        "awk '{print (1)}'",
+        "pytest -k 'a: b'",
+    ],
+)
+@pytest.mark.parametrize(
+    "form", ["- {}", "* {}", "+   {}", "1. {}", "12) {}", "  - {}", "```\n{}\n```", "~~~sh\n# why\n\n$ {}\n~~~"]
+)
+def test_a_bare_command_is_taken_as_it_stands(command: str, form: str) -> None:
+    assert checks(form.format(command)) == [{"command": command}]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "- `npm test`",
+        "- ``npm test``",
+        "- `npm test` \u2013 the units",
+        "- `npm test`: all of them",
+        "- `npm test`  # fast",
+        "- `npm test`.",
+    ],
+)
+def test_a_command_in_backticks_may_have_a_remark(item: str) -> None:
+    assert checks(item) == [{"command": "npm test"}]
+
+
+@pytest.mark.parametrize("item", ["- Unit tests: `npm test`", "- **Unit tests:** `npm test`", "- **Unit tests**: `npm test`"])
+def test_a_label_before_a_command_is_its_name(item: str) -> None:
+    assert checks(item) == [{"command": "npm test", "name": "Unit tests"}]
+
+
+@pytest.mark.parametrize("command", ["`npm test`", "npm test"])
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("(name: tests)", {"name": "tests"}),
+        ("(Name = tests)", {"name": "tests"}),
+        ('(name: "a, b")', {"name": "a, b"}),
+        ("(timeout: 120)", {"timeout_seconds": 120}),
+        ("(timeout 120)", {"timeout_seconds": 120}),
+        ("(timeout: 1.5 min)", {"timeout_seconds": 90}),
+        ("(timeout: 2h)", {"timeout_seconds": 7200}),
+        ("(parallel, tolerate flaky)", {"parallel": True, "tolerate_flaky": True}),
+        ("(parallel: no; tolerate-flaky: yes)", {"tolerate_flaky": True}),
+        ("(report: out/junit.xml)", {"report": "out/junit.xml"}),
+        ("(environment: A, B, parallel)", {"environment": ("A", "B"), "parallel": True}),
+        ("()", {}),
+    ],
+)
+def test_options_behind_a_command_are_read(command: str, options: str, expected: dict[str, Any]) -> None:
+    assert checks(f"- {command} {options}") == [{"command": "npm test", **expected}]
+    assert checks(f"- {command}\n  {options}") == [{"command": "npm test", **expected}]
+
+
+def test_a_command_may_go_on_in_the_next_line() -> None:
+    assert checks("- npm test \\\n    --all")[0]["command"] == "npm test --all"
+    assert [check["command"] for check in checks("```\ncargo test \\\n  --all\nmake\n```")] == ["cargo test --all", "make"]
+    assert [check.line for check in read_rubric("## Checks\n```\na \\\n b\nc\nd \\\n```").checks] == [3, 5, 6]
+
+
+def test_prose_between_commands_is_for_people() -> None:
+    assert [check["command"] for check in checks("All must pass.\n\n- a\n\nAnd then:\n\n### Slow\n- b\n---\n- c")] == [
+        "a",
+        "b",
+        "c",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "told"),
+    [
+        ("", 1, "## Checks has no command; list commands as"),
+        ("Run npm test.", 1, "## Checks has no command"),
+        ("- ", 2, "this item has no command"),
+        ("- ``", 2, "none closes it"),
+        ("- `npm test", 2, "a backtick opens a command and none closes it"),
+        ("- `a` and `b`", 2, "more than a remark stands behind the command: and `b`"),
+        ("- `a` --all", 2, "more than a remark stands behind the command: --all"),
+        ("- tests:", 2, "no command follows tests:"),
+        ("- a\nb", 3, "this line is neither an item of its own nor indented"),
+        ("- a (timout: 5)", 2, "(timout: 5): unknown option; did you mean timeout?"),
+        ("- `a` (fast)", 2, "(fast): unknown option; known are name, timeout"),
+        ("- `a` (timeout: soon)", 2, "(timeout: soon): expected a time"),
+        ("- `a` (timeout: 0)", 2, "a timeout is above 0 and at most 86400 seconds"),
+        ("- `a` (timeout: 999999)", 2, "a timeout is above 0"),
+        ("- `a` (name)", 2, "(name): name has no value"),
+        ("- `a` (name: x, name: y)", 2, "(name: y): name is given twice"),
+        ("- `a` (parallel: maybe)", 2, "expected yes or no"),
+        ("- a\n- b\n- a", 4, "a check is named a, as on line 2 already"),
+        ("- `a` (name: x)\n- `b` (name: x)", 3, "a check is named x, as on line 2 already"),
+        ("- a\n```\nb", 3, "this fence is opened and never closed"),
+        ("- a\n<!-- b", 3, "this comment is opened and never closed"),
+        ("- a\0b", 2, "there is a NUL character"),
+    ],
+)
+def test_a_flaw_among_the_checks_names_line_cause_and_remedy(body: str, line: int, told: str) -> None:
+    found = flaws(f"## Checks\n{body}")
+    assert [place for place, said in found if told in said] == [line], found
+    assert all(said.partition("; ")[2] for _, said in found)
+
+
+# --- criteria -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("- It works.", {"text": "It works.", "id": "c1"}),
+        ("- [x] It works.", {"text": "It works.", "id": "c1"}),
+        ("- [ ] [a.1] It works.", {"text": "It works.", "id": "a.1"}),
+        ("- [a-1]: It works.", {"text": "It works.", "id": "a-1"}),
+        ("- [RFC](x.md) is kept.", {"text": "[RFC](x.md) is kept.", "id": "c1"}),
+        ("- It works (RFC 9457).", {"text": "It works (RFC 9457).", "id": "c1"}),
+        ("- It works (see docs: errors)", {"text": "It works (see docs: errors)", "id": "c1"}),
+        ("- It works (tests included)", {"text": "It works (tests included)", "id": "c1"}),
+        ("- It works. (weight 2)", {"text": "It works.", "id": "c1", "weight": 2}),
+        ("- It works (weight: 0.5).", {"text": "It works", "id": "c1", "weight": 0.5}),
+        ("- It works (2 of 3 votes)", {"text": "It works", "id": "c1", "needed": 2, "votes": 3}),
+        ("- It works (2 of 3)", {"text": "It works", "id": "c1", "needed": 2, "votes": 3}),
+        ("- It works (votes: 2 of 3)", {"text": "It works", "id": "c1", "needed": 2, "votes": 3}),
+        ("- It works (votes: 3)", {"text": "It works", "id": "c1", "needed": 3, "votes": 3}),
+        ("- It works (tests: a, t.py::b[1, 2])", {"text": "It works", "id": "c1", "tests": ("a", "t.py::b[1, 2]")}),
+        ('- It works (test: "adds, one"; weight 3)', {"text": "It works", "id": "c1", "tests": ("adds, one",), "weight": 3}),
+        ("- It works\n  well.", {"text": "It works well.", "id": "c1"}),
+        ("- It works\nwell.", {"text": "It works well.", "id": "c1"}),
+        ("- It works: (weight 2)\n  - here\n  - there", {"text": "It works:\n- here\n- there", "id": "c1", "weight": 2}),
+        ("- As here:\n  ```\n  - {}\n  ```", {"text": "As here:\n  ```\n  - {}\n  ```", "id": "c1"}),
+        ("- It works.\n\n  Always. (weight 2)", {"text": "It works.\nAlways.", "id": "c1", "weight": 2}),
+    ],
+)
+def test_a_criterion_is_read(item: str, expected: dict[str, Any]) -> None:
+    assert criteria(item) == [expected]
+
+
+def test_criteria_without_an_id_are_numbered_in_order() -> None:
+    assert [criterion["id"] for criterion in criteria("- a\n- [b] b\n\nProse.\n\n- c")] == ["c1", "b", "c3"]
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "told"),
+    [
+        ("", 1, "## Judge criteria has no criterion"),
+        ("It works.", 1, "## Judge criteria has no criterion"),
+        ("- ", 2, "criterion c1 says nothing"),
+        ("- [a] (weight 2)", 2, "criterion a says nothing"),
+        ("- [a b] c", 2, "an id has letters, digits and . _ -"),
+        (f"- [{'a' * 61}] c", 2, "at most 60 of them"),
+        (f"- {'a' * 4001}", 2, "a criterion has at most 4000 characters"),
+        ("- a (0 of 3 votes)", 2, "(0 of 3 votes): expected K of N votes"),
+        ("- a (4 of 3 votes)", 2, "(4 of 3 votes): expected K of N votes"),
+        ("- a (5 of 10 votes)", 2, "N at most 9"),
+        ("- a (weight 0)", 2, "(weight 0): expected a number above 0"),
+        ("- a (weight: -1)", 2, "(weight: -1): expected a number above 0"),
+        ("- a (weight: nan)", 2, "expected a number above 0"),
+        ("- a (weigth 2)", 2, "(weigth 2): unknown option; did you mean weight?"),
+        ("- a (weight 2, colour: red)", 2, "(colour: red): unknown option; known are weight"),
+        ("- a (tests: )", 2, "tests has no value"),
+        ("- [a] b\n- [a] c", 3, "a criterion has the id a, as on line 2 already"),
+        ("- [c2] b\n- c", 3, "a criterion has the id c2"),
+        ("- a (check: typs)\n## Checks\n- `b` (name: types)", 2, "unknown check typs; did you mean types?"),
+    ],
+)
+def test_a_flaw_among_the_criteria_names_line_cause_and_remedy(body: str, line: int, told: str) -> None:
+    found = flaws(f"## Judge criteria\n{body}")
+    assert [place for place, said in found if told in said] == [line], found
+
+
+def test_a_check_of_another_file_may_prove_a_criterion() -> None:
+    assert read_rubric("## Judge criteria\n- a (check: types)").flaws == ()
+
+
+def test_every_flaw_is_told_at_once_and_counted_in_the_file() -> None:
+    text = "## Check\n## Checks\n- `a` (foo, bar)\n- `open\n## Judge criteria\n- b (weight 0)\n- c (0 of 3 votes)\n```\n"
+    assert [line for line, _ in flaws(text, first_line=10)] == [10, 12, 12, 13, 15, 16, 17]
+
+
+def test_a_flaw_behind_a_fence_that_never_closes_is_told_too() -> None:
+    assert [line for line, _ in flaws("## Envisioning\n```\n## Judge criteria\n- a (weight 0)")] == [2, 4]
+
+
+def test_an_envisioning_that_the_judge_cannot_take_in_is_a_flaw() -> None:
+    assert flaws(f"## Envisioning\n{'a' * 20_001}") == [
+        (1, "## Envisioning has 20001 characters; keep it to 20000: the judge reads all of it")
+    ]
+
+
+def test_many_items_and_many_flaws_are_cut_and_the_first_beyond_is_told() -> None:
+    rubric = read_rubric("## Checks\n" + "".join(f"- a{number}\n" for number in range(MOST_ITEMS + 5)))
+    assert len(rubric.checks) == MOST_ITEMS
+    assert [(flaw.line, flaw.cause) for flaw in rubric.flaws] == [(MOST_ITEMS + 2, f"there are more than {MOST_ITEMS} items")]
+    assert len(read_rubric("## Checks\n" + "- \n" * 100).flaws) == MOST_FLAWS
+
+
+def test_the_example_of_the_documentation_is_without_flaw() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "rubric.md").read_text(encoding="utf-8")
+    example = text.partition("```markdown\n")[2].partition("\n```\n")[0]
+    _, front, body = example.split("---\n", 2)
+    rubric = read_rubric(body, front.count("\n") + 3)
+    assert rubric.flaws == ()
+    assert [check.config.title for check in rubric.checks] == ["Unit tests", "lint", "types", "./scripts/smoke.sh"]
+    assert [criterion.config.id for criterion in rubric.criteria] == ["api-errors", "c2", "c3"]

@@ -1,0 +1,78 @@
+"""What holds for every text that is read as a rubric."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config import LoopConfig
+from helmsman.verify.rubric.reading import MOST_FLAWS, read_rubric, settings
+
+pytestmark = pytest.mark.feature("V1")
+
+MARKS = st.sampled_from(
+    ["## Checks", "## Judge criteria", "## Envisioning", "- ", "`", "```", "~~~", "(", ")", "[", "]", "<!--", "-->", "weight 2",
+     "2 of 3", "tests: ", "name: ", ",", ";", '"', "\n", "\n", "\n  ", " ", "a", "#", "\\", "\0", "\t", "é"]
+)  # fmt: skip
+DOCUMENTS = st.lists(MARKS, max_size=60).map("".join) | st.text(max_size=300)
+
+
+@given(DOCUMENTS, st.integers(1, 50))
+def test_any_text_is_read_and_every_flaw_lies_in_it(text: str, first: int) -> None:
+    rubric = read_rubric(text, first)
+    lines = [flaw.line for flaw in rubric.flaws]
+    assert lines == sorted(lines)
+    assert all(first <= line <= first + text.count("\n") for line in lines)
+
+
+@given(DOCUMENTS)
+def test_whatever_is_without_flaw_is_valid_configuration(text: str) -> None:
+    rubric = read_rubric(text)
+    if not rubric.flaws:
+        config = LoopConfig.model_validate({"goal": "g", **settings(rubric)}, strict=True)
+        assert len(config.checks) == len(rubric.checks)
+
+
+@given(DOCUMENTS, st.integers(1, 50))
+def test_where_it_begins_in_the_file_moves_lines_and_nothing_else(text: str, first: int) -> None:
+    here, there = read_rubric(text), read_rubric(text, first)
+    assert settings(here) == settings(there)
+    assert [flaw.line + first - 1 for flaw in here.flaws] == [flaw.line for flaw in there.flaws]
+
+
+WORDS = st.from_regex(r"[a-z]{1,8}( [a-z]{1,8}){0,3}", fullmatch=True)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=5, unique=True), st.lists(WORDS, min_size=1, max_size=5))
+def test_what_is_written_down_is_read_back(commands: list[str], sentences: list[str]) -> None:
+    text = "\n".join(["## Checks", *(f"- `{one}`" for one in commands), "## Judge criteria", *(f"- {one}" for one in sentences)])
+    rubric = read_rubric(text)
+    assert [check.config.command for check in rubric.checks] == commands
+    assert [criterion.config.text for criterion in rubric.criteria] == sentences
+    assert rubric.flaws == ()
+
+
+HOSTILE = {
+    "backticks": "`" * 100_000,
+    "open backticks": "` " * 50_000,
+    "options": "- `a` (" * 20_000,
+    "brackets": "(" * 100_000,
+    "closing brackets": ")" * 100_000,
+    "square brackets": "a (" + "[" * 1_900 + ")",
+    "many square brackets": f"- a ({'[' * 1_900})\n" * 100,
+    "quotes": '- "' * 50_000,
+    "stars": "* _" * 50_000,
+    "a label and blanks": "a:" + " " * 100_000,
+    "ever shorter fences": "".join("`" * length + "\n" for length in range(400, 2, -1)),
+    "comments": "<!--\n" * 20_000,
+    "lines": "a\n" * 50_000,
+    "items": "a\n- b\n  c\n" * 10_000,
+    "almost headings": "## chek\n" * 10_000,
+}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.feature("X3")
+@pytest.mark.parametrize("what", HOSTILE)
+def test_text_made_to_exhaust_the_reader_is_read_soon(what: str) -> None:
+    for heading in ("## Checks\n- ", "## Judge criteria\n- "):
+        assert len(read_rubric(heading + HOSTILE[what]).flaws) <= MOST_FLAWS
