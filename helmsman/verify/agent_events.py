@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from helmsman.records.evidence import AgentCall, AgentOutcome, RateLimit, Usage
+from helmsman.records.evidence import AgentCall, AgentOutcome, CommandRun, RateLimit, Usage
 from helmsman.verify.agent_outcome import FINAL, EndedBy, Ending, ResultEvent, outcome_of, read_result, words_of
 from helmsman.verify.loose_json import amount, count, items, last, mapping, text
 from helmsman.verify.usage_limits import ahead, reached, read_limit
@@ -26,6 +26,14 @@ _DETAIL_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "que
 _BILLED = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
 _REPORTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _CONTEXT = _REPORTED[:3]
+_RUNS = "Bash"
+_WRITES = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+_IDENTITY = 100
+_PENDING = 200  # a message calls a handful of tools at once, and subagents run beside each other
+_COMMAND = 300
+_COMMANDS = 50
+_PATH = 300
+_EDITED = 200
 
 
 def parse_event(line: bytes) -> dict[str, Any] | None:
@@ -42,6 +50,42 @@ def tool_calls(event: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple((_name(block), _detail(mapping(block.get("input")))) for block in _blocks(event, "tool_use"))
 
 
+class _Deeds:
+    """Commands and edits that came to an end: tool calls, joined with their results by id."""
+
+    def __init__(self) -> None:
+        """Nothing has been done yet."""
+        self.commands: deque[CommandRun] = deque(maxlen=_COMMANDS)
+        self.edited: dict[str, None] = {}
+        self._pending: dict[str, tuple[str, str]] = {}
+
+    def call(self, block: Mapping[str, Any]) -> None:
+        name, given, identity = text(block.get("name")), mapping(block.get("input")), text(block.get("id"), _IDENTITY)
+        # The end of a path says which file it is.
+        detail = text(given.get("command"), _COMMAND) if name == _RUNS else last(_path(name, given), _PATH)
+        if not detail or not identity:
+            return
+        self._pending[identity] = name, detail
+        if len(self._pending) > _PENDING:
+            del self._pending[next(iter(self._pending))]
+
+    def answer(self, event: Mapping[str, Any]) -> None:
+        never_ran = {
+            _identity(entry, "id") for entry in items(event.get("tool_result_meta")) if "non_execution_kind" in mapping(entry)
+        }
+        for block in map(mapping, items(mapping(event.get("message")).get("content"))):
+            identity = _identity(block, "tool_use_id")
+            called = self._pending.pop(identity, None)
+            if called and identity not in never_ran:
+                self._done(*called, failed=_failed(block, event.get("tool_use_result")))
+
+    def _done(self, name: str, detail: str, *, failed: bool) -> None:
+        if name == _RUNS:
+            self.commands.append(CommandRun(command=detail, failed=failed))
+        elif not failed and len(self.edited) < _EDITED:
+            self.edited[detail] = None
+
+
 class CallReader:
     """Folds the events of one call, in bounded memory."""
 
@@ -52,6 +96,7 @@ class CallReader:
         self._session_id = self._cli_version = self._model = self._kind = self._said = ""
         self._tools: Counter[str] = Counter()
         self._denied: dict[str, None] = {}
+        self._deeds = _Deeds()
         self._turns = self._retries = self._context_tokens = 0
         self._result: ResultEvent | None = None
         self._billed = Usage()
@@ -66,6 +111,7 @@ class CallReader:
             ("system", "api_retry"): self._retry,
             ("system", "permission_denied"): self._denial,
             ("assistant", ""): self._message,
+            ("user", ""): self._deeds.answer,
             ("rate_limit_event", ""): self._window_state,
             ("result", ""): self._conclusion,
         }
@@ -116,6 +162,8 @@ class CallReader:
             usage=self.usage,
             turns=self._turns + self._unfinished_turns,
             tools=tuple(self._tools.most_common()),
+            commands=tuple(self._deeds.commands),
+            edited=tuple(self._deeds.edited),
             final_text=self._final_text(outcome),
             permission_denials=tuple(self._denied),
             api_retries=self._retries,
@@ -143,6 +191,7 @@ class CallReader:
         self._count_message(message, main=main)
         for block in _blocks(event, "tool_use"):
             self._count_tool(_name(block))
+            self._deeds.call(block)
         if main:
             self._listen(event, message)
 
@@ -198,6 +247,20 @@ def _blocks(event: Mapping[str, Any], *types: str) -> list[Mapping[str, Any]]:
         return []
     blocks = (mapping(block) for block in items(mapping(event.get("message")).get("content")))
     return [block for block in blocks if block.get("type") in types]
+
+
+def _identity(block: object, key: str) -> str:
+    return text(mapping(block).get(key), _IDENTITY)
+
+
+def _path(name: str, given: Mapping[str, Any]) -> object:
+    return given.get(_WRITES[name]) if name in _WRITES else None
+
+
+def _failed(block: Mapping[str, Any], outcome: object) -> bool:
+    """As the CLI marks it: a non-zero exit is an error; a command that ran out of time was interrupted."""
+    interrupted = mapping(outcome).get("interrupted") is True
+    return block.get("is_error") is True or interrupted or text(outcome).startswith("Error: ")
 
 
 def _name(block: Mapping[str, Any]) -> str:

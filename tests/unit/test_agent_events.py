@@ -40,6 +40,11 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
         "cli_version": "2.1.330",
         "turns": 5,
         "tools": (("Bash", 2), ("Read", 1), ("Edit", 1)),
+        "commands": (
+            {"command": "python3 test_calc.py", "failed": False},
+            {"command": "git -c user.name=t -c user.email=t@t commit -qam fix", "failed": False},
+        ),
+        "edited": ("/workspace/calc.py",),
         "final_text": "The addition is mended.\n\n<promise>COMPLETE</promise>",
         "permission_denials": (),
         "api_retries": 0,

@@ -59,6 +59,9 @@ def assert_valid(call: AgentCall) -> None:
     assert len(call.final_text) <= 8000
     assert len(call.tools) <= 50
     assert len(call.permission_denials) <= 20
+    assert len(call.commands) <= 50
+    assert len(call.edited) <= 200
+    assert all(len(text) <= 300 for text in (*call.edited, *(run.command for run in call.commands)))
     assert call.usage.tokens >= 0
     assert call.usage.cost_usd >= 0
 
@@ -104,11 +107,16 @@ def test_a_stream_that_breaks_off_anywhere_gives_a_valid_call(
 
 def flood(number: int) -> list[dict[str, Any]]:
     name = f"{number}-" + "n" * 10_000
-    blocks = [{"type": "text", "text": name}, {"type": "tool_use", "name": name, "input": {name: name}}]
+    bash = {"type": "tool_use", "id": name, "name": "Bash", "input": {"command": name}}
+    edit = {"type": "tool_use", "id": f"e{name}", "name": "Edit", "input": {"file_path": name[::-1]}}
+    lost = {**bash, "id": f"lost{name}"}
+    blocks = [{"type": "text", "text": name}, {"type": "tool_use", "name": name, "input": {name: name}}, bash, edit, lost]
+    results = [{"type": "tool_result", "tool_use_id": block["id"], "content": name} for block in (bash, edit)]
     message = {"id": name, "model": name, "content": blocks, "usage": {name: name, "input_tokens": number}}
     return [
         {"type": "system", "subtype": "init", "session_id": name, "model": name, "claude_code_version": name},
         {"type": "assistant", "message": message, "error": name},
+        {"type": "user", "message": {"content": results}, "tool_use_result": name, "tool_result_meta": [{"id": name}]},
         {"type": "assistant", "message": {**message, "model": "<synthetic>"}, "error": name},
         {"type": "system", "subtype": "permission_denied", "tool_name": name},
         {"type": "rate_limit_event", "rate_limit_info": {"status": name, "rateLimitType": name, name: name}},
@@ -123,5 +131,5 @@ def test_memory_is_bounded_however_long_and_varied_the_stream() -> None:
     for number in range(600):
         for event in flood(number):
             reader.feed(event)
-    assert len(pickle.dumps(reader)) < 100_000
+    assert len(pickle.dumps(reader)) < 250_000
     assert_valid(conclude(reader, 1, "itself", "x" * 1_000_000))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.verify.claims import read_claims
+from helmsman.verify.claims.reading import read_claims
 
 pytestmark = pytest.mark.feature("V9")
 PROMISE = "<promise>COMPLETE</promise>"

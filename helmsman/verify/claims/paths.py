@@ -1,0 +1,113 @@
+"""Which words are paths of files, and whether two ways of naming a file can mean the same one."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from helmsman.verify.claims.words import word_set
+
+_PATH = re.compile(r"(?:[\w.@+~-]*/)*[\w.@+-]+")
+_PLACE = re.compile(r"(?:::[\w:\[\]-]+|:[0-9]+(?:[-:][0-9]+)*|#L?[0-9]+(?:-L?[0-9]+)?)$")
+_LINK = re.compile(r"\[`?([^\]`]+)`?\]\([^)\s]*\)")
+_LONGEST = 300
+
+_EXTENSIONS = word_set(
+    "astro bash bat c cc cfg cjs clj cmake conf cpp cs css csv cts dart ex exs fish go gql gradle graphql h hpp hs html ini "
+    "ipynb java jl js json jsonc jsx kt kts less lock lua m md mdx mjs ml mts nix php pl proto ps1 py pyi r rb rs rst sass "
+    "scala scss sh sql svelte swift tcl tex tf toml ts tsx txt vue xml yaml yml zig zsh"
+)
+_NAMES = word_set(
+    "makefile dockerfile gemfile rakefile procfile justfile jenkinsfile vagrantfile license readme changelog codeowners "
+    ".gitignore .gitattributes .dockerignore .editorconfig .env.example .eslintrc .prettierrc .npmrc .nvmrc .flake8"
+)
+_PRODUCTS = word_set(
+    "node.js next.js vue.js nuxt.js express.js three.js d3.js react.js discord.js chart.js ember.js moment.js nest.js"
+)
+_WEAK = frozenset({"js", "m", "r", "c", "h", "ex", "pl", "cs"})
+"""Extensions that ordinary words end in: such a name counts between backticks or with a folder only."""
+
+JUNK = word_set(
+    ".helmsman .git .claude .cache .venv venv env node_modules dist build out target coverage htmlcov tmp temp logs "
+    "__pycache__ .pytest_cache .ruff_cache .mypy_cache .tox .nox .next .nuxt .turbo .gradle .idea .vscode vendor"
+)
+"""Folders that repositories usually ignore: that git shows nothing there says nothing."""
+_OWN = frozenset({"progress.md"})
+"""Kept in `.helmsman/`, and named without it more often than not."""
+
+
+def as_path(token: str) -> str:
+    """The file that one word of a sentence names, without marks and line numbers; empty where it names none for certain."""
+    word = _unlinked(token)
+    quoted = word.startswith("`") and word.endswith("`")
+    path = _PLACE.sub("", word.strip("`'\"").removesuffix("'s"))
+    if len(path) > _LONGEST or not _PATH.fullmatch(path) or path.startswith("//"):
+        return ""
+    name = path.rpartition("/")[2].lower()
+    stem, _, extension = name.rpartition(".")
+    if name in _PRODUCTS or "..." in path:
+        return ""
+    plain = not quoted and "/" not in path
+    if name in _NAMES:
+        return path if not plain or "." in name or path[0].isupper() else ""
+    known = stem.strip(".") and extension in _EXTENSIONS and not (plain and extension in _WEAK)
+    return path if known else ""
+
+
+def _unlinked(token: str) -> str:
+    return f"`{link[1]}`" if (link := _LINK.fullmatch(token)) else token
+
+
+def parts(path: str) -> tuple[str, ...]:
+    """Folder by folder, in small letters, without `./`."""
+    return tuple(part for part in path.lower().replace("\\", "/").split("/") if part not in {"", "."})
+
+
+class Paths:
+    """A set of paths in which a file is found by any way of naming it."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        """Indexed by file name, so that a look-up takes the same time however many there are."""
+        self._all = frozenset(map(parts, paths := tuple(paths)))
+        self._by_name: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+        for path in map(parts, paths):
+            if path:
+                self._by_name[path[-1]].append(path)
+
+    def __contains__(self, path: str) -> bool:
+        """Whether one is the end of the other: `app.py`, `src/app.py` and `/a/repository/src/app.py` can be one file.
+
+        What lies in a submodule is shown by git as the submodule alone.
+        """
+        wanted = parts(path)
+        if any(wanted[:length] in self._all for length in range(1, len(wanted))):
+            return True
+        candidates = self._by_name.get(wanted[-1], ()) if wanted else ()
+        return any(wanted[-len(one) :] == one or one[-len(wanted) :] == wanted for one in candidates)
+
+
+def git_would_show(path: str, ignored: Sequence[str], worktree: str) -> bool:
+    """Whether a change of this file must be seen in a diff: it lies in the worktree, and nothing says that git ignores it.
+
+    `ignored` holds paths, folders or patterns such as `*.log`; an absolute path counts inside `worktree` only.
+    """
+    inside = _inside(path, worktree)
+    own = parts(inside)
+    if not own or ".." in own or own[0] == "~" or own[-1] in _OWN or not JUNK.isdisjoint(own[:-1]):
+        return False
+    return not any(_covers(pattern, own) for pattern in ignored)
+
+
+def _inside(path: str, worktree: str) -> str:
+    """Relative to the worktree; empty where it lies elsewhere."""
+    if not path.startswith("/"):
+        return path
+    root = f"{worktree.rstrip('/')}/"
+    return path.removeprefix(root) if len(root) > 1 and path.startswith(root) else ""
+
+
+def _covers(pattern: str, path: tuple[str, ...]) -> bool:
+    folder = parts(pattern)
+    whole = "/".join(folder)
+    prefix = path[: len(folder)] == folder or path[-len(folder) :] == folder
+    return bool(folder) and (prefix or fnmatchcase(path[-1], whole) or fnmatchcase("/".join(path), whole))
