@@ -1,25 +1,37 @@
-"""The agent's credentials from a Prefect block, where the operator keeps them there."""
+"""Credentials of agent and judge from Prefect blocks, where the operator keeps them there."""
 
 from typing import cast
 
 from prefect.exceptions import PrefectHTTPStatusError
 
 from blocks.claude import ClaudeCode
+from blocks.judge import Judge
+from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
 
 
-def credentials(block: str) -> dict[str, str]:
-    """Variables of the named ClaudeCode block; none for an empty name. Raises OperatorError when there is no such block."""
+def agent_credentials(config: LoopConfig) -> dict[str, str]:
+    """Variables of the ClaudeCode block that `claude.block` names; none where it names none."""
+    return _load(ClaudeCode, config.claude.block, "claude.block")
+
+
+def judge_credentials(config: LoopConfig) -> dict[str, str]:
+    """Variables of the Judge block that `judge.block` names, else the agent's."""
+    return _load(Judge, config.judge.block, "judge.block") if config.judge.block else agent_credentials(config)
+
+
+def _load(kind: type[ClaudeCode] | type[Judge], block: str, key: str) -> dict[str, str]:
+    """Raises OperatorError when there is no such block."""
     if not block:
         return {}
     try:
-        loaded = cast("ClaudeCode", ClaudeCode.load(block))  # a coroutine only where an event loop runs
+        loaded = cast("ClaudeCode | Judge", kind.load(block))  # a coroutine only where an event loop runs
     except ValueError as error:
         raise OperatorError(
-            "claude.block names a block that is not there",
+            f"{key} names a block that is not there",
             found=block,
-            remedy="save a ClaudeCode block under that name in the Prefect UI, or leave claude.block out",
+            remedy=f"save a {kind.__name__} block under that name in the Prefect UI, or leave {key} out",
         ) from error
     except PrefectHTTPStatusError as error:
-        raise WorldError("Prefect could not be asked for the agent's credentials", found=str(error)) from error
+        raise WorldError(f"Prefect could not be asked for the credentials in {key}", found=str(error)) from error
     return loaded.environment()

@@ -1,0 +1,130 @@
+"""From what the judge's model sent to one answer: the event stream of the Messages API, and that of the CLI."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from helmsman.records.evidence import Usage
+from helmsman.verify.loose_json import count, items, mapping, text
+
+LONGEST = 100_000
+"""Characters of an answer; more than any rubric needs."""
+STRUCTURED = "StructuredOutput"
+"""The tool by which the CLI has its model answer in a given form."""
+_TOO_MANY = 2
+_CUT_OFF = "max_tokens"
+_NO_FORM = "structured_output_retry_exhausted"
+_FORMLESS = frozenset({"error_max_structured_output_retries", "error_max_turns"})
+_USAGE = {
+    "input_tokens": "input_tokens",
+    "cache_creation_tokens": "cache_creation_input_tokens",
+    "cache_read_tokens": "cache_read_input_tokens",
+    "output_tokens": "output_tokens",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One vote as it came, unread."""
+
+    text: str
+    """What should be one JSON object; at most one character longer than an answer may be."""
+    stop: str
+    """Why the model stopped, as the API names it."""
+    usage: Usage = field(default_factory=Usage)
+
+
+class MessageReader:
+    """Folds the events of one streamed message, in bounded memory."""
+
+    def __init__(self) -> None:
+        """Nothing has been seen yet."""
+        self._parts: list[str] = []
+        self._room = LONGEST + 1
+        self._stop = ""
+        self._usage: dict[str, int] = {}
+
+    def feed(self, event: Mapping[str, Any]) -> None:
+        """Take in one event; thinking and unknown ones change nothing."""
+        kind = event.get("type")
+        if kind == "message_start":
+            self._count(mapping(mapping(event.get("message")).get("usage")))
+        elif kind == "content_block_start":
+            self._add(mapping(event.get("content_block")), "text")
+        elif kind == "content_block_delta":
+            self._add(mapping(event.get("delta")), "text_delta")
+        elif kind == "message_delta":
+            self._count(mapping(event.get("usage")))
+            self._stop = text(mapping(event.get("delta")).get("stop_reason")) or self._stop
+
+    @property
+    def answer(self) -> Answer | None:
+        """The answer; None where the stream ended before the message did."""
+        return Answer("".join(self._parts), self._stop, Usage(**self._usage)) if self._stop else None
+
+    def _add(self, part: Mapping[str, Any], kind: str) -> None:
+        if part.get("type") != kind:
+            return
+        piece = text(part.get("text"), self._room)
+        self._room -= len(piece)
+        self._parts.append(piece)
+
+    def _count(self, usage: Mapping[str, Any]) -> None:
+        """Later counts are totals, not additions; those that are left out stay as they were."""
+        for ours, theirs in _USAGE.items():
+            if usage.get(theirs) is not None:
+                self._usage[ours] = count(usage.get(theirs))
+
+
+class CliReader:
+    """Finds the answer in the events of one call of the CLI."""
+
+    def __init__(self) -> None:
+        """Nothing has been seen yet."""
+        self._message = ""
+        self._given: list[str] = []
+        self._result: Mapping[str, Any] = {}
+
+    def feed(self, event: Mapping[str, Any]) -> None:
+        """Take in one event."""
+        if event.get("type") == "result":
+            self._result = event
+        elif event.get("type") == "assistant":
+            self._listen(mapping(event.get("message")))
+
+    def answer(self, usage: Usage) -> Answer | None:
+        """The answer, or how the model failed to give one; None where it is not the model that failed."""
+        stop = self._stop()
+        if stop is None:
+            return None
+        # Two forms filled in in one message are no answer, even if the CLI takes the last.
+        given = self._given if isinstance(self._result.get("structured_output"), Mapping) else [text(self._result.get("result"))]
+        return Answer("\n".join(given)[: LONGEST + 1], stop, usage)
+
+    def _stop(self) -> str | None:
+        if self._result.get("stop_reason") == "refusal":
+            return "refusal"
+        if self._result.get("api_error") == "max_output_tokens":
+            return _CUT_OFF
+        if self._result.get("subtype") in _FORMLESS:
+            return _NO_FORM
+        done = self._result.get("subtype") == "success" and self._result.get("is_error") is False
+        return (text(self._result.get("stop_reason")) or "unknown") if done else None
+
+    def _listen(self, message: Mapping[str, Any]) -> None:
+        """Of the last message that fills in the form: each event carries one block of it."""
+        blocks = (mapping(block) for block in items(message.get("content")))
+        inputs = [_written(block.get("input")) for block in blocks if block.get("name") == STRUCTURED]
+        if not inputs:
+            return
+        if message.get("id") != self._message:
+            self._message, self._given = text(message.get("id")), []
+        self._given = (self._given + inputs)[:_TOO_MANY]
+
+
+def _written(form: object) -> str:
+    try:
+        return json.dumps(form)[: LONGEST + 1]
+    except RecursionError:  # nesting beyond all measure
+        return ""

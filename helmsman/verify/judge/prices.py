@@ -1,0 +1,68 @@
+"""What the votes cost where the API only counts tokens: US dollars per million tokens, by model."""
+
+import re
+from typing import NamedTuple
+
+from helmsman.records.evidence import Usage
+
+
+class Prices(NamedTuple):
+    """US dollars per million tokens."""
+
+    fresh: float
+    output: float
+    written: float
+    """Written to the five-minute cache."""
+    read: float
+
+
+_OPUS_5 = Prices(5, 25, 6.25, 0.5)
+_FABLE_5 = Prices(10, 50, 12.5, 1)
+
+PRICES = {
+    "claude-fable-5-1": Prices(10, 50, 12.5, 0.25),
+    "claude-fable-5": _FABLE_5,
+    "claude-opus-5-5": Prices(4, 20, 5, 0.2),
+    "claude-opus-5": _OPUS_5,
+    "claude-opus-4-8": _OPUS_5,
+    "claude-sonnet-5-5": Prices(2, 10, 2.5, 0.1),
+    "claude-sonnet-5": Prices(2, 10, 2.5, 0.2),
+    "claude-sonnet-4-6": Prices(3, 15, 3.75, 0.3),
+    "claude-haiku-5-5": Prices(0.1, 0.5, 0.125, 0.01),  # of prompts up to 100,000 tokens; the judge's are shorter by default
+    "claude-haiku-4-5": Prices(1, 5, 1.25, 0.1),
+}
+"""List prices as Claude Code 2.1.330 charges them to its own account (`total_cost_usd`, measured with 100,000 tokens of each
+kind for each model); those of Opus 5.5 and Opus 5 stand the same in the price lists of platform.claude.com/docs."""
+
+_SUFFIX = re.compile(r"(?:-20\d{6})?(?:\[1m\])?$")
+_MILLION = 1_000_000
+
+
+def known_price(model: str) -> Prices | None:
+    """Prices of a model by its name or its dated name; None for one that is not in the table."""
+    return PRICES.get(_SUFFIX.sub("", model, count=1))
+
+
+def priced(usage: Usage, model: str) -> Usage:
+    """The usage with its dollars; 0 for a model whose price is not known."""
+    prices = known_price(model)
+    if prices is None:
+        return usage
+    dollars = (
+        usage.input_tokens * prices.fresh
+        + usage.output_tokens * prices.output
+        + usage.cache_creation_tokens * prices.written
+        + usage.cache_read_tokens * prices.read
+    ) / _MILLION
+    return usage.model_copy(update={"cost_usd": dollars})
+
+
+def total(usages: list[Usage]) -> Usage:
+    """The sum of several usages."""
+    return Usage(
+        cost_usd=sum(usage.cost_usd for usage in usages),
+        input_tokens=sum(usage.input_tokens for usage in usages),
+        cache_creation_tokens=sum(usage.cache_creation_tokens for usage in usages),
+        cache_read_tokens=sum(usage.cache_read_tokens for usage in usages),
+        output_tokens=sum(usage.output_tokens for usage in usages),
+    )

@@ -1,0 +1,128 @@
+"""What of a question the judge gets to see: which files, how much of each, and what is not shown told as such."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from helmsman.verify.judge.fence import cut_middle, fence, label, name_list, visible
+from helmsman.verify.judge.question import CheckOutput
+
+CHARACTERS_PER_TOKEN = 4
+"""The common rule of thumb for English and code; the allowance needs no better."""
+NOTES = 40
+"""Lines of its own notes that the judge is shown, the last ones."""
+_NOTE = 300
+_LINE = 2000  # a longer line is minified or data
+_WORTHWHILE = 400  # characters; less of a file tells nothing
+_FENCE = 120  # characters of the two marks, of the words around a label and of the note on a cut
+
+_TEST = re.compile(
+    r"(?:^|/)(?:tests?|specs?|__tests__|e2e)/|(?:^|/)(?:test_|conftest\.)[^/]*$|(?:_|\.)(?:test|spec)\.[^/.]+$|Tests?\.[^/.]+$"
+)
+_SOURCE = re.compile(
+    r"\.(?:pyi?|[cm]?[jt]sx?|vue|svelte|go|rs|java|kts?|scala|groovy|c|h|cc|cpp|cxx|hpp|hh|cs|fs|vb|rb|php|swift|mm?|dart|exs?"
+    r"|erl|hs|mli?|clj[cs]?|lua|p[lm]|r|jl|sh|bash|ps1|sql|html?|s?css|less|proto|graphql|tf|zig|nim)$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class View:
+    """Blocks of text for the request, and what can be cited from them."""
+
+    text: str
+    lines: Mapping[str, int]
+    """By the name under which a file is shown: how many of its lines are."""
+    gone: frozenset[str] = frozenset()
+    """Names of deleted files."""
+
+
+@dataclass(frozen=True)
+class _Excerpt:
+    title: str
+    text: str
+    shown: int
+
+
+def view_sources(sources: Iterable[tuple[str, str | None]], deleted: Sequence[str], tokens: int) -> View:
+    """Files whole as long as they fit into so many tokens, the one that does not fit in part, the others by name."""
+    room = tokens * CHARACTERS_PER_TOKEN
+    blocks: list[str] = []
+    lines: dict[str, int] = {}
+    hidden: list[str] = []
+    for path, text in sorted(sources, key=_rank):
+        excerpt = None if text is None else _excerpt(path, text, room - _FENCE - len(label(path)))
+        if excerpt is None:
+            hidden.append(f"{path} (no text)" if text is None else f"{path} ({len(text):,} characters, no room)")
+            continue
+        blocks.append(fence(excerpt.title, excerpt.text))
+        lines[label(path)] = excerpt.shown
+        room -= len(blocks[-1])
+    blocks.append(name_list("changed files that are NOT shown", hidden))
+    blocks.append(name_list("files that were deleted", deleted))
+    text = "\n\n".join(block for block in blocks if block)
+    return View(text or "(no file was changed)", lines, frozenset(label(path) for path in deleted))
+
+
+def view_outputs(outputs: Sequence[CheckOutput], tokens: int) -> str:
+    """What each check printed: equal shares of so many tokens, unused shares passed on."""
+    room = tokens * CHARACTERS_PER_TOKEN
+    blocks: list[str] = []
+    for place, output in enumerate(outputs):
+        share = room // (len(outputs) - place)
+        text = cut_middle(visible(_printed(output)), share)
+        room -= min(len(text), share)
+        blocks.append(fence(f"output of the check {label(output.name)}, which {_verb(output)}", text))
+    return "\n\n".join(blocks) or "(no check was run)"
+
+
+def view_notes(notes: Sequence[str]) -> str:
+    """The last lines of the judge's own notes; empty where there are none."""
+    lines = [visible(line[:_NOTE]).replace("\n", " ") for line in notes[-NOTES:]]
+    return fence("your own notes on earlier verdicts", "\n".join(lines)) if lines else ""
+
+
+def _rank(source: tuple[str, str | None]) -> tuple[int, int, str]:
+    """What does the work first, then what tests it, then the rest; in each the small before the huge."""
+    path, text = source
+    end = path[-_LINE:]
+    kind = 1 if _TEST.search(end) else 0 if _SOURCE.search(end) else 2
+    return kind, len(text or ""), path
+
+
+def _excerpt(path: str, text: str, room: int) -> _Excerpt | None:
+    """The file with its lines numbered, or as many of them as fit; None where too few do."""
+    every = text.splitlines()
+    kept = list(_within(_numbered(every), room))
+    if room < 0:
+        return None
+    if len(kept) == len(every):
+        return _Excerpt(f"file {label(path)}", "\n".join(kept) or "[the file is empty]", len(every))
+    if room < _WORTHWHILE or not kept:
+        return None
+    note = f"[file cut after {len(kept):,} of {len(every):,} lines]"
+    return _Excerpt(f"beginning of the file {label(path)}", "\n".join((*kept, note)), len(kept))
+
+
+def _numbered(lines: Iterable[str]) -> Iterator[str]:
+    for number, line in enumerate(lines, 1):
+        note = f" [line cut: it has {len(line):,} characters]" if len(line) > _LINE else ""
+        yield f"{number}\t{visible(line[:_LINE])}{note}"
+
+
+def _within(lines: Iterable[str], room: int) -> Iterator[str]:
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            return
+        yield line
+
+
+def _printed(output: CheckOutput) -> str:
+    if not output.tail:
+        return output.head or "[nothing was printed]"
+    return f"{output.head}\n[… some of the output was not kept …]\n{output.tail}"
+
+
+def _verb(output: CheckOutput) -> str:
+    return "passed" if output.passed else "FAILED"

@@ -1,0 +1,161 @@
+"""Asking the judge by the Messages API. The answer is streamed, so that a long one keeps its connection and a wait has an end.
+
+The form is asked for as structured output and not by forcing a tool: Opus 5.5, Sonnet 5.5 and Fable 5.1 refuse forced tools.
+"""
+
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from helmsman.config import JudgeConfig
+from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
+from helmsman.verify.judge.answers import Answer, MessageReader
+from helmsman.verify.judge.prices import priced
+from helmsman.verify.judge.request import JudgeRequest
+from helmsman.verify.loose_json import mapping, text
+from tasks.secrets_kept import redact
+
+if TYPE_CHECKING:
+    from anthropic import Anthropic, APIError
+    from anthropic.types import TextBlockParam
+
+_RETRIES = 1  # of the client's own, within seconds; after it the whole step is tried again
+_CONNECT = 10.0  # seconds
+_WORDS = 500
+
+_CREDENTIALS = ("the judge's credentials were refused", "give a valid ANTHROPIC_API_KEY, in the environment or in a block")
+_CREDIT = ("the judge's account has no credit", "add credit to the account of the key, or set judge.way to claude")
+_REQUEST = ("the judge's request was refused", "set judge.model to one with structured outputs, or lower judge.source_tokens")
+_MODEL = ("the judge's model is not known to the API", "set judge.model to a model that the key may use")
+_ADDRESS = ("the judge's API has no usable address", "correct ANTHROPIC_BASE_URL; it begins with https:// or http://")
+
+_BY_KIND = {
+    "authentication_error": _CREDENTIALS,
+    "permission_error": _CREDENTIALS,
+    "billing_error": _CREDIT,
+    "not_found_error": _MODEL,
+    "invalid_request_error": _REQUEST,
+    "request_too_large": _REQUEST,
+}
+"""What the operator can mend, by the API's own name of the error; everything else may pass by itself."""
+
+_BY_STATUS = {
+    400: _REQUEST,
+    401: _CREDENTIALS,
+    402: _CREDIT,
+    403: _CREDENTIALS,
+    404: _MODEL,
+    413: _REQUEST,
+    422: _REQUEST,
+}
+"""The same for a gateway that does not name its errors."""
+
+
+def ask_by_api(request: JudgeRequest, config: JudgeConfig, *, environment: Mapping[str, str], stop: Callable[[], bool]) -> Answer:
+    """One vote. Raises OperatorError, WorldError, and Cancelled between two events of the answer."""
+    deadline, reader = time.monotonic() + config.timeout_seconds * (1 + _RETRIES), MessageReader()
+    with _told_by_blame(config, environment), _client(config, environment) as client:
+        for event in _events(client, request, config):
+            reader.feed(event)
+            _go_on(stop, deadline, config)
+    answer = reader.answer
+    if answer is None:
+        raise _broken("it ended before the message did")
+    return Answer(answer.text, answer.stop, priced(answer.usage, config.model))
+
+
+def _client(config: JudgeConfig, environment: Mapping[str, str]) -> "Anthropic":
+    from anthropic import Anthropic
+
+    key, token = (environment.get(name, "").strip() or None for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))
+    if key is None and token is None:
+        raise OperatorError(
+            "the judge cannot be asked by the API",
+            expected="ANTHROPIC_API_KEY in the environment or in a block",
+            remedy="give a key, or set judge.way to claude",
+        )
+    return Anthropic(
+        api_key=key,
+        auth_token=token,
+        base_url=environment.get("ANTHROPIC_BASE_URL") or None,
+        timeout=httpx.Timeout(config.timeout_seconds, connect=min(_CONNECT, config.timeout_seconds)),
+        max_retries=_RETRIES,
+    )
+
+
+def _events(client: "Anthropic", request: JudgeRequest, config: JudgeConfig) -> Iterator[dict[str, Any]]:
+    """The events of one message. Up to the end of the evidence all votes on a question are alike, so it is cached."""
+    with client.messages.create(
+        model=config.model,
+        max_tokens=config.answer_tokens,
+        system=[{"type": "text", "text": request.rules}],
+        messages=[{"role": "user", "content": [_cached(part) for part in (request.rubric, request.sources, request.evidence)]}],
+        output_config={"format": {"type": "json_schema", "schema": dict(request.schema)}},
+        stream=True,
+    ) as stream:
+        for event in stream:
+            yield event.to_dict()
+
+
+def _cached(part: str) -> "TextBlockParam":
+    return {"type": "text", "text": part, "cache_control": {"type": "ephemeral"}}
+
+
+def _go_on(stop: Callable[[], bool], deadline: float, config: JudgeConfig) -> None:
+    if stop():
+        raise Cancelled("cancelled while the judge was asked")
+    if time.monotonic() > deadline:
+        raise _late(config)
+
+
+@contextmanager
+def _told_by_blame(config: JudgeConfig, environment: Mapping[str, str]) -> Generator[None]:
+    """Errors of the client as ours: what the operator can mend, and what may pass by itself."""
+    from anthropic import APIError, APITimeoutError
+
+    try:
+        yield
+    except (APITimeoutError, httpx.TimeoutException) as error:
+        raise _late(config) from error
+    except APIError as error:
+        raise _blamed(error, environment) from error
+    except UnicodeEncodeError as error:  # only ASCII can stand in a header
+        raise _mendable(_CREDENTIALS, "a key with characters that no key has") from error
+    except httpx.InvalidURL as error:
+        raise _mendable(_ADDRESS, str(error)) from error
+    except (httpx.HTTPError, ValueError) as error:  # the stream broke, or is none of the API's
+        raise _broken(redact(str(error), environment)) from error
+
+
+def _blamed(error: "APIError", environment: Mapping[str, str]) -> HelmsmanError:
+    found = redact(error.message, environment)
+    if isinstance(error.__cause__, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
+        return _mendable(_ADDRESS, found)
+    if "credit balance" in error.message:  # a plain 400 by its kind
+        return _mendable(_CREDIT, found)
+    kind = text(mapping(mapping(error.body).get("error")).get("type"))
+    status = getattr(error, "status_code", 0)
+    mending = _BY_KIND.get(kind) if kind else _BY_STATUS.get(status)
+    if mending:
+        return _mendable(mending, found)
+    return WorldError("the judge could not be reached", found=found[:_WORDS], remedy="it is asked again by itself")
+
+
+def _mendable(mending: tuple[str, str], found: str) -> OperatorError:
+    problem, remedy = mending
+    return OperatorError(problem, found=found[:_WORDS], remedy=remedy)
+
+
+def _broken(found: str) -> WorldError:
+    return WorldError("the judge's answer broke off", found=found[:_WORDS], remedy="it is asked again by itself")
+
+
+def _late(config: JudgeConfig) -> WorldError:
+    return WorldError(
+        "the judge did not answer in time",
+        expected=f"an answer within {config.timeout_seconds:g} s (judge.timeout_seconds)",
+        remedy="it is asked again by itself",
+    )

@@ -1,0 +1,293 @@
+"""The judge by the API: the real client of the Messages API against a server on loopback."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from deployments.demo.turns import Turn, say
+from helmsman.config import ClaudeConfig
+from helmsman.errors import Cancelled, OperatorError, WorldError
+from helmsman.records.evidence import Usage
+from helmsman.records.judgement import Judgement, JudgementOutcome
+from helmsman.verify.judge.question import JudgeQuestion
+from tasks.judge import ask_judge, way_of
+from tasks.process import never
+from tests.fakes.judge_api import JudgeApi, Raw
+from tests.fakes.judge_questions import BAD, GOOD, INJECTION, answer, is_fenced, judge_config, one, poisoned, question, saying
+
+pytestmark = pytest.mark.feature("V7")
+KEY = "sk-ant-a-secret-of-the-test"
+NO_RETRY = {"x-should-retry": "false"}
+
+
+@pytest.fixture(autouse=True)
+def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def ask(
+    api: JudgeApi, asked: JudgeQuestion | None = None, *, stop: Callable[[], bool] = never, key: str = KEY, **config: Any
+) -> Judgement:
+    criteria = config.pop("criteria", ())
+    return ask_judge(
+        asked or question(),
+        judge_config(*criteria, **config),
+        credentials={"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": api.url},
+        claude=ClaudeConfig(),
+        tag="judge-api",
+        stop=stop,
+    )
+
+
+def judged(*turns: Turn | Raw, **config: Any) -> Judgement:
+    with JudgeApi(turns) as api:
+        return ask(api, **config)
+
+
+def test_a_whole_answer_that_finds_all_criteria_met_is_an_approval() -> None:
+    usage = {"input_tokens": 1000, "cache_creation_input_tokens": 2000, "cache_read_input_tokens": 4000, "output_tokens": 100}
+    judgement = judged(saying(GOOD, usage=usage))
+    assert (judgement.approved, judgement.cause, judgement.score) == (True, "", 1.0)
+    assert [(c.criterion, c.met, c.evidence, c.reason) for c in judgement.criteria] == [
+        ("c1", True, "slugs.py:2", "I saw c1."),
+        ("c2", True, "slugs.py:2", "I saw c2."),
+    ]
+    assert (judgement.way, judgement.model, judgement.calls) == ("api", "claude-opus-5-5", 1)
+    assert judgement.principle == "look at the edges"
+    assert judgement.usage.cost_usd == pytest.approx((1000 * 4 + 2000 * 5 + 4000 * 0.2 + 100 * 20) / 1e6)
+    assert judgement.usage.model_copy(update={"cost_usd": 0.0}) == Usage(
+        input_tokens=1000, cache_creation_tokens=2000, cache_read_tokens=4000, output_tokens=100
+    )
+    assert 0 < judgement.seconds < 20
+
+
+def test_a_criterion_that_is_not_met_is_a_rejection_in_the_judges_words() -> None:
+    judgement = judged(saying(BAD))
+    assert (judgement.outcome, judgement.score) == (JudgementOutcome.REJECTED, 0.5)
+    assert judgement.cause == "1 of 2 criteria not met: c2"
+    assert judgement.criteria[1].reason == "The test cannot fail."
+
+
+@pytest.mark.parametrize(
+    ("turn", "outcome"),
+    [
+        (say("All criteria are met. Approved."), JudgementOutcome.UNREADABLE),
+        (say(""), JudgementOutcome.UNREADABLE),
+        (say('{"approved": true}'), JudgementOutcome.UNREADABLE),
+        (saying(answer(one("c1", met="yes"), one("c2"))), JudgementOutcome.UNREADABLE),
+        (saying(answer(one("c1"))), JudgementOutcome.PARTIAL),
+        (saying(GOOD, stop_reason="max_tokens"), JudgementOutcome.PARTIAL),
+        (Turn(text='{"criteria": [{"id": "c1", "met": tr', stop_reason="max_tokens"), JudgementOutcome.PARTIAL),
+        (saying(GOOD, stop_reason="refusal"), JudgementOutcome.REFUSED),
+        (saying(GOOD, stop_reason="something_new"), JudgementOutcome.UNREADABLE),
+        (Turn(tools=(("verdict", GOOD),)), JudgementOutcome.UNREADABLE),
+    ],
+    ids=["words", "nothing", "another form", "wrong type", "left out", "too long", "cut off", "refused", "unknown end", "tool"],
+)
+def test_whatever_is_no_clean_answer_is_a_rejection_with_its_cause(turn: Turn, outcome: JudgementOutcome) -> None:
+    judgement = judged(turn)
+    assert (judgement.outcome, judgement.approved, judgement.score) == (outcome, False, None)
+    assert judgement.cause
+    assert judgement.calls == 1
+
+
+def test_the_answer_is_found_behind_thinking() -> None:
+    assert judged(saying(GOOD, thinking="Let me look at each criterion.")).approved
+
+
+def test_the_request_has_what_stays_the_same_first_and_is_cached_to_its_end() -> None:
+    criteria = ({"id": "works", "text": "It works.", "votes": 3, "needed": 2},)
+    with JudgeApi([saying(answer(one("works")))]) as api:
+        assert ask(api, criteria=criteria).calls == 3
+        bodies = [asked.body for asked in api.requests]
+    first = bodies[0]
+    rubric, sources, evidence = first["messages"][0]["content"]
+    assert bodies == [first] * 3
+    assert "You are the judge" in first["system"][0]["text"]
+    assert "It works." in rubric["text"]
+    assert "2\t    return text.lower()" in sources["text"]
+    assert "1 passed in 0.01s" in evidence["text"]
+    assert [part["cache_control"] for part in (rubric, sources, evidence)] == [{"type": "ephemeral"}] * 3
+    assert first["output_config"]["format"]["schema"]["properties"]["criteria"]["items"]["properties"]["id"] == {
+        "type": "string",
+        "enum": ["works"],
+    }
+    assert "tool_choice" not in first  # models that always think refuse a forced tool
+    assert (first["model"], first["max_tokens"]) == ("claude-opus-5-5", 8000)
+
+
+@pytest.mark.feature("V12")
+@pytest.mark.parametrize(
+    ("answers", "outcome", "votes"),
+    [
+        ([True, False, True], JudgementOutcome.APPROVED, 2),
+        ([False, True, False], JudgementOutcome.REJECTED, 1),
+        ([True, None, True], JudgementOutcome.APPROVED, 2),
+        ([None, None, True], JudgementOutcome.UNREADABLE, 1),
+        ([None, False, False], JudgementOutcome.REJECTED, 0),
+    ],
+)
+def test_two_of_three_votes_decide_and_none_is_left_out(
+    answers: list[bool | None], outcome: JudgementOutcome, votes: int
+) -> None:
+    turns = [say("hm") if met is None else saying(answer(one("c1", met=met))) for met in answers]
+    with JudgeApi(turns) as api:
+        judgement = ask(api, criteria=({"text": "It works.", "votes": 3, "needed": 2},))
+        assert len(api.requests) == 3
+    assert (judgement.outcome, judgement.criteria[0].votes_met, judgement.calls) == (outcome, votes, 3)
+    assert judgement.usage.input_tokens == 300
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        Turn(status=529, headers=NO_RETRY),
+        Turn(status=429, headers=NO_RETRY),
+        Turn(status=500, headers=NO_RETRY),
+        Turn(status=504, headers=NO_RETRY),
+        saying(GOOD, cut=True),
+        Raw(b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'),
+        Raw(b""),
+        Raw(b"<html>please log in to this network</html>", content_type="text/html"),
+        Raw(b"event: message_start\ndata: {broken\n\n"),
+        Raw(b"bad gateway", status=502),
+    ],
+    ids=["529", "429", "500", "504", "cut", "overloaded in mid-stream", "empty", "portal", "broken event", "bad gateway"],
+)
+def test_what_the_world_broke_is_for_another_try_and_no_verdict(turn: Turn | Raw) -> None:
+    with pytest.raises(WorldError):
+        judged(turn)
+
+
+def test_an_overload_that_passes_at_once_is_not_even_told() -> None:
+    assert judged(Turn(status=529, headers={"retry-after-ms": "1"}), saying(GOOD)).approved
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [Turn(delay=30), saying(GOOD, hang=30), Raw(b"", trickle=0.05)],
+    ids=["before the answer", "in mid-stream", "for ever"],
+)
+def test_a_judge_that_takes_too_long_is_not_waited_for(turn: Turn | Raw) -> None:
+    started = time.monotonic()
+    with pytest.raises(WorldError, match="in time"):
+        judged(turn, timeout_seconds=0.4)
+    assert time.monotonic() - started < 5
+
+
+def test_no_connection_is_for_another_try() -> None:
+    with JudgeApi([say("")]) as api:
+        gone = api.url
+    with pytest.raises(WorldError):
+        ask_judge(
+            question(),
+            judge_config(),
+            credentials={"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": gone},
+            claude=ClaudeConfig(),
+            tag="judge-api",
+        )
+
+
+@pytest.mark.parametrize(
+    ("turn", "problem", "remedy"),
+    [
+        (Turn(status=401), "credentials", "ANTHROPIC_API_KEY"),
+        (Turn(status=403), "credentials", "ANTHROPIC_API_KEY"),
+        (Turn(status=404, error_message="model: no-such-model"), "model", "judge.model"),
+        (Turn(status=400, error_message="Your credit balance is too low to access the Anthropic API."), "no credit", "credit"),
+        (Turn(status=400, error_message="output_config: not supported"), "refused", "judge.model"),
+        (Turn(status=413), "refused", "judge.source_tokens"),
+        (Raw(b"who are you?", status=401), "credentials", "ANTHROPIC_API_KEY"),
+    ],
+)
+def test_what_the_operator_can_mend_says_how(turn: Turn | Raw, problem: str, remedy: str) -> None:
+    with pytest.raises(OperatorError) as told:
+        judged(turn)
+    assert problem in told.value.problem
+    assert remedy in told.value.remedy
+
+
+def test_no_error_repeats_the_key() -> None:
+    with pytest.raises(OperatorError) as told:
+        judged(Turn(status=401, error_message=f"invalid key {KEY}"))
+    assert KEY not in str(told.value)
+    assert "[ANTHROPIC_API_KEY]" in str(told.value)
+
+
+def test_no_judgement_repeats_the_key() -> None:
+    told = one("c1", met=False, reason=f"It prints {KEY}.")
+    assert judged(saying(answer(told, one("c2")))).criteria[0].reason == "It prints [ANTHROPIC_API_KEY]."
+
+
+@pytest.mark.parametrize(("key", "problem"), [("schlüssel-ohne-ascii", "credentials"), ("  ", "cannot be asked")])
+def test_a_key_that_is_none_is_told_to_the_operator(key: str, problem: str) -> None:
+    with pytest.raises(OperatorError) as told:
+        judged(saying(GOOD), key=key, way="api")
+    assert problem in told.value.problem
+
+
+def test_a_key_with_a_newline_behind_it_works() -> None:
+    with JudgeApi([saying(GOOD)]) as api:
+        assert ask(api, key=f"{KEY}\n").approved
+        assert api.requests[0].headers["x-api-key"] == KEY
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:1", "ftp://127.0.0.1", "http://127.0.0.1:port", "not an address"])
+def test_an_address_that_is_none_is_told_to_the_operator(url: str) -> None:
+    with pytest.raises(OperatorError) as told:
+        ask_judge(
+            question(),
+            judge_config(timeout_seconds=2),
+            credentials={"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": url},
+            claude=ClaudeConfig(),
+            tag="judge-api",
+        )
+    assert "ANTHROPIC_BASE_URL" in told.value.remedy
+
+
+def test_a_cancel_is_heard_between_votes() -> None:
+    with JudgeApi([saying(answer(one("c1")))]) as api:
+        with pytest.raises(Cancelled):
+            ask(api, criteria=({"text": "It works.", "votes": 3},), stop=lambda: bool(api.requests))
+        assert len(api.requests) == 1
+
+
+def test_a_cancel_is_heard_while_the_answer_comes() -> None:
+    started = time.monotonic()
+    with JudgeApi([Raw(b"", trickle=0.05)]) as api, pytest.raises(Cancelled):
+        ask(api, stop=lambda: time.monotonic() - started > 0.3)
+
+
+def test_without_criteria_there_is_nothing_to_approve() -> None:
+    with JudgeApi([saying(answer())]) as api, pytest.raises(OperatorError):
+        ask_judge(question(), judge_config(criteria=()), credentials={}, claude=ClaudeConfig(), tag="judge-api")
+    assert not api.requests
+
+
+@pytest.mark.parametrize("said", [INJECTION, "APPROVED", '{"approved": true, "criteria": "all met"}'])
+def test_planted_instructions_are_quoted_and_a_model_that_follows_them_approves_nothing(said: str) -> None:
+    with JudgeApi([say(said)]) as api:
+        judgement = ask(api, poisoned())
+        sent = api.requests[0]
+    assert judgement.outcome is JudgementOutcome.UNREADABLE
+    assert is_fenced(sent.prompt, INJECTION)
+    assert sent.prompt.count(INJECTION) == 7
+    assert "do not follow it" in sent.body["system"][0]["text"]
+    assert "\x1b" not in sent.prompt
+
+
+@pytest.mark.parametrize(
+    ("way", "environment", "expected"),
+    [
+        ("auto", {"ANTHROPIC_API_KEY": "k"}, "api"),
+        ("auto", {"CLAUDE_CODE_OAUTH_TOKEN": "t"}, "claude"),
+        ("auto", {}, "claude"),
+        ("api", {}, "api"),
+        ("claude", {"ANTHROPIC_API_KEY": "k"}, "claude"),
+    ],
+)
+def test_the_api_is_asked_where_a_key_is_known(way: str, environment: dict[str, str], expected: str) -> None:
+    assert way_of(judge_config(way=way), environment) == expected

@@ -1,0 +1,141 @@
+"""One answer out of the events of a message, or of a call of the CLI."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.records.evidence import Usage
+from helmsman.verify.judge.answers import LONGEST, STRUCTURED, Answer, CliReader, MessageReader
+
+pytestmark = pytest.mark.feature("V7")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=9,
+)
+FIELDS = st.sampled_from(["type", "message", "delta", "content_block", "usage", "content", "stop_reason", "text", "id", "name"])
+KINDS = st.sampled_from(
+    [
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "message_delta",
+        "assistant",
+        "result",
+        "text",
+        "text_delta",
+        7,
+    ]
+)
+EVENTS = st.lists(st.dictionaries(FIELDS, JSON | KINDS, max_size=6), max_size=6)
+
+
+def read(*events: dict[str, Any]) -> Answer | None:
+    reader = MessageReader()
+    for event in events:
+        reader.feed(event)
+    return reader.answer
+
+
+def delta(text: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}
+
+
+def end(reason: Any, **usage: int) -> dict[str, Any]:
+    return {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}
+
+
+def test_the_pieces_of_a_message_make_its_text() -> None:
+    thinking = {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "hm", "text": "no"}}
+    answer = read(
+        {"type": "content_block_start", "content_block": {"type": "text", "text": "a"}}, thinking, delta("b"), end("end_turn")
+    )
+    assert answer == Answer("ab", "end_turn")
+
+
+def test_later_counts_replace_earlier_ones_and_none_is_lost() -> None:
+    start = {"type": "message_start", "message": {"usage": {"input_tokens": 9, "cache_read_input_tokens": 5, "output_tokens": 1}}}
+    answer = read(start, delta("x"), end("end_turn", output_tokens=70))
+    assert answer is not None
+    assert answer.usage == Usage(input_tokens=9, cache_read_tokens=5, output_tokens=70)
+
+
+def test_a_message_without_an_end_is_no_answer() -> None:
+    assert read(delta("all met")) is None
+    assert read(delta("all met"), end(None)) is None
+
+
+def test_an_endless_answer_is_held_at_one_character_more_than_is_allowed() -> None:
+    answer = read(*[delta("x" * 30_000)] * 9, end("end_turn"))
+    assert answer is not None
+    assert len(answer.text) == LONGEST + 1
+
+
+@given(EVENTS)
+def test_no_event_breaks_a_reader(events: list[dict[str, Any]]) -> None:
+    message, cli = MessageReader(), CliReader()
+    for event in events:
+        message.feed(event)
+        cli.feed(event)
+    for answer in (message.answer, cli.answer(Usage())):
+        assert answer is None or (answer.stop and answer.text.encode() is not None)
+
+
+def form(given: Any, message: str = "m1") -> dict[str, Any]:
+    return {
+        "type": "assistant",
+        "message": {"id": message, "content": [{"type": "tool_use", "name": STRUCTURED, "input": given}]},
+    }
+
+
+def result(**fields: Any) -> dict[str, Any]:
+    return {"type": "result", "subtype": "success", "is_error": False, "stop_reason": "tool_use", **fields}
+
+
+def heard(*events: dict[str, Any]) -> Answer | None:
+    reader = CliReader()
+    for event in events:
+        reader.feed(event)
+    return reader.answer(Usage(output_tokens=3))
+
+
+def test_the_form_that_the_cli_accepted_is_the_answer() -> None:
+    answer = heard(form({"ok": "maybe"}, "m1"), form({"ok": True}, "m2"), result(structured_output={"ok": True}))
+    assert answer == Answer('{"ok": true}', "tool_use", Usage(output_tokens=3))
+
+
+def test_two_forms_in_one_message_are_no_answer_that_can_be_read() -> None:
+    answer = heard(form({"ok": False}), form({"ok": True}), result(structured_output={"ok": True}))
+    assert answer is not None
+    with pytest.raises(ValueError, match="Extra data"):
+        json.loads(answer.text)
+
+
+def test_without_a_form_the_words_are_what_there_is_to_read() -> None:
+    assert heard(result(result="Approved.", stop_reason="end_turn")) == Answer("Approved.", "end_turn", Usage(output_tokens=3))
+
+
+@pytest.mark.parametrize(
+    ("fields", "stop"),
+    [
+        ({"is_error": True, "stop_reason": "refusal"}, "refusal"),
+        ({"is_error": True, "api_error": "max_output_tokens"}, "max_tokens"),
+        ({"is_error": True, "subtype": "error_max_structured_output_retries"}, "structured_output_retry_exhausted"),
+        ({"is_error": True, "subtype": "error_max_turns"}, "structured_output_retry_exhausted"),
+        ({"stop_reason": None}, "unknown"),
+    ],
+)
+def test_how_the_model_failed_is_told_apart(fields: dict[str, Any], stop: str) -> None:
+    answer = heard(result(**fields))
+    assert answer is not None
+    assert answer.stop == stop
+
+
+@pytest.mark.parametrize(
+    "events", [[], [form({"ok": True})], [result(is_error=True)], [result(subtype="error_during_execution")]]
+)
+def test_what_is_not_the_models_failure_is_no_answer(events: list[dict[str, Any]]) -> None:
+    assert heard(*events) is None
