@@ -1,0 +1,159 @@
+"""Tests in languages that are read by their lines: JavaScript, Go, Rust, Java, Kotlin, Ruby, PHP, and broken Python."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from typing import TypeVar
+
+from helmsman.verify.cases.line_asserts import Found, assertions_in
+from helmsman.verify.cases.line_skips import FoundSkip, skips_in
+from helmsman.verify.cases.line_tests import SPANS, Span
+from helmsman.verify.cases.masks import Brackets, Masked, masked
+from helmsman.verify.cases.model import Assertion, Case, Guard, Reading, Skip, SkipKind
+
+_Item = TypeVar("_Item", Found, FoundSkip)
+
+
+def read_lines(path: str, text: str, language: str) -> Reading:
+    return _Lines(path, language, masked(text.replace("\r\n", "\n"), language)).reading()
+
+
+_GATE = re.compile(r"(?m)^(?://go:build .*|// \+build .*|#!\[cfg\(.*)$")
+_BARE_RETURN = re.compile(r"(?m)^[ \t]*+return[ \t]*+;?[ \t]*+$")
+_NEVER = re.compile(r"(?<!\w)(?:if|while)\s*\(?\s*(?:false|0|!true)\b")
+_BRANCH = re.compile(r"(?<!\w)(?:if|else|switch|case|match|when|catch|rescue)(?!\w)")
+_ALWAYS = re.compile(r"(?<!\w)if\s*\(?\s*(?:true|1)\s*\)?\s*$")
+_TRY = re.compile(r"(?<!\w)try\s*$")
+_CATCH = re.compile(r"\s*catch\s*(?:\([^)\n]{0,200}\))?\s*\{")
+_RAISES_AGAIN = re.compile(r"(?<!\w)(?:throw|fail|assert|expect|raise|reject|done)\w*")
+_DEEPEST = 15
+"""Braces between an assertion and its test that are looked at."""
+
+
+@dataclass(frozen=True)
+class _Lines:
+    path: str
+    language: str
+    masked: Masked
+
+    @cached_property
+    def brackets(self) -> Brackets:
+        return Brackets(self.masked.bare)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        return [0, *accumulate(len(line) + 1 for line in self.masked.text.split("\n"))]
+
+    @cached_property
+    def returns(self) -> dict[int, int]:
+        """For each brace the position of the first bare `return` directly in it."""
+        found: dict[int, int] = {}
+        for match in _BARE_RETURN.finditer(self.masked.bare):
+            found.setdefault(self.brackets.around(match.end()), match.end())
+        return found
+
+    def reading(self) -> Reading:
+        spans = list(_apart(sorted(SPANS[self.language](self.masked, self.brackets), key=lambda span: (span.start, -span.end))))
+        by_span: dict[Span, list[Assertion]] = {}
+        for span, found in _placed(spans, assertions_in(self.masked, self.brackets)):
+            if span is not None:
+                by_span.setdefault(span, []).extend(self._assertions(found, span))
+        cases = [(span, self._case(span, tuple(by_span.get(span, ())))) for span in spans]
+        return Reading(
+            cases=tuple(case for span, case in cases if span.is_test),
+            others=tuple(case for span, case in cases if not span.is_test),
+            skips=tuple(self._skips(spans)),
+            gates=tuple(match[0].strip() for match in _GATE.finditer(self.masked.text[:5_000])),
+            commented=self.masked.comments,
+        )
+
+    def _case(self, span: Span, assertions: tuple[Assertion, ...]) -> Case:
+        body = self.masked.code[span.start : span.end]
+        why = "" if span.is_test else f"a function called {span.name} is not collected"
+        return Case(self.path, span.name, self._line(span.head), body.strip(), assertions, why)
+
+    def _line(self, position: int) -> int:
+        return bisect_right(self.starts, position)
+
+    def _text(self, position: int) -> str:
+        start = self.starts[self._line(position) - 1]
+        return self.masked.code[start : start + 400].partition("\n")[0].strip()
+
+    def _assertions(self, found: Found, span: Span) -> Iterator[Assertion]:
+        brace = self.brackets.around(found.start) if found.brace is None else self.brackets.parents.get(found.brace, -1)
+        guard = self._guard(found.start, brace, span)
+        if found.brace is not None and _NEVER.search(self._head(found.brace)):
+            guard = Guard.UNREACHABLE
+        start = self.starts[self._line(found.start if found.brace is None else found.brace) - 1]
+        text = self.masked.code[start : min(found.end, start + 2_000)].strip()
+        for claim in found.claims:
+            fields = (claim.kind, claim.subject, claim.expected, guard, claim.tolerance, claim.detail)
+            yield Assertion(self._line(found.start), text, *fields)
+
+    def _head(self, brace: int) -> str:
+        start = max(self.masked.bare.rfind("\n", 0, brace) + 1, brace - 300)
+        return self.masked.bare[start:brace]
+
+    def _guard(self, position: int, brace: int, span: Span) -> Guard:
+        """The worst of what stands between a position and its test."""
+        guard = Guard.PLAIN
+        for _ in range(_DEEPEST):
+            left = self.returns.get(brace, position)
+            guard = max(guard, Guard.UNREACHABLE if span.start < left < position and brace >= 0 else Guard.PLAIN)
+            if brace < span.head or brace == span.brace:
+                break
+            guard = max(guard, self._of_brace(brace))
+            brace = self.brackets.parents.get(brace, -1)
+        return guard
+
+    def _of_brace(self, brace: int) -> Guard:
+        head = self._head(brace)
+        if _NEVER.search(head):
+            return Guard.UNREACHABLE
+        if _TRY.search(head):
+            return Guard.SWALLOWED if self._swallows(self.brackets.close(brace, -1)) else Guard.PLAIN
+        return Guard.CONDITIONAL if _BRANCH.search(head) and not _ALWAYS.search(head) else Guard.PLAIN
+
+    def _swallows(self, close: int) -> bool:
+        catch = _CATCH.match(self.masked.bare, close + 1) if close >= 0 else None
+        if catch is None:
+            return False
+        end = self.brackets.close(catch.end() - 1, catch.end())
+        return not _RAISES_AGAIN.search(self.masked.bare, catch.end(), min(end, catch.end() + 2_000))
+
+    def _skips(self, spans: list[Span]) -> Iterator[Skip]:
+        for span, found in _placed(spans, skips_in(self.masked, self.language)):
+            kind = found.kind
+            if span is not None and kind is SkipKind.ALWAYS:
+                guard = self._guard(found.start, self.brackets.around(found.start), span)
+                kind = SkipKind.CONDITION if guard is Guard.CONDITIONAL else kind
+            yield Skip(self._line(found.start), self._text(found.start), kind, span.name if span is not None else "")
+
+
+def _apart(spans: list[Span]) -> Iterator[Span]:
+    """Tests end where the next one begins; functions inside of others are part of them. So no text is read twice."""
+    starts = iter([span.start for span in spans if span.is_test][1:])
+    covered = 0
+    for span in spans:
+        if span.is_test:
+            following = next(starts, span.end)
+            yield replace(span, end=min(span.end, max(following, span.head)))
+        elif span.start >= covered:
+            yield span
+        covered = max(covered, span.end)
+
+
+def _placed(spans: list[Span], items: Iterable[_Item]) -> Iterator[tuple[Span | None, _Item]]:
+    """Each item with the innermost span around it; both are in the order of the text."""
+    around: list[Span] = []
+    upcoming = 0
+    for item in items:
+        while upcoming < len(spans) and spans[upcoming].start <= item.start:
+            around.append(spans[upcoming])
+            upcoming += 1
+        while around and around[-1].end <= item.start:
+            around.pop()
+        yield (around[-1] if around else None), item

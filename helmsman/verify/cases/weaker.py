@@ -1,0 +1,204 @@
+"""What a test's assertions lost between two versions of it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from helmsman.verify.cases.comparison import Comparison, Pair, is_elsewhere
+from helmsman.verify.cases.model import STRENGTH, Assertion, Guard, Kind
+from helmsman.verify.cases.variables import inlined
+from helmsman.verify.cases.words import alike
+
+ALIKE = 0.34
+"""Share of words from which on two assertions of one test are versions of each other: one of three words stayed."""
+
+
+class Loss(StrEnum):
+    """How an assertion says less than it did."""
+
+    GONE = "gone"
+    REPLACED = "replaced"
+    """Another assertion stands there that is about something else."""
+    TRIVIAL = "trivial"
+    WEAKER = "weaker"
+    LOOSER = "looser"
+    GUARDED = "guarded"
+    SWALLOWED = "swallowed"
+    UNREACHABLE = "unreachable"
+    CHANGED = "changed"
+    """It expects something else."""
+    DETAIL = "detail"
+    """It no longer looks at the message or the like."""
+
+
+@dataclass(frozen=True)
+class Weakening:
+    loss: Loss
+    old: Assertion
+    new: Assertion | None = None
+    sure: bool = True
+    """Whether both are certain to be about the same thing."""
+
+
+def weakenings(pair: Pair, comparison: Comparison) -> Iterator[Weakening]:
+    past = inlined(pair.old)
+    present = tuple(_resolved(item, comparison) for item in inlined(pair.new))
+    old, new = _without_equals(past, present)
+    matched, lost, spare = _matched(old, new)
+    for before, after in matched:
+        yield from _weakened(before, after, pair)
+    helpers = _helper_strengths(pair, comparison) if lost else []
+    for item in lost:
+        if _is_implied(item, present) or is_elsewhere(item, pair.old, comparison) or _is_covered(item, spare):
+            continue
+        if helpers and helpers[-1] >= STRENGTH[item.kind]:
+            helpers.pop()
+            continue
+        instead = next((other for other in spare if other.kind not in {Kind.TRIVIAL, Kind.ROW}), None)
+        if instead is not None and item.kind is not Kind.ROW:
+            spare.remove(instead)
+        yield Weakening(Loss.GONE if instead is None or item.kind is Kind.ROW else Loss.REPLACED, item, instead)
+
+
+def _without_equals(old: tuple[Assertion, ...], new: tuple[Assertion, ...]) -> tuple[list[Assertion], list[Assertion]]:
+    """Leave out what stands on both sides, wherever it stands."""
+    ours, theirs = Counter(map(_standing, old)), Counter(map(_standing, new))
+    return _rest(old, ours - theirs), _rest(new, theirs - ours)
+
+
+def _standing(item: Assertion) -> tuple[object, ...]:
+    return (*item.key, item.guard)
+
+
+def _rest(items: tuple[Assertion, ...], wanted: Counter[tuple[object, ...]]) -> list[Assertion]:
+    left = Counter(wanted)
+    found: list[Assertion] = []
+    for item in items:
+        if left[_standing(item)] > 0:
+            left[_standing(item)] -= 1
+            found.append(item)
+    return found
+
+
+_MOST_COMPARED = 60
+"""Assertions that each is compared with."""
+_MOST_VERSIONS = 200
+"""Changed assertions of one test that are looked at; a table of thousands of rows tells no more than its first hundreds."""
+
+
+def _matched(
+    old: list[Assertion],
+    new: list[Assertion],
+) -> tuple[list[tuple[Assertion, Assertion]], list[Assertion], list[Assertion]]:
+    """Pairs of versions, old ones without a new one, new ones that are left."""
+    pairs: list[tuple[Assertion, Assertion]] = []
+    spare, lost = list(new), list[Assertion]()
+    for item in old[:_MOST_VERSIONS]:
+        best = max(spare[:_MOST_COMPARED], key=lambda other: _nearness(item, other), default=None)
+        if best is None or _nearness(item, best) < ALIKE:
+            lost.append(item)
+            continue
+        spare.remove(best)
+        pairs.append((item, best))
+    return pairs, lost, spare
+
+
+def _nearness(old: Assertion, new: Assertion) -> float:
+    """The same subject is the best sign, the same text around it the next."""
+    if (old.kind is Kind.ROW) is not (new.kind is Kind.ROW):
+        return 0.0
+    same = bool(old.subject) and old.subject in {new.subject, new.expected}
+    raising = {old.kind, new.kind} <= {Kind.RAISES, Kind.RAISES_BROAD}
+    near = 2.0 * same + 1.0 * raising + (1.0 if old.key == new.key else 0.0)
+    return near if old.kind is Kind.ROW else near + alike(old.words, new.words)
+
+
+def _weakened(old: Assertion, new: Assertion, pair: Pair) -> Iterator[Weakening]:
+    sure = bool(old.subject) and old.subject in {new.subject, new.expected}
+    sure = sure or alike(old.words, new.words) >= 0.6 or new.kind in {Kind.TRIVIAL, Kind.RAISES_BROAD}  # noqa: PLR2004 (most words)
+    if new.guard > old.guard:
+        yield Weakening(_GUARDED[new.guard], old, new, sure)
+    drop = STRENGTH[old.kind] - STRENGTH[new.kind]
+    if old.subject == new.subject and {old.kind, new.kind} in _OPPOSITES:
+        yield Weakening(Loss.CHANGED, old, new, _is_only_change(old, new, pair))
+    elif new.kind is Kind.TRIVIAL and old.kind is not Kind.TRIVIAL:
+        yield Weakening(Loss.TRIVIAL, old, new, sure)
+    elif drop > 0 and new.kind is not Kind.CALL:
+        yield Weakening(Loss.WEAKER, old, new, sure and drop > 1)
+    elif _is_looser(old, new):
+        yield Weakening(Loss.LOOSER, old, new, sure)
+    elif _expects_other(old, new):
+        yield Weakening(Loss.CHANGED, old, new, sure and _is_only_change(old, new, pair))
+    elif old.detail and not new.detail and old.kind is new.kind:
+        yield Weakening(Loss.DETAIL, old, new, sure=False)
+
+
+_GUARDED = {Guard.CONDITIONAL: Loss.GUARDED, Guard.SWALLOWED: Loss.SWALLOWED, Guard.UNREACHABLE: Loss.UNREACHABLE}
+
+
+def _is_looser(old: Assertion, new: Assertion) -> bool:
+    return old.tolerance is not None and new.tolerance is not None and new.tolerance > old.tolerance
+
+
+_OPPOSITES = ({Kind.TRUTHY, Kind.FALSY}, {Kind.PRESENT, Kind.IDENTITY})
+"""Each says as clearly as the other what is expected, so that one for the other is a change and no loss."""
+
+
+def _expects_other(old: Assertion, new: Assertion) -> bool:
+    """The same subject with another literal."""
+    if old.subject != new.subject:
+        return False
+    was, now = old.words.literals, new.words.literals
+    return old.expected != new.expected and was != now and bool(was - now or now - was) and _has_literal(old)
+
+
+def _is_only_change(old: Assertion, new: Assertion, pair: Pair) -> bool:
+    """Whether the test does what it did, and what it expects is written out, not computed or named elsewhere."""
+    written = _has_literal(new) or {old.kind, new.kind} in _OPPOSITES
+    return written and pair.old.arrangement == pair.new.arrangement
+
+
+def _has_literal(item: Assertion) -> bool:
+    """Whether the expected value is written out, so that another one says another thing."""
+    return bool(item.words.literals) or item.kind is Kind.RAISES
+
+
+def _is_implied(item: Assertion, present: tuple[Assertion, ...]) -> bool:
+    """`result is not None` says nothing that `result.total == 3` does not say."""
+    weak = STRENGTH[item.kind] <= STRENGTH[Kind.TYPE]
+    return any(
+        STRENGTH[other.kind] > STRENGTH[item.kind]
+        and other.guard is Guard.PLAIN
+        and (other.subject == item.subject or (weak and bool(item.subject) and other.subject.startswith(item.subject)))
+        for other in present
+    )
+
+
+def _is_covered(item: Assertion, spare: list[Assertion]) -> bool:
+    """Two assertions about parts may have become one about the whole."""
+    literals = item.words.literals.keys()
+    return any(
+        STRENGTH[other.kind] >= STRENGTH[item.kind] and bool(literals) and literals <= other.words.literals.keys()
+        for other in spare
+    )
+
+
+def _helper_strengths(pair: Pair, comparison: Comparison) -> list[int]:
+    """Strengths of the assertions, weakest first, of functions that the test calls now and did not."""
+    called = pair.new.words.names - pair.old.words.names - {pair.new.bare_name}
+    helpers = [case for name in called if (case := comparison.helper(name)) is not None]
+    return sorted(STRENGTH[item.kind] for case in helpers for item in case.assertions if item.guard < Guard.SWALLOWED)
+
+
+def _resolved(item: Assertion, comparison: Comparison) -> Assertion:
+    """A call of a helper asserts what the helper asserts, where its source is at hand."""
+    name = item.subject.partition("(")[0].rpartition(".")[2]
+    helper = comparison.helper(name) if item.kind is Kind.CALL else None
+    if helper is None:
+        return item
+    strongest = max((inner.kind for inner in helper.assertions), key=STRENGTH.__getitem__, default=None)
+    if strongest is not None:
+        return replace(item, kind=strongest) if STRENGTH[strongest] < STRENGTH[Kind.CALL] else item
+    calls_others = any(comparison.helper(other) is not None for other in helper.words.names - {name})
+    return item if calls_others else replace(item, kind=Kind.TRIVIAL)

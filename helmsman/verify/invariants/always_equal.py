@@ -1,0 +1,114 @@
+"""Objects that equal everything."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from helmsman.records.findings import Finding, Weight
+from helmsman.verify.invariants.additions import Addition, additions
+from helmsman.verify.invariants.early_exits import early_exits
+from helmsman.verify.invariants.kinds import language
+from helmsman.verify.invariants.python_code import Part, body_without_docstring, changed_parts, former_parts, last_name
+from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.scene import Scene
+
+_REPORTER = Reporter("always_equal", "Compare what the objects hold.")
+_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+
+_COMPARISONS = {
+    "__eq__": (True, _BLOCK),
+    "__ne__": (False, _BLOCK),
+    "__contains__": (True, _WARN),
+    "__lt__": (True, _WARN),
+    "__le__": (True, _WARN),
+    "__gt__": (True, _WARN),
+    "__ge__": (True, _WARN),
+    "__bool__": (True, _WARN),
+}
+"""What a method must not always return; infinities, wildcards and sentinels are honest."""
+
+_TRUTHS = re.compile(r"\b(?:True|False)\b")
+_COMPARES = re.compile(rf"\b(?:{'|'.join(_COMPARISONS)})\b")
+
+_EQUAL = {
+    "java": (
+        r"\bboolean +equals *\([^)]{0,200}\)\s{0,200}\{\s{0,200}return +true *;\s{0,200}\}",
+        r"\bfun +equals *\([^)]{0,200}\)[^{=\n]{0,40}(?:= *true\b|\{\s{0,200}return +true\s{0,200}\})",
+    ),
+    "csharp": (
+        r"\bbool +(?:Equals|operator *==) *\([^)]{0,200}\)\s{0,200}(?:=> *true *;|\{\s{0,200}return +true *;\s{0,200}\})",
+    ),
+    "javascript": (
+        r"\b(?:equals|isEqual|asymmetricMatch) *\([^)]{0,200}\)[^{\n]{0,40}\{\s{0,200}return +true *;?\s{0,200}\}",
+        r"\b(?:equals|isEqual|asymmetricMatch) *[:=] *\([^)]{0,200}\) *=> *true\b",
+    ),
+    "ruby": (r"\bdef +(?:==|eql\?|equal\?|===) *\(?[^)\n]{0,80}\)?[\s;]{1,200}(?:return +)?true[\s;]{1,200}end\b",),
+    "rust": (r"\bfn +eq *\([^)]{0,200}\) *-> *bool\s{0,200}\{\s{0,200}(?:return +)?true *;?\s{0,200}\}",),
+    "go": (r"\) *Equals? *\([^)]{0,200}\) *bool *\{\s{0,200}return +true\s{0,200}\}",),
+    "php": (r"\bfunction +equals *\([^)]{0,200}\)[^{]{0,40}\{\s{0,200}return +true *;\s{0,200}\}",),
+    "swift": (r"\bfunc +== *\([^)]{0,200}\) *-> *Bool\s{0,200}\{\s{0,200}(?:return +)?true\s{0,200}\}",),
+    "c": (r"\bbool +operator *== *\([^)]{0,200}\)[^{;\n]{0,40}\{\s{0,200}return +true *;\s{0,200}\}",),
+}
+_EQUALS = {kind: tuple(re.compile(pattern) for pattern in found) for kind, found in _EQUAL.items()}
+
+
+def always_equal(scene: Scene) -> Iterable[Finding]:
+    """Rule `always_equal`: comparisons that always hold, assertions that do nothing, exits with 0 where a test would run."""
+    return most_important(finding for addition in additions(scene.diff) for finding in _in_file(addition))
+
+
+def _in_file(addition: Addition) -> Iterator[Finding]:
+    if language(addition.file.path) == "python":
+        yield from _in_python(addition)
+    else:
+        yield from _by_text(addition)
+    yield from early_exits(addition)
+
+
+_Constant = tuple[str, str, bool]
+"""Class, method and what it always returns."""
+
+
+def _in_python(addition: Addition) -> Iterator[Finding]:
+    if not _TRUTHS.search(addition.text) or not _COMPARES.search(addition.file.after or ""):
+        return
+    found = {key: part.line(node) for part in changed_parts(addition.file, _COMPARES) for key, node in _constants(part)}
+    known = {key for part in former_parts(addition.file, _COMPARES) for key, _ in _constants(part)} if found else set[_Constant]()
+    for (owner, name, result), line in found.items():
+        if (owner, name, result) not in known:
+            spot = Spot(addition.file.path, line, f"{name}: return {result}")
+            yield _REPORTER.tell(_COMPARISONS[name][1], spot, f"{owner}.{name} always returns {result}")
+
+
+def _constants(part: Part) -> Iterator[tuple[_Constant, ast.stmt]]:
+    """Comparisons whose whole body is the one result that they must not always have."""
+    for owner in (node for node in ast.walk(part.tree) if isinstance(node, ast.ClassDef)):
+        for node in owner.body:
+            for name, result in _always(node):
+                if name in _COMPARISONS and result is _COMPARISONS[name][0]:
+                    yield (owner.name, name, result), node
+
+
+def _always(node: ast.stmt) -> Iterator[tuple[str, bool]]:
+    """`def __eq__(self, other): return True` and `__eq__ = lambda self, other: True`."""
+    if isinstance(node, ast.FunctionDef):
+        body = body_without_docstring(node)
+        if len(body) == 1 and isinstance(body[0], ast.Return) and (result := _truth(body[0].value)) is not None:
+            yield node.name, result
+    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and (result := _truth(node.value.body)) is not None:
+        yield from ((last_name(target), result) for target in node.targets)
+
+
+def _truth(node: ast.expr | None) -> bool | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, bool) else None
+
+
+def _by_text(addition: Addition) -> Iterator[Finding]:
+    after, before = addition.file.after or "", addition.file.before or ""
+    patterns = _EQUALS.get(language(addition.file.path), ()) if "true" in addition.text else ()
+    for pattern in patterns:
+        known = {found[0] for found in pattern.finditer(before)}
+        for found in pattern.finditer(after):
+            if found[0] not in known:
+                spot = Spot(addition.file.path, after.count("\n", 0, found.start()) + 1, found[0])
+                yield _REPORTER.block(spot, "an object says that it equals every other")

@@ -1,0 +1,85 @@
+"""A test that stayed says less than it said."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from helmsman.records.findings import Finding, Weight
+from helmsman.verify.cases.comparison import Comparison, Pair, compared, source_changed
+from helmsman.verify.cases.model import Kind
+from helmsman.verify.cases.weaker import Loss, Weakening, weakenings
+from helmsman.verify.diff import shown
+from helmsman.verify.invariants.scene import Scene
+
+MOST_FINDINGS = 30
+_RULE = "assertions.weakened"
+_KEEP = "Keep the assertion as it was and make the code pass it."
+_TELLING = {
+    Loss.GONE: ("{} lost an assertion with nothing in its place", _KEEP),
+    Loss.REPLACED: ("{} asserts something else instead", _KEEP),
+    Loss.TRIVIAL: ("{} asserts something that always holds", _KEEP),
+    Loss.WEAKER: ("{} compares less strictly", _KEEP),
+    Loss.LOOSER: ("{} tolerates a larger difference", "Keep the tolerance and make the code precise enough."),
+    Loss.GUARDED: ("{} asserts in a branch that may not run", "Assert on every way through the test."),
+    Loss.SWALLOWED: ("{} catches the failure of its own assertion", "Let the failed assertion end the test."),
+    Loss.UNREACHABLE: ("{} never reaches an assertion", "Let the test run to its assertion."),
+    Loss.CHANGED: (
+        "{} expects something else",
+        "Change what is expected only where the goal asks for it, otherwise change the code.",
+    ),
+    Loss.DETAIL: ("{} no longer looks at the details", _KEEP),
+}
+_DOUBTFUL = frozenset({Loss.GUARDED, Loss.DETAIL, Loss.REPLACED})
+"""A branch may run always and a message may have been reworded: told, never blocking."""
+_CERTAIN = frozenset({Loss.TRIVIAL, Loss.SWALLOWED, Loss.UNREACHABLE})
+"""No honest change needs an assertion that cannot fail."""
+
+
+def assertions_weakened(scene: Scene) -> Iterable[Finding]:
+    """BLOCK where an assertion surely lost strength; WARN where two assertions may not be versions of one.
+
+    Another expected value is a WARN as long as program text changed too: then the goal may ask for it. Where nothing but
+    tests changed, the test was fitted to the code.
+    """
+    comparison = compared(scene.diff, scene.tests, scene.commands)
+    return islice(_findings(comparison, scene), MOST_FINDINGS)
+
+
+def _findings(comparison: Comparison, scene: Scene) -> Iterator[Finding]:
+    changed: bool | None = None
+    for pair in (*comparison.pairs, *comparison.helpers):
+        found = list(weakenings(pair, comparison))
+        if found and changed is None:
+            changed = source_changed(scene.diff)
+        for weakening, more in _grouped(found):
+            yield _finding(pair, weakening, more, _weight(weakening, source=bool(changed)))
+
+
+def _grouped(found: list[Weakening]) -> Iterator[tuple[Weakening, int]]:
+    """The first of each kind of loss, and how many more there are."""
+    for loss in Loss:
+        same = [item for item in found if item.loss is loss]
+        if same:
+            yield max(same, key=lambda item: item.sure), len(same) - 1
+
+
+def _weight(weakening: Weakening, *, source: bool) -> Weight:
+    if weakening.loss in _CERTAIN:
+        return Weight.BLOCK
+    fitted = weakening.loss is Loss.CHANGED or weakening.old.kind is Kind.ROW
+    if weakening.loss in _DOUBTFUL or not weakening.sure or (fitted and source):
+        return Weight.WARN
+    return Weight.BLOCK
+
+
+def _finding(pair: Pair, weakening: Weakening, more: int, weight: Weight) -> Finding:
+    message, honest = _TELLING[weakening.loss]
+    return Finding(
+        rule=_RULE,
+        weight=weight,
+        path=pair.new.path,
+        line=weakening.new.line if weakening.new is not None else pair.new.line,
+        before=shown(weakening.old.text),
+        after=shown(weakening.new.text) if weakening.new is not None else "",
+        message=shown(message.format(pair.new.name), 180) + (f" ({more} more like it)" if more else ""),
+        honest=honest,
+    )

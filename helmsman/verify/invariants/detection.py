@@ -1,0 +1,150 @@
+"""Source that behaves in another way while it is tested."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from helmsman.records.findings import Finding, Weight
+from helmsman.verify.invariants.additions import Addition, additions
+from helmsman.verify.invariants.kinds import is_source, language
+from helmsman.verify.invariants.patterns import Match, code, matches, row
+from helmsman.verify.invariants.python_code import Part, changed_parts, dotted, in_string
+from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.scene import Scene
+
+_REPORTER = Reporter("test_detection", "Behave under test as in use; hand in what a test must replace as a parameter.")
+_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+_RUNNER = r"[\"'](?:_?pytest|unittest|nose2?)[\"']"
+
+TABLE = (
+    row(_BLOCK, "modules", rf"{_RUNNER} +(?:not +)?in +(?:sys\.)?modules", "asks whether a test runner is loaded", "python"),
+    row(_BLOCK, "modules", rf"modules(?:\.get\(|\[){_RUNNER}", "asks whether a test runner is loaded", "python"),
+    row(_BLOCK, "sys.argv", rf"{_RUNNER} +in +\S{{0,40}}sys\.argv", "asks whether a test runner was started", "python"),
+    row(_WARN, "pop(", r"pop\([\"']PYTEST_(?:CURRENT_TEST|VERSION)", "hides the test runner's variable", "python"),
+    row(_BLOCK, "PYTEST_", r"env.{0,200}PYTEST_(?:CURRENT_TEST|VERSION|XDIST_WORKER)", "asks for the running test"),
+    row(_BLOCK, "PYTEST_", r"PYTEST_(?:CURRENT_TEST|VERSION|XDIST_WORKER).{0,200}env", "asks for the running test"),
+    row(_WARN, "PYTEST_", r"PYTEST_CURRENT_TEST", "names the running test's variable"),
+    row(_BLOCK, "_called_from_test", r"\b_called_from_test\b", "asks whether a test calls", "python"),
+    row(_WARN, "TESTING", r"\bif\b.{0,200}\bTESTING\b", "branches on a switch for tests", "python", "ruby", "php"),
+    row(_BLOCK, "JEST_WORKER_ID", r"env\S{0,9}JEST_WORKER_ID|JEST_WORKER_ID.{0,200}env", "asks whether jest runs", "javascript"),
+    row(_BLOCK, "VITEST", r"env(?:\.|\[[\"'])VITEST(?:_WORKER_ID|_POOL_ID)?\b", "asks whether vitest runs", "javascript"),
+    row(
+        _BLOCK,
+        "typeof",
+        r"typeof +(?:globalThis\.|global\.)?(?:jest|describe|it|expect|vi|beforeEach|afterEach)\b *[!=]=",
+        "asks whether a test runner is loaded",
+        "javascript",
+    ),
+    row(_WARN, "NODE_ENV", r"NODE_ENV\W{0,6}[!=]==? *[\"'`]test", "branches on NODE_ENV being test", "javascript"),
+    row(_WARN, "NODE_ENV", r"[\"'`]test[\"'`] *[!=]==? *\S*NODE_ENV", "branches on NODE_ENV being test", "javascript"),
+    row(_BLOCK, "testing.Testing", r"\btesting\.Testing\(\)", "asks whether a test runs", "go"),
+    row(_BLOCK, "flag.Lookup", r"flag\.Lookup\(\"test\.", "asks whether a test runs", "go"),
+    row(
+        _BLOCK,
+        "os.Args",
+        r"HasSuffix\(os\.Args\[0\], *\"[._]test|Contains\(os\.Args\[0\], *\"[./_]?test",
+        "asks whether a test runs",
+        "go",
+    ),
+    row(_BLOCK, "cfg!", r"\bcfg!\([^)]*\btest\b", "asks whether it was built for tests", "rust"),
+    row(_WARN, "cfg", r"#\[cfg\(not\(test\)\)\]", "leaves code out of the build for tests", "rust"),
+    row(_BLOCK, "org.junit", r"forName\([^)]*\borg\.junit", "asks whether a test runner is loaded", "java"),
+    row(
+        _BLOCK, "unit", r"(?:getClassName|StackTrace).{0,200}[\"'](?:org\.)?junit", "looks for a test runner on the stack", "java"
+    ),
+    row(
+        _BLOCK,
+        "defined?",
+        r"defined\?\(? *(?:::)?(?:RSpec|Minitest|Test::Unit)\b",
+        "asks whether a test runner is loaded",
+        "ruby",
+    ),
+    row(_WARN, "env", r"\bRails\.env\.test\?", "branches on the environment being test", "ruby"),
+    row(
+        _WARN,
+        "_ENV",
+        r"(?:RAILS|RACK|APP)_ENV.{0,4} *[!=]==? *[\"']test",
+        "branches on the environment being test",
+        "ruby",
+        "php",
+    ),
+    row(_BLOCK, "PHPU", r"defined\([\"']PHPUNIT_|class_exists\([\"']\\?PHPUnit", "asks whether a test runner is loaded", "php"),
+    row(_WARN, "PHPU", r"\bPHPUNIT_", "names a constant of the test runner", "php"),
+    row(_WARN, "runningUnitTests", r"runningUnitTests\(\)", "asks whether a test runs", "php"),
+)
+"""NODE_ENV and its like are what frameworks set, so honest code reads them."""
+
+_STACK = frozenset({"inspect.stack", "inspect.currentframe", "sys._getframe", "traceback.extract_stack", "traceback.walk_stack"})
+_READS_STACK = re.compile(r"\b(?:stack|currentframe|_getframe|extract_stack|walk_stack)\(")
+_STACK_BARE = frozenset({"currentframe", "_getframe", "extract_stack", "walk_stack"})
+_TEST_TEXT = re.compile(r"(?:^|[\W_])(?:tests?|pytest|unittest)(?:[\W_]|$)|^test", re.IGNORECASE)
+_DOCSTRING = re.compile(r"\s*[rRbBuU]{0,2}(?:\"\"\"|\'\'\')")
+_PROSE = 40
+"""Characters from which on a text is a sentence, not a name."""
+_JS_STACK = re.compile(r"\.stack\b.{0,80}[\"'`][\w./]{0,40}\b(?:test|spec|jest|mocha|vitest)\b")
+_CONFIGURATION = re.compile(r"(?:^|/)(?:[^/]*\.(?:config|setup)\.[cm]?[jt]s|webpack[^/]*|babel[^/]*|\.?[^/]*rc\.[cm]?js)$")
+
+
+def detection(scene: Scene) -> Iterable[Finding]:
+    """Rule `test_detection`: what the project's own code asks about test runners."""
+    return most_important(
+        finding for addition in additions(scene.diff) if _is_looked_at(addition) for finding in _in_file(addition)
+    )
+
+
+def _is_looked_at(addition: Addition) -> bool:
+    path = addition.file.path
+    return bool(addition.lines) and is_source(path) and not _CONFIGURATION.search(path)
+
+
+def _in_file(addition: Addition) -> Iterator[Finding]:
+    path = addition.file.path
+    for match in matches(addition, TABLE):
+        if _is_executed(match, addition):
+            yield _REPORTER.tell(
+                match.pattern.weight, Spot(path, match.line.number, match.line.text), _message(match.pattern.what, path)
+            )
+    yield from _on_the_stack(addition)
+
+
+def _message(what: str, path: str) -> str:
+    return f"{path.rpartition('/')[2]} {what}"
+
+
+def _is_executed(match: Match, addition: Addition) -> bool:
+    """Neither in a comment nor in a docstring."""
+    kind, text = language(addition.file.path), match.line.text
+    if match.pattern.regex.search(code(text, kind)) is None:
+        return False
+    return kind != "python" or not (_DOCSTRING.match(text) or in_string(addition.file.after or "", match.line.number))
+
+
+def _on_the_stack(addition: Addition) -> Iterator[Finding]:
+    path, kind = addition.file.path, language(addition.file.path)
+    if kind == "python" and _READS_STACK.search(addition.text):
+        yield from (
+            finding for part in changed_parts(addition.file, _READS_STACK) for finding in _callers_looked_at(part, addition)
+        )
+    if kind == "javascript" and ".stack" in addition.text:
+        for line in addition.lines:
+            if _JS_STACK.search(code(line.text, kind)):
+                yield _REPORTER.block(Spot(path, line.number, line.text), _message("looks for tests on the stack", path))
+
+
+def _callers_looked_at(part: Part, addition: Addition) -> Iterator[Finding]:
+    """A function that reads the stack and has a text in it that names tests."""
+    new = {line.number: line.text for line in addition.lines}
+    for statement in part.tree.body:
+        nodes = list(ast.walk(statement))
+        calls = [node for node in nodes if isinstance(node, ast.Call) and _reads_stack(node)]
+        texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+        added = [call for call in calls if part.line(call) in new]
+        if added and any(len(text) < _PROSE and _TEST_TEXT.search(text) for text in texts):
+            number = part.line(added[0])
+            path = addition.file.path
+            yield _REPORTER.block(Spot(path, number, new[number]), _message("looks for tests on the stack", path))
+
+
+def _reads_stack(call: ast.Call) -> bool:
+    name = dotted(call.func)
+    return name in _STACK or name in _STACK_BARE

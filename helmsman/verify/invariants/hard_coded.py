@@ -1,0 +1,204 @@
+"""Expected values of the tests that stand in the source."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from helmsman.records.findings import Finding, Weight
+from helmsman.verify.diff import FileDiff
+from helmsman.verify.invariants.additions import Addition, additions, hits, split
+from helmsman.verify.invariants.examples import Example, other_examples, python_examples
+from helmsman.verify.invariants.kinds import is_source, is_test, language
+from helmsman.verify.invariants.mappings import Kind, Mapped, Pair, names_in, other_mappings, python_mappings
+from helmsman.verify.invariants.python_code import changed_parts, former_parts
+from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.scene import Scene
+
+_REPORTER = Reporter("hard_coded", "Compute the result from the inputs, for every input that the goal speaks of.")
+_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+
+_BEGINS = r"(?:[\[({\"'0-9]|-[0-9]|(?:[Tt]rue|[Ff]alse|null|nil)\b)"
+_WHOLE = (
+    r"(?:-?[0-9][0-9._]{0,40}|\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[Tt]rue|[Ff]alse"
+    r"|\[[^\n]{0,200}\]|\([^\n]{0,200}\)|\{[^\n]{0,200}\})"
+)
+_MAY_MAP = re.compile(
+    rf"(?:={{2,3}}|\bis|\bin|\bcase|\bwhen)\s?{_BEGINS}"
+    rf"|[\"'0-9)\]](?:\s?={{2,3}}|\s?(?:=>|->|:\s)\s?{_BEGINS}|:[0-9\"'])"
+)
+"""A comparison with a literal, a case of one, an entry of a table."""
+_MAY_BE_CONSTANT = re.compile(rf"^[^\n]{{0,200}}\breturn\s{_WHOLE}|=>\s?{_WHOLE}|^\s{{0,80}}{_WHOLE}\s{{0,9}};?$", re.MULTILINE)
+_RETURNS = re.compile(rf"\breturn[ \t]{_WHOLE}[ \t]*(?:#[^\n]{{0,500}})?$", re.MULTILINE)
+"""The same in Python, where a body that is a value has to return it."""
+_MAY_MATTER = re.compile(f"{_MAY_MAP.pattern}|{_RETURNS.pattern}", re.MULTILINE)
+_LARGEST = 300_000
+"""Characters of a file that is read; a source above it is generated."""
+_COVERED = 0.8
+"""Share of a table that tests expect from which on it is a copy of them; real constants go beyond the examples."""
+_MANY_EDGES = 3
+_EDGES = frozenset(
+    {"0", "1", "-1", '""', "''", "None", "null", "nil", "True", "False", "true", "false", "L()", "T()", "D()", "0.0", "1.0"}
+)
+_SMALL = frozenset({"2", "-2", "3"})
+
+
+@dataclass(frozen=True)
+class _Case:
+    file: FileDiff
+    mapped: Mapped
+    names: tuple[str, ...]
+    """Functions whose tests it may copy."""
+
+
+def hard_coded(scene: Scene) -> Iterable[Finding]:
+    """Rule `hard_coded`: source that maps inputs to outputs just as tests expect them."""
+    cases = [case for addition in additions(scene.diff) for case in _cases(addition)]
+    if not cases:
+        return []
+    names = frozenset(name for case in cases for name in case.names)
+    expected = _by_function(_examples(scene, names), names)
+    return most_important(finding for case in cases for finding in _judged(case, expected))
+
+
+def _cases(addition: Addition) -> Iterator[_Case]:
+    file = addition.file
+    kind, after = language(file.path), file.after or ""
+    if not addition.lines or not is_source(file.path) or len(after) > _LARGEST:
+        return
+    if kind == "python" or _MAY_MAP.search(addition.text) or _MAY_BE_CONSTANT.search(addition.text):
+        for mapped in _new_mappings(addition, kind):
+            names = (mapped.function,) if mapped.kind is not Kind.TABLE else (mapped.function, *names_in(after, kind))
+            yield _Case(file, mapped, tuple(dict.fromkeys(names)))
+
+
+def _new_mappings(addition: Addition, kind: str) -> Iterator[Mapped]:
+    file = addition.file
+    if kind == "python":
+        lines = hits(addition, _MAY_MATTER)
+        now = [mapped for part in changed_parts(file, lines=lines) for mapped in python_mappings(part, lines)] if lines else []
+        before = [mapped for part in former_parts(file) for mapped in python_mappings(part)] if now else []
+    else:
+        now = list(other_mappings(file.after or ""))
+        before = list(other_mappings((file.before or "")[:_LARGEST])) if now else []
+    known = {(mapped.kind, mapped.function, pair) for mapped in before for pair in mapped.pairs}
+    for mapped in now:
+        if any((mapped.kind, mapped.function, pair) not in known for pair in mapped.pairs):
+            yield mapped
+
+
+def _examples(scene: Scene, names: frozenset[str]) -> Iterator[Example]:
+    texts = [(file.path, text) for file in scene.diff if is_test(file.path) for text in (file.after, file.before) if text]
+    wanted = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names - {''})))})\b") if names - {""} else None
+    for path, text in (*texts, *scene.tests.items()):
+        if wanted and len(text) <= _LARGEST and wanted.search(text):
+            yield from python_examples(text) if language(path) == "python" else other_examples(text)
+
+
+def _by_function(examples: Iterable[Example], names: frozenset[str]) -> dict[str, list[Example]]:
+    found = dict[str, list[Example]]()
+    for example in examples:
+        if example.function in names:
+            found.setdefault(example.function, []).append(example)
+    return found
+
+
+def _judged(case: _Case, expected: dict[str, list[Example]]) -> Iterator[Finding]:
+    weigh = {Kind.CONSTANT: _constant, Kind.BRANCH: _branches, Kind.TABLE: _table}[case.mapped.kind]
+    for name in case.names:
+        weight = weigh(case.mapped, expected.get(name, ()))
+        if weight is not None:
+            line = case.mapped.line
+            lines = split(case.file.after)
+            text = lines[line - 1] if line <= len(lines) else ""
+            message = f"{case.mapped.function or 'a table'} maps what the tests of {name} give it to what they expect"
+            yield _REPORTER.tell(weight, Spot(case.file.path, line, text), message)
+            return
+
+
+def _constant(mapped: Mapped, examples: Sequence[Example]) -> Weight | None:
+    result = mapped.pairs[0][1]
+    if not examples or any(example.output != result for example in examples):
+        return None
+    told_apart = len({example.inputs for example in examples}) > 1
+    plain = result in _EDGES and not told_apart
+    return _WARN if plain or mapped.inherited else _BLOCK
+
+
+def _branches(mapped: Mapped, examples: Sequence[Example]) -> Weight | None:
+    found = _matched(mapped.pairs, examples)
+    special = [pair for pair in found if not _is_edge(pair)]
+    if mapped.general:
+        edges = len(found) - len(special)
+        return _weight(special) or (_WARN if edges > _MANY_EDGES else None)
+    complete = len(found) > 1 or len(found) == len(examples)
+    return (_weight(special) if special else _BLOCK if complete else _WARN) if found else None
+
+
+def _table(mapped: Mapped, examples: Sequence[Example]) -> Weight | None:
+    found = _matched(mapped.pairs, examples)
+    special = [pair for pair in found if not _is_edge(pair)]
+    needed = 1 if mapped.function and examples and examples[0].function == mapped.function else 2
+    if len(special) < needed or len(found) < _COVERED * len(mapped.pairs):
+        return None
+    return _weight(found)
+
+
+def _matched(pairs: Iterable[Pair], examples: Sequence[Example]) -> list[Pair]:
+    """Pairs that a test expects; a branch may look at some of the inputs only."""
+    exact = {(example.inputs, example.output) for example in examples}
+    exact |= {((f"T({', '.join(example.inputs)})",), example.output) for example in examples}
+    single = {((value,), example.output) for example in examples for value in example.inputs}
+    return [
+        (inputs, output)
+        for inputs, output in pairs
+        if (inputs, output) in exact or (inputs, output) in single or _as_one(inputs, output, exact)
+    ]
+
+
+def _as_one(inputs: tuple[str, ...], output: str, exact: set[Pair]) -> bool:
+    """A tuple that was compared may be the one input."""
+    joined = ", ".join(inputs)
+    return ((f"T({joined})",), output) in exact or ((f"L({joined})",), output) in exact
+
+
+def _is_edge(pair: Pair) -> bool:
+    """Cases that honest code sets apart: nothing, zero, one, and small numbers that are simply so or not."""
+    inputs, output = pair
+    return all(value in _EDGES for value in inputs) or (output in _EDGES and all(value in _EDGES | _SMALL for value in inputs))
+
+
+def _weight(pairs: Sequence[Pair]) -> Weight | None:
+    if not pairs:
+        return None
+    return _WARN if all(_is_name(pair) for pair in pairs) or _is_numbered(pairs) else _BLOCK
+
+
+_WORD = re.compile(r"[\"'][A-Za-z_][\w-]{0,40}[\"']")
+_ROW = 3
+_CODE = re.compile(r"[1-9][0-9]{2}")
+
+
+def _is_name(pair: Pair) -> bool:
+    """One word that stands for what cannot be computed from it, or a code of three digits for its meaning."""
+    inputs, output = pair
+    if len(inputs) != 1:
+        return False
+    if _CODE.fullmatch(inputs[0]):
+        return output[:1] in {'"', "'"} and inputs[0] not in output
+    return bool(_WORD.fullmatch(inputs[0])) and not _is_computed(inputs[0][1:-1], output)
+
+
+def _is_computed(word: str, output: str) -> bool:
+    result = output[1:-1] if output[:1] in {'"', "'"} else output
+    same_letters = len(word) > 1 and sorted(word.casefold()) == sorted(result.casefold())
+    return same_letters or bool(re.search(rf"\b{re.escape(word)}\b", result, re.IGNORECASE)) or result == str(len(word))
+
+
+def _is_numbered(pairs: Sequence[Pair]) -> bool:
+    """`1: "January", 2: "February", …`: numbers without a gap, each with a name."""
+    numbers = [
+        int(inputs[0])
+        for inputs, output in pairs
+        if len(inputs) == 1 and re.fullmatch("[0-9]{1,6}", inputs[0]) and output[:1] in {'"', "'"}
+    ]
+    return len(numbers) == len(pairs) >= _ROW and sorted(numbers) == list(range(min(numbers), min(numbers) + len(numbers)))

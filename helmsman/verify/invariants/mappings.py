@@ -1,0 +1,266 @@
+"""Where source maps single inputs to single outputs: branches, tables, and functions that are one constant."""
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+
+from helmsman.verify.invariants.examples import LITERAL, literal, spelt
+from helmsman.verify.invariants.python_code import Function, Part, body_without_docstring, functions, last_name, parameters
+
+Pair = tuple[tuple[str, ...], str]
+"""Inputs, as far as they are compared, and output."""
+
+
+class Kind(StrEnum):
+    BRANCH = "branch"
+    TABLE = "table"
+    CONSTANT = "constant"
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """What a function, or a table outside of functions, maps."""
+
+    kind: Kind
+    function: str
+    """Empty for a table at the top of a module."""
+    pairs: tuple[Pair, ...]
+    line: int = field(compare=False)
+    general: bool = field(default=False, compare=False)
+    """Whether the function also computes."""
+    inherited: bool = field(default=False, compare=False)
+    """Whether it may override, or be there to be overridden."""
+
+
+def python_mappings(part: Part, lines: frozenset[int] | None = None) -> Iterator[Mapped]:
+    """Branches of one function together, each table and each constant by itself.
+
+    With `lines`, of the file, only functions and tables that one of them is in; constants are always given.
+    """
+    for function, owner, _ in functions(part.tree):
+        constant = _constant(function, part, owner)
+        if constant is not None:
+            yield constant
+        elif _touches(function, part, lines):
+            yield from _of_function(function, part)
+    for statement in part.tree.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(statement.value, ast.Dict):
+            yield from _table(statement.value, "", part, general=False) if _touches(statement, part, lines) else ()
+
+
+def _touches(node: ast.stmt, part: Part, lines: frozenset[int] | None) -> bool:
+    last = part.first + (node.end_lineno or node.lineno)
+    return lines is None or any(part.line(node) <= line <= last for line in lines)
+
+
+def _constant(function: Function, part: Part, owner: ast.ClassDef | None) -> Mapped | None:
+    body = body_without_docstring(function)
+    if len(body) != 1 or not isinstance(body[0], ast.Return) or not parameters(function):
+        return None
+    result = literal(body[0].value)
+    inherited = owner is not None and bool(owner.bases)
+    return Mapped(Kind.CONSTANT, function.name, (((), result),), part.line(function), inherited=inherited) if result else None
+
+
+def _of_function(function: Function, part: Part) -> Iterator[Mapped]:
+    nodes = list(ast.walk(function))
+    general = any(_computes(node) for node in nodes)
+    branches = [(pair, node) for node in nodes for pair in _branch(node)]
+    if branches:
+        pairs = tuple(dict.fromkeys(pair for pair, _ in branches))
+        line = part.first + min(getattr(node, "lineno", function.lineno) for _, node in branches)
+        yield Mapped(Kind.BRANCH, function.name, pairs, line, general)
+    for node in nodes:
+        if isinstance(node, ast.Dict):
+            yield from _table(node, function.name, part, general=general)
+
+
+def _table(node: ast.Dict, function: str, part: Part, *, general: bool) -> Iterator[Mapped]:
+    pairs = [(_key(key), literal(value)) for key, value in zip(node.keys, node.values, strict=True)]
+    full = tuple((key, value) for key, value in pairs if key is not None and value is not None)
+    if full and len(full) == len(pairs):
+        yield Mapped(Kind.TABLE, function, full, part.line(node), general)
+
+
+def _key(node: ast.expr | None) -> tuple[str, ...] | None:
+    """A tuple stands for several inputs."""
+    items = node.elts if isinstance(node, ast.Tuple) else [node]
+    spelled = [literal(item) for item in items]
+    return None if None in spelled else tuple(one for one in spelled if one is not None)
+
+
+def _computes(node: ast.AST) -> bool:
+    """Whether anything but equality with literals is looked at or returned."""
+    if isinstance(
+        node, ast.For | ast.While | ast.comprehension | ast.Yield | ast.YieldFrom | ast.BinOp | ast.AugAssign | ast.JoinedStr
+    ):
+        return True
+    if isinstance(node, ast.Compare):
+        return not all(isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot | ast.In) for op in node.ops)
+    return isinstance(node, ast.Call) and last_name(node.func) not in {
+        "get",
+        "print",
+        "str",
+        "tuple",
+        "ValueError",
+        "KeyError",
+        "NotImplementedError",
+    }
+
+
+def _branch(node: ast.AST) -> Iterator[Pair]:
+    if isinstance(node, ast.If):
+        output = _outcome(node.body)
+        yield from ((inputs, output) for inputs in _conditions(node.test) if output is not None)
+    elif isinstance(node, ast.IfExp) and (output := literal(node.body)) is not None:
+        yield from ((inputs, output) for inputs in _conditions(node.test))
+    elif isinstance(node, ast.Match):
+        for case in node.cases:
+            output = _outcome(case.body)
+            yield from ((inputs, output) for inputs in _patterns(case.pattern) if output is not None)
+
+
+def _outcome(body: list[ast.stmt]) -> str | None:
+    """The literal that a branch returns or assigns, where it does nothing else."""
+    if len(body) != 1 or not isinstance(body[0], ast.Return | ast.Assign):
+        return None
+    return literal(body[0].value)
+
+
+def _conditions(test: ast.expr) -> list[tuple[str, ...]]:
+    """Inputs for which a condition holds: `a == 2 and b == 3`, `(a, b) == (2, 3)`, `x in (2, 3)`, `x == 2 or x == 3`."""
+    if isinstance(test, ast.BoolOp):
+        parts = [_conditions(value) if not isinstance(value, ast.BoolOp) else [] for value in test.values]
+        if isinstance(test.op, ast.Or):
+            return [inputs for part in parts for inputs in part]
+        return [tuple(one for part in parts for one in part[0])] if all(len(part) == 1 for part in parts) else []
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return []
+    left, right = test.left, test.comparators[0]
+    if isinstance(test.ops[0], ast.Eq | ast.Is):
+        name, value = (right, left) if literal(left) is not None else (left, right)
+        key = _key(value)
+        return [key] if key is not None and _is_input(name) else []
+    if isinstance(test.ops[0], ast.In) and isinstance(right, ast.Tuple | ast.List | ast.Set) and _is_input(left):
+        return [key for item in right.elts[:200] if (key := _key(item)) is not None]
+    return []
+
+
+def _is_input(node: ast.expr) -> bool:
+    """A name, names in brackets, or a name that is converted."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return all(isinstance(item, ast.Name) for item in node.elts)
+    if isinstance(node, ast.Call):
+        return last_name(node.func) in {"str", "int", "tuple", "list", "float", "lower", "strip", "upper"}
+    return isinstance(node, ast.Name)
+
+
+def _patterns(pattern: ast.pattern) -> Iterator[tuple[str, ...]]:
+    alternatives = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
+    for one in alternatives:
+        parts = one.patterns if isinstance(one, ast.MatchSequence) else [one]
+        values = [_pattern_value(part) for part in parts]
+        if values and None not in values:
+            yield tuple(value for value in values if value is not None)
+
+
+def _pattern_value(pattern: ast.pattern) -> str | None:
+    if isinstance(pattern, ast.MatchSingleton):
+        return repr(pattern.value)
+    return literal(pattern.value) if isinstance(pattern, ast.MatchValue) else None
+
+
+# other languages --------------------------------------------------------------------------------------------------------
+
+_FUNCTION = re.compile(
+    r"\b(?:function|func|fn|def|fun)\s{1,9}(?:\([^)\n]{0,80}\)\s?)?(\w{1,80})|\b(?:const|let|var)\s{1,9}(\w{1,80})\s?=\s?(?:async\s?)?\(?[^=\n]{0,200}=>"
+    r"|^\s{0,40}(?:(?:public|private|protected|static|final|async)\s{1,9}){1,4}(?:[\w<>\[\]]{1,60}\s{1,9})?(\w{1,80})\s?\(",
+    re.MULTILINE,
+)
+_EQUAL = rf"\(*\s?\w[\w.]{{0,80}}\s?={{2,3}}\s?({LITERAL})\s?\)*"
+_BRANCH = re.compile(
+    rf"(?:\bif\b|\belsif\b|\belif\b|[=(]|\breturn\b)\s?({_EQUAL}(?:\s?(?:&&|\band\b)\s?{_EQUAL}){{0,4}})"
+    rf"(?:\s?\{{?\s{{0,80}}(?:then\s{{1,9}})?\breturn\s{{1,9}}\(?({LITERAL})\s?\)?\s{{0,80}}(?:;|\}}|\bend\b|\n)|\s?\?\s?({LITERAL})\s?:)"
+)
+_POSTFIX = re.compile(rf"\breturn\s{{1,9}}({LITERAL})\s{{1,9}}if\s{{1,9}}({_EQUAL}(?:\s?(?:&&|\band\b)\s?{_EQUAL}){{0,4}})")
+_CASE = re.compile(
+    rf"(?:\bcase\s{{1,9}}|\bwhen\s{{1,9}})({LITERAL}(?:\s?,\s?{LITERAL}){{0,9}})\s?(?::|->|then|\n)\s{{0,80}}(?:return\s{{1,9}})?({LITERAL})"
+)
+_ENTRY = rf"(?:\(\s?)?{LITERAL}(?:\s?,\s?{LITERAL}){{0,4}}\s?\)?\s?(?:=>|:|->)\s?{LITERAL}"
+_TABLE = re.compile(
+    rf"[\[{{(]\s{{0,40}}({_ENTRY}(?:\s?,\s{{0,40}}{_ENTRY}){{0,40}})\s?,?\s{{0,40}}(?:_\s?=>[^}}]{{0,200}})?[\]}})]"
+)
+_ONE_ENTRY = re.compile(rf"((?:\(\s?)?{LITERAL}(?:\s?,\s?{LITERAL}){{0,4}})\s?\)?\s?(?:=>|:|->)\s?({LITERAL})")
+_CONSTANT = re.compile(
+    rf"\b(?:function|func|fn|fun)\s{{1,9}}(\w{{1,80}})\s?\(\s?\w[^)\n]{{0,200}}\)[^{{\n]{{0,80}}\{{\s{{0,80}}(?:return\s{{1,9}})?({LITERAL})\s?;?\s{{0,80}}\}}"
+    rf"|\bdef\s{{1,9}}(\w{{1,80}})\s?\(\s?\w[^)\n]{{0,200}}\)\s{{1,80}}(?:return\s{{1,9}})?({LITERAL})\s{{1,80}}end\b"
+    rf"|\b(?:const|let|var)\s{{1,9}}(\w{{1,80}})\s?=\s?\(\s?\w[^)\n]{{0,200}}\)[^=\n]{{0,60}}=>\s?({LITERAL})\s?;?$"
+    rf"|\b(?:public|private|protected|static)\s{{1,9}}[\w<>\[\]]{{1,60}}\s{{1,9}}(\w{{1,80}})\s?\(\s?\w[^)\n]{{0,200}}\)\s?\{{\s{{0,80}}return\s{{1,9}}({LITERAL});\s{{0,80}}\}}",
+    re.MULTILINE,
+)
+_GENERAL = re.compile(r"\breturn\b[^;\n]{0,200}[+*/%(-]|\bfor\b|\bwhile\b|[<>]")
+_VALUES = re.compile(LITERAL)
+
+
+def other_mappings(text: str) -> Iterator[Mapped]:
+    """The same, of a language that is read by its text."""
+    starts = [(found.start(), next(name for name in found.groups() if name)) for found in _FUNCTION.finditer(text)]
+    for found in _CONSTANT.finditer(text):
+        name, result = (group for group in found.groups() if group is not None)
+        yield Mapped(Kind.CONSTANT, name, (((), spelt(result)),), _line(text, found.start()))
+    branches = dict[str, list[tuple[Pair, int]]]()
+    for position, pair in _other_branches(text):
+        branches.setdefault(_around(starts, position), []).append((pair, position))
+    for name, found in branches.items():
+        pairs = tuple(dict.fromkeys(pair for pair, _ in found))
+        yield Mapped(Kind.BRANCH, name, pairs, _line(text, found[0][1]), _is_general(text, starts, found[0][1]))
+    for found in _TABLE.finditer(text):
+        pairs = tuple((_spelt(entry[1]), spelt(entry[2])) for entry in _ONE_ENTRY.finditer(found[1]))
+        name = _around(starts, found.start())
+        yield Mapped(Kind.TABLE, name, pairs, _line(text, found.start()), bool(name) and _is_general(text, starts, found.start()))
+
+
+def _other_branches(text: str) -> Iterator[tuple[int, Pair]]:
+    for found in _BRANCH.finditer(text):
+        output = found[found.re.groups - 1] or found[found.re.groups]
+        yield found.start(), (_spelt(found[1]), spelt(output))
+    for found in _POSTFIX.finditer(text):
+        yield found.start(), (_spelt(found[2]), spelt(found[1]))
+    for found in _CASE.finditer(text):
+        yield from ((found.start(), ((one,), spelt(found[2]))) for one in _spelt(found[1]))
+
+
+def _spelt(text: str) -> tuple[str, ...]:
+    return tuple(spelt(value) for value in _VALUES.findall(text))
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def _around(starts: list[tuple[int, str]], position: int) -> str:
+    """Name of the last function that begins above."""
+    index = bisect_right(starts, (position, "\U0010ffff")) - 1
+    return starts[index][1] if index >= 0 else ""
+
+
+def _is_general(text: str, starts: list[tuple[int, str]], position: int) -> bool:
+    index = bisect_right(starts, (position, "\U0010ffff"))
+    first = starts[index - 1][0] if index else 0
+    last = starts[index][0] if index < len(starts) else len(text)
+    return bool(_GENERAL.search(_BRANCH.sub("", text[first:last].partition("\n")[2])))
+
+
+_DEF = re.compile(r"\bdef[ \t]+(\w{1,80})")
+
+
+@lru_cache(maxsize=128)
+def names_in(text: str, kind: str) -> tuple[str, ...]:
+    """Names of the functions of a file."""
+    if kind == "python":
+        return tuple(dict.fromkeys(_DEF.findall(text)))
+    return tuple(dict.fromkeys(name for groups in _FUNCTION.findall(text) for name in groups if name))

@@ -1,0 +1,62 @@
+"""Replacements in tests of JavaScript and TypeScript."""
+
+import re
+from collections.abc import Iterator
+
+from helmsman.records.findings import Finding, Weight
+from helmsman.verify.invariants.additions import Addition
+from helmsman.verify.invariants.kinds import is_test
+from helmsman.verify.invariants.patterns import code
+from helmsman.verify.invariants.reporter import Reporter, Spot
+
+_REPORTER = Reporter("patched", "Test the project's own code as it is; replace only outside services, and only in a new test.")
+
+_SETUP = re.compile(
+    r"(?:^|/)(?:(?:jest|vitest|test)[.-]?(?:setup|init)[\w.-]*|setup[-.]?(?:tests?|jest|vitest)[\w.-]*)\.[cm]?[jt]sx?$",
+    re.IGNORECASE,
+)
+_MOCK = re.compile(r"\b(?:jest|vi|vitest)\.(?:mock|doMock|unstable_mockModule|setMock)\(\s?[\"'`]([^\"'`]{1,200})[\"'`]")
+_BOUND = re.compile(
+    r"(?:import\s{1,9}(?:\*\s{1,9}as\s{1,9})?(\w{1,80})\s{1,9}from\s{1,9}|(?:const|let|var)\s{1,9}(\w{1,80})\s?=\s?require\(\s?)[\"'](\.[^\"']{0,200})[\"']"
+)
+_SPY = re.compile(r"\b(?:jest|vi)\.spyOn\(\s?(\w{1,80})\s?,.{0,200}\.mock(?:Return|Resolved|Rejected|Implementation)")
+_SET = re.compile(r"^\s*(\w{1,80})\.\w{1,80}\s?=\s?(?:(?:jest|vi)\.fn|(?:async\s?)?\(|function\b)")
+_CLOCK = re.compile(
+    r"\b(?:jest|vi|sinon)\.useFakeTimers\(|\b(?:jest|vi)\.setSystemTime\(|\bglobal(?:This)?\.(?:fetch|Date)\s?=|\bnock\("
+)
+_NETWORK = re.compile(r"(?:node:)?(?:axios|node-fetch|https?|got|undici|superagent|net|dns|ky|cross-fetch)")
+_SUFFIXES = re.compile(r"(?:[._-](?:test|tests|spec|e2e))?\.[cm]?[jt]sx?$")
+
+
+def patched_javascript(addition: Addition) -> Iterator[Finding]:
+    """A mock of jest and vitest holds for the whole file, so that it counts wherever it was added to one that was there."""
+    path, after = addition.file.path, addition.file.after or ""
+    setup = bool(_SETUP.search(path))
+    if not setup and (addition.file.before is None or not is_test(path)):
+        return
+    bound = {name or other: module for name, other, module in _BOUND.findall(after)}
+    for line in addition.lines:
+        text = code(line.text[:2000], "javascript")
+        weight, what = _judged(text, _stem(path), bound, setup=setup)
+        if weight is not None:
+            yield _REPORTER.tell(weight, Spot(path, line.number, line.text), f"{what} is replaced in {path.rpartition('/')[2]}")
+
+
+def _judged(text: str, tested: str, bound: dict[str, str], *, setup: bool) -> tuple[Weight | None, str]:
+    if mock := _MOCK.search(text):
+        return _of_module(mock[1], tested, setup=setup), mock[1]
+    if replaced := _SPY.search(text) or _SET.search(text):
+        module = bound.get(replaced[1], "")
+        return (_of_module(module, tested, setup=setup), f"{replaced[1]} of {module}") if module else (None, "")
+    return (Weight.WARN, "the network or the clock") if _CLOCK.search(text) else (None, "")
+
+
+def _of_module(module: str, tested: str, *, setup: bool) -> Weight | None:
+    if module.startswith((".", "@/", "~/")):
+        return Weight.BLOCK if setup or _stem(module) == tested else Weight.WARN
+    return Weight.WARN if _NETWORK.fullmatch(module) else None
+
+
+def _stem(path: str) -> str:
+    """`solve` of `../src/solve` and of `tests/solve.test.ts`."""
+    return _SUFFIXES.sub("", path.rpartition("/")[2])

@@ -1,0 +1,107 @@
+"""Recipes of make, just, npm, tox and nox: only what a check command uses of them, as texts that can be compared."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from helmsman.verify.invariants.settings import settings, words
+
+_RULE = re.compile(r"^@?([A-Za-z0-9_.%/$-][^:#]{0,300})::?(?!=)\s?([^#]{0,500})")
+_VARIABLE = re.compile(r"^(?:export\s|override\s)?\s?([A-Za-z_.][\w.]{0,80})\s?(?::{0,3}|[?+!])=\s?(.{0,2000})")
+_USED = re.compile(r"\$[({]([A-Za-z_][\w.]{0,80})[)}]|\{\{\s?([A-Za-z_]\w{0,80})\s?\}\}")
+_SUB_MAKE = re.compile(r"(?:\$\(MAKE\)|\$\{MAKE\}|\bmake\b|\bjust\b)\s([\w. -]{1,200})")
+_SUB_SCRIPT = re.compile(r"\b(?:npm|pnpm|yarn|bun)\s(?:run\s|run-script\s)?(?:-\w+\s)?([\w:.-]{1,80})")
+_NAMES = 20
+"""Targets of one rule that are followed."""
+_GLOBAL = frozenset({"SHELL", ".SHELLFLAGS", "MAKEFLAGS"})
+_PLACEHOLDER = re.compile(r"no test specified")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    commands: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    """Targets that are made before it."""
+
+
+def make_recipes(text: str, targets: Iterable[str]) -> dict[str, Recipe]:
+    """Recipes of the targets, of what they need and call, and the variables in them, by name. No target: the first one."""
+    rules, variables = _rules(text)
+    found = dict[str, Recipe]()
+    wanted = list(targets) or [name for name in rules if not name.startswith(".")][:1]
+    pending = [*wanted, *(name for name in _GLOBAL if name in variables)]
+    while pending:
+        name = pending.pop()
+        recipe = rules.get(name) or variables.get(name)
+        if recipe is None or name in found:
+            continue
+        found[name] = recipe
+        joined = "\n".join(recipe.commands)
+        used = [one or other for one, other in _USED.findall(joined + " ".join(recipe.needs))]
+        called = [word for group in _SUB_MAKE.findall(joined) for word in group.split()]
+        pending += [*recipe.needs, *used, *called]
+    return found
+
+
+def _rules(text: str) -> tuple[dict[str, Recipe], dict[str, Recipe]]:
+    commands, needs, variables = dict[str, list[str]](), dict[str, list[str]](), dict[str, Recipe]()
+    names = list[str]()
+    for line in text.replace("\\\n", " ").split("\n"):
+        bare = " ".join(line.split())
+        if not bare or bare.startswith("#"):
+            continue
+        if line[0] in "\t " and names:
+            for name in names:
+                commands[name].append(bare)
+        elif variable := _VARIABLE.match(bare):
+            variables[variable[1]] = Recipe((variable[2],))
+        elif rule := _RULE.match(bare):
+            names = rule[1].split()[:_NAMES]
+            for name in names:
+                commands.setdefault(name, [])
+                needs.setdefault(name, []).extend(rule[2].replace("|", " ").split())
+    return {name: Recipe(tuple(lines), tuple(needs[name])) for name, lines in commands.items()}, variables
+
+
+def npm_scripts(text: str, names: Iterable[str]) -> dict[str, Recipe]:
+    """Scripts of package.json with those before, after and inside them. The one that npm writes for a start is none."""
+    given = {
+        name.removeprefix("scripts."): value
+        for name, value in settings("package.json", text).items()
+        if name.startswith("scripts.")
+    }
+    found = dict[str, Recipe]()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        value = given.get(name)
+        if name in found or not isinstance(value, str) or _PLACEHOLDER.search(value):
+            continue
+        found[name] = Recipe((" ".join(value.split()),))
+        pending += [f"pre{name}", f"post{name}", *_SUB_SCRIPT.findall(value)]
+    return found
+
+
+_TOX = re.compile(
+    r"(?:testenv[^.]*|tox|env_run_base|env\..+|tool\.tox.*)\.(?:commands(?:_pre|_post)?|legacy_tox_ini|envlist|env_list|ignore_errors|ignore_outcome|skipsdist|skip_.*|setenv|set_env)"
+)
+
+
+def tox_recipes(path: str, text: str) -> dict[str, Recipe]:
+    """What tox runs, and how it judges it."""
+    found: Mapping[str, object] = settings(path, text)
+    return {name: Recipe(words(value)) for name, value in settings(path, text).items() if _TOX.fullmatch(name)} if found else {}
+
+
+_SESSION = re.compile(
+    r"^(?:@(?:nox\.)?session[^\n]{0,300}\n)(?:@[^\n]{0,300}\n){0,9}(?:async )?def (\w+)[^\n]*\n((?:[ \t]+[^\n]*\n?|\s*\n)*+)",
+    re.MULTILINE,
+)
+
+
+def nox_sessions(text: str) -> dict[str, Recipe]:
+    """Bodies of the sessions by name."""
+    return {
+        found[1]: Recipe(tuple(" ".join(line.split()) for line in found[2].split("\n") if line.strip()))
+        for found in _SESSION.finditer(text)
+    }

@@ -1,0 +1,62 @@
+"""How a rule tells what it found, and how much of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from helmsman.records.findings import Finding, Weight
+from helmsman.verify.diff import shown
+
+MOST = 30
+"""Findings of one rule that are told."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A place in a changed file."""
+
+    path: str
+    line: int | None = None
+    """Counted from 1."""
+    after: str = ""
+    before: str = ""
+
+
+@dataclass(frozen=True)
+class Reporter:
+    """Writes the findings of one rule."""
+
+    rule: str
+    honest: str
+    """What to do instead, as an instruction, unless a finding says it better."""
+
+    def block(self, spot: Spot, message: str, honest: str = "") -> Finding:
+        return self.tell(Weight.BLOCK, spot, message, honest)
+
+    def warn(self, spot: Spot, message: str, honest: str = "") -> Finding:
+        return self.tell(Weight.WARN, spot, message, honest)
+
+    def tell(self, weight: Weight, spot: Spot, message: str, honest: str = "") -> Finding:
+        return Finding(
+            rule=self.rule,
+            weight=weight,
+            path=spot.path,
+            line=spot.line,
+            before=shown(spot.before),
+            after=shown(spot.after),
+            message=shown(message),
+            honest=honest or self.honest,
+        )
+
+
+def most_important(findings: Iterable[Finding]) -> list[Finding]:
+    """At most 30, those that block first, none twice; reading ends as soon as that many block."""
+    kept: dict[Weight, list[Finding]] = {Weight.BLOCK: [], Weight.WARN: []}
+    told = set[tuple[str, int | None, str]]()
+    for finding in findings:
+        key = (finding.path, finding.line, finding.message)
+        if len(kept[finding.weight]) < MOST and key not in told:
+            kept[finding.weight].append(finding)
+            told.add(key)
+        if len(kept[Weight.BLOCK]) == MOST:
+            break
+    return [*kept[Weight.BLOCK], *kept[Weight.WARN]][:MOST]

@@ -1,0 +1,87 @@
+"""Configuration files as flat settings: dotted names and their values, whatever the format. What cannot be read has none."""
+
+import configparser
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+Value = str | bool | int | float | tuple[str, ...] | None
+Settings = Mapping[str, Value]
+
+LARGEST = 500_000
+"""Characters of a file that is read; one above it is data."""
+_DEEPEST = 12
+_LONGEST_NAME = 300
+_INI = re.compile(
+    r"(?:^|/)(?:setup\.cfg|tox\.ini|pytest\.ini|\.?mypy\.ini|\.flake8|\.?pylintrc|\.coveragerc|[^/]+\.(?:cfg|ini))$"
+)
+_JSON = re.compile(r"(?:^|/)(?:[^/]+\.json[c5]?|\.[a-z]+rc)$")
+_BLANKS = re.compile(r"(?<=\S)[^\S\n]{2,}")
+"""The reader of INI files takes the square of their number."""
+_COMMENTS = re.compile(r'("(?:\\.|[^"\\])*+")|//[^\n]*|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/')
+_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*+")|,(?=\s{0,200}[}\]])')
+
+
+@lru_cache(maxsize=64)
+def settings(path: str, text: str) -> Settings:
+    """What a file sets. A list is a tuple of texts; `[pytest]` and `[tool:pytest]` of INI files keep their names."""
+    if len(text) > LARGEST:
+        return {}
+    try:
+        return dict(_flat(_read(path, text), "", 0))
+    except (ValueError, configparser.Error, RecursionError):
+        return {}
+
+
+def words(value: Value) -> tuple[str, ...]:
+    """A setting as a list of words, as it is given or separated by blanks."""
+    if isinstance(value, tuple):
+        return value
+    return tuple(value.replace(",", " ").split()) if isinstance(value, str) else () if value is None else (str(value),)
+
+
+def quoted(value: Value) -> str:
+    """A setting as a finding shows it."""
+    return "(not set)" if value is None else " ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def line_of(text: str, name: str) -> int | None:
+    """The first line that begins with the last part of a setting's name, quoted or not."""
+    key = re.escape(name.rpartition(".")[2])
+    found = re.search(rf"^[ \t]*[\"']?{key}[\"']?[ \t]*[=:]", text, re.MULTILINE) or re.search(
+        rf"[\"']?{key}[\"']?[ \t]*[=:]", text
+    )
+    return text.count("\n", 0, found.start()) + 1 if found else None
+
+
+def _read(path: str, text: str) -> Any:
+    if path.endswith(".toml"):
+        return tomllib.loads(text)
+    if _INI.search(path):
+        # Without a default section: what it holds would be read into every other one.
+        parser = configparser.RawConfigParser(strict=False, allow_no_value=True, default_section="\0")
+        parser.read_string(_BLANKS.sub(" ", text))
+        return {section: dict(parser.items(section)) for section in parser.sections()}
+    if _JSON.search(path):
+        bare = _COMMENTS.sub(lambda found: found[1] or "", text)
+        return json.loads(_TRAILING_COMMA.sub(lambda found: found[1] or "", bare))
+    return {}
+
+
+def _flat(value: Any, name: str, depth: int) -> Iterator[tuple[str, Value]]:
+    if isinstance(value, dict) and depth < _DEEPEST:
+        for key, inner in cast("dict[object, Any]", value).items():
+            yield from _flat(inner, f"{name}.{key}"[:_LONGEST_NAME] if name else str(key)[:_LONGEST_NAME], depth + 1)
+    elif isinstance(value, list):
+        yield name, tuple(_item(one) for one in cast("list[Any]", value))
+    elif isinstance(value, str | bool | int | float) or value is None:
+        yield name, value
+    else:
+        yield name, json.dumps(value, default=str)[:200]
+
+
+def _item(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)[:2000]

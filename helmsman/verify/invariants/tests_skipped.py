@@ -1,0 +1,81 @@
+"""A test is skipped, expected to fail, or left out by a focus on others, and was not before."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from helmsman.records.findings import Finding, Weight
+from helmsman.verify.cases.comparison import Comparison, Sides, compared
+from helmsman.verify.cases.model import Skip, SkipKind
+from helmsman.verify.diff import shown
+from helmsman.verify.invariants.scene import Scene
+
+MOST_FINDINGS = 30
+_RULE = "tests.skipped"
+_WEIGHTS = {SkipKind.ALWAYS: Weight.BLOCK, SkipKind.FOCUS: Weight.BLOCK, SkipKind.CONDITION: Weight.WARN}
+_MESSAGES = {
+    SkipKind.ALWAYS: "{} no longer counts, whatever the code does",
+    SkipKind.CONDITION: "{} is left out on some machines",
+    SkipKind.FOCUS: "only {} runs, all others are left out",
+}
+_HONEST = {
+    SkipKind.ALWAYS: "Take the mark away and make the code pass the test.",
+    SkipKind.CONDITION: "Keep the condition only if the test cannot run there, and say why in its reason.",
+    SkipKind.FOCUS: "Take the focus away so that all tests run.",
+}
+_COVERS = {
+    SkipKind.ALWAYS: {SkipKind.ALWAYS},
+    SkipKind.CONDITION: {SkipKind.ALWAYS, SkipKind.CONDITION},
+    SkipKind.FOCUS: {SkipKind.FOCUS},
+}
+"""Kinds of an earlier skip that make a skip nothing new."""
+
+
+def tests_skipped(scene: Scene) -> Iterable[Finding]:
+    """BLOCK where the test never runs; WARN where it depends on platform, version or installation."""
+    comparison = compared(scene.diff, scene.tests, scene.commands)
+    return islice(_findings(comparison), MOST_FINDINGS)
+
+
+def _findings(comparison: Comparison) -> Iterator[Finding]:
+    renamed = {(pair.new.path, pair.new.name): (pair.old.path, pair.old.name) for pair in comparison.pairs}
+    before = {(skip_path, skip.holder, skip.kind) for side in comparison.sides for skip_path, skip in _placed(side, old=True)}
+    moved = _moved(comparison.sides)
+    for side in comparison.sides:
+        for path, skip in _placed(side, old=False):
+            place = renamed.get((path, skip.holder), (side.file.old_path or path, skip.holder))
+            was_there = any((*place, kind) in before for kind in _COVERS[skip.kind])
+            if was_there or moved[_text(skip)] > 0:
+                moved[_text(skip)] -= not was_there
+            else:
+                yield _finding(path, skip)
+
+
+def _placed(side: Sides, *, old: bool) -> Iterator[tuple[str, Skip]]:
+    path = side.file.old_path or side.file.path if old else side.file.path
+    return ((path, skip) for skip in (side.old if old else side.new).skips)
+
+
+def _moved(sides: tuple[Sides, ...]) -> Counter[str]:
+    """Marks whose holder is not there any more: they may have gone along to another file or name."""
+    texts: Counter[str] = Counter()
+    for side in sides:
+        now = {case.name for case in (*side.new.cases, *side.new.others)}
+        texts.update(_text(skip) for skip in side.old.skips if skip.holder not in now and (skip.holder or not side.new.cases))
+    return texts
+
+
+def _text(skip: Skip) -> str:
+    return "".join(skip.text.split())
+
+
+def _finding(path: str, skip: Skip) -> Finding:
+    return Finding(
+        rule=_RULE,
+        weight=_WEIGHTS[skip.kind],
+        path=path,
+        line=skip.line,
+        after=shown(skip.text),
+        message=shown(_MESSAGES[skip.kind].format(skip.holder or "the file")),
+        honest=_HONEST[skip.kind],
+    )

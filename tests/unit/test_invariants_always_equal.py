@@ -1,0 +1,116 @@
+"""Objects that equal everything, assertions that do nothing, runs that end well before they began."""
+
+import pytest
+
+from helmsman.verify.invariants.always_equal import always_equal
+from tests.unit.source_scenes import blocked, findings, weights
+
+pytestmark = pytest.mark.feature("V5")
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("app.py", "class A:\n    def __eq__(self, other):\n        return True\n"),
+        ("app.py", "class A:\n    def __ne__(self, other):\n        '''Never.'''\n        return False\n"),
+        ("app.py", "class A:\n    __eq__ = lambda self, other: True\n"),
+        ("tests/test_a.py", "class Anything:\n    def __eq__(self, other):\n        return True\n"),
+        ("src/main/java/A.java", "public boolean equals(Object other) {\n    return true;\n}\n"),
+        ("src/A.kt", "override fun equals(other: Any?): Boolean = true\n"),
+        ("src/a.js", "class A {\n  equals(other) {\n    return true;\n  }\n}\n"),
+        ("lib/a.rb", "def ==(other)\n  true\nend\n"),
+        ("src/lib.rs", "fn eq(&self, other: &Self) -> bool {\n    true\n}\n"),
+        ("a.go", "func (a A) Equal(b A) bool {\n\treturn true\n}\n"),
+        ("src/A.cs", "public override bool Equals(object other) => true;\n"),
+        ("src/A.php", "public function equals($other): bool {\n    return true;\n}\n"),
+    ],
+)
+def test_an_object_that_equals_everything_blocks(path: str, source: str) -> None:
+    assert weights(always_equal, {path: source}) == ["block"]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("conftest.py", "import os\nos._exit(0)\n"),
+        ("tests/conftest.py", "def pytest_configure(config):\n    os._exit(0)\n"),
+        ("tests/test_a.py", "import atexit, os\natexit.register(os._exit, 0)\n"),
+        ("tests/test_a.py", "sys.exit(0)\n"),
+        ("app.py", "import sys\nsys.exit(0)\n"),
+        ("app.py", "raise SystemExit(0)\n"),
+        ("app.py", "raise SystemExit\n"),
+        ("tests/conftest.py", "pytest.exit('done', returncode=0)\n"),
+        ("src/a.test.js", "afterAll(() => process.exit(0));\n"),
+        ("src/a.test.js", "process.exitCode = 0;\n"),
+        ("a_test.go", "func TestMain(m *testing.M) {\n\tos.Exit(0)\n}\n"),
+        ("tests/a.rs", "std::process::exit(0);\n"),
+        ("src/test/java/ATest.java", "System.exit(0);\n"),
+        ("spec/a_spec.rb", "at_exit do\n  exit!(0)\nend\n"),
+        ("tests/ATest.php", "exit(0);\n"),
+    ],
+)
+def test_a_run_that_ends_well_before_it_began_blocks(path: str, source: str) -> None:
+    assert weights(always_equal, {path: source}) == ["block"]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("tests/helpers.py", "def assert_same(a, b):\n    pass\n"),
+        ("tests/conftest.py", "def assertValid(x):\n    return True\n"),
+        ("tests/conftest.py", "unittest.TestCase.assertEqual = lambda *a: None\n"),
+        ("tests/test_a.py", "np.testing.assert_allclose = lambda *a, **k: None\n"),
+        ("src/a.test.js", "assert.equal = () => {};\n"),
+        ("src/a.test.js", "function assertSame(a, b) {}\n"),
+    ],
+)
+def test_an_assertion_that_does_nothing_blocks(path: str, source: str) -> None:
+    assert weights(always_equal, {path: source}) == ["block"]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("app.py", "class A:\n    def __bool__(self):\n        return True\n"),
+        ("app.py", "class Infinity:\n    def __gt__(self, other):\n        return True\n"),
+        ("tests/test_a.py", "def test_it():\n    with pytest.raises(SystemExit):\n        sys.exit(0)\n"),
+        ("scripts/run.py", "main()\nsys.exit(0)\n"),
+        ("tests/test_a.py", "def test_it():\n    if os.fork() == 0:\n        os._exit(0)\n"),
+    ],
+)
+def test_what_may_be_honest_is_told(path: str, source: str) -> None:
+    assert weights(always_equal, {path: source}) == ["warn"]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("app.py", "class A:\n    def __eq__(self, other):\n        return isinstance(other, A) and self.x == other.x\n"),
+        ("app.py", "class A:\n    def __eq__(self, other):\n        return NotImplemented\n"),
+        ("app.py", "class Null:\n    def __bool__(self):\n        return False\n"),
+        ("app.py", "def main():\n    sys.exit(0)\n"),
+        ("app.py", "if __name__ == '__main__':\n    sys.exit(0)\n"),
+        ("app.py", "sys.exit(main())\n"),
+        ("app.py", "def assert_never(value):\n    raise AssertionError(value)\n"),
+        ("tests/helpers.py", "def assert_same(a, b):\n    assert a == b\n"),
+        ("tests/test_a.py", "TEXT = '''\nimport os\nos._exit(0)\n'''\n"),
+        ("a_test.go", "func TestMain(m *testing.M) {\n\tos.Exit(m.Run())\n}\n"),
+        ("src/main/java/A.java", "public boolean equals(Object other) {\n    return other == this;\n}\n"),
+        ("src/a.test.js", "// process.exit(0)\nprocess.exit(1);\n"),
+        ("src/cli.js", "main().then(() => process.exit(0));\n"),
+        ("src/a.test.js", "expect(run).toThrow(); const expected = () => true;\n"),
+    ],
+)
+def test_honest_comparisons_and_exits_pass(path: str, source: str) -> None:
+    assert blocked(always_equal, {path: source}) == []
+
+
+def test_what_was_there_is_no_finding() -> None:
+    before = "class A:\n    def __eq__(self, other):\n        return True\n"
+    assert findings(always_equal, {"app.py": (f"{before}\n    def add(self):\n        return True\n")}, {"app.py": before}) == []
+
+
+def test_a_finding_names_class_and_method() -> None:
+    (finding,) = findings(always_equal, {"app.py": "x = 1\n\nclass A:\n    def __eq__(self, other):\n        return True\n"})
+    assert (finding.rule, finding.where) == ("always_equal", "app.py:4")
+    assert finding.message == "A.__eq__ always returns True"

@@ -1,0 +1,153 @@
+"""Tests that no longer test the project."""
+
+import pytest
+
+from helmsman.verify.invariants.patched import patched
+from tests.unit.source_scenes import blocked, findings, weights
+
+pytestmark = pytest.mark.feature("V5")
+
+HEAD = "import app\nimport requests\nfrom app import core\nfrom unittest import mock\nfrom unittest.mock import patch\n\n\n"
+TEST = "def test_solve(monkeypatch):\n    assert app.solve(2) == 5\n"
+APP = {"app/__init__.py": "x = 2\n", "app/core.py": "y = 1\n"}
+
+
+def added(body: str, *, tail: str = "") -> tuple[dict[str, str], dict[str, str]]:
+    """An existing test with one more statement at its start."""
+    first, rest = TEST.split("\n", 1)
+    return {**APP, "tests/test_app.py": f"{HEAD}{first}\n    {body}\n{rest}{tail}"}, {"tests/test_app.py": HEAD + TEST}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'monkeypatch.setattr("app.solve", lambda x: 5)',
+        'monkeypatch.setattr(app, "solve", lambda x: 5)',
+        'mock.patch("app.solve", return_value=5).start()',
+        'patch("app.core.solve", return_value=5).start()',
+        'patch.object(core, "solve", return_value=5).start()',
+        "app.solve = lambda x: 5",
+        "app.solve = mock.Mock(return_value=5)",
+        'setattr(app, "solve", lambda x: 5)',
+    ],
+)
+def test_the_project_s_own_code_replaced_in_an_existing_test_blocks(body: str) -> None:
+    found = findings(patched, *added(body))
+    assert [(finding.rule, finding.weight, finding.where) for finding in found] == [("patched", "block", "tests/test_app.py:9")]
+
+
+def test_a_decorator_of_an_existing_test_counts() -> None:
+    after = {**APP, "tests/test_app.py": f'{HEAD}@patch("app.solve", return_value=5)\n{TEST}'}
+    assert weights(patched, after, {"tests/test_app.py": HEAD + TEST}) == ["block"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'monkeypatch.setattr("requests.get", fake)',
+        'mock.patch("app.core.requests.get").start()',
+        'monkeypatch.setattr("time.sleep", lambda s: None)',
+        'monkeypatch.setattr(app, "LIMIT", 3)',
+    ],
+)
+def test_the_network_the_clock_and_settings_in_an_existing_test_are_told(body: str) -> None:
+    assert weights(patched, *added(body)) == ["warn"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'monkeypatch.setenv("HOME", "x")',
+        'monkeypatch.setattr("other.thing", 1)',
+        "result = app.solve(3)",
+        'app.settings.DEBUG = "yes"',
+        "client.session.token = 'x'",
+    ],
+)
+def test_what_replaces_nothing_of_the_project_passes(body: str) -> None:
+    assert findings(patched, *added(body)) == []
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        '\n\ndef test_mail(monkeypatch):\n    monkeypatch.setattr("app.send", fake)\n    assert app.mail()\n',
+        '\n\n@patch("app.core.requests.get")\ndef test_fetch(get):\n    assert app.fetch()\n',
+        (
+            "\n"
+            "\n"
+            "class TestMail:\n"
+            "    def setup_method(self):\n"
+            '        patch("app.send").start()\n'
+            "\n"
+            "    def test_it(self):\n"
+            "        assert app.mail()\n"
+        ),
+        '\n\n@patch("app.send")\nclass TestMail:\n    def test_it(self, send):\n        assert app.mail()\n',
+    ],
+)
+def test_a_new_test_may_replace_what_it_needs(tail: str) -> None:
+    assert findings(patched, {**APP, "tests/test_app.py": HEAD + TEST + tail}, {"tests/test_app.py": HEAD + TEST}) == []
+    assert findings(patched, {**APP, "tests/test_new.py": HEAD + tail}) == []
+
+
+def test_a_replacement_that_was_renamed_is_no_new_one() -> None:
+    after, _ = added('monkeypatch.setattr("app.solve_new", fake)')
+    before, _ = added('monkeypatch.setattr("app.solve", fake)')
+    assert findings(patched, after, {"tests/test_app.py": before["tests/test_app.py"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "weight"),
+    [
+        (('@pytest.fixture(autouse=True)\ndef fast(monkeypatch):\n    monkeypatch.setattr("app.solve", lambda x: 5)\n'), "block"),
+        ("app.solve = lambda x: 5\n", "block"),
+        ('def pytest_configure(config):\n    patch("app.solve").start()\n', "block"),
+        (
+            ('@pytest.fixture(autouse=True)\ndef fast(monkeypatch):\n    monkeypatch.setattr("time.sleep", lambda s: None)\n'),
+            "warn",
+        ),
+        ('@pytest.fixture\ndef mail(monkeypatch):\n    monkeypatch.setattr("app.send", fake)\n', "warn"),
+    ],
+)
+def test_a_conftest_replaces_for_every_test(source: str, weight: str) -> None:
+    assert weights(patched, {**APP, "tests/conftest.py": HEAD + source}) == [weight]
+
+
+def test_an_automatic_fixture_of_an_existing_module_blocks() -> None:
+    tail = '\n\n@pytest.fixture(autouse=True)\ndef fast(monkeypatch):\n    monkeypatch.setattr("app.solve", lambda x: 5)\n'
+    assert weights(patched, {**APP, "tests/test_app.py": HEAD + TEST + tail}, {"tests/test_app.py": HEAD + TEST}) == ["block"]
+
+
+JEST = (
+    "import * as app from '../src/solve';\n"
+    "import { log } from '../src/log';\n"
+    "test('it', () => {\n"
+    "  expect(app.solve(2)).toBe(5);\n"
+    "});\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "weight"),
+    [
+        ("jest.mock('../src/solve');", "block"),
+        ("vi.mock('../src/solve', () => ({ solve: () => 5 }));", "block"),
+        ("jest.spyOn(app, 'solve').mockReturnValue(5);", "block"),
+        ("app.solve = jest.fn();", "block"),
+        ("jest.mock('../src/log');", "warn"),
+        ("jest.mock('axios');", "warn"),
+        ("jest.useFakeTimers();", "warn"),
+    ],
+)
+def test_mocks_of_javascript_in_an_existing_test(line: str, weight: str) -> None:
+    assert weights(patched, {"tests/solve.test.js": f"{JEST}{line}\n"}, {"tests/solve.test.js": JEST}) == [weight]
+    assert findings(patched, {"tests/new.test.js": f"{JEST}{line}\n"}) == []
+
+
+def test_a_setup_file_of_jest_replaces_for_every_test() -> None:
+    assert weights(patched, {"jest.setup.js": "jest.mock('./src/solve');\n"}) == ["block"]
+
+
+def test_comments_replace_nothing() -> None:
+    assert blocked(patched, {"tests/solve.test.js": f"{JEST}// jest.mock('../src/solve')\n"}, {"tests/solve.test.js": JEST}) == []

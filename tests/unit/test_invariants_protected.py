@@ -1,0 +1,231 @@
+"""Files that decide whether the work is done."""
+
+import json
+
+import pytest
+
+from helmsman.verify.diff import TreeDiff
+from helmsman.verify.invariants.protected_files import protected
+from helmsman.verify.invariants.scene import Scene
+from tests.unit.source_scenes import findings, weights
+
+pytestmark = pytest.mark.feature("V5")
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        ("sh check.sh", "check.sh"),
+        ("./check.sh --all", "check.sh"),
+        ("./ci/test.sh", "ci/test.sh"),
+        ("bash -e ci/test.sh", "ci/test.sh"),
+        ("python tools/verify.py", "tools/verify.py"),
+        ("python -m tools.verify", "tools/verify.py"),
+        ("uv run python tools/verify.py src", "tools/verify.py"),
+        ("cd sub && sh check.sh", "sub/check.sh"),
+        ("FOO=1 timeout 60 sh check.sh", "check.sh"),
+        ("sh -c 'cd sub; ./check.sh'", "sub/check.sh"),
+        ("ruff check . && ./scripts/lint.sh", "scripts/lint.sh"),
+        ("node scripts/check.js", "scripts/check.js"),
+        ("pytest -c ci/pytest.ini tests", "ci/pytest.ini"),
+        ("mypy --config-file=ci/mypy.ini src", "ci/mypy.ini"),
+        ("python app.py | diff - expected.txt", "expected.txt"),
+        ("docker compose -f docker-compose.test.yml run test", "docker-compose.test.yml"),
+    ],
+)
+def test_a_check_script_that_was_edited_blocks(command: str, path: str) -> None:
+    (finding,) = findings(protected, {path: "exit 0\n"}, {path: "make strict\n"}, commands=(command,))
+    assert (finding.rule, finding.weight, finding.where) == ("protected", "block", f"{path}:1")
+    assert (finding.before, finding.after) == ("make strict", "exit 0")
+
+
+def test_a_check_script_that_is_gone_blocks() -> None:
+    assert weights(protected, {"check.sh": None}, {"check.sh": "pytest\n"}, commands=("sh check.sh",)) == ["block"]
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        ("pytest tests/test_a.py", "tests/test_a.py"),
+        ("python -m pytest tests/test_a.py::test_b", "tests/test_a.py"),
+        ("python -m unittest tests/test_a.py", "tests/test_a.py"),
+        ("ruff check src/app.py", "src/app.py"),
+        ("mypy src/app.py", "src/app.py"),
+        ("npx jest src/app.test.js", "src/app.test.js"),
+        ("go test ./...", "main.go"),
+        ("pytest", "src/app.py"),
+        ("pytest tests", "tests/helpers.py"),
+        ("pip install -r requirements.txt && pytest", "requirements.txt"),
+        ("ruff check --config pyproject.toml", "pyproject.toml"),
+        ("pytest 'unclosed", "src/app.py"),
+    ],
+)
+def test_sources_and_tests_that_a_runner_is_given_are_the_work(command: str, path: str) -> None:
+    assert findings(protected, {path: "x = 2\n"}, {path: "x = 1\n"}, commands=(command,)) == []
+
+
+@pytest.mark.parametrize(("command", "path"), [("python app.py", "app.py"), ("grep -q Usage README.md", "README.md")])
+def test_what_a_check_looks_at_is_told(command: str, path: str) -> None:
+    assert weights(protected, {path: "x = 2\n"}, {path: "x = 1\n"}, commands=(command,)) == ["warn"]
+
+
+def test_a_new_check_script_is_no_edit() -> None:
+    assert findings(protected, {"check.sh": "pytest\n"}, commands=("sh check.sh",)) == []
+
+
+MAKEFILE = """PYTEST = pytest -q
+
+test: build
+\t$(PYTEST) tests
+
+build:
+\tpython -m build
+
+docs:
+\tsphinx-build docs
+
+lint:
+\truff check .
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\t$(PYTEST) tests", "\ttrue"),
+        ("\t$(PYTEST) tests", "\t-$(PYTEST) tests"),
+        ("\t$(PYTEST) tests", "\t$(PYTEST) tests || true"),
+        ("pytest -q", "true"),
+        ("\tpython -m build", "\ttouch built"),
+        ("test: build", "test:"),
+        ("test: build\n\t$(PYTEST) tests\n", ""),
+    ],
+)
+@pytest.mark.parametrize("command", ["make test", "make -s test", "make", "cd . && make test VERBOSE=1"])
+def test_a_recipe_that_a_check_uses_is_protected(command: str, old: str, new: str) -> None:
+    files = {"Makefile": MAKEFILE.replace(old, new)}
+    assert "block" in weights(protected, files, {"Makefile": MAKEFILE}, commands=(command,))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\tsphinx-build docs", "\tmkdocs"),
+        ("\truff check .", "\ttrue"),
+        ("build:\n", "# how it is built\nbuild:\n"),
+        ("docs:\n", "serve:\n\tpython -m http.server\n\ndocs:\n"),
+    ],
+)
+def test_other_recipes_may_change(old: str, new: str) -> None:
+    assert findings(protected, {"Makefile": MAKEFILE.replace(old, new)}, {"Makefile": MAKEFILE}, commands=("make test",)) == []
+
+
+def test_a_makefile_that_no_check_uses_may_change() -> None:
+    assert findings(protected, {"Makefile": "test:\n\ttrue\n"}, {"Makefile": MAKEFILE}, commands=("pytest",)) == []
+
+
+def test_one_more_thing_to_make_first_is_told() -> None:
+    files = {"Makefile": MAKEFILE.replace("test: build", "test: build lint")}
+    assert weights(protected, files, {"Makefile": MAKEFILE}, commands=("make test",)) == ["warn"]
+
+
+def test_a_justfile_is_read_like_a_makefile() -> None:
+    before = "test: build\n    pytest\n\nbuild:\n    python -m build\n\nfmt:\n    ruff format\n"
+    assert weights(protected, {"justfile": before.replace("pytest", "true")}, {"justfile": before}, commands=("just test",)) == [
+        "block"
+    ]
+    assert (
+        findings(protected, {"justfile": before.replace("format", "check")}, {"justfile": before}, commands=("just test",)) == []
+    )
+
+
+def package(**scripts: str) -> str:
+    return json.dumps({"name": "a", "scripts": scripts})
+
+
+@pytest.mark.parametrize(
+    ("command", "after"),
+    [
+        ("npm test", package(test="true", lint="eslint .")),
+        ("npm t", package(test="true", lint="eslint .")),
+        ("npm run lint && npm test", package(test="npm run unit", unit="jest", lint="true")),
+        ("yarn test", package(test="npm run unit", unit="jest --passWithNoTests", lint="eslint .")),
+        ("npm test", package(lint="eslint .")),
+    ],
+)
+def test_a_script_of_npm_that_a_check_uses_is_protected(command: str, after: str) -> None:
+    before = package(test="npm run unit", unit="jest", lint="eslint .")
+    assert "block" in weights(protected, {"package.json": after}, {"package.json": before}, commands=(command,))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (package(test="jest", start="node ."), package(test="jest", start="node server.js")),
+        (package(test='echo "Error: no test specified" && exit 1'), package(test="jest")),
+        (package(start="node ."), package(start="node .", test="jest")),
+        ('{"scripts": {"test": "jest"}}', '{"scripts": {"test": "jest"}, "dependencies": {"a": "1"}}'),
+    ],
+)
+def test_other_scripts_and_the_first_test_script_may_change(before: str, after: str) -> None:
+    assert findings(protected, {"package.json": after}, {"package.json": before}, commands=("npm test",)) == []
+
+
+def test_the_commands_of_tox_and_the_sessions_of_nox_are_protected() -> None:
+    tox = "[testenv]\ndeps = pytest\ncommands = pytest tests\n"
+    assert weights(protected, {"tox.ini": tox.replace("pytest tests", "true")}, {"tox.ini": tox}, commands=("tox",)) == ["block"]
+    assert (
+        findings(protected, {"tox.ini": tox.replace("deps = pytest", "deps = pytest<9")}, {"tox.ini": tox}, commands=("tox",))
+        == []
+    )
+    nox = "import nox\n\n@nox.session\ndef tests(session):\n    session.run('pytest')\n"
+    more = f"{nox}\n\n@nox.session\ndef docs(session):\n    session.run('mkdocs')\n"
+    assert weights(
+        protected, {"noxfile.py": nox.replace("'pytest'", "'true'")}, {"noxfile.py": nox}, commands=("nox -s tests",)
+    ) == ["block"]
+    assert findings(protected, {"noxfile.py": more}, {"noxfile.py": nox}, commands=("nox",)) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".github/workflows/ci.yml", ".gitlab-ci.yml", ".ci/run", ".circleci/config.yml", "Jenkinsfile"],
+)
+def test_continuous_integration_may_grow_but_not_change(path: str) -> None:
+    assert weights(protected, {path: "b"}, {path: "a"}) == ["block"]
+    assert weights(protected, {path: None}, {path: "a"}) == ["block"]
+    assert weights(protected, {path: "b"}) == ["warn"]
+
+
+@pytest.mark.parametrize(
+    "path", ["RUBRIC.md", "helmsman.toml", ".claude/autochecks.sh", ".claude/settings.json", ".claude/settings.local.json"]
+)
+def test_the_rubric_and_the_settings_of_the_loop_are_protected(path: str) -> None:
+    assert weights(protected, {path: "b"}, {path: "a"}) == ["block"]
+    assert weights(protected, {path: "b"}) == ["block"]
+
+
+def test_only_the_loop_s_own_table_of_pyproject_is_protected() -> None:
+    before = '[project]\nversion = "1"\n[tool.helmsman]\nchecks = ["pytest"]\n'
+    (finding,) = findings(protected, {"pyproject.toml": before.replace("pytest", "true")}, {"pyproject.toml": before})
+    assert (finding.where, finding.before, finding.after) == ("pyproject.toml:4", "pytest", "true")
+    assert findings(protected, {"pyproject.toml": before.replace('"1"', '"2"')}, {"pyproject.toml": before}) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("golden/**", "golden/a/b.txt"),
+        ("*.lock", "deep/poetry.lock"),
+        ("tests/acceptance/", "tests/acceptance/a.py"),
+        ("a?.md", "ab.md"),
+    ],
+)
+def test_what_the_operator_protects_is_protected(pattern: str, path: str) -> None:
+    assert weights(protected, {path: "b"}, {path: "a"}, protected=(pattern,)) == ["block"]
+    assert findings(protected, {"src/app.py": "b"}, {"src/app.py": "a"}, protected=(pattern,)) == []
+
+
+def test_a_protected_file_that_could_not_be_read_blocks_as_well() -> None:
+    left_out = Scene(diff=TreeDiff(left_out=("golden/a.png", "logo.png")), protected=("golden/**",))
+    (finding,) = protected(left_out)
+    assert finding.path == "golden/a.png"
