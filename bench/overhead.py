@@ -23,8 +23,8 @@ from tasks.engine import engine
 from tasks.git import git
 from tasks.journal import listening
 
-STEPS = 9
-"""Steps of an iteration: orient, prompt, execute, checks, claims, learn, oversee, decide, record."""
+STEPS = 11
+"""Steps of an iteration: orient, prompt, execute, checks, invariants, learn, claims, judge, oversee, decide, record."""
 WINDOW = 10
 
 AGENT = """\

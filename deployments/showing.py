@@ -11,7 +11,7 @@ from helmsman.records.events import StepStarted, ToolCalled
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
-from helmsman.texts import clean, clean_lines, iteration_lines, loop_line, next_lines, result_lines
+from helmsman.texts import clean, clean_lines, finding_lines, iteration_lines, loop_line, next_lines, result_lines, trust_line
 from tasks.git import Repository, open_repository
 from tasks.journal import last_events
 from tasks.lock import holder
@@ -24,11 +24,13 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     state = _named_or_latest(repository, loop)
     result, driver = result_of(state, state_ref(state.loop)), _driver(repository, state.loop)
     if as_json:
-        print(json.dumps({**result.model_dump(mode="json"), "driver": driver}))
+        print(json.dumps({**result.model_dump(mode="json"), "driver": driver, "trust": state.trust.score}))
         return
     worktree = worktree_of(repository, state.loop, state.config.workspace)
     lines = [
         *result_lines(result, driver=driver or ""),
+        *([trust_line(state.trust)] if state.trust.checked else ()),
+        *finding_lines(state.findings),
         *(_now_lines(loop_folder(repository, state.loop)) if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {kept.ref} ({kept.files} files)" for kept in state.salvaged),

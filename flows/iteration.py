@@ -1,9 +1,9 @@
-"""One iteration: orient, prompt, execute, checks, claims, learn, oversee, decide, record."""
+"""One iteration: orient, prompt, execute, checks, invariants, learn, claims, judge, oversee, decide, record."""
 
 from prefect import flow
 
-from helmsman.records.iteration import IterationRecord
-from helmsman.records.state import LoopState
+from helmsman.records.iteration import IterationRecord, evidence_of
+from helmsman.records.state import LoopState, record_of
 from tasks import steps
 from tasks.engine_runs import untagged
 
@@ -17,20 +17,12 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     briefing = steps.prompt(repository, state, orientation)
     execution = steps.patient(steps.execute, config.retry)(repository, state, briefing, orientation)
     report = steps.checking(state)(repository, state, execution) if execution.worth_checking else None
-    said = steps.claims(repository, state, execution)
+    findings = steps.invariants(repository, state, execution, report) if report else ()
     memory = steps.learn(repository, state)
-    found = steps.oversee(repository, state, orientation, execution, report, said)
-    decision = steps.decide(repository, state, execution, report, said, found)
-    what = IterationRecord(
-        loop=state.loop,
-        iteration=state.due,
-        attempt=state.attempt,
-        started_at=orientation.started_at,
-        execution=execution,
-        checks=report,
-        claims=said,
-        memory=memory,
-        signals=found,
-        decision=decision,
-    )
+    testimony = steps.claims(repository, state, execution, report, memory)
+    gathered = evidence_of(execution, report, findings, testimony)
+    evidence = gathered.judged(steps.patient(steps.judge, config.retry)(repository, state, gathered))
+    found = steps.oversee(repository, state, orientation, evidence)
+    decision = steps.decide(repository, state, evidence, found)
+    what = record_of(state, orientation, evidence, memory, found, decision)
     return steps.patient(steps.record, config.retry)(repository, state, what)

@@ -1,16 +1,20 @@
 """Running the checks: independent processes in a clean worktree, after the agent has gone."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from threading import Event
 
-from helmsman.config import CheckConfig
+from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.events import CheckFinished, CheckStarted
-from helmsman.verify.junit import read_junit
+from helmsman.verify.flaky import doubtful, second_opinion
+from helmsman.verify.junit import read_junit, read_ran
+from helmsman.verify.required import ran
 from helmsman.verify.summaries import read_summary
 from tasks.environment import check_environment, ours
 from tasks.journal import publish
@@ -19,6 +23,8 @@ from tasks.secrets_kept import redact
 from tasks.worktree import restore
 
 Stop = Callable[[], bool]
+Numbered = tuple[int, CheckConfig]
+"""A check with its place among all of them."""
 
 KEPT_BYTES = 16 * 1024
 """Of each end of the output; runners print the failures and the summary last."""
@@ -27,62 +33,84 @@ PARALLEL = 4
 """Checks beside each other at most; their own tools use the cores."""
 
 
-def run_checks(worktree: Path, commit: str, tree: str, checks: Iterable[CheckConfig], *, tag: str, stop: Stop) -> CheckReport:
-    """Run every check on a committed tree. What they leave behind is put back, so that the tree stays what was proven."""
-    restore(worktree, commit)
-    results: list[CheckResult] = []
-    for parallel, group in groupby(checks, key=lambda check: check.parallel):
-        run_group = _side_by_side if parallel else _one_by_one
-        results += run_group(worktree, list(group), tag, stop)
-        if stop():
+@dataclass(frozen=True)
+class Room:
+    """Where checks run, and until when."""
+
+    worktree: Path
+    tag: str
+    """Every process of a check carries it, so that whatever is left of one can be found."""
+    stop: Stop
+    required: tuple[str, ...] = ()
+    """Names of tests that are looked for among those that ran."""
+
+    def heed(self) -> None:
+        if self.stop():
             raise Cancelled("cancelled while the checks were running")
-    return CheckReport(tree=tree, results=tuple(results), left_behind=restore(worktree, commit))
 
 
-def _one_by_one(worktree: Path, checks: list[CheckConfig], tag: str, stop: Stop) -> list[CheckResult]:
-    return [_run_check(worktree, check, f"{tag}/{place}", stop) for place, check in enumerate(checks)]
+def run_checks(room: Room, commit: str, tree: str, config: LoopConfig) -> CheckReport:
+    """Run every check on a committed tree. What they leave behind is put back, so that the tree stays what was proven."""
+    restore(room.worktree, commit)
+    results: list[CheckResult] = []
+    for parallel, group in groupby(enumerate(config.checks), key=lambda numbered: numbered[1].parallel):
+        run_group = _side_by_side if parallel else _one_by_one
+        results += run_group(room, list(group))
+        room.heed()
+    left = [*restore(room.worktree, commit)]
+    for place in doubtful(results, config.flaky.largest_failing_set):
+        check = config.checks[place]
+        results[place] = second_opinion(results[place], _run_check(room, place, check), tolerate=check.tolerate_flaky)
+        room.heed()
+        left += restore(room.worktree, commit)
+    return CheckReport(tree=tree, results=tuple(results), left_behind=tuple(dict.fromkeys(left)))
 
 
-def _side_by_side(worktree: Path, checks: list[CheckConfig], tag: str, stop: Stop) -> list[CheckResult]:
+def _one_by_one(room: Room, checks: list[Numbered]) -> list[CheckResult]:
+    return [_run_numbered(room, numbered) for numbered in checks]
+
+
+def _side_by_side(room: Room, checks: list[Numbered]) -> list[CheckResult]:
     abandoned = Event()  # an interrupt reaches this thread only; the others must hear of it
-
-    def run_one(place: int, check: CheckConfig) -> CheckResult:
-        own_tag = f"{tag}/{place}"  # whatever carries the tag of a command ends with it
-        return _run_check(worktree, check, own_tag, lambda: abandoned.is_set() or stop())
-
+    shared = replace(room, stop=lambda: abandoned.is_set() or room.stop())
     with ThreadPoolExecutor(PARALLEL, thread_name_prefix="check") as pool:
         try:
-            return list(pool.map(run_one, range(len(checks)), checks))
+            return list(pool.map(partial(_run_numbered, shared), checks))
         except BaseException:
             abandoned.set()
             raise
 
 
-def _run_check(worktree: Path, check: CheckConfig, tag: str, stop: Stop) -> CheckResult:
+def _run_numbered(room: Room, numbered: Numbered) -> CheckResult:
+    return _run_check(room, *numbered)
+
+
+def _run_check(room: Room, place: int, check: CheckConfig) -> CheckResult:
     publish(CheckStarted(name=check.title))
-    _forget_report(worktree, check)
+    _forget_report(room.worktree, check)
     try:
         ended = run(
             ["sh", "-c", check.command],
-            cwd=worktree,
+            cwd=room.worktree,
             env=check_environment(ours(), check.environment),
-            tag=tag,
+            tag=f"{room.tag}/{place}",  # whatever carries the tag of a command ends with it
             deadline=check.timeout_seconds,
             merge_stderr=True,
-            stop=stop,
+            stop=room.stop,
             keep=KEPT_BYTES,
         )
     except OperatorError as error:
         result = CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error))
     else:
-        result = _result(worktree, check, ended)
+        result = _result(room, check, ended)
     publish(CheckFinished(result=result))
     return result
 
 
-def _result(worktree: Path, check: CheckConfig, ended: Ended) -> CheckResult:
+def _result(room: Room, check: CheckConfig, ended: Ended) -> CheckResult:
     by_itself = ended.by == "itself"
     head, tail = _output(ended)
+    report = _report(room.worktree, check)
     return CheckResult(
         name=check.title,
         command=check.command,
@@ -92,7 +120,8 @@ def _result(worktree: Path, check: CheckConfig, ended: Ended) -> CheckResult:
         head=head,
         tail=tail,
         timed_out=ended.by == "deadline",
-        counts=_counts(worktree, check, f"{head}\n{tail}"),
+        counts=_counts(report, f"{head}\n{tail}"),
+        ran=ran(room.required, read_ran(report), f"{head}\n{tail}"),
     )
 
 
@@ -103,18 +132,19 @@ def _output(ended: Ended) -> tuple[str, str]:
     return redact(head, ours()), redact(tail, ours())
 
 
-def _counts(worktree: Path, check: CheckConfig, output: str) -> TestCounts | None:
-    counts = _reported(worktree, check) or read_summary(output)
+def _counts(report: str, output: str) -> TestCounts | None:
+    counts = read_junit(report) or read_summary(output)
     if counts is None:
         return None
     return counts.model_copy(update={"failing": tuple(redact(name, ours()) for name in counts.failing)})
 
 
-def _reported(worktree: Path, check: CheckConfig) -> TestCounts | None:
+def _report(worktree: Path, check: CheckConfig) -> str:
+    """The JUnit XML that the check has written; empty where there is none."""
     report = worktree / check.report
     if not check.report or not report.is_file() or report.stat().st_size > LARGEST_REPORT:
-        return None
-    return read_junit(report.read_text(encoding="utf-8", errors="replace"))
+        return ""
+    return report.read_text(encoding="utf-8", errors="replace")
 
 
 def _forget_report(worktree: Path, check: CheckConfig) -> None:

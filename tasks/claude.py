@@ -186,7 +186,10 @@ def _make_call(
 
 def without_secrets(call: AgentCall, environment: Mapping[str, str]) -> AgentCall:
     """The call with every secret that the agent could see replaced in what it said."""
-    return call.model_copy(update={name: redact(getattr(call, name), environment) for name in ("final_text", "error")})
+    told = {name: redact(getattr(call, name), environment) for name in ("final_text", "error")}
+    commands = tuple(run.model_copy(update={"command": redact(run.command, environment)}) for run in call.commands)
+    edited = tuple(redact(path, environment) for path in call.edited)
+    return call.model_copy(update={**told, "commands": commands, "edited": edited})
 
 
 def _conclude(reader: CallReader, ended: Ended) -> AgentCall:

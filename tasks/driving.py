@@ -17,6 +17,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
+from helmsman.verify.judge.prices import known_price
 from tasks.engine_runs import announce, hearing_cancel, loop_tags, run_id, without_heartbeats
 from tasks.git import GitError, open_repository
 from tasks.journal import journal_to, listening, publish
@@ -109,5 +110,10 @@ def _warn_at_start(state: LoopState) -> None:
     warning = many_iterations(state.config.limits)
     if warning is not None:
         publish(SignalRaised(signal=warning))
+    judge = state.config.judge
+    if judge.criteria and known_price(judge.model) is None:
+        get_run_logger().warning(
+            "the price of %s is not known: asked by the API, it counts in tokens and not in dollars", judge.model
+        )
     if not state.config.checks:
         get_run_logger().warning("no check is configured: NOTHING WILL BE VERIFIED in this loop")

@@ -133,6 +133,26 @@ def current_branch(cwd: Path) -> str:
     return full.removeprefix("refs/heads/")  # not --short: that says heads/x where x is ambiguous
 
 
+def read_objects(cwd: Path, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
+    """Ids and contents of those objects, in their order, by one process of git's; None where there is no such object."""
+    if not names:
+        return []
+    printed = git_bytes(cwd, "cat-file", "--batch", stdin="".join(f"{name}\n" for name in names).encode())
+    found: list[tuple[str, bytes] | None] = []
+    at = 0
+    while at < len(printed):
+        end = printed.index(b"\n", at)
+        head = printed[at:end]
+        at = end + 1
+        if head.endswith(b" missing"):
+            found.append(None)
+            continue
+        name, _, size = head.decode().split()
+        found.append((name, printed[at : at + int(size)]))
+        at += int(size) + 1
+    return found
+
+
 def read_ref(cwd: Path, ref: str) -> str | None:
     """Commit that a full ref name points to, or None."""
     return _tip(cwd, ref)[0]

@@ -6,6 +6,7 @@ because the new commit must contain the old one. No checkout, no index, constant
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 from pydantic import ValidationError
 
@@ -13,7 +14,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import is_loop_id
 from helmsman.records.state import SCHEMA, LoopState
-from tasks.git import IDENTITY, GitError, Repository, git, git_bytes, read_ref
+from tasks.git import IDENTITY, GitError, Repository, git, read_objects, read_ref
 
 PREFIX = "refs/helmsman/"
 STATE = "/state"
@@ -66,26 +67,10 @@ def replace_state(
 def read_state(repository: Repository, loop: str) -> tuple[LoopState, str]:
     """The last state and the commit that holds it. Raises OperatorError when there is no such loop."""
     ref = state_ref(loop)
-    both = _objects(repository, ref, f"{ref}:state.json") if is_loop_id(loop) else []
-    if not both:
+    commit, stored = read_objects(repository.common, [ref, f"{ref}:state.json"]) if is_loop_id(loop) else (None, None)
+    if commit is None:
         raise _unknown_loop(repository, loop)
-    commit, *stored = both
-    return parse_state(stored[0][1] if stored else "", loop), commit[0]
-
-
-def _objects(repository: Repository, *names: str) -> list[tuple[str, str]]:
-    """Id and text of those objects that there are, by one process of git's."""
-    printed = git_bytes(repository.common, "cat-file", "--batch", stdin="".join(f"{name}\n" for name in names).encode())
-    found: list[tuple[str, str]] = []
-    while printed:
-        head, _, rest = printed.partition(b"\n")
-        if head.endswith(b" missing"):
-            printed = rest
-            continue
-        name, _, size = head.decode().split()
-        found.append((name, rest[: int(size)].decode(errors="replace")))
-        printed = rest[int(size) + 1 :]
-    return found
+    return parse_state(stored[1].decode(errors="replace") if stored else "", loop), commit[0]
 
 
 def parse_state(text: str, loop: str) -> LoopState:
@@ -131,8 +116,9 @@ def free_salvage_ref(repository: Repository, loop: str, iteration: int, attempt:
 
 def _break_stale_lock(repository: Repository, ref: str) -> None:
     lock = repository.common / f"{ref}.lock"
-    if lock.exists() and time.time() - lock.stat().st_mtime > STALE_LOCK_SECONDS:
-        lock.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):  # a writer beside us has just let go of it
+        if time.time() - lock.stat().st_mtime > STALE_LOCK_SECONDS:
+            lock.unlink()
 
 
 def _stream(ref: str, state: LoopState, over: str | None, record: IterationRecord | None, subject: str) -> bytes:

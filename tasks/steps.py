@@ -24,16 +24,21 @@ from helmsman.oversee.decide import decide as choose
 from helmsman.oversee.signals import Sight, signals
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
+from helmsman.records.claims import Testimony
 from helmsman.records.events import IterationRecorded, SignalRaised, StepFinished, StepStarted
-from helmsman.records.evidence import Claims, Execution
-from helmsman.records.iteration import IterationRecord
+from helmsman.records.evidence import Execution
+from helmsman.records.findings import Finding
+from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.memory import WorkingMemory
+from helmsman.records.proof import Verdict
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Decision, Signal
 from helmsman.texts import iteration_lines
-from helmsman.verify.claims import read_claims
 from tasks import working
-from tasks.credentials import credentials
+from tasks.adjudicating import adjudicate
+from tasks.auditing import audit
+from tasks.credentials import agent_credentials, judge_credentials
+from tasks.hearing import hear
 from tasks.journal import publish
 from tasks.opening import now_utc
 from tasks.remote import push_loop
@@ -69,7 +74,7 @@ class TreeKey(CachePolicy):
         self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
     ) -> str | None:
         state, execution = inputs["state"], inputs["execution"]
-        return f"helmsman-{state.uid}-{working.checks_fingerprint(state.config.checks)}-{execution.change.tree}"
+        return f"helmsman-{state.uid}-{working.checks_fingerprint(state.config)}-{execution.change.tree}"
 
 
 def step(key: CachePolicy) -> Callable[[Callable[P, R]], Task[P, R]]:
@@ -139,7 +144,7 @@ def prompt(repository: str, state: LoopState, orientation: Orientation) -> Brief
 
 @step(StepKey())
 def execute(repository: str, state: LoopState, briefing: Briefing, orientation: Orientation) -> Execution:
-    return working.execute(workplace(repository, state), state, briefing, orientation, credentials(state.config.claude.block))
+    return working.execute(workplace(repository, state), state, briefing, orientation, agent_credentials(state.config))
 
 
 @step(TreeKey())
@@ -148,8 +153,8 @@ def checks(repository: str, state: LoopState, execution: Execution) -> CheckRepo
 
 
 @step(StepKey())
-def claims(repository: str, state: LoopState, execution: Execution) -> Claims:
-    return read_claims(execution.call.final_text, state.config.completion.promise)
+def invariants(repository: str, state: LoopState, execution: Execution, report: CheckReport) -> tuple[Finding, ...]:
+    return audit(workplace(repository, state), state, execution, report)
 
 
 @step(StepKey())
@@ -158,30 +163,28 @@ def learn(repository: str, state: LoopState) -> WorkingMemory:
 
 
 @step(StepKey())
-def oversee(
-    repository: str,
-    state: LoopState,
-    orientation: Orientation,
-    execution: Execution,
-    report: CheckReport | None,
-    said: Claims,
-) -> tuple[Signal, ...]:
-    found = signals(Sight(state, execution, report, said, orientation.started_at, now_utc()))
+def claims(
+    repository: str, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
+) -> Testimony:
+    return hear(workplace(repository, state), state, execution, report, memory)
+
+
+@step(StepKey())
+def judge(repository: str, state: LoopState, evidence: Evidence) -> Verdict:
+    return adjudicate(workplace(repository, state), state, evidence, lambda: judge_credentials(state.config))
+
+
+@step(StepKey())
+def oversee(repository: str, state: LoopState, orientation: Orientation, evidence: Evidence) -> tuple[Signal, ...]:
+    found = signals(Sight(state, evidence, orientation.started_at, now_utc()))
     for signal in found:
         publish(SignalRaised(signal=signal))
     return found
 
 
 @step(StepKey())
-def decide(
-    repository: str,
-    state: LoopState,
-    execution: Execution,
-    report: CheckReport | None,
-    said: Claims,
-    found: tuple[Signal, ...],
-) -> Decision:
-    return choose(Situation(state, execution, report, said, found, now_utc()))
+def decide(repository: str, state: LoopState, evidence: Evidence, found: tuple[Signal, ...]) -> Decision:
+    return choose(Situation(state, evidence, found, now_utc()))
 
 
 @step(StepKey())

@@ -6,24 +6,27 @@ import shutil
 from datetime import datetime
 from pathlib import Path
 
-from helmsman.config import CheckConfig
+from helmsman.config import LoopConfig
+from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.orient.progress import LONGEST_FILE, read, render
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import Execution
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.state import LoopState
-from tasks.checks import run_checks
+from helmsman.verify.completion import required_tests
+from tasks.auditing import put_back_protected
+from tasks.checks import Room, run_checks
 from tasks.claude import CallFolder, call_agent
 from tasks.environment import ours
 from tasks.git import commit_and_tree
 from tasks.secrets_kept import redact
 from tasks.staging import open_up
 from tasks.workplace import Workplace
-from tasks.worktree import commits_between, hold_branch, settle_work
+from tasks.worktree import commits_between, hold_branch, measure_change, settle_work
 
 OWN_FOLDER = ".helmsman"
-OWN_FILES = ".gitignore", "progress.md"
+OWN_FILES = ".gitignore", "progress.md", "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md"
 
 
 def gather(place: Workplace, state: LoopState, now: datetime) -> Orientation:
@@ -41,30 +44,27 @@ def execute(
     start = orientation.start_commit
     call = call_agent(place, state, briefing.prompt, start, credentials=credentials, stop=place.folder.cancel.exists)
     change = settle_work(place.repository, place.worktree, state, start)
+    put_back = put_back_protected(place, state, change.commit) if state.config.invariants.revert else ()
+    if put_back:
+        change = measure_change(place.worktree, start)
     packed = CallFolder(place.folder.call(state.due, state.attempt)).packed
     transcript = str(packed.relative_to(place.folder.root)) if packed.exists() else ""
-    return Execution(call=call, change=change, transcript=transcript)
+    return Execution(call=call, change=change, put_back=put_back, transcript=transcript)
 
 
 def check(place: Workplace, state: LoopState, execution: Execution) -> CheckReport:
     """Run the checks on the tree that the iteration ended with. A check that leaves the branch does not take the loop along."""
     change = execution.change
-    report = run_checks(
-        place.worktree,
-        change.commit,
-        change.tree,
-        state.config.checks,
-        tag=place.tag(state),
-        stop=place.folder.cancel.exists,
-    )
+    room = Room(place.worktree, place.tag(state), place.folder.cancel.exists, required_tests(state.config))
+    report = run_checks(room, change.commit, change.tree, state.config)
     hold_branch(place.worktree, state.branch, change.commit)
     return report
 
 
-def checks_fingerprint(checks: tuple[CheckConfig, ...]) -> str:
-    """Changes when any check does: a report speaks only for the commands that made it."""
-    text = json.dumps([check.model_dump(mode="json") for check in checks], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def checks_fingerprint(config: LoopConfig) -> str:
+    """Changes when any check does, or what is looked for in it: a report speaks only for what made it."""
+    asked = [[check.model_dump(mode="json") for check in config.checks], required_tests(config), config.flaky.model_dump()]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def fold_memory(place: Workplace, state: LoopState) -> WorkingMemory:
@@ -86,6 +86,9 @@ def _lay_out_memory(place: Workplace, state: LoopState) -> None:
     ignore = "".join(f"/{name}\n" for name in OWN_FILES)
     _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
     _write_anew(folder / "progress.md", render(state.memory, state.config.goal, state.due))
+    if state.config.judge.criteria:
+        _write_anew(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
+        _write_anew(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
 
 
 def _write_anew(path: Path, text: str) -> None:

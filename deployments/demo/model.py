@@ -38,7 +38,7 @@ class Request:
     number: int
     """How many requests came before this one."""
     call: int
-    """How many other sessions appeared before the one of this request."""
+    """How many other sessions of agents appeared before the one of this request. Clients without a session are no agents."""
     turn: int
     """How many requests of the same session came before this one."""
     prompt: str
@@ -131,7 +131,7 @@ class ScriptedModel:
             self._turns[session] = turn + 1
             request = Request(
                 number=len(self._requests),
-                call=list(self._turns).index(session),
+                call=[known for known in self._turns if known or not session].index(session),
                 turn=turn,
                 prompt=_prompt(body),
                 body=body,

@@ -94,7 +94,7 @@ class _Exchange(BaseHTTPRequestHandler):
             return _NOT_FOUND
         if not body:
             return _BROKEN
-        if not body.get("tools"):
+        if not body.get("tools") and "format" not in body.get("output_config", {}):  # a side question of the CLI's own
             return _SIDE
         return self._answer(self.headers.get("x-claude-code-session-id", ""), body)
 

@@ -8,6 +8,7 @@ from tests.contracts.source import PACKAGES, ROOT, dotted, imports, modules, tre
 
 KNOW_PREFECT = (
     "blocks.claude",
+    "blocks.judge",
     "flows.iteration",
     "flows.loop",
     "tasks.credentials",

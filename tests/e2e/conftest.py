@@ -31,12 +31,8 @@ def interruptible() -> Generator[None]:
 
 @pytest.fixture(scope="session")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[PrefectServer]:
-    server = PrefectServer(tmp_path_factory.mktemp("prefect-server"))
-    server.start()
-    try:
+    with PrefectServer.running(tmp_path_factory.mktemp("prefect-server")) as server:
         yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,10 @@ import socket
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 import httpx
@@ -44,6 +45,18 @@ class PrefectServer:
             assert self._thread.is_alive(), (self._folder / "server.log").read_text()
             assert time.monotonic() < until, "the Prefect server does not come up"
             time.sleep(0.1)
+
+    @classmethod
+    @contextmanager
+    def running(cls, folder: Path) -> Generator[Self]:
+        """A server while the block runs."""
+        folder.mkdir(parents=True, exist_ok=True)
+        server = cls(folder)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
 
     def stop(self) -> None:
         self._done.set()

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.config import CheckConfig
+from helmsman.config import LoopConfig
 from helmsman.orient.progress import LONGEST_FILE
-from helmsman.records.evidence import Execution
+from helmsman.records.checks import CheckReport
+from helmsman.records.evidence import Change, Execution
 from helmsman.records.memory import Completed, WorkingMemory
+from helmsman.records.reflexion import JudgeMemory, Rejection
 from tasks.git import current_branch
 from tasks.working import check, checks_fingerprint, fold_memory, gather
 from tasks.worktree import dirty_paths, settle_work
@@ -169,6 +171,13 @@ def test_a_secret_in_working_memory_does_not_reach_the_state(work: Work, monkeyp
     assert [item.text for item in fold_memory(work.place, work.state).completed] == ["logged in with [DEPLOY_TOKEN]"]
 
 
+def checked(work: Work, change: Change, **sections: object) -> CheckReport:
+    """What the checks say of a change under this configuration."""
+    config = LoopConfig.model_validate({"goal": "x", **sections})
+    state = work.state.model_copy(update={"config": config})
+    return check(work.place, state, Execution(call=record_of(state, 1).execution.call, change=change))
+
+
 @pytest.mark.feature("M2")
 @pytest.mark.parametrize(
     "command",
@@ -178,18 +187,71 @@ def test_a_check_that_plays_with_git_does_not_take_the_loop_along(work: Work, co
     head = commit(work.path, "work", {"app.py": "2\n"})
     change = settle_work(work.repository, work.path, work.state, work.start)
     named = f"git config user.name x; git config user.email x; {command}"
-    state = work.state.model_copy(
-        update={"config": work.state.config.model_copy(update={"checks": (CheckConfig(command=named),)})}
-    )
-    execution = Execution(call=record_of(state, 1).execution.call, change=change)
-    report = check(work.place, state, execution)
+    report = checked(work, change, checks=({"command": named},))
     assert report.passed, report
     assert (current_branch(work.path), work.sh("rev-parse", BRANCH, "HEAD").split()) == (BRANCH, [head, head])
     assert dirty_paths(work.path) == ()
 
 
-def test_reports_speak_for_the_commands_that_made_them() -> None:
-    one, other = CheckConfig(command="make test"), CheckConfig(command="make lint")
-    prints = {checks_fingerprint(checks) for checks in ((), (one,), (other,), (one, other), (other, one))}
-    assert len(prints) == 5
-    assert checks_fingerprint((one,)) == checks_fingerprint((CheckConfig(command="make test"),))
+def test_reports_speak_for_the_commands_that_made_them_and_for_what_was_looked_for() -> None:
+    one, other = {"command": "make test"}, {"command": "make lint"}
+    sections = [{"checks": checks} for checks in ((), (one,), (other,), (one, other), (other, one))]
+    required = {"checks": (one,), "completion": {"required_tests": ["test_a"]}}
+    prints = {checks_fingerprint(LoopConfig.model_validate({"goal": "x", **each})) for each in (*sections, required)}
+    assert len(prints) == 6
+    same = LoopConfig.model_validate({"goal": "another", "checks": (one,)})
+    assert checks_fingerprint(same) == checks_fingerprint(LoopConfig.model_validate({"goal": "x", "checks": (one,)}))
+
+
+FAILS_FIRST = """\
+if [ -e {marker} ]; then echo '=== 2 passed in 0.01s ==='; exit 0; fi
+touch {marker}; touch made
+echo '=== short test summary info ==='
+echo 'FAILED tests/test_a.py::test_sometimes - assert 1 == 2'
+echo '=== 1 failed, 1 passed in 0.01s ==='; exit 1
+"""
+
+
+@pytest.mark.feature("V3")
+@pytest.mark.parametrize("tolerated", [True, False])
+def test_a_check_that_passes_when_it_is_run_again_on_the_same_tree_is_flaky(
+    work: Work, tmp_path: Path, *, tolerated: bool
+) -> None:
+    change = settle_work(work.repository, work.path, work.state, work.start)
+    command = FAILS_FIRST.format(marker=tmp_path / "marker")
+    report = checked(work, change, checks=({"command": command, "tolerate_flaky": tolerated},))
+    assert (report.results[0].flaky, report.passed) == (("tests/test_a.py::test_sometimes",), tolerated)
+    assert report.left_behind == ("made",)
+    assert dirty_paths(work.path) == ()
+
+
+@pytest.mark.feature("V3")
+def test_with_a_limit_of_0_nothing_is_run_again(work: Work, tmp_path: Path) -> None:
+    change = settle_work(work.repository, work.path, work.state, work.start)
+    command = FAILS_FIRST.format(marker=tmp_path / "marker")
+    report = checked(work, change, checks=(command,), flaky={"largest_failing_set": 0})
+    assert (report.results[0].flaky, report.passed) == ((), False)
+
+
+@pytest.mark.feature("V10")
+def test_the_required_tests_that_a_report_lists_are_noted(work: Work) -> None:
+    change = settle_work(work.repository, work.path, work.state, work.start)
+    skipped = '<testcase classname="t" name="test_b"><skipped/></testcase>'
+    xml = f'<testsuite><testcase classname="t" name="test_a"/>{skipped}</testsuite>'
+    writing = {"command": f"echo '{xml}' > report.xml", "report": "report.xml"}
+    report = checked(work, change, checks=(writing,), completion={"required_tests": ["test_a", "test_b", "test_c"]})
+    assert report.results[0].ran == ("test_a",)
+
+
+@pytest.mark.feature("V8")
+def test_the_judges_memory_is_laid_out_where_there_is_a_judge_and_is_never_work(work: Work) -> None:
+    gather(work.place, work.state, NOW)
+    folder = work.path / ".helmsman"
+    assert not (folder / "JUDGE_FEEDBACK.md").exists()
+    rejection = Rejection(iteration=3, at=NOW, consecutive=2, reason="no docstring", repeated=1)
+    memory = JudgeMemory(feedback=(rejection,), notes=("#3 rejected: read the docstrings",))
+    config = LoopConfig.model_validate({"goal": "x", "judge": {"criteria": ["docstrings"]}})
+    gather(work.place, work.state.model_copy(update={"judge": memory, "config": config}), NOW)
+    assert "## Iteration 3, 2 in a row" in (folder / "JUDGE_FEEDBACK.md").read_text()
+    assert "- #3 rejected: read the docstrings" in (folder / "JUDGE_EVOLUTION.md").read_text()
+    assert dirty_paths(work.path) == ()

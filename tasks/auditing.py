@@ -1,0 +1,60 @@
+"""Looking at what an iteration changed for ways of passing checks that are not the work."""
+
+from pathlib import Path
+
+from helmsman.records.checks import CheckReport
+from helmsman.records.evidence import Execution
+from helmsman.records.findings import Finding, Weight
+from helmsman.records.state import LoopState
+from helmsman.verify.invariants import findings
+from helmsman.verify.invariants.protected_files import protected
+from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.invariants.weighing import weigh
+from tasks.diffs import read_diff, tree_of, unchanged_tests
+from tasks.git import git, succeeds
+from tasks.workplace import Workplace
+
+PUT_BACK_SHOWN = 20
+
+
+def audit(place: Workplace, state: LoopState, execution: Execution, report: CheckReport | None) -> tuple[Finding, ...]:
+    """Findings of the invariants on the whole loop's diff and on this iteration's."""
+    change = execution.change
+    of_loop = findings(_scene(place.worktree, state, state.base_commit, change.commit, report))
+    if change.start == state.base_commit:
+        return weigh(of_loop, (), state.config.invariants)
+    of_iteration = findings(_scene(place.worktree, state, change.start, change.commit, report))
+    return weigh(of_loop, of_iteration, state.config.invariants)
+
+
+def put_back_protected(place: Workplace, state: LoopState, commit: str) -> tuple[str, ...]:
+    """Undo, in a commit that says so, what the loop has done to protected files. Returns their paths."""
+    scene = _scene(place.worktree, state, state.base_commit, commit, None)
+    weighed = weigh(protected(scene), (), state.config.invariants)
+    paths = sorted({finding.path for finding in weighed if finding.weight is Weight.BLOCK})
+    for path in paths:
+        _put_back(place.worktree, state.base_commit, path)
+    if paths and not succeeds(place.worktree, "diff", "--cached", "--quiet"):
+        git(place.worktree, "commit", "--quiet", "--no-verify", "--message", "helmsman: put back protected files")
+    return tuple(paths[:PUT_BACK_SHOWN])
+
+
+def _put_back(worktree: Path, commit: str, path: str) -> None:
+    literal = f":(literal){path}"
+    if succeeds(worktree, "cat-file", "-e", f"{commit}:{path}"):
+        git(worktree, "checkout", "--quiet", commit, "--", literal)
+    else:
+        git(worktree, "rm", "--quiet", "--force", "--ignore-unmatch", "--", literal)
+
+
+def _scene(worktree: Path, state: LoopState, start: str, commit: str, report: CheckReport | None) -> Scene:
+    diff, tree = read_diff(worktree, start, commit), tree_of(worktree, commit)
+    return Scene(
+        diff=diff,
+        tests=unchanged_tests(worktree, tree, diff),
+        paths=frozenset(blob.path for blob in tree),
+        commands=tuple(check.command for check in state.config.checks),
+        protected=state.config.invariants.protect,
+        report=report,
+        most_tests=state.most_tests,
+    )
