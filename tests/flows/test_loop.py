@@ -184,3 +184,30 @@ def test_a_secret_in_the_environment_reaches_neither_state_nor_record(drive: Dri
     stored = git(driven.repository, "show", "refs/helmsman/loop/state:record.json", "refs/helmsman/loop/state:state.json")
     assert "sk-very-secret-value" not in stored
     assert stored.count("[ANTHROPIC_API_KEY]") >= 2
+
+
+@pytest.mark.feature("E8")
+def test_with_force_max_proven_work_is_improved_until_the_iterations_are_used_up(drive: Drive) -> None:
+    agent = [says(PROMISE, shell="echo 42 > answer"), says("Polished.", shell="echo more > notes")]
+    driven = drive(agent, completion={"force_max": True}, limits={"iterations": 3})
+    assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 3)
+    assert driven.state.ending
+    assert driven.state.ending.rule == "completion.force_max"
+
+
+@pytest.mark.feature("V9")
+def test_requests_that_a_finding_denies_again_and_again_end_the_loop_with_that_finding(drive: Drive) -> None:
+    driven = drive([says(PROMISE, shell="echo true > check.sh")], completion={"ask_limit": 2})
+    assert (driven.state.outcome, driven.state.iteration) == (Outcome.STOPPED, 2)
+    assert driven.state.ending
+    assert driven.state.ending.rule == "completion.denied"
+    assert "(protected, check.sh" in driven.state.ending.reason
+
+
+@pytest.mark.feature("V5")
+def test_with_revert_a_check_that_the_agent_edited_is_put_back_and_the_honest_work_completes(drive: Drive) -> None:
+    driven = drive([says(PROMISE, shell="echo true > check.sh; echo 42 > answer")], invariants={"revert": True})
+    assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 1)
+    (record,) = read_records(open_repository(driven.repository), "loop")
+    assert record.execution.put_back == ("check.sh",)
+    assert "invariants.put_back" in [signal.rule for signal in record.signals]

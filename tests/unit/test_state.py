@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.evidence import AgentOutcome, Interrupted, Salvage, Usage
+from helmsman.records.iteration import IterationRecord
 from helmsman.records.memory import Choice, Completed, WorkingMemory
 from helmsman.records.reflexion import DoneSignals
 from helmsman.records.state import (
@@ -236,3 +237,15 @@ def test_a_state_is_read_back_from_json_as_it_was_written(written: LoopState) ->
 def test_a_state_of_a_newer_writer_is_read_without_the_fields_that_are_unknown() -> None:
     newer = state().model_dump(mode="json") | {"colour": "blue"}
     assert LoopState.model_validate(newer) == state()
+
+
+LATER = {"findings", "contradictions", "trust", "judge", "done", "most_tests", "verified"}
+"""Fields of a state that the first version did not have."""
+
+
+def test_a_state_and_a_record_of_the_first_version_are_read() -> None:
+    old = state(iteration=3).model_dump(mode="json", exclude=LATER)
+    assert LoopState.model_validate(old) == state(iteration=3)
+    later = {"contradictions", "claims_checked", "findings", "judgement", "proof"}
+    old_record = record().model_dump(mode="json", exclude=later)
+    assert IterationRecord.model_validate(old_record) == record()

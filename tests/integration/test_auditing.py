@@ -1,0 +1,98 @@
+"""The invariants on real commits: the whole loop's diff decides, and protected files are put back where that is wanted."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.records.claims import ClaimLayer
+from helmsman.records.evidence import AgentCall, Execution
+from helmsman.records.findings import Finding, Weight
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.state import LoopState
+from tasks.auditing import audit, put_back_protected
+from tasks.hearing import hear
+from tasks.worktree import measure_change
+from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, record_of, write
+
+TESTS = "def test_a():\n    assert 1 + 1 == 2\n\n\ndef test_b():\n    assert 2 + 2 == 4\n"
+WITHOUT_B = "def test_a():\n    assert 1 + 1 == 2\n"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    files = {"app.py": "1\n", "tests/test_app.py": TESTS, "check.sh": "exec pytest\n", ".gitignore": "*.log\n"}
+    return begin(make_repository(tmp_path / "top", files), tmp_path / "tree")
+
+
+def configured(work: Work, **sections: Any) -> LoopState:
+    config = LoopConfig.model_validate({"goal": "x", "checks": ("sh check.sh",), **sections})
+    return work.state.model_copy(update={"config": config})
+
+
+def execution(work: Work, start: str, **call: Any) -> Execution:
+    made: AgentCall = record_of(work.state, 1).execution.call.model_copy(update=call)
+    return Execution(call=made, change=measure_change(work.path, start))
+
+
+def found(work: Work, start: str, **sections: Any) -> list[Finding]:
+    return list(audit(work.place, configured(work, **sections), execution(work, start), None))
+
+
+@pytest.mark.feature("V5")
+def test_what_an_earlier_iteration_deleted_blocks_until_it_is_back(work: Work) -> None:
+    gone = commit(work.path, "one", {"tests/test_app.py": WITHOUT_B})
+    commit(work.path, "two", {"app.py": "2\n"})
+    (finding,) = found(work, gone)
+    assert (finding.rule, finding.weight, finding.path) == ("tests.deleted", Weight.BLOCK, "tests/test_app.py")
+    commit(work.path, "three", {"tests/test_app.py": TESTS})
+    assert not [one for one in found(work, gone) if one.weight is Weight.BLOCK]
+
+
+@pytest.mark.feature("V5")
+def test_what_the_loop_itself_added_and_takes_away_again_is_told_and_blocks_nothing(work: Work) -> None:
+    added = commit(work.path, "one", {"tests/test_more.py": "def test_c():\n    assert 3 * 3 == 9\n"})
+    (work.path / "tests" / "test_more.py").unlink()
+    commit(work.path, "two")
+    (finding,) = found(work, added)
+    assert (finding.rule, finding.weight, finding.path) == ("tests.deleted", Weight.WARN, "tests/test_more.py")
+
+
+@pytest.mark.feature("V5")
+@pytest.mark.parametrize("exception", [{"off": ["tests"]}, {"off": ["tests.deleted"]}, {"allow": ["tests/"]}])
+def test_an_operator_may_except_a_rule_or_a_path(work: Work, exception: dict[str, list[str]]) -> None:
+    commit(work.path, "one", {"tests/test_app.py": WITHOUT_B})
+    (finding,) = found(work, work.start, invariants=exception)
+    assert finding.weight is Weight.WARN
+
+
+@pytest.mark.feature("V5")
+def test_an_operator_may_protect_further_paths(work: Work) -> None:
+    commit(work.path, "one", {"app.py": "2\n"})
+    assert found(work, work.start) == []
+    (finding,) = found(work, work.start, invariants={"protect": ["app.py"]})
+    assert (finding.rule, finding.weight) == ("protected", Weight.BLOCK)
+
+
+@pytest.mark.feature("V5")
+def test_protected_files_are_put_back_in_a_commit_that_says_so(work: Work) -> None:
+    (work.path / "check.sh").unlink()
+    write(work.path, {"RUBRIC.md": "## Checks\n- true\n"})
+    head = commit(work.path, "cheat", {"app.py": "2\n", ".ci/run": "exit 0\n"})
+    assert put_back_protected(work.place, configured(work), head) == ("RUBRIC.md", "check.sh")
+    assert work.sh("log", "-1", "--format=%s", BRANCH) == "helmsman: put back protected files"
+    assert work.sh("diff", "--name-only", work.start, BRANCH).split() == [".ci/run", "app.py"]
+    assert work.sh("status", "--porcelain") == ""
+    assert put_back_protected(work.place, configured(work), work.sh("rev-parse", BRANCH)) == ()
+
+
+@pytest.mark.feature("V6")
+def test_a_claim_about_an_ignored_file_or_one_of_an_earlier_iteration_is_not_held_against_the_agent(work: Work) -> None:
+    earlier = commit(work.path, "one", {"parser.py": "1\n"})
+    commit(work.path, "two", {"app.py": "2\n"})
+    said = "I updated `app.py`, `parser.py` and `debug.log`. I also rewrote `never.py`."
+    testimony = hear(work.place, configured(work), execution(work, earlier, final_text=said), None, WorkingMemory())
+    assert [(one.layer, one.found) for one in testimony.contradictions] == [
+        (ClaimLayer.CONTRADICTION, "git shows no change in never.py")
+    ]
