@@ -92,7 +92,7 @@ Checks = Annotated[tuple[CheckConfig, ...], BeforeValidator(_checks_from_command
 
 
 class FlakyConfig(Section):
-    """Which failing checks are run once more on the same tree."""
+    """Which failing checks are run once more on the same tree: those with a test that did not fail before."""
 
     largest_failing_set: int = Field(default=5, ge=0)
     """Failing tests at most; more of them do not fail by chance. 0: nothing is run again."""

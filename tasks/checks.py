@@ -43,6 +43,8 @@ class Room:
     stop: Stop
     required: tuple[str, ...] = ()
     """Names of tests that are looked for among those that ran."""
+    before: CheckReport | None = None
+    """The report on an earlier tree."""
 
     def heed(self) -> None:
         if self.stop():
@@ -58,7 +60,7 @@ def run_checks(room: Room, commit: str, tree: str, config: LoopConfig) -> CheckR
         results += run_group(room, list(group))
         room.heed()
     left = [*restore(room.worktree, commit)]
-    for place in doubtful(results, config.flaky.largest_failing_set):
+    for place in doubtful(results, config.flaky.largest_failing_set, room.before):
         check = config.checks[place]
         results[place] = second_opinion(results[place], _run_check(room, place, check), tolerate=check.tolerate_flaky)
         room.heed()

@@ -55,7 +55,7 @@ def execute(
 def check(place: Workplace, state: LoopState, execution: Execution) -> CheckReport:
     """Run the checks on the tree that the iteration ended with. A check that leaves the branch does not take the loop along."""
     change = execution.change
-    room = Room(place.worktree, place.tag(state), place.folder.cancel.exists, required_tests(state.config))
+    room = Room(place.worktree, place.tag(state), place.folder.cancel.exists, required_tests(state.config), state.checks)
     report = run_checks(room, change.commit, change.tree, state.config)
     hold_branch(place.worktree, state.branch, change.commit)
     return report

@@ -1,26 +1,34 @@
 """Tests that fail and then pass on the same tree: neither a pass nor a failure, and told apart from both."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from helmsman.records.checks import CheckResult
-
-
-def doubtful(results: Sequence[CheckResult], largest: int) -> list[int]:
-    """Places of the results that are worth running again on the same tree."""
-    return [place for place, result in enumerate(results) if may_be_flaky(result, largest)]
+from helmsman.records.checks import CheckReport, CheckResult
 
 
-def may_be_flaky(result: CheckResult, largest: int) -> bool:
-    """Whether so few named tests failed that chance may be to blame. A timeout or a missing command is not run again."""
-    failing = result.counts.failing if result.counts else ()
-    failed = result.counts.failed if result.counts else 0
-    return not result.passed and not result.timed_out and not result.error and bool(failing) and failed <= largest
+def doubtful(results: Sequence[CheckResult], largest: int, before: CheckReport | None = None) -> list[int]:
+    """Places of the results that are worth running again on the same tree.
+
+    So few named tests failed that chance may be to blame, and one of them did not fail in the report before: what fails again
+    and again is broken, and running it twice would double the time of every check. A timeout or a missing command is not
+    run again.
+    """
+    known = {name for result in before.results for name in _failing(result)} if before else set[str]()
+    return [place for place, result in enumerate(results) if _may_be_flaky(result, largest, known)]
+
+
+def _may_be_flaky(result: CheckResult, largest: int, known: Collection[str]) -> bool:
+    failing, failed = _failing(result), result.counts.failed if result.counts else 0
+    ended = not result.passed and not result.timed_out and not result.error
+    return ended and failed <= largest and any(name not in known for name in failing)
+
+
+def _failing(result: CheckResult) -> tuple[str, ...]:
+    return result.counts.failing if result.counts else ()
 
 
 def second_opinion(first: CheckResult, again: CheckResult, *, tolerate: bool) -> CheckResult:
     """The first result, with the names of the tests that passed when it was run again. It passes only where that is tolerated."""
-    still = set(again.counts.failing) if again.counts else set[str]()
-    failing = first.counts.failing if first.counts else ()
-    flaky = tuple(name for name in failing if name not in still) if again.passed or still else ()
+    still = set(_failing(again))
+    flaky = tuple(name for name in _failing(first) if name not in still) if again.passed or still else ()
     passed = tolerate and again.passed
     return first.model_copy(update={"flaky": flaky, "passed": passed, "seconds": first.seconds + again.seconds})

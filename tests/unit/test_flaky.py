@@ -4,7 +4,7 @@ import pytest
 
 from helmsman.records.checks import CheckResult, TestCounts
 from helmsman.verify.flaky import doubtful, second_opinion
-from tests.unit.builders import check
+from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("V3")
 
@@ -32,6 +32,12 @@ PASSES = check(passed=True, counts=TestCounts(passed=3))
 )
 def test_only_a_small_set_of_named_failures_is_worth_running_again(result: CheckResult, again: bool) -> None:
     assert doubtful([PASSES, result], 3) == ([1] if again else [])
+
+
+def test_what_failed_on_the_tree_before_as_well_is_broken_and_not_run_twice() -> None:
+    assert doubtful([failing("a", "b")], 3, report(failing("a"), failing("b"))) == []
+    assert doubtful([failing("a", "c")], 3, report(failing("a"), failing("b"))) == [0]
+    assert doubtful([failing("a")], 3, report(PASSES)) == [0]
 
 
 def test_what_passes_the_second_time_is_flaky_and_still_no_pass() -> None:
