@@ -30,6 +30,7 @@ pytestmark = pytest.mark.feature("V5")
         "def pytest_sessionfinish(session, exitstatus):\n    session.exitstatus = 0\n",
         "def pytest_runtest_logreport(report):\n    report.outcome = 'passed'\n",
         "def f(outcome):\n    outcome.force_result(None)\n",
+        "os.environ['PYTEST_ADDOPTS'] = '-k easy'\n",
     ],
 )
 def test_a_conftest_that_chooses_or_judges_tests_blocks(source: str) -> None:
@@ -65,10 +66,19 @@ def test_an_honest_conftest_passes(source: str) -> None:
             "    setattr(item, 'rep_' + rep.when, rep)\n"
         ),
         "def pytest_sessionfinish(session):\n    print(session.testscollected)\n",
+        "def pytest_runtest_setup(item):\n    if item.get_closest_marker('slow'):\n        pytest.skip('slow')\n",
     ],
 )
 def test_hooks_that_mark_sort_and_read_are_told(source: str) -> None:
     assert weights(collection, {"conftest.py": source}) == ["warn"]
+
+
+PLUGIN = "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n"
+
+
+def test_a_text_in_a_test_is_no_hook() -> None:
+    text = f"CONFTEST = '''\n{PLUGIN}'''\nONE = \"report.outcome = 'passed'\"\n"
+    assert findings(collection, {"tests/test_plugin.py": text, "tests/conftest.py": text}) == []
 
 
 def test_a_hook_that_was_there_is_no_finding() -> None:

@@ -17,6 +17,9 @@ pytestmark = pytest.mark.feature("V5")
         ("app.py", 'if os.environ.get("PYTEST_CURRENT_TEST"):'),
         ("app.py", 'if "PYTEST_CURRENT_TEST" in os.environ:'),
         ("app.py", 'if "pytest" in sys.argv[0]:'),
+        ("app.py", 'if any("pytest" in word for word in sys.argv):'),
+        ("app.py", 'if any(name.startswith("pytest") for name in sys.modules):'),
+        ("app.py", 'if "pytest" not in sys.modules.keys():'),
         ("app.py", 'if hasattr(sys, "_called_from_test"):'),
         ("src/a.js", "if (process.env.JEST_WORKER_ID) {"),
         ("src/a.ts", "if (process.env.JEST_WORKER_ID !== undefined) {"),
@@ -57,6 +60,8 @@ def test_looking_for_tests_on_the_stack_blocks(body: str) -> None:
         ("lib/a.rb", "return if Rails.env.test?"),
         ("src/lib.rs", "#[cfg(not(test))]"),
         ("app.py", "if settings.TESTING:"),
+        ("app.py", 'if "test" in sys.argv:'),
+        ("app.py", "import pytest"),
     ],
 )
 def test_switches_that_frameworks_set_are_told(path: str, line: str) -> None:
@@ -75,6 +80,7 @@ def test_switches_that_frameworks_set_are_told(path: str, line: str) -> None:
         ("jest.config.js", "const x = process.env.NODE_ENV === 'test';\n"),
         ("babel.config.js", "if (process.env.NODE_ENV === 'test') {}\n"),
         ("src/lib.rs", "#[cfg(test)]\nmod tests {\n    use super::*;\n}\n"),
+        ("app.py", 'PATTERN = r"\\b_called_from_test\\b"\n'),
         ("README.md", 'if "pytest" in sys.modules:\n'),
         ("src/a.js", "if (process.env.NODE_ENV === 'production') {\n"),
         ("src/a.js", "console.log(error.stack);\n"),

@@ -38,6 +38,11 @@ def weigh(source: str, tests: str = TESTS, path: str = "app.py", test_path: str 
         "def solve(x):\n    return 5 if x == 2 else 7\n",
         "def solve(x):\n    return {2: 5, 3: 7}[x]\n",
         "def solve(x):\n    return {2: 5}.get(x)\n",
+        "def solve(x):\n    return [None, None, 5, 7][x]\n",
+        "def solve(x):\n    answers = {2: 5, 3: 7}\n    return answers[x]\n",
+        "solve = lambda x: {2: 5, 3: 7}[x]\n",
+        "def add(a, b):\n    if a == 2:\n        if b == 3:\n            return 5\n    return a - b\n",
+        "def add(*args):\n    if args == (2, 3):\n        return 5\n    return sum(args) - 1\n",
         "_KNOWN = {2: 5, 3: 7}\n\ndef solve(x):\n    return _KNOWN[x]\n",
         "def solve(x):\n    match x:\n        case 2:\n            return 5\n        case 3:\n            return 7\n",
         "def add(a, b):\n    if a == 2 and b == 3:\n        return 5\n    return a - b\n",
@@ -83,6 +88,7 @@ def test_base_cases_real_tables_and_defaults_are_honest(source: str) -> None:
     [
         ("def solve(x):\n    return 5\n", ["block"]),
         ("def solve(x):\n    '''Solve.'''\n    return 5\n", ["block"]),
+        ("solve = lambda x: 5\n", ["block"]),
         ("def solve(x):\n    return 6\n", []),
         ("def solve(x):\n    return x\n", []),
     ],
@@ -187,6 +193,12 @@ def test_examples_are_read_however_they_are_written(tests: str) -> None:
             ("function solve(x) {\n  if (x === 2) return 5;\n  return x + 1;\n}\n"),
             "src/solve.test.js",
             "expect(solve(2)).toBe(5);\n",
+        ),
+        (
+            "src/solve.js",
+            "const KNOWN = new Map([[2, 5], [3, 7]]);\nconst solve = (x) => KNOWN.get(x);\n",
+            "solve.test.js",
+            "expect(solve(2)).toBe(5); expect(solve(3)).toBe(7);\n",
         ),
         (
             "src/add.ts",

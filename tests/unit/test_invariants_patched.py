@@ -29,6 +29,8 @@ def added(body: str, *, tail: str = "") -> tuple[dict[str, str], dict[str, str]]
         "app.solve = lambda x: 5",
         "app.solve = mock.Mock(return_value=5)",
         'setattr(app, "solve", lambda x: 5)',
+        'sys.modules["app"] = fake',
+        'monkeypatch.setitem(sys.modules, "app.core", fake)',
     ],
 )
 def test_the_project_s_own_code_replaced_in_an_existing_test_blocks(body: str) -> None:

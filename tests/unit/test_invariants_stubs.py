@@ -16,6 +16,7 @@ pytestmark = pytest.mark.feature("V5")
         '"""Solve it."""',
         "raise NotImplementedError",
         'raise NotImplementedError("not yet implemented")',
+        "raise RuntimeError('TODO: not implemented')",
         "return None",
         "return",
         '"""Solve it."""\n    pass',

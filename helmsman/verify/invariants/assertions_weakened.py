@@ -5,7 +5,6 @@ from itertools import islice
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.cases.comparison import Comparison, Pair, compared, source_changed
-from helmsman.verify.cases.model import Kind
 from helmsman.verify.cases.weaker import Loss, Weakening, weakenings
 from helmsman.verify.diff import shown
 from helmsman.verify.invariants.scene import Scene
@@ -51,7 +50,8 @@ def _findings(comparison: Comparison, scene: Scene) -> Iterator[Finding]:
         if found and changed is None:
             changed = source_changed(scene.diff)
         for weakening, more in _grouped(found):
-            yield _finding(pair, weakening, more, _weight(weakening, source=bool(changed)))
+            yield _finding(pair, weakening, more, _weight(weakening, pair, source=bool(changed)))
+    yield from _snapshots(scene)
 
 
 def _grouped(found: list[Weakening]) -> Iterator[tuple[Weakening, int]]:
@@ -62,13 +62,32 @@ def _grouped(found: list[Weakening]) -> Iterator[tuple[Weakening, int]]:
             yield max(same, key=lambda item: item.sure), len(same) - 1
 
 
-def _weight(weakening: Weakening, *, source: bool) -> Weight:
+def _weight(weakening: Weakening, pair: Pair, *, source: bool) -> Weight:
     if weakening.loss in _CERTAIN:
         return Weight.BLOCK
-    fitted = weakening.loss is Loss.CHANGED or weakening.old.kind is Kind.ROW
+    fitted = weakening.loss is Loss.CHANGED or (pair.old.is_table and bool(pair.new.assertions))
     if weakening.loss in _DOUBTFUL or not weakening.sure or (fitted and source):
         return Weight.WARN
     return Weight.BLOCK
+
+
+_SNAPSHOTS = (".snap", ".ambr", ".approved.txt", ".snap.new")
+
+
+def _snapshots(scene: Scene) -> Iterator[Finding]:
+    """A snapshot is an expected value that the runner wrote: rewriting it fits the test to the code."""
+    for file in scene.diff:
+        if file.path.endswith(_SNAPSHOTS) and file.before is not None and file.after is not None and file.removed:
+            yield Finding(
+                rule=_RULE,
+                weight=Weight.WARN if source_changed(scene.diff) else Weight.BLOCK,
+                path=file.path,
+                line=file.removed[0].number,
+                before=shown(file.removed[0].text),
+                after=shown(file.added[0].text) if file.added else "",
+                message="a snapshot was rewritten",
+                honest="Restore the snapshot and make the code give what it says.",
+            )
 
 
 def _finding(pair: Pair, weakening: Weakening, more: int, weight: Weight) -> Finding:

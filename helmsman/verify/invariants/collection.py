@@ -9,7 +9,6 @@ from helmsman.records.findings import Finding, Weight
 from helmsman.verify.invariants.additions import Addition, additions
 from helmsman.verify.invariants.collection_settings import collection_settings
 from helmsman.verify.invariants.kinds import language
-from helmsman.verify.invariants.patterns import code, matches, row
 from helmsman.verify.invariants.python_code import Function, Part, changed_parts, dotted, last_name
 from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
@@ -29,6 +28,7 @@ _HOOKS = frozenset(
         "pytest_runtest_makereport",
         "pytest_runtest_call",
         "pytest_runtest_protocol",
+        "pytest_runtest_setup",
         "pytest_runtestloop",
         "pytest_pyfunc_call",
         "pytest_report_teststatus",
@@ -47,12 +47,8 @@ _EXCLUDING = frozenset({"skip", "skipif", "xfail", "pytest_deselected", "deselec
 _AUTOMATIC = re.compile(r"(?:^|/)(?:sitecustomize\.py|usercustomize\.py|[^/]+\.pth)$")
 _SHADOW = re.compile(r"(?:src/)?(?:pytest|_pytest|unittest|nose2?|pluggy|hypothesis|doctest)(?:\.py|/__init__\.py)")
 
-_VERDICTS = (
-    row(_BLOCK, "force_result", r"\.force_result\(", "overrides a test's result", "python"),
-    row(_BLOCK, "outcome", r"\.outcome\s?=\s?[\"']passed", "makes a test pass", "python"),
-    row(_BLOCK, "exitstatus", r"\.exitstatus\s?=(?!=)", "sets the exit status of the test run", "python"),
-    row(_BLOCK, "testsfailed", r"\.testsfailed\s?=(?!=)", "sets the number of failed tests", "python"),
-)
+_VERDICTS = {"exitstatus": "sets the exit status of the test run", "testsfailed": "sets the number of failed tests"}
+_PLUGIN = re.compile(r"^(?:async )?def pytest_\w", re.MULTILINE)
 
 
 def collection(scene: Scene) -> Iterable[Finding]:
@@ -73,31 +69,54 @@ def _loaded_by_itself(scene: Scene) -> Iterator[Finding]:
 
 
 def _in_file(addition: Addition) -> Iterator[Finding]:
-    path, after = addition.file.path, addition.file.after or ""
-    if language(path) == "python" and (path.rpartition("/")[2] == "conftest.py" or "def pytest_" in after):
-        yield from _verdicts(addition)
+    path = addition.file.path
+    if language(path) == "python" and (_is_conftest(path) or _is_plugin(addition.file.after or "")):
         for part in changed_parts(addition.file):
+            yield from _verdicts(part, addition)
             yield from _hooks(part, addition)
 
 
-def _verdicts(addition: Addition) -> Iterator[Finding]:
+def _is_plugin(text: str) -> bool:
+    return "def pytest_" in text and bool(_PLUGIN.search(text))
+
+
+def _is_conftest(path: str) -> bool:
+    return path.rpartition("/")[2] == "conftest.py"
+
+
+def _verdicts(part: Part, addition: Addition) -> Iterator[Finding]:
     path = addition.file.path
-    for match in matches(addition, _VERDICTS):
-        if match.pattern.regex.search(code(match.line.text, "python")):
-            yield _REPORTER.block(
-                Spot(path, match.line.number, match.line.text), f"{path.rpartition('/')[2]} {match.pattern.what}"
-            )
+    new = {line.number: line.text for line in addition.lines}
+    for node in ast.walk(part.tree):
+        what = _verdict(node) if isinstance(node, ast.Assign | ast.Call) and part.line(node) in new else ""
+        if what and isinstance(node, ast.Assign | ast.Call):
+            weight = _BLOCK if _is_conftest(path) or what not in _VERDICTS.values() else _WARN
+            spot = Spot(path, part.line(node), new[part.line(node)])
+            yield _REPORTER.tell(weight, spot, f"{path.rpartition('/')[2]} {what}")
+
+
+def _verdict(node: ast.Assign | ast.Call) -> str:
+    if isinstance(node, ast.Call):
+        return "overrides a test's result" if last_name(node.func) == "force_result" else ""
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Attribute) and target.attr == "outcome":
+        return "makes a test pass" if isinstance(value, ast.Constant) and value.value == "passed" else ""
+    if isinstance(target, ast.Attribute):
+        return _VERDICTS.get(target.attr, "")
+    option = target.slice if isinstance(target, ast.Subscript) else None
+    return "changes the options of pytest" if isinstance(option, ast.Constant) and option.value == "PYTEST_ADDOPTS" else ""
 
 
 def _hooks(part: Part, addition: Addition) -> Iterator[Finding]:
     path = addition.file.path
     new = {line.number: line.text for line in addition.lines}
-    conftest = path.rpartition("/")[2] == "conftest.py"
+    conftest = _is_conftest(path)
     for node in ast.walk(part.tree):
         if isinstance(node, Function) and node.name in _HOOKS and _touched(node, part, new):
             weight = _weight(node) if conftest else _WARN
             spot = Spot(path, part.line(node), f"def {node.name}")
-            yield _REPORTER.tell(weight, spot, f"{node.name} can change which tests run or what came of them")
+            if weight is not None:
+                yield _REPORTER.tell(weight, spot, f"{node.name} can change which tests run or what came of them")
         elif conftest and isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and part.line(node) in new:
             yield from _ignoring(node, Spot(path, part.line(node), new[part.line(node)]))
 
@@ -112,10 +131,12 @@ def _ignoring(node: ast.Assign | ast.AnnAssign | ast.AugAssign, spot: Spot) -> I
         yield _REPORTER.block(spot, f"{name} leaves tests out")
 
 
-def _weight(node: Function) -> Weight:
+def _weight(node: Function) -> Weight | None:
     """Markers, an order and what is only read are honest; nothing else is known to be."""
     if node.name in _TOLD:
         return _WARN
+    if node.name == "pytest_runtest_setup":
+        return _WARN if _excludes(node) else None
     reads_only = not any(_changes(inner) for inner in ast.walk(node))
     if node.name == "pytest_collection_modifyitems":
         return _WARN if reads_only and not _excludes(node) else _BLOCK

@@ -17,14 +17,33 @@ _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
 _RUNNER = r"[\"'](?:_?pytest|unittest|nose2?)[\"']"
 
 TABLE = (
-    row(_BLOCK, "modules", rf"{_RUNNER} +(?:not +)?in +(?:sys\.)?modules", "asks whether a test runner is loaded", "python"),
-    row(_BLOCK, "modules", rf"modules(?:\.get\(|\[){_RUNNER}", "asks whether a test runner is loaded", "python"),
-    row(_BLOCK, "sys.argv", rf"{_RUNNER} +in +\S{{0,40}}sys\.argv", "asks whether a test runner was started", "python"),
+    row(
+        _BLOCK,
+        "modules",
+        rf"{_RUNNER}.{{0,80}}\bmodules\b|\bmodules\b.{{0,80}}{_RUNNER}",
+        "asks whether a test runner is loaded",
+        "python",
+    ),
+    row(
+        _BLOCK,
+        "sys.argv",
+        rf"{_RUNNER}.{{0,80}}sys\.argv|sys\.argv.{{0,80}}{_RUNNER}",
+        "asks whether a test runner was started",
+        "python",
+    ),
+    row(_WARN, "sys.argv", r"[\"']test[\"'] +in +sys\.argv", "asks whether tests were started", "python"),
+    row(_WARN, "pytest", r"^\s*(?:import|from) +_?pytest\b", "imports the test runner", "python"),
     row(_WARN, "pop(", r"pop\([\"']PYTEST_(?:CURRENT_TEST|VERSION)", "hides the test runner's variable", "python"),
     row(_BLOCK, "PYTEST_", r"env.{0,200}PYTEST_(?:CURRENT_TEST|VERSION|XDIST_WORKER)", "asks for the running test"),
     row(_BLOCK, "PYTEST_", r"PYTEST_(?:CURRENT_TEST|VERSION|XDIST_WORKER).{0,200}env", "asks for the running test"),
     row(_WARN, "PYTEST_", r"PYTEST_CURRENT_TEST", "names the running test's variable"),
-    row(_BLOCK, "_called_from_test", r"\b_called_from_test\b", "asks whether a test calls", "python"),
+    row(
+        _BLOCK,
+        "_called_from_test",
+        r"[\"']_called_from_test[\"'] *[,)]|\bsys\._called_from_test\b",
+        "asks whether a test calls",
+        "python",
+    ),
     row(_WARN, "TESTING", r"\bif\b.{0,200}\bTESTING\b", "branches on a switch for tests", "python", "ruby", "php"),
     row(_BLOCK, "JEST_WORKER_ID", r"env\S{0,9}JEST_WORKER_ID|JEST_WORKER_ID.{0,200}env", "asks whether jest runs", "javascript"),
     row(_BLOCK, "VITEST", r"env(?:\.|\[[\"'])VITEST(?:_WORKER_ID|_POOL_ID)?\b", "asks whether vitest runs", "javascript"),

@@ -24,7 +24,8 @@ _WHOLE = (
 )
 _MAY_MAP = re.compile(
     rf"(?:={{2,3}}|\bis|\bin|\bcase|\bwhen)\s?{_BEGINS}"
-    rf"|[\"'0-9)\]](?:\s?={{2,3}}|\s?(?:=>|->|:\s)\s?{_BEGINS}|:[0-9\"'])"
+    rf"|[\"'0-9)\]](?:\s?={{2,3}}|\s?(?:=>|->|:\s)\s?{_BEGINS}|:[0-9\"']|\]\[)"
+    rf"|\blambda\b[^:\n]{{0,80}}:\s?{_BEGINS}|\bMap\("
 )
 """A comparison with a literal, a case of one, an entry of a table."""
 _MAY_BE_CONSTANT = re.compile(rf"^[^\n]{{0,200}}\breturn\s{_WHOLE}|=>\s?{_WHOLE}|^\s{{0,80}}{_WHOLE}\s{{0,9}};?$", re.MULTILINE)
@@ -33,6 +34,8 @@ _RETURNS = re.compile(rf"\breturn[ \t]{_WHOLE}[ \t]*(?:#[^\n]{{0,500}})?$", re.M
 _MAY_MATTER = re.compile(f"{_MAY_MAP.pattern}|{_RETURNS.pattern}", re.MULTILINE)
 _LARGEST = 300_000
 """Characters of a file that is read; a source above it is generated."""
+_TESTS_READ = 4_000_000
+"""Characters of tests that are read for one diff, those of the diff first: some seconds."""
 _COVERED = 0.8
 """Share of a table that tests expect from which on it is a copy of them; real constants go beyond the examples."""
 _MANY_EDGES = 3
@@ -89,8 +92,10 @@ def _new_mappings(addition: Addition, kind: str) -> Iterator[Mapped]:
 def _examples(scene: Scene, names: frozenset[str]) -> Iterator[Example]:
     texts = [(file.path, text) for file in scene.diff if is_test(file.path) for text in (file.after, file.before) if text]
     wanted = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names - {''})))})\b") if names - {""} else None
+    left = _TESTS_READ
     for path, text in (*texts, *scene.tests.items()):
-        if wanted and len(text) <= _LARGEST and wanted.search(text):
+        if wanted and len(text) <= min(_LARGEST, left) and wanted.search(text):
+            left -= len(text)
             yield from python_examples(text) if language(path) == "python" else other_examples(text)
 
 

@@ -46,10 +46,22 @@ def python_mappings(part: Part, lines: frozenset[int] | None = None) -> Iterator
         if constant is not None:
             yield constant
         elif _touches(function, part, lines):
-            yield from _of_function(function, part)
+            yield from _branches_and_tables(function, function.name, part)
     for statement in part.tree.body:
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(statement.value, ast.Dict):
-            yield from _table(statement.value, "", part, general=False) if _touches(statement, part, lines) else ()
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None and _touches(statement, part, lines):
+            yield from _of_value(statement, statement.value, part)
+
+
+def _of_value(statement: ast.Assign | ast.AnnAssign, value: ast.expr, part: Part) -> Iterator[Mapped]:
+    """Tables at the top of a module, and `solve = lambda x: …`."""
+    if isinstance(value, ast.Lambda):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        result = literal(value.body)
+        if result is not None and value.args.args:
+            yield Mapped(Kind.CONSTANT, last_name(target), (((), result),), part.line(statement))
+        yield from _branches_and_tables(value, last_name(target), part)
+    elif isinstance(value, ast.Dict):
+        yield from _table(value, "", part, general=False)
 
 
 def _touches(node: ast.stmt, part: Part, lines: frozenset[int] | None) -> bool:
@@ -66,17 +78,22 @@ def _constant(function: Function, part: Part, owner: ast.ClassDef | None) -> Map
     return Mapped(Kind.CONSTANT, function.name, (((), result),), part.line(function), inherited=inherited) if result else None
 
 
-def _of_function(function: Function, part: Part) -> Iterator[Mapped]:
-    nodes = list(ast.walk(function))
-    general = any(_computes(node) for node in nodes)
-    branches = [(pair, node) for node in nodes for pair in _branch(node)]
+def _branches_and_tables(node: Function | ast.Lambda, name: str, part: Part) -> Iterator[Mapped]:
+    nodes = list(ast.walk(node))
+    general = any(_computes(inner) for inner in nodes)
+    branches = [(pair, inner) for inner in nodes for pair in _branch(inner)]
     if branches:
         pairs = tuple(dict.fromkeys(pair for pair, _ in branches))
-        line = part.first + min(getattr(node, "lineno", function.lineno) for _, node in branches)
-        yield Mapped(Kind.BRANCH, function.name, pairs, line, general)
-    for node in nodes:
-        if isinstance(node, ast.Dict):
-            yield from _table(node, function.name, part, general=general)
+        line = part.first + min(getattr(inner, "lineno", node.lineno) for _, inner in branches)
+        yield Mapped(Kind.BRANCH, name, pairs, line, general)
+    for inner in nodes:
+        if isinstance(inner, ast.Dict):
+            yield from _table(inner, name, part, general=general)
+        elif isinstance(inner, ast.Subscript) and isinstance(inner.value, ast.List) and isinstance(inner.slice, ast.Name):
+            values = [literal(item) for item in inner.value.elts[:200]]
+            pairs = tuple(((str(index),), value) for index, value in enumerate(values) if value is not None and value != "None")
+            if pairs:
+                yield Mapped(Kind.TABLE, name, pairs, part.line(inner), general)
 
 
 def _table(node: ast.Dict, function: str, part: Part, *, general: bool) -> Iterator[Mapped]:
@@ -194,6 +211,9 @@ _ENTRY = rf"(?:\(\s?)?{LITERAL}(?:\s?,\s?{LITERAL}){{0,4}}\s?\)?\s?(?:=>|:|->)\s
 _TABLE = re.compile(
     rf"[\[{{(]\s{{0,40}}({_ENTRY}(?:\s?,\s{{0,40}}{_ENTRY}){{0,40}})\s?,?\s{{0,40}}(?:_\s?=>[^}}]{{0,200}})?[\]}})]"
 )
+_MAP = re.compile(
+    rf"\bMap\(\s?\[\s{{0,40}}(\[\s?{LITERAL}\s?,\s?{LITERAL}\s?\](?:\s?,\s{{0,40}}\[\s?{LITERAL}\s?,\s?{LITERAL}\s?\]){{0,40}})"
+)
 _ONE_ENTRY = re.compile(rf"((?:\(\s?)?{LITERAL}(?:\s?,\s?{LITERAL}){{0,4}})\s?\)?\s?(?:=>|:|->)\s?({LITERAL})")
 _CONSTANT = re.compile(
     rf"\b(?:function|func|fn|fun)\s{{1,9}}(\w{{1,80}})\s?\(\s?\w[^)\n]{{0,200}}\)[^{{\n]{{0,80}}\{{\s{{0,80}}(?:return\s{{1,9}})?({LITERAL})\s?;?\s{{0,80}}\}}"
@@ -218,6 +238,11 @@ def other_mappings(text: str) -> Iterator[Mapped]:
     for name, found in branches.items():
         pairs = tuple(dict.fromkeys(pair for pair, _ in found))
         yield Mapped(Kind.BRANCH, name, pairs, _line(text, found[0][1]), _is_general(text, starts, found[0][1]))
+    for found in _MAP.finditer(text):
+        values = _spelt(found[1])
+        pairs = tuple(((key,), value) for key, value in zip(values[::2], values[1::2], strict=False))
+        name = _around(starts, found.start())
+        yield Mapped(Kind.TABLE, name, pairs, _line(text, found.start()), bool(name) and _is_general(text, starts, found.start()))
     for found in _TABLE.finditer(text):
         pairs = tuple((_spelt(entry[1]), spelt(entry[2])) for entry in _ONE_ENTRY.finditer(found[1]))
         name = _around(starts, found.start())

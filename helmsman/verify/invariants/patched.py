@@ -68,7 +68,7 @@ def _is_conftest(path: str) -> bool:
     return path.rpartition("/")[2] == "conftest.py"
 
 
-_MIGHT = re.compile(r"patch|setattr|delattr|freeze_time|travel|^[ \t]*\w+(?:\.\w+)+ *=[^=]", re.MULTILINE)
+_MIGHT = re.compile(r"patch|sys\.modules|setattr|delattr|freeze_time|travel|^[ \t]*\w+(?:\.\w+)+ *=[^=]", re.MULTILINE)
 
 
 def _might_patch(addition: Addition) -> bool:
@@ -159,7 +159,15 @@ def _is_lasting(scope: Function) -> bool:
 def _target(node: ast.AST, imported: dict[str, str]) -> str:
     """What a call or an assignment replaces; empty where it replaces nothing."""
     if isinstance(node, ast.Call):
-        return _resolved(_of_call(node), imported)
+        name = _of_call(node)
+        return name.removeprefix("sys.modules.") if name.startswith("sys.modules.") else _resolved(name, imported)
+    if (
+        isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Subscript)
+        and dotted(node.targets[0].value) == "sys.modules"
+    ):
+        module = node.targets[0].slice
+        return str(module.value) if isinstance(module, ast.Constant) else ""
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
         name = dotted(node.targets[0])
         return _resolved(name, imported) if name.partition(".")[0] in imported and _replaces(node.value) else ""

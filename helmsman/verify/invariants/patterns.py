@@ -12,7 +12,7 @@ from helmsman.verify.invariants.kinds import language
 _LONGEST = 2000
 """Characters of a line that are looked at; rows keep gaps short, so that no line takes long."""
 _HASH = frozenset({"python", "ruby", "shell"})
-_STRING = r"\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+'|`(?:\\.|[^`\\])*+`"
+_STRING = r"\"(?:\\.|[^\"\\]){0,200}+\"|'(?:\\.|[^'\\]){0,200}+'|`(?:\\.|[^`\\]){0,200}+`"
 _AFTER_HASH = re.compile(rf"{_STRING}|(?P<comment>#(?!\[|!\[).*)")
 _AFTER_SLASHES = re.compile(rf"{_STRING}|(?P<comment>//.*|/\*.*|^\s*\*(?:\s|/|$).*)")
 _AFTER_EITHER = re.compile(rf"{_STRING}|(?P<comment>//.*|/\*.*|#(?!\[).*|^\s*\*(?:\s|/|$).*)")

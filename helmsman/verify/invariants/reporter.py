@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from helmsman.records.findings import Finding, Weight
+from helmsman.records.findings import SHOWN, Finding, Weight
 from helmsman.verify.diff import shown
 
 MOST = 30
@@ -39,13 +39,18 @@ class Reporter:
         return Finding(
             rule=self.rule,
             weight=weight,
-            path=spot.path,
+            path=spot.path.encode("utf-8", "replace").decode("utf-8"),
             line=spot.line,
-            before=shown(spot.before),
-            after=shown(spot.after),
-            message=shown(message),
+            before=_storable(spot.before),
+            after=_storable(spot.after),
+            message=_storable(message),
             honest=honest or self.honest,
         )
+
+
+def _storable(text: str, longest: int = SHOWN) -> str:
+    """One line, without halves of characters, which UTF-8 cannot hold."""
+    return shown(text[: 10 * longest].encode("utf-8", "replace").decode("utf-8"), longest)
 
 
 def most_important(findings: Iterable[Finding]) -> list[Finding]:

@@ -21,8 +21,10 @@ _INI = re.compile(
 _JSON = re.compile(r"(?:^|/)(?:[^/]+\.json[c5]?|\.[a-z]+rc)$")
 _BLANKS = re.compile(r"(?<=\S)[^\S\n]{2,}")
 """The reader of INI files takes the square of their number."""
-_COMMENTS = re.compile(r'("(?:\\.|[^"\\])*+")|//[^\n]*|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/')
-_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*+")|,(?=\s{0,200}[}\]])')
+_QUOTED = r'("(?:\\[\s\S]|[^"\\])*+(?:"|\\?\Z))'
+"""What is not closed goes on to the end, so that no character is read twice."""
+_COMMENTS = re.compile(rf"{_QUOTED}|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/|\Z)")
+_TRAILING_COMMA = re.compile(rf"{_QUOTED}|,(?=\s{{0,200}}[}}\]])")
 
 
 @lru_cache(maxsize=64)
@@ -66,9 +68,17 @@ def _read(path: str, text: str) -> Any:
         parser.read_string(_BLANKS.sub(" ", text))
         return {section: dict(parser.items(section)) for section in parser.sections()}
     if _JSON.search(path):
+        return _loose_json(text)
+    return {}
+
+
+def _loose_json(text: str) -> Any:
+    """JSON, with comments and commas too many where it has them."""
+    try:
+        return json.loads(text)
+    except ValueError:
         bare = _COMMENTS.sub(lambda found: found[1] or "", text)
         return json.loads(_TRAILING_COMMA.sub(lambda found: found[1] or "", bare))
-    return {}
 
 
 def _flat(value: Any, name: str, depth: int) -> Iterator[tuple[str, Value]]:

@@ -101,13 +101,15 @@ _EMPTY_BODIES = {
 _EMPTY = {kind: tuple(re.compile(pattern) for pattern in found) for kind, found in _EMPTY_BODIES.items()}
 
 _MAY_BE_STUB = re.compile(
-    r"^[ \t]*(?:pass|\.\.\.|return(?:[ \t]+None)?|raise[ \t]+NotImplementedError\b.{0,500})[ \t]*(?:#.{0,500})?$"
+    r"^[ \t]*(?:pass|\.\.\.|return(?:[ \t]+None)?|raise\b.{0,500})[ \t]*(?:#.{0,500})?$"
     r"|[\"'][ \t]*(?:#.{0,500})?\n(?:[ \t]*\n)*(?:[ \t]*(?:def|async|class|@)|\Z)|[\"'][ \t]*\Z"
     r"|\)[^\n:]{0,200}:[ \t]*(?:pass|\.\.\.|return|raise|[\"'])",
     re.MULTILINE,
 )
 """A body that is nothing, or a text that ends where the next function begins."""
-_NOOP = re.compile(r"_?(?:noop|no_op|nop|do_nothing|ignore|null|pytest|upgrade|downgrade)(?:_|[A-Z]|$)|__\w+__$")
+_NOOP = re.compile(
+    r"_?(?:noop|no_op|nop|do_nothing|ignore|null|pytest|upgrade|downgrade)(?:_|[A-Z]|$)|__\w+__$|\w*_(?:noop|dummy)$"
+)
 _HOOK = re.compile(
     r"_?(?:on|handle|setup|set_up|setUp|teardown|tear_down|tearDown|visit|hook|before|after|pre|post|close|flush|start|stop|reset"
     r"|log_message|callback)(?:_|[A-Z]|$)|\w*_(?:hook|callback|handler)$"
@@ -219,7 +221,8 @@ def _kind(node: Function) -> str:
     if isinstance(statement, ast.Pass):
         return "pass"
     if isinstance(statement, ast.Raise):
-        return "raise NotImplementedError" if statement.exc and last_name(statement.exc) == "NotImplementedError" else ""
+        raised = last_name(statement.exc) if statement.exc else ""
+        return f"raise {raised}" if raised == "NotImplementedError" or re.search(_LATER, _texts(statement), re.IGNORECASE) else ""
     if isinstance(statement, ast.Return | ast.Expr):
         return _nothing(statement)
     return ""
@@ -246,7 +249,7 @@ def _declared(node: Function, owner: ast.ClassDef | None, body: str) -> bool:
 
 
 def _weight(node: Function, owner: ast.ClassDef | None, kind: str) -> Weight | None:
-    raised = _message(node) if kind.startswith("raise") else ""
+    raised = _texts(node) if kind.startswith("raise") else ""
     if raised and _FOR_OTHERS.search(raised):
         return None
     refused = bool(raised) and not re.search(_LATER, raised, re.IGNORECASE)
@@ -259,10 +262,9 @@ def _weight(node: Function, owner: ast.ClassDef | None, kind: str) -> Weight | N
     return _WARN if refused or decorated or overriding or described or unused else _BLOCK
 
 
-def _message(node: Function) -> str:
+def _texts(node: ast.stmt) -> str:
     """What the error says, with the docstring of the function."""
-    texts = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
-    return " ".join(texts)
+    return " ".join(one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
 
 
 def _markers(addition: Addition) -> Iterator[Finding]:

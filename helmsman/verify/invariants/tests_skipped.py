@@ -41,6 +41,7 @@ def _findings(comparison: Comparison) -> Iterator[Finding]:
     renamed = {(pair.new.path, pair.new.name): (pair.old.path, pair.old.name) for pair in comparison.pairs}
     before = {(skip_path, skip.holder, skip.kind) for side in comparison.sides for skip_path, skip in _placed(side, old=True)}
     moved = _moved(comparison.sides)
+    fresh = {(case.path, case.name) for case in comparison.fresh}
     for side in comparison.sides:
         for path, skip in _placed(side, old=False):
             place = renamed.get((path, skip.holder), (side.file.old_path or path, skip.holder))
@@ -48,7 +49,7 @@ def _findings(comparison: Comparison) -> Iterator[Finding]:
             if was_there or moved[_text(skip)] > 0:
                 moved[_text(skip)] -= not was_there
             else:
-                yield _finding(path, skip)
+                yield _finding(path, skip, is_new=(path, skip.holder) in fresh)
 
 
 def _placed(side: Sides, *, old: bool) -> Iterator[tuple[str, Skip]]:
@@ -69,10 +70,12 @@ def _text(skip: Skip) -> str:
     return "".join(skip.text.split())
 
 
-def _finding(path: str, skip: Skip) -> Finding:
+def _finding(path: str, skip: Skip, *, is_new: bool) -> Finding:
+    """A test that was never there before takes nothing away by being skipped."""
+    weight = Weight.WARN if is_new and skip.kind is SkipKind.ALWAYS else _WEIGHTS[skip.kind]
     return Finding(
         rule=_RULE,
-        weight=_WEIGHTS[skip.kind],
+        weight=weight,
         path=path,
         line=skip.line,
         after=shown(skip.text),
