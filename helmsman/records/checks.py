@@ -16,8 +16,8 @@ class TestCounts(Record):
     """Names of failing tests as the runner prints them, 50 at most."""
 
     @property
-    def total(self) -> int:
-        return self.passed + self.failed + self.skipped
+    def executed(self) -> int:
+        return self.passed + self.failed
 
 
 class CheckResult(Record):

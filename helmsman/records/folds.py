@@ -19,9 +19,9 @@ def trust(before: Trust, contradictions: Sequence[Contradiction], checked: int) 
 
 
 def most_tests(before: Mapping[str, int], report: CheckReport | None) -> dict[str, int]:
-    """The largest number of tests that each check was seen to run."""
-    counted = {result.command: result.counts.total for result in report.results if result.counts} if report else {}
-    most = {command: max(total, before.get(command, 0)) for command, total in counted.items()}
+    """The largest number of tests that each check was seen to run, skipped ones left out."""
+    counted = {result.command: result.counts.executed for result in report.results if result.counts} if report else {}
+    most = {command: max(ran, before.get(command, 0)) for command, ran in counted.items()}
     return dict(list((dict(before) | most).items())[-CHECKS_KEPT:])
 
 

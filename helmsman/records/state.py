@@ -81,7 +81,7 @@ class LoopState(Record):
     judge: JudgeMemory = JudgeMemory()
     done: DoneSignals = DoneSignals()
     most_tests: dict[str, int] = Field(default_factory=dict[str, int])
-    """By check command: the largest number of tests that it ran in this loop."""
+    """By check command: the largest number of tests, skipped ones left out, that it ran in this loop."""
     verified: str = ""
     """The last commit on which completion was proven; only `force_max` goes on after it."""
     notes: tuple[str, ...] = ()

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
+from helmsman.verify.cases.growth import Growth
 from helmsman.verify.cases.model import STRENGTH, Assertion, Case, Kind, Reading
-from helmsman.verify.cases.paths import is_source, is_test_file, is_test_support, language_of
-from helmsman.verify.cases.reading import code_of, reading_of
+from helmsman.verify.cases.paths import is_test_file
+from helmsman.verify.cases.python import SHADOWED
+from helmsman.verify.cases.reading import reading_of
 from helmsman.verify.cases.search import Index
-from helmsman.verify.cases.trim import trimmed
-from helmsman.verify.cases.words import Words, alike
-from helmsman.verify.diff import FileDiff, TreeDiff
+from helmsman.verify.cases.sides import Pair, Sides, sides_of
+from helmsman.verify.cases.variables import inlined
+from helmsman.verify.cases.words import alike
+from helmsman.verify.diff import TreeDiff
 
 RENAMED = 0.5
 """Share of words from which on two tests of different names are one: half of a short test is its data."""
@@ -26,27 +29,11 @@ WEAK = 2
 
 _DEFINED = re.compile(r"(?<!\w)(?:def|function|func|fn|fun|void)\s+(\w+)")
 _WORD = re.compile(r"\w+")
+_NAME_WORD = re.compile(r"[A-Z]?[a-z0-9]+")
+_SENTENCE = 4
+"""Words from which on a name is told from others by most of them."""
 _MOST_DEFINING = 5
 """Files that are read to find a function; a name that more files define tells little."""
-
-
-@dataclass(frozen=True)
-class Sides:
-    """A changed file that has to do with tests."""
-
-    file: FileDiff
-    old: Reading
-    new: Reading
-    whole: bool
-    """Whether all of it was read, not only the parts that differ."""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A test as it was and as it is."""
-
-    old: Case
-    new: Case
 
 
 @dataclass(frozen=True)
@@ -76,12 +63,45 @@ class Comparison:
 
     @cached_property
     def gained(self) -> Counter[tuple[object, ...]]:
-        """Assertions that are in changed files now and were not, by key."""
-        return _keys(side.new for side in self.sides) - _keys(side.old for side in self.sides)
+        """Assertions that a test, or a function that tests name, has now and had not, by key."""
+        found = _keys(self.fresh) + self._helper_keys()
+        for pair in self.pairs:
+            found.update(_keys([pair.new]) - _keys([pair.old]))
+        return found
+
+    def _helper_keys(self) -> Counter[tuple[object, ...]]:
+        now = (case for side in self.sides for case in side.new.others if self._serves(case))
+        return _keys(now) - _keys(case for side in self.sides for case in side.old.others)
+
+    def _serves(self, case: Case) -> bool:
+        return case.name in self.used and case.dormant != SHADOWED
 
     @cached_property
-    def growth(self) -> "Growth":
-        return Growth.of(self.pairs, self.fresh)
+    def used(self) -> frozenset[str]:
+        """Names that stand in the tests of changed files."""
+        return frozenset(name for side in self.sides for case in side.new.cases for name in case.words.names)
+
+    @cached_property
+    def growth(self) -> Growth:
+        helpers = (pair for pair in self.helpers if pair.new.name in self.used)
+        return Growth.of((*self.pairs, *helpers), (*self.fresh, *self._new_helpers()))
+
+    def _new_helpers(self) -> Iterator[Case]:
+        """Fixtures, tables and functions that tests name and that were not there."""
+        for side in self.sides:
+            before = {case.name for case in side.old.others}
+            yield from (case for case in side.new.others if self._serves(case) and case.name not in before)
+
+    @cached_property
+    def _retold(self) -> dict[int, bool]:
+        return {}
+
+    def is_retold(self, case: Case) -> bool:
+        """Whether most of the values of a test are new in others."""
+        if id(case) not in self._retold:
+            values = case.values
+            self._retold[id(case)] = len(values & self.growth.literals) >= RETOLD * len(values)
+        return self._retold[id(case)]
 
     @cached_property
     def _places(self) -> dict[str, list[str]]:
@@ -108,13 +128,10 @@ class Comparison:
         return next((case for _, reading in self.defining(name) for case in reading.others if case.bare_name == name), None)
 
 
-def _keys(readings: Iterable[Reading]) -> Counter[tuple[object, ...]]:
-    """Assertions of tests, and of the functions that they name."""
-    found = list(readings)
-    tests = [case for reading in found for case in reading.cases]
-    used = frozenset(name for case in tests for name in case.words.names)
-    helpers = [case for reading in found for case in reading.others if case.name in used]
-    return Counter(item.key for case in (*tests, *helpers) for item in case.assertions)
+def _keys(cases: Iterable[Case]) -> Counter[tuple[object, ...]]:
+    """Said as it stands there, and with its variables replaced."""
+    both = (item for case in cases for item in {*case.assertions, *inlined(case)})
+    return Counter(item.key for item in both)
 
 
 def compared(diff: TreeDiff, others: Mapping[str, str], commands: tuple[str, ...] = ()) -> Comparison:
@@ -123,13 +140,16 @@ def compared(diff: TreeDiff, others: Mapping[str, str], commands: tuple[str, ...
 
 @lru_cache(maxsize=1)  # five rules ask the same of one scene
 def _compared(diff: TreeDiff, others: tuple[tuple[str, str], ...], commands: tuple[str, ...]) -> Comparison:
-    sides = tuple(_sides(diff, " ".join(commands)))
+    sides = tuple(sides_of(diff, " ".join(commands)))
     stayed, old, new = _by_name(sides)
+    stayed, covered = _without_hidden(stayed, sides)
     renamed, old, new = _by_likeness(old, new)
     pairs = [pair for pair in (*stayed, *renamed) if pair.old.fingerprint != pair.new.fingerprint]
-    start = Comparison(sides, tuple(pairs), _helpers(sides), tuple(new), (), (), (), _texts(sides, others))
-    lost = [case for case in old if not _is_held(case, start)]
-    aside = tuple(_aside(lost, sides))
+    start = Comparison(
+        sides, tuple(pairs), _helpers(sides), (*new, *(pair.new for pair in covered)), (), (), (), _texts(sides, others)
+    )
+    lost = [case for case in (*old, *(pair.old for pair in covered)) if not _is_held(case, start)]
+    aside = tuple(_aside(lost, start))
     put_aside = {id(item.old) for item in aside}
     rest = [case for case in lost if id(case) not in put_aside]
     commented = _commented_out(rest, sides)
@@ -139,44 +159,6 @@ def _compared(diff: TreeDiff, others: tuple[tuple[str, str], ...], commands: tup
 
 def _texts(sides: Iterable[Sides], others: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return dict(others) | {side.file.path: side.file.after for side in sides if side.file.after is not None}
-
-
-# reading --------------------------------------------------------------------------------------------------------------
-
-
-def _sides(diff: TreeDiff, commands: str) -> Iterator[Sides]:
-    for file in diff:
-        old_path = file.old_path or file.path
-        if not any(_concerns_tests(path, text) for path, text in ((old_path, file.before), (file.path, file.after))):
-            continue
-        if file.after is None and file.status != "D":
-            continue  # it was not read, so nothing is known about it
-        language = file.path if language_of(file.path) else old_path
-        before, after = _changed_parts(file, language)
-        old = _collected(old_path, old_path, before, commands)
-        yield Sides(file, old, _collected(file.path, language, after, commands), whole=after == file.after)
-
-
-def _changed_parts(file: FileDiff, path: str) -> tuple[str | None, str | None]:
-    if file.before is None or file.after is None or language_of(path) != "python":
-        return file.before, file.after
-    return trimmed(file.before, file.after)
-
-
-def _concerns_tests(path: str, text: str | None) -> bool:
-    return bool(language_of(path)) and (is_test_file(path, text or "") or is_test_support(path))
-
-
-def _collected(path: str, as_if: str, text: str | None, commands: str) -> Reading:
-    """A file that runners pass over holds no tests, unless a check names it."""
-    if text is None:
-        return Reading()
-    reading = reading_of(as_if, text)
-    cases = tuple(replace(case, path=path) for case in reading.cases) if as_if != path else reading.cases
-    if is_test_file(path, text) or path in commands:
-        return replace(reading, cases=cases)
-    why = f"{path} is no file in which tests are looked for"
-    return replace(reading, cases=(), others=(*reading.others, *(replace(case, dormant=why) for case in cases)))
 
 
 # matching -------------------------------------------------------------------------------------------------------------
@@ -203,6 +185,17 @@ def _by_name(sides: Iterable[Sides]) -> Matched:
     return pairs, old, new
 
 
+def _without_hidden(pairs: list[Pair], sides: Iterable[Sides]) -> tuple[list[Pair], list[Pair]]:
+    """A test that stands there as it was, below a name that a later one took, is not the later one: true pairs, and false."""
+    hidden = {(case.path, case.name, case.fingerprint) for side in sides for case in side.new.others if case.dormant == SHADOWED}
+    if not hidden:
+        return pairs, []
+    false = [(pair.new.path, pair.old.name, pair.old.fingerprint) in hidden for pair in pairs]
+    false = [taken and pair.old.fingerprint != pair.new.fingerprint for taken, pair in zip(false, pairs, strict=True)]
+    split = list(zip(pairs, false, strict=True))
+    return [pair for pair, is_false in split if not is_false], [pair for pair, is_false in split if is_false]
+
+
 def _by_likeness(old: list[Case], new: list[Case]) -> Matched:
     """Each old test finds the new one that is most like it, if it is like it at all."""
     if not old or not new:
@@ -222,15 +215,23 @@ def _by_likeness(old: list[Case], new: list[Case]) -> Matched:
     return pairs, left, [case for n, case in enumerate(new) if n not in taken]
 
 
+_KEPT = 0.2
+"""What a name that is kept, in another file or class or with more words to it, adds to the likeness of two tests."""
+
+
 def _likeness(old: Case, new: Case) -> float:
-    """A name that is kept, in another file or class, says as much as a third of the body."""
-    kept = 0.2 if old.bare_name == new.bare_name else 0.0
-    return alike(old.words, new.words) + kept
+    return alike(old.words, new.words) + (_KEPT if _is_name_kept(old.bare_name, new.bare_name) else 0.0)
+
+
+def _is_name_kept(old: str, new: str) -> bool:
+    ours, theirs = set(_NAME_WORD.findall(old)), set(_NAME_WORD.findall(new))
+    fewer = min(len(ours), len(theirs))
+    return old == new or (fewer >= _SENTENCE and len(ours & theirs) >= COPIED * fewer)
 
 
 def _helpers(sides: Iterable[Sides]) -> tuple[Pair, ...]:
     def named(reading: Reading) -> dict[str, Case]:
-        return {case.name: case for case in reading.others if case.assertions}
+        return {case.name: case for case in reading.others}
 
     found = ((named(side.old), {case.name: case for case in side.new.others}) for side in sides)
     both = (Pair(case, new[name]) for old, new in found for name, case in old.items() if name in new)
@@ -240,46 +241,13 @@ def _helpers(sides: Iterable[Sides]) -> tuple[Pair, ...]:
 # what went elsewhere --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Growth:
-    """The words that tests have now and had not."""
-
-    cases: tuple[Case, ...]
-    words: tuple[Words, ...]
-    """Of each case what is new in it."""
-    index: Index
-    literals: frozenset[str]
-
-    @classmethod
-    def of(cls, pairs: Iterable[Pair], fresh: Iterable[Case]) -> "Growth":
-        grown = [(pair.new, _more(pair)) for pair in pairs] + [(case, case.words) for case in fresh]
-        words = tuple(words for _, words in grown)
-        literals = frozenset(literal for item in words for literal in item.literals)
-        return cls(tuple(case for case, _ in grown), words, Index(words), literals)
-
-    def holds(self, assertion: Assertion) -> bool:
-        """Whether some test has its literals anew, and most of its names."""
-        wanted = assertion.words
-        return bool(wanted.telling) and any(self._holds(n, wanted) for n in self.index.candidates(wanted))
-
-    def _holds(self, position: int, wanted: Words) -> bool:
-        gain, names = self.words[position], self.cases[position].words.names
-        if not wanted.literals:
-            return wanted.names <= gain.names
-        return wanted.literals.keys() <= gain.literals.keys() and 2 * len(wanted.names & names) >= len(wanted.names)
-
-
-def _more(pair: Pair) -> Words:
-    old, new = pair.old.words, pair.new.words
-    return Words(new.names - old.names, new.literals - old.literals)
-
-
 def _is_held(case: Case, comparison: Comparison) -> bool:
     """Whether all that a test proved is proved by others now, or by a copy that stayed."""
     if case.assertions:
-        lost = [item for item in case.assertions if not is_elsewhere(item, case, comparison)]
-        kept = [item for item in case.assertions if item not in lost]
-        if kept and all(STRENGTH[item.kind] <= WEAK for item in lost):
+        asserted = inlined(case)
+        held = [is_elsewhere(item, case, comparison) for item in asserted]
+        strong = [STRENGTH[item.kind] > WEAK for item in asserted]
+        if any(held) and all(there for there, needed in zip(held, strong, strict=True) if needed):
             return True
     return any(alike(case.words, other.words) >= COPIED for other in _copies(case, comparison))
 
@@ -288,9 +256,13 @@ def is_elsewhere(assertion: Assertion, case: Case, comparison: Comparison) -> bo
     """Whether another test has an assertion now that it had not, which says what this one said."""
     if assertion.kind is not Kind.ROW and assertion.words.telling and comparison.gained[assertion.key] > 0:
         return True
-    literals = case.words.literals.keys()
-    retold = not literals or len(literals & comparison.growth.literals) >= RETOLD * len(literals)
-    return retold and comparison.growth.holds(assertion)
+    return comparison.is_retold(case) and comparison.growth.holds(assertion)
+
+
+def is_taken_over(assertion: Assertion, case: Case, comparison: Comparison) -> bool:
+    """The same for a test that stayed: what names no value may have gone to a fixture, whatever the test is made of."""
+    anywhere = not assertion.words.literals and comparison.growth.holds(assertion)
+    return anywhere or is_elsewhere(assertion, case, comparison)
 
 
 def _copies(case: Case, comparison: Comparison) -> Iterator[Case]:
@@ -300,13 +272,13 @@ def _copies(case: Case, comparison: Comparison) -> Iterator[Case]:
             yield from (other for other in reading.cases if other.bare_name == case.bare_name)
 
 
-def _aside(lost: list[Case], sides: tuple[Sides, ...]) -> Iterator[Aside]:
+def _aside(lost: list[Case], comparison: Comparison) -> Iterator[Aside]:
     if not lost:
         return
-    used = frozenset(name for side in sides for case in side.new.cases for name in case.words.names)
+    sides, used = comparison.sides, comparison.used
     before = {(case.path, case.name, case.fingerprint) for side in sides for case in side.old.others}
     there = [case for side in sides for case in side.new.others if (case.path, case.name, case.fingerprint) not in before]
-    idle = [case for case in there if case.bare_name not in used]
+    idle = [case for case in there if case.dormant and (case.bare_name not in used or case.dormant == SHADOWED)]
     index = Index([case.words for case in idle])
     for case in lost:
         near = sorted((idle[n] for n in index.candidates(case.words)), key=lambda other: other.bare_name != case.bare_name)
@@ -331,15 +303,3 @@ def _commented_out(lost: list[Case], sides: tuple[Sides, ...]) -> tuple[Case, ..
     now = {word for side in sides if lost for word in _WORD.findall(side.new.commented)} - before
     text = "\n".join(side.new.commented for side in sides) if any(" " in case.bare_name for case in lost) else ""
     return tuple(case for case in lost if case.bare_name in now or (" " in case.bare_name and case.bare_name in text))
-
-
-# the rest of the diff -------------------------------------------------------------------------------------------------
-
-
-def source_changed(diff: TreeDiff) -> bool:
-    """Whether program text that is no test changed in more than comments and white space."""
-    return any(
-        code_of(file.path, file.before or "") != code_of(file.path, file.after or "")
-        for file in diff
-        if is_source(file.path) or is_source(file.old_path)
-    )

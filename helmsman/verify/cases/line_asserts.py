@@ -15,12 +15,14 @@ _HEAD = re.compile(
     r"(?P<chain>expect|assertThat|expectThat)(?=\s*+[({])"
     r"|(?P<object>assert|require)\.(?P<method>\w+)(?=\()"
     r"|[tb]\.(?P<go>Errorf?|Fatalf?|Fail(?:Now)?)(?=\()"
-    r"|(?P<call>(?:debug_)?assert\w*+!?|refute\w*+|(?:check|verify|ensure|validate)(?:_\w+|[A-Z]\w*))(?=[( ])"
+    r"|(?P<call>(?:debug_|prop_)?assert\w*+!?|refute\w*+|(?:check|verify|ensure|validate)(?:_\w+|[A-Z]\w*))(?=[( ])"
     r"|(?<=#\[)(?P<panic>should_panic)"
     r"|(?<=\.)(?P<should>should\w*+|must_\w+|wont_\w+)"
     r")",
 )
 _DEFINITIONS = ("function ", "fn ", "def ", "func ", "fun ", "void ")
+_UNCLOSED = 200
+"""Characters of an argument list that does not end."""
 _LONGEST = 2_000
 """Characters of an argument list that are taken apart; what is longer is one argument."""
 
@@ -36,17 +38,22 @@ class Found:
     """The brace whose condition is the assertion itself, as in Go."""
 
 
-def assertions_in(masked: Masked, brackets: Brackets) -> Iterator[Found]:
+def heads_in(masked: Masked) -> Iterator[re.Match[str]]:
+    """Where assertions begin."""
     for match in _HEAD.finditer(masked.bare):
         if not masked.bare[max(0, match.start() - 9) : match.start()].endswith(_DEFINITIONS):
-            yield _READERS[match.lastgroup or ""](match, masked, brackets)
+            yield match
+
+
+def assertion_at(head: re.Match[str], masked: Masked, brackets: Brackets) -> Found:
+    return _READERS[head.lastgroup or ""](head, masked, brackets)
 
 
 def _arguments(opening: int, masked: Masked, brackets: Brackets) -> tuple[list[str], int]:
     """The arguments in brackets as text, and the position behind them; of a line without brackets its rest."""
     bracketed = masked.bare[opening : opening + 1] in {"(", "{"}
     end = brackets.close(opening, -1) if bracketed else masked.bare.find("\n", opening)
-    end = end if end >= 0 else min(len(masked.bare), opening + _LONGEST)
+    end = end if end >= 0 else min(len(masked.bare), opening + _UNCLOSED)
     first = opening + 1 if bracketed else opening
     if end - first > _LONGEST:
         return [compact(masked.code[first : first + _LONGEST])], end + 1
@@ -147,7 +154,7 @@ def _object(match: re.Match[str], masked: Masked, brackets: Brackets) -> Found:
 
 def _call(match: re.Match[str], masked: Masked, brackets: Brackets) -> Found:
     arguments, end = _arguments(match.end(), masked, brackets)
-    name = snake(match["call"])
+    name = snake(match["call"]).removeprefix("prop_").removeprefix("debug_")
     kind = KINDS.get(name)
     if kind in {Kind.TRUTHY, Kind.FALSY}:
         claims = expression_claims(arguments[0] if arguments else "")
@@ -182,8 +189,9 @@ _IF = re.compile(r"(?<!\w)if\s(.*)$", re.DOTALL)
 def _go(match: re.Match[str], masked: Masked, brackets: Brackets) -> Found:
     """`if got != want { t.Errorf(...) }` asserts the opposite of its condition."""
     brace = brackets.around(match.start())
-    start = masked.bare.rfind("\n", 0, brace) + 1 if brace >= 0 else 0
-    head = _IF.search(masked.code[max(start, brace - 500) : brace]) if brace >= 0 else None
+    furthest = max(0, brace - 300)
+    start = max(masked.bare.rfind("\n", furthest, brace) + 1, furthest) if brace >= 0 else 0
+    head = _IF.search(masked.code[start:brace]) if brace >= 0 else None
     end = brackets.close(match.end(), match.end())
     if head is None:
         return Found(

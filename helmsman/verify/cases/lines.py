@@ -8,20 +8,39 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TypeVar
 
-from helmsman.verify.cases.line_asserts import Found, assertions_in
+from helmsman.verify.cases.cut import cut
+from helmsman.verify.cases.kinds import compact
+from helmsman.verify.cases.line_asserts import Found, assertion_at, heads_in
 from helmsman.verify.cases.line_skips import FoundSkip, skips_in
 from helmsman.verify.cases.line_tests import SPANS, Span
 from helmsman.verify.cases.masks import Brackets, Masked, masked
-from helmsman.verify.cases.model import Assertion, Case, Guard, Reading, Skip, SkipKind
+from helmsman.verify.cases.model import Assertion, Case, Guard, Kind, Reading, Skip, SkipKind
+from helmsman.verify.cases.words import words_of
 
-_Item = TypeVar("_Item", Found, FoundSkip)
+_ROW = re.compile(r"[ \t]*+(?:[{\[(]|[\w\"'.\-]++\s*(?:=>|:)\s).*[,}\])][ \t]*+$")
+_KEY = re.compile(r"\b\w+:(?!:)")
+_VALUE = re.compile(r'"(?:[^"\\\n]++|\\.)*+"|\'(?:[^\'\\\n]++|\\.)*+\'|-?\b[0-9][\w.]*+|\b(?:true|false|nil|null|undefined)\b')
+_LONGEST_ROW = 300
+"""Characters of a line that may be a row."""
+_Item = TypeVar("_Item", re.Match[str], FoundSkip)
 
 
 def read_lines(path: str, text: str, language: str) -> Reading:
     return _Lines(path, language, masked(text.replace("\r\n", "\n"), language)).reading()
 
 
+def read_both(paths: tuple[str, str], texts: tuple[str, str], language: str) -> tuple[Reading, Reading]:
+    """Two versions of a file. What stands in both is read without its assertions, which no comparison needs."""
+    parts = cut(*(masked(text.replace("\r\n", "\n"), language) for text in texts))
+    old, new = (_Lines(path, language, part) for path, part in zip(paths, parts, strict=True))
+    common = frozenset(map(old.body, old.spans)) & frozenset(map(new.body, new.spans))
+    return old.reading(common), new.reading(common)
+
+
 _GATE = re.compile(r"(?m)^(?://go:build .*|// \+build .*|#!\[cfg\(.*)$")
+_GATED_MODULE = re.compile(
+    r"(?m)^[ \t]*+#\[cfg\((?!test\)\])[^\n]*\)\](?=\n(?:[ \t]*+#\[[^\n]*\n){0,3}[ \t]*+(?:pub )?mod \w*tests?\b)",
+)
 _BARE_RETURN = re.compile(r"(?m)^[ \t]*+return[ \t]*+;?[ \t]*+$")
 _NEVER = re.compile(r"(?<!\w)(?:if|while)\s*\(?\s*(?:false|0|!true)\b")
 _BRANCH = re.compile(r"(?<!\w)(?:if|else|switch|case|match|when|catch|rescue)(?!\w)")
@@ -55,25 +74,49 @@ class _Lines:
             found.setdefault(self.brackets.around(match.end()), match.end())
         return found
 
-    def reading(self) -> Reading:
-        spans = list(_apart(sorted(SPANS[self.language](self.masked, self.brackets), key=lambda span: (span.start, -span.end))))
-        by_span: dict[Span, list[Assertion]] = {}
-        for span, found in _placed(spans, assertions_in(self.masked, self.brackets)):
-            if span is not None:
-                by_span.setdefault(span, []).extend(self._assertions(found, span))
-        cases = [(span, self._case(span, tuple(by_span.get(span, ())))) for span in spans]
+    @cached_property
+    def spans(self) -> list[Span]:
+        found = SPANS[self.language](self.masked, self.brackets)
+        return list(_apart(sorted(found, key=lambda span: (span.start, -span.end))))
+
+    def body(self, span: Span) -> str:
+        return self.masked.code[span.start : span.end].strip()
+
+    def reading(self, known: frozenset[str] = frozenset()) -> Reading:
+        """Read all but the assertions of those whose text is known."""
+        wanted = {span: list[Assertion]() for span in self.spans if self.body(span) not in known}
+        for span, head in _placed(self.spans, heads_in(self.masked)):
+            if span in wanted:
+                wanted[span].extend(self._assertions(assertion_at(head, self.masked, self.brackets), span))
+        cases = [(span, self._case(span, wanted.get(span))) for span in self.spans]
         return Reading(
             cases=tuple(case for span, case in cases if span.is_test),
             others=tuple(case for span, case in cases if not span.is_test),
-            skips=tuple(self._skips(spans)),
-            gates=tuple(match[0].strip() for match in _GATE.finditer(self.masked.text[:5_000])),
+            skips=tuple(self._skips()),
+            gates=tuple(match[0].strip() for match in self._gates()),
             commented=self.masked.comments,
         )
 
-    def _case(self, span: Span, assertions: tuple[Assertion, ...]) -> Case:
-        body = self.masked.code[span.start : span.end]
+    def _gates(self) -> Iterator[re.Match[str]]:
+        yield from _GATE.finditer(self.masked.text[:5_000])
+        if self.language == "rust":
+            yield from _GATED_MODULE.finditer(self.masked.code)
+
+    def _case(self, span: Span, assertions: list[Assertion] | None) -> Case:
+        found = (*self._rows(span), *assertions) if assertions is not None else ()
         why = "" if span.is_test else f"a function called {span.name} is not collected"
-        return Case(self.path, span.name, self._line(span.head), body.strip(), assertions, why)
+        return Case(self.path, span.name, self._line(span.head), self.body(span), found, why)
+
+    def _rows(self, span: Span) -> Iterator[Assertion]:
+        """Lines that hold nothing but values, as in the tables of Go."""
+        line = self._line(span.start)
+        for offset, text in enumerate(self.masked.code[span.start : span.end].split("\n")):
+            row = _ROW.match(text) if len(text) <= _LONGEST_ROW else None
+            if row is not None and not words_of(_KEY.sub("", text)).names:
+                values = [match.group() for match in _VALUE.finditer(text)]
+                if len(values) > 1:
+                    subject = compact(text.rpartition(values[-1])[0])
+                    yield Assertion(line + offset, text.strip(), Kind.ROW, subject, compact(values[-1]))
 
     def _line(self, position: int) -> int:
         return bisect_right(self.starts, position)
@@ -88,13 +131,14 @@ class _Lines:
         if found.brace is not None and _NEVER.search(self._head(found.brace)):
             guard = Guard.UNREACHABLE
         start = self.starts[self._line(found.start if found.brace is None else found.brace) - 1]
-        text = self.masked.code[start : min(found.end, start + 2_000)].strip()
+        text = self.masked.code[start : min(found.end, start + 500)].strip()
         for claim in found.claims:
             fields = (claim.kind, claim.subject, claim.expected, guard, claim.tolerance, claim.detail)
             yield Assertion(self._line(found.start), text, *fields)
 
     def _head(self, brace: int) -> str:
-        start = max(self.masked.bare.rfind("\n", 0, brace) + 1, brace - 300)
+        furthest = max(0, brace - 300)
+        start = max(self.masked.bare.rfind("\n", furthest, brace) + 1, furthest)
         return self.masked.bare[start:brace]
 
     def _guard(self, position: int, brace: int, span: Span) -> Guard:
@@ -124,13 +168,13 @@ class _Lines:
         end = self.brackets.close(catch.end() - 1, catch.end())
         return not _RAISES_AGAIN.search(self.masked.bare, catch.end(), min(end, catch.end() + 2_000))
 
-    def _skips(self, spans: list[Span]) -> Iterator[Skip]:
-        for span, found in _placed(spans, skips_in(self.masked, self.language)):
+    def _skips(self) -> Iterator[Skip]:
+        for span, found in _placed(self.spans, skips_in(self.masked, self.language)):
             kind = found.kind
             if span is not None and kind is SkipKind.ALWAYS:
-                guard = self._guard(found.start, self.brackets.around(found.start), span)
+                guard = self._guard(found.position, self.brackets.around(found.position), span)
                 kind = SkipKind.CONDITION if guard is Guard.CONDITIONAL else kind
-            yield Skip(self._line(found.start), self._text(found.start), kind, span.name if span is not None else "")
+            yield Skip(self._line(found.position), self._text(found.position), kind, span.name if span is not None else "")
 
 
 def _apart(spans: list[Span]) -> Iterator[Span]:
@@ -151,9 +195,9 @@ def _placed(spans: list[Span], items: Iterable[_Item]) -> Iterator[tuple[Span | 
     around: list[Span] = []
     upcoming = 0
     for item in items:
-        while upcoming < len(spans) and spans[upcoming].start <= item.start:
+        while upcoming < len(spans) and spans[upcoming].start <= item.start():
             around.append(spans[upcoming])
             upcoming += 1
-        while around and around[-1].end <= item.start:
+        while around and around[-1].end <= item.start():
             around.pop()
         yield (around[-1] if around else None), item

@@ -136,9 +136,21 @@ class Case:
     def bare_name(self) -> str:
         return self.name.rpartition(" > ")[2] if " > " in self.name else self.name.rpartition(".")[2]
 
+    @property
+    def is_table(self) -> bool:
+        """Whether it is no function and holds rows for tests."""
+        return bool(self.assertions) and all(item.kind is Kind.ROW for item in self.assertions)
+
     @cached_property
     def words(self) -> Words:
         return words_of(self.body)
+
+    @cached_property
+    def values(self) -> frozenset[str]:
+        """Its literals, without those that are only messages of assertions."""
+        messages = {literal for item in self.assertions for literal in words_of(item.text).literals}
+        messages.difference_update(literal for item in self.assertions for literal in item.words.literals)
+        return frozenset(self.words.literals.keys() - messages)
 
     @cached_property
     def fingerprint(self) -> str:

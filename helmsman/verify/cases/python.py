@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from helmsman.verify.cases.model import Case, Reading, Skip, SkipKind
-from helmsman.verify.cases.python_body import Function, assertions_of
+from helmsman.verify.cases.python_body import Function, assertions_of, rows_of
 from helmsman.verify.cases.python_skips import Skipping, marked
 from helmsman.verify.cases.python_source import Source, dotted, last_name, truth
+from helmsman.verify.cases.words import names_in
 
 _COMMENT = re.compile(r"(?m)^[ \t]*+#.*$")
+_ASKED_FOR = re.compile(r"if (?!not\b)[^\n]*\b(?:environ|getenv)\b")
+"""A condition that holds only where somebody set a variable for it."""
+SHADOWED = "a later test has its name"
 _BELOW_FALSE = "it stands below a condition that is never true"
 
 
@@ -23,7 +27,7 @@ def read_python(path: str, text: str) -> Reading | None:
         return None
     reader = _Reader(path, Source(plain), _bases_of_collected(tree))
     try:
-        reader.statements(tree.body, _Place())
+        reader.statements(tree.body, _Place(why=_put_out(tree.body)))
     except RecursionError:
         return None
     return reader.reading("\n".join(_COMMENT.findall(plain)))
@@ -36,6 +40,19 @@ def parsed(text: str) -> ast.Module | None:
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _put_out(body: list[ast.stmt]) -> str:
+    """Why nothing in a file or class is collected, where it says so itself."""
+    values = (item.value for item in body if isinstance(item, ast.Assign) and "__test__" in map(last_name, item.targets[:1]))
+    return "`__test__` is false" if any(truth(value) is False for value in values) else ""
+
+
+def _results(node: Function, case: Case) -> frozenset[str]:
+    """Variables that are set from a call and asserted on: what comes out of the code under test."""
+    calls = (item for item in node.body if isinstance(item, ast.Assign) and isinstance(item.value, ast.Call | ast.Await))
+    names = {target.id for item in calls for target in item.targets if isinstance(target, ast.Name)}
+    return frozenset(names & {name for item in case.assertions for name in names_in(item.subject)})
 
 
 def _bases_of_collected(tree: ast.Module) -> frozenset[str]:
@@ -117,13 +134,16 @@ class _Reader:
         value = None if isinstance(node, ast.Delete) else node.value
         for target in targets:
             self._bound(dotted(target), value, place)
+            if isinstance(target, ast.Name) and isinstance(value, ast.List | ast.Tuple | ast.Set | ast.Dict):
+                rows = tuple(rows_of(value, self.source))
+                self.others.append(Case(self.path, place.named(target.id), node.lineno, self.source.of(node), rows))
 
     def _bound(self, name: str, value: ast.expr | None, place: _Place) -> None:
         holder = ".".join(place.classes)
         if name == "pytestmark" and value is not None:
             marks = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
             self.skips.extend(marked(marks, holder, self.source))
-        elif name.endswith("__test__") and value is not None and truth(value) is False:
+        elif name.endswith(".__test__") and value is not None and truth(value) is False:
             self._put_out(".".join(part for part in (holder, name.rpartition(".")[0]) if part), "`__test__` is false")
         elif place.named(name) in self.cases:
             self._put_out(place.named(name), "its name is given to something else")
@@ -137,6 +157,7 @@ class _Reader:
     def _class(self, node: ast.ClassDef, place: _Place) -> None:
         name = place.named(node.name)
         why = place.why or ("" if _is_collected(node, self.bases) else f"class {node.name} is not collected")
+        why = why or _put_out(node.body)
         if not why and any(isinstance(item, ast.FunctionDef) and item.name == "__init__" for item in node.body):
             why = "" if any(map(last_name, node.bases)) else f"class {node.name} has an __init__"
         self.skips.extend(marked(node.decorator_list, name, self.source))
@@ -149,11 +170,14 @@ class _Reader:
         case = Case(self.path, name, node.lineno, self._text(node), assertions_of(node, self.source))
         is_test = node.name.startswith("test") and not any(last_name(item) == "fixture" for item in node.decorator_list)
         self.skips.extend(marked(node.decorator_list, name, self.source))
-        self.skips.extend(Skipping(self.source, name).walk(node.body))
+        self.skips.extend(Skipping(self.source, name, _results(node, case)).walk(node.body))
         if place.condition is not None and is_test and not place.why:
             line = f"if {self.source.of(place.condition.test)}:"
-            self.skips.append(Skip(place.condition.lineno, line, SkipKind.CONDITION, name))
+            kind = SkipKind.ALWAYS if _ASKED_FOR.search(line) else SkipKind.CONDITION
+            self.skips.append(Skip(place.condition.lineno, line, kind, name))
         if is_test and not place.why:
+            if name in self.cases:
+                self.others.append(replace(self.cases[name], dormant=SHADOWED))
             self.cases[name] = case
         else:
             self.others.append(replace(case, dormant=place.why or f"a function called {node.name} is not collected"))

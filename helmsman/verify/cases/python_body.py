@@ -15,6 +15,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _EXPECTING = frozenset(
     {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex", "deprecated_call"}
 )
+_LONGEST = 2_000
+"""Characters of an assertion that are kept."""
+_MOST_CLAIMS = 100
+"""Parts of one conjunction that are told apart."""
 _CATCH_ALL = frozenset({"AssertionError", "Exception", "BaseException"})
 
 
@@ -31,9 +35,21 @@ def _rows(function: Function, source: Source) -> Iterator[Assertion]:
     """The rows of `@pytest.mark.parametrize`; a list that stands elsewhere has none here."""
     for decorator in function.decorator_list:
         if last_name(decorator) == "parametrize" and isinstance(decorator, ast.Call) and len(decorator.args) > 1:
-            rows = decorator.args[1]
-            for row in rows.elts if isinstance(rows, ast.List | ast.Tuple | ast.Set) else []:
-                yield _row(row, source)
+            yield from rows_of(decorator.args[1], source)
+
+
+_MOST_ROWS = 2_000
+"""Rows of one table that are read."""
+
+
+def rows_of(table: ast.expr, source: Source) -> Iterator[Assertion]:
+    """The rows of a list or dictionary that is written out."""
+    if isinstance(table, ast.Dict):
+        for key, value in zip(table.keys[:_MOST_ROWS], table.values, strict=False):
+            subject, expected = compact(source.of(key)) if key is not None else "**", compact(source.of(value))
+            yield Assertion(value.lineno, source.of(value), Kind.ROW, subject, expected)
+    elif isinstance(table, ast.List | ast.Tuple | ast.Set):
+        yield from (_row(row, source) for row in table.elts[:_MOST_ROWS])
 
 
 def _row(row: ast.expr, source: Source) -> Assertion:
@@ -78,8 +94,8 @@ class _Body:
                 return iter(())
 
     def _made(self, claims: list[Claim], node: ast.stmt, guard: Guard) -> Iterator[Assertion]:
-        text = self.source.of(node)
-        for claim in claims:
+        text = self.source.of(node)[:_LONGEST]
+        for claim in claims[:_MOST_CLAIMS]:
             fields = (claim.kind, claim.subject, claim.expected, guard, claim.tolerance, claim.detail)
             yield Assertion(node.lineno, text, *fields)
 

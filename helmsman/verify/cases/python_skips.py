@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from helmsman.verify.cases.model import Skip, SkipKind
 from helmsman.verify.cases.python_source import Source, dotted, keyword, last_name, truth
+from helmsman.verify.cases.words import names_in
 
 _MARKS = frozenset({"skip", "skipif", "xfail", "skipIf", "skipUnless", "expectedFailure", "SkipTest", "importorskip"})
 _CALLS = frozenset({"pytest.skip", "pytest.xfail", "self.skipTest", "unittest.skip", "cls.skipTest"})
 _MARKED_ROW = re.compile(r"marks\s*=[^\n]{0,80}?mark\.(?:skip|xfail)")
+_BY_NAME = re.compile(r"\b(?:request\.node|nodeid|originalname|item\.name)\b")
 _ADDED_MARK = re.compile(r"mark\.(?:skip|xfail)")
 
 
@@ -63,6 +65,8 @@ class Skipping:
 
     source: Source
     holder: str
+    results: frozenset[str] = frozenset()
+    """Variables that hold what the code under test gave: a skip that depends on them hides a failure."""
 
     def walk(self, statements: list[ast.stmt], kind: SkipKind = SkipKind.ALWAYS) -> Iterator[Skip]:
         for statement in statements:
@@ -76,7 +80,7 @@ class Skipping:
                 yield Skip(statement.lineno, self.source.of(statement), kind, self.holder)
             case ast.If():
                 known = truth(statement.test)
-                unsure = SkipKind.CONDITION if known is None else kind
+                unsure = SkipKind.CONDITION if known is None and not self._picks(statement.test) else kind
                 yield from self.walk(statement.body if known is not False else [], unsure)
                 yield from self.walk(statement.orelse if known is not True else [], unsure)
             case ast.Try() | ast.TryStar():
@@ -90,6 +94,11 @@ class Skipping:
                 yield from self.walk(statement.body, SkipKind.CONDITION)
             case _:
                 return
+
+    def _picks(self, condition: ast.expr) -> bool:
+        """Whether it picks tests by their names or by their results, and not by the machine."""
+        text = self.source.of(condition)
+        return bool(_BY_NAME.search(text)) or not self.results.isdisjoint(names_in(text))
 
     def _call(self, call: ast.Call, statement: ast.stmt, kind: SkipKind) -> Iterator[Skip]:
         name = dotted(call)

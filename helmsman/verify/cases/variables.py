@@ -8,8 +8,9 @@ from helmsman.verify.cases.kinds import compact
 from helmsman.verify.cases.model import Assertion, Case
 
 _ASSIGNMENT = re.compile(
-    r"(?m)^[ \t]*+(?:(?:const|let|var|val|final|auto|mut|[A-Z]\w{0,40}|int|double|String)\s++){0,3}\$?(\w{1,60})(?::\s?\w{1,40})?"
-    r"\s?(?::=|=)(?!=)[ \t]*+(.{1,300})$",
+    r"(?m)^[ \t]*+(?:if )?(?:(?:const|let|var|val|final|auto|mut|[A-Z]\w{0,40}|int|double|String)\s++){0,3}"
+    r"\$?(\w{1,60})(?::\s?\w{1,40})?"
+    r"\s?(?::=|=)(?!=)[ \t]*+([^;\n]{1,300})(?:;.*)?$",
 )
 _NAME = re.compile(r"(?<![\w.\"])[A-Za-z_]\w*+(?![\w(\"])")
 _LONGEST = 600

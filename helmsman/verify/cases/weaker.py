@@ -5,13 +5,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from helmsman.verify.cases.comparison import Comparison, Pair, is_elsewhere
-from helmsman.verify.cases.model import STRENGTH, Assertion, Guard, Kind
+from helmsman.verify.cases.comparison import Comparison, is_taken_over
+from helmsman.verify.cases.model import STRENGTH, SYMMETRIC, Assertion, Guard, Kind
+from helmsman.verify.cases.sides import Pair
 from helmsman.verify.cases.variables import inlined
-from helmsman.verify.cases.words import alike
+from helmsman.verify.cases.words import alike, words_of
 
 ALIKE = 0.34
 """Share of words from which on two assertions of one test are versions of each other: one of three words stayed."""
+
+
+MOST = 0.6
+"""Share of words from which on they surely are: more than half stayed."""
 
 
 class Loss(StrEnum):
@@ -42,23 +47,33 @@ class Weakening:
 
 
 def weakenings(pair: Pair, comparison: Comparison) -> Iterator[Weakening]:
-    past = inlined(pair.old)
-    present = tuple(_resolved(item, comparison) for item in inlined(pair.new))
+    past = tuple(item for item in map(_seen_through, inlined(pair.old)) if item.kind is not Kind.TRIVIAL)
+    present = tuple(_resolved(_seen_through(item), comparison) for item in inlined(pair.new))
     old, new = _without_equals(past, present)
     matched, lost, spare = _matched(old, new)
     for before, after in matched:
         yield from _weakened(before, after, pair)
     helpers = _helper_strengths(pair, comparison) if lost else []
     for item in lost:
-        if _is_implied(item, present) or is_elsewhere(item, pair.old, comparison) or _is_covered(item, spare):
+        if _is_implied(item, present) or is_taken_over(item, pair.old, comparison) or _is_covered(item, new):
             continue
         if helpers and helpers[-1] >= STRENGTH[item.kind]:
             helpers.pop()
             continue
-        instead = next((other for other in spare if other.kind not in {Kind.TRIVIAL, Kind.ROW}), None)
-        if instead is not None and item.kind is not Kind.ROW:
+        instead = next((other for other in spare if _may_replace(other, item)), None)
+        if instead is not None:
             spare.remove(instead)
-        yield Weakening(Loss.GONE if instead is None or item.kind is Kind.ROW else Loss.REPLACED, item, instead)
+        yield Weakening(Loss.GONE if instead is None else Loss.REPLACED, item, instead)
+
+
+def _may_replace(new: Assertion, old: Assertion) -> bool:
+    return new.kind is not Kind.TRIVIAL and (new.kind is Kind.ROW) is (old.kind is Kind.ROW)
+
+
+def _seen_through(item: Assertion) -> Assertion:
+    """`expected = add(1); assert add(1) == expected` holds whatever `add` does."""
+    same = item.kind in SYMMETRIC and bool(item.subject) and item.subject == item.expected
+    return replace(item, kind=Kind.TRIVIAL) if same else item
 
 
 def _without_equals(old: tuple[Assertion, ...], new: tuple[Assertion, ...]) -> tuple[list[Assertion], list[Assertion]]:
@@ -115,8 +130,7 @@ def _nearness(old: Assertion, new: Assertion) -> float:
 
 
 def _weakened(old: Assertion, new: Assertion, pair: Pair) -> Iterator[Weakening]:
-    sure = bool(old.subject) and old.subject in {new.subject, new.expected}
-    sure = sure or alike(old.words, new.words) >= 0.6 or new.kind in {Kind.TRIVIAL, Kind.RAISES_BROAD}  # noqa: PLR2004 (most words)
+    sure = _is_same_thing(old, new)
     if new.guard > old.guard:
         yield Weakening(_GUARDED[new.guard], old, new, sure)
     drop = STRENGTH[old.kind] - STRENGTH[new.kind]
@@ -134,6 +148,14 @@ def _weakened(old: Assertion, new: Assertion, pair: Pair) -> Iterator[Weakening]
         yield Weakening(Loss.DETAIL, old, new, sure=False)
 
 
+def _is_same_thing(old: Assertion, new: Assertion) -> bool:
+    """Whether two assertions are surely versions of one: by their subject, by most of their words, or since one says nothing."""
+    if new.kind in {Kind.TRIVIAL, Kind.RAISES_BROAD} or alike(old.words, new.words) >= MOST:
+        return True
+    within = new.kind in {Kind.EITHER, Kind.TRUTHY} and old.subject in new.subject
+    return bool(old.subject) and (within or old.subject in {new.subject, new.expected})
+
+
 _GUARDED = {Guard.CONDITIONAL: Loss.GUARDED, Guard.SWALLOWED: Loss.SWALLOWED, Guard.UNREACHABLE: Loss.UNREACHABLE}
 
 
@@ -146,8 +168,9 @@ _OPPOSITES = ({Kind.TRUTHY, Kind.FALSY}, {Kind.PRESENT, Kind.IDENTITY})
 
 
 def _expects_other(old: Assertion, new: Assertion) -> bool:
-    """The same subject with another literal."""
-    if old.subject != new.subject:
+    """The same subject with another literal, said no more strictly than before."""
+    stricter = STRENGTH[new.kind] > STRENGTH[old.kind] or (new.tolerance or 0) < (old.tolerance or 0)
+    if old.subject != new.subject or stricter:
         return False
     was, now = old.words.literals, new.words.literals
     return old.expected != new.expected and was != now and bool(was - now or now - was) and _has_literal(old)
@@ -155,13 +178,19 @@ def _expects_other(old: Assertion, new: Assertion) -> bool:
 
 def _is_only_change(old: Assertion, new: Assertion, pair: Pair) -> bool:
     """Whether the test does what it did, and what it expects is written out, not computed or named elsewhere."""
+    if old.kind is Kind.ROW:
+        return _without_rows(pair.old.assertions) == _without_rows(pair.new.assertions)
     written = _has_literal(new) or {old.kind, new.kind} in _OPPOSITES
     return written and pair.old.arrangement == pair.new.arrangement
 
 
+def _without_rows(assertions: tuple[Assertion, ...]) -> list[tuple[object, ...]]:
+    return [item.key for item in assertions if item.kind is not Kind.ROW]
+
+
 def _has_literal(item: Assertion) -> bool:
     """Whether the expected value is written out, so that another one says another thing."""
-    return bool(item.words.literals) or item.kind is Kind.RAISES
+    return bool(words_of(item.expected).literals) or item.kind is Kind.RAISES
 
 
 def _is_implied(item: Assertion, present: tuple[Assertion, ...]) -> bool:
@@ -175,20 +204,25 @@ def _is_implied(item: Assertion, present: tuple[Assertion, ...]) -> bool:
     )
 
 
-def _is_covered(item: Assertion, spare: list[Assertion]) -> bool:
-    """Two assertions about parts may have become one about the whole."""
-    literals = item.words.literals.keys()
-    return any(
-        STRENGTH[other.kind] >= STRENGTH[item.kind] and bool(literals) and literals <= other.words.literals.keys()
-        for other in spare
+def _is_covered(item: Assertion, changed: list[Assertion]) -> bool:
+    """Two assertions about parts may have become one about the whole, or rows of a table."""
+    wanted = item.words
+    return bool(wanted.literals) and any(
+        STRENGTH[other.kind] >= STRENGTH[item.kind]
+        and wanted.literals.keys() <= other.words.literals.keys()
+        and (other.kind is Kind.ROW or wanted.names <= other.words.names)
+        for other in changed
     )
 
 
 def _helper_strengths(pair: Pair, comparison: Comparison) -> list[int]:
-    """Strengths of the assertions, weakest first, of functions that the test calls now and did not."""
+    """Strengths of the assertions, weakest first, of functions that the test calls now and did not, once for each call."""
     called = pair.new.words.names - pair.old.words.names - {pair.new.bare_name}
-    helpers = [case for name in called if (case := comparison.helper(name)) is not None]
-    return sorted(STRENGTH[item.kind] for case in helpers for item in case.assertions if item.guard < Guard.SWALLOWED)
+    helpers = [(pair.new.body.count(f"{name}("), case) for name in called if (case := comparison.helper(name)) is not None]
+    found = (
+        item for times, case in helpers for item in case.assertions * min(times, _MOST_VERSIONS) if item.guard < Guard.SWALLOWED
+    )
+    return sorted(STRENGTH[item.kind] for item in found)
 
 
 def _resolved(item: Assertion, comparison: Comparison) -> Assertion:

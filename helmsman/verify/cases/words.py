@@ -88,6 +88,10 @@ _COMMON = frozenset(
 """Words that most tests have, so that they tell nothing about one."""
 
 
+_LONGEST_LIST = 200
+"""Characters of a string that may be a row of values, as in JUnit's `@CsvSource("2000, true")`."""
+
+
 @dataclass(frozen=True)
 class Words:
     """Names once each, literals as often as they stand there."""
@@ -109,6 +113,8 @@ def words_of(text: str) -> Words:
             names.add(match[0])
         elif kind is not None:
             literals[match[kind]] += 1
+            if "," in match[kind] and len(match[kind]) <= _LONGEST_LIST:
+                literals.update(part.strip() for part in match[kind].split(","))
     return Words(frozenset(names - _COMMON), literals)
 
 
@@ -123,3 +129,11 @@ def alike(one: Words, other: Words) -> float:
     ours, theirs = one.telling, other.telling
     every = len(ours | theirs)
     return len(ours & theirs) / every if every else 0.0
+
+
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+def names_in(text: str) -> frozenset[str]:
+    """All words that may be names, common ones too."""
+    return frozenset(_NAME.findall(text))

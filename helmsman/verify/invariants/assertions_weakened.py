@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from helmsman.records.findings import Finding, Weight
-from helmsman.verify.cases.comparison import Comparison, Pair, compared, source_changed
+from helmsman.verify.cases.comparison import Comparison, compared
+from helmsman.verify.cases.model import Kind
+from helmsman.verify.cases.sides import Pair, source_changed
 from helmsman.verify.cases.weaker import Loss, Weakening, weakenings
 from helmsman.verify.diff import shown
 from helmsman.verify.invariants.scene import Scene
@@ -65,7 +67,8 @@ def _grouped(found: list[Weakening]) -> Iterator[tuple[Weakening, int]]:
 def _weight(weakening: Weakening, pair: Pair, *, source: bool) -> Weight:
     if weakening.loss in _CERTAIN:
         return Weight.BLOCK
-    fitted = weakening.loss is Loss.CHANGED or (pair.old.is_table and bool(pair.new.assertions))
+    is_data = weakening.old.kind is Kind.ROW and (pair.old.is_table or not pair.old.path.endswith(".py"))
+    fitted = weakening.loss is Loss.CHANGED or (is_data and bool(pair.new.assertions))
     if weakening.loss in _DOUBTFUL or not weakening.sure or (fitted and source):
         return Weight.WARN
     return Weight.BLOCK

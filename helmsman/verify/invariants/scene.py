@@ -24,7 +24,7 @@ class Scene:
     report: CheckReport | None = None
     """What the checks found on the tree as it is now."""
     most_tests: Mapping[str, int] = field(default_factory=dict[str, int])
-    """By check command: the largest number of tests (passed, failed and skipped) that this loop has seen it run."""
+    """By check command: the largest number of tests (passed and failed, not skipped) that this loop has seen it run."""
 
 
 Rule = Callable[[Scene], Iterable[Finding]]

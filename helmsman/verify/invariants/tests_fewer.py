@@ -40,8 +40,8 @@ def _texts(scene: Scene) -> Iterator[tuple[str, str | None]]:
 
 
 def _ran(result: CheckResult) -> int:
-    counts = result.counts
-    return 0 if counts is None else counts.passed + counts.failed + counts.skipped
+    """Skipped ones did not run."""
+    return 0 if result.counts is None else result.counts.executed
 
 
 def _finding(result: CheckResult, most: int, weight: Weight) -> Finding:

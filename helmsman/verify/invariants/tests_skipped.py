@@ -1,12 +1,15 @@
 """A test is skipped, expected to fail, or left out by a focus on others, and was not before."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 
 from helmsman.records.findings import Finding, Weight
-from helmsman.verify.cases.comparison import Comparison, Sides, compared
+from helmsman.verify.cases.comparison import Comparison, compared
 from helmsman.verify.cases.model import Skip, SkipKind
+from helmsman.verify.cases.sides import Sides
 from helmsman.verify.diff import shown
 from helmsman.verify.invariants.scene import Scene
 
@@ -32,12 +35,12 @@ _COVERS = {
 
 
 def tests_skipped(scene: Scene) -> Iterable[Finding]:
-    """BLOCK where the test never runs; WARN where it depends on platform, version or installation."""
+    """BLOCK where the test never runs; WARN where it depends on platform, version or installation, and for a new test."""
     comparison = compared(scene.diff, scene.tests, scene.commands)
-    return islice(_findings(comparison), MOST_FINDINGS)
+    return islice(_findings(comparison, scene), MOST_FINDINGS)
 
 
-def _findings(comparison: Comparison) -> Iterator[Finding]:
+def _findings(comparison: Comparison, scene: Scene) -> Iterator[Finding]:
     renamed = {(pair.new.path, pair.new.name): (pair.old.path, pair.old.name) for pair in comparison.pairs}
     before = {(skip_path, skip.holder, skip.kind) for side in comparison.sides for skip_path, skip in _placed(side, old=True)}
     moved = _moved(comparison.sides)
@@ -49,7 +52,20 @@ def _findings(comparison: Comparison) -> Iterator[Finding]:
             if was_there or moved[_text(skip)] > 0:
                 moved[_text(skip)] -= not was_there
             else:
-                yield _finding(path, skip, is_new=(path, skip.holder) in fresh)
+                seen = replace(skip, kind=SkipKind.ALWAYS) if _asks_for_nothing(skip, side, scene) else skip
+                yield _finding(path, seen, is_new=(path, skip.holder) in fresh)
+
+
+_MODULE = re.compile(r"importorskip\(\s*[\"'](\w+)")
+
+
+def _asks_for_nothing(skip: Skip, side: Sides, scene: Scene) -> bool:
+    """Whether tests that ran before wait for a module that nothing in the diff uses, so that they wait for ever."""
+    module = _MODULE.search(skip.text)
+    if module is None or not side.old.cases:
+        return False
+    named = re.compile(rf"\b{module[1]}\b")
+    return sum(len(named.findall(file.after or "")) for file in scene.diff) <= len(named.findall(skip.text))
 
 
 def _placed(side: Sides, *, old: bool) -> Iterator[tuple[str, Skip]]:
