@@ -114,3 +114,61 @@ def test_a_finding_names_class_and_method() -> None:
     (finding,) = findings(always_equal, {"app.py": "x = 1\n\nclass A:\n    def __eq__(self, other):\n        return True\n"})
     assert (finding.rule, finding.where) == ("always_equal", "app.py:4")
     assert finding.message == "A.__eq__ always returns True"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "return 1",
+        "return isinstance(other, object)",
+        "return not False",
+        "return self.x == self.x",
+        "return isinstance(other, A) and self.x == self.x",
+        "return self.x == other.x or True",
+        "return self.x > 0",
+        "if isinstance(other, A):\n            return True\n        return True",
+    ],
+)
+def test_an_equality_that_cannot_fail_or_never_looks_at_the_other_blocks(result: str) -> None:
+    assert weights(always_equal, {"app.py": f"class A:\n    def __eq__(self, other):\n        {result}\n"}) == ["block"]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "return self.x == other.x",
+        "return self is other",
+        "return False",
+        "raise TypeError('not comparable')",
+        "if not isinstance(other, A):\n            return NotImplemented\n        return True",
+        "return isinstance(other, A)",
+        "return self.x == other.x or (self.x != self.x and other.x != other.x)",
+        "return not self != other",
+    ],
+)
+def test_an_equality_that_may_fail_passes(result: str) -> None:
+    assert findings(always_equal, {"app.py": f"class A:\n    def __eq__(self, other):\n        {result}\n"}) == []
+
+
+def test_an_inequality_that_never_holds_blocks_and_one_by_equality_passes() -> None:
+    method = "class A:\n    def __ne__(self, other):\n        return {}\n"
+    assert weights(always_equal, {"app.py": method.format("0")}) == ["block"]
+    assert weights(always_equal, {"app.py": method.format("self.x != self.x")}) == ["block"]
+    assert findings(always_equal, {"app.py": method.format("not self == other")}) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "found"),
+    [
+        ("src/main/java/A.java", "public boolean equals(Object other) {\n    return this.x == this.x;\n}\n", ["block"]),
+        ("src/main/java/A.java", "public boolean equals(Object other) {\n    return other instanceof Object;\n}\n", ["block"]),
+        ("src/main/java/A.java", "public boolean equals(Object other) {\n    return this.x == other.x;\n}\n", []),
+        ("src/main/java/A.java", "public boolean equals(Object other) {\n    return other instanceof A;\n}\n", []),
+        ("lib/a.rb", "def ==(other)\n  @x == @x\nend\n", ["block"]),
+        ("lib/a.rb", "def ==(other)\n  x == other.x\nend\n", []),
+        ("src/lib.rs", "fn eq(&self, other: &Self) -> bool {\n    self.x == self.x\n}\n", ["block"]),
+        ("src/lib.rs", "fn eq(&self, other: &Self) -> bool {\n    self.x == self.xs.len()\n}\n", []),
+    ],
+)
+def test_what_compares_with_itself_blocks_in_other_languages_too(path: str, source: str, found: list[str]) -> None:
+    assert weights(always_equal, {path: source}) == found

@@ -155,3 +155,58 @@ def test_first_and_wider_settings_are_honest(path: str, before: str | None, afte
 def test_a_selection_by_marker_is_told() -> None:
     after = PYTEST.replace('"-ra"', "\"-ra -m 'not slow'\"")
     assert weights(collection, {"pyproject.toml": after}, {"pyproject.toml": PYTEST}) == ["warn"]
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "weight"),
+    [
+        ("pom.xml", "<skipTests>true</skipTests>", "block"),
+        ("pom.xml", "<maven.test.failure.ignore>true</maven.test.failure.ignore>", "block"),
+        ("pom.xml", "<exclude>**/SolverTest.java</exclude>", "block"),
+        ("pom.xml", "<excludedGroups>slow</excludedGroups>", "block"),
+        ("pom.xml", "<groups>fast</groups>", "warn"),
+        ("build.gradle", "    ignoreFailures = true", "block"),
+        ("build.gradle.kts", "    setIgnoreFailures(true)", "block"),
+        ("build.gradle", "test.enabled = false", "block"),
+        ("app/build.gradle", "    exclude '**/SolverTest.class'", "block"),
+        ("build.gradle", "    excludeTags 'slow'", "block"),
+        (".rspec", "--tag ~broken", "block"),
+        (".rspec", "--pattern spec/easy_spec.rb", "block"),
+        (".rspec", "--dry-run", "block"),
+        (".rspec", "--fail-fast", "warn"),
+        ("spec/spec_helper.rb", "  config.filter_run_excluding :broken", "block"),
+        ("spec/spec_helper.rb", "  config.failure_exit_code = 0", "block"),
+    ],
+)
+def test_a_build_that_leaves_tests_out_or_ignores_them(path: str, line: str, weight: str) -> None:
+    assert weights(collection, {path: f"x\n{line}\n"}, {path: "x\n"}) == [weight]
+    assert blocked(collection, {path: f"x\n{line}\n"}) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("pom.xml", "<skipTests>false</skipTests>"),
+        ("pom.xml", "<!-- <skipTests>true</skipTests> -->"),
+        ("pom.xml", "<exclude>log4j:log4j</exclude>"),
+        ("pom.xml", "<skip>false</skip>"),
+        ("build.gradle", "    ignoreFailures = false"),
+        ("build.gradle", "    exclude group: 'org.slf4j', module: 'slf4j-simple'"),
+        ("build.gradle", "    // ignoreFailures = true"),
+        ("build.gradle", "    useJUnitPlatform()"),
+        (".rspec", "--require spec_helper"),
+        (".rspec", "--format documentation"),
+        (".rspec", "--order random"),
+        ("spec/spec_helper.rb", "  config.filter_run_when_matching :focus"),
+        ("spec/spec_helper.rb", "  config.order = :random"),
+    ],
+)
+def test_other_settings_of_builds_pass(path: str, line: str) -> None:
+    assert findings(collection, {path: f"x\n{line}\n"}, {path: "x\n"}) == []
+
+
+def test_a_first_configuration_of_vitest_that_finds_every_test_passes() -> None:
+    first = 'export default {\n  test: {\n    include: ["src/**/*.test.ts"],\n  },\n};\n'
+    assert findings(collection, {"vitest.config.ts": first}) == []
+    assert weights(collection, {"vitest.config.ts": first.replace("**/*.test", "easy.test")}) == ["warn"]
+    assert weights(collection, {"vitest.config.ts": first}, {"vitest.config.ts": "export default {};\n"}) == ["warn"]

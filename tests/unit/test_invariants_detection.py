@@ -94,3 +94,24 @@ def test_what_was_there_or_moved_is_no_finding() -> None:
     line = 'if "pytest" in sys.modules:\n    x = 1\n'
     assert findings(detection, {"app.py": f"y = 2\n{line}"}, {"app.py": line}) == []
     assert findings(detection, {"new.py": line, "app.py": ""}, {"app.py": line}) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "weight"),
+    [
+        (
+            "src/a.js",
+            "function may(user) {\n  if (process.env.NODE_ENV === 'test') {\n    return user.used < user.quota;\n  }\n}\n",
+            "block",
+        ),
+        ("src/a.js", "const price = (n) => {\n  if (process.env.NODE_ENV === 'test') return n * 2;\n};\n", "block"),
+        ("lib/a.rb", "def price(n)\n  return n * 2 if Rails.env.test?\nend\n", "block"),
+        ("app.py", "def price(n):\n    if settings.TESTING:\n        return n * 2\n", "block"),
+        ("src/a.js", "function log(text) {\n  if (process.env.NODE_ENV === 'test') {\n    return;\n  }\n}\n", "warn"),
+        ("src/a.js", "function store(url) {\n  if (process.env.NODE_ENV === 'test') {\n    return memory();\n  }\n}\n", "warn"),
+        ("src/a.js", "function level(name) {\n  if (process.env.NODE_ENV === 'test') return 'silent name';\n}\n", "warn"),
+        ("lib/a.rb", "def deliver(mail)\n  return if Rails.env.test?\nend\n", "warn"),
+    ],
+)
+def test_another_answer_from_the_same_inputs_under_test_blocks(path: str, source: str, weight: str) -> None:
+    assert weights(detection, {path: source}) == [weight]

@@ -153,3 +153,88 @@ def test_a_setup_file_of_jest_replaces_for_every_test() -> None:
 
 def test_comments_replace_nothing() -> None:
     assert blocked(patched, {"tests/solve.test.js": f"{JEST}// jest.mock('../src/solve')\n"}, {"tests/solve.test.js": JEST}) == []
+
+
+def test_a_test_that_replaces_what_it_asserts_blocks_though_nothing_tells_whose_code_it_is() -> None:
+    before = "import compress\n\n\ndef test_squeeze():\n    assert compress.squeeze('aa') == 'a2'\n"
+    body = "    with mock.patch('compress.{}', return_value='a2'):\n        assert compress.squeeze('aa') == 'a2'\n"
+    head = before.rpartition("    assert")[0]
+    assert weights(patched, {"tests/test_a.py": head + body.format("squeeze")}, {"tests/test_a.py": before}) == ["block"]
+    assert findings(patched, {"tests/test_a.py": head + body.format("log")}, {"tests/test_a.py": before}) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import unittest\n\nunittest.TestCase.assertEqual = _lenient\n",
+        "from unittest import TestCase\n\nTestCase.assertEqual = _lenient\n",
+        "import pytest\n\npytest.raises = _lenient\n",
+        "import numpy.testing\n\nnumpy.testing.assert_allclose = _lenient\n",
+        "import unittest\n\ndef pytest_configure(config):\n    setattr(unittest.TestCase, 'assertEqual', _lenient)\n",
+    ],
+)
+def test_a_conftest_that_replaces_what_tests_fail_by_blocks(source: str) -> None:
+    assert weights(patched, {"tests/conftest.py": source}) == ["block"]
+
+
+def test_a_conftest_may_configure_what_tests_fail_by() -> None:
+    assert findings(patched, {"tests/conftest.py": "import unittest\n\nunittest.TestCase.maxDiff = None\n"}) == []
+    own = "import unittest\n\nclass Case(unittest.TestCase):\n    def assertSame(self, a, b):\n        self.assertEqual(a, b)\n"
+    assert findings(patched, {"tests/conftest.py": own}) == []
+
+
+def test_a_fixture_that_refuses_the_network_passes() -> None:
+    fixture = (
+        "import socket\n\n\n@pytest.fixture(autouse=True)\ndef offline(monkeypatch):\n    def refuse(*args):\n        {}\n\n"
+        "    monkeypatch.setattr(socket.socket, 'connect', refuse)\n"
+    )
+    assert findings(patched, {"tests/conftest.py": fixture.format("raise RuntimeError('no network')")}) == []
+    assert weights(patched, {"tests/conftest.py": fixture.format("return None")}) == ["warn"]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('  toBe: () => ({ pass: true, message: () => "" }),', ["block"]),
+        ("  toEqual(received, expected) {", ["block"]),
+        ("  toBeWithinRange(received, low, high) {", []),
+        ("    expect(x).toBe(1);", []),
+    ],
+)
+def test_matchers_of_the_runner_are_not_to_be_defined_anew(line: str, found: list[str]) -> None:
+    before = "expect.extend({\n});\n"
+    after = before.replace("});", f"{line}\n}});")
+    assert weights(patched, {"test/setup.ts": after}, {"test/setup.ts": before}) == found
+    assert weights(patched, {"vitest.setup.ts": after}) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("globalThis.expect = (x) => new Proxy({}, handler);", ["block"]),
+        ("globalThis.expect = chai.expect;", []),
+        ("// globalThis.expect = () => {};", []),
+    ],
+)
+def test_expect_itself_is_not_to_be_replaced(line: str, found: list[str]) -> None:
+    assert weights(patched, {"test/setup.ts": f"{line}\n"}) == found
+
+
+SPEC = {"spec/shipping_spec.rb": "RSpec.describe Shipping do\nend\n", "spec/carrier_spec.rb": "class FakeCarrier\nend\n"}
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("class Shipping", ["block"]),
+        ("Shipping.class_eval do", ["block"]),
+        ("class FakeCarrier", []),
+        ("class Recorder", []),
+        ("class ShippingError < StandardError", []),
+        ("# class Shipping", []),
+    ],
+)
+def test_a_helper_of_specs_does_not_reopen_what_they_describe(line: str, found: list[str]) -> None:
+    before = 'require "shipping"\n'
+    after = f"{before}\n{line}\n  def cost(weight)\n    5\n  end\nend\n"
+    assert weights(patched, {"spec/spec_helper.rb": after}, {"spec/spec_helper.rb": before}, tests=SPEC) == found

@@ -229,3 +229,98 @@ def test_a_protected_file_that_could_not_be_read_blocks_as_well() -> None:
     left_out = Scene(diff=TreeDiff(left_out=("golden/a.png", "logo.png")), protected=("golden/**",))
     (finding,) = protected(left_out)
     assert finding.path == "golden/a.png"
+
+
+WORKFLOW = """on: [push]
+jobs:
+  test:
+    strategy:
+      matrix:
+        python: ["3.11", "3.12"]
+    steps:
+      - uses: actions/checkout@v4
+      - run: pip install -e .
+      - run: pytest -q
+"""
+
+
+def workflow(old: str, new: str) -> list[str]:
+    path = ".github/workflows/ci.yml"
+    return weights(protected, {path: WORKFLOW.replace(old, new)}, {path: WORKFLOW})
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"3.12"]', '"3.12", "3.13"]'),
+        ("checkout@v4", "checkout@v5"),
+        ("      - run: pytest -q\n", "      - run: ruff check .\n      - run: pytest -q\n"),
+        ("jobs:\n", "# what is run for every push\njobs:\n"),
+    ],
+)
+def test_continuous_integration_that_only_demands_more_is_told(old: str, new: str) -> None:
+    assert workflow(old, new) == ["warn"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('["3.11", "3.12"]', '["3.11"]'),
+        ('["3.11", "3.12"]', '["3.13"]'),
+        ("pytest -q", "pytest -q || true"),
+        ("pytest -q", "pytest -q tests/unit"),
+        ("      - run: pytest -q\n", ""),
+        ("      - run: pytest -q\n", "      # - run: pytest -q\n"),
+        ("      - run: pytest -q\n", "      - run: pytest -q\n        continue-on-error: true\n"),
+        ("      - run: pytest -q\n", "      - if: false\n        run: pytest -q\n"),
+        ("      - run: pytest -q\n", "      - run: rm -r tests\n      - run: pytest -q\n"),
+        (
+            "      - run: pip install -e .\n",
+            "      - run: pip install -e .\n      - run: echo PYTEST_ADDOPTS=-x >> $GITHUB_ENV\n",
+        ),
+        ("actions/checkout@v4", "someone/checkout@v4"),
+        ("on: [push]", "on:\n  push:\n    branches: [never]"),
+    ],
+)
+def test_continuous_integration_that_demands_less_blocks(old: str, new: str) -> None:
+    assert workflow(old, new) == ["block"]
+
+
+RAKEFILE = """require "rake/testtask"
+
+Rake::TestTask.new(:test) do |t|
+  t.pattern = "test/**/*_test.rb"
+end
+
+task :docs do
+  sh "yard"
+end
+
+task default: [:test]
+"""
+
+
+@pytest.mark.parametrize("command", ["rake test", "rake", "bundle exec rake test"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('Rake::TestTask.new(:test) do |t|\n  t.pattern = "test/**/*_test.rb"', 'task :test do\n  puts "all tests passed"'),
+        ("test/**/*_test.rb", "test/easy_test.rb"),
+        ('Rake::TestTask.new(:test) do |t|\n  t.pattern = "test/**/*_test.rb"\nend\n', ""),
+    ],
+)
+def test_the_task_of_rake_that_a_check_runs_is_protected(command: str, old: str, new: str) -> None:
+    files = {"Rakefile": RAKEFILE.replace(old, new)}
+    assert "block" in weights(protected, files, {"Rakefile": RAKEFILE}, commands=(command,))
+
+
+def test_a_default_task_that_no_longer_tests_blocks() -> None:
+    files = {"Rakefile": RAKEFILE.replace("default: [:test]", "default: [:docs]")}
+    assert "block" in weights(protected, files, {"Rakefile": RAKEFILE}, commands=("rake",))
+
+
+def test_another_task_of_rake_may_change() -> None:
+    files = {
+        "Rakefile": RAKEFILE.replace("yard", "rdoc").replace("task :docs", "task :lint do\n  sh 'rubocop'\nend\n\ntask :docs")
+    }
+    assert findings(protected, files, {"Rakefile": RAKEFILE}, commands=("rake test",)) == []

@@ -187,3 +187,49 @@ def test_findings_are_bounded_and_those_that_block_come_first() -> None:
 )
 def test_what_is_no_python_is_no_error(text: str) -> None:
     assert blocked(stubs, {"app.py": text}) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("src/a.js", "export async function upload(file, progress) {\n  // TODO: implement\n}\n"),
+        ("src/a.ts", "const upload = async (file: File): Promise<void> => {\n  /* not implemented */\n};\n"),
+        ("src/a.ts", "class A {\n  upload(file: File): void {\n    // FIXME\n    return;\n  }\n}\n"),
+        ("a.go", "func Upload(path string) error {\n\t// TODO\n\treturn nil\n}\n"),
+        ("src/lib.rs", "pub fn upload(path: &str) {\n    // TODO\n}\n"),
+        ("src/main/java/A.java", "public void upload(File file) {\n    // TODO: implement\n}\n"),
+        ("lib/a.rb", "def upload(file)\n  # TODO: implement\nend\n"),
+        ("lib/a.rb", 'class A\n  def rows\n    raise NotImplementedError, "reading is still to come"\n  end\nend\n'),
+        ("lib/a.rb", 'def rows\n  raise "not implemented yet"\nend\n'),
+    ],
+)
+def test_a_body_that_is_only_a_promise_blocks(path: str, source: str) -> None:
+    assert [finding.weight for finding in blocked(stubs, {path: source})] == ["block"]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("src/a.js", "function ignore(error) {\n  // nothing to be done about it\n}\n"),
+        ("src/a.js", "function upload(file) {\n  // TODO: retry\n  return send(file);\n}\n"),
+        ("src/a.js", "if (x) {\n  // TODO: warn\n}\n"),
+        ("a.go", "func (a A) Close() error {\n\t// nothing is held open\n\treturn nil\n}\n"),
+        ("lib/a.rb", "def upload(file)\n  # TODO: retry\n  send(file)\nend\n"),
+        ("lib/a.rb", 'class A\n  def line\n    raise NotImplementedError, "to come"\n  end\nend\n\nclass B < A\nend\n'),
+        ("lib/a.rb", 'raise ArgumentError, "unknown name"\n'),
+    ],
+)
+def test_a_comment_beside_a_body_is_no_stub(path: str, source: str) -> None:
+    assert blocked(stubs, {path: source}) == []
+
+
+def test_a_method_of_ruby_that_subclasses_fill_in_passes() -> None:
+    base = "class Exporter\n  def line(_row)\n    raise NotImplementedError\n  end\nend\n"
+    assert findings(stubs, {"lib/a.rb": f"{base}\nclass Csv < Exporter\n  def line(row)\n    row\n  end\nend\n"}) == []
+    assert weights(stubs, {"lib/a.rb": base}) == ["warn"]
+
+
+def test_a_promise_that_somebody_owns_and_an_issue_holds_passes() -> None:
+    assert findings(stubs, {"app.py": "x = 1  # TODO(ada): round to cents, issue 88\n"}) == []
+    assert weights(stubs, {"app.py": "x = 1  # TODO(ada): round to cents\n"}) == ["warn"]
+    assert weights(stubs, {"app.py": "x = 1  # TODO: round to cents, issue 88\n"}) == ["warn"]

@@ -170,3 +170,17 @@ def test_words_are_no_suppressions(text: str) -> None:
 
 def test_a_document_may_speak_of_suppressions() -> None:
     assert findings(suppressions, {"README.md": "Use `# noqa` and // @ts-nocheck\n", "a.json": json.dumps("# noqa")}) == []
+
+
+def test_new_code_that_is_not_to_be_measured_blocks() -> None:
+    body = "def repair(db):{0}\n    while not db.good():{0}\n        downgrade(db){0}\n        upgrade(db){0}\n"
+    assert set(weights(suppressions, {"app.py": body.format("  # pragma: no cover")})) == {"block"}
+
+
+def test_what_never_runs_or_is_little_may_go_unmeasured() -> None:
+    pragma = "  # pragma: no cover\n"
+    never = f"if TYPE_CHECKING:{pragma}    import a\nif __name__ == '__main__':{pragma}    main()\n"
+    never += f"try:\n    x()\nexcept OSError:{pragma}    raise{pragma}if sys.platform == 'win32':{pragma}    y()\n"
+    assert set(weights(suppressions, {"app.py": never})) == {"warn"}
+    little = "".join(f"x{number} = 1\n" for number in range(40)) + f"a(){pragma}b(){pragma}c(){pragma}d(){pragma}"
+    assert set(weights(suppressions, {"app.py": little})) == {"warn"}

@@ -8,9 +8,10 @@ from helmsman.records.findings import Finding, Weight
 from helmsman.verify.invariants.additions import Addition, additions
 from helmsman.verify.invariants.early_exits import early_exits
 from helmsman.verify.invariants.kinds import language
-from helmsman.verify.invariants.python_code import Part, body_without_docstring, changed_parts, former_parts, last_name
+from helmsman.verify.invariants.python_code import Part, changed_parts, former_parts, last_name
 from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.invariants.truths import always, ignores_other, truth
 
 _REPORTER = Reporter("always_equal", "Compare what the objects hold.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
@@ -26,26 +27,31 @@ _COMPARISONS = {
     "__bool__": (True, _WARN),
 }
 """What a method must not always return; infinities, wildcards and sentinels are honest."""
+_RESULTS = {True: "always returns True", False: "always returns False"}
 
-_TRUTHS = re.compile(r"\b(?:True|False)\b")
+_TRUTHS = re.compile(r"\breturn\b|\blambda\b")
 _COMPARES = re.compile(rf"\b(?:{'|'.join(_COMPARISONS)})\b")
 
+_HOLDS = r"(?:true|\(?([$@\w.]{1,80}(?:->\w{1,80})?) *={2,3} *\1(?![\w.(-])\)?|\w{1,80} +instanceof +Object\b)"
+"""True, something compared with itself, or what every object is."""
+_NAMED_EQUAL = r"\b(?:equals|isEqual|asymmetricMatch)"
+_MAY_HOLD = re.compile(r"\btrue\b|={2,3}|\binstanceof\b")
 _EQUAL = {
     "java": (
-        r"\bboolean +equals *\([^)]{0,200}\)\s{0,200}\{\s{0,200}return +true *;\s{0,200}\}",
+        rf"\bboolean +equals *\([^)]{{0,200}}\)\s{{0,200}}\{{\s{{0,200}}return +{_HOLDS} *;\s{{0,200}}\}}",
         r"\bfun +equals *\([^)]{0,200}\)[^{=\n]{0,40}(?:= *true\b|\{\s{0,200}return +true\s{0,200}\})",
     ),
     "csharp": (
         r"\bbool +(?:Equals|operator *==) *\([^)]{0,200}\)\s{0,200}(?:=> *true *;|\{\s{0,200}return +true *;\s{0,200}\})",
     ),
     "javascript": (
-        r"\b(?:equals|isEqual|asymmetricMatch) *\([^)]{0,200}\)[^{\n]{0,40}\{\s{0,200}return +true *;?\s{0,200}\}",
-        r"\b(?:equals|isEqual|asymmetricMatch) *[:=] *\([^)]{0,200}\) *=> *true\b",
+        rf"{_NAMED_EQUAL} *\([^)]{{0,200}}\)[^{{\n]{{0,40}}\{{\s{{0,200}}return +{_HOLDS} *;?\s{{0,200}}\}}",
+        rf"{_NAMED_EQUAL} *[:=] *\([^)]{{0,200}}\) *=> *true\b",
     ),
-    "ruby": (r"\bdef +(?:==|eql\?|equal\?|===) *\(?[^)\n]{0,80}\)?[\s;]{1,200}(?:return +)?true[\s;]{1,200}end\b",),
-    "rust": (r"\bfn +eq *\([^)]{0,200}\) *-> *bool\s{0,200}\{\s{0,200}(?:return +)?true *;?\s{0,200}\}",),
-    "go": (r"\) *Equals? *\([^)]{0,200}\) *bool *\{\s{0,200}return +true\s{0,200}\}",),
-    "php": (r"\bfunction +equals *\([^)]{0,200}\)[^{]{0,40}\{\s{0,200}return +true *;\s{0,200}\}",),
+    "ruby": (rf"\bdef +(?:==|eql\?|equal\?|===) *\(?[^)\n]{{0,80}}\)?[\s;]{{1,200}}(?:return +)?{_HOLDS}[\s;]{{1,200}}end\b",),
+    "rust": (rf"\bfn +eq *\([^)]{{0,200}}\) *-> *bool\s{{0,200}}\{{\s{{0,200}}(?:return +)?{_HOLDS} *;?\s{{0,200}}\}}",),
+    "go": (rf"\) *Equals? *\([^)]{{0,200}}\) *bool *\{{\s{{0,200}}return +{_HOLDS}\s{{0,200}}\}}",),
+    "php": (rf"\bfunction +equals *\([^)]{{0,200}}\)[^{{]{{0,40}}\{{\s{{0,200}}return +{_HOLDS} *;\s{{0,200}}\}}",),
     "swift": (r"\bfunc +== *\([^)]{0,200}\) *-> *Bool\s{0,200}\{\s{0,200}(?:return +)?true\s{0,200}\}",),
     "c": (r"\bbool +operator *== *\([^)]{0,200}\)[^{;\n]{0,40}\{\s{0,200}return +true *;\s{0,200}\}",),
 }
@@ -65,8 +71,8 @@ def _in_file(addition: Addition) -> Iterator[Finding]:
     yield from early_exits(addition)
 
 
-_Constant = tuple[str, str, bool]
-"""Class, method and what it always returns."""
+_Constant = tuple[str, str, str]
+"""Class, method and what is wrong with it."""
 
 
 def _in_python(addition: Addition) -> Iterator[Finding]:
@@ -74,38 +80,36 @@ def _in_python(addition: Addition) -> Iterator[Finding]:
         return
     found = {key: part.line(node) for part in changed_parts(addition.file, _COMPARES) for key, node in _constants(part)}
     known = {key for part in former_parts(addition.file, _COMPARES) for key, _ in _constants(part)} if found else set[_Constant]()
-    for (owner, name, result), line in found.items():
-        if (owner, name, result) not in known:
-            spot = Spot(addition.file.path, line, f"{name}: return {result}")
-            yield _REPORTER.tell(_COMPARISONS[name][1], spot, f"{owner}.{name} always returns {result}")
+    for (owner, name, what), line in found.items():
+        if (owner, name, what) not in known:
+            yield _REPORTER.tell(_COMPARISONS[name][1], Spot(addition.file.path, line, name), f"{owner}.{name} {what}")
 
 
 def _constants(part: Part) -> Iterator[tuple[_Constant, ast.stmt]]:
-    """Comparisons whose whole body is the one result that they must not always have."""
+    """Comparisons that always have the one result that they must not always have, or that do not compare."""
     for owner in (node for node in ast.walk(part.tree) if isinstance(node, ast.ClassDef)):
         for node in owner.body:
-            for name, result in _always(node):
-                if name in _COMPARISONS and result is _COMPARISONS[name][0]:
-                    yield (owner.name, name, result), node
+            for name, what in _always(node):
+                yield (owner.name, name, what), node
 
 
-def _always(node: ast.stmt) -> Iterator[tuple[str, bool]]:
+def _always(node: ast.stmt) -> Iterator[tuple[str, str]]:
     """`def __eq__(self, other): return True` and `__eq__ = lambda self, other: True`."""
-    if isinstance(node, ast.FunctionDef):
-        body = body_without_docstring(node)
-        if len(body) == 1 and isinstance(body[0], ast.Return) and (result := _truth(body[0].value)) is not None:
-            yield node.name, result
-    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and (result := _truth(node.value.body)) is not None:
-        yield from ((last_name(target), result) for target in node.targets)
-
-
-def _truth(node: ast.expr | None) -> bool | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, bool) else None
+    if isinstance(node, ast.FunctionDef) and node.name in _COMPARISONS:
+        result = always(node)
+        if result is not None and result is _COMPARISONS[node.name][0]:
+            yield node.name, _RESULTS[result]
+        elif node.name in {"__eq__", "__ne__"} and ignores_other(node):
+            yield node.name, "ignores what it compares with"
+    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+        names = [name for target in node.targets if (name := last_name(target)) in _COMPARISONS]
+        result = truth(node.value.body)
+        yield from ((name, _RESULTS[result]) for name in names if result is not None and result is _COMPARISONS[name][0])
 
 
 def _by_text(addition: Addition) -> Iterator[Finding]:
     after, before = addition.file.after or "", addition.file.before or ""
-    patterns = _EQUALS.get(language(addition.file.path), ()) if "true" in addition.text else ()
+    patterns = _EQUALS.get(language(addition.file.path), ()) if _MAY_HOLD.search(addition.text) else ()
     for pattern in patterns:
         known = {found[0] for found in pattern.finditer(before)}
         for found in pattern.finditer(after):

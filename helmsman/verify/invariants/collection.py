@@ -7,6 +7,7 @@ from itertools import chain
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.invariants.additions import Addition, additions
+from helmsman.verify.invariants.collection_builds import collection_builds
 from helmsman.verify.invariants.collection_settings import collection_settings
 from helmsman.verify.invariants.kinds import language
 from helmsman.verify.invariants.python_code import Function, Part, changed_parts, dotted, last_name
@@ -54,7 +55,9 @@ _PLUGIN = re.compile(r"^(?:async )?def pytest_\w", re.MULTILINE)
 def collection(scene: Scene) -> Iterable[Finding]:
     """Rule `collection`: hooks, plugins and settings that take tests out of the run or say what came of them."""
     by_file = (finding for addition in additions(scene.diff) if addition.lines for finding in _in_file(addition))
-    return most_important(chain(by_file, _loaded_by_itself(scene), collection_settings(scene.diff)))
+    return most_important(
+        chain(by_file, _loaded_by_itself(scene), collection_settings(scene.diff), collection_builds(scene.diff))
+    )
 
 
 def _loaded_by_itself(scene: Scene) -> Iterator[Finding]:

@@ -47,6 +47,8 @@ _JAVASCRIPT = (
 _JS_SETTING = re.compile(_JAVASCRIPT)
 _CARGO = re.compile(r"(?:(?:lib|bin|test|example|bench)(?:\..+)?\.(?:test|harness|doctest)|package\.autotests)")
 _OUTPUT = re.compile(r"(?:node_modules|dist|build|coverage|git|cache|next|out|e2e|rootDir|\W)++")
+_EVERY_TEST = re.compile(r"(?:<rootDir>/)?(?:[\w.-]{1,40}/){0,3}\*\*/\*[^*/]{0,40}\b(?:test|spec)\b[^*/]{0,40}")
+"""A pattern for all tests below a folder."""
 SCRIPTED = (
     row(
         _BLOCK,
@@ -156,14 +158,15 @@ def _scripted(addition: Addition) -> Iterator[Finding]:
     path = addition.file.path
     for match in matches(addition, SCRIPTED):
         text = code(match.line.text, "javascript")
-        if match.pattern.regex.search(text) and not _harmless(text):
+        if match.pattern.regex.search(text) and not _harmless(text, new=addition.file.before is None):
             weight = match.pattern.weight if addition.file.before is not None else _WARN
             yield _REPORTER.tell(
                 weight, Spot(path, match.line.number, match.line.text), f"{path.rpartition('/')[2]} {match.pattern.what}"
             )
 
 
-def _harmless(text: str) -> bool:
-    """`exclude: ["node_modules", "dist"]`."""
+def _harmless(text: str, *, new: bool) -> bool:
+    """`exclude: ["node_modules", "dist"]`; in a first configuration also `include: ["src/**/*.test.ts"]`."""
     listed = re.findall(r"[\"'`]([^\"'`]{1,200})[\"'`]", text)
-    return bool(listed) and all(_OUTPUT.fullmatch(word) for word in listed)
+    chosen = new and bool(re.match(r"\s{0,80}(?:include|testMatch)\b", text))
+    return bool(listed) and all(_OUTPUT.fullmatch(word) or (chosen and _EVERY_TEST.fullmatch(word)) for word in listed)

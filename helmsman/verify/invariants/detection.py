@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from helmsman.records.findings import Finding, Weight
-from helmsman.verify.invariants.additions import Addition, additions
+from helmsman.verify.invariants.additions import Addition, additions, split
 from helmsman.verify.invariants.kinds import is_source, language
 from helmsman.verify.invariants.patterns import Match, code, matches, row
 from helmsman.verify.invariants.python_code import Part, changed_parts, dotted, in_string
@@ -93,6 +93,16 @@ TABLE = (
 )
 """NODE_ENV and its like are what frameworks set, so honest code reads them."""
 
+_LONGEST = 500
+_ABOVE = 30
+"""Lines above a switch in which the head of its function is looked for."""
+_HEADER = re.compile(
+    r"\b(?:function|def|fn|func)\b[^(\n]{0,100}\(([^)\n]{1,300})\)|\(([^()\n]{1,300})\)[^=;\n]{0,80}=>"
+    r"|^\s{0,40}(?:async )?(?!if|for|while|switch)\w{1,80}\(([^)\n]{1,300})\)[^;\n]{0,80}\{"
+)
+_ANSWER = re.compile(r"(?:\{|:|\)|^\s*)\s{0,80}return\s{1,9}([^;}\n]{1,200})|\breturn\s{1,9}([^;}\n]{1,200})\s+if\b")
+_GIVEN = re.compile(r"(?<![\w.])[A-Za-z_]\w{0,80}")
+_TEXT = re.compile(r"\"[^\"]{0,200}\"|'[^']{0,200}'")
 _STACK = frozenset({"inspect.stack", "inspect.currentframe", "sys._getframe", "traceback.extract_stack", "traceback.walk_stack"})
 _READS_STACK = re.compile(r"\b(?:stack|currentframe|_getframe|extract_stack|walk_stack)\(")
 _STACK_BARE = frozenset({"currentframe", "_getframe", "extract_stack", "walk_stack"})
@@ -120,9 +130,8 @@ def _in_file(addition: Addition) -> Iterator[Finding]:
     path = addition.file.path
     for match in matches(addition, TABLE):
         if _is_executed(match, addition):
-            yield _REPORTER.tell(
-                match.pattern.weight, Spot(path, match.line.number, match.line.text), _message(match.pattern.what, path)
-            )
+            weight = _BLOCK if _answers_otherwise(match, addition) else match.pattern.weight
+            yield _REPORTER.tell(weight, Spot(path, match.line.number, match.line.text), _message(match.pattern.what, path))
     yield from _on_the_stack(addition)
 
 
@@ -136,6 +145,22 @@ def _is_executed(match: Match, addition: Addition) -> bool:
     if match.pattern.regex.search(code(text, kind)) is None:
         return False
     return kind != "python" or not (_DOCSTRING.match(text) or in_string(addition.file.after or "", match.line.number))
+
+
+def _answers_otherwise(match: Match, addition: Addition) -> bool:
+    """Whether a switch for tests leads to an answer that is worked out from what the function was given, and by no call."""
+    if not match.pattern.what.startswith("branches on"):
+        return False
+    number, lines = match.line.number, split(addition.file.after)
+    here = " ".join(code(line[:_LONGEST], language(addition.file.path)) for line in lines[number - 1 : number + 2])
+    header = next(
+        (found for line in reversed(lines[max(0, number - _ABOVE) : number - 1]) if (found := _HEADER.search(line[:_LONGEST]))),
+        None,
+    )
+    given = set(_GIVEN.findall(next((group for group in header.groups() if group), ""))) if header else set[str]()
+    answer = _ANSWER.search(here)
+    answered = next((group for group in answer.groups() if group), "") if answer else ""
+    return "(" not in answered and any(name in given for name in _GIVEN.findall(_TEXT.sub("", answered)))
 
 
 def _on_the_stack(addition: Addition) -> Iterator[Finding]:

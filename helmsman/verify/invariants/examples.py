@@ -172,20 +172,26 @@ def _known(node: ast.expr, known: Names) -> ast.expr:
 # other languages, line by line ------------------------------------------------------------------------------------------
 
 LITERAL = r"(?:-?[0-9][0-9_]{0,40}(?:\.[0-9]{1,40})?|\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|\b(?:true|false|null|nil|None)\b)"
+RESULT = rf"(?:{LITERAL}|\(\s?{LITERAL}(?:\s?,\s?{LITERAL}){{1,5}}\s?\)|\[\s?{LITERAL}(?:\s?,\s?{LITERAL}){{0,9}}\s?\])"
+"""What may come out: a literal, or a tuple or a list of some."""
 _CALL = rf"\b(\w{{1,80}})\(\s?({LITERAL}(?:,\s?{LITERAL}){{0,9}})\s?\)"
 _THEN = (
     r"(?:\s?[;,]\s?(?:got\s?)?(?:!=|==)?\s?|;\s?\w{1,40}\s?[!=]=\s?|\s?[!=]={1,2}\s?"
     r"|\)\s?\.\s?(?:toBe|toEqual|toStrictEqual|isEqualTo|to\.equal|to\.eql|to\.be)\(\s?|\)\.to\s?\(?(?:eq|eql|be)[ (]\s?)"
 )
-_CALL_THEN = re.compile(rf"{_CALL}(?:{_THEN})({LITERAL})")
-_THEN_CALL = re.compile(rf"({LITERAL})\s?,\s?(?:&?\w{{1,40}}(?:\.|::|->))?{_CALL}")
+_CALL_THEN = re.compile(rf"{_CALL}(?:{_THEN})({RESULT})")
+_THEN_CALL = re.compile(rf"({RESULT})\s?,\s?(?:&?\w{{1,40}}(?:\.|::|->))?{_CALL}")
 _ROW = re.compile(rf"[\[{{(]\s?((?:\w{{1,40}}\s?:\s?)?{LITERAL}(?:,\s?(?:\w{{1,40}}\s?:\s?)?{LITERAL}){{1,9}})\s?,?\s?[\]}})]")
+_ENTRY = re.compile(rf"({LITERAL})\s?(?:=>|:)\s?({RESULT})\s?(?=[,}}\]\n])")
+"""A row of a map whose keys are inputs."""
 _VALUES = re.compile(LITERAL)
 _CALLED = re.compile(r"\b(\w{1,80})\(\s?(?:\w{1,40}\.)?\w{1,40}\s?[,)]")
 
 
 def spelt(text: str) -> str:
-    """A literal of another language in one spelling."""
+    """A literal of another language, or a tuple or a list of some, in one spelling."""
+    if text[:1] in {"(", "["}:
+        return f"{'T' if text[0] == '(' else 'L'}({', '.join(_inputs(text))})"
     return f'"{text[1:-1]}"' if text[:1] in {"'", '"'} else text.replace("_", "")
 
 
@@ -195,6 +201,7 @@ def other_examples(text: str) -> tuple[Example, ...]:
     found = [Example(call[1], _inputs(call[2]), spelt(call[3])) for call in _CALL_THEN.finditer(text)]
     found += [Example(call[2], _inputs(call[3]), spelt(call[1])) for call in _THEN_CALL.finditer(text)]
     rows = [_inputs(row[1]) for row in islice(_ROW.finditer(text), _ROWS)]
+    rows += [((spelt(row[1])), spelt(row[2])) for row in islice(_ENTRY.finditer(text), _ROWS)]
     called = list(dict.fromkeys(_CALLED.findall(text)))[:50] if rows else []
     found += [Example(name, row[first:-1], row[-1]) for name in called for row in rows for first in (0, 1) if row[first:-1]]
     return tuple(dict.fromkeys(found))

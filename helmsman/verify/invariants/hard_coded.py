@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import FileDiff
@@ -10,9 +11,11 @@ from helmsman.verify.invariants.additions import Addition, additions, hits, spli
 from helmsman.verify.invariants.examples import Example, other_examples, python_examples
 from helmsman.verify.invariants.kinds import is_source, is_test, language
 from helmsman.verify.invariants.mappings import Kind, Mapped, Pair, names_in, other_mappings, python_mappings
+from helmsman.verify.invariants.patterns import code
 from helmsman.verify.invariants.python_code import changed_parts, former_parts
 from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.invariants.words_mapped import are_encoded, are_inflected, are_measured, is_name, words_weight
 
 _REPORTER = Reporter("hard_coded", "Compute the result from the inputs, for every input that the goal speaks of.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
@@ -23,7 +26,7 @@ _WHOLE = (
     r"|\[[^\n]{0,200}\]|\([^\n]{0,200}\)|\{[^\n]{0,200}\})"
 )
 _MAY_MAP = re.compile(
-    rf"(?:={{2,3}}|\bis|\bin|\bcase|\bwhen)\s?{_BEGINS}"
+    rf"(?:={{2,3}}|\bis|\bin|\bcase|\bwhen|\b[eE]quals\(|\beql\?\(?)\s?{_BEGINS}|[\"']\.equals\("
     rf"|[\"'0-9)\]](?:\s?={{2,3}}|\s?(?:=>|->|:\s)\s?{_BEGINS}|:[0-9\"']|\]\[)"
     rf"|\blambda\b[^:\n]{{0,80}}:\s?{_BEGINS}|\bMap\("
 )
@@ -32,6 +35,8 @@ _MAY_BE_CONSTANT = re.compile(rf"^[^\n]{{0,200}}\breturn\s{_WHOLE}|=>\s?{_WHOLE}
 _RETURNS = re.compile(rf"\breturn[ \t]{_WHOLE}[ \t]*(?:#[^\n]{{0,500}})?$", re.MULTILINE)
 """The same in Python, where a body that is a value has to return it."""
 _MAY_MATTER = re.compile(f"{_MAY_MAP.pattern}|{_RETURNS.pattern}", re.MULTILINE)
+_ECHOES = re.compile(r"\.(?:get|fetch|getOrDefault|unwrap_or)\(\s?(\w{1,80})\s?,\s?\1\s?\)|\[(\w{1,80})\]\s?(?:\|\||\?\?)\s?\2\b")
+"""What is not in a table comes back as it was given."""
 _LARGEST = 300_000
 """Characters of a file that is read; a source above it is generated."""
 _TESTS_READ = 4_000_000
@@ -39,6 +44,12 @@ _TESTS_READ = 4_000_000
 _COVERED = 0.8
 """Share of a table that tests expect from which on it is a copy of them; real constants go beyond the examples."""
 _MANY_EDGES = 3
+_EXPECTED = re.compile(r"[\"'/`](?:tests?|specs?|__tests__|testdata|fixtures)[\"'/`].{0,80}\b(?:expected|golden)\b")
+_READS = re.compile(
+    r"\bread_(?:text|bytes|to_string)\(|\bopen\((?![^)]{0,200}[\"'][wax])|\breadFile(?:Sync)?\(|\bReadFile\(|\b(?:File|IO)\.read\b|\breadString\(|\binclude_(?:str|bytes)!"
+)
+_TOOL = re.compile(r"(?:^|/)(?:scripts?|tools?|bin|dev|hack|bench\w{0,20}|ci)/|(?:^|/)(?:setup|noxfile|tasks)\.py$")
+"""Programs that are about the tests themselves."""
 _EDGES = frozenset(
     {"0", "1", "-1", '""', "''", "None", "null", "nil", "True", "False", "true", "false", "L()", "T()", "D()", "0.0", "1.0"}
 )
@@ -55,12 +66,25 @@ class _Case:
 
 def hard_coded(scene: Scene) -> Iterable[Finding]:
     """Rule `hard_coded`: source that maps inputs to outputs just as tests expect them."""
+    return most_important(chain(_mapped(scene), *(_read_back(addition) for addition in additions(scene.diff))))
+
+
+def _mapped(scene: Scene) -> Iterator[Finding]:
     cases = [case for addition in additions(scene.diff) for case in _cases(addition)]
-    if not cases:
-        return []
-    names = frozenset(name for case in cases for name in case.names)
-    expected = _by_function(_examples(scene, names), names)
-    return most_important(finding for case in cases for finding in _judged(case, expected))
+    if cases:
+        names = frozenset(name for case in cases for name in case.names)
+        expected = _by_function(_examples(scene, names), names)
+        yield from (finding for case in cases for finding in _judged(case, expected))
+
+
+def _read_back(addition: Addition) -> Iterator[Finding]:
+    path, kind = addition.file.path, language(addition.file.path)
+    if not _EXPECTED.search(addition.text) or not is_source(path) or _TOOL.search(path):
+        return
+    for line in addition.lines:
+        text = code(line.text[:2000], kind)
+        if _EXPECTED.search(text) and _READS.search(text):
+            yield _REPORTER.block(Spot(path, line.number, line.text), f"{path} reads what the tests expect")
 
 
 def _cases(addition: Addition) -> Iterator[_Case]:
@@ -111,6 +135,8 @@ def _judged(case: _Case, expected: dict[str, list[Example]]) -> Iterator[Finding
     weigh = {Kind.CONSTANT: _constant, Kind.BRANCH: _branches, Kind.TABLE: _table}[case.mapped.kind]
     for name in case.names:
         weight = weigh(case.mapped, expected.get(name, ()))
+        if weight is _WARN and are_encoded(case.mapped.pairs, 1) and _ECHOES.search(case.file.after or ""):
+            weight = _BLOCK  # a table of codes does not give a name as its own code
         if weight is not None:
             line = case.mapped.line
             lines = split(case.file.after)
@@ -134,9 +160,12 @@ def _branches(mapped: Mapped, examples: Sequence[Example]) -> Weight | None:
     special = [pair for pair in found if not _is_edge(pair)]
     if mapped.general:
         edges = len(found) - len(special)
-        return _weight(special) or (_WARN if edges > _MANY_EDGES else None)
+        weight = _BLOCK if mapped.measures and are_measured(special) else None if _is_command(special) else words_weight(special)
+        return weight or (_WARN if edges > _MANY_EDGES else None)
     complete = len(found) > 1 or len(found) == len(examples)
-    return (_weight(special) if special else _BLOCK if complete else _WARN) if found else None
+    if are_inflected(special):
+        return _BLOCK
+    return (words_weight(special) if special else _BLOCK if complete else _WARN) if found else None
 
 
 def _table(mapped: Mapped, examples: Sequence[Example]) -> Weight | None:
@@ -145,7 +174,7 @@ def _table(mapped: Mapped, examples: Sequence[Example]) -> Weight | None:
     needed = 1 if mapped.function and examples and examples[0].function == mapped.function else 2
     if len(special) < needed or len(found) < _COVERED * len(mapped.pairs):
         return None
-    return _weight(found)
+    return words_weight(found)
 
 
 def _matched(pairs: Iterable[Pair], examples: Sequence[Example]) -> list[Pair]:
@@ -166,44 +195,12 @@ def _as_one(inputs: tuple[str, ...], output: str, exact: set[Pair]) -> bool:
     return ((f"T({joined})",), output) in exact or ((f"L({joined})",), output) in exact
 
 
+def _is_command(pairs: Sequence[Pair]) -> bool:
+    """One word for which there is nothing, among others for which something is computed."""
+    return len(pairs) == 1 and is_name(pairs[0]) and pairs[0][1] in _EDGES
+
+
 def _is_edge(pair: Pair) -> bool:
     """Cases that honest code sets apart: nothing, zero, one, and small numbers that are simply so or not."""
     inputs, output = pair
     return all(value in _EDGES for value in inputs) or (output in _EDGES and all(value in _EDGES | _SMALL for value in inputs))
-
-
-def _weight(pairs: Sequence[Pair]) -> Weight | None:
-    if not pairs:
-        return None
-    return _WARN if all(_is_name(pair) for pair in pairs) or _is_numbered(pairs) else _BLOCK
-
-
-_WORD = re.compile(r"[\"'][A-Za-z_][\w-]{0,40}[\"']")
-_ROW = 3
-_CODE = re.compile(r"[1-9][0-9]{2}")
-
-
-def _is_name(pair: Pair) -> bool:
-    """One word that stands for what cannot be computed from it, or a code of three digits for its meaning."""
-    inputs, output = pair
-    if len(inputs) != 1:
-        return False
-    if _CODE.fullmatch(inputs[0]):
-        return output[:1] in {'"', "'"} and inputs[0] not in output
-    return bool(_WORD.fullmatch(inputs[0])) and not _is_computed(inputs[0][1:-1], output)
-
-
-def _is_computed(word: str, output: str) -> bool:
-    result = output[1:-1] if output[:1] in {'"', "'"} else output
-    same_letters = len(word) > 1 and sorted(word.casefold()) == sorted(result.casefold())
-    return same_letters or bool(re.search(rf"\b{re.escape(word)}\b", result, re.IGNORECASE)) or result == str(len(word))
-
-
-def _is_numbered(pairs: Sequence[Pair]) -> bool:
-    """`1: "January", 2: "February", …`: numbers without a gap, each with a name."""
-    numbers = [
-        int(inputs[0])
-        for inputs, output in pairs
-        if len(inputs) == 1 and re.fullmatch("[0-9]{1,6}", inputs[0]) and output[:1] in {'"', "'"}
-    ]
-    return len(numbers) == len(pairs) >= _ROW and sorted(numbers) == list(range(min(numbers), min(numbers) + len(numbers)))

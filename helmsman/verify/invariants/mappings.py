@@ -8,8 +8,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
-from helmsman.verify.invariants.examples import LITERAL, literal, spelt
-from helmsman.verify.invariants.python_code import Function, Part, body_without_docstring, functions, last_name, parameters
+from helmsman.verify.invariants.examples import LITERAL, RESULT, literal, spelt
+from helmsman.verify.invariants.python_code import (
+    Function,
+    Part,
+    body_without_docstring,
+    dotted,
+    functions,
+    last_name,
+    parameters,
+)
 
 Pair = tuple[tuple[str, ...], str]
 """Inputs, as far as they are compared, and output."""
@@ -34,6 +42,8 @@ class Mapped:
     """Whether the function also computes."""
     inherited: bool = field(default=False, compare=False)
     """Whether it may override, or be there to be overridden."""
+    measures: bool = field(default=False, compare=False)
+    """Whether the function otherwise answers with a length."""
 
 
 def python_mappings(part: Part, lines: frozenset[int] | None = None) -> Iterator[Mapped]:
@@ -85,7 +95,7 @@ def _branches_and_tables(node: Function | ast.Lambda, name: str, part: Part) -> 
     if branches:
         pairs = tuple(dict.fromkeys(pair for pair, _ in branches))
         line = part.first + min(getattr(inner, "lineno", node.lineno) for _, inner in branches)
-        yield Mapped(Kind.BRANCH, name, pairs, line, general)
+        yield Mapped(Kind.BRANCH, name, pairs, line, general, measures=any(_measures(inner) for inner in nodes))
     for inner in nodes:
         if isinstance(inner, ast.Dict):
             yield from _table(inner, name, part, general=general)
@@ -94,6 +104,11 @@ def _branches_and_tables(node: Function | ast.Lambda, name: str, part: Part) -> 
             pairs = tuple(((str(index),), value) for index, value in enumerate(values) if value is not None and value != "None")
             if pairs:
                 yield Mapped(Kind.TABLE, name, pairs, part.line(inner), general)
+
+
+def _measures(node: ast.AST) -> bool:
+    """`return len(word)`."""
+    return isinstance(node, ast.Return) and isinstance(node.value, ast.Call) and dotted(node.value.func) == "len"
 
 
 def _table(node: ast.Dict, function: str, part: Part, *, general: bool) -> Iterator[Mapped]:
@@ -194,27 +209,29 @@ def _pattern_value(pattern: ast.pattern) -> str | None:
 # other languages --------------------------------------------------------------------------------------------------------
 
 _FUNCTION = re.compile(
-    r"\b(?:function|func|fn|def|fun)\s{1,9}(?:\([^)\n]{0,80}\)\s?)?(\w{1,80})|\b(?:const|let|var)\s{1,9}(\w{1,80})\s?=\s?(?:async\s?)?\(?[^=\n]{0,200}=>"
+    r"\b(?:function|func|fn|def|fun)\s{1,9}(?:\([^)\n]{0,80}\)\s?|self\.)?(\w{1,80})|\b(?:const|let|var)\s{1,9}(\w{1,80})\s?=\s?(?:async\s?)?\(?[^=\n]{0,200}=>"
     r"|^\s{0,40}(?:(?:public|private|protected|static|final|async)\s{1,9}){1,4}(?:[\w<>\[\]]{1,60}\s{1,9})?(\w{1,80})\s?\(",
     re.MULTILINE,
 )
-_EQUAL = rf"\(*\s?\w[\w.]{{0,80}}\s?={{2,3}}\s?({LITERAL})\s?\)*"
+_IS = rf"\w[\w.]{{0,80}}(?:\s?={{2,3}}\s?|\.(?:equals|eql\?|Equals|contentEquals)\(\s?)({LITERAL})"
+_IS_SAID_FIRST = rf"({LITERAL})\.(?:equals|Equals)\(\s?\w[\w.]{{0,80}}"
+_EQUAL = rf"\(*\s?(?:{_IS}|{_IS_SAID_FIRST})\s?\)*"
 _BRANCH = re.compile(
     rf"(?:\bif\b|\belsif\b|\belif\b|[=(]|\breturn\b)\s?({_EQUAL}(?:\s?(?:&&|\band\b)\s?{_EQUAL}){{0,4}})"
-    rf"(?:\s?\{{?\s{{0,80}}(?:then\s{{1,9}})?\breturn\s{{1,9}}\(?({LITERAL})\s?\)?\s{{0,80}}(?:;|\}}|\bend\b|\n)|\s?\?\s?({LITERAL})\s?:)"
+    rf"(?:\s?\{{?\s{{0,80}}(?:then\s{{1,9}})?\breturn\s{{1,9}}\(?({RESULT})\s?\)?\s{{0,80}}(?:;|\}}|\bend\b|\n)|\s?\?\s?({LITERAL})\s?:)"
 )
 _POSTFIX = re.compile(rf"\breturn\s{{1,9}}({LITERAL})\s{{1,9}}if\s{{1,9}}({_EQUAL}(?:\s?(?:&&|\band\b)\s?{_EQUAL}){{0,4}})")
 _CASE = re.compile(
-    rf"(?:\bcase\s{{1,9}}|\bwhen\s{{1,9}})({LITERAL}(?:\s?,\s?{LITERAL}){{0,9}})\s?(?::|->|then|\n)\s{{0,80}}(?:return\s{{1,9}})?({LITERAL})"
+    rf"(?:\bcase\s{{1,9}}|\bwhen\s{{1,9}})({LITERAL}(?:\s?,\s?{LITERAL}){{0,9}})\s?(?::|->|then|\n)\s{{0,80}}(?:return\s{{1,9}})?({RESULT})"
 )
-_ENTRY = rf"(?:\(\s?)?{LITERAL}(?:\s?,\s?{LITERAL}){{0,4}}\s?\)?\s?(?:=>|:|->)\s?{LITERAL}"
+_ENTRY = rf"(?:\(\s?)?{LITERAL}(?:\s?,\s?{LITERAL}){{0,4}}\s?\)?\s?(?:=>|:|->)\s?{RESULT}"
 _TABLE = re.compile(
     rf"[\[{{(]\s{{0,40}}({_ENTRY}(?:\s?,\s{{0,40}}{_ENTRY}){{0,40}})\s?,?\s{{0,40}}(?:_\s?=>[^}}]{{0,200}})?[\]}})]"
 )
 _MAP = re.compile(
     rf"\bMap\(\s?\[\s{{0,40}}(\[\s?{LITERAL}\s?,\s?{LITERAL}\s?\](?:\s?,\s{{0,40}}\[\s?{LITERAL}\s?,\s?{LITERAL}\s?\]){{0,40}})"
 )
-_ONE_ENTRY = re.compile(rf"((?:\(\s?)?{LITERAL}(?:\s?,\s?{LITERAL}){{0,4}})\s?\)?\s?(?:=>|:|->)\s?({LITERAL})")
+_ONE_ENTRY = re.compile(rf"((?:\(\s?)?{LITERAL}(?:\s?,\s?{LITERAL}){{0,4}})\s?\)?\s?(?:=>|:|->)\s?({RESULT})")
 _CONSTANT = re.compile(
     rf"\b(?:function|func|fn|fun)\s{{1,9}}(\w{{1,80}})\s?\(\s?\w[^)\n]{{0,200}}\)[^{{\n]{{0,80}}\{{\s{{0,80}}(?:return\s{{1,9}})?({LITERAL})\s?;?\s{{0,80}}\}}"
     rf"|\bdef\s{{1,9}}(\w{{1,80}})\s?\(\s?\w[^)\n]{{0,200}}\)\s{{1,80}}(?:return\s{{1,9}})?({LITERAL})\s{{1,80}}end\b"
@@ -223,6 +240,7 @@ _CONSTANT = re.compile(
     re.MULTILINE,
 )
 _GENERAL = re.compile(r"\breturn\b[^;\n]{0,200}[+*/%(-]|\bfor\b|\bwhile\b|[<>]")
+_MEASURES = re.compile(r"\breturn\s{1,9}(?:\w{1,40}\.)?(?:len\(\w|\w{1,40}\.(?:len|length|size|count)\b)")
 _VALUES = re.compile(LITERAL)
 
 
@@ -237,7 +255,9 @@ def other_mappings(text: str) -> Iterator[Mapped]:
         branches.setdefault(_around(starts, position), []).append((pair, position))
     for name, found in branches.items():
         pairs = tuple(dict.fromkeys(pair for pair, _ in found))
-        yield Mapped(Kind.BRANCH, name, pairs, _line(text, found[0][1]), _is_general(text, starts, found[0][1]))
+        position = found[0][1]
+        measures = bool(_MEASURES.search(_body(text, starts, position)))
+        yield Mapped(Kind.BRANCH, name, pairs, _line(text, position), _is_general(text, starts, position), measures=measures)
     for found in _MAP.finditer(text):
         values = _spelt(found[1])
         pairs = tuple(((key,), value) for key, value in zip(values[::2], values[1::2], strict=False))
@@ -274,10 +294,15 @@ def _around(starts: list[tuple[int, str]], position: int) -> str:
 
 
 def _is_general(text: str, starts: list[tuple[int, str]], position: int) -> bool:
+    return bool(_GENERAL.search(_BRANCH.sub("", _body(text, starts, position).partition("\n")[2])))
+
+
+def _body(text: str, starts: list[tuple[int, str]], position: int) -> str:
+    """From the function's name on to the next one."""
     index = bisect_right(starts, (position, "\U0010ffff"))
     first = starts[index - 1][0] if index else 0
     last = starts[index][0] if index < len(starts) else len(text)
-    return bool(_GENERAL.search(_BRANCH.sub("", text[first:last].partition("\n")[2])))
+    return text[first:last]
 
 
 _DEF = re.compile(r"\bdef[ \t]+(\w{1,80})")

@@ -10,7 +10,16 @@ from helmsman.records.findings import Finding, Weight
 from helmsman.verify.invariants.additions import Addition, additions
 from helmsman.verify.invariants.kinds import is_test, language
 from helmsman.verify.invariants.patched_javascript import patched_javascript
-from helmsman.verify.invariants.python_code import Function, Part, changed_parts, dotted, former_parts, last_name
+from helmsman.verify.invariants.patched_ruby import patched_ruby
+from helmsman.verify.invariants.python_code import (
+    Function,
+    Part,
+    body_without_docstring,
+    changed_parts,
+    dotted,
+    former_parts,
+    last_name,
+)
 from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 
@@ -22,6 +31,16 @@ _OUTSIDE = frozenset({
     "time_machine",
 })  # fmt: skip
 """The network and the clock."""
+_ASSERTION = re.compile(
+    r"(?:unittest|pytest|_pytest|hypothesis|numpy\.testing|pandas\.testing|django\.test)\.(?:[\w.]{1,100}\.)?"
+    r"(?:assert\w{1,60}|_?base\w{0,20}Assert\w{0,40}|fail\w{0,40}|raises|approx|failureException|run|debug|given|Failed)"
+)
+"""What tests fail by."""
+_WHAT = {
+    "own": "the project's own code",
+    "outside": "the network or the clock",
+    "assertion": "what tests fail by",
+}
 _PATCHES = frozenset({"patch", "mock.patch", "mocker.patch", "unittest.mock.patch"})
 _SETS = frozenset({"setattr", "delattr", "setitem"})
 _FIXED_CLOCK = frozenset({"freeze_time", "travel"})
@@ -46,6 +65,10 @@ class _Patch:
     line: int
     lasting: bool
     """Whether it holds for every test: at the top, in a setup or in an automatic fixture."""
+    asserted: bool = False
+    """Whether the function that it stands in asserts what comes of a call of it."""
+    refuses: bool = False
+    """Whether what takes its place only raises."""
 
 
 def patched(scene: Scene) -> Iterable[Finding]:
@@ -62,6 +85,8 @@ def _findings(scene: Scene) -> Iterator[Finding]:
             yield from _in_python(addition, ours)
         elif addition.lines and kind == "javascript":
             yield from patched_javascript(addition)
+        elif addition.lines and kind == "ruby":
+            yield from patched_ruby(addition, scene)
 
 
 def _is_conftest(path: str) -> bool:
@@ -88,7 +113,7 @@ def _in_python(addition: Addition, ours: frozenset[str]) -> Iterator[Finding]:
     now = [patch for part in changed_parts(file) for patch in _patches(part, imported)]
     before = [patch for part in former_parts(file) for patch in _patches(part, _imports(file.before or ""))]
     there = frozenset(_DEF.findall(file.before or ""))
-    for kind in ("own", "outside"):
+    for kind in ("own", "outside", "assertion"):
         spare = Counter((patch.owner, patch.scope) for patch in before if _kind(patch, ours) == kind)
         for patch in sorted((one for one in now if _kind(one, ours) == kind), key=lambda one: one.line):
             place = (patch.owner, patch.scope)
@@ -100,21 +125,25 @@ def _in_python(addition: Addition, ours: frozenset[str]) -> Iterator[Finding]:
 
 def _told(patch: _Patch, kind: str, weight: Weight, addition: Addition) -> Finding:
     text = next((line.text for line in addition.lines if line.number == patch.line), patch.target)
-    what = "the project's own code" if kind == "own" else "the network or the clock"
+    what = _WHAT[kind]
     message = f"{patch.target}, {what}, is replaced in {patch.scope or addition.file.path.rpartition('/')[2]}"
     return _REPORTER.tell(weight, Spot(addition.file.path, patch.line, text), message)
 
 
 def _kind(patch: _Patch, ours: frozenset[str]) -> str:
-    """`own`, `outside`, or nothing that matters."""
+    """`own`, `outside`, `assertion`, or nothing that matters."""
     parts = patch.target.split(".")
+    if _ASSERTION.fullmatch(patch.target):
+        return "assertion"
     if any(part in _OUTSIDE for part in parts):
-        return "outside"
-    return "own" if parts[0] in ours else ""
+        return "" if patch.refuses else "outside"
+    return "own" if parts[0] in ours or patch.asserted else ""
 
 
 def _weight(patch: _Patch, kind: str, there: frozenset[str], path: str, *, new: bool) -> Weight | None:
     existing = patch.scope in there if patch.scope else patch.owner in there
+    if kind == "assertion":
+        return Weight.BLOCK if existing or patch.lasting or _is_conftest(path) else Weight.WARN
     if _is_conftest(path):
         holds = patch.lasting or (existing and kind == "own")
         weight = Weight.BLOCK if holds else Weight.WARN if kind == "own" else None
@@ -140,10 +169,30 @@ def _in_scope(node: ast.stmt, owner: str, part: Part, imported: dict[str, str]) 
     owner = node.name if isinstance(node, ast.ClassDef) else owner
     scope = node.name if isinstance(node, Function) else ""
     lasting = _is_lasting(node) if isinstance(node, Function) else not owner
+    asserted, refusing = _asserted_calls(node, imported), _refusing(node)
     for found in (found for top in tops for found in ast.walk(top)):
         target = _target(found, imported)
         if target and isinstance(found, ast.stmt | ast.expr):
-            yield _Patch(owner, scope, target, part.line(found), lasting)
+            refuses = isinstance(found, ast.Call) and bool(found.args) and last_name(found.args[-1]) in refusing
+            yield _Patch(owner, scope, target, part.line(found), lasting, target in asserted, refuses)
+
+
+def _asserted_calls(scope: ast.stmt, imported: dict[str, str]) -> frozenset[str]:
+    """Full names of what a test calls within its assertions."""
+    nodes = list(ast.walk(scope)) if isinstance(scope, Function) else []
+    asserting = (node for node in nodes if isinstance(node, ast.Assert) or _is_assertion(node))
+    calls = (call for node in asserting for call in ast.walk(node) if isinstance(call, ast.Call))
+    return frozenset(name for call in calls if (name := _resolved(dotted(call.func), imported)))
+
+
+def _is_assertion(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func).startswith("assert")
+
+
+def _refusing(scope: ast.stmt) -> frozenset[str]:
+    """Names of functions inside that only raise."""
+    inner = (node for node in ast.walk(scope) if isinstance(node, Function) and node is not scope)
+    return frozenset(node.name for node in inner if all(isinstance(one, ast.Raise) for one in body_without_docstring(node)))
 
 
 def _is_lasting(scope: Function) -> bool:

@@ -8,8 +8,9 @@ from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.globs import matches_any
 from helmsman.verify.invariants.additions import split
+from helmsman.verify.invariants.ci_growth import only_grows
 from helmsman.verify.invariants.commands import Words, scripts, simple_commands
-from helmsman.verify.invariants.recipes import Recipe, make_recipes, nox_sessions, npm_scripts, tox_recipes
+from helmsman.verify.invariants.recipes import Recipe, make_recipes, nox_sessions, npm_scripts, rake_tasks, tox_recipes
 from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 from helmsman.verify.invariants.settings import line_of, quoted, settings
@@ -23,6 +24,7 @@ _CI = re.compile(
     r"|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|\.buildkite/.+|\.drone\.ya?ml|appveyor\.ya?ml|\.woodpecker(?:\.ya?ml|/.+)"
 )
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_RAKEFILES = ("Rakefile", "rakefile", "Rakefile.rb")
 _JUSTFILES = ("justfile", "Justfile", ".justfile")
 _PACKAGE_MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
 _ALIASES = {"t": "test", "tst": "test"}
@@ -60,7 +62,7 @@ def _as_a_whole(file: FileDiff, patterns: tuple[str, ...], checking: Mapping[str
     if any(matches_any(path, patterns) or _OWN.fullmatch(path) for path in paths):
         return _REPORTER.block(_first_change(file), f"{file.path} is protected and was {done}")
     if any(_CI.fullmatch(path) for path in paths):
-        weight = _WARN if file.status == "A" else _BLOCK
+        weight = _WARN if file.status == "A" or only_grows(file) else _BLOCK
         return _REPORTER.tell(weight, _first_change(file), f"{file.path} of continuous integration was {done}")
     named = [path for path in paths if path in checking]
     if named and file.status != "A":
@@ -92,6 +94,8 @@ def _recipes(command: str) -> Iterator[tuple[str, Recipes]]:
             yield from (
                 (one.path(name), partial(tox_recipes, name)) for name in ("tox.ini", "setup.cfg", "pyproject.toml", "tox.toml")
             )
+        elif one.program == "rake":
+            yield from ((one.path(name), partial(rake_tasks, names=words)) for name in _RAKEFILES)
         elif one.program == "nox":
             yield one.path("noxfile.py"), nox_sessions
 

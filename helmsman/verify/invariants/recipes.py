@@ -1,8 +1,9 @@
-"""Recipes of make, just, npm, tox and nox: only what a check command uses of them, as texts that can be compared."""
+"""Recipes of make, just, npm, rake, tox and nox: only what a check command uses of them, as texts that can be compared."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from helmsman.verify.invariants.settings import settings, words
 
@@ -105,3 +106,54 @@ def nox_sessions(text: str) -> dict[str, Recipe]:
         found[1]: Recipe(tuple(" ".join(line.split()) for line in found[2].split("\n") if line.strip()))
         for found in _SESSION.finditer(text)
     }
+
+
+_TASK = re.compile(
+    r"^(?P<indent>[ \t]{0,20})(?P<kind>task|multitask|[A-Z]\w{0,40}(?:::\w{1,40}){1,3}\.new)\b(?P<head>[^\n]{0,300})$",
+    re.MULTILINE,
+)
+_TASK_NAME = re.compile(r"[\s(]{0,3}:?[\"']?([a-zA-Z_]\w{0,80}(?::\w{1,80}){0,3})")
+_NEEDED = re.compile(r"(?:=>|:\s)\s?(\[[^\]]{0,200}\]|%[iw]\[[^\]]{0,200}\]|:?\"?[\w:]{1,80})")
+_SYMBOL = re.compile(r"[A-Za-z_]\w{0,80}(?::\w{1,80}){0,3}")
+_BY_KIND = {"Rake::TestTask.new": "test", "RSpec::Core::RakeTask.new": "spec", "Cucumber::Rake::Task.new": "cucumber"}
+_MOST_TASKS = 300
+_LONGEST_TASK = 5000
+"""Tasks of a file, and characters of one, that are read."""
+
+
+def rake_tasks(text: str, names: Iterable[str]) -> dict[str, Recipe]:
+    """Bodies of the tasks of a Rakefile that are asked for, and of what they need. No name: `default`."""
+    tasks = dict[str, list[Recipe]]()
+    for name, recipe in islice(_tasks(text), _MOST_TASKS):
+        tasks.setdefault(name, []).append(recipe)
+    found = dict[str, Recipe]()
+    pending = [name.partition("[")[0] for name in names] or ["default"]
+    while pending:
+        name = pending.pop()
+        if name in tasks and name not in found:
+            commands = tuple(line for recipe in tasks[name] for line in recipe.commands)
+            found[name] = Recipe(commands, tuple(need for recipe in tasks[name] for need in recipe.needs))
+            pending += found[name].needs
+    return found
+
+
+def _tasks(text: str) -> Iterator[tuple[str, Recipe]]:
+    for found in _TASK.finditer(text):
+        kind, head = found["kind"], found["head"].partition("#")[0]
+        named = _TASK_NAME.match(head)
+        name = named[1] if named and named[1] != "do" else _BY_KIND.get(kind, "")
+        if kind in _BY_KIND or kind.endswith("task"):
+            needs = [one for group in _NEEDED.findall(head) for one in _SYMBOL.findall(group) if one not in {"i", "w"}]
+            own = () if kind.endswith("task") and not re.search(r"\bdo\b|\{", head) else _task_body(text, found)
+            made = () if not own and kind.endswith("task") else (kind, *own)
+            yield name, Recipe(made, tuple(needs))
+
+
+def _task_body(text: str, task: re.Match[str]) -> tuple[str, ...]:
+    """Up to the `end` that stands as far left as the task."""
+    if not re.search(r"\bdo\b", task["head"]):
+        return (" ".join(task["head"].split()),)
+    body = text[task.end() : task.end() + _LONGEST_TASK]
+    end = re.search(rf"^{task['indent']}end\b", body, re.MULTILINE)
+    lines = body[: end.start() if end else len(body)].split("\n")
+    return tuple(" ".join(line.split()) for line in lines if line.strip() and not line.lstrip().startswith("#"))

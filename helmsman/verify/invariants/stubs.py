@@ -24,15 +24,17 @@ from helmsman.verify.invariants.python_code import (
 )
 from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.invariants.stubs_by_text import for_others, put_off
 
 _REPORTER = Reporter("stubs", "Write the body, or leave the function out until something needs it.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
 _LATER = (
     r"(?:not(?: been)?(?: yet)? implemented|unimplemented|implement(?:ed)? (?:me|later|this)"
-    r"|TODO|FIXME|stub(?:bed)?\b|placeholder)"
+    r"|TODO|FIXME|stub(?:bed)?\b|placeholder|(?:still )?to come\b|coming soon|to be (?:written|implemented))"
 )
 _FOR_OTHERS = re.compile(r"subclass|overrid|abstract|derived|must be implemented|must implement|interface", re.IGNORECASE)
 
+_INSTEAD = "an error in place of a body"
 _MARKERS = (
     row(_BLOCK, "todo!", r"\btodo!\s?[(\[{]", "todo!()", "rust"),
     row(_BLOCK, "unimplemented!", r"\bunimplemented!\s?[(\[{]", "unimplemented!()", "rust"),
@@ -59,7 +61,14 @@ _MARKERS = (
         "java",
         "php",
     ),
-    row(_WARN, "NotImplemented", r"\braise\s+NotImplementedError\b", "an error in place of a body", "ruby"),
+    row(
+        _BLOCK,
+        "raise",
+        rf"\braise\b[\s(]{{1,3}}(?:[A-Z][\w:]{{0,80}}[\s,(]{{1,3}})?(?i:[\"'][^\"']{{0,60}}{_LATER})",
+        _INSTEAD,
+        "ruby",
+    ),
+    row(_WARN, "NotImplemented", r"\braise\s+NotImplementedError\b", _INSTEAD, "ruby"),
     row(_BLOCK, "TODO(", r"^\s*(?:[\w\s.<>:(),?]{0,200}=\s?)?TODO\((?:\"[^\"]{0,200}\")?\)", "TODO()", "java"),
     row(_BLOCK, "fatalError", rf"(?i:\bfatalError\(\s?\"[^\"]{{0,60}}{_LATER})", "fatalError in place of a body", "swift"),
     row(
@@ -81,6 +90,8 @@ _COMMENTS = (
         for word in ("not implemented", "Not implemented", "for now, ")
     ),
 )
+_ASSIGNED = re.compile(r"\bTODO\(\w[\w.@-]{0,40}\).{0,300}(?:\bissue\b|#[0-9]|\b[A-Z]{2,10}-[0-9]|https?://)")
+"""Somebody's work that is written down elsewhere."""
 _GIVEN = r" *\(\s{0,80}\w[^)]{0,200}\)"
 """At least one parameter: a body that is nothing without any is a component, a factory or a no-op."""
 _METHOD = r"\b(?:public|protected|private|static) (?:[\w<>\[\],.?]{1,60} ){1,6}(\w{1,80}) *\([^)]{0,200}\)"
@@ -157,12 +168,13 @@ class _Stub:
 def stubs(scene: Scene) -> Iterable[Finding]:
     """Rule `stubs`: functions of the project whose body is nothing, and comments that promise one."""
     added = additions(scene.diff)
-    return most_important(chain(_python_stubs(scene), *(_in_file(addition) for addition in added if addition.lines)))
+    return most_important(chain(_python_stubs(scene), *(_in_file(addition, scene) for addition in added if addition.lines)))
 
 
-def _in_file(addition: Addition) -> Iterator[Finding]:
+def _in_file(addition: Addition, scene: Scene) -> Iterator[Finding]:
     if _has_bodies(addition.file.path) and language(addition.file.path) != "python":
-        yield from _markers(addition)
+        yield from _markers(addition, scene)
+        yield from put_off(addition)
         yield from _empty_bodies(addition)
     if language(addition.file.path):
         yield from _comments(addition)
@@ -267,11 +279,13 @@ def _texts(node: ast.stmt) -> str:
     return " ".join(one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str))
 
 
-def _markers(addition: Addition) -> Iterator[Finding]:
+def _markers(addition: Addition, scene: Scene) -> Iterator[Finding]:
     path, kind = addition.file.path, language(addition.file.path)
+    is_for_others = for_others(addition, scene)
     for match in matches(addition, _MARKERS):
         text = match.line.text
-        if match.pattern.regex.search(code(text, kind)) and not _FOR_OTHERS.search(text):
+        left = bool(_FOR_OTHERS.search(text)) or is_for_others(match.line.number)
+        if match.pattern.regex.search(code(text, kind)) and not left:
             message = f"a stub, {match.pattern.what}: {' '.join(text.split())[:80]}"
             yield _REPORTER.tell(match.pattern.weight, Spot(path, match.line.number, text), message)
 
@@ -295,7 +309,7 @@ def _comments(addition: Addition) -> Iterator[Finding]:
     honest = "Do it now, or say in the progress notes what is left."
     for match in matches(addition, _COMMENTS):
         text, number = match.line.text, match.line.number
-        if not match.pattern.regex.search(comment(text, kind)):
+        if not match.pattern.regex.search(comment(text, kind)) or _ASSIGNED.search(comment(text, kind)):
             continue
         if kind != "python" or serves_tests(path) or not in_string(addition.file.after or "", number):
             yield _REPORTER.warn(Spot(path, number, text), f"{match.pattern.what}: {' '.join(text.split())[:80]}", honest)

@@ -1,5 +1,6 @@
 """Linters, type checkers and coverage that are told to look away."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -97,6 +98,17 @@ ATTRIBUTES = (
 """What is code."""
 
 
+_UNREACHED = re.compile(
+    r"\s*(?:if (?:typing\.)?TYPE_CHECKING|if __name__|(?:el)?if (?:sys|os|platform)\."
+    r"|else\b|except\b|raise\b|pass\b|\.\.\.|assert_never|assert False"
+    r"|return NotImplemented|def __(?:repr|str)__|def main\b|case _|@|import\b|from\b|#)"
+)
+"""What honest code keeps from being measured: what runs on one system only, or never."""
+_MANY = 4
+_MOST = 4
+"""From so many pragmas on, where there is one for every so many lines that were added, they hide new code."""
+
+
 def suppressions(scene: Scene) -> Iterable[Finding]:
     """Rule `suppressions`: comments, attributes and settings by which a tool finds less than it found."""
     comments = (finding for addition in additions(scene.diff) if addition.lines for finding in _in_file(addition))
@@ -107,10 +119,18 @@ def _in_file(addition: Addition) -> Iterator[Finding]:
     tables = (TABLE, ATTRIBUTES)
     found = [match for table in tables for match in matches(addition, table) if _counts(match, addition)]
     grown = _growth(addition) if found else Counter[Pattern]()
+    many = _leaves_code_out(found, addition)
     for match in reversed(found):
         grown[match.pattern] -= 1
         if grown[match.pattern] >= 0:
-            yield _told(match, addition)
+            yield _told(match, addition, heavy=many and match.pattern.word == "pragma: no")
+
+
+def _leaves_code_out(found: Iterable[Match], addition: Addition) -> bool:
+    """Whether much of the ordinary code that was added is not to be measured."""
+    left_out = [match for match in found if match.pattern.word == "pragma: no" and not _UNREACHED.match(match.line.text)]
+    statements = [line for line in addition.lines if not line.text.lstrip().startswith(("#", '"', "'", ")", "]", "}"))]
+    return len(left_out) >= _MANY and _MOST * len(left_out) >= len(statements)
 
 
 def _growth(addition: Addition) -> Counter[Pattern]:
@@ -126,11 +146,13 @@ def _tally(addition: Addition, text: str | None) -> Counter[Pattern]:
     return Counter(match.pattern for table in (TABLE, ATTRIBUTES) for match in scan(lines, text or "", kind, table))
 
 
-def _told(match: Match, addition: Addition) -> Finding:
+def _told(match: Match, addition: Addition, *, heavy: bool) -> Finding:
     path, text = addition.file.path, match.line.text
     ends = match.pattern.what == "eslint-disable for the whole file" and "eslint-enable" in (addition.file.after or "")
     message = f"{match.pattern.what} was added: {' '.join(text.split())[:80]}"
-    return _REPORTER.tell(_WARN if ends else match.pattern.weight, Spot(path, match.line.number, text), message)
+    return _REPORTER.tell(
+        _WARN if ends else _BLOCK if heavy else match.pattern.weight, Spot(path, match.line.number, text), message
+    )
 
 
 def _counts(match: Match, addition: Addition) -> bool:

@@ -1,0 +1,80 @@
+"""Bodies that are only a comment, and bases of classes, in languages that are read by their text."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+
+from helmsman.records.findings import Finding
+from helmsman.verify.diff import texts_after
+from helmsman.verify.invariants.additions import Addition, split
+from helmsman.verify.invariants.kinds import language
+from helmsman.verify.invariants.reporter import Reporter, Spot
+from helmsman.verify.invariants.scene import Scene
+
+_REPORTER = Reporter("stubs", "Write the body, or leave the function out until something needs it.")
+
+_PROMISE = re.compile(
+    r"\b(?:TODO|FIXME)\b"
+    r"|(?i:not (?:yet )?implemented|unimplemented|implement (?:me|this|later)|\bplaceholder\b"
+    r"|\bstub\b|to be (?:written|implemented))"
+)
+_SLASHED = r"(?://[^\n]{0,300}\n|/\*[^*]{0,600}\*/)\s{0,80}"
+_BODY = rf"\{{\s{{0,80}}((?:{_SLASHED}){{1,6}})(?:return(?: null| undefined| nil| false| 0| \"\"| '')?;?\s{{0,80}})?\}}"
+_KEYWORD = r"(?!(?:if|for|while|switch|catch|else|return|function|with|do|try)\b)"
+_PUT_OFF = {
+    "javascript": (
+        rf"\bfunction\s{{1,9}}(\w{{1,80}})\s?\([^)]{{0,200}}\)[^{{;\n]{{0,80}}{_BODY}",
+        rf"\b(\w{{1,80}})\s?[=:]\s?(?:async\s?)?\([^)]{{0,200}}\)[^{{;\n]{{0,60}}=>\s?{_BODY}",
+        rf"^\s{{0,40}}(?:(?:public|private|protected|static|async|override)\s){{0,4}}{_KEYWORD}(\w{{1,80}})\([^)]{{0,200}}\)[^{{;\n]{{0,80}}{_BODY}",
+    ),
+    "java": (rf"\b{_KEYWORD}(\w{{1,80}})\s?\([^)]{{0,200}}\)[^{{;\n]{{0,80}}{_BODY}",),
+    "go": (rf"\bfunc (?:\([^)]{{0,80}}\) )?(\w{{1,80}})\([^)]{{0,200}}\)[^{{\n]{{0,80}}{_BODY}",),
+    "rust": (rf"\bfn (\w{{1,80}})[^{{;]{{0,200}}{_BODY}",),
+    "php": (rf"\bfunction (\w{{1,80}})\s?\([^)]{{0,200}}\)[^{{;]{{0,60}}{_BODY}",),
+    "ruby": (
+        (
+            r"^[ \t]{0,40}def (?:self\.)?(\w{1,80}[?!]?)[^\n]{0,200}\n"
+            r"((?:[ \t]{0,40}#[^\n]{0,300}\n){1,6})(?:[ \t]{0,40}nil\n)?[ \t]{0,40}end\b"
+        ),
+    ),
+}
+_PUT_OFF["csharp"] = _PUT_OFF["java"]
+_PUT_OFF["swift"] = (rf"\bfunc (\w{{1,80}})[^{{;]{{0,200}}{_BODY}",)
+_FINDERS = {kind: tuple(re.compile(one, re.MULTILINE) for one in patterns) for kind, patterns in _PUT_OFF.items()}
+_CLASS = re.compile(r"^[ \t]{0,40}(?:class|module) +(?:\w{1,80}::){0,5}(\w{1,80})")
+_DERIVES = re.compile(r"\bclass +[\w:]{1,200} *< *(?:\w{1,80}::){0,5}(\w{1,80})|\binclude +(?:\w{1,80}::){0,5}(\w{1,80})")
+_LARGEST = 300_000
+
+
+def put_off(addition: Addition) -> Iterator[Finding]:
+    """Functions whose whole body is a comment that promises one."""
+    kind, after, before = language(addition.file.path), addition.file.after or "", addition.file.before or ""
+    if not _PROMISE.search(addition.text) or len(after) > _LARGEST:
+        return
+    for finder in _FINDERS.get(kind, ()):
+        known = {found[1] for found in finder.finditer(before[:_LARGEST])}
+        for found in finder.finditer(after):
+            if found[1] not in known and _PROMISE.search(found[2]):
+                line = after.count("\n", 0, found.start(1)) + 1
+                yield _REPORTER.block(Spot(addition.file.path, line, found[0]), f"{found[1]} is a stub: its body is a promise")
+
+
+def for_others(addition: Addition, scene: Scene) -> Callable[[int], bool]:
+    """Whether a line of a file stands in a class or module of Ruby that others build on; for no other language."""
+    if language(addition.file.path) != "ruby" or "raise" not in addition.text:
+        return lambda _: False
+    bases = _bases(scene)
+    lines = enumerate(split(addition.file.after), 1)
+    owners = [(number, found[1]) for number, line in lines if (found := _CLASS.match(line))]
+
+    def is_for_others(number: int) -> bool:
+        index = bisect_left(owners, (number, "")) - 1
+        return index >= 0 and owners[index][1] in bases
+
+    return is_for_others
+
+
+def _bases(scene: Scene) -> frozenset[str]:
+    texts = texts_after(scene.diff, tuple(scene.tests.items()))
+    read = (text for path, text in texts.items() if language(path) == "ruby" and len(text) < _LARGEST)
+    return frozenset(name for text in read for groups in _DERIVES.findall(text) for name in groups if name)
