@@ -3,9 +3,11 @@
 The form is asked for as structured output and not by forcing a tool: Opus 5.5, Sonnet 5.5 and Fable 5.1 refuse forced tools.
 """
 
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 _RETRIES = 1  # of the client's own, within seconds; after it the whole step is tried again
 _CONNECT = 10.0  # seconds
+_HEED = 0.2  # seconds between two looks at whether to stop
 _WORDS = 500
 
 _CREDENTIALS = ("the judge's credentials were refused", "give a valid ANTHROPIC_API_KEY, in the environment or in a block")
@@ -55,12 +58,39 @@ _BY_STATUS = {
 
 
 def ask_by_api(request: JudgeRequest, config: JudgeConfig, *, environment: Mapping[str, str], stop: Callable[[], bool]) -> Answer:
-    """One vote. Raises OperatorError, WorldError, and Cancelled between two events of the answer."""
+    """One vote. Raises OperatorError, WorldError, and Cancelled soon after `stop` says so.
+
+    The client waits in a thread of its own, because nothing wakes it between two events; once cancelled, nobody hears it.
+    """
+    outcome: Queue[Answer | Exception] = Queue()
+    arguments = request, config, environment, outcome
+    threading.Thread(target=_put_answer, args=arguments, name="judge", daemon=True).start()
+    while True:
+        with suppress(Empty):
+            answer = outcome.get(timeout=_HEED)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        if stop():
+            raise Cancelled("cancelled while the judge was asked")
+
+
+def _put_answer(
+    request: JudgeRequest, config: JudgeConfig, environment: Mapping[str, str], outcome: "Queue[Answer | Exception]"
+) -> None:
+    try:
+        outcome.put(_answer(request, config, environment))
+    except Exception as error:  # noqa: BLE001 - it is raised again where somebody waits for it
+        outcome.put(error)
+
+
+def _answer(request: JudgeRequest, config: JudgeConfig, environment: Mapping[str, str]) -> Answer:
     deadline, reader = time.monotonic() + config.timeout_seconds * (1 + _RETRIES), MessageReader()
     with _told_by_blame(config, environment), _client(config, environment) as client:
         for event in _events(client, request, config):
             reader.feed(event)
-            _go_on(stop, deadline, config)
+            if time.monotonic() > deadline:
+                raise _late(config)
     answer = reader.answer
     if answer is None:
         raise _broken("it ended before the message did")
@@ -102,13 +132,6 @@ def _events(client: "Anthropic", request: JudgeRequest, config: JudgeConfig) -> 
 
 def _cached(part: str) -> "TextBlockParam":
     return {"type": "text", "text": part, "cache_control": {"type": "ephemeral"}}
-
-
-def _go_on(stop: Callable[[], bool], deadline: float, config: JudgeConfig) -> None:
-    if stop():
-        raise Cancelled("cancelled while the judge was asked")
-    if time.monotonic() > deadline:
-        raise _late(config)
 
 
 @contextmanager

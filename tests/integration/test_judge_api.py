@@ -116,7 +116,7 @@ def test_the_request_has_what_stays_the_same_first_and_is_cached_to_its_end() ->
         "enum": ["works"],
     }
     assert "tool_choice" not in first  # models that always think refuse a forced tool
-    assert (first["model"], first["max_tokens"]) == ("claude-opus-5-5", 8000)
+    assert (first["model"], first["max_tokens"]) == ("claude-opus-5-5", 16_000)
 
 
 @pytest.mark.feature("V12")

@@ -1,0 +1,106 @@
+"""The judge in a real loop: killed, cancelled, and asked by the command line."""
+
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deployments.demo.model import Request, Turn
+from helmsman.records.result import EXIT_CODES
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.git import open_repository
+from tasks.state_ref import read_records, read_state
+from tests.fakes.bench import eventually
+from tests.fakes.command_line import Driving, driving, ended
+from tests.fakes.pathologies import CHECK, FIX, GOAL, MET, Agent, done, repository, script
+from tests.fakes.prefect_server import PrefectServer
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("V7")]  # the first test of a worker also starts the engine
+
+PATIENCE = 60
+AGENT = Agent("does it at once", [(FIX, done("It is done."))], honest=True, verdicts=[MET])
+START = ("run", GOAL, "--check", CHECK, "--max-iterations", "3", "--name", "loop", "--json", "--repo")
+
+
+class Court:
+    """A scripted model whose judge keeps silent until it is let go."""
+
+    def __init__(self) -> None:
+        self.asked, self.silent = threading.Event(), threading.Event()
+        self.silent.set()
+        self.times = 0
+        self._answer = script(AGENT)
+
+    def __call__(self, request: Request) -> Turn:
+        turn = self._answer(request)
+        if "format" not in request.body.get("output_config", {}):
+            return turn
+        self.times += 1
+        self.asked.set()
+        return replace(turn, delay=120) if self.silent.is_set() else turn
+
+
+@contextmanager
+def trial(folder: Path, server: PrefectServer, court: Court) -> Generator[Driving]:
+    repository(folder / "repository", AGENT)
+    with driving(folder, server.url, court) as helmsman:
+        yield helmsman
+
+
+def state_of(helmsman: Driving) -> LoopState:
+    return read_state(open_repository(helmsman.repository), "loop")[0]
+
+
+def agent_sessions(helmsman: Driving) -> int:
+    return len({request.call for request in helmsman.model.requests if request.body.get("tools")})
+
+
+@pytest.mark.feature("E3")
+def test_a_loop_killed_while_its_judge_deliberates_asks_the_judge_again_and_no_agent(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    court = Court()
+    with trial(tmp_path, prefect_server, court) as helmsman:
+        driver = helmsman.start(*START, helmsman.repository)
+        assert court.asked.wait(PATIENCE)
+        driver.send_signal(signal.SIGKILL)
+        driver.communicate()
+        court.silent.clear()
+        resumed = helmsman.run("resume", "loop", "--repo", helmsman.repository, "--json")
+        assert resumed.exit_code == 0, resumed.errors
+        assert (state_of(helmsman).outcome, state_of(helmsman).iteration) == (Outcome.COMPLETED, 1)
+        assert agent_sessions(helmsman) == 1
+        assert court.times == 2
+
+
+@pytest.mark.feature("E9")
+def test_a_cancel_while_the_judge_deliberates_ends_the_loop_soon_and_it_can_go_on(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    court = Court()
+    with trial(tmp_path, prefect_server, court) as helmsman:
+        driver = helmsman.start(*START, helmsman.repository)
+        assert court.asked.wait(PATIENCE)
+        cancel = helmsman.run("cancel", "loop", "--repo", helmsman.repository)
+        assert cancel.exit_code == 0, cancel.errors
+        assert eventually(lambda: driver.poll() is not None, 10)
+        assert ended(driver).exit_code == EXIT_CODES[Outcome.CANCELLED]
+        court.silent.clear()
+        resumed = helmsman.run("resume", "loop", "--repo", helmsman.repository, "--json")
+        assert resumed.exit_code == 0, resumed.errors
+        assert agent_sessions(helmsman) == 1
+
+
+def test_without_a_key_the_command_line_judges_in_a_session_of_its_own(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    court = Court()
+    court.silent.clear()
+    with trial(tmp_path, prefect_server, court) as helmsman:
+        told = helmsman.run(*START, helmsman.repository, "--set", "judge.way=claude", "--set", "judge.rejections=1")
+    (record, *_) = read_records(open_repository(helmsman.repository), "loop")
+    assert record.judgement, told.errors
+    assert (record.judgement.way, record.judgement.calls) == ("claude", 1)
