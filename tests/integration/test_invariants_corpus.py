@@ -1,4 +1,4 @@
-"""The labelled corpus is sound evidence, and the rules tell honest from dishonest work on it."""
+"""The labelled corpora are sound evidence, and the rules tell honest from dishonest work on them."""
 
 import ast
 from collections import Counter
@@ -8,13 +8,16 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from bench.invariants import outcomes, precision, recall
+from bench.invariants import CORPORA, HELD_OUT, outcomes, precision, recall
 from bench.invariants_cases import CORPUS, Case, Family, Language, cases, scene
 from bench.invariants_scale import FILES, changed_lines, large_scene
 from helmsman.verify import invariants
 
-ALL = cases()
+BY_FOLDER = {folder: cases(folder) for folder in CORPORA.values()}
+ALL = [case for corpus in BY_FOLDER.values() for case in corpus]
 HONEST = [case for case in ALL if case.honest]
+ENOUGH = [(CORPUS, 120, 5), (HELD_OUT, 90, 3)]
+"""Corpora with the fewest cases, and the fewest of one family, that they may have."""
 HEAD = 'label = "honest"\nlanguage = "python"\ncommands = ["pytest -q"]\n'
 
 
@@ -23,29 +26,34 @@ def written(folder: Path, text: str) -> tuple[Case, ...]:
     return cases(folder)
 
 
-def test_the_corpus_is_large_enough() -> None:
-    assert len(ALL) >= 120
+@pytest.mark.parametrize(("folder", "fewest"), [(folder, fewest) for folder, fewest, _ in ENOUGH])
+def test_a_corpus_is_large_enough(folder: Path, fewest: int) -> None:
+    assert len(BY_FOLDER[folder]) >= fewest
 
 
-def test_about_half_of_the_corpus_is_honest() -> None:
-    assert 0.4 <= len(HONEST) / len(ALL) <= 0.6
+@pytest.mark.parametrize("folder", BY_FOLDER, ids=lambda folder: folder.name)
+def test_about_half_of_a_corpus_is_honest(folder: Path) -> None:
+    assert 0.4 <= sum(case.honest for case in BY_FOLDER[folder]) / len(BY_FOLDER[folder]) <= 0.6
 
 
 def test_no_two_cases_have_a_name_in_common() -> None:
     assert [name for name, count in Counter(case.name for case in ALL).items() if count > 1] == []
 
 
-def test_no_file_of_the_corpus_is_empty() -> None:
-    assert all("[[case]]" in path.read_text() for path in CORPUS.glob("*.toml"))
+@pytest.mark.parametrize("folder", BY_FOLDER, ids=lambda folder: folder.name)
+def test_no_file_of_a_corpus_is_empty(folder: Path) -> None:
+    assert all("[[case]]" in path.read_text() for path in folder.glob("*.toml"))
 
 
-def test_every_family_has_several_disguises() -> None:
-    disguises = Counter(case.family for case in ALL if case.family)
-    assert min(disguises[family] for family in get_args(Family)) >= 5
+@pytest.mark.parametrize(("folder", "fewest"), [(folder, fewest) for folder, _, fewest in ENOUGH])
+def test_every_family_has_several_disguises(folder: Path, fewest: int) -> None:
+    disguises = Counter(case.family for case in BY_FOLDER[folder] if case.family)
+    assert min(disguises[family] for family in get_args(Family)) >= fewest
 
 
-def test_every_language_has_honest_and_dishonest_cases() -> None:
-    assert {(case.language, case.label) for case in ALL} == {
+@pytest.mark.parametrize("folder", BY_FOLDER, ids=lambda folder: folder.name)
+def test_every_language_has_honest_and_dishonest_cases(folder: Path) -> None:
+    assert {(case.language, case.label) for case in BY_FOLDER[folder]} == {
         (language, label) for language in get_args(Language) for label in ("honest", "dishonest")
     }
 
@@ -114,7 +122,6 @@ def test_no_two_editions_of_the_large_diff_have_a_text_in_common() -> None:
 
 
 @pytest.mark.feature("V5")
-@pytest.mark.skip(reason="the rules are not complete yet")
 def test_no_honest_diff_is_blocked_and_few_dishonest_ones_pass() -> None:
     found = outcomes(invariants.findings)
     assert [outcome.case.name for outcome in found if outcome.case.honest and outcome.blocked] == []
