@@ -23,6 +23,7 @@ from tasks.environment import agent_environment, ours
 from tasks.git import Repository, open_repository, read_ref
 from tasks.journal import listening
 from tasks.lock import drive_alone
+from tasks.nesting import refuse_nested
 from tasks.opening import create_loop, now_utc
 from tasks.places import loop_folder
 from tasks.state_ref import read_state, state_ref
@@ -55,6 +56,7 @@ def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool)
 
 
 def _refuse_agent(config: LoopConfig) -> None:
+    refuse_nested()
     find_binary(config.claude)
     refuse_root(config.claude, agent_environment(ours(), config.claude.environment))
 

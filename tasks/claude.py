@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from helmsman.config import ClaudeConfig
+from helmsman.config import ClaudeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.records.events import AgentStarted, ToolCalled
 from helmsman.records.evidence import AgentCall, AgentOutcome, Interrupted, Usage
@@ -24,6 +24,7 @@ from tasks.claude_binary import find_binary
 from tasks.environment import agent_environment, ours
 from tasks.git import IDENTITY, has_identity
 from tasks.journal import publish
+from tasks.nesting import inner_depth
 from tasks.process import Ended, run
 from tasks.secrets_kept import redact
 from tasks.workplace import Workplace
@@ -106,7 +107,7 @@ def call_agent(
 ) -> AgentCall:
     """Make the call that is due, or read back the one that was made. Raises WorldError when the world broke it, Cancelled."""
     folder = CallFolder(place.folder.call(state.due, state.attempt))
-    environment = _environment(place, state.config.claude, credentials)
+    environment = _environment(place, state.config, credentials)
     call = finished_call(folder) or _make_call(place, state, folder, prompt, start, environment, stop)
     call = without_secrets(call, environment)
     if call.outcome in IN_WORLD and call.tool_calls == 0:
@@ -212,9 +213,9 @@ def _feed(reader: CallReader, line: bytes, tell: Callable[[str], str] | None = N
             publish(ToolCalled(tool=tool, detail=tell(detail)))
 
 
-def _environment(place: Workplace, config: ClaudeConfig, credentials: dict[str, str]) -> dict[str, str]:
+def _environment(place: Workplace, config: LoopConfig, credentials: dict[str, str]) -> dict[str, str]:
     identity = {} if has_identity(place.worktree) else IDENTITY
-    return {**agent_environment(ours(), config.environment), **identity, **credentials}
+    return {**agent_environment(ours(), config.claude.environment), **inner_depth(config), **identity, **credentials}
 
 
 def _cost_left(state: LoopState) -> float | None:

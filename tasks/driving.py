@@ -22,6 +22,7 @@ from tasks.engine_runs import announce, hearing_cancel, loop_tags, run_id, witho
 from tasks.git import GitError, open_repository
 from tasks.journal import journal_to, listening, publish
 from tasks.lock import drive_alone
+from tasks.nesting import refuse_nested
 from tasks.opening import close, mend, now_utc, open_loop
 from tasks.places import LoopFolder, loop_folder
 from tasks.state_ref import read_state, state_ref
@@ -48,6 +49,7 @@ STATE_TYPES = {
 @contextmanager
 def driving(request: LoopRequest) -> Generator[LoopState]:
     """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
+    refuse_nested()
     opened = open_loop(request, suffix=run_id().hex[:6], now=now_utc())
     repository = open_repository(Path(request.repository))
     folder = loop_folder(repository, opened.loop)

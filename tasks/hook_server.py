@@ -1,0 +1,128 @@
+"""A loopback server that answers the hooks of the agent's CLI from inside the process that runs the agent.
+
+Every event is a POST of one JSON object with the run's token; the answer is one JSON object, empty where there is nothing to say.
+A thread serves each connection, so parallel tool calls and subagents do not wait for one another here; whoever answers takes its
+own lock. The server never raises into the agent: what it cannot read is answered with an error, which a hook that must not fail
+open turns into a denial (`onFailure: block`).
+"""
+
+import hmac
+import json
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from socketserver import BaseServer, ThreadingTCPServer
+from typing import Any, cast
+
+Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""From an event to the hook's output; raises nothing."""
+
+TOKEN = "HELMSMAN_HOOK_TOKEN"  # noqa: S105 - the name of a variable
+HEADER = "X-Helmsman-Token"
+LARGEST_EVENT = 32 * 1024 * 1024
+"""Bytes; an event carries whole files that are written."""
+PATIENCE = 10
+"""Seconds that a connection may take to send what it announced."""
+
+
+class HookServer:
+    """Where the CLI sends its events, and the token that it has to show."""
+
+    def __init__(self, port: int, token: str) -> None:
+        """Known once it listens."""
+        self.url = f"http://127.0.0.1:{port}/"
+        self.token = token
+
+
+@contextmanager
+def hook_server(answer: Answer) -> Generator[HookServer]:
+    """Listen on a port of the system's choice while the block runs; every connection is closed at its end."""
+    token = secrets.token_urlsafe(24)
+    server = _Server(answer, token)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="hooks", daemon=True)
+    thread.start()
+    try:
+        yield HookServer(server.port, token)
+    finally:
+        server.shutdown()
+        server.close_all()
+        server.server_close()
+        thread.join()
+
+
+class _Server(ThreadingTCPServer):  # not HTTPServer, which asks the name service for the name of 127.0.0.1
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64  # many tool calls may come at once
+
+    def __init__(self, answer: Answer, token: str) -> None:
+        self._open: set[socket.socket] = set()
+        super().__init__(("127.0.0.1", 0), partial(_Exchange, answer, token))
+        self.port: int = self.socket.getsockname()[1]
+
+    def close_all(self) -> None:
+        for connection in list(self._open):
+            with suppress(OSError):  # it has just ended by itself
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        connection.settimeout(PATIENCE)
+        self._open.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
+        if isinstance(request, socket.socket):
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: tuple[str, int]) -> None:
+        """A client that goes away or sends nonsense is its own problem; nothing of it may reach the loop's terminal."""
+
+
+class _Exchange(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # the CLI keeps its connections
+    disable_nagle_algorithm = True
+
+    def __init__(
+        self, answer: Answer, token: str, request: socket.socket, client_address: tuple[str, int], server: BaseServer
+    ) -> None:
+        self._answer, self._token = answer, token
+        super().__init__(request, client_address, server)  # which also handles the connection
+
+    def do_POST(self) -> None:
+        if not hmac.compare_digest(self.headers.get(HEADER, "").encode(), self._token.encode()):
+            self._send(HTTPStatus.FORBIDDEN, {})
+            return
+        event = self._read_event()
+        if event is None:
+            self._send(HTTPStatus.BAD_REQUEST, {})
+            return
+        self._send(HTTPStatus.OK, self._answer(event))
+
+    def _read_event(self) -> Mapping[str, Any] | None:
+        length = self.headers.get("content-length", "")
+        if not length.isdecimal() or int(length) > LARGEST_EVENT:
+            self.close_connection = True  # what follows cannot be read past
+            return None
+        try:
+            event = json.loads(self.rfile.read(int(length)))
+        except (ValueError, RecursionError):
+            return None
+        return cast("dict[str, Any]", event) if isinstance(event, dict) else None
+
+    def _send(self, status: HTTPStatus, output: Mapping[str, Any]) -> None:
+        body = json.dumps(output).encode()
+        self.send_response_only(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
+        """Keep the terminal to the loop."""
