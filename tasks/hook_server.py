@@ -88,6 +88,7 @@ class _Server(ThreadingTCPServer):  # not HTTPServer, which asks the name servic
 class _Exchange(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # the CLI keeps its connections
     disable_nagle_algorithm = True
+    wbufsize = 64 * 1024  # head and body leave together
 
     def __init__(
         self, answer: Answer, token: str, request: socket.socket, client_address: tuple[str, int], server: BaseServer
