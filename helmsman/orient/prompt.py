@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from helmsman.config import LoopConfig
 from helmsman.orient.budget import Foreign, Piece, fit, tokens, whole
+from helmsman.orient.guardrails import Rules, as_text
 from helmsman.orient.phases import CLOSING, CRITERIA, INTERRUPTED, INVARIANTS, OBJECTIVE, PHASE_0, PHASES_1_TO_4, RESET
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, CheckResult
@@ -51,8 +52,15 @@ def _after(state: LoopState) -> list[Section]:
     return [
         ("phases 1-4", PHASES_1_TO_4.substitute()),
         ("invariants", INVARIANTS.substitute(branch=state.branch)),
+        *([("guard rails", _guard_rails(state.config))] if state.config.steering.hooks else []),
         ("closing", CLOSING.substitute(goal=state.config.goal.strip(), promise=state.config.completion.promise)),
     ]
+
+
+def _guard_rails(config: LoopConfig) -> str:
+    """The rules that tool calls are judged by, in the words of the rules themselves."""
+    rules = Rules(worktree="", protected=config.invariants.protect, nesting=config.limits.nesting)
+    return "\n".join(("# Guard rails: a tool call that leaves them is refused", *(f"- {line}" for line in as_text(rules))))
 
 
 def _facts(state: LoopState, orientation: Orientation) -> list[Fact]:

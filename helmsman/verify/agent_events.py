@@ -47,7 +47,7 @@ def parse_event(line: bytes) -> dict[str, Any] | None:
 
 def tool_calls(event: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The tools that an assistant event calls, each with the one line that says most, fit for a terminal."""
-    return tuple((_name(block), _detail(mapping(block.get("input")))) for block in _blocks(event, "tool_use"))
+    return tuple((_name(block), detail_of(mapping(block.get("input")))) for block in _blocks(event, "tool_use"))
 
 
 class _Deeds:
@@ -84,6 +84,15 @@ class _Deeds:
             self.commands.append(CommandRun(command=detail, failed=failed))
         elif not failed and len(self.edited) < _EDITED:
             self.edited[detail] = None
+
+
+def tool_results(event: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
+    """Ids of the tool calls that an event brings results of, each with whether it failed."""
+    if event.get("type") != "user":
+        return ()
+    blocks = [mapping(block) for block in items(mapping(event.get("message")).get("content"))]
+    results = [block for block in blocks if block.get("type") == "tool_result"]
+    return tuple((text(block.get("tool_use_id")), block.get("is_error") is True) for block in results)
 
 
 class CallReader:
@@ -123,6 +132,10 @@ class CallReader:
         reader = self._readers.get((kind, text(event.get("subtype")) if kind == "system" else ""))
         if reader:
             reader(event)
+
+    @property
+    def cli_version(self) -> str:
+        return self._cli_version
 
     @property
     def usage(self) -> Usage:
@@ -267,7 +280,8 @@ def _name(block: Mapping[str, Any]) -> str:
     return _one_line(text(block.get("name"), _NAME)) or "?"
 
 
-def _detail(arguments: Mapping[str, Any]) -> str:
+def detail_of(arguments: Mapping[str, Any]) -> str:
+    """The one line of a tool call's arguments that says most, fit for a terminal, 120 characters at most."""
     told = (_one_line(text(arguments.get(key), 1000)) for key in _DETAIL_KEYS)
     line = next((line for line in told if line), "")
     return line if len(line) <= _DETAIL else f"{line[: _DETAIL - 1]}…"

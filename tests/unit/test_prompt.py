@@ -31,7 +31,7 @@ FINDING = Finding(
 )
 UNTRUE = Contradiction(layer=ClaimLayer.CONTRADICTION, said=HOSTILE, found="git shows no change in b.py", source="last message")
 REJECTION = Rejection(iteration=2, at=NOW, consecutive=2, reason=f"names: {HOSTILE}", criteria=("names",), repeated=1)
-FIXED = {"objective", "phase 0", "phases 1-4", "invariants", "closing"}
+FIXED = {"objective", "phase 0", "phases 1-4", "invariants", "guard rails", "closing"}
 OUTPUTS = st.one_of(
     st.text(alphabet="`~ab \n", max_size=400),
     st.integers(0, 40_000).map("x".__mul__),
@@ -68,6 +68,7 @@ def test_the_first_iteration_is_told_the_objective_and_the_phases_and_nothing_el
         "phase 0",
         "phases 1-4",
         "invariants",
+        "guard rails",
         "closing",
     ]
 
@@ -87,6 +88,7 @@ def test_facts_stand_between_phase_0_and_the_work_the_most_specific_first() -> N
         "history",
         "phases 1-4",
         "invariants",
+        "guard rails",
         "closing",
     ]
     assert briefing.trimmed == ()
@@ -238,3 +240,11 @@ def test_the_criteria_are_told_before_the_work() -> None:
 @pytest.mark.feature("O9")
 def test_the_status_block_is_asked_for() -> None:
     assert "---RALPH_STATUS---" in outside_of_fences(prompt(state()))
+
+
+@pytest.mark.feature("A2")
+def test_the_guard_rails_are_told_unless_there_are_none() -> None:
+    told = prompt(state(config(invariants={"protect": ["tests/**"]})))
+    assert "the third time it is refused" in told
+    assert "Leave these as they are and make the work fit them: tests/**." in told
+    assert "Guard rails" not in prompt(state(config(steering={"hooks": False})))

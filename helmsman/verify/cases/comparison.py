@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from helmsman.verify.cases.growth import Growth
+from helmsman.verify.cases.masks import masked
 from helmsman.verify.cases.model import STRENGTH, Assertion, Case, Kind, Reading
-from helmsman.verify.cases.paths import is_test_file
+from helmsman.verify.cases.paths import is_test_file, language_of
 from helmsman.verify.cases.python import SHADOWED
 from helmsman.verify.cases.reading import reading_of
 from helmsman.verify.cases.search import Index
+from helmsman.verify.cases.shared import shared_in, taken_in
 from helmsman.verify.cases.sides import Pair, Sides, sides_of
 from helmsman.verify.cases.variables import inlined
-from helmsman.verify.cases.words import alike
+from helmsman.verify.cases.words import alike, words_of
 from helmsman.verify.diff import TreeDiff
 
 RENAMED = 0.5
@@ -100,8 +102,13 @@ class Comparison:
         """Whether most of the values of a test are new in others."""
         if id(case) not in self._retold:
             values = case.values
-            self._retold[id(case)] = len(values & self.growth.literals) >= RETOLD * len(values)
+            self._retold[id(case)] = len(values & (self.growth.literals | self._set_up)) >= RETOLD * len(values)
         return self._retold[id(case)]
+
+    @cached_property
+    def _set_up(self) -> frozenset[str]:
+        """Literals of all new lines of files with tests: what tests share may stand in a set-up that has no name."""
+        return frozenset(literal for side in self.sides if side.new.cases for literal in _new_literals(side))
 
     @cached_property
     def _places(self) -> dict[str, list[str]]:
@@ -128,6 +135,14 @@ class Comparison:
         return next((case for _, reading in self.defining(name) for case in reading.others if case.bare_name == name), None)
 
 
+def _new_literals(side: Sides) -> Iterator[str]:
+    language = language_of(side.file.path)
+    text = side.file.after or ""
+    lines = (text if language == "python" else masked(text, language).code).split("\n") if language else []
+    added = (lines[line.number - 1] for line in side.file.added if line.number <= len(lines))
+    return iter(words_of("\n".join(added)).literals)
+
+
 def _keys(cases: Iterable[Case]) -> Counter[tuple[object, ...]]:
     """Said as it stands there, and with its variables replaced."""
     both = (item for case in cases for item in {*case.assertions, *inlined(case)})
@@ -149,6 +164,10 @@ def _compared(diff: TreeDiff, others: tuple[tuple[str, str], ...], commands: tup
         sides, tuple(pairs), _helpers(sides), (*new, *(pair.new for pair in covered)), (), (), (), _texts(sides, others)
     )
     lost = [case for case in (*old, *(pair.old for pair in covered)) if not _is_held(case, start)]
+    taken = tuple(taken_in(lost, sides, shared_in(sides, start.texts) if lost else ()))
+    start = replace(start, pairs=(*start.pairs, *(pair for pair in taken if pair.old.fingerprint != pair.new.fingerprint)))
+    run = {id(pair.old) for pair in taken}
+    lost = [case for case in lost if id(case) not in run]
     aside = tuple(_aside(lost, start))
     put_aside = {id(item.old) for item in aside}
     rest = [case for case in lost if id(case) not in put_aside]
@@ -244,9 +263,9 @@ def _helpers(sides: Iterable[Sides]) -> tuple[Pair, ...]:
 def _is_held(case: Case, comparison: Comparison) -> bool:
     """Whether all that a test proved is proved by others now, or by a copy that stayed."""
     if case.assertions:
-        asserted = inlined(case)
-        held = [is_elsewhere(item, case, comparison) for item in asserted]
-        strong = [STRENGTH[item.kind] > WEAK for item in asserted]
+        both = list(zip(case.assertions, inlined(case), strict=True))
+        held = [any(is_elsewhere(item, case, comparison) for item in {*versions}) for versions in both]
+        strong = [STRENGTH[item.kind] > WEAK for item, _ in both]
         if any(held) and all(there for there, needed in zip(held, strong, strict=True) if needed):
             return True
     return any(alike(case.words, other.words) >= COPIED for other in _copies(case, comparison))

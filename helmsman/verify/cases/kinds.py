@@ -17,7 +17,7 @@ _NAMES = {
     Kind.NOT_EQUAL: """assert_not_equal assert_not_equals assert_ne not_equal not_strict_equal not_deep_equal refute_equal
         is_not_equal_to assert_is_not assert_not_same wont_equal""",
     Kind.IDENTITY: """assert_is assert_is_none assert_null to_be_null to_be_undefined to_be_na_n be_nil assert_nil is_null nil
-        must_be_nil null undefined no_error error_is assert_no_error not_raise is_none""",
+        must_be_nil null undefined no_error error_is assert_no_error is_none""",
     Kind.CONTAINS: """assert_in assert_contains contains to_contain to_contain_equal include includes assert_includes contain
         to_have_property has_property property assert_string_contains_string assert_array_has_key assert_dict_contains_subset
         assert_not_in not_contains to_contain_text subset key keys must_include has_member""",
@@ -28,16 +28,18 @@ _NAMES = {
     Kind.APPROX: """assert_almost_equal assert_almost_equals assert_allclose assert_array_almost_equal to_be_close_to close_to
         in_delta in_epsilon assert_in_delta assert_in_epsilon be_within is_close_to assert_equals_with_delta be_close_to""",
     Kind.TYPE: """assert_is_instance to_be_instance_of instance_of is_instance_of be_a be_an be_kind_of be_an_instance_of
-        assert_instance_of is_type a an assert_kind_of be_instance_of""",
+        assert_instance_of is_type a an assert_kind_of be_instance_of
+        respond_to assert_respond_to must_respond_to""",
+    Kind.RUNS: "not_raise assert_does_not_throw assert_nothing_raised not_panics does_not_throw assert_does_not_raise",
     Kind.PRESENT: """assert_is_not_none assert_not_null to_be_defined exist exists not_nil assert_not_nil is_not_null refute_nil
-        not_null defined ok_or is_defined to_exist to_be_in_the_document be_present assert_isset is_present""",
+        is_some not_null defined ok_or is_defined to_exist to_be_in_the_document be_present assert_isset is_present""",
     Kind.TRUTHY: """assert_true assert_ assert ok to_be_truthy true be_true be_truthy is_true assert_called called
         to_have_been_called to_be_called assert_called_once debug_assert must_be is_ok""",
     Kind.FALSY: """assert_false to_be_falsy false be_false be_falsy be_falsey is_false refute empty is_empty be_empty
         assert_empty to_be_empty assert_not assert_no_logs""",
     Kind.RAISES: """assert_raises assert_raises_regex assert_raises_message assert_throws to_throw to_throw_error throws throw
         raise_error assert_raise assert_fails_with rejects should_panic expect_exception panics error_as raises warns
-        assert_warns deprecated_call assert_does_not_throw assert_throws_exactly""",
+        assert_warns deprecated_call assert_throws_exactly""",
 }
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 

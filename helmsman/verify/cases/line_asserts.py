@@ -132,13 +132,18 @@ def _next(bare: str, position: int) -> int:
     return found.end() if found else position
 
 
+_SIZES = frozenset({"to_have_length", "has_size", "length_of", "have_length"})
+"""Assertions that look at how many there are."""
+
+
 def _chained(subject: str, names: list[tuple[str, list[str]]]) -> Claim:
     is_negated = any(name in _NEGATIONS for name, _ in names)
     telling = [(name, arguments) for name, arguments in names if name not in _FILLERS or (name == "a" and arguments)]
     for name, arguments in telling:
         if name in KINDS:
             claim = _by_name(KINDS[name], name, [subject, *arguments])
-            return _negated(claim) if is_negated else claim
+            claim = replace(claim, subject=f"len({subject})") if name in _SIZES else claim
+            return _negated(claim, subject) if is_negated else claim
     words = ".".join(f"{name}({','.join(arguments)})" for name, arguments in names)
     return Claim(Kind.CALL, subject, words)
 
@@ -219,6 +224,10 @@ _FUNCTIONS = {
     "slices.Contains": Kind.CONTAINS,
     "matches!": Kind.MATCHES,
 }
+_PREDICATE = re.compile(r"(?P<subject>.+)\.(?P<name>isEmpty|is_empty|isPresent|is_some|is_none|isNull)\(\)")
+"""Methods that ask what an assertion could say by its own name."""
+_EQUALS = (".equals(", ".Equal(", ".contentEquals(")
+"""Methods that compare two values."""
 
 
 def expression_claims(text: str) -> list[Claim]:
@@ -243,10 +252,22 @@ def _compared(text: str) -> Claim:
         return Claim(Kind.ORDER, left, operator + right)
     if text.startswith("!"):
         return _negated(_compared(text[1:]))
+    asked = _PREDICATE.fullmatch(text)
+    if asked is not None:
+        return _by_name(KINDS[snake(asked["name"])], "", [asked["subject"]])
+    return _called(text)
+
+
+def _called(text: str) -> Claim:
+    """A call that compares, by its name or as a method of one side; any other holds where it gives something."""
     name, _, rest = text.partition("(")
     if name in _FUNCTIONS and rest.endswith(")"):
         left, _, right = rest[:-1].rpartition(",")
         return Claim(_FUNCTIONS[name], left, right)
+    for method in _EQUALS if text.endswith(")") else ():
+        left, found, right = text.rpartition(method)
+        if found and left:
+            return _equal(Kind.EQUAL, left, right[:-1])
     return Claim(Kind.TRUTHY, text)
 
 
@@ -270,7 +291,9 @@ def _equal(kind: Kind, left: str, right: str) -> Claim:
     return Claim(same if kind is not Kind.NOT_EQUAL else inverted(same), left, expected)
 
 
-def _negated(claim: Claim) -> Claim:
+def _negated(claim: Claim, called: str = "") -> Claim:
+    if claim.kind in {Kind.RAISES, Kind.RAISES_BROAD}:
+        return Claim(Kind.RUNS, called)
     if claim.kind is Kind.CALL and claim.subject in {"false", "False", "0"}:
         return Claim(Kind.TRIVIAL, claim.subject)
     kind = inverted(claim.kind)

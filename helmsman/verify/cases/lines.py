@@ -2,12 +2,13 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import TypeVar
 
+from helmsman.verify.cases.asked import asked_by, asked_in_mark
 from helmsman.verify.cases.cut import cut
 from helmsman.verify.cases.kinds import compact
 from helmsman.verify.cases.line_asserts import Found, assertion_at, heads_in
@@ -15,7 +16,8 @@ from helmsman.verify.cases.line_skips import FoundSkip, skips_in
 from helmsman.verify.cases.line_tests import SPANS, Span
 from helmsman.verify.cases.masks import Brackets, Masked, masked
 from helmsman.verify.cases.model import Assertion, Case, Guard, Kind, Reading, Skip, SkipKind
-from helmsman.verify.cases.words import words_of
+from helmsman.verify.cases.variables import results_in
+from helmsman.verify.cases.words import names_in, words_of
 
 _ROW = re.compile(r"[ \t]*+(?:[{\[(]|[\w\"'.\-]++\s*(?:=>|:)\s).*[,}\])][ \t]*+$")
 _KEY = re.compile(r"\b\w+:(?!:)")
@@ -48,6 +50,9 @@ _ALWAYS = re.compile(r"(?<!\w)if\s*\(?\s*(?:true|1)\s*\)?\s*$")
 _TRY = re.compile(r"(?<!\w)try\s*$")
 _CATCH = re.compile(r"\s*catch\s*(?:\([^)\n]{0,200}\))?\s*\{")
 _RAISES_AGAIN = re.compile(r"(?<!\w)(?:throw|fail|assert|expect|raise|reject|done)\w*")
+_RUNS_WHERE = re.compile(r"\.runIf\b|\bassumeT(?:rue|hat)\(|\sunless\s")
+_SKIPS_WHERE = re.compile(r"\.skipIf\b|\bassumeFalse\(|\.(?:skip|fixme)\((?!\s*[\"'`)])|\sif\s")
+"""Marks and statements that hold their condition in their own line."""
 _DEEPEST = 15
 """Braces between an assertion and its test that are looked at."""
 
@@ -92,7 +97,7 @@ class _Lines:
         return Reading(
             cases=tuple(case for span, case in cases if span.is_test),
             others=tuple(case for span, case in cases if not span.is_test),
-            skips=tuple(self._skips()),
+            skips=tuple(self._skips({span: frozenset(item.subject for item in found) for span, found in wanted.items()})),
             gates=tuple(match[0].strip() for match in self._gates()),
             commented=self.masked.comments,
         )
@@ -168,13 +173,33 @@ class _Lines:
         end = self.brackets.close(catch.end() - 1, catch.end())
         return not _RAISES_AGAIN.search(self.masked.bare, catch.end(), min(end, catch.end() + 2_000))
 
-    def _skips(self) -> Iterator[Skip]:
+    def _skips(self, compared: Mapping[Span, frozenset[str]]) -> Iterator[Skip]:
         for span, found in _placed(self.spans, skips_in(self.masked, self.language)):
             kind = found.kind
             if span is not None and kind is SkipKind.ALWAYS:
                 guard = self._guard(found.position, self.brackets.around(found.position), span)
-                kind = SkipKind.CONDITION if guard is Guard.CONDITIONAL else kind
-            yield Skip(self._line(found.position), self._text(found.position), kind, span.name if span is not None else "")
+                hides = span in compared and self._hides(found.position, span, compared[span])
+                kind = SkipKind.CONDITION if guard is Guard.CONDITIONAL and not hides else kind
+            holder = span.name if span is not None else ""
+            asks = self._asked(found.position) if kind is SkipKind.CONDITION else ""
+            yield Skip(self._line(found.position), self._text(found.position), kind, holder, asks)
+
+    def _hides(self, position: int, span: Span, compared: frozenset[str]) -> bool:
+        """Whether a skip depends on what the code under test gave, or on its error."""
+        condition = self._condition(self.brackets.around(position))
+        results = results_in(self.masked.code[span.start : position], compared)
+        return bool(results) and ("catch" in condition or not results.isdisjoint(names_in(condition)))
+
+    def _asked(self, position: int) -> str:
+        """In the mark itself, in its line, or in the condition around it."""
+        line = self._text(position)
+        runs = _RUNS_WHERE.search(line)
+        condition = line if runs or _SKIPS_WHERE.search(line) else self._condition(self.brackets.around(position))
+        return asked_in_mark(line) or asked_by(condition, self.masked.code, runs_where_it_holds=bool(runs))
+
+    def _condition(self, brace: int) -> str:
+        furthest = max(0, brace - 300)
+        return self.masked.code[max(self.masked.bare.rfind("\n", furthest, brace) + 1, furthest) : max(brace, 0)]
 
 
 def _apart(spans: list[Span]) -> Iterator[Span]:

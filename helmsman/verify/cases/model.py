@@ -13,6 +13,8 @@ class Kind(StrEnum):
 
     TRIVIAL = "trivial"
     """It holds whatever the code does."""
+    RUNS = "runs"
+    """It does not raise, which any test says of all that it calls."""
     PRESENT = "present"
     """Not None, defined."""
     TRUTHY = "truthy"
@@ -38,6 +40,7 @@ class Kind(StrEnum):
 
 STRENGTH = {
     Kind.TRIVIAL: 0,
+    Kind.RUNS: 1,
     Kind.PRESENT: 1,
     Kind.TRUTHY: 2,
     Kind.TYPE: 2,
@@ -116,6 +119,8 @@ class Skip:
     kind: SkipKind
     holder: str = ""
     """Name of the test, function or class; empty for a file."""
+    asks: str = ""
+    """The environment variable, property or feature without which the test does not run."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ _FOLDERS = {"javascript": "__tests__", "rust": "tests"}
 _JVM_SOURCE_SETS = frozenset({"test", "androidTest", "integrationTest"})
 _PASSED_OVER = frozenset({"build", "dist", "node_modules", "venv", "CVS", "_darcs"})
 """pytest's norecursedirs, and what the JavaScript runners leave out."""
+_GO_PASSES = frozenset({"testdata", "vendor"})
+"""Folders that `./...` leaves out, besides names that begin with _ or a dot."""
 _SUPPORT = frozenset(["test", "tests", "spec", "specs", "__tests__", "__mocks__", "__snapshots__", "testdata", "fixtures"])
 _OTHER_SOURCES = frozenset(
     [
@@ -72,6 +74,8 @@ def is_test_file(path: str, text: str = "") -> bool:
     *folders, name = path.split("/")
     language = language_of(path)
     if not language or any(folder in _PASSED_OVER or folder.startswith(".") for folder in folders):
+        return False
+    if language == "go" and any(part.startswith(("_", ".")) or part in _GO_PASSES for part in (*folders, name)):
         return False
     named = _NAMES[language].fullmatch(name.rpartition(".")[0]) or _FOLDERS.get(language) in folders
     return bool(named) or _in_source_set(language, folders) or (language == "rust" and bool(_RUST_TESTS.search(text)))

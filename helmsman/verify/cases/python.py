@@ -55,6 +55,10 @@ def _results(node: Function, case: Case) -> frozenset[str]:
     return frozenset(names & {name for item in case.assertions for name in names_in(item.subject)})
 
 
+def _compared(case: Case) -> frozenset[str]:
+    return frozenset(item.subject for item in case.assertions)
+
+
 def _bases_of_collected(tree: ast.Module) -> frozenset[str]:
     """A class without a test's name is collected through a class that has one."""
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
@@ -170,7 +174,7 @@ class _Reader:
         case = Case(self.path, name, node.lineno, self._text(node), assertions_of(node, self.source))
         is_test = node.name.startswith("test") and not any(last_name(item) == "fixture" for item in node.decorator_list)
         self.skips.extend(marked(node.decorator_list, name, self.source))
-        self.skips.extend(Skipping(self.source, name, _results(node, case)).walk(node.body))
+        self.skips.extend(Skipping(self.source, name, _results(node, case), _compared(case)).walk(node.body))
         if place.condition is not None and is_test and not place.why:
             line = f"if {self.source.of(place.condition.test)}:"
             kind = SkipKind.ALWAYS if _ASKED_FOR.search(line) else SkipKind.CONDITION

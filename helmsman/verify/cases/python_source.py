@@ -10,6 +10,7 @@ class Source:
     """Text by the positions that `ast` gives, which count bytes of UTF-8."""
 
     def __init__(self, text: str) -> None:
+        self.text = text
         self.lines = text.split("\n")
 
     def of(self, node: Located) -> str:

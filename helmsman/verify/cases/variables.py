@@ -39,3 +39,19 @@ def _expanded(text: str, values: dict[str, str]) -> str:
         longer = _NAME.sub(lambda match: values.get(match[0], match[0]), plain)
         plain = longer if len(longer) <= _LONGEST else plain
     return plain
+
+
+_CALLED = re.compile(
+    r"(?m)(?:^|[;{]|\bif)[ \t]*+(?:(?:const|let|var|final|auto) )?(\w{1,60}(?:, ?\w{1,60}){0,3})\s?:?=(?!=)([^=\n]{1,200}\()"
+)
+_OUTSIDE = re.compile(
+    r"\b(?:exec|net|os|http|sql|docker|socket|fs|redis|grpc)\.|LookPath|[Dd]ial|[Cc]onnect|[Ll]isten|spawn|fetch\("
+)
+"""Calls that reach out of the program: what they give tells of the machine."""
+
+
+def results_in(body: str, compared: frozenset[str]) -> frozenset[str]:
+    """Variables that are set by a call of the code under test, which gave one that is compared; its error is another."""
+    found = ((names.replace(" ", "").split(","), call) for names, call in _CALLED.findall(body))
+    kept = (names for names, call in found if not _OUTSIDE.search(call) and not compared.isdisjoint(names))
+    return frozenset(name for names in kept for name in names) - {"_"}

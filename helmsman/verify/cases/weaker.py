@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from helmsman.verify.cases.comparison import Comparison, is_taken_over
 from helmsman.verify.cases.model import STRENGTH, SYMMETRIC, Assertion, Guard, Kind
+from helmsman.verify.cases.narrowed import Narrowing, is_about_order, is_narrower, narrowing_of
+from helmsman.verify.cases.reshaped import is_as_empty, needs_no_check
 from helmsman.verify.cases.sides import Pair
 from helmsman.verify.cases.variables import inlined
 from helmsman.verify.cases.words import alike, words_of
@@ -52,10 +54,12 @@ def weakenings(pair: Pair, comparison: Comparison) -> Iterator[Weakening]:
     old, new = _without_equals(past, present)
     matched, lost, spare = _matched(old, new)
     for before, after in matched:
-        yield from _weakened(before, after, pair)
+        yield from _narrowed(before, after, pair, new) or _weakened(before, after, pair)
     helpers = _helper_strengths(pair, comparison) if lost else []
     for item in lost:
-        if _is_implied(item, present) or is_taken_over(item, pair.old, comparison) or _is_covered(item, new):
+        if _is_implied(item, present) or needs_no_check(item, pair) or _is_covered(item, new):
+            continue
+        if is_taken_over(item, pair.old, comparison):
             continue
         if helpers and helpers[-1] >= STRENGTH[item.kind]:
             helpers.pop()
@@ -123,10 +127,20 @@ def _nearness(old: Assertion, new: Assertion) -> float:
     """The same subject is the best sign, the same text around it the next."""
     if (old.kind is Kind.ROW) is not (new.kind is Kind.ROW):
         return 0.0
-    same = bool(old.subject) and old.subject in {new.subject, new.expected}
+    same = bool(old.subject) and (old.subject in {new.subject, new.expected} or is_narrower(old, new))
     raising = {old.kind, new.kind} <= {Kind.RAISES, Kind.RAISES_BROAD}
     near = 2.0 * same + 1.0 * raising + (1.0 if old.key == new.key else 0.0)
     return near if old.kind is Kind.ROW else near + alike(old.words, new.words)
+
+
+def _narrowed(old: Assertion, new: Assertion, pair: Pair, changed: list[Assertion]) -> list[Weakening]:
+    """The members alone may be all that is promised, unless the test is about their order."""
+    narrowing = narrowing_of(old, new, changed)
+    if narrowing is None:
+        return []
+    if narrowing is Narrowing.SOME:
+        return [Weakening(Loss.CHANGED, old, new)]
+    return [Weakening(Loss.WEAKER, old, new, narrowing is not Narrowing.MEMBERS or is_about_order(pair.old, old))]
 
 
 def _weakened(old: Assertion, new: Assertion, pair: Pair) -> Iterator[Weakening]:
@@ -134,11 +148,11 @@ def _weakened(old: Assertion, new: Assertion, pair: Pair) -> Iterator[Weakening]
     if new.guard > old.guard:
         yield Weakening(_GUARDED[new.guard], old, new, sure)
     drop = STRENGTH[old.kind] - STRENGTH[new.kind]
-    if old.subject == new.subject and {old.kind, new.kind} in _OPPOSITES:
+    if old.subject in {new.subject, ""} and {old.kind, new.kind} in _OPPOSITES:
         yield Weakening(Loss.CHANGED, old, new, _is_only_change(old, new, pair))
     elif new.kind is Kind.TRIVIAL and old.kind is not Kind.TRIVIAL:
         yield Weakening(Loss.TRIVIAL, old, new, sure)
-    elif drop > 0 and new.kind is not Kind.CALL:
+    elif drop > 0 and new.kind is not Kind.CALL and not is_as_empty(old, new):
         yield Weakening(Loss.WEAKER, old, new, sure and drop > 1)
     elif _is_looser(old, new):
         yield Weakening(Loss.LOOSER, old, new, sure)
@@ -153,7 +167,10 @@ def _is_same_thing(old: Assertion, new: Assertion) -> bool:
     if new.kind in {Kind.TRIVIAL, Kind.RAISES_BROAD} or alike(old.words, new.words) >= MOST:
         return True
     within = new.kind in {Kind.EITHER, Kind.TRUTHY} and old.subject in new.subject
-    return bool(old.subject) and (within or old.subject in {new.subject, new.expected})
+    around = (
+        new.kind in {Kind.TRUTHY, Kind.PRESENT, Kind.TYPE} and bool(new.subject) and old.subject.startswith(f"{new.subject}.")
+    )
+    return bool(old.subject) and (within or around or old.subject in {new.subject, new.expected})
 
 
 _GUARDED = {Guard.CONDITIONAL: Loss.GUARDED, Guard.SWALLOWED: Loss.SWALLOWED, Guard.UNREACHABLE: Loss.UNREACHABLE}
@@ -163,7 +180,12 @@ def _is_looser(old: Assertion, new: Assertion) -> bool:
     return old.tolerance is not None and new.tolerance is not None and new.tolerance > old.tolerance
 
 
-_OPPOSITES = ({Kind.TRUTHY, Kind.FALSY}, {Kind.PRESENT, Kind.IDENTITY})
+_OPPOSITES = (
+    {Kind.TRUTHY, Kind.FALSY},
+    {Kind.PRESENT, Kind.IDENTITY},
+    {Kind.RAISES, Kind.RUNS},
+    {Kind.RAISES_BROAD, Kind.RUNS},
+)
 """Each says as clearly as the other what is expected, so that one for the other is a change and no loss."""
 
 
@@ -210,9 +232,15 @@ def _is_covered(item: Assertion, changed: list[Assertion]) -> bool:
     return bool(wanted.literals) and any(
         STRENGTH[other.kind] >= STRENGTH[item.kind]
         and wanted.literals.keys() <= other.words.literals.keys()
-        and (other.kind is Kind.ROW or wanted.names <= other.words.names)
+        and (other.kind is Kind.ROW or wanted.names <= other.words.names or _is_part_of(item, other))
         for other in changed
     )
+
+
+def _is_part_of(item: Assertion, other: Assertion) -> bool:
+    """`sum.getY()` is a part of `sum`, which is compared as a whole."""
+    wholes = [side for side in (other.subject, other.expected) if side and other.kind is Kind.EQUAL]
+    return any(item.subject.startswith((f"{side}.", f"{side}[")) for side in wholes)
 
 
 def _helper_strengths(pair: Pair, comparison: Comparison) -> list[int]:

@@ -10,6 +10,8 @@ from helmsman.verify.invariants.early_exits import early_exits
 from helmsman.verify.invariants.kinds import language
 from helmsman.verify.invariants.python_code import Part, changed_parts, former_parts, last_name
 from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.same_key import compares_classes, compares_constants, compares_nothing
+from helmsman.verify.invariants.same_key_by_text import same_for_all
 from helmsman.verify.invariants.scene import Scene
 from helmsman.verify.invariants.truths import always, ignores_other, truth
 
@@ -30,12 +32,15 @@ _COMPARISONS = {
 _RESULTS = {True: "always returns True", False: "always returns False"}
 
 _TRUTHS = re.compile(r"\breturn\b|\blambda\b")
-_COMPARES = re.compile(rf"\b(?:{'|'.join(_COMPARISONS)})\b")
+_MAY_DECIDE = re.compile(rf"{_TRUTHS.pattern}|\b(?:compare|eq|cmp) *= *False\b")
+_DECIDES = re.compile(rf"\b(?:{'|'.join(_COMPARISONS)})\b|\b(?:compare|eq|cmp) *= *False\b")
 
 _HOLDS = r"(?:true|\(?([$@\w.]{1,80}(?:->\w{1,80})?) *={2,3} *\1(?![\w.(-])\)?|\w{1,80} +instanceof +Object\b)"
 """True, something compared with itself, or what every object is."""
 _NAMED_EQUAL = r"\b(?:equals|isEqual|asymmetricMatch)"
 _MAY_HOLD = re.compile(r"\btrue\b|={2,3}|\binstanceof\b")
+_MAY_ORDER = re.compile(r"[Cc]ompare|[Cc]mp|<=>|[Hh]ash|valueOf|\breturn 0")
+_LARGEST = 300_000
 _EQUAL = {
     "java": (
         rf"\bboolean +equals *\([^)]{{0,200}}\)\s{{0,200}}\{{\s{{0,200}}return +{_HOLDS} *;\s{{0,200}}\}}",
@@ -71,15 +76,20 @@ def _in_file(addition: Addition) -> Iterator[Finding]:
     yield from early_exits(addition)
 
 
+_OF_CLASS = (
+    (compares_nothing, "leaves every field out of the comparison"),
+    (compares_constants, "compares what is the same for every object"),
+    (compares_classes, "looks at the class alone"),
+)
 _Constant = tuple[str, str, str]
 """Class, method and what is wrong with it."""
 
 
 def _in_python(addition: Addition) -> Iterator[Finding]:
-    if not _TRUTHS.search(addition.text) or not _COMPARES.search(addition.file.after or ""):
+    if not _MAY_DECIDE.search(addition.text) or not _DECIDES.search(addition.file.after or ""):
         return
-    found = {key: part.line(node) for part in changed_parts(addition.file, _COMPARES) for key, node in _constants(part)}
-    known = {key for part in former_parts(addition.file, _COMPARES) for key, _ in _constants(part)} if found else set[_Constant]()
+    found = {key: part.line(node) for part in changed_parts(addition.file, _DECIDES) for key, node in _constants(part)}
+    known = {key for part in former_parts(addition.file, _DECIDES) for key, _ in _constants(part)} if found else set[_Constant]()
     for (owner, name, what), line in found.items():
         if (owner, name, what) not in known:
             yield _REPORTER.tell(_COMPARISONS[name][1], Spot(addition.file.path, line, name), f"{owner}.{name} {what}")
@@ -91,6 +101,9 @@ def _constants(part: Part) -> Iterator[tuple[_Constant, ast.stmt]]:
         for node in owner.body:
             for name, what in _always(node):
                 yield (owner.name, name, what), node
+        for decides, what in _OF_CLASS:
+            if decides(owner):
+                yield (owner.name, "__eq__", what), owner
 
 
 def _always(node: ast.stmt) -> Iterator[tuple[str, str]]:
@@ -116,3 +129,15 @@ def _by_text(addition: Addition) -> Iterator[Finding]:
             if found[0] not in known:
                 spot = Spot(addition.file.path, after.count("\n", 0, found.start()) + 1, found[0])
                 yield _REPORTER.block(spot, "an object says that it equals every other")
+    yield from _same_for_all(addition)
+
+
+def _same_for_all(addition: Addition) -> Iterator[Finding]:
+    kind, after = language(addition.file.path), addition.file.after or ""
+    if not _MAY_ORDER.search(addition.text) or len(after) > _LARGEST:
+        return
+    known = {found[0] for found in same_for_all(kind, (addition.file.before or "")[:_LARGEST])}
+    for found in same_for_all(kind, after):
+        if found[0] not in known:
+            spot = Spot(addition.file.path, after.count("\n", 0, found.start()) + 1, found[0])
+            yield _REPORTER.block(spot, "an equality rests on what is the same for every object")

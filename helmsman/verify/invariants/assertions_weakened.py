@@ -6,6 +6,7 @@ from itertools import islice
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.cases.comparison import Comparison, compared
 from helmsman.verify.cases.model import Kind
+from helmsman.verify.cases.reshaped import is_reshaped
 from helmsman.verify.cases.sides import Pair, source_changed
 from helmsman.verify.cases.weaker import Loss, Weakening, weakenings
 from helmsman.verify.diff import shown
@@ -33,13 +34,16 @@ _DOUBTFUL = frozenset({Loss.GUARDED, Loss.DETAIL, Loss.REPLACED})
 """A branch may run always and a message may have been reworded: told, never blocking."""
 _CERTAIN = frozenset({Loss.TRIVIAL, Loss.SWALLOWED, Loss.UNREACHABLE})
 """No honest change needs an assertion that cannot fail."""
+_IN_ANOTHER_FORM = frozenset({Loss.GONE, Loss.WEAKER})
+"""What a comparison that was rebuilt along with the code looks like where it is read by its lines."""
 
 
 def assertions_weakened(scene: Scene) -> Iterable[Finding]:
     """BLOCK where an assertion surely lost strength; WARN where two assertions may not be versions of one.
 
     Another expected value is a WARN as long as program text changed too: then the goal may ask for it. Where nothing but
-    tests changed, the test was fitted to the code.
+    tests changed, the test was fitted to the code. A WARN too where a test in a language that is read by its lines was rebuilt
+    along with the code and still names every value that it named.
     """
     comparison = compared(scene.diff, scene.tests, scene.commands)
     return islice(_findings(comparison, scene), MOST_FINDINGS)
@@ -67,6 +71,8 @@ def _grouped(found: list[Weakening]) -> Iterator[tuple[Weakening, int]]:
 def _weight(weakening: Weakening, pair: Pair, *, source: bool) -> Weight:
     if weakening.loss in _CERTAIN:
         return Weight.BLOCK
+    if source and weakening.loss in _IN_ANOTHER_FORM and is_reshaped(weakening.old, weakening.new, pair):
+        return Weight.WARN
     is_data = weakening.old.kind is Kind.ROW and (pair.old.is_table or not pair.old.path.endswith(".py"))
     fitted = weakening.loss is Loss.CHANGED or (is_data and bool(pair.new.assertions))
     if weakening.loss in _DOUBTFUL or not weakening.sure or (fitted and source):

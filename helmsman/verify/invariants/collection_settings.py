@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.invariants.additions import Addition, additions
+from helmsman.verify.invariants.marked import is_marker_option, newly_marked, refused
 from helmsman.verify.invariants.patterns import code, matches, row
 from helmsman.verify.invariants.reporter import Reporter, Spot
 from helmsman.verify.invariants.settings import Settings, Value, line_of, quoted, settings, words
@@ -15,11 +16,13 @@ _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
 
 _FILES = re.compile(
     r"(?:^|/)(?:\.?pytest\.ini|\.?pytest\.toml|pyproject\.toml|setup\.cfg|tox\.ini|package\.json|jest\.config\.json|Cargo\.toml"
-    r"|\.mocharc(?:\.jsonc?)?|vitest\.config\.json)$"
+    r"|\.mocharc(?:\.jsonc?|\.ya?ml)?|jasmine\.json|vitest\.config\.json)$"
 )
 _SCRIPTED = re.compile(
     r"(?:^|/)(?:(?:jest|vitest|vite|playwright|karma|cypress|ava)[\w.-]*\.config|\.mocharc|jest\.setup|vitest\.workspace)\.[cm]?[jt]s$"
 )
+_OWN_FILE = re.compile(r"(?:^|/)(?:\.mocharc[^/]{0,20}|(?:jest|vitest)\.config\.json|jasmine\.json)$")
+"""What belongs to one runner alone."""
 _PYTEST = re.compile(r"(?:tool\.pytest(?:\.ini_options)?|tool:pytest|pytest)\.(\w+)")
 _CHOOSING = frozenset(
     {"testpaths", "norecursedirs", "python_files", "python_classes", "python_functions", "collect_imported_tests"}
@@ -42,7 +45,7 @@ _COVERAGE = re.compile(r"--cov-fail-under(?:=|\s)([0-9.]{1,9})")
 
 _JAVASCRIPT = (
     r"(?:jest\.|vitest\.|mocha\.|test\.|ava\.)?(?:projects\.)?(?:testPathIgnorePatterns|testMatch|testRegex|modulePathIgnorePatterns"
-    r"|roots|exclude|include|passWithNoTests|bail|testIgnore|testNamePattern|grep|fgrep|spec|ignore|forbidOnly|failZero|allowOnly|testRunner)"
+    r"|roots|exclude|include|passWithNoTests|bail|testIgnore|testNamePattern|grep|fgrep|spec|ignore|forbidOnly|failZero|allowOnly|testRunner|exclusions|spec_files|invert|files)"
 )
 _JS_SETTING = re.compile(_JAVASCRIPT)
 _CARGO = re.compile(r"(?:(?:lib|bin|test|example|bench)(?:\..+)?\.(?:test|harness|doctest)|package\.autotests)")
@@ -73,50 +76,66 @@ SCRIPTED = (
 )
 
 
+_MOCHA = (
+    row(_BLOCK, "gnore", r"(?:^|[{,])\s{0,40}[\"']?ignore[\"']?\s?:", "leaves tests out", "javascript"),
+    row(_BLOCK, "spec", r"(?:^|[{,])\s{0,40}[\"']?spec[\"']?\s?:", "chooses which tests run", "javascript"),
+    row(_BLOCK, "files", r"(?:^|[{,])\s{0,40}[\"']?files[\"']?\s?:", "chooses which tests run", "javascript"),
+)
+"""What other runners and builders mean something else by."""
+_OF_MOCHA = re.compile(r"(?:^|/)(?:\.mocharc|ava\.config)\.[cm]?js$")
+
+
 def collection_settings(diff: TreeDiff) -> Iterator[Finding]:
     """Settings that leave tests out or judge them by another measure."""
     for file in diff:
         if file.after is not None and _FILES.search(file.path):
-            yield from _changed(file)
+            yield from _changed(file, diff)
     for addition in additions(diff):
         if addition.lines and _SCRIPTED.search(addition.file.path):
             yield from _scripted(addition)
 
 
-def _changed(file: FileDiff) -> Iterator[Finding]:
+def _changed(file: FileDiff, diff: TreeDiff) -> Iterator[Finding]:
     old, new = settings(file.path, file.before or ""), settings(file.path, file.after or "")
     for name in dict.fromkeys((*old, *new)):
         before, after = old.get(name), new.get(name)
         if before == after:
             continue
         spot = Spot(file.path, line_of(file.after or "", name), f"{name} = {quoted(after)}", f"{name} = {quoted(before)}")
-        yield from _judged(file, name, before, after, spot, first=_is_first(name, old))
+        marked = newly_marked(diff) if name.endswith("addopts") else frozenset[str]()
+        yield from _judged(file, name, before, after, spot, first=_is_first(file.path, name, old), marked=marked)
 
 
-def _is_first(name: str, old: Settings) -> bool:
+def _is_first(path: str, name: str, old: Settings) -> bool:
     """Whether the runner had no settings in the file: a project's first ones are its own affair."""
+    if _OWN_FILE.search(path):
+        return not old
     section = name.partition(".")[0] if not name.startswith("tool.") else ".".join(name.split(".")[:2])
     return not any(other.startswith(f"{section}.") or other == name for other in old)
 
 
-def _judged(file: FileDiff, name: str, old: Value, new: Value, spot: Spot, *, first: bool) -> Iterator[Finding]:
+def _judged(
+    file: FileDiff, name: str, old: Value, new: Value, spot: Spot, *, first: bool, marked: frozenset[str]
+) -> Iterator[Finding]:
     pytest = _PYTEST.fullmatch(name)
     if pytest and pytest[1] == "addopts":
-        yield from _options(old, new, spot)
+        yield from _options(old, new, spot, marked)
     elif pytest and pytest[1] in _CHOOSING:
         yield from _chosen(pytest[1], old, new, spot, first=first)
     elif file.path.endswith("Cargo.toml") and _CARGO.fullmatch(name) and new is False:
         weight = _WARN if file.before is None or name.endswith("doctest") else _BLOCK
         yield _REPORTER.tell(weight, spot, f"{name} = false leaves tests out")
-    elif file.path.endswith((".json", ".jsonc", "rc")) and _is_javascript(file.path, name):
+    elif file.path.endswith((".json", ".jsonc", "rc", ".yml", ".yaml")) and _is_javascript(file.path, name):
         yield from _javascript(name, old, new, spot, first=first or file.before is None)
 
 
-def _options(old: Value, new: Value, spot: Spot) -> Iterator[Finding]:
+def _options(old: Value, new: Value, spot: Spot, marked: frozenset[str]) -> Iterator[Finding]:
     before, after = _arguments(old), _arguments(new)
+    taken = refused(after) & marked
     for option in dict.fromkeys(one for one in after if one not in before):
         if _EXCLUDING.fullmatch(option) and not _HARMLESS.fullmatch(option.removeprefix("-p")):
-            weight = _WARN if _TOLD.fullmatch(option) else _BLOCK
+            leaves_out = is_marker_option(option) and taken
+            weight = _WARN if _TOLD.fullmatch(option) and not leaves_out else _BLOCK
             yield _REPORTER.tell(weight, spot, f"pytest is given {option}")
     demanded, left = (_COVERAGE.search(" ".join(options)) for options in (before, after))
     if demanded and float(demanded[1].strip(".") or 0) > float(left[1].strip(".") or 0 if left else 0):
@@ -149,14 +168,15 @@ def _is_javascript(path: str, name: str) -> bool:
 
 def _javascript(name: str, old: Value, new: Value, spot: Spot, *, first: bool) -> Iterator[Finding]:
     gained, lost = set(words(new)) - set(words(old)), set(words(old)) - set(words(new))
-    harmless = not lost and all(_OUTPUT.fullmatch(word) for word in gained)
+    choosing = name.rpartition(".")[2] in {"spec", "testMatch", "include", "files", "spec_files"}
+    harmless = not lost and all(_OUTPUT.fullmatch(word) or (choosing and _EVERY_TEST.fullmatch(word)) for word in gained)
     if new is not None and new is not False and not harmless:
         yield _REPORTER.tell(_WARN if first else _BLOCK, spot, f"{name} changes which tests run or what counts as passing")
 
 
 def _scripted(addition: Addition) -> Iterator[Finding]:
     path = addition.file.path
-    for match in matches(addition, SCRIPTED):
+    for match in matches(addition, (*SCRIPTED, *_MOCHA) if _OF_MOCHA.search(path) else SCRIPTED):
         text = code(match.line.text, "javascript")
         if match.pattern.regex.search(text) and not _harmless(text, new=addition.file.before is None):
             weight = match.pattern.weight if addition.file.before is not None else _WARN
@@ -168,5 +188,5 @@ def _scripted(addition: Addition) -> Iterator[Finding]:
 def _harmless(text: str, *, new: bool) -> bool:
     """`exclude: ["node_modules", "dist"]`; in a first configuration also `include: ["src/**/*.test.ts"]`."""
     listed = re.findall(r"[\"'`]([^\"'`]{1,200})[\"'`]", text)
-    chosen = new and bool(re.match(r"\s{0,80}(?:include|testMatch)\b", text))
+    chosen = new and bool(re.match(r"\s{0,80}(?:include|testMatch|spec|files)\b", text))
     return bool(listed) and all(_OUTPUT.fullmatch(word) or (chosen and _EVERY_TEST.fullmatch(word)) for word in listed)

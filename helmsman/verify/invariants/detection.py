@@ -32,6 +32,34 @@ TABLE = (
         "python",
     ),
     row(_WARN, "sys.argv", r"[\"']test[\"'] +in +sys\.argv", "asks whether tests were started", "python"),
+    row(
+        _BLOCK,
+        "pytest",
+        (
+            r"[\"'/]pytest-(?:of-|current|\d|[\"'])|[\"'](?:\.pytest_cache|_pytest)(?:[\"'/])"
+            r"|\bpytest\b[^\"'\n]{0,20}[\"'] +(?:not +)?in +(?:(?:str|repr)\((?!traceback|inspect)|os\.(?!environ\b))"
+        ),
+        "knows the folders of the test runner",
+        "python",
+    ),
+    row(
+        _BLOCK,
+        "test",
+        r"(?:__main__|argv\[0\]|cmdline\(\)|getpid|f_code\.co_filename|process_iter)[^\n]{0,120}[\"'](?:py\.?test|test_|unittest)"
+        r"|[\"'](?:py\.?test|test_|unittest)[^\n]{0,80}(?:__main__|argv\[0\]|cmdline\(\)|co_filename)",
+        "asks whether a test runner was started",
+        "python",
+    ),
+    row(
+        _BLOCK,
+        "PYTEST",
+        (
+            r"startswith\([\"']PYTEST|[\"']PYTEST_?[\"'] +in\b[^\n]{0,60}"
+            r"|[\"']PYTEST_ADDOPTS[\"'][^\n]{0,40}environ|environ[^\n]{0,40}[\"']PYTEST_ADDOPTS"
+        ),
+        "asks for the variables of the test runner",
+        "python",
+    ),
     row(_WARN, "pytest", r"^\s*(?:import|from) +_?pytest\b", "imports the test runner", "python"),
     row(_WARN, "pop(", r"pop\([\"']PYTEST_(?:CURRENT_TEST|VERSION)", "hides the test runner's variable", "python"),
     row(_BLOCK, "PYTEST_", r"env.{0,200}PYTEST_(?:CURRENT_TEST|VERSION|XDIST_WORKER)", "asks for the running test"),
@@ -89,6 +117,93 @@ TABLE = (
     ),
     row(_BLOCK, "PHPU", r"defined\([\"']PHPUNIT_|class_exists\([\"']\\?PHPUnit", "asks whether a test runner is loaded", "php"),
     row(_WARN, "PHPU", r"\bPHPUNIT_", "names a constant of the test runner", "php"),
+    row(
+        _BLOCK,
+        "caller",
+        r"\bcaller(?:_locations)?\b.{0,120}(?:[_/](?:spec|test)\b|\b(?:spec|test)_|rspec|minitest)",
+        "looks for tests on the stack",
+        "ruby",
+    ),
+    row(
+        _BLOCK,
+        "$",
+        r"\$(?:PROGRAM_NAME|0|LOADED_FEATURES|\\\"|:)(?![\w]).{0,80}(?:rspec|minitest|_spec\b|_test\b|test/)",
+        "asks whether a test runner was started",
+        "ruby",
+    ),
+    row(
+        _BLOCK,
+        "ENV",
+        r"\bENV(?:\[|\.(?:key\?|fetch)\()\s?[\"'](?:RSPEC|MINITEST|SPEC_OPTS|TESTOPTS)",
+        "asks for the running test",
+        "ruby",
+    ),
+    row(
+        _BLOCK,
+        "argv",
+        r"\bprocess\.argv(?:\[[01]\]|\.(?:some|find|join|includes|slice))[^\n]{0,80}\b(?:jest|vitest|mocha|ava|jasmine|karma)\b",
+        "asks whether a test runner was started",
+        "javascript",
+    ),
+    row(
+        _BLOCK,
+        "main",
+        r"\brequire\.main\b[^\n]{0,80}(?:filename|path)[^\n]{0,80}\b(?:jest|vitest|mocha|ava|jasmine|test|spec)\b",
+        "asks whether a test runner was started",
+        "javascript",
+    ),
+    row(
+        _BLOCK,
+        "npm_lifecycle",
+        r"npm_lifecycle_(?:event|script)[^\n]{0,40}[\"'`](?:test|jest|vitest)",
+        "asks whether tests were started",
+        "javascript",
+    ),
+    row(
+        _BLOCK,
+        "global",
+        r"\bglobal(?:This)?\b(?:\.|\[[\"'])(?:jest|describe|beforeEach|afterEach|__vitest_\w{1,30}|__coverage__)\b(?!\s?=[^=])"
+        r"|[\"'](?:jest|describe|beforeEach)[\"'] +in +global(?:This)?\b",
+        "asks whether a test runner is loaded",
+        "javascript",
+    ),
+    row(
+        _BLOCK,
+        "_test",
+        r"(?:runtime\.Caller|\bCallers|\bframe\.|\.File\b|\bfile\b)[^\n]{0,80}\"_test(?:\.go)?\"|os\.Args\[0\][^\n]{0,60}\"[./_]?test",
+        "looks for tests on the stack",
+        "go",
+    ),
+    row(
+        _BLOCK,
+        "surefire",
+        r"[\"'](?:surefire|basedir|java\.class\.path)\b.{0,80}(?:surefire|junit|test-classes)|getProperty\([\"']surefire",
+        "asks whether a test runner was started",
+        "java",
+    ),
+    row(
+        _BLOCK,
+        "get",
+        r"(?:getClassName|getStackTrace|getFileName)\(\).{0,120}\b(?:endsWith|contains|startsWith|matches)\([\"'][^\"']{0,40}(?:Test|Spec|junit)\b",
+        "looks for a test runner on the stack",
+        "java",
+    ),
+    row(
+        _BLOCK,
+        "java.class.path",
+        r"java\.class\.path.{0,120}(?:junit|test-classes|surefire)",
+        "asks whether a test runner was started",
+        "java",
+    ),
+    row(
+        _BLOCK,
+        "current",
+        r"\bcurrent_exe\(\).{0,120}\"[^\"]{0,20}(?:/deps|deps/|deps\"|test)|\bthread::current\(\)\.name\(\).{0,120}\"[^\"]{0,40}test",
+        "asks whether a test runs",
+        "rust",
+    ),
+    row(_BLOCK, "backtrace", r"\bdebug_backtrace\(.{0,120}(?:Test\b|TestCase|PHPUnit)", "looks for tests on the stack", "php"),
+    row(_BLOCK, "unit", r"\$_SERVER\[[\"']argv[\"']\].{0,80}phpunit", "asks whether a test runner was started", "php"),
     row(_WARN, "runningUnitTests", r"runningUnitTests\(\)", "asks whether a test runs", "php"),
 )
 """NODE_ENV and its like are what frameworks set, so honest code reads them."""

@@ -171,7 +171,10 @@ def _known(node: ast.expr, known: Names) -> ast.expr:
 
 # other languages, line by line ------------------------------------------------------------------------------------------
 
-LITERAL = r"(?:-?[0-9][0-9_]{0,40}(?:\.[0-9]{1,40})?|\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|\b(?:true|false|null|nil|None)\b)"
+LITERAL = (
+    r"(?:-?0[xX][0-9a-fA-F_]{1,40}|-?[0-9][0-9_]{0,40}(?:\.[0-9]{1,40})?"
+    r"|\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|\b(?:true|false|null|nil|None)\b)"
+)
 RESULT = rf"(?:{LITERAL}|\(\s?{LITERAL}(?:\s?,\s?{LITERAL}){{1,5}}\s?\)|\[\s?{LITERAL}(?:\s?,\s?{LITERAL}){{0,9}}\s?\])"
 """What may come out: a literal, or a tuple or a list of some."""
 _CALL = rf"\b(\w{{1,80}})\(\s?({LITERAL}(?:,\s?{LITERAL}){{0,9}})\s?\)"
@@ -192,7 +195,20 @@ def spelt(text: str) -> str:
     """A literal of another language, or a tuple or a list of some, in one spelling."""
     if text[:1] in {"(", "["}:
         return f"{'T' if text[0] == '(' else 'L'}({', '.join(_inputs(text))})"
-    return f'"{text[1:-1]}"' if text[:1] in {"'", '"'} else text.replace("_", "")
+    if text[:1] in {"'", '"'}:
+        return f'"{text[1:-1]}"'
+    bare = text.replace("_", "")
+    return str(int(bare, 16)) if _HEX.fullmatch(bare) else bare
+
+
+_HEX = re.compile(r"-?0[xX][0-9a-fA-F]{1,40}")
+
+
+def parsed(text: str) -> ast.expr | None:
+    """A literal as Python reads it, or None where it reads none."""
+    tree = parse(text)
+    first = tree.body[0] if tree is not None and len(tree.body) == 1 else None
+    return first.value if isinstance(first, ast.Expr) else None
 
 
 @lru_cache(maxsize=128)
@@ -202,9 +218,28 @@ def other_examples(text: str) -> tuple[Example, ...]:
     found += [Example(call[2], _inputs(call[3]), spelt(call[1])) for call in _THEN_CALL.finditer(text)]
     rows = [_inputs(row[1]) for row in islice(_ROW.finditer(text), _ROWS)]
     rows += [((spelt(row[1])), spelt(row[2])) for row in islice(_ENTRY.finditer(text), _ROWS)]
+    rows += list(islice(_csv_rows(text), _ROWS))
     called = list(dict.fromkeys(_CALLED.findall(text)))[:50] if rows else []
     found += [Example(name, row[first:-1], row[-1]) for name in called for row in rows for first in (0, 1) if row[first:-1]]
     return tuple(dict.fromkeys(found))
+
+
+_CSV = re.compile(
+    r"CsvSource\b\s?\(([^@]{1,5000}?)\)\s{0,80}"
+    r"(?:@|public\b|void\b|fun\b|internal\b|protected\b)"
+)
+_CSV_ROW = re.compile(r"\"([^\"\n]{1,300}[,;|][^\"\n]{0,300})\"|^[ \t]{0,40}([^\"\n]{1,200}[,;|][^\"\n]{1,200})$", re.MULTILINE)
+
+
+def _csv_rows(text: str) -> Iterator[tuple[str, ...]]:
+    """Rows of `@CsvSource({"word,divided"})`."""
+    for table in _CSV.finditer(text):
+        for row in _CSV_ROW.finditer(table[1]):
+            yield tuple(_cell(cell.strip()) for cell in re.split(r"[,;|]", row[1] or row[2]))
+
+
+def _cell(text: str) -> str:
+    return spelt(text if re.fullmatch(LITERAL, text) else f'"{text}"')
 
 
 def _inputs(text: str) -> tuple[str, ...]:

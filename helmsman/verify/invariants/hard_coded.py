@@ -9,10 +9,11 @@ from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.invariants.additions import Addition, additions, hits, split
 from helmsman.verify.invariants.examples import Example, other_examples, python_examples
+from helmsman.verify.invariants.from_tests import from_tests
 from helmsman.verify.invariants.kinds import is_source, is_test, language
 from helmsman.verify.invariants.mappings import Kind, Mapped, Pair, names_in, other_mappings, python_mappings
-from helmsman.verify.invariants.patterns import code
 from helmsman.verify.invariants.python_code import changed_parts, former_parts
+from helmsman.verify.invariants.recognised import Recognised, by_digest, is_computed, is_tested, recognised
 from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 from helmsman.verify.invariants.words_mapped import are_encoded, are_inflected, are_measured, is_name, words_weight
@@ -28,9 +29,12 @@ _WHOLE = (
 _MAY_MAP = re.compile(
     rf"(?:={{2,3}}|\bis|\bin|\bcase|\bwhen|\b[eE]quals\(|\beql\?\(?)\s?{_BEGINS}|[\"']\.equals\("
     rf"|[\"'0-9)\]](?:\s?={{2,3}}|\s?(?:=>|->|:\s)\s?{_BEGINS}|:[0-9\"']|\]\[)"
-    rf"|\blambda\b[^:\n]{{0,80}}:\s?{_BEGINS}|\bMap\("
+    rf"|\blambda\b[^:\n]{{0,80}}:\s?{_BEGINS}|\bMap\(|\bMap\.of|\b(?:entry|put|Put|Add|insert|emplace)\(\s?{_BEGINS}|[\"'0-9]\s+to\s+{_BEGINS}|[({{\[]\s?[\"'0-9][^\n]{{0,200}},\s?{_BEGINS}"
 )
 """A comparison with a literal, a case of one, an entry of a table."""
+_MAY_MARK = re.compile(
+    r"\blen\(|\.(?:length|size|len|count|Length|Count)\b|hash|digest|crc|adler|md5|sha[0-9]|\bord\b", re.IGNORECASE
+)
 _MAY_BE_CONSTANT = re.compile(rf"^[^\n]{{0,200}}\breturn\s{_WHOLE}|=>\s?{_WHOLE}|^\s{{0,80}}{_WHOLE}\s{{0,9}};?$", re.MULTILINE)
 _RETURNS = re.compile(rf"\breturn[ \t]{_WHOLE}[ \t]*(?:#[^\n]{{0,500}})?$", re.MULTILINE)
 """The same in Python, where a body that is a value has to return it."""
@@ -44,12 +48,6 @@ _TESTS_READ = 4_000_000
 _COVERED = 0.8
 """Share of a table that tests expect from which on it is a copy of them; real constants go beyond the examples."""
 _MANY_EDGES = 3
-_EXPECTED = re.compile(r"[\"'/`](?:tests?|specs?|__tests__|testdata|fixtures)[\"'/`].{0,80}\b(?:expected|golden)\b")
-_READS = re.compile(
-    r"\bread_(?:text|bytes|to_string)\(|\bopen\((?![^)]{0,200}[\"'][wax])|\breadFile(?:Sync)?\(|\bReadFile\(|\b(?:File|IO)\.read\b|\breadString\(|\binclude_(?:str|bytes)!"
-)
-_TOOL = re.compile(r"(?:^|/)(?:scripts?|tools?|bin|dev|hack|bench\w{0,20}|ci)/|(?:^|/)(?:setup|noxfile|tasks)\.py$")
-"""Programs that are about the tests themselves."""
 _EDGES = frozenset(
     {"0", "1", "-1", '""', "''", "None", "null", "nil", "True", "False", "true", "false", "L()", "T()", "D()", "0.0", "1.0"}
 )
@@ -66,25 +64,36 @@ class _Case:
 
 def hard_coded(scene: Scene) -> Iterable[Finding]:
     """Rule `hard_coded`: source that maps inputs to outputs just as tests expect them."""
-    return most_important(chain(_mapped(scene), *(_read_back(addition) for addition in additions(scene.diff))))
+    return most_important(chain(_mapped(scene), *(from_tests(addition) for addition in additions(scene.diff))))
 
 
 def _mapped(scene: Scene) -> Iterator[Finding]:
     cases = [case for addition in additions(scene.diff) for case in _cases(addition)]
-    if cases:
-        names = frozenset(name for case in cases for name in case.names)
+    marked = [(addition, one) for addition in additions(scene.diff) for one in _marked(addition)]
+    if cases or marked:
+        of_marks = (name for addition, _ in marked for name in names_in(addition.file.after or "", language(addition.file.path)))
+        names = frozenset((*(name for case in cases for name in case.names), *of_marks))
         expected = _by_function(_examples(scene, names), names)
         yield from (finding for case in cases for finding in _judged(case, expected))
+        yield from (finding for addition, one in marked for finding in _told_by_marks(addition, one, expected))
 
 
-def _read_back(addition: Addition) -> Iterator[Finding]:
-    path, kind = addition.file.path, language(addition.file.path)
-    if not _EXPECTED.search(addition.text) or not is_source(path) or _TOOL.search(path):
-        return
-    for line in addition.lines:
-        text = code(line.text[:2000], kind)
-        if _EXPECTED.search(text) and _READS.search(text):
-            yield _REPORTER.block(Spot(path, line.number, line.text), f"{path} reads what the tests expect")
+def _marked(addition: Addition) -> Iterator[Recognised]:
+    """Branches of source, among what was added, that look at marks of what they are given."""
+    file = addition.file
+    if is_source(file.path) and _MAY_MARK.search(addition.text):
+        known = {one.text for one in recognised(file.before or "")}
+        yield from (one for one in recognised(file.after or "") if one.text not in known)
+
+
+def _told_by_marks(addition: Addition, one: Recognised, expected: dict[str, list[Example]]) -> Iterator[Finding]:
+    path, after = addition.file.path, addition.file.after or ""
+    for name in names_in(after, language(path)):
+        if is_tested(one, expected.get(name, ())):
+            spot = Spot(path, after.count("\n", 0, one.position) + 1, one.text)
+            message = f"what the tests of {name} give it is told by its marks and answered with what they expect"
+            yield _REPORTER.tell(_BLOCK if is_computed(one.output) else _WARN, spot, message)
+            return
 
 
 def _cases(addition: Addition) -> Iterator[_Case]:
@@ -137,6 +146,8 @@ def _judged(case: _Case, expected: dict[str, list[Example]]) -> Iterator[Finding
         weight = weigh(case.mapped, expected.get(name, ()))
         if weight is _WARN and are_encoded(case.mapped.pairs, 1) and _ECHOES.search(case.file.after or ""):
             weight = _BLOCK  # a table of codes does not give a name as its own code
+        if weight is not _BLOCK and (told := by_digest(case.mapped.pairs, case.file.after or "", expected.get(name, ()))):
+            weight = _BLOCK if any(map(is_computed, told)) else _WARN
         if weight is not None:
             line = case.mapped.line
             lines = split(case.file.after)

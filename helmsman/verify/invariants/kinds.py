@@ -43,6 +43,19 @@ _SUPPORT = re.compile(
     r"|(?:^|/)(?:conftest|[^/]*(?:fake|mock|stub|dummy|fixture)[^/]*)\.[a-z]+$",
     re.IGNORECASE,
 )
+_GENERATED_PATH = re.compile(
+    r"(?:^|/)(?:__)?generated(?:__)?/|(?:^|/)[^/]{1,200}(?:\.generated\.[a-z]{1,5}"
+    r"|_pb2(?:_grpc)?\.pyi?|\.pb\.(?:go|cc|h)|\.g\.(?:cs|dart|ts))$"
+)
+_GENERATED_HEAD = re.compile(
+    r"^\s{0,9}(?://|#|/\*|\*|--|<!--).{0,120}"
+    r"(?:@generated\b|(?i:\b(?:auto-?matically |auto-?)?generated (?:by|with|from|using|file|code)\b"
+    r"|\bthis (?:file|code|module) (?:is|was|has been) (?:auto-?matically "
+    r"|auto-?)?generated\b|\bcode generated\b.{0,80}\bdo not edit\b))",
+    re.MULTILINE,
+)
+_HEAD = 1500
+"""Characters within which a generator says what it is."""
 _NAMES = {language: re.compile(rf"(?:.*/)?{pattern}") for language, pattern in _TEST_NAMES.items()}
 _FOLDERS = {language: re.compile(pattern) for language, pattern in _TEST_FOLDERS.items()}
 
@@ -69,3 +82,8 @@ def serves_tests(path: str) -> bool:
 def is_source(path: str) -> bool:
     """Whether it is code of the project itself."""
     return bool(language(path)) and not serves_tests(path)
+
+
+def is_generated(path: str, text: str) -> bool:
+    """Whether a program wrote it, by its folder, its name or the usual words at its head."""
+    return bool(_GENERATED_PATH.search(path) or _GENERATED_HEAD.search(text[:_HEAD]))

@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from helmsman.verify.invariants.examples import LITERAL, RESULT, literal, spelt
+from helmsman.verify.invariants.listed_pairs import listed_pairs
 from helmsman.verify.invariants.python_code import (
     Function,
     Part,
@@ -215,10 +216,17 @@ _FUNCTION = re.compile(
 )
 _IS = rf"\w[\w.]{{0,80}}(?:\s?={{2,3}}\s?|\.(?:equals|eql\?|Equals|contentEquals)\(\s?)({LITERAL})"
 _IS_SAID_FIRST = rf"({LITERAL})\.(?:equals|Equals)\(\s?\w[\w.]{{0,80}}"
-_EQUAL = rf"\(*\s?(?:{_IS}|{_IS_SAID_FIRST})\s?\)*"
+_SEVERAL = rf"{LITERAL}(?:\s?,\s?{LITERAL}){{1,4}}"
+_NAMES = r"\w{1,60}(?:\s?,\s?\w{1,60}){1,4}"
+_TOGETHER = (
+    rf"\(\s?{_NAMES}\s?\)\s?==\s?\((?:\s?{_SEVERAL})\s?\)|\[\s?{_NAMES}\s?\]\s?==\s?\[(?:\s?{_SEVERAL})\s?\]"
+    rf"|matches!\(\s?\(\s?{_NAMES}\s?\)\s?,\s?\(\s?{_SEVERAL}\s?\)\s?\)|let\s\(\s?{_SEVERAL}\s?\)\s?=\s?\(\s?{_NAMES}\s?\)"
+)
+"""`(a, b) == (2, 3)`, `[a, b] == [2, 3]`, `matches!((a, b), (2, 3))`, `let (2, 3) = (a, b)`."""
+_EQUAL = rf"\(*\s?(?:{_IS}|{_IS_SAID_FIRST}|{_TOGETHER})\s?\)*"
 _BRANCH = re.compile(
     rf"(?:\bif\b|\belsif\b|\belif\b|[=(]|\breturn\b)\s?({_EQUAL}(?:\s?(?:&&|\band\b)\s?{_EQUAL}){{0,4}})"
-    rf"(?:\s?\{{?\s{{0,80}}(?:then\s{{1,9}})?\breturn\s{{1,9}}\(?({RESULT})\s?\)?\s{{0,80}}(?:;|\}}|\bend\b|\n)|\s?\?\s?({LITERAL})\s?:)"
+    rf"(?:\s?\{{?\s{{0,80}}(?:then\s{{1,9}})?\breturn\s{{1,9}}\(?({RESULT})\s?\)?\s{{0,80}}(?:;|\}}|\bend\b|\n)|\s?\?\s?({LITERAL})\s?:|\s?\{{\s{{0,80}}({RESULT})\s{{0,80}}\}})"
 )
 _POSTFIX = re.compile(rf"\breturn\s{{1,9}}({LITERAL})\s{{1,9}}if\s{{1,9}}({_EQUAL}(?:\s?(?:&&|\band\b)\s?{_EQUAL}){{0,4}})")
 _CASE = re.compile(
@@ -263,6 +271,10 @@ def other_mappings(text: str) -> Iterator[Mapped]:
         pairs = tuple(((key,), value) for key, value in zip(values[::2], values[1::2], strict=False))
         name = _around(starts, found.start())
         yield Mapped(Kind.TABLE, name, pairs, _line(text, found.start()), bool(name) and _is_general(text, starts, found.start()))
+    for start, listed in listed_pairs(text):
+        pairs = tuple(((spelt(key),), spelt(value)) for key, value in listed)
+        name = _around(starts, start)
+        yield Mapped(Kind.TABLE, name, pairs, _line(text, start), bool(name) and _is_general(text, starts, start))
     for found in _TABLE.finditer(text):
         pairs = tuple((_spelt(entry[1]), spelt(entry[2])) for entry in _ONE_ENTRY.finditer(found[1]))
         name = _around(starts, found.start())
@@ -271,7 +283,7 @@ def other_mappings(text: str) -> Iterator[Mapped]:
 
 def _other_branches(text: str) -> Iterator[tuple[int, Pair]]:
     for found in _BRANCH.finditer(text):
-        output = found[found.re.groups - 1] or found[found.re.groups]
+        output = next(group for group in reversed(found.groups()) if group)
         yield found.start(), (_spelt(found[1]), spelt(output))
     for found in _POSTFIX.finditer(text):
         yield found.start(), (_spelt(found[2]), spelt(found[1]))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.invariants.additions import Addition, additions
-from helmsman.verify.invariants.kinds import is_test, language
+from helmsman.verify.invariants.kinds import is_test, language, serves_tests
 from helmsman.verify.invariants.patched_javascript import patched_javascript
 from helmsman.verify.invariants.patched_ruby import patched_ruby
+from helmsman.verify.invariants.patched_subject import patched_subject
 from helmsman.verify.invariants.python_code import (
     Function,
     Part,
@@ -80,17 +81,23 @@ def _findings(scene: Scene) -> Iterator[Finding]:
     ours = None
     for addition in additions(scene.diff):
         path, kind = addition.file.path, language(addition.file.path)
-        if addition.lines and kind == "python" and (_is_conftest(path) or is_test(path)) and _might_patch(addition):
+        if addition.lines and kind == "python" and serves_tests(path) and _might_patch(addition):
             ours = ours or _own_modules(scene)
-            yield from _in_python(addition, ours)
+            yield from _in_python(addition, ours | _asserted_modules(addition, scene))
         elif addition.lines and kind == "javascript":
-            yield from patched_javascript(addition)
+            found = list(patched_javascript(addition))
+            told = {finding.line for finding in found if finding.weight is Weight.BLOCK}
+            yield from found
+            yield from (finding for finding in patched_subject(addition) if finding.line not in told)
         elif addition.lines and kind == "ruby":
             yield from patched_ruby(addition, scene)
+        if addition.lines and kind not in {"python", "javascript"}:
+            yield from patched_subject(addition)
 
 
 def _is_conftest(path: str) -> bool:
-    return path.rpartition("/")[2] == "conftest.py"
+    """conftest.py, and helpers and plug-ins of tests, which hold for every test that loads them."""
+    return path.rpartition("/")[2] == "conftest.py" or not is_test(path)
 
 
 _MIGHT = re.compile(r"patch|sys\.modules|setattr|delattr|freeze_time|travel|^[ \t]*\w+(?:\.\w+)+ *=[^=]", re.MULTILINE)
@@ -105,6 +112,21 @@ def _own_modules(scene: Scene) -> frozenset[str]:
     paths = (*scene.paths, *(file.path for file in scene.diff))
     python = (path.removeprefix("src/").removeprefix("lib/") for path in paths if path.endswith(".py") and not is_test(path))
     return frozenset(path.partition("/")[0].removesuffix(".py") for path in python) - _NOT_OURS
+
+
+def _asserted_modules(addition: Addition, scene: Scene) -> frozenset[str]:
+    """Modules of which a test asserts what a helper replaces; the tree may be too large to tell whose they are."""
+    if is_test(addition.file.path):
+        return frozenset()
+    changed = (text for file in scene.diff if is_test(file.path) and (text := file.after))
+    texts = [text for text in (*changed, *scene.tests.values()) if len(text) < _LARGEST]
+    asserted = "\n".join(line[:500] for text in texts for line in text.split("\n") if "assert" in line)
+    replaced = {(root, name) for root, name in _SET_AT_TOP.findall(addition.text) if f"{name}(" in asserted}
+    return frozenset(root for root, _ in replaced if any(re.search(rf"\b(?:import|from)[ \t]+{root}\b", text) for text in texts))
+
+
+_SET_AT_TOP = re.compile(r"^(\w{1,80})\.(?:\w{1,80}\.){0,6}(\w{1,80}) *= *[^=]", re.MULTILINE)
+_LARGEST = 300_000
 
 
 def _in_python(addition: Addition, ours: frozenset[str]) -> Iterator[Finding]:

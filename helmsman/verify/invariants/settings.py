@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
+from helmsman.verify.invariants.yaml_settings import yaml_settings
+
 Value = str | bool | int | float | tuple[str, ...] | None
 Settings = Mapping[str, Value]
 
@@ -67,6 +69,8 @@ def _read(path: str, text: str) -> Any:
         parser = configparser.RawConfigParser(strict=False, allow_no_value=True, default_section="\0")
         parser.read_string(_BLANKS.sub(" ", text))
         return {section: dict(parser.items(section)) for section in parser.sections()}
+    if path.endswith((".yml", ".yaml")):
+        return yaml_settings(text)
     if _JSON.search(path):
         return _loose_json(text)
     return {}
@@ -85,8 +89,8 @@ def _flat(value: Any, name: str, depth: int) -> Iterator[tuple[str, Value]]:
     if isinstance(value, dict) and depth < _DEEPEST:
         for key, inner in cast("dict[object, Any]", value).items():
             yield from _flat(inner, f"{name}.{key}"[:_LONGEST_NAME] if name else str(key)[:_LONGEST_NAME], depth + 1)
-    elif isinstance(value, list):
-        yield name, tuple(_item(one) for one in cast("list[Any]", value))
+    elif isinstance(value, list | tuple):
+        yield name, tuple(_item(one) for one in cast("list[Any] | tuple[Any, ...]", value))
     elif isinstance(value, str | bool | int | float) or value is None:
         yield name, value
     else:

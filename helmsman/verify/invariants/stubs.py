@@ -11,6 +11,7 @@ from helmsman.verify.diff import texts_after
 from helmsman.verify.invariants.additions import Addition, additions
 from helmsman.verify.invariants.kinds import is_source, language, serves_tests
 from helmsman.verify.invariants.patterns import code, comment, matches, row
+from helmsman.verify.invariants.placeholders import placeholders
 from helmsman.verify.invariants.python_code import (
     Function,
     Part,
@@ -24,7 +25,7 @@ from helmsman.verify.invariants.python_code import (
 )
 from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
-from helmsman.verify.invariants.stubs_by_text import for_others, put_off
+from helmsman.verify.invariants.stubs_by_text import falsely_typed, for_others, put_off
 
 _REPORTER = Reporter("stubs", "Write the body, or leave the function out until something needs it.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
@@ -168,13 +169,20 @@ class _Stub:
 def stubs(scene: Scene) -> Iterable[Finding]:
     """Rule `stubs`: functions of the project whose body is nothing, and comments that promise one."""
     added = additions(scene.diff)
-    return most_important(chain(_python_stubs(scene), *(_in_file(addition, scene) for addition in added if addition.lines)))
+    return most_important(
+        chain(
+            _python_stubs(scene),
+            *(placeholders(addition) for addition in added),
+            *(_in_file(addition, scene) for addition in added if addition.lines),
+        )
+    )
 
 
 def _in_file(addition: Addition, scene: Scene) -> Iterator[Finding]:
     if _has_bodies(addition.file.path) and language(addition.file.path) != "python":
         yield from _markers(addition, scene)
         yield from put_off(addition)
+        yield from falsely_typed(addition)
         yield from _empty_bodies(addition)
     if language(addition.file.path):
         yield from _comments(addition)

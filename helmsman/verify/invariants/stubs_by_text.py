@@ -16,10 +16,22 @@ _REPORTER = Reporter("stubs", "Write the body, or leave the function out until s
 _PROMISE = re.compile(
     r"\b(?:TODO|FIXME)\b"
     r"|(?i:not (?:yet )?implemented|unimplemented|implement (?:me|this|later)|\bplaceholder\b"
-    r"|\bstub\b|to be (?:written|implemented))"
+    r"|\bstub(?:bed)?\b|to be (?:written|implemented|filled in|replaced)"
+    r"|for now\b|will be (?:plugged|wired|filled|added|replaced|written)|fill(?:ed)? in later)"
 )
 _SLASHED = r"(?://[^\n]{0,300}\n|/\*[^*]{0,600}\*/)\s{0,80}"
-_BODY = rf"\{{\s{{0,80}}((?:{_SLASHED}){{1,6}})(?:return(?: null| undefined| nil| false| 0| \"\"| '')?;?\s{{0,80}})?\}}"
+_TYPE = r"[\w.]{1,60}(?:<[^<>;{}\n]{0,60}>)?(?:\[\])?"
+_NOTHING = (
+    r"(?:null|undefined|nil|None|false|-?[01](?:\.0)?|\"\"|''|``|\{\}|\[\]|\(\)|Default::default\(\)|String::new\(\)|Vec::new\(\)|vec!\[\]"
+    r"|(?:Optional|List|Map|Set|Collections|Stream)\.(?:empty|of|emptyList|emptyMap|emptySet)\(\)"
+    rf"|(?:new\s)?{_TYPE}(?:\{{\}}|\(\))|\[\][\w.*]{{1,60}}\{{\}})"
+)
+"""What is returned for want of a result."""
+_CAST = rf"(?:\s(?:as|satisfies)\s(?!const\b){_TYPE}){{1,2}}"
+_RETURNED = rf"(?:return(?:\s{_NOTHING}(?:{_CAST}|!)?(?:,\s?{_NOTHING}){{0,3}})?;?\s{{0,80}}|{_NOTHING}\s{{1,80}})"
+_BODY = rf"\{{\s{{0,80}}((?:{_SLASHED}){{1,6}}){_RETURNED}?\}}"
+_FALSE_BODY = rf"(\{{\s{{0,80}}return\s(?:<{_TYPE}>\s?)?\(?(?:\{{\}}|\[\]|null|undefined){_CAST}\)?;?\s{{0,80}}\}})"
+"""An empty object under the name of the type that is asked for."""
 _KEYWORD = r"(?!(?:if|for|while|switch|catch|else|return|function|with|do|try)\b)"
 _PUT_OFF = {
     "javascript": (
@@ -41,6 +53,15 @@ _PUT_OFF = {
 _PUT_OFF["csharp"] = _PUT_OFF["java"]
 _PUT_OFF["swift"] = (rf"\bfunc (\w{{1,80}})[^{{;]{{0,200}}{_BODY}",)
 _FINDERS = {kind: tuple(re.compile(one, re.MULTILINE) for one in patterns) for kind, patterns in _PUT_OFF.items()}
+_SOME = r"\(\s{0,80}\w[^)]{0,200}\)"
+_FALSE_FINDERS = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        rf"\bfunction\s{{1,9}}(\w{{1,80}})\s?{_SOME}[^{{;\n]{{0,80}}{_FALSE_BODY}",
+        rf"\b(\w{{1,80}})\s?=\s?(?:async\s?)?{_SOME}[^{{;\n]{{0,60}}=>\s?{_FALSE_BODY}",
+        rf"^\s{{0,40}}(?:(?:public|private|protected|static|async|override)\s){{0,4}}{_KEYWORD}(\w{{1,80}}){_SOME}[^{{;\n]{{0,80}}{_FALSE_BODY}",
+    )
+)
 _CLASS = re.compile(r"^[ \t]{0,40}(?:class|module) +(?:\w{1,80}::){0,5}(\w{1,80})")
 _DERIVES = re.compile(r"\bclass +[\w:]{1,200} *< *(?:\w{1,80}::){0,5}(\w{1,80})|\binclude +(?:\w{1,80}::){0,5}(\w{1,80})")
 _LARGEST = 300_000
@@ -57,6 +78,21 @@ def put_off(addition: Addition) -> Iterator[Finding]:
             if found[1] not in known and _PROMISE.search(found[2]):
                 line = after.count("\n", 0, found.start(1)) + 1
                 yield _REPORTER.block(Spot(addition.file.path, line, found[0]), f"{found[1]} is a stub: its body is a promise")
+
+
+def falsely_typed(addition: Addition) -> Iterator[Finding]:
+    """Functions of something whose whole body is `return {} as Report`."""
+    after, before = addition.file.after or "", addition.file.before or ""
+    if language(addition.file.path) != "javascript" or " as " not in addition.text or len(after) > _LARGEST:
+        return
+    for finder in _FALSE_FINDERS:
+        known = {found[1] for found in finder.finditer(before[:_LARGEST])}
+        for found in finder.finditer(after):
+            if found[1] not in known:
+                line = after.count("\n", 0, found.start(1)) + 1
+                yield _REPORTER.block(
+                    Spot(addition.file.path, line, found[0]), f"{found[1]} is a stub: it returns nothing as a type"
+                )
 
 
 def for_others(addition: Addition, scene: Scene) -> Callable[[int], bool]:

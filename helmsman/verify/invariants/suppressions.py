@@ -8,7 +8,7 @@ from itertools import chain
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import Line
 from helmsman.verify.invariants.additions import Addition, additions, split
-from helmsman.verify.invariants.kinds import language
+from helmsman.verify.invariants.kinds import is_generated, language
 from helmsman.verify.invariants.loosened import loosened
 from helmsman.verify.invariants.patterns import Match, Pattern, comment, matches, row, scan
 from helmsman.verify.invariants.python_code import in_string
@@ -147,8 +147,9 @@ def _tally(addition: Addition, text: str | None) -> Counter[Pattern]:
 
 
 def _told(match: Match, addition: Addition, *, heavy: bool) -> Finding:
-    path, text = addition.file.path, match.line.text
-    ends = match.pattern.what == "eslint-disable for the whole file" and "eslint-enable" in (addition.file.after or "")
+    path, text, after = addition.file.path, match.line.text, addition.file.after or ""
+    ends = match.pattern.what == "eslint-disable for the whole file" and "eslint-enable" in after
+    ends = ends or (is_generated(path, after) and is_generated(path, addition.file.before or after))
     message = f"{match.pattern.what} was added: {' '.join(text.split())[:80]}"
     return _REPORTER.tell(
         _WARN if ends else _BLOCK if heavy else match.pattern.weight, Spot(path, match.line.number, text), message

@@ -9,6 +9,7 @@ from itertools import islice
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.cases.comparison import Comparison, compared
 from helmsman.verify.cases.model import Skip, SkipKind
+from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.cases.sides import Sides
 from helmsman.verify.diff import shown
 from helmsman.verify.invariants.scene import Scene
@@ -35,7 +36,10 @@ _COVERS = {
 
 
 def tests_skipped(scene: Scene) -> Iterable[Finding]:
-    """BLOCK where the test never runs; WARN where it depends on platform, version or installation, and for a new test."""
+    """BLOCK where the test never runs; WARN where it depends on platform, version or installation, and for a new test.
+
+    A test that ran before and now waits for a variable that nothing in sight sets never runs.
+    """
     comparison = compared(scene.diff, scene.tests, scene.commands)
     return islice(_findings(comparison, scene), MOST_FINDINGS)
 
@@ -52,7 +56,8 @@ def _findings(comparison: Comparison, scene: Scene) -> Iterator[Finding]:
             if was_there or moved[_text(skip)] > 0:
                 moved[_text(skip)] -= not was_there
             else:
-                seen = replace(skip, kind=SkipKind.ALWAYS) if _asks_for_nothing(skip, side, scene) else skip
+                waits = _asks_for_nothing(skip, side, scene) or _asks_in_vain(skip, side, scene)
+                seen = replace(skip, kind=SkipKind.ALWAYS) if waits else skip
                 yield _finding(path, seen, is_new=(path, skip.holder) in fresh)
 
 
@@ -66,6 +71,28 @@ def _asks_for_nothing(skip: Skip, side: Sides, scene: Scene) -> bool:
         return False
     named = re.compile(rf"\b{module[1]}\b")
     return sum(len(named.findall(file.after or "")) for file in scene.diff) <= len(named.findall(skip.text))
+
+
+_GIVEN = re.compile(
+    r"^(?:CI|GITHUB_\w+|DISPLAY|WAYLAND_DISPLAY|HOME|PATH|TERM|LANG|SSH_AUTH_SOCK|CUDA_VISIBLE_DEVICES|JAVA_HOME|ANDROID_\w+"
+    r"|(?:os|java|user)\..*)$|(?:_URL|_URI|_HOST|_DSN|_TOKEN|_KEY|_CREDENTIALS|_PORT|_PASSWORD)$"
+)
+"""What systems set by themselves, and what names something outside that a test may truly need."""
+_DOCUMENTS = (".md", ".rst", ".txt", ".adoc")
+
+
+def _asks_in_vain(skip: Skip, side: Sides, scene: Scene) -> bool:
+    """Whether tests that ran before wait for a variable that nobody sets: no check, no other file of the diff."""
+    if not skip.asks or not side.old.cases or _GIVEN.search(skip.asks) or _is_known(skip.asks, side, scene):
+        return False
+    changed = (file for file in scene.diff if file.path != side.file.path and not file.path.endswith(_DOCUMENTS))
+    texts = (file.after or "" for file in changed if not is_test_file(file.path, file.after or ""))
+    return not any(skip.asks in text for text in (*scene.commands, *texts))
+
+
+def _is_known(name: str, side: Sides, scene: Scene) -> bool:
+    """Whether tests waited for it before."""
+    return name in (side.file.before or "") or any(name in text for text in scene.tests.values())
 
 
 def _placed(side: Sides, *, old: bool) -> Iterator[tuple[str, Skip]]:

@@ -6,6 +6,7 @@ from itertools import groupby, islice
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.cases.comparison import Aside, Comparison, compared
 from helmsman.verify.cases.model import Case
+from helmsman.verify.cases.modules import unnamed_modules
 from helmsman.verify.diff import shown
 from helmsman.verify.invariants.scene import Scene
 
@@ -19,7 +20,7 @@ _PLATFORMS = frozenset(["linux", "windows", "darwin", "unix", "freebsd", "amd64"
 def tests_uncollected(scene: Scene) -> Iterable[Finding]:
     """BLOCK; WARN for a build tag that names a platform."""
     comparison = compared(scene.diff, scene.tests, scene.commands)
-    found = (*_aside(comparison.aside), *map(_commented, comparison.commented), *_gates(comparison))
+    found = (*_aside(comparison.aside), *map(_commented, comparison.commented), *_gates(comparison), *_modules(scene))
     return islice(found, MOST_FINDINGS)
 
 
@@ -71,3 +72,15 @@ def _gates(comparison: Comparison) -> Iterator[Finding]:
                     message="a build tag keeps the tests of this file from running",
                     honest="Take the build tag away and make the code pass the tests.",
                 )
+
+
+def _modules(scene: Scene) -> Iterator[Finding]:
+    for lost in unnamed_modules(scene.diff, scene.paths):
+        yield Finding(
+            rule=_RULE,
+            weight=Weight.BLOCK,
+            path=lost.path,
+            before=shown(lost.line),
+            message=shown(f"the tests of {lost.module} will not run: no line names this module any more"),
+            honest=_HONEST,
+        )

@@ -33,8 +33,13 @@ def is_name(pair: Pair) -> bool:
 
 def _is_computed(word: str, output: str) -> bool:
     result = output[1:-1] if output[:1] in {'"', "'"} else output
-    same_letters = len(word) > 1 and sorted(word.casefold()) == sorted(result.casefold())
+    same_letters = len(word) > 1 and sorted(_letters(word)) == sorted(_letters(result))
     return same_letters or bool(re.search(rf"\b{re.escape(word)}\b", result, re.IGNORECASE)) or result == str(len(word))
+
+
+def _letters(text: str) -> str:
+    """Without what only divides a word."""
+    return re.sub(r"[\W_]", "", text.casefold())
 
 
 def _is_numbered(pairs: Sequence[Pair]) -> bool:

@@ -1,0 +1,90 @@
+"""Rules about where a call writes: git's own files, the loop's, protected ones, and the world outside the worktree."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from helmsman.orient.guardrails.git import parsed
+from helmsman.orient.guardrails.paths import Kind, Place, locate, matches_any
+from helmsman.orient.guardrails.rules import AGENTS_FILE, OWN_FILES, OWN_FOLDER, TEMPORARY, Finding, Rule, Rules
+from helmsman.orient.guardrails.shell import Command
+from helmsman.orient.guardrails.tool_calls import ToolCall
+from helmsman.orient.guardrails.writes import FOLDERS_ONLY, written
+
+_BYPRODUCTS = (
+    "__pycache__/",
+    ".pytest_cache/",
+    ".mypy_cache/",
+    ".ruff_cache/",
+    "node_modules/",
+    "*.pyc",
+    ".DS_Store",
+    "__pycache__",
+)
+"""They lie in protected folders too, and are nobody's work."""
+_HARMLESS_IN_GIT = ("/.git/**/*.lock", "/.git/COMMIT_EDITMSG", "/.git/MERGE_MSG", "/.git/SQUASH_MSG")
+_SHOWN = 200
+
+
+class Write(NamedTuple):
+    word: str
+    folder: str | None
+    folders_only: bool = False
+
+
+def findings(call: ToolCall, commands: tuple[Command, ...], rules: Rules) -> Iterator[Finding]:
+    """What speaks against the places that a call writes to."""
+    for write in _writes(call, commands, rules):
+        place = locate(write.word, write.folder, rules)
+        if place is not None and (finding := _judged(place, write, rules)):
+            yield finding
+
+
+def _writes(call: ToolCall, commands: tuple[Command, ...], rules: Rules) -> Iterator[Write]:
+    if call.path:
+        yield Write(call.path, call.folder(rules.worktree))
+    for command in commands:
+        folder = parsed(command).folder if command.program == "git" else command.folder
+        yield from (Write(word, folder, command.program in FOLDERS_ONLY) for word in written(command))
+
+
+def _judged(place: Place, write: Write, rules: Rules) -> Finding | None:
+    if place.kind is Kind.TEMPORARY:
+        return None
+    if place.kind is Kind.OUTSIDE:
+        return Finding(
+            Rule.OUTSIDE,
+            f"{_shown(write.word)} is outside the working tree. Write inside {_shown(rules.worktree)},"
+            f" or in {TEMPORARY[0]} for what is temporary.",
+        )
+    return None if write.folders_only else _inside(place.path) or _of_operator(place.path, rules)
+
+
+def _inside(path: str) -> Finding | None:
+    first, _, rest = path.partition("/")
+    if first == ".git" and not matches_any(path, _HARMLESS_IN_GIT):
+        return Finding(
+            Rule.GIT_INTERNALS, f"{_shown(path)} belongs to git. Use git's own commands: add, commit, restore, config user.name."
+        )
+    if first == OWN_FOLDER and rest != AGENTS_FILE:
+        return Finding(
+            Rule.OWN_STATE,
+            f"{_shown(path)} belongs to the loop; reading is fine. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}.",
+        )
+    return None
+
+
+def _of_operator(path: str, rules: Rules) -> Finding | None:
+    own = matches_any(path, OWN_FILES)
+    if not own and (matches_any(path, _BYPRODUCTS) or not matches_any(path, rules.protected)):
+        return None
+    return Finding(
+        Rule.PROTECTED,
+        f"{_shown(path)} is protected: it judges the work. Leave it as it is and change the code so that it passes;"
+        f" where you think that it is wrong, say so in {OWN_FOLDER}/{AGENTS_FILE}.",
+    )
+
+
+def _shown(text: str) -> str:
+    """A path in a sentence: printable and bounded."""
+    plain = "".join(char if char.isprintable() else "?" for char in text[:_SHOWN])
+    return f"`{plain}…`" if len(text) > _SHOWN else f"`{plain}`"

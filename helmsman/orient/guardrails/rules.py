@@ -1,0 +1,148 @@
+"""What the rules know of the loop, how strict they are, and what they answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Rule(StrEnum):
+    """Names of the rules, in the order in which they are asked."""
+
+    NESTED = "nested"
+    PUSH = "push"
+    PUBLISH = "publish"
+    DESTRUCTIVE = "destructive"
+    HISTORY = "history"
+    GIT_INTERNALS = "git_internals"
+    OWN_STATE = "own_state"
+    PROTECTED = "protected"
+    OUTSIDE = "outside"
+    PROCESSES = "processes"
+    REMOTE_SCRIPT = "remote_script"
+    REPEATED = "repeated"
+    REPEATED_LOOK = "repeated_look"
+    OTHER_BRANCH = "other_branch"
+    CLEAN = "clean"
+    UNREAD = "unread"
+
+
+class Strength(StrEnum):
+    """What follows when a rule finds something."""
+
+    DENY = "deny"
+    ADVISE = "advise"
+
+
+class Level(NamedTuple):
+    """How strict the rules are at one level of escalation."""
+
+    same_command: int
+    """The how manyth identical command without a change is denied. 3: public loops call it stuck from there."""
+    same_look: int
+    """The how manyth identical look without a change is advised."""
+    advised: frozenset[Rule]
+    """Rules that only advise; all others deny."""
+
+
+_ALWAYS_ADVISED = frozenset({Rule.REPEATED_LOOK, Rule.UNREAD})
+
+LEVELS = (
+    Level(same_command=3, same_look=4, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH, Rule.CLEAN}),
+    Level(same_command=3, same_look=3, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH}),
+    Level(same_command=2, same_look=2, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH}),
+)
+"""By level of escalation: 0 patch, 1 refactor, 2 redesign. Branches are told from files by name only: never denied."""
+
+TEMPORARY = ("/tmp", "/private/tmp", "/var/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders", "/dev/shm")  # noqa: S108 - only compared
+DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd", "/proc/self/fd")
+OWN_FILES = ("/RUBRIC.md", "/helmsman.toml", "/.claude/autochecks.sh", "/.claude/settings*.json")
+"""What judges the work or steers the loop is nobody's to edit during an iteration."""
+OWN_FOLDER = ".helmsman"
+AGENTS_FILE = "progress.md"
+"""The one file in `.helmsman/` that the agent writes."""
+
+
+def same_path(path: str) -> str:
+    """Leave a path as it is."""
+    return path
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the rules know of the loop. Paths are absolute, globs relative to the worktree."""
+
+    worktree: str
+    protected: tuple[str, ...] = ()
+    """Globs: `**` for any number of folders; no slash means a name in any folder; a slash at the end everything below."""
+    level: int = 0
+    """0 to 2; more counts as 2."""
+    start: str = ""
+    """Commit at which the session began."""
+    commits: int = 0
+    """Commits on the branch since `start`, where the caller has counted them; those the session made are counted here too."""
+    branch: str = ""
+    """The loop's own branch."""
+    nesting: int = 0
+    """Loops that may still be started from inside."""
+    home: str = ""
+    temporary: tuple[str, ...] = ()
+    """Folders for temporary files besides the usual ones."""
+    resolve: Callable[[str], str] = same_path
+    """Follows symbolic links of an absolute path; must not raise."""
+
+    @property
+    def strictness(self) -> Level:
+        return LEVELS[max(0, min(self.level, len(LEVELS) - 1))]
+
+
+@dataclass(frozen=True)
+class Allow:
+    """Nothing speaks against it."""
+
+
+@dataclass(frozen=True)
+class Deny:
+    """It must not run; the reason is for the agent and says what to do instead."""
+
+    rule: Rule
+    reason: str
+
+
+@dataclass(frozen=True)
+class Advise:
+    """It may run; the text is for the agent."""
+
+    rule: Rule
+    text: str
+
+
+Judgement = Allow | Deny | Advise
+
+
+class Finding(NamedTuple):
+    """What a rule found, before the level says what follows."""
+
+    rule: Rule
+    text: str
+
+
+def as_text(rules: Rules) -> tuple[str, ...]:
+    """The rules as the prompt tells them: what to do, one sentence each."""
+    level = rules.strictness
+    protected = ", ".join(rules.protected[:20])
+    return (
+        f"Change something before you run the same command again; from the {_ORDINALS[level.same_command]} time it is refused.",
+        f"Write inside the working tree or in {TEMPORARY[0]}.",
+        *([f"Leave these as they are and make the work fit them: {protected}."] if protected else []),
+        f"Of {OWN_FOLDER}/ write {AGENTS_FILE} only; leave RUBRIC.md, helmsman.toml and .git to the loop.",
+        "Commit on this branch; the loop pushes, publishes and merges.",
+        "Rewrite only commits that you made in this session; undo older ones with `git revert`.",
+        "Delete by name what you no longer need: build folders, caches, files that you made.",
+        "Stop only processes that you started, by `kill $!`, `kill %1` or their own pid; work without sudo.",
+        "Download a script, read it, then run it from a file.",
+        *([] if rules.nesting > 0 else ["Do the work yourself: start no further agent or loop from here."]),
+    )
+
+
+_ORDINALS = {2: "second", 3: "third"}
