@@ -38,8 +38,11 @@ format: $(READY) ## format the code and mend what can be mended without thought
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(READY) ## print how much time the control around the agent costs
+bench: $(READY) ## print what the control costs, what the invariants find, and what cheating agents come to
 	$(BIN)/python bench/overhead.py
+	$(BIN)/python bench/hooks.py
+	$(BIN)/python bench/invariants.py
+	$(BIN)/python bench/pathologies.py
 
 features: $(READY) ## print each row of docs/features.md with the tests that prove it
 	$(BIN)/python tools/features.py

@@ -17,9 +17,10 @@ from helmsman.records.events import (
     SignalRaised,
     StepStarted,
     ToolCalled,
+    ToolGuarded,
     WaitStarted,
 )
-from helmsman.texts import check_text, clean, counted, duration, iteration_lines, money
+from helmsman.texts import check_text, clean, counted, duration, guard_text, iteration_lines, money
 from tasks.journal import Listener
 
 
@@ -51,6 +52,8 @@ class PlainLines:
                 yield f"#{event.iteration}  the agent starts"
             case ToolCalled():
                 yield f"    {event.tool}: {clean(event.detail)}"
+            case ToolGuarded():
+                yield f"    {guard_text(event.guarded)}"
             case IterationRecorded():
                 yield from iteration_lines(event.record)
             case WaitStarted():

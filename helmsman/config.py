@@ -57,6 +57,13 @@ class ClaudeConfig(Section):
     """Names of further environment variables that the agent may see."""
 
 
+class SteeringConfig(Section):
+    """Control inside an iteration."""
+
+    hooks: bool = True
+    """Answer the CLI's hooks: guard rails deny or advise on tool calls. A guard rail is no sandbox."""
+
+
 class CheckConfig(Section):
     """One command that proves something; exit code 0 passes."""
 
@@ -301,6 +308,7 @@ class LoopConfig(Section):
     judge: JudgeConfig = JudgeConfig()
     invariants: InvariantsConfig = InvariantsConfig()
     claude: ClaudeConfig = ClaudeConfig()
+    steering: SteeringConfig = SteeringConfig()
     limits: LimitsConfig = LimitsConfig()
     usage_limit: UsageLimitConfig = UsageLimitConfig()
     retry: RetryConfig = RetryConfig()

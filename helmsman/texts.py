@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Trust
+from helmsman.records.evidence import Guarded
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement
@@ -12,6 +13,7 @@ from helmsman.records.result import LoopResult
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 
+GUARDED_SHOWN = 5
 SIGNS = {
     Outcome.COMPLETED: "✔ completed",
     Outcome.STOPPED: "■ stopped",
@@ -54,6 +56,7 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     yield f"#{record.iteration}{attempt}  agent {call.outcome}: {tools}"
     if call.error:
         yield f"    its words: {clean(call.error)[:300]}"
+    yield from (f"    guard      {guard_text(guarded)}" for guarded in call.guarded[:GUARDED_SHOWN])
     yield f"    tree       {_change_text(record)}"
     yield from (f"    {line}" for line in check_lines(record.checks))
     yield from (f"    {line}" for line in finding_lines(record.findings))
@@ -65,6 +68,12 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     yield f"    → {record.decision.kind}: {clean(record.decision.reason)}"
     if change.leftovers_committed:
         yield "    note       the agent left work uncommitted; Helmsman committed it"
+
+
+def guard_text(guarded: Guarded) -> str:
+    """What a guard rail said of a tool call."""
+    verb = "denied" if guarded.denied else "advised"
+    return f"{verb} ({guarded.rule}): {clean(guarded.tool)} {clean(guarded.detail)}"
 
 
 def check_lines(report: CheckReport | None) -> Iterator[str]:

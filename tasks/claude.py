@@ -16,17 +16,19 @@ from typing import Literal
 
 from helmsman.config import ClaudeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
-from helmsman.records.events import AgentStarted, ToolCalled
-from helmsman.records.evidence import AgentCall, AgentOutcome, Interrupted, Usage
+from helmsman.records.events import AgentStarted, ToolCalled, ToolGuarded
+from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded, Interrupted, Usage
 from helmsman.records.state import LoopState
-from helmsman.verify.agent_events import CallReader, parse_event, tool_calls
+from helmsman.verify.agent_events import CallReader, parse_event, tool_calls, tool_results
 from tasks.claude_binary import find_binary
 from tasks.environment import agent_environment, ours
 from tasks.git import IDENTITY, has_identity
+from tasks.hook_server import TOKEN
 from tasks.journal import publish
 from tasks.nesting import inner_depth
 from tasks.process import Ended, run
 from tasks.secrets_kept import redact
+from tasks.steering import Steering, settings, steering
 from tasks.workplace import Workplace
 
 IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
@@ -84,8 +86,8 @@ def finished_call(folder: CallFolder) -> AgentCall | None:
 def _read_transcript(folder: CallFolder) -> CallReader:
     reader = CallReader()
     with folder.transcript.open("rb") as lines:
-        for line in lines:
-            _feed(reader, line)
+        for event in filter(None, map(parse_event, lines)):
+            reader.feed(event)
     return reader
 
 
@@ -159,17 +161,36 @@ def _make_call(
     environment: dict[str, str],
     stop: Callable[[], bool],
 ) -> AgentCall:
-    config = state.config.claude
-    refuse_root(config, environment)
-    binary = find_binary(config)
+    refuse_root(state.config.claude, environment)
+    binary = find_binary(state.config.claude)
     _begin(folder, prompt, start)
-    reader = CallReader()
+    listener = Listener(lambda detail: redact(detail.replace(f"{place.worktree}/", ""), environment))
+    if not state.config.steering.hooks:
+        ended = _run(place, state, folder, [str(binary)], prompt, environment, listener, stop)
+        return _conclude(listener.reader, ended)
+    with steering(place, state, start, environment.get("HOME", ""), listener.guarded) as (steers, server):
+        listener.on_result = steers.conclude
+        command = [str(binary), "--settings", settings(server)]
+        told = {**environment, TOKEN: server.token}
+        ended = _run(place, state, folder, command, prompt, told, listener, lambda: stop() or listener.deaf(steers))
+    if listener.deaf(steers):
+        raise _without_hooks(listener.reader)
+    return _conclude(listener.reader, ended).model_copy(update={"guarded": tuple(steers.guarded)})
 
-    def wording(detail: str) -> str:
-        return redact(detail.replace(f"{place.worktree}/", ""), environment)
 
-    ended = run(
-        [str(binary), *arguments(config, cost_left=_cost_left(state))],
+def _run(
+    place: Workplace,
+    state: LoopState,
+    folder: CallFolder,
+    command: list[str],
+    prompt: str,
+    environment: dict[str, str],
+    listener: "Listener",
+    stop: Callable[[], bool],
+) -> Ended:
+    config = state.config.claude
+    return run(
+        [*command, *arguments(config, cost_left=_cost_left(state))],
         cwd=place.worktree,
         env=environment,
         tag=place.tag(state),
@@ -178,11 +199,48 @@ def _make_call(
         grace=config.stop_grace_seconds,
         stdin=prompt.encode(),
         output_file=folder.transcript,
-        on_line=lambda line: _feed(reader, line, tell=wording),
+        on_line=listener.hear,
         on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),
         stop=stop,
     )
-    return _conclude(reader, ended)
+
+
+class Listener:
+    """Hears the event stream of one call: folds it, and tells of tool calls with their details as `wording` makes them."""
+
+    def __init__(self, wording: Callable[[str], str]) -> None:
+        """Nothing has been said yet."""
+        self.reader = CallReader()
+        self.on_result: Callable[[str, bool], None] = lambda _identity, _failed: None
+        self._wording = wording
+        self._called = False
+
+    def hear(self, line: bytes) -> None:
+        event = parse_event(line)
+        if event is None:
+            return
+        self.reader.feed(event)
+        for tool, detail in tool_calls(event):
+            self._called = True
+            publish(ToolCalled(tool=tool, detail=self._wording(detail)))
+        for identity, failed in tool_results(event):
+            self.on_result(identity, failed)
+
+    def guarded(self, guarded: Guarded) -> None:
+        publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": self._wording(guarded.detail)})))
+
+    def deaf(self, steers: Steering) -> bool:
+        """Whether tools are called and no hook was: a CLI that does not know our hooks passes over them in silence."""
+        return self._called and not steers.heard
+
+
+def _without_hooks(reader: CallReader) -> OperatorError:
+    return OperatorError(
+        "the agent's program calls tools without asking its hooks, so nothing would steer it",
+        expected="a Claude Code that calls hooks of type http",
+        found=reader.cli_version or "a program that does not say its version",
+        remedy="install a newer Claude Code, or set steering.hooks = false to do without guard rails",
+    )
 
 
 def without_secrets(call: AgentCall, environment: Mapping[str, str]) -> AgentCall:
@@ -190,7 +248,8 @@ def without_secrets(call: AgentCall, environment: Mapping[str, str]) -> AgentCal
     told = {name: redact(getattr(call, name), environment) for name in ("final_text", "error")}
     commands = tuple(run.model_copy(update={"command": redact(run.command, environment)}) for run in call.commands)
     edited = tuple(redact(path, environment) for path in call.edited)
-    return call.model_copy(update={**told, "commands": commands, "edited": edited})
+    guarded = tuple(one.model_copy(update={"detail": redact(one.detail, environment)}) for one in call.guarded)
+    return call.model_copy(update={**told, "commands": commands, "edited": edited, "guarded": guarded})
 
 
 def _conclude(reader: CallReader, ended: Ended) -> AgentCall:
@@ -200,17 +259,6 @@ def _conclude(reader: CallReader, ended: Ended) -> AgentCall:
     return reader.conclude(
         exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds, now=datetime.now(UTC)
     )
-
-
-def _feed(reader: CallReader, line: bytes, tell: Callable[[str], str] | None = None) -> None:
-    """Fold one line; with `tell`, tool calls are published with their details as it words them."""
-    event = parse_event(line)
-    if event is None:
-        return
-    reader.feed(event)
-    if tell is not None:
-        for tool, detail in tool_calls(event):
-            publish(ToolCalled(tool=tool, detail=tell(detail)))
 
 
 def _environment(place: Workplace, config: LoopConfig, credentials: dict[str, str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from helmsman.records.base import Record
 from helmsman.records.checks import CheckResult
+from helmsman.records.evidence import Guarded
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.verdict import Signal
 
@@ -40,6 +41,11 @@ class ToolCalled(Record):
     """What it was called with, in a line of 120 characters at most."""
 
 
+class ToolGuarded(Record):
+    event: Literal["tool_guarded"] = "tool_guarded"
+    guarded: Guarded
+
+
 class CheckStarted(Record):
     event: Literal["check_started"] = "check_started"
     name: str
@@ -71,6 +77,7 @@ Event = (
     | StepFinished
     | AgentStarted
     | ToolCalled
+    | ToolGuarded
     | CheckStarted
     | CheckFinished
     | SignalRaised

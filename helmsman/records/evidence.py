@@ -97,6 +97,17 @@ class CommandRun(Record):
     failed: bool
 
 
+class Guarded(Record):
+    """A tool call that a guard rail had something to say about."""
+
+    rule: str
+    tool: str
+    detail: str
+    """What it was called with, in a line of 120 characters at most."""
+    denied: bool
+    """It did not run; else it was only advised on."""
+
+
 class AgentCall(Record):
     """One call of the agent's program, folded from its event stream. Bounded whatever the stream holds."""
 
@@ -120,6 +131,8 @@ class AgentCall(Record):
     """The last message of the main thread, its last 8,000 characters."""
     permission_denials: tuple[str, ...] = ()
     """Tools that were denied, 20 at most."""
+    guarded: tuple[Guarded, ...] = ()
+    """Tool calls that guard rails denied or advised on, 50 at most."""
     api_retries: int = 0
     context_tokens: int = 0
     """Tokens in the context at the last message of the main thread."""

@@ -63,7 +63,7 @@ def drive(engine_url: str, repository: Path, tmp_path: Path) -> Drive:
             goal="make it so",
             checks=tuple(checks),
             loop=name,
-            settings={"claude": claude, **settings},
+            settings={"claude": claude, "steering": {"hooks": False}, **settings},
         )
         final = loop(request, return_state=True)
         state, _ = read_state(open_repository(repository), name)

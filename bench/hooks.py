@@ -1,0 +1,101 @@
+"""What steering costs: the time that hooks add to each tool call of the real command line.
+
+    python bench/hooks.py [--calls 60] [--rounds 3]
+
+One session of the real CLI against a scripted model that asks for one tool call after the other: without hooks, with ours, and with
+a shell command in their place, interleaved. Printed are medians of the time from one answer of the model to its next request, and
+what of it our own process takes.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from deployments.demo.model import Request, ScriptedModel, Turn, bash, call, environment, say
+from helmsman.orient.guardrails import Rules
+from tasks.hook_server import TOKEN, hook_server
+from tasks.steering import EVENTS, Steering, settings
+from tests.fakes.claude_cli import ARGUMENTS, bundled_cli
+
+KINDS = ("none", "ours", "sh")
+
+
+class Clock:
+    """A model that asks for so many tool calls and notes when it is asked."""
+
+    def __init__(self, calls: int) -> None:
+        self.moments: list[float] = []
+        self._calls = calls
+
+    def __call__(self, request: Request) -> Turn:
+        self.moments.append(time.perf_counter())
+        return call(bash(f"echo {request.turn}")) if request.turn < self._calls else say("done")
+
+    @property
+    def gaps(self) -> list[float]:
+        pairs = zip(self.moments, self.moments[1:], strict=False)
+        return [1000 * (after - before) for before, after in pairs][2:]  # the first calls warm up
+
+
+def main() -> None:
+    """Run them in turn and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=3)
+    wanted = parser.parse_args()
+    gaps: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    own: list[float] = []
+    for _ in range(wanted.rounds):
+        for kind in KINDS:
+            gaps[kind] += _session(kind, wanted.calls, own)
+    base = statistics.median(gaps["none"])
+    print(f"milliseconds from answer to next request, median of {len(gaps['none'])} tool calls each")
+    for kind in KINDS:
+        median = statistics.median(gaps[kind])
+        print(f"{kind:<6} {median:8.1f}   added {median - base:6.1f}")
+    print(f"our own handling of one event: {statistics.median(own):.2f} ms, 99 of 100 within {_percentile(own, 0.99):.2f} ms")
+
+
+def _session(kind: str, calls: int, own: list[float]) -> list[float]:
+    clock = Clock(calls)
+    with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, ScriptedModel(clock) as model:
+        home = Path(name) / "home"
+        home.mkdir()
+        variables = {"PATH": os.environ["PATH"], **environment(model.url, home)}
+        steers = Steering(Rules(worktree=name), lambda _: None)
+
+        def answer(event: Mapping[str, Any]) -> Mapping[str, Any]:
+            begun = time.perf_counter()
+            output = steers.answer(event)
+            own.append(1000 * (time.perf_counter() - begun))
+            return output
+
+        with hook_server(answer) as server:
+            told = {"none": "{}", "ours": settings(server), "sh": _shell_hooks()}[kind]
+            _run(["--settings", told], Path(name), {**variables, TOKEN: server.token})
+    return clock.gaps
+
+
+def _run(options: list[str], folder: Path, variables: Mapping[str, str]) -> None:
+    command = [bundled_cli(), *ARGUMENTS, *options]
+    subprocess.run(command, input="go", text=True, cwd=folder, env=variables, capture_output=True, timeout=300, check=True)
+
+
+def _shell_hooks() -> str:
+    hook = {"hooks": [{"type": "command", "command": "cat > /dev/null"}]}
+    return json.dumps({"hooks": {name: [hook] for name in EVENTS}})
+
+
+def _percentile(values: list[float], share: float) -> float:
+    return sorted(values)[int(share * (len(values) - 1))]
+
+
+if __name__ == "__main__":
+    main()
