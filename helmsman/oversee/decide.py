@@ -3,11 +3,13 @@
 What a rule knows is a `Situation`; what it returns is a Decision whose reason holds the numbers, or None.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import CALLS_WINDOW, LoopState, failed_calls, recent_calls
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
@@ -154,7 +156,15 @@ def _keeps_asking(s: Situation) -> Decision | None:
     if limit is None or not (proof.asked and proof.green and proof.denied) or in_row < limit:
         return None
     reason = f"the agent asked to be done {in_row} times in a row under green checks, and this stands against it: "
-    return _stop(s, "completion.denied", f"{reason}{proof.objections}", Outcome.STOPPED)
+    return _stop(s, "completion.denied", f"{reason}{proof.objections}{_remedy(s)}", Outcome.STOPPED)
+
+
+def _remedy(s: Situation) -> str:
+    """What a person may do who has looked and finds the work honest."""
+    paths = {finding.path for finding in s.evidence.findings if finding.weight is Weight.BLOCK}
+    allowed = json.dumps([*s.state.config.invariants.allow, *sorted(paths)[:3]])
+    look = f"; if you have looked and it is honest work: helmsman resume {s.state.loop} --set 'invariants.allow={allowed}'"
+    return look if paths else ""
 
 
 def _acknowledged(s: Situation) -> Decision | None:

@@ -333,6 +333,7 @@ def test_the_fifth_denied_request_in_a_row_ends_the_loop_with_what_stands_agains
     fifth = asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=4)})
     assert (fifth.rule, fifth.outcome) == ("completion.denied", Outcome.STOPPED)
     assert "asked to be done 5 times in a row under green checks" in fifth.reason
+    assert fifth.reason.endswith("""helmsman resume mend-it --set 'invariants.allow=["t.py"]'""")
     assert asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=3)}).kind is CONTINUE
     unlimited = {"completion": {"ask_limit": "none"}}
     assert asked(unlimited, findings=(GONE,), before={"done": DoneSignals(asked_in_row=99)}).kind is CONTINUE
