@@ -4,6 +4,7 @@ What a rule knows is a `Situation`; what it returns is a Decision whose reason h
 """
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -162,9 +163,8 @@ def _keeps_asking(s: Situation) -> Decision | None:
 def _remedy(s: Situation) -> str:
     """What a person may do who has looked and finds the work honest."""
     paths = {finding.path for finding in s.evidence.findings if finding.weight is Weight.BLOCK}
-    allowed = json.dumps([*s.state.config.invariants.allow, *sorted(paths)[:3]])
-    look = f"; if you have looked and it is honest work: helmsman resume {s.state.loop} --set 'invariants.allow={allowed}'"
-    return look if paths else ""
+    allowed = shlex.quote(f"invariants.allow={json.dumps([*s.state.config.invariants.allow, *sorted(paths)[:3]])}")
+    return f"; if you have looked and it is honest work: helmsman resume {s.state.loop} --set {allowed}" if paths else ""
 
 
 def _acknowledged(s: Situation) -> Decision | None:

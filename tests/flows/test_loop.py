@@ -1,15 +1,19 @@
 """Whole loops on a real engine, with a scripted agent: what is decided, what is recorded, what it costs."""
 
+import shlex
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from flows.loop import loop
+from helmsman.layers import from_assignments
 from helmsman.records.evidence import AgentOutcome
+from helmsman.records.request import LoopRequest
 from helmsman.records.verdict import Outcome, Severity
 from tasks.git import git, open_repository
-from tasks.state_ref import read_records
+from tasks.state_ref import read_records, read_state
 from tests.fakes.agents import PROMISE, Call, calls_made, fails_with, prompt_of, result, says, spoken, usage_limit
 from tests.flows.conftest import Drive
 
@@ -202,6 +206,9 @@ def test_requests_that_a_finding_denies_again_and_again_end_the_loop_with_that_f
     assert driven.state.ending
     assert driven.state.ending.rule == "completion.denied"
     assert "(protected, check.sh" in driven.state.ending.reason
+    found_honest = from_assignments([shlex.split(driven.state.ending.reason)[-1]])
+    loop(LoopRequest(repository=str(driven.repository), loop="loop", settings=found_honest, reopen=True), return_state=True)
+    assert read_state(open_repository(driven.repository), "loop")[0].outcome is Outcome.COMPLETED
 
 
 @pytest.mark.feature("V5")
