@@ -2,9 +2,9 @@
 
     python bench/hooks.py [--calls 60] [--rounds 3]
 
-One session of the real CLI against a scripted model that asks for one tool call after the other: without hooks, with ours, and with
-a shell command in their place, interleaved. Printed are medians of the time from one answer of the model to its next request, and
-what of it our own process takes.
+Sessions of the real CLI against a scripted model that asks for one tool call after the other: without hooks, with ours, and with
+a shell command in their place, interleaved. Printed are medians of the time from one answer of the model to its next request,
+and what of it our own process takes.
 """
 
 import argparse
