@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.verify.diff import FileDiff, TreeDiff
-from helmsman.verify.invariants.additions import additions
 from helmsman.verify.invariants.always_equal import always_equal
 from helmsman.verify.invariants.collection import collection
-from helmsman.verify.invariants.commands import simple_commands
 from helmsman.verify.invariants.detection import detection
 from helmsman.verify.invariants.hard_coded import hard_coded
-from helmsman.verify.invariants.kinds import is_source, is_test, language, serves_tests
 from helmsman.verify.invariants.patched import patched
 from helmsman.verify.invariants.protected_files import protected
-from helmsman.verify.invariants.python_code import changed_parts
+from helmsman.verify.invariants.reading.additions import additions
+from helmsman.verify.invariants.reading.kinds import is_source, is_test, language, serves_tests
+from helmsman.verify.invariants.reading.python_code import changed_parts
 from helmsman.verify.invariants.scene import Rule, Scene
+from helmsman.verify.invariants.settings.commands import simple_commands
 from helmsman.verify.invariants.stubs import stubs
 from helmsman.verify.invariants.suppressions import suppressions
 from tests.unit.source_scenes import findings, scene

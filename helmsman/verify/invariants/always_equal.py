@@ -5,15 +5,15 @@ import re
 from collections.abc import Iterable, Iterator
 
 from helmsman.records.findings import Finding, Weight
-from helmsman.verify.invariants.additions import Addition, additions
-from helmsman.verify.invariants.early_exits import early_exits
-from helmsman.verify.invariants.kinds import language
-from helmsman.verify.invariants.python_code import Part, changed_parts, former_parts, last_name
-from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
-from helmsman.verify.invariants.same_key import compares_classes, compares_constants, compares_nothing
-from helmsman.verify.invariants.same_key_by_text import same_for_all
+from helmsman.verify.invariants.equality.early_exits import early_exits
+from helmsman.verify.invariants.equality.same_key import compares_classes, compares_constants, compares_nothing
+from helmsman.verify.invariants.equality.same_key_by_text import same_for_all
+from helmsman.verify.invariants.equality.truths import always, ignores_other, truth
+from helmsman.verify.invariants.reading.additions import Addition, additions
+from helmsman.verify.invariants.reading.kinds import language
+from helmsman.verify.invariants.reading.python_code import Part, changed_parts, former_parts, last_name
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
-from helmsman.verify.invariants.truths import always, ignores_other, truth
 
 _REPORTER = Reporter("always_equal", "Compare what the objects hold.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from helmsman.records.findings import Finding, Weight
-from helmsman.verify.invariants.additions import Addition, additions
-from helmsman.verify.invariants.collection_builds import collection_builds
-from helmsman.verify.invariants.collection_settings import collection_settings
-from helmsman.verify.invariants.kinds import language
-from helmsman.verify.invariants.python_code import Function, Part, changed_parts, dotted, last_name
-from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.reading.additions import Addition, additions
+from helmsman.verify.invariants.reading.kinds import language
+from helmsman.verify.invariants.reading.python_code import Function, Part, changed_parts, dotted, last_name
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.invariants.settings.builds import collection_builds
+from helmsman.verify.invariants.settings.runners import collection_settings
 
 _REPORTER = Reporter("collection", "Let every test be collected, run and judged as it was.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN

@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from helmsman.records.findings import Finding, Weight
-from helmsman.verify.invariants.additions import Addition, additions, split
-from helmsman.verify.invariants.kinds import is_source, language
-from helmsman.verify.invariants.patterns import Match, code, matches, row
-from helmsman.verify.invariants.python_code import Part, changed_parts, dotted, in_string
-from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.reading.additions import Addition, additions, split
+from helmsman.verify.invariants.reading.kinds import is_source, language
+from helmsman.verify.invariants.reading.patterns import Match, code, matches, row
+from helmsman.verify.invariants.reading.python_code import Part, changed_parts, dotted, in_string
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 
 _REPORTER = Reporter("test_detection", "Behave under test as in use; hand in what a test must replace as a parameter.")

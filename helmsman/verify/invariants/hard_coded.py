@@ -7,16 +7,16 @@ from itertools import chain
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import FileDiff
-from helmsman.verify.invariants.additions import Addition, additions, hits, split
-from helmsman.verify.invariants.examples import Example, other_examples, python_examples
-from helmsman.verify.invariants.from_tests import from_tests
-from helmsman.verify.invariants.kinds import is_source, is_test, language
-from helmsman.verify.invariants.mappings import Kind, Mapped, Pair, names_in, other_mappings, python_mappings
-from helmsman.verify.invariants.python_code import changed_parts, former_parts
-from helmsman.verify.invariants.recognised import Recognised, by_digest, is_computed, is_tested, recognised
-from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.answers.examples import Example, other_examples, python_examples
+from helmsman.verify.invariants.answers.from_tests import from_tests
+from helmsman.verify.invariants.answers.mappings import Kind, Mapped, Pair, names_in, other_mappings, python_mappings
+from helmsman.verify.invariants.answers.recognised import Recognised, by_digest, is_computed, is_tested, recognised
+from helmsman.verify.invariants.answers.words_mapped import are_encoded, are_inflected, are_measured, is_name, words_weight
+from helmsman.verify.invariants.reading.additions import Addition, additions, hits, split
+from helmsman.verify.invariants.reading.kinds import is_source, is_test, language
+from helmsman.verify.invariants.reading.python_code import changed_parts, former_parts
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
-from helmsman.verify.invariants.words_mapped import are_encoded, are_inflected, are_measured, is_name, words_weight
 
 _REPORTER = Reporter("hard_coded", "Compute the result from the inputs, for every input that the goal speaks of.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN

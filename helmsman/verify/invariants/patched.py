@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from helmsman.records.findings import Finding, Weight
-from helmsman.verify.invariants.additions import Addition, additions
-from helmsman.verify.invariants.kinds import is_test, language, serves_tests
-from helmsman.verify.invariants.patched_javascript import patched_javascript
-from helmsman.verify.invariants.patched_ruby import patched_ruby
-from helmsman.verify.invariants.patched_subject import patched_subject
-from helmsman.verify.invariants.python_code import (
+from helmsman.verify.invariants.doubles.javascript import patched_javascript
+from helmsman.verify.invariants.doubles.ruby import patched_ruby
+from helmsman.verify.invariants.doubles.subject import patched_subject
+from helmsman.verify.invariants.reading.additions import Addition, additions
+from helmsman.verify.invariants.reading.kinds import is_test, language, serves_tests
+from helmsman.verify.invariants.reading.python_code import (
     Function,
     Part,
     body_without_docstring,
@@ -21,7 +21,7 @@ from helmsman.verify.invariants.python_code import (
     former_parts,
     last_name,
 )
-from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 
 _REPORTER = Reporter("patched", "Test the project's own code as it is; replace only outside services, and only in a new test.")

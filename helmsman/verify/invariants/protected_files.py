@@ -7,13 +7,13 @@ from functools import partial
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.globs import matches_any
-from helmsman.verify.invariants.additions import split
-from helmsman.verify.invariants.ci_growth import only_grows
-from helmsman.verify.invariants.commands import Words, scripts, simple_commands
-from helmsman.verify.invariants.recipes import Recipe, make_recipes, nox_sessions, npm_scripts, rake_tasks, tox_recipes
-from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.reading.additions import split
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
-from helmsman.verify.invariants.settings import line_of, quoted, settings
+from helmsman.verify.invariants.settings.ci_growth import only_grows
+from helmsman.verify.invariants.settings.commands import Words, scripts, simple_commands
+from helmsman.verify.invariants.settings.flat import line_of, quoted, settings
+from helmsman.verify.invariants.settings.recipes import Recipe, make_recipes, nox_sessions, npm_scripts, rake_tasks, tox_recipes
 
 _REPORTER = Reporter("protected", "Put the file back as it was and change the work so that it passes.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN

@@ -8,11 +8,10 @@ from itertools import chain
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import texts_after
-from helmsman.verify.invariants.additions import Addition, additions
-from helmsman.verify.invariants.kinds import is_source, language, serves_tests
-from helmsman.verify.invariants.patterns import code, comment, matches, row
-from helmsman.verify.invariants.placeholders import placeholders
-from helmsman.verify.invariants.python_code import (
+from helmsman.verify.invariants.reading.additions import Addition, additions
+from helmsman.verify.invariants.reading.kinds import is_source, language, serves_tests
+from helmsman.verify.invariants.reading.patterns import code, comment, matches, row
+from helmsman.verify.invariants.reading.python_code import (
     Function,
     Part,
     body_without_docstring,
@@ -23,9 +22,10 @@ from helmsman.verify.invariants.python_code import (
     last_name,
     parameters,
 )
-from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
-from helmsman.verify.invariants.stubs_by_text import falsely_typed, for_others, put_off
+from helmsman.verify.invariants.unfinished.by_text import falsely_typed, for_others, put_off
+from helmsman.verify.invariants.unfinished.placeholders import placeholders
 
 _REPORTER = Reporter("stubs", "Write the body, or leave the function out until something needs it.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN

@@ -7,13 +7,13 @@ from itertools import chain
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import Line
-from helmsman.verify.invariants.additions import Addition, additions, split
-from helmsman.verify.invariants.kinds import is_generated, language
-from helmsman.verify.invariants.loosened import loosened
-from helmsman.verify.invariants.patterns import Match, Pattern, comment, matches, row, scan
-from helmsman.verify.invariants.python_code import in_string
-from helmsman.verify.invariants.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.reading.additions import Addition, additions, split
+from helmsman.verify.invariants.reading.kinds import is_generated, language
+from helmsman.verify.invariants.reading.patterns import Match, Pattern, comment, matches, row, scan
+from helmsman.verify.invariants.reading.python_code import in_string
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.invariants.settings.loosened import loosened
 
 _REPORTER = Reporter("suppressions", "Mend what the tool complains of; where it is wrong, name the one code and say why.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN

@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator
 
-from helmsman.verify.invariants.examples import literal
-from helmsman.verify.invariants.python_code import Function, dotted, last_name, parameters
-from helmsman.verify.invariants.truths import truth
+from helmsman.verify.invariants.answers.examples import literal
+from helmsman.verify.invariants.equality.truths import truth
+from helmsman.verify.invariants.reading.python_code import Function, dotted, last_name, parameters
 
 _FIELDS = frozenset({"field", "ib", "attrib"})
 _DATACLASSES = frozenset({"dataclass", "define", "frozen", "mutable", "s", "attrs", "attributes"})

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from helmsman.records.findings import Weight
 from helmsman.verify.diff import Line
-from helmsman.verify.invariants.additions import Addition
-from helmsman.verify.invariants.kinds import language
+from helmsman.verify.invariants.reading.additions import Addition
+from helmsman.verify.invariants.reading.kinds import language
 
 _LONGEST = 2000
 """Characters of a line that are looked at; rows keep gaps short, so that no line takes long."""

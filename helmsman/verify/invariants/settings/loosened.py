@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import FileDiff, TreeDiff
-from helmsman.verify.invariants.additions import Addition, additions
-from helmsman.verify.invariants.exempted import covers_everything, covers_the_work
-from helmsman.verify.invariants.patterns import matches, row
-from helmsman.verify.invariants.reporter import Reporter, Spot
-from helmsman.verify.invariants.settings import Settings, Value, line_of, quoted, settings, words
+from helmsman.verify.invariants.reading.additions import Addition, additions
+from helmsman.verify.invariants.reading.patterns import matches, row
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot
+from helmsman.verify.invariants.settings.exempted import covers_everything, covers_the_work
+from helmsman.verify.invariants.settings.flat import Settings, Value, line_of, quoted, settings, words
 
 _REPORTER = Reporter("suppressions", "Leave the settings of the tools as they were and mend what they complain of.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN

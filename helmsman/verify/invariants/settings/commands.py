@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from posixpath import normpath
 
-from helmsman.verify.invariants.kinds import is_test, language
+from helmsman.verify.invariants.reading.kinds import is_test, language
 
 _CONNECTORS = frozenset({"&&", "||", ";", "|", "&", "(", ")", "|&"})
 _DEEPEST = 3

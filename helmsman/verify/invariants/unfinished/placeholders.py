@@ -5,12 +5,19 @@ import re
 from collections.abc import Iterator
 
 from helmsman.records.findings import Finding
-from helmsman.verify.invariants.additions import Addition, split
-from helmsman.verify.invariants.examples import literal
-from helmsman.verify.invariants.kinds import is_source, language
-from helmsman.verify.invariants.patterns import comment
-from helmsman.verify.invariants.python_code import Function, Part, body_without_docstring, changed_parts, functions, last_name
-from helmsman.verify.invariants.reporter import Reporter, Spot
+from helmsman.verify.invariants.answers.examples import literal
+from helmsman.verify.invariants.reading.additions import Addition, split
+from helmsman.verify.invariants.reading.kinds import is_source, language
+from helmsman.verify.invariants.reading.patterns import comment
+from helmsman.verify.invariants.reading.python_code import (
+    Function,
+    Part,
+    body_without_docstring,
+    changed_parts,
+    functions,
+    last_name,
+)
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 
 _REPORTER = Reporter("stubs", "Write the body, or leave the function out until something needs it.")
 _PROMISE = re.compile(

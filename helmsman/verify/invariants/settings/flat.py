@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
-from helmsman.verify.invariants.yaml_settings import yaml_settings
+from helmsman.verify.invariants.settings.yaml_text import yaml_settings
 
 Value = str | bool | int | float | tuple[str, ...] | None
 Settings = Mapping[str, Value]

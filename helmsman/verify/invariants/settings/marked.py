@@ -3,8 +3,8 @@
 import re
 
 from helmsman.verify.diff import TreeDiff
-from helmsman.verify.invariants.additions import additions
-from helmsman.verify.invariants.kinds import language, serves_tests
+from helmsman.verify.invariants.reading.additions import additions
+from helmsman.verify.invariants.reading.kinds import language, serves_tests
 
 _REFUSED = re.compile(r"\bnot\s{1,9}\(?\s?(\w{1,80}(?:\s{1,9}or\s{1,9}\w{1,80}){0,20})")
 _WORD = re.compile(r"\b(?!or\b)\w{1,80}")

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from helmsman.verify.invariants.python_code import Function, last_name, parameters
+from helmsman.verify.invariants.reading.python_code import Function, last_name, parameters
 
 _DEEPEST = 8
 _SAME: dict[type[ast.cmpop], bool] = {

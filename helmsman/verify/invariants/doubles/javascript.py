@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 
 from helmsman.records.findings import Finding, Weight
-from helmsman.verify.invariants.additions import Addition
-from helmsman.verify.invariants.kinds import is_test, serves_tests
-from helmsman.verify.invariants.patterns import code
-from helmsman.verify.invariants.reporter import Reporter, Spot
+from helmsman.verify.invariants.reading.additions import Addition
+from helmsman.verify.invariants.reading.kinds import is_test, serves_tests
+from helmsman.verify.invariants.reading.patterns import code
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 
 _REPORTER = Reporter("patched", "Test the project's own code as it is; replace only outside services, and only in a new test.")
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from helmsman.verify.invariants.examples import RESULT, Example, literal, parsed, spelt
-from helmsman.verify.invariants.mappings import Pair
+from helmsman.verify.invariants.answers.examples import RESULT, Example, literal, parsed, spelt
+from helmsman.verify.invariants.answers.mappings import Pair
 
 _QUOTED = r"[\"'`]([^\"'`\n]{1,60})[\"'`]"
 _IS = r"\s?={2,3}\s?"

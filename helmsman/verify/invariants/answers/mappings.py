@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
-from helmsman.verify.invariants.examples import LITERAL, RESULT, literal, spelt
-from helmsman.verify.invariants.listed_pairs import listed_pairs
-from helmsman.verify.invariants.python_code import (
+from helmsman.verify.invariants.answers.examples import LITERAL, RESULT, literal, spelt
+from helmsman.verify.invariants.answers.listed_pairs import listed_pairs
+from helmsman.verify.invariants.reading.python_code import (
     Function,
     Part,
     body_without_docstring,

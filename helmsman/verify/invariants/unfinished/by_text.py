@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 from helmsman.records.findings import Finding
 from helmsman.verify.diff import texts_after
-from helmsman.verify.invariants.additions import Addition, split
-from helmsman.verify.invariants.kinds import language
-from helmsman.verify.invariants.reporter import Reporter, Spot
+from helmsman.verify.invariants.reading.additions import Addition, split
+from helmsman.verify.invariants.reading.kinds import language
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 from helmsman.verify.invariants.scene import Scene
 
 _REPORTER = Reporter("stubs", "Write the body, or leave the function out until something needs it.")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from helmsman.verify.invariants.settings import settings, words
+from helmsman.verify.invariants.settings.flat import settings, words
 
 _RULE = re.compile(r"^@?([A-Za-z0-9_.%/$-][^:#]{0,300})::?(?!=)\s?([^#]{0,500})")
 _VARIABLE = re.compile(r"^(?:export\s|override\s)?\s?([A-Za-z_.][\w.]{0,80})\s?(?::{0,3}|[?+!])=\s?(.{0,2000})")

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import TreeDiff
-from helmsman.verify.invariants.additions import Addition, additions
-from helmsman.verify.invariants.patterns import Pattern, code, row, scan
-from helmsman.verify.invariants.reporter import Reporter, Spot
+from helmsman.verify.invariants.reading.additions import Addition, additions
+from helmsman.verify.invariants.reading.patterns import Pattern, code, row, scan
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 
 _REPORTER = Reporter("collection", "Let the build run every test and fail where one fails.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN

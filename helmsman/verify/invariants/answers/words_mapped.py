@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from helmsman.records.findings import Weight
-from helmsman.verify.invariants.mappings import Pair
+from helmsman.verify.invariants.answers.mappings import Pair
 
 
 def words_weight(pairs: Sequence[Pair]) -> Weight | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from helmsman.verify.diff import TreeDiff
 from helmsman.verify.globs import matches_any
-from helmsman.verify.invariants.kinds import is_generated, is_source
+from helmsman.verify.invariants.reading.kinds import is_generated, is_source
 
 _ASIDE = re.compile(
     r"(?:^|[/*._\\-])(?:tests?|testing|specs?|conftest|e2e|generated|gen|migrations?|alembic|vendor(?:ed)?|third_party|node_modules|build|dist"

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator
 
 from helmsman.records.findings import Finding, Weight
-from helmsman.verify.invariants.additions import Addition
-from helmsman.verify.invariants.kinds import language, serves_tests
-from helmsman.verify.invariants.patterns import code, matches, row
-from helmsman.verify.invariants.python_code import (
+from helmsman.verify.invariants.reading.additions import Addition
+from helmsman.verify.invariants.reading.kinds import language, serves_tests
+from helmsman.verify.invariants.reading.patterns import code, matches, row
+from helmsman.verify.invariants.reading.python_code import (
     Function,
     Part,
     body_without_docstring,
@@ -17,7 +17,7 @@ from helmsman.verify.invariants.python_code import (
     functions,
     in_string,
 )
-from helmsman.verify.invariants.reporter import Reporter, Spot
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 
 _REPORTER = Reporter("always_equal", "Let every run and every assertion come to its own end.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN

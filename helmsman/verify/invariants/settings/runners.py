@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import FileDiff, TreeDiff
-from helmsman.verify.invariants.additions import Addition, additions
-from helmsman.verify.invariants.marked import is_marker_option, newly_marked, refused
-from helmsman.verify.invariants.patterns import code, matches, row
-from helmsman.verify.invariants.reporter import Reporter, Spot
-from helmsman.verify.invariants.settings import Settings, Value, line_of, quoted, settings, words
+from helmsman.verify.invariants.reading.additions import Addition, additions
+from helmsman.verify.invariants.reading.patterns import code, matches, row
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot
+from helmsman.verify.invariants.settings.flat import Settings, Value, line_of, quoted, settings, words
+from helmsman.verify.invariants.settings.marked import is_marker_option, newly_marked, refused
 
 _REPORTER = Reporter("collection", "Leave the runner's settings as they were, so that every test is collected and judged.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN

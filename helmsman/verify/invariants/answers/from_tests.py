@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 
 from helmsman.records.findings import Finding, Weight
-from helmsman.verify.invariants.additions import Addition
-from helmsman.verify.invariants.kinds import is_source, language
-from helmsman.verify.invariants.patterns import code
-from helmsman.verify.invariants.python_code import in_string
-from helmsman.verify.invariants.reporter import Reporter, Spot
+from helmsman.verify.invariants.reading.additions import Addition
+from helmsman.verify.invariants.reading.kinds import is_source, language
+from helmsman.verify.invariants.reading.patterns import code
+from helmsman.verify.invariants.reading.python_code import in_string
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 
 _REPORTER = Reporter("hard_coded", "Compute the result from the inputs, for every input that the goal speaks of.")
 _FOLDER = r"(?:tests?|specs?|__tests__|testdata|fixtures|__snapshots__)"

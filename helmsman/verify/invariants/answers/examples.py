@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, product
 
-from helmsman.verify.invariants.python_code import Function, last_name, parse
+from helmsman.verify.invariants.reading.python_code import Function, last_name, parse
 
 _DEEPEST = 6
 _ROWS = 300

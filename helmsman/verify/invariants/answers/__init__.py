@@ -1,0 +1,1 @@
+"""What tests expect, and where source gives it without working it out."""

@@ -1,0 +1,1 @@
+"""Comparisons that always hold, and runs that end before they began."""

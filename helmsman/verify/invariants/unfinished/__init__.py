@@ -1,0 +1,1 @@
+"""Bodies that are not written yet."""
