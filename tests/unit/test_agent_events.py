@@ -45,6 +45,7 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
             {"command": "git -c user.name=t -c user.email=t@t commit -qam fix", "failed": False},
         ),
         "edited": ("/workspace/calc.py",),
+        "guarded": (),
         "final_text": "The addition is mended.\n\n<promise>COMPLETE</promise>",
         "permission_denials": (),
         "api_retries": 0,

@@ -6,7 +6,7 @@ from helmsman.orient.guardrails import Advise, Allow, Deny, Judgement, Rule, Rul
 
 pytestmark = pytest.mark.feature("A2")
 
-TREE = "/home/dev/loops/parser"
+TREE = "/nest/dev/loops/parser"
 START = "3f2a9c1d7e5b"
 RULES = Rules(TREE, protected=("tests/**", "*.lock"), start=START, branch="helmsman/parser")
 
@@ -206,7 +206,7 @@ def test_writing_to_a_protected_path_is_denied(command: str) -> None:
         "cd src/../.. && mkdir x",
         "mkdir -p /opt/x",
         "rm /usr/bin/python",
-        "mv /home/dev/a .",
+        "mv /nest/dev/a .",
         "rm -rf ../*",
         "rm -rf ~/.cache/x",
         "echo x > //etc/hosts",
@@ -228,7 +228,7 @@ def test_writing_outside_the_worktree_is_denied(command: str) -> None:
         (f"{TREE}/.git", Rule.GIT_INTERNALS),
         (f"{TREE}/.helmsman/guardrails.md", Rule.OWN_STATE),
         (f"{TREE}-other/a.py", Rule.OUTSIDE),
-        ("/home/dev/.claude/settings.json", Rule.OUTSIDE),
+        ("/nest/dev/.claude/settings.json", Rule.OUTSIDE),
         ("../a.py", Rule.OUTSIDE),
         (f"{TREE}/.claude/settings.local.json", Rule.PROTECTED),
         (f"{TREE}/src/.git/config", None),

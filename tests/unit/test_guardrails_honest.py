@@ -8,8 +8,8 @@ from helmsman.orient.guardrails import Advise, Deny, Rule, Rules, Session, ToolC
 
 pytestmark = pytest.mark.feature("A2")
 
-TREE = "/home/dev/loops/parser"
-RULES = Rules(TREE, protected=("tests/acceptance/**",), start="3f2a9c1d7e5b", branch="helmsman/parser", home="/home/dev")
+TREE = "/nest/dev/loops/parser"
+RULES = Rules(TREE, protected=("tests/acceptance/**",), start="3f2a9c1d7e5b", branch="helmsman/parser", home="/nest/dev")
 
 EDIT = "EDIT src/parser.py"
 """Stands for an edit of that file; every other line is a shell command."""
@@ -113,7 +113,7 @@ kill -9 $(lsof -t -i:8000)
 lsof -ti:8000 | xargs kill
 kill -0 48213 && echo alive
 pkill -P $$
-cd /home/dev/loops/parser && pytest -q tests/unit
+cd /nest/dev/loops/parser && pytest -q tests/unit
 cd src && ls && cd ..
 (cd docs && make html)
 pushd docs && make clean && popd

@@ -15,7 +15,7 @@ from helmsman.orient.guardrails.tool_calls import KEPT_CALLS
 
 pytestmark = pytest.mark.feature("A2")
 
-TREE = "/home/dev/parser"
+TREE = "/nest/dev/parser"
 RULES = Rules(TREE, protected=("tests/**",), start="3f2a9c1d7e5b")
 EDIT = ToolCall("Edit", {"file_path": f"{TREE}/src/a.py"}, TREE)
 
