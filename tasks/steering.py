@@ -4,7 +4,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from helmsman.orient.guardrails import Advise, Deny, Rules, Session, ToolCall, after, before, judge
@@ -21,6 +21,8 @@ TIMEOUT = 10
 EVENTS = ("UserPromptSubmit", "PreToolUse")
 """What came of a call is read from the event stream: a hook after each call would double what steering costs."""
 PENDING_KEPT = 500
+UNJUDGED = "unjudged"
+"""In place of a rule: the guard rails themselves broke on this call."""
 
 Output = Mapping[str, Any]
 Tell = Callable[[Guarded], None]
@@ -42,15 +44,20 @@ class Steering:
         self.heard = True
         if event.get("hook_event_name") != "PreToolUse":
             return {}
+        call = _call(event)
         with self._lock:
-            return self._before(_call(event), text(event.get("tool_use_id")))
+            try:
+                return self._before(call, text(event.get("tool_use_id")))
+            except Exception:  # noqa: BLE001 - a fault of ours must not keep an agent from all of its tools
+                self._note(call, UNJUDGED, denied=False)
+                return {}
 
     def conclude(self, identity: str, failed: bool) -> None:
         """A call that was let through has come to an end."""
         with self._lock:
             call = self._pending.pop(identity, None)
-            if call is not None:
-                self._session = after(self._session, call, failed=failed, changed=False)
+            with suppress(Exception):  # likewise; it is only counted less well
+                self._session = after(self._session, call, failed=failed, changed=False) if call else self._session
 
     def _before(self, call: ToolCall, identity: str) -> Output:
         judgement = judge(call, self._session, self._rules)
