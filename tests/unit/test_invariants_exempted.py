@@ -1,12 +1,12 @@
 """Settings by which tools and runners pass over the work itself, each beside its nearest honest look-alike."""
 
 import pytest
-from helmsman.verify.invariants.settings.yaml_text import yaml_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.verify.invariants.collection import collection
 from helmsman.verify.invariants.protected_files import protected
+from helmsman.verify.invariants.settings.yaml_text import yaml_settings
 from helmsman.verify.invariants.suppressions import suppressions
 from tests.unit.source_scenes import blocked, weights
 
