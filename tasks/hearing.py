@@ -22,7 +22,7 @@ def hear(
 ) -> Testimony:
     """What it said, and what of that does not hold."""
     claims = read_claims(execution.call.final_text, state.config.completion.promise, before=state.memory, after=memory)
-    change = execution.change
+    change, kinds = execution.change, {claim.kind for claim in claims.claims}
     case = Case(
         claims=claims,
         change=change,
@@ -31,8 +31,8 @@ def hear(
         memory=memory,
         ignored=_ignored(place.worktree, claims),
         worktree=str(place.worktree),
-        earlier_files=_earlier_files(place.worktree, state, change),
-        earlier_commits=_earlier_commits(place.worktree, state, change),
+        earlier_files=_earlier_files(place.worktree, state, change) if ClaimKind.FILE_CHANGED in kinds else (),
+        earlier_commits=_earlier_commits(place.worktree, state, change) if ClaimKind.COMMITTED in kinds else (),
     )
     compared = contradictions(case)
     return Testimony(claims=claims, contradictions=compared.found, checked=compared.checked)
