@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from helmsman.oversee.limits import limit_signals
-from helmsman.records.evidence import AgentOutcome
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, spend
 from helmsman.records.verdict import Severity, Signal
@@ -28,7 +27,7 @@ def signals(sight: Sight) -> tuple[Signal, ...]:
 
 def _limits(sight: Sight) -> tuple[Signal, ...]:
     spending = spend(sight.state, sight.evidence.usage, sight.started_at, sight.now)
-    counted = sight.evidence.execution.call.outcome is not AgentOutcome.USAGE_LIMIT
+    counted = sight.evidence.execution.worth_checking  # else the same iteration is due again
     return limit_signals(sight.state.config.limits, spending, sight.state.iteration + counted)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from helmsman.oversee.signals import signals
+from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.state import Spending
 from helmsman.records.verdict import Severity
 from tests.unit.builders import ASKED, HOUR, NOW, call, check, config, execution, report, sight, state, usage_limited
@@ -35,9 +36,10 @@ def test_the_last_iteration_that_is_allowed_reaches_the_limit() -> None:
 
 
 @pytest.mark.feature("E7")
-def test_an_attempt_that_a_usage_limit_cut_off_is_not_counted_as_an_iteration() -> None:
+@pytest.mark.parametrize("ended", [usage_limited(), call(AgentOutcome.AUTHENTICATION)], ids=["usage limit", "no credentials"])
+def test_an_attempt_in_which_the_agent_never_got_to_work_is_not_counted_as_an_iteration(ended: AgentCall) -> None:
     last = state(config(limits={"iterations": 30}), iteration=29)
-    assert found(state=last, execution=execution(usage_limited()), checks=None) == [("limits.iterations.alarm", Severity.WARN)]
+    assert found(state=last, execution=execution(ended), checks=None) == [("limits.iterations.alarm", Severity.WARN)]
 
 
 @pytest.mark.feature("V9")
