@@ -163,7 +163,9 @@ def _keeps_asking(s: Situation) -> Decision | None:
 def _remedy(s: Situation) -> str:
     """What a person may do who has looked and finds the work honest."""
     paths = {finding.path for finding in s.evidence.findings if finding.weight is Weight.BLOCK}
-    allowed = shlex.quote(f"invariants.allow={json.dumps([*s.state.config.invariants.allow, *sorted(paths)[:3]])}")
+    allowed = shlex.quote(
+        f"invariants.allow={json.dumps([*s.state.config.invariants.allow, *sorted(paths)[:3]], ensure_ascii=False)}"
+    )
     return f"; if you have looked and it is honest work: helmsman resume {s.state.loop} --set {allowed}" if paths else ""
 
 
