@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Request, Turn
+from deployments.demo.model import Request, Turn, say
 from helmsman.records.result import EXIT_CODES
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
@@ -17,12 +17,14 @@ from tasks.git import open_repository
 from tasks.state_ref import read_records, read_state
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import Driving, driving, ended
-from tests.fakes.pathologies import CHECK, FIX, GOAL, MET, Agent, done, repository, script
+from tests.fakes.pathologies import CHECK, FIX, GOAL, MET, Agent, done, repository, script, verdict
 from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("V7")]  # the first test of a worker also starts the engine
 
 PATIENCE = 60
+FORM = "StructuredOutput"
+"""The tool by which the command line has a schema filled in."""
 AGENT = Agent("does it at once", [(FIX, done("It is done."))], honest=True, verdicts=[MET])
 START = ("run", GOAL, "--check", CHECK, "--max-iterations", "3", "--name", "loop", "--json", "--repo")
 
@@ -37,6 +39,8 @@ class Court:
         self._answer = script(AGENT)
 
     def __call__(self, request: Request) -> Turn:
+        if any(tool.get("name") == FORM for tool in request.body.get("tools", ())):
+            return say("So it is.") if request.turn else Turn(tools=((FORM, verdict(MET)),))
         turn = self._answer(request)
         if "format" not in request.body.get("output_config", {}):
             return turn
@@ -96,11 +100,13 @@ def test_a_cancel_while_the_judge_deliberates_ends_the_loop_soon_and_it_can_go_o
         assert agent_sessions(helmsman) == 1
 
 
-def test_without_a_key_the_command_line_judges_in_a_session_of_its_own(tmp_path: Path, prefect_server: PrefectServer) -> None:
+def test_the_command_line_judges_in_a_session_of_its_own_where_that_is_configured(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
     court = Court()
-    court.silent.clear()
     with trial(tmp_path, prefect_server, court) as helmsman:
-        told = helmsman.run(*START, helmsman.repository, "--set", "judge.way=claude", "--set", "judge.rejections=1")
-    (record, *_) = read_records(open_repository(helmsman.repository), "loop")
-    assert record.judgement, told.errors
-    assert (record.judgement.way, record.judgement.calls) == ("claude", 1)
+        told = helmsman.run(*START, helmsman.repository, "--set", "judge.way=claude")
+    assert told.exit_code == 0, told.errors
+    (record,) = read_records(open_repository(helmsman.repository), "loop")
+    assert record.judgement
+    assert (record.judgement.way, record.judgement.calls, record.judgement.approved) == ("claude", 1, True)

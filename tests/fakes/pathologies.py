@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from deployments.demo.model import Request, Script, Turn, bash, call, say
 from tests.fakes.repositories import commit, make_repository
@@ -272,9 +273,12 @@ def script(agent: Agent) -> Script:
     return answer
 
 
-def _verdict(verdict: Mapping[str, bool] | str) -> str:
-    if isinstance(verdict, str):
-        return verdict
+def _verdict(said: Mapping[str, bool] | str) -> str:
+    return said if isinstance(said, str) else json.dumps(verdict(said))
+
+
+def verdict(said: Mapping[str, bool]) -> dict[str, Any]:
+    """What a judge answers in the agreed form."""
     evidence = {"reason": "as shop.py shows", "evidence_file": "shop.py", "evidence_line": 1}
-    criteria = [{"id": name, "met": met, **evidence} for name, met in verdict.items()]
-    return json.dumps({"criteria": criteria, "principle": "look at edge cases"})
+    criteria = [{"id": name, "met": met, **evidence} for name, met in said.items()]
+    return {"criteria": criteria, "principle": "look at edge cases"}
