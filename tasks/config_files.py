@@ -69,11 +69,6 @@ def resolve_goal_file(layer: Layer, folder: Path) -> Layer:
     return Layer(layer.source, {**rest, "goal": _goal(layer.values["goal_file"], folder, layer.source)})
 
 
-def front_matter(path: Path) -> dict[str, Any]:
-    """What a Markdown file says in YAML between `---` lines at its top; nothing where there is none."""
-    return _split(path)[0]
-
-
 def read_rubric_file(path: Path) -> RubricFile:
     """Read a rubric with all its flaws. Raises OperatorError when it is no text or its front matter no YAML."""
     said, lines, body = _split(path)

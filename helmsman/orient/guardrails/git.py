@@ -9,7 +9,6 @@ from helmsman.orient.guardrails.shell import Command, placed
 from helmsman.orient.guardrails.words import has_flag, operands, word_set
 
 _VALUED = word_set("-C -c --git-dir --work-tree --namespace --exec-path --config-env")
-_COMMIT_VALUED = word_set("-m -F -C -c -t --message --file --author --date --reuse-message")
 _BACK = re.compile(r"(?:HEAD|@)((?:\^|~[0-9]{0,6})*)")
 _STEP = re.compile(r"\^|~([0-9]{0,6})")
 

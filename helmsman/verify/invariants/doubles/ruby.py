@@ -20,7 +20,6 @@ _REOPENS = re.compile(
 _HELPER = re.compile(r"(?:^|/)(?:[^/]{1,80}_helper\.rb|support/[^\n]{1,200}\.rb)$")
 _DESCRIBES = re.compile(rf"\b(?:describe\(? ?{_NAME}|class {_NAME}Test\b)")
 _DEFINES = re.compile(r"^\s{0,40}(?:def|attr_|alias|define_method|prepend|include|remove_method|undef)\b", re.MULTILINE)
-_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LARGEST = 200_000
 
 
