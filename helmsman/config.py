@@ -55,13 +55,41 @@ class ClaudeConfig(Section):
     """Seconds between TERM and KILL; the CLI was seen to need up to 1.6 to end its tools, and a cancel must be through in 10."""
     environment: tuple[str, ...] = ()
     """Names of further environment variables that the agent may see."""
+    session: Literal["fresh", "resume", "hybrid"] = "fresh"
+    """`fresh`: each iteration begins with an empty context. `resume`: it goes on with the last session until its context is full.
+    `hybrid`: it goes on where the last iteration got further, and begins anew where it did not."""
+    session_hours: float = Field(default=24, gt=0)
+    """Hours after its last use until a session is not resumed any more (24 is what a public loop uses)."""
 
 
 class SteeringConfig(Section):
     """Control inside an iteration."""
 
     hooks: bool = True
-    """Answer the CLI's hooks: guard rails deny or advise on tool calls. A guard rail is no sandbox."""
+    """Answer the CLI's hooks: guard rails deny or advise on tool calls. No sandbox. Without it nothing below acts."""
+    failures_in_row: int = Field(default=5, ge=2)
+    """Tool calls that fail one after the other until the agent is told to change its approach."""
+    stop_seconds: float = Field(default=120, ge=0, le=3600)
+    """Seconds that checks may take in all when the agent wants to end its turn; those that fail are handed back. 0: none runs."""
+    stop_blocks: int = Field(default=3, ge=0, le=7)
+    """Times that a session is sent back to work because checks fail. The CLI itself ends a session at the ninth."""
+    stop_no_progress: int = Field(default=2, ge=1)
+    """Times in a row that it is sent back with no fewer failures, until it may end."""
+
+
+class ContextConfig(Section):
+    """When the agent's context counts as full."""
+
+    window: Count = None
+    """Tokens that the model's context window holds. "none": what the CLI told, else what is known of the model."""
+    warn_at: float = Field(default=0.6, gt=0, le=1)
+    """Share of the window from which the agent is told to write down what it knows (60 and 80 %: where public loops rotate)."""
+    rotate_at: float = Field(default=0.8, gt=0, le=1)
+    """Share of the window from which the session is ended and the next iteration begins with an empty context."""
+    noise_at: float = Field(default=0.7, gt=0, le=1)
+    """Share of what tools answered that is error output or repetition from which the session is ended as well."""
+    noise_tokens: int = Field(default=20_000, ge=0)
+    """Tokens of tool answers from which their noise counts at all."""
 
 
 class CheckConfig(Section):
@@ -309,6 +337,7 @@ class LoopConfig(Section):
     invariants: InvariantsConfig = InvariantsConfig()
     claude: ClaudeConfig = ClaudeConfig()
     steering: SteeringConfig = SteeringConfig()
+    context: ContextConfig = ContextConfig()
     limits: LimitsConfig = LimitsConfig()
     usage_limit: UsageLimitConfig = UsageLimitConfig()
     retry: RetryConfig = RetryConfig()

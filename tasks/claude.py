@@ -17,8 +17,9 @@ from typing import Literal
 from helmsman.config import ClaudeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.records.events import AgentStarted, ToolCalled, ToolGuarded
-from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded, Interrupted, Usage
+from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded, Interrupted
 from helmsman.records.state import LoopState
+from helmsman.records.usage import Usage
 from helmsman.verify.agent_events import CallReader, parse_event, tool_calls, tool_results
 from tasks.claude_binary import find_binary
 from tasks.environment import agent_environment, ours

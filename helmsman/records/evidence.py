@@ -4,6 +4,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from helmsman.records.base import Record
+from helmsman.records.session import ContextUse, ErrorVector, StopAttempt
+from helmsman.records.usage import Usage
 
 
 class AgentOutcome(StrEnum):
@@ -19,6 +21,8 @@ class AgentOutcome(StrEnum):
     """It ran longer than the call may."""
     HUNG = "hung"
     """It printed nothing for longer than the idle timeout."""
+    ROTATED = "rotated"
+    """The loop ended the session in good order because a fresh one serves better."""
     CONTEXT_FULL = "context_full"
     """Its context window was full and could not be compacted."""
     USAGE_LIMIT = "usage_limit"
@@ -58,23 +62,6 @@ NEVER_AT_WORK = frozenset(
     }
 )
 """Endings after which the loop waits or stops whatever the tree looks like."""
-
-
-class Usage(Record):
-    """What one call cost, by the CLI's own account."""
-
-    cost_usd: float = 0.0
-    input_tokens: int = 0
-    cache_creation_tokens: int = 0
-    cache_read_tokens: int = 0
-    output_tokens: int = 0
-
-    @property
-    def tokens(self) -> int:
-        return self.input_tokens + self.cache_creation_tokens + self.cache_read_tokens + self.output_tokens
-
-    def plus(self, other: "Usage") -> "Usage":
-        return Usage.model_validate({name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
 
 class RateLimit(Record):
@@ -127,6 +114,8 @@ class AgentCall(Record):
     """Commands that came to an end, oldest first, the last 50."""
     edited: tuple[str, ...] = ()
     """Paths that its file tools wrote to with success, as the agent named them, 200 at most."""
+    looked: tuple[str, ...] = ()
+    """Paths that it read with success, as it named them, 200 at most."""
     final_text: str = ""
     """The last message of the main thread, its last 8,000 characters."""
     permission_denials: tuple[str, ...] = ()
@@ -134,9 +123,17 @@ class AgentCall(Record):
     guarded: tuple[Guarded, ...] = ()
     """Tool calls that guard rails denied or advised on, 50 at most."""
     api_retries: int = 0
-    context_tokens: int = 0
-    """Tokens in the context at the last message of the main thread."""
-    context_window: int = 0
+    context: ContextUse = ContextUse()
+    errors: tuple[ErrorVector, ...] = ()
+    """Failures of its tools, each once, the one seen last at the end, 20 at most."""
+    failures_in_row: int = 0
+    """The longest run of tool calls that failed one after the other."""
+    stops: tuple[StopAttempt, ...] = ()
+    """Its attempts to end its turn that the checks were asked about, 10 at most."""
+    rotated: str = ""
+    """Why the loop ended the session for the sake of a fresh one; empty where it did not."""
+    resumed: bool = False
+    """Whether it went on with the session of an earlier call."""
     rate_limit: RateLimit | None = None
 
     @property

@@ -5,11 +5,13 @@ from datetime import datetime
 from helmsman.records.base import Record
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Claims, Contradiction, Testimony
-from helmsman.records.evidence import Execution, Usage
+from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding
 from helmsman.records.judgement import Judgement
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.proof import Proof, Verdict
+from helmsman.records.session import Drift
+from helmsman.records.usage import Usage
 from helmsman.records.verdict import Decision, Signal
 
 
@@ -26,6 +28,7 @@ class Evidence(Record):
     """Claims that did not hold, 20 at most."""
     claims_checked: int = 0
     """Claims that could be compared with evidence."""
+    drift: Drift = Drift()
     proof: Proof = Proof()
     judgement: Judgement | None = None
     """None where no judge was asked."""

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from helmsman.records.base import Record
-from helmsman.records.evidence import Usage
+from helmsman.records.usage import Usage
 
 
 class JudgementOutcome(StrEnum):

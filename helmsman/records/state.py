@@ -10,12 +10,14 @@ from helmsman.records.base import Record
 from helmsman.records.briefing import Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Contradiction, Trust
-from helmsman.records.evidence import AgentOutcome, Execution, Interrupted, Salvage, Usage
+from helmsman.records.evidence import AgentOutcome, Execution, Interrupted, Salvage
 from helmsman.records.findings import Finding
 from helmsman.records.folds import done_signals, most_tests, remember, trust
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.reflexion import DoneSignals, JudgeMemory
+from helmsman.records.session import KeptSession, LastCall
+from helmsman.records.usage import Usage
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Signal
 
 SCHEMA = 1
@@ -82,6 +84,11 @@ class LoopState(Record):
     done: DoneSignals = DoneSignals()
     most_tests: dict[str, int] = Field(default_factory=dict[str, int])
     """By check command: the largest number of tests, skipped ones left out, that it ran in this loop."""
+    session: KeptSession | None = None
+    """The session that the next iteration goes on with, where it may."""
+    windows: dict[str, int] = Field(default_factory=dict[str, int])
+    """Context windows in tokens by model, as the CLI told them, 20 at most."""
+    last_call: LastCall = LastCall()
     verified: str = ""
     """The last commit on which completion was proven; only `force_max` goes on after it."""
     notes: tuple[str, ...] = ()

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from helmsman.records.evidence import AgentCall, AgentOutcome, CommandRun, RateLimit, Usage
+from helmsman.records.evidence import AgentCall, AgentOutcome, CommandRun, RateLimit
+from helmsman.records.usage import Usage
 from helmsman.verify.agent_outcome import FINAL, EndedBy, Ending, ResultEvent, outcome_of, read_result, words_of
+from helmsman.verify.context_reader import SYNTHETIC, ContextReader
 from helmsman.verify.loose_json import amount, count, items, last, mapping, text
 from helmsman.verify.usage_limits import ahead, reached, read_limit
 
-SYNTHETIC = "<synthetic>"
-"""The model that the CLI names when it speaks in the agent's place."""
 OTHER_TOOLS = "(other)"
 _TOOLS = 50
 _DENIALS = 20
@@ -25,15 +25,16 @@ _NAME = 60
 _DETAIL_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "prompt")
 _BILLED = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
 _REPORTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-_CONTEXT = _REPORTED[:3]
 _RUNS = "Bash"
 _WRITES = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+_READS = {"Read": "file_path"}
+_NAMES_A_PATH = _WRITES | _READS
 _IDENTITY = 100
 _PENDING = 200  # a message calls a handful of tools at once, and subagents run beside each other
 _COMMAND = 300
 _COMMANDS = 50
 _PATH = 300
-_EDITED = 200
+_PATHS = 200
 
 
 def parse_event(line: bytes) -> dict[str, Any] | None:
@@ -57,6 +58,7 @@ class _Deeds:
         """Nothing has been done yet."""
         self.commands: deque[CommandRun] = deque(maxlen=_COMMANDS)
         self.edited: dict[str, None] = {}
+        self.looked: dict[str, None] = {}
         self._pending: dict[str, tuple[str, str]] = {}
 
     def call(self, block: Mapping[str, Any]) -> None:
@@ -82,8 +84,10 @@ class _Deeds:
     def _done(self, name: str, detail: str, *, failed: bool) -> None:
         if name == _RUNS:
             self.commands.append(CommandRun(command=detail, failed=failed))
-        elif not failed and len(self.edited) < _EDITED:
-            self.edited[detail] = None
+        elif not failed:
+            paths = self.looked if name in _READS else self.edited
+            if len(paths) < _PATHS:
+                paths[detail] = None
 
 
 def tool_results(event: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
@@ -106,7 +110,8 @@ class CallReader:
         self._tools: Counter[str] = Counter()
         self._denied: dict[str, None] = {}
         self._deeds = _Deeds()
-        self._turns = self._retries = self._context_tokens = 0
+        self._turns = self._retries = 0
+        self._context = ContextReader()
         self._result: ResultEvent | None = None
         self._billed = Usage()
         self._window = 0
@@ -128,6 +133,7 @@ class CallReader:
     def feed(self, event: Mapping[str, Any]) -> None:
         """Take in one event; unknown ones change nothing."""
         self._spoke = True
+        self._context.feed(event)
         kind = text(event.get("type"))
         reader = self._readers.get((kind, text(event.get("subtype")) if kind == "system" else ""))
         if reader:
@@ -177,11 +183,11 @@ class CallReader:
             tools=tuple(self._tools.most_common()),
             commands=tuple(self._deeds.commands),
             edited=tuple(self._deeds.edited),
+            looked=tuple(self._deeds.looked),
             final_text=self._final_text(outcome),
             permission_denials=tuple(self._denied),
             api_retries=self._retries,
-            context_tokens=self._context_tokens,
-            context_window=self._window,
+            context=self._context.use(self._window),
             rate_limit=reached(self._limit, words, now) if used_up else ahead(self._limit, now),
         )
 
@@ -223,8 +229,6 @@ class CallReader:
     def _listen(self, event: Mapping[str, Any], message: Mapping[str, Any]) -> None:
         self._kind = ""
         self._model = text(message.get("model")) or self._model
-        usage = mapping(message.get("usage"))
-        self._context_tokens = sum(count(usage.get(key)) for key in _CONTEXT)
         for block in _blocks(event, "text", "tool_use"):
             called = block.get("type") == "tool_use"
             said = "" if called else f"{self._said}\n{last(block.get('text'), FINAL)}"
@@ -267,7 +271,7 @@ def _identity(block: object, key: str) -> str:
 
 
 def _path(name: str, given: Mapping[str, Any]) -> object:
-    return given.get(_WRITES[name]) if name in _WRITES else None
+    return given.get(_NAMES_A_PATH[name]) if name in _NAMES_A_PATH else None
 
 
 def _failed(block: Mapping[str, Any], outcome: object) -> bool:

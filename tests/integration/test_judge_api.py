@@ -9,8 +9,8 @@ import pytest
 from deployments.demo.turns import Turn, say
 from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
-from helmsman.records.evidence import Usage
 from helmsman.records.judgement import Judgement, JudgementOutcome
+from helmsman.records.usage import Usage
 from helmsman.verify.judge.question import JudgeQuestion
 from tasks.judge import ask_judge, way_of
 from tasks.process import never

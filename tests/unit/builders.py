@@ -10,10 +10,11 @@ from helmsman.oversee.signals import Sight
 from helmsman.records.briefing import Orientation
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claims
-from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution, RateLimit, Usage
+from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution, RateLimit
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.state import LoopState
+from helmsman.records.usage import Usage
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
 from helmsman.verify.completion import prove
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from helmsman.records.evidence import AgentCall, Usage
+from helmsman.records.evidence import AgentCall
+from helmsman.records.usage import Usage
 from helmsman.verify.agent_events import OTHER_TOOLS, CallReader, parse_event, tool_calls
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay
 
@@ -45,12 +46,17 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
             {"command": "git -c user.name=t -c user.email=t@t commit -qam fix", "failed": False},
         ),
         "edited": ("/workspace/calc.py",),
+        "looked": ("/workspace/calc.py",),
         "guarded": (),
         "final_text": "The addition is mended.\n\n<promise>COMPLETE</promise>",
         "permission_denials": (),
         "api_retries": 0,
-        "context_tokens": 21100,
-        "context_window": 1_000_000,
+        "context": {"tokens": 21100, "peak": 21100, "window": 1_000_000, "heard": 0, "noise": 0, "compactions": ()},
+        "errors": (),
+        "failures_in_row": 0,
+        "stops": (),
+        "rotated": "",
+        "resumed": False,
         "rate_limit": None,
     }
 
@@ -84,7 +90,7 @@ def test_of_several_results_the_last_one_speaks_for_all() -> None:
 def test_a_call_that_was_killed_shows_the_tokens_of_the_messages_that_came() -> None:
     call = replay("sigterm", 143)
     assert call.usage == Usage(input_tokens=200, cache_creation_tokens=2000, cache_read_tokens=40_000, output_tokens=2)
-    assert (call.turns, call.context_tokens, call.tool_calls) == (2, 21_100, 2)
+    assert (call.turns, call.context.tokens, call.tool_calls) == (2, 21_100, 2)
 
 
 @pytest.mark.feature("E6")
@@ -180,7 +186,7 @@ def test_the_cli_s_own_retries_are_counted(name: str) -> None:
 
 def test_the_model_and_its_window_are_those_that_answered_last() -> None:
     call = replay("model_fallback")
-    assert (call.model, call.context_window) == ("claude-sonnet-4-5", 200_000)
+    assert (call.model, call.context.window) == ("claude-sonnet-4-5", 200_000)
 
 
 @pytest.mark.parametrize("listed", ["claude-opus-5-5", "claude-opus-5-5[1m]", "alias"])
@@ -188,7 +194,7 @@ def test_the_window_is_found_under_any_name_of_the_model(listed: str) -> None:
     entry = {"contextWindow": 123, "canonicalModel": "claude-opus-5-5" if listed == "alias" else ["x"]}
     others = {"claude-haiku-5-5": {"contextWindow": 9}}
     result = {"type": "result", "modelUsage": {**others, listed: entry}}
-    assert fold(says(words("x")), result).context_window == 123
+    assert fold(says(words("x")), result).context.window == 123
 
 
 def test_denied_tools_are_named_once() -> None:

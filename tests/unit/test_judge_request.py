@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.records.evidence import Usage
+from helmsman.records.usage import Usage
 from helmsman.verify.judge.prices import PRICES, known_price, priced, total
 from helmsman.verify.judge.question import CheckOutput
 from helmsman.verify.judge.request import RULES, answer_schema, build_request

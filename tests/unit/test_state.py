@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
-from helmsman.records.evidence import AgentOutcome, Interrupted, Salvage, Usage
+from helmsman.records.evidence import AgentOutcome, Interrupted, Salvage
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.memory import Choice, Completed, WorkingMemory
 from helmsman.records.reflexion import DoneSignals
@@ -23,6 +23,7 @@ from helmsman.records.state import (
     reopen,
     spend,
 )
+from helmsman.records.usage import Usage
 from helmsman.records.verdict import Decision, Outcome
 from tests.unit.builders import (
     CONTINUE,

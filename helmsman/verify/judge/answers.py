@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from helmsman.records.evidence import Usage
+from helmsman.records.usage import Usage
 from helmsman.verify.loose_json import count, items, mapping, text
 
 LONGEST = 100_000

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from helmsman.records.evidence import Usage
+from helmsman.records.usage import Usage
 
 
 class Prices(NamedTuple):
