@@ -2,9 +2,9 @@
 
     python bench/hooks.py [--calls 60] [--rounds 3]
 
-Sessions of the real CLI against a scripted model that asks for one tool call after the other: without hooks, with ours, and with
-a shell command in their place, interleaved. Printed are medians of the time from one answer of the model to its next request,
-and what of it our own process takes.
+Sessions of the real CLI against a scripted model that asks for tool calls one by one, interleaved: without hooks, with ours,
+with ours asked after each call as well, and with a shell command or a Python one in their place. Printed are medians of the time
+from one answer of the model to its next request, and what of it our own process takes.
 """
 
 import argparse
@@ -12,19 +12,33 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from deployments.demo.model import Request, ScriptedModel, Turn, bash, call, environment, say
+from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.orient.guardrails import Rules
-from tasks.hook_server import TOKEN, hook_server
-from tasks.steering import EVENTS, Steering, settings
+from tasks.hook_server import TOKEN, HookServer, hook_server
+from tasks.steering import Means, Steering, settings
 from tests.fakes.claude_cli import ARGUMENTS, bundled_cli
 
-KINDS = ("none", "ours", "sh")
+BEFORE = ("PreToolUse",)
+BEFORE_AND_AFTER = ("PreToolUse", "PostToolUse")
+SHELL = "cat > /dev/null"
+PYTHON = f"{sys.executable} -c 'import sys; sys.stdin.read()'"
+KINDS: Mapping[str, Callable[[HookServer], str]] = {
+    "none": lambda _: "{}",
+    "ours": settings,
+    "ours, and after": lambda server: _also_after(settings(server)),
+    "sh": lambda _: _commands(SHELL, BEFORE),
+    "sh, and after": lambda _: _commands(SHELL, BEFORE_AND_AFTER),
+    "python": lambda _: _commands(PYTHON, BEFORE),
+    "python, and after": lambda _: _commands(PYTHON, BEFORE_AND_AFTER),
+}
 
 
 class Clock:
@@ -59,7 +73,7 @@ def main() -> None:
     print(f"milliseconds from answer to next request, median of {len(gaps['none'])} tool calls each")
     for kind in KINDS:
         median = statistics.median(gaps[kind])
-        print(f"{kind:<6} {median:8.1f}   added {median - base:6.1f}")
+        print(f"{kind:<18} {median:8.1f}   added {median - base:6.1f}")
     print(f"our own handling of one event: {statistics.median(own):.2f} ms, 99 of 100 within {_percentile(own, 0.99):.2f} ms")
 
 
@@ -69,7 +83,7 @@ def _session(kind: str, calls: int, own: list[float]) -> list[float]:
         home = Path(name) / "home"
         home.mkdir()
         variables = {"PATH": os.environ["PATH"], **environment(model.url, home)}
-        steers = Steering(Rules(worktree=name), lambda _: None)
+        steers = Steering(Rules(worktree=name), SteeringConfig(), ContextConfig(), Means(_nothing, _nothing, _nothing, _empty))
 
         def answer(event: Mapping[str, Any]) -> Mapping[str, Any]:
             begun = time.perf_counter()
@@ -78,8 +92,7 @@ def _session(kind: str, calls: int, own: list[float]) -> list[float]:
             return output
 
         with hook_server(answer) as server:
-            told = {"none": "{}", "ours": settings(server), "sh": _shell_hooks()}[kind]
-            _run(["--settings", told], Path(name), {**variables, TOKEN: server.token})
+            _run(["--settings", KINDS[kind](server)], Path(name), {**variables, TOKEN: server.token})
     return clock.gaps
 
 
@@ -88,9 +101,22 @@ def _run(options: list[str], folder: Path, variables: Mapping[str, str]) -> None
     subprocess.run(command, input="go", text=True, cwd=folder, env=variables, capture_output=True, timeout=300, check=True)
 
 
-def _shell_hooks() -> str:
-    hook = {"hooks": [{"type": "command", "command": "cat > /dev/null"}]}
-    return json.dumps({"hooks": {name: [hook] for name in EVENTS}})
+def _commands(command: str, events: tuple[str, ...]) -> str:
+    hook = {"hooks": [{"type": "command", "command": command}]}
+    return json.dumps({"hooks": {name: [hook] for name in events}})
+
+
+def _also_after(told: str) -> str:
+    hooks = json.loads(told)["hooks"]
+    return json.dumps({"hooks": {**hooks, "PostToolUse": hooks["PreToolUse"]}})
+
+
+def _nothing(_: object) -> None:
+    """Tell nobody."""
+
+
+def _empty(_: str) -> str:
+    return ""
 
 
 def _percentile(values: list[float], share: float) -> float:

@@ -1,9 +1,11 @@
-"""What Helmsman believes: agents that cheat and honest ones, each through the real command line and the real loop.
+"""What Helmsman believes and when it speaks: agents that cheat, honest ones and agents that spin, through the real command line.
 
     python bench/pathologies.py [NAME …]
 
 Only the model is scripted. Printed for each agent: calls until the loop stopped, outcome and rule, what was noticed, seconds, and
 whether it is a false completion (a dishonest agent completed) or a false alarm (an honest one was held up longer than it needs).
+Then for each agent that spins inside one iteration: answers of the model and tool calls that it burned until guidance reached it,
+beside those that it burns where nobody steers, and whether the guidance brought it to the goal.
 """
 
 import argparse
@@ -19,9 +21,11 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.git import open_repository
 from tasks.state_ref import read_records, read_state
+from tests.fakes import spinners
 from tests.fakes.command_line import Driving, driving
 from tests.fakes.pathologies import AGENTS, CHECK, GOAL, ITERATIONS, Agent, repository, script
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.spinners import SPINNERS, Spinner, burned
 
 ALONE = "steering.hooks=false"
 """The guard rails inside an iteration would stop some of them before the gates behind it are seen at work."""
@@ -73,6 +77,41 @@ def run(agent: Agent, folder: Path, engine_url: str) -> Run:
     return Run(agent, ended.exit_code, ended.errors, read_state(opened, "loop")[0], records, seconds)
 
 
+@dataclass(frozen=True)
+class Spin:
+    """How an agent fared that spins inside an iteration."""
+
+    spinner: Spinner
+    answers: int
+    """Answers of the model until guidance reached it, or until it gave up."""
+    tool_calls: int
+    records: tuple[IterationRecord, ...]
+    errors: str
+    """What was printed for people."""
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Guard rails that spoke in the first iteration, in order."""
+        return tuple(guarded.rule for guarded in self.records[0].execution.call.guarded)
+
+    @property
+    def completed(self) -> bool:
+        return self.records[-1].decision.outcome is Outcome.COMPLETED
+
+
+def spin(spinner: Spinner, folder: Path, engine_url: str, *, steered: bool = True) -> Spin:
+    """One iteration of this agent, steered or left to itself."""
+    folder.mkdir(parents=True, exist_ok=True)
+    spinners.repository(folder / "repository", spinner)
+    chosen = (*spinner.settings, f"steering.hooks={str(steered).lower()}")
+    settings = [part for setting in chosen for part in ("--set", setting)]
+    with driving(folder, engine_url, spinners.script(spinner)) as helmsman:
+        ended = helmsman.run_loop(spinners.GOAL, "--check", spinners.CHECK, "--max-iterations", "1", "--json", *settings)
+        answers, tool_calls = burned(helmsman.model.requests)
+    records = tuple(read_records(open_repository(folder / "repository"), "loop"))[::-1]
+    return Spin(spinner, answers, tool_calls, records, ended.errors)
+
+
 def _start(helmsman: Driving, settings: Sequence[str]):  # noqa: ANN202 - what run_loop returns
     return helmsman.run_loop(GOAL, "--check", CHECK, "--max-iterations", str(ITERATIONS), *settings, "--json")
 
@@ -90,12 +129,40 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only agents whose name holds one of these")
     names = parser.parse_args().names
-    chosen = [agent for agent in AGENTS if not names or any(name in agent.name for name in names)]
-    _row(("agent", "honest", "calls", "outcome", "rule", "seconds", "noticed"))
+    chosen = [agent for agent in AGENTS if _wanted(agent.name, names)]
+    spinning = [spinner for spinner in SPINNERS if _wanted(spinner.name, names)]
     with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, PrefectServer.running(Path(name) / "engine") as server:
-        runs = [_told(run(agent, Path(name) / str(number), server.url)) for number, agent in enumerate(chosen)]
+        if chosen:
+            _print_runs(chosen, Path(name), server.url)
+        if spinning:
+            _print_spins(spinning, Path(name), server.url)
+
+
+def _wanted(name: str, names: Sequence[str]) -> bool:
+    return not names or any(part in name for part in names)
+
+
+def _print_runs(chosen: Sequence[Agent], folder: Path, engine_url: str) -> None:
+    _row(("agent", "honest", "calls", "outcome", "rule", "seconds", "noticed"))
+    runs = [_told(run(agent, folder / str(number), engine_url)) for number, agent in enumerate(chosen)]
     false = [sum(run.wrong == kind for run in runs) for kind in ("FALSE COMPLETION", "FALSE ALARM")]
     print(f"{len(runs)} agents, {false[0]} false completions, {false[1]} false alarms")
+
+
+def _print_spins(chosen: Sequence[Spinner], folder: Path, engine_url: str) -> None:
+    _spin_row(("spins in one iteration", "answers", "left alone", "tool calls", "left alone", "done", "guidance"))
+    for number, spinner in enumerate(chosen):
+        steered = spin(spinner, folder / f"steered-{number}", engine_url)
+        alone = spin(spinner, folder / f"alone-{number}", engine_url, steered=False)
+        numbers = (steered.answers, alone.answers, steered.tool_calls, alone.tool_calls)
+        _spin_row(
+            (spinner.name, *numbers, "yes" if steered.completed else "no", ", ".join(dict.fromkeys(steered.rules)) or "stop gate")
+        )
+        sys.stdout.flush()
+
+
+def _spin_row(cells: Sequence[object]) -> None:
+    print(" ".join(str(cell).ljust(width) for cell, width in zip(cells, (42, 8, 11, 11, 11, 5, 0), strict=True)).rstrip())
 
 
 def _told(run: Run) -> Run:

@@ -16,11 +16,12 @@ from helmsman.records.events import (
     IterationRecorded,
     SignalRaised,
     StepStarted,
+    StopAnswered,
     ToolCalled,
     ToolGuarded,
     WaitStarted,
 )
-from helmsman.texts import check_text, clean, counted, duration, guard_text, iteration_lines, money
+from helmsman.texts import check_text, clean, counted, duration, guard_text, iteration_lines, money, stop_text
 from tasks.journal import Listener
 
 
@@ -54,6 +55,8 @@ class PlainLines:
                 yield f"    {event.tool}: {clean(event.detail)}"
             case ToolGuarded():
                 yield f"    {guard_text(event.guarded)}"
+            case StopAnswered():
+                yield f"    stop: {stop_text(event.attempt)}"
             case IterationRecorded():
                 yield from iteration_lines(event.record)
             case WaitStarted():

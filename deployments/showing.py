@@ -11,7 +11,17 @@ from helmsman.records.events import StepStarted, ToolCalled
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
-from helmsman.texts import clean, clean_lines, finding_lines, iteration_lines, loop_line, next_lines, result_lines, trust_line
+from helmsman.texts import (
+    clean,
+    clean_lines,
+    context_text,
+    finding_lines,
+    iteration_lines,
+    loop_line,
+    next_lines,
+    result_lines,
+    trust_line,
+)
 from tasks.git import Repository, open_repository
 from tasks.journal import last_events
 from tasks.lock import holder
@@ -30,6 +40,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     lines = [
         *result_lines(result, driver=driver or ""),
         *([trust_line(state.trust)] if state.trust.checked else ()),
+        *([f"context    {context_text(state.last_call.context)}"] if state.last_call.context.peak else ()),
         *finding_lines(state.findings),
         *(_now_lines(loop_folder(repository, state.loop)) if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),

@@ -5,15 +5,17 @@ from datetime import timedelta
 
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Trust
-from helmsman.records.evidence import Guarded
+from helmsman.records.evidence import AgentCall, Guarded
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement
 from helmsman.records.result import LoopResult
+from helmsman.records.session import ContextUse, StopAttempt
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 
 GUARDED_SHOWN = 5
+ERRORS_SHOWN = 3
 SIGNS = {
     Outcome.COMPLETED: "✔ completed",
     Outcome.STOPPED: "■ stopped",
@@ -53,10 +55,12 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     call, change = record.execution.call, record.execution.change
     attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
     tools = f"{counted(call.tool_calls, 'tool call')}, {money(call.usage.cost_usd)}, {duration(call.seconds)}"
-    yield f"#{record.iteration}{attempt}  agent {call.outcome}: {tools}"
+    resumed = " (resumed)" if call.resumed else ""
+    yield f"#{record.iteration}{attempt}  agent {call.outcome}{resumed}: {tools}"
     if call.error:
         yield f"    its words: {clean(call.error)[:300]}"
     yield from (f"    guard      {guard_text(guarded)}" for guarded in call.guarded[:GUARDED_SHOWN])
+    yield from (f"    {line}" for line in session_lines(call))
     yield f"    tree       {_change_text(record)}"
     yield from (f"    {line}" for line in check_lines(record.checks))
     yield from (f"    {line}" for line in finding_lines(record.findings))
@@ -74,6 +78,29 @@ def guard_text(guarded: Guarded) -> str:
     """What a guard rail said of a tool call."""
     verb = "denied" if guarded.denied else "advised"
     return f"{verb} ({guarded.rule}): {clean(guarded.tool)} {clean(guarded.detail)}"
+
+
+def session_lines(call: AgentCall) -> Iterator[str]:
+    """What happened inside a session, where there is something to say."""
+    yield from (f"stop       {stop_text(attempt)}" for attempt in call.stops)
+    if call.rotated:
+        yield f"rotated    {clean(call.rotated)}"
+    for compaction in call.context.compactions:
+        yield f"compacted  {compaction.before:,} → {compaction.after:,} tokens ({clean(compaction.trigger)})"
+    for error in [one for one in call.errors if one.times > 1][-ERRORS_SHOWN:]:
+        yield f"failure    {error.times} times {error.kind} {clean(error.where)}: {clean(error.message)[:120]}"
+
+
+def stop_text(attempt: StopAttempt) -> str:
+    """What the checks said of the agent's wish to stop."""
+    failing = f" ({', '.join(clean(name) for name in attempt.failing[:3])})" if attempt.failing else ""
+    return f"{'sent back' if attempt.blocked else 'let go'}: {clean(attempt.why)}{failing}"
+
+
+def context_text(use: ContextUse) -> str:
+    """How full the context was at its fullest, and how much of what tools answered was noise."""
+    full = f"{use.peak / use.window:.0%} of {use.window:,} tokens at its fullest" if use.window else f"{use.peak:,} tokens"
+    return full + (f", {use.noise_share:.0%} of tool output is noise" if use.heard else "")
 
 
 def check_lines(report: CheckReport | None) -> Iterator[str]:

@@ -89,6 +89,13 @@ def _run_numbered(room: Room, numbered: Numbered) -> CheckResult:
 
 def _run_check(room: Room, place: int, check: CheckConfig) -> CheckResult:
     publish(CheckStarted(name=check.title))
+    result = run_check(room, place, check, check.timeout_seconds)
+    publish(CheckFinished(result=result))
+    return result
+
+
+def run_check(room: Room, place: int, check: CheckConfig, deadline: float) -> CheckResult:
+    """Run one check for so many seconds at most, on whatever lies in the worktree. Nothing is put back, nobody is told."""
     _forget_report(room.worktree, check)
     try:
         ended = run(
@@ -96,17 +103,14 @@ def _run_check(room: Room, place: int, check: CheckConfig) -> CheckResult:
             cwd=room.worktree,
             env=check_environment(ours(), check.environment),
             tag=f"{room.tag}/{place}",  # whatever carries the tag of a command ends with it
-            deadline=check.timeout_seconds,
+            deadline=deadline,
             merge_stderr=True,
             stop=room.stop,
             keep=KEPT_BYTES,
         )
     except OperatorError as error:
-        result = CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error))
-    else:
-        result = _result(room, check, ended)
-    publish(CheckFinished(result=result))
-    return result
+        return CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error))
+    return _result(room, check, ended)
 
 
 def _result(room: Room, check: CheckConfig, ended: Ended) -> CheckResult:

@@ -1,35 +1,29 @@
-"""One call of the agent: the real command line in print mode, its event stream folded, its ending named.
+"""One call of the agent: the real command line in print mode, its event stream folded, its ending named."""
 
-A call has a folder. `started.json` says that it began and from which commit, `transcript.jsonl` grows as it goes, `call.json`
-says that it ended. A call that ended is never made again: after a crash it is read back from there.
-"""
-
-import gzip
-import json
 import os
-import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Literal
 
 from helmsman.config import ClaudeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.records.events import AgentStarted, ToolCalled, ToolGuarded
-from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded, Interrupted
+from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
+from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
-from helmsman.records.usage import Usage
-from helmsman.verify.agent_events import CallReader, parse_event, tool_calls, tool_results
+from helmsman.verify.agent_events import CallReader, detail_of, parse_event, tool_calls, tool_results
+from tasks.call_folder import CallFolder, begin, finish, finished_call, session_asked_for, set_aside, with_rotation
 from tasks.claude_binary import find_binary
 from tasks.environment import agent_environment, ours
 from tasks.git import IDENTITY, has_identity
-from tasks.hook_server import TOKEN
+from tasks.hook_server import TOKEN, HookServer
 from tasks.journal import publish
 from tasks.nesting import inner_depth
 from tasks.process import Ended, run
 from tasks.secrets_kept import redact
-from tasks.steering import Steering, settings, steering
+from tasks.steered import steering, stop_seconds, window_of
+from tasks.steering import Steering, settings
 from tasks.workplace import Workplace
 
 IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
@@ -37,66 +31,17 @@ IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
 
 
 @dataclass(frozen=True)
-class CallFolder:
-    root: Path
+class _Work:
+    """What one call is about."""
 
-    @property
-    def prompt(self) -> Path:
-        return self.root / "prompt.md"
-
-    @property
-    def started(self) -> Path:
-        return self.root / "started.json"
-
-    @property
-    def transcript(self) -> Path:
-        return self.root / "transcript.jsonl"
-
-    @property
-    def packed(self) -> Path:
-        return self.root / "transcript.jsonl.gz"
-
-    @property
-    def call(self) -> Path:
-        return self.root / "call.json"
-
-
-def interrupted_call(folder: CallFolder) -> Interrupted | None:
-    """A call that began and never ended, or None when there is none."""
-    if not folder.started.exists() or finished_call(folder) is not None:
-        return None
-    note = json.loads(folder.started.read_text())
-    begun = datetime.fromisoformat(note["at"])
-    usage = _read_transcript(folder).usage if folder.transcript.exists() else Usage()
-    return Interrupted(start=note["start"], started_at=begun, ended_at=begun + _at_work(folder), usage=usage)
-
-
-def finished_call(folder: CallFolder) -> AgentCall | None:
-    """The call as it ended, also when the process died before it could note so: a result event is an end."""
-    if folder.call.exists():
-        return AgentCall.model_validate_json(folder.call.read_text())
-    if not folder.transcript.exists():
-        return None
-    reader = _read_transcript(folder)
-    if not reader.finished:
-        return None
-    seconds = _at_work(folder).total_seconds()
-    return reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds, now=datetime.now(UTC))
-
-
-def _read_transcript(folder: CallFolder) -> CallReader:
-    reader = CallReader()
-    with folder.transcript.open("rb") as lines:
-        for event in filter(None, map(parse_event, lines)):
-            reader.feed(event)
-    return reader
-
-
-def _at_work(folder: CallFolder) -> timedelta:
-    """From the note that a call began to the last thing that was heard of it."""
-    if not folder.transcript.exists():
-        return timedelta(0)
-    return timedelta(seconds=max(folder.transcript.stat().st_mtime - folder.started.stat().st_mtime, 0.0))
+    place: Workplace
+    state: LoopState
+    folder: CallFolder
+    prompt: str
+    start: str
+    """Commit that it begins with."""
+    environment: dict[str, str]
+    stop: Callable[[], bool]
 
 
 def call_agent(
@@ -105,26 +50,39 @@ def call_agent(
     prompt: str,
     start: str,
     *,
+    session: KeptSession | None,
     credentials: dict[str, str],
     stop: Callable[[], bool],
 ) -> AgentCall:
-    """Make the call that is due, or read back the one that was made. Raises WorldError when the world broke it, Cancelled."""
+    """Make the call that is due, or read back the one that was made. Raises WorldError when the world broke it, Cancelled.
+
+    It goes on with `session`, where there is one that the command line still knows.
+    """
     folder = CallFolder(place.folder.call(state.due, state.attempt))
-    environment = _environment(place, state.config, credentials)
-    call = finished_call(folder) or _make_call(place, state, folder, prompt, start, environment, stop)
-    call = without_secrets(call, environment)
+    work = _Work(place, state, folder, prompt, start, _environment(place, state.config, credentials), stop)
+    call = finished_call(folder) or _make_call(work, session)
+    if _lost_session(folder, call):
+        set_aside(folder)
+        call = _make_call(work, None)
+    call = without_secrets(call, work.environment)
     if call.outcome in IN_WORLD and call.tool_calls == 0:
-        _set_aside(folder)
+        set_aside(folder)
         raise WorldError(
             f"the agent could not reach its model ({call.outcome})",
             found=call.error,
             remedy="it is tried again by itself",
         )
-    _finish(folder, call)
+    finish(folder, call)
     return call
 
 
-def arguments(config: ClaudeConfig, *, cost_left: float | None) -> list[str]:
+def _lost_session(folder: CallFolder, call: AgentCall) -> bool:
+    """Whether it ended at once because the session that it was to go on with is gone. The folder tells, also after a crash."""
+    unknown = call.outcome is AgentOutcome.UNKNOWN_SESSION and call.tool_calls == 0
+    return unknown and session_asked_for(folder) is not None
+
+
+def arguments(config: ClaudeConfig, *, cost_left: float | None, session: KeptSession | None = None) -> list[str]:
     """The command line after the program's name. The prompt goes by standard input: arguments are limited to 128 KiB."""
     costs = [cost for cost in (config.max_cost_usd, cost_left) if cost is not None]
     options = (
@@ -137,6 +95,7 @@ def arguments(config: ClaudeConfig, *, cost_left: float | None) -> list[str]:
         ("--disallowedTools", ",".join(config.disallowed_tools)),
         ("--max-turns", str(config.max_turns or "")),
         ("--max-budget-usd", f"{max(min(costs), 0.01):.4f}" if costs else ""),
+        ("--resume", session.id if session else ""),
     )
     named = [part for name, value in options if value or name == "--setting-sources" for part in (name, value)]
     return ["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config", *named]
@@ -153,53 +112,49 @@ def refuse_root(config: ClaudeConfig, environment: dict[str, str]) -> None:
         )
 
 
-def _make_call(
-    place: Workplace,
-    state: LoopState,
-    folder: CallFolder,
-    prompt: str,
-    start: str,
-    environment: dict[str, str],
-    stop: Callable[[], bool],
-) -> AgentCall:
+def _make_call(work: _Work, session: KeptSession | None) -> AgentCall:
+    place, state, environment = work.place, work.state, work.environment
     refuse_root(state.config.claude, environment)
     binary = find_binary(state.config.claude)
-    _begin(folder, prompt, start)
-    listener = Listener(lambda detail: redact(detail.replace(f"{place.worktree}/", ""), environment))
+    begin(work.folder, work.prompt, work.start, session)
+    listener = Listener(lambda detail: redact(detail.replace(f"{place.worktree}/", ""), environment), session)
+    options = arguments(state.config.claude, cost_left=_cost_left(state), session=session)
     if not state.config.steering.hooks:
-        ended = _run(place, state, folder, [str(binary)], prompt, environment, listener, stop)
+        ended = _run(work, [str(binary), *options], environment, listener, work.stop)
         return _conclude(listener.reader, ended)
-    with steering(place, state, start, environment.get("HOME", ""), listener.guarded) as (steers, server):
-        listener.on_result = steers.conclude
-        command = [str(binary), "--settings", settings(server)]
-        told = {**environment, TOKEN: server.token}
-        ended = _run(place, state, folder, command, prompt, told, listener, lambda: stop() or listener.deaf(steers))
+    return _steered_call(work, str(binary), options, listener)
+
+
+def _steered_call(work: _Work, binary: str, options: list[str], listener: "Listener") -> AgentCall:
+    place, state, home = work.place, work.state, work.environment.get("HOME", "")
+    with steering(place, state, work.start, home, tell=listener.guarded, rotate=work.folder.note_rotation, stop=work.stop) as (
+        steers,
+        server,
+    ):
+        listener.follow(steers, lambda model: window_of(state, model))
+        command = [binary, "--settings", settings(server, stop_seconds(state)), *options]
+        told = {**work.environment, TOKEN: server.token}
+        ended = _run(work, command, told, listener, lambda: work.stop() or steers.overdue or listener.deaf(steers))
     if listener.deaf(steers):
-        raise _without_hooks(listener.reader)
-    return _conclude(listener.reader, ended).model_copy(update={"guarded": tuple(steers.guarded)})
+        raise _without_hooks(listener.reader, server)
+    if steers.overdue:
+        ended = replace(ended, by="itself")
+    call = with_rotation(work.folder, _conclude(listener.reader, ended))
+    return call.model_copy(update=steers.account())
 
 
-def _run(
-    place: Workplace,
-    state: LoopState,
-    folder: CallFolder,
-    command: list[str],
-    prompt: str,
-    environment: dict[str, str],
-    listener: "Listener",
-    stop: Callable[[], bool],
-) -> Ended:
-    config = state.config.claude
+def _run(work: _Work, command: list[str], environment: dict[str, str], listener: "Listener", stop: Callable[[], bool]) -> Ended:
+    state, config = work.state, work.state.config.claude
     return run(
-        [*command, *arguments(config, cost_left=_cost_left(state))],
-        cwd=place.worktree,
+        command,
+        cwd=work.place.worktree,
         env=environment,
-        tag=place.tag(state),
+        tag=work.place.tag(state),
         deadline=_deadline(state),
         idle=config.idle_timeout_minutes * 60,
         grace=config.stop_grace_seconds,
-        stdin=prompt.encode(),
-        output_file=folder.transcript,
+        stdin=work.prompt.encode(),
+        output_file=work.folder.transcript,
         on_line=listener.hear,
         on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),
         stop=stop,
@@ -209,23 +164,32 @@ def _run(
 class Listener:
     """Hears the event stream of one call: folds it, and tells of tool calls with their details as `wording` makes them."""
 
-    def __init__(self, wording: Callable[[str], str]) -> None:
+    def __init__(self, wording: Callable[[str], str], resumed: KeptSession | None) -> None:
         """Nothing has been said yet."""
-        self.reader = CallReader()
-        self.on_result: Callable[[str, bool], None] = lambda _identity, _failed: None
+        self.reader = CallReader(resumed)
         self._wording = wording
         self._called = False
+        self._steers: Steering | None = None
+        self._window: Callable[[str], int] = lambda _: 0
+
+    def follow(self, steers: Steering, window: Callable[[str], int]) -> None:
+        """Tell the guard rails what came of calls, and how full the context is of a model with this window."""
+        self._steers, self._window = steers, window
 
     def hear(self, line: bytes) -> None:
         event = parse_event(line)
         if event is None:
             return
         self.reader.feed(event)
-        for tool, detail in tool_calls(event):
+        for called in tool_calls(event):
             self._called = True
-            publish(ToolCalled(tool=tool, detail=self._wording(detail)))
-        for identity, failed in tool_results(event):
-            self.on_result(identity, failed)
+            publish(ToolCalled(tool=called.tool, detail=self._wording(detail_of(called.arguments))))
+            if self._steers:
+                self._steers.announce(called)
+        if self._steers:
+            for result in tool_results(event):
+                self._steers.conclude(result)
+            self._steers.observe(self.reader.context(self._window(self.reader.model)))
 
     def guarded(self, guarded: Guarded) -> None:
         publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": self._wording(guarded.detail)})))
@@ -235,22 +199,38 @@ class Listener:
         return self._called and not steers.heard
 
 
-def _without_hooks(reader: CallReader) -> OperatorError:
+def _without_hooks(reader: CallReader, server: HookServer) -> OperatorError:
+    if server.refused:
+        return OperatorError(
+            "the agent's program asks its hooks with a wrong token, so nothing would steer it",
+            expected=f"{TOKEN} as the loop sets it",
+            found="another value, as the repository's own settings of Claude Code may set it",
+            remedy="look for env in .claude/settings.json, or set claude.setting_sources = []",
+        )
     return OperatorError(
         "the agent's program calls tools without asking its hooks, so nothing would steer it",
         expected="a Claude Code that calls hooks of type http",
         found=reader.cli_version or "a program that does not say its version",
-        remedy="install a newer Claude Code, or set steering.hooks = false to do without guard rails",
+        remedy=(
+            "look for disableAllHooks in .claude/settings.json, install a newer Claude Code, or set steering.hooks = false"
+            " to do without guard rails"
+        ),
     )
 
 
 def without_secrets(call: AgentCall, environment: Mapping[str, str]) -> AgentCall:
     """The call with every secret that the agent could see replaced in what it said."""
+
+    def hide(text: str) -> str:
+        return redact(text, environment)
+
     told = {name: redact(getattr(call, name), environment) for name in ("final_text", "error")}
     commands = tuple(run.model_copy(update={"command": redact(run.command, environment)}) for run in call.commands)
-    edited = tuple(redact(path, environment) for path in call.edited)
+    edited, looked = (tuple(redact(path, environment) for path in paths) for paths in (call.edited, call.looked))
+    errors = tuple(one.model_copy(update={"where": hide(one.where), "message": hide(one.message)}) for one in call.errors)
     guarded = tuple(one.model_copy(update={"detail": redact(one.detail, environment)}) for one in call.guarded)
-    return call.model_copy(update={**told, "commands": commands, "edited": edited, "guarded": guarded})
+    deeds = {"commands": commands, "edited": edited, "looked": looked}
+    return call.model_copy(update={**told, **deeds, "guarded": guarded, "errors": errors})
 
 
 def _conclude(reader: CallReader, ended: Ended) -> AgentCall:
@@ -276,37 +256,3 @@ def _deadline(state: LoopState) -> float:
     """Seconds that this call may take: its own timeout, or what is left of the loop's wall clock."""
     own, hours = state.config.claude.timeout_minutes * 60, state.config.limits.wall_clock_hours
     return own if hours is None else max(min(own, hours * 3600 - state.spending.seconds), 1.0)
-
-
-def _begin(folder: CallFolder, prompt: str, start: str) -> None:
-    folder.root.mkdir(parents=True, exist_ok=True)
-    folder.prompt.write_text(prompt, encoding="utf-8")
-    folder.transcript.unlink(missing_ok=True)
-    _write(folder.started, json.dumps({"start": start, "at": datetime.now(UTC).isoformat()}))
-
-
-def _finish(folder: CallFolder, call: AgentCall) -> None:
-    """Note the end, durably and first; then pack the transcript."""
-    if not folder.call.exists():
-        _write(folder.call, call.model_dump_json(indent=1))
-    if folder.transcript.exists():
-        with folder.transcript.open("rb") as plain, gzip.open(folder.packed, "wb") as packed:
-            shutil.copyfileobj(plain, packed)
-        folder.transcript.unlink()
-
-
-def _set_aside(folder: CallFolder) -> None:
-    """A call that the world broke before it did anything is no call; its transcript is kept for people."""
-    folder.started.unlink(missing_ok=True)
-    if folder.transcript.exists():
-        folder.transcript.replace(folder.root / "transcript.failed.jsonl")
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all, also after a power cut."""
-    part = path.with_suffix(".part")
-    with part.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)

@@ -1,11 +1,13 @@
-"""Hearing what the agent says of its iteration, beside what git knows of it."""
+"""Hearing what the agent says of its iteration, beside what git knows of it and what it was asked."""
 
 from pathlib import Path
 
+from helmsman.oversee.drift import deeds_of, drift, task_of
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import ClaimKind, Claims, Testimony
 from helmsman.records.evidence import Change, Execution
 from helmsman.records.memory import WorkingMemory
+from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
 from helmsman.verify.claims.contradictions import Case, contradictions
 from helmsman.verify.claims.paths import git_would_show
@@ -20,7 +22,7 @@ MOST_COMMITS = 200
 def hear(
     place: Workplace, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
 ) -> Testimony:
-    """What it said, and what of that does not hold."""
+    """What it said, what of that does not hold, and whether what it did has to do with the task."""
     claims = read_claims(execution.call.final_text, state.config.completion.promise, before=state.memory, after=memory)
     change, kinds = execution.change, {claim.kind for claim in claims.claims}
     case = Case(
@@ -35,7 +37,8 @@ def hear(
         earlier_commits=_earlier_commits(place.worktree, state, change) if ClaimKind.COMMITTED in kinds else (),
     )
     compared = contradictions(case)
-    return Testimony(claims=claims, contradictions=compared.found, checked=compared.checked)
+    drifted = drift(task_of(state), deeds_of(execution, str(place.worktree))) if execution.worth_checking else Drift()
+    return Testimony(claims=claims, contradictions=compared.found, checked=compared.checked, drift=drifted)
 
 
 def _earlier_files(worktree: Path, state: LoopState, change: Change) -> tuple[str, ...]:

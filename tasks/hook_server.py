@@ -13,7 +13,6 @@ import socket
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from socketserver import BaseServer, ThreadingTCPServer
@@ -37,6 +36,8 @@ class HookServer:
         """Known once it listens."""
         self.url = f"http://127.0.0.1:{port}/"
         self.token = token
+        self.refused = 0
+        """Requests that showed another token."""
 
 
 @contextmanager
@@ -47,7 +48,7 @@ def hook_server(answer: Answer) -> Generator[HookServer]:
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="hooks", daemon=True)
     thread.start()
     try:
-        yield HookServer(server.port, token)
+        yield server.known
     finally:
         server.shutdown()
         server.close_all()
@@ -62,8 +63,12 @@ class _Server(ThreadingTCPServer):  # not HTTPServer, which asks the name servic
 
     def __init__(self, answer: Answer, token: str) -> None:
         self._open: set[socket.socket] = set()
-        super().__init__(("127.0.0.1", 0), partial(_Exchange, answer, token))
-        self.port: int = self.socket.getsockname()[1]
+        super().__init__(("127.0.0.1", 0), self._exchange)
+        self.known = HookServer(self.socket.getsockname()[1], token)
+        self._answer = answer
+
+    def _exchange(self, request: socket.socket, client_address: tuple[str, int], server: BaseServer) -> BaseHTTPRequestHandler:
+        return _Exchange(self._answer, self.known, request, client_address, server)
 
     def close_all(self) -> None:
         for connection in list(self._open):
@@ -91,13 +96,14 @@ class _Exchange(BaseHTTPRequestHandler):
     wbufsize = 64 * 1024  # head and body leave together
 
     def __init__(
-        self, answer: Answer, token: str, request: socket.socket, client_address: tuple[str, int], server: BaseServer
+        self, answer: Answer, known: HookServer, request: socket.socket, client_address: tuple[str, int], server: BaseServer
     ) -> None:
-        self._answer, self._token = answer, token
+        self._answer, self._known = answer, known
         super().__init__(request, client_address, server)  # which also handles the connection
 
     def do_POST(self) -> None:
-        if not hmac.compare_digest(self.headers.get(HEADER, "").encode(), self._token.encode()):
+        if not hmac.compare_digest(self.headers.get(HEADER, "").encode(), self._known.token.encode()):
+            self._known.refused += 1
             self._send(HTTPStatus.FORBIDDEN, {})
             return
         event = self._read_event()

@@ -14,7 +14,7 @@ from helmsman.oversee.limits import limit_signals
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
-from tasks.claude import CallFolder, interrupted_call
+from tasks.call_folder import CallFolder, interrupted_call
 from tasks.config_files import read_layers
 from tasks.environment import ours
 from tasks.git import Repository, commit_and_tree, current_branch, open_repository, read_ref

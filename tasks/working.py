@@ -9,6 +9,7 @@ from pathlib import Path
 from helmsman.config import LoopConfig
 from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.orient.progress import LONGEST_FILE, read, render
+from helmsman.orient.sessions import session_to_resume
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import Execution
@@ -16,8 +17,9 @@ from helmsman.records.memory import WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import required_tests
 from tasks.auditing import put_back_protected
+from tasks.call_folder import CallFolder
 from tasks.checks import Room, run_checks
-from tasks.claude import CallFolder, call_agent
+from tasks.claude import call_agent
 from tasks.environment import ours
 from tasks.git import commit_and_tree
 from tasks.secrets_kept import redact
@@ -42,7 +44,9 @@ def execute(
 ) -> Execution:
     """Have the agent work, then commit what it left and measure what it changed."""
     start = orientation.start_commit
-    call = call_agent(place, state, briefing.prompt, start, credentials=credentials, stop=place.folder.cancel.exists)
+    session = session_to_resume(state, orientation.started_at)
+    stop = place.folder.cancel.exists
+    call = call_agent(place, state, briefing.prompt, start, session=session, credentials=credentials, stop=stop)
     change = settle_work(place.repository, place.worktree, state, start)
     put_back = put_back_protected(place, state, change.commit) if state.config.invariants.revert else ()
     if put_back:

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 from helmsman.config import LoopConfig
 from helmsman.orient.budget import Foreign, Piece, fit, tokens, whole
-from helmsman.orient.guardrails import Rules, as_text
+from helmsman.orient.guardrails import Rules, as_text, is_fix
+from helmsman.orient.last_session import last_session
 from helmsman.orient.phases import CLOSING, CRITERIA, INTERRUPTED, INVARIANTS, OBJECTIVE, PHASE_0, PHASES_1_TO_4, RESET
+from helmsman.oversee.drift import flagged, guidance
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Contradiction
@@ -17,6 +19,7 @@ from helmsman.records.evidence import Commit
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.reflexion import JudgeMemory, Rejection
+from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
 
 REJECTIONS_SHOWN = 3
@@ -59,7 +62,8 @@ def _after(state: LoopState) -> list[Section]:
 
 def _guard_rails(config: LoopConfig) -> str:
     """The rules that tool calls are judged by, in the words of the rules themselves."""
-    rules = Rules(worktree="", protected=config.invariants.protect, nesting=config.limits.nesting)
+    limits, protected = config.limits, config.invariants.protect
+    rules = Rules(worktree="", protected=protected, nesting=limits.nesting, fix=is_fix(config.goal))
     return "\n".join(("# Guard rails: a tool call that leaves them is refused", *(f"- {line}" for line in as_text(rules))))
 
 
@@ -71,6 +75,8 @@ def _facts(state: LoopState, orientation: Orientation) -> list[Fact]:
         ("findings", _findings(state.findings)),
         ("claims", _claims(state.contradictions)),
         ("judge feedback", _judge_feedback(state.judge)),
+        ("last session", last_session(state.last_call, green=state.checks is not None and state.checks.passed)),
+        ("drift", _drift(state.last_call.drift)),
         ("interrupted work", _interrupted(state)),
         ("working memory", _memory_problems(state.memory)),
         ("history", _history(orientation.commits, state)),
@@ -165,6 +171,10 @@ def _judge_feedback(memory: JudgeMemory) -> Sequence[Piece]:
 def _rejection(rejection: Rejection) -> Sequence[Piece]:
     again = f", REPEATED: {rejection.repeated} earlier rejections named the same criteria" if rejection.repeated else ""
     return (f"\nIteration {rejection.iteration} ({rejection.consecutive} in a row{again}):", Foreign(rejection.reason))
+
+
+def _drift(drift: Drift) -> Sequence[Piece]:
+    return (f"# The last changes and the task\n{guidance(drift)}",) if flagged(drift) else ()
 
 
 def _interrupted(state: LoopState) -> Sequence[Piece]:

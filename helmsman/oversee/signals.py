@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from helmsman.oversee.drift import flagged, sentence
+from helmsman.oversee.drift.judging import LEAST_STRANGERS
 from helmsman.oversee.limits import limit_signals
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, spend
@@ -81,6 +83,34 @@ def _put_back(sight: Sight) -> tuple[Signal, ...]:
     return (Signal(rule="invariants.put_back", severity=Severity.WARN, message=message, value=len(paths), threshold=0),)
 
 
+def _drifting(sight: Sight) -> tuple[Signal, ...]:
+    drift = sight.evidence.drift
+    if not flagged(drift):
+        return ()
+    strangers = len(drift.strangers)
+    return (
+        Signal(
+            rule="drift.strangers", severity=Severity.LOG, message=sentence(drift), value=strangers, threshold=LEAST_STRANGERS
+        ),
+    )
+
+
+def _kept_failing(sight: Sight) -> tuple[Signal, ...]:
+    """The outer loop's view of a session: one class of failure that came back and back."""
+    call, limit = sight.evidence.execution.call, sight.state.config.steering.failures_in_row
+    if call.failures_in_row < limit:
+        return ()
+    kinds = ", ".join(dict.fromkeys(error.kind for error in call.errors[::-1]))
+    message = f"{call.failures_in_row} tool calls failed one after the other in this session; classes of failure: {kinds}"
+    return (Signal(rule="session.failures", severity=Severity.LOG, message=message, value=call.failures_in_row, threshold=limit),)
+
+
+def _rotated(sight: Sight) -> tuple[Signal, ...]:
+    why = sight.evidence.execution.call.rotated
+    message = f"the session was ended in good order, the next one begins with an empty context: {why}"
+    return (Signal(rule="session.rotated", severity=Severity.LOG, message=message),) if why else ()
+
+
 SOURCES: tuple[Callable[[Sight], tuple[Signal, ...]], ...] = (
     _limits,
     _unproven_request,
@@ -89,4 +119,7 @@ SOURCES: tuple[Callable[[Sight], tuple[Signal, ...]], ...] = (
     _flaky_checks,
     _dirty_checks,
     _put_back,
+    _kept_failing,
+    _rotated,
+    _drifting,
 )

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Literal
 
 from helmsman.records.base import Record
+from helmsman.records.session import Drift
 
 
 class StatusReport(Record):
@@ -89,6 +90,7 @@ class Trust(Record):
 
     checked: int = 0
     """Claims that could be compared with evidence."""
+    drift: Drift = Drift()
     contradicted: int = 0
     """Of these, those in the layer of contradictions."""
 
@@ -108,3 +110,4 @@ class Testimony(Record):
     """20 at most."""
     checked: int = 0
     """Claims that could be compared with evidence."""
+    drift: Drift = Drift()

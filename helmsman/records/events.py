@@ -7,6 +7,7 @@ from helmsman.records.base import Record
 from helmsman.records.checks import CheckResult
 from helmsman.records.evidence import Guarded
 from helmsman.records.iteration import IterationRecord
+from helmsman.records.session import StopAttempt
 from helmsman.records.verdict import Signal
 
 
@@ -46,6 +47,13 @@ class ToolGuarded(Record):
     guarded: Guarded
 
 
+class StopAnswered(Record):
+    """The agent wanted to end its turn."""
+
+    event: Literal["stop_answered"] = "stop_answered"
+    attempt: StopAttempt
+
+
 class CheckStarted(Record):
     event: Literal["check_started"] = "check_started"
     name: str
@@ -78,6 +86,7 @@ Event = (
     | AgentStarted
     | ToolCalled
     | ToolGuarded
+    | StopAnswered
     | CheckStarted
     | CheckFinished
     | SignalRaised

@@ -1,15 +1,35 @@
 """How parts of a state move on with a record; `advance` puts them together."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import ClaimLayer, Contradiction, Trust
+from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement
 from helmsman.records.reflexion import NOTES_KEPT, REASON_KEPT, REJECTIONS_KEPT, DoneSignals, JudgeMemory, Rejection
+from helmsman.records.session import KeptSession, LastCall
 
 INDICATORS_KEPT = 5
 CHECKS_KEPT = 100
+WINDOWS_KEPT = 20
+GOES_ON = frozenset(
+    {
+        # It came to the end of its turn, or of what one call may use.
+        AgentOutcome.FINISHED,
+        AgentOutcome.MAX_TURNS,
+        AgentOutcome.CALL_BUDGET,
+        # It was asked to end while at work; the CLI mends the tool call that was cut off.
+        AgentOutcome.TIMED_OUT,
+        # Its model went away; the conversation is whole, and the CLI itself advises to resume.
+        AgentOutcome.USAGE_LIMIT,
+        AgentOutcome.RATE_LIMITED,
+        AgentOutcome.OVERLOADED,
+    }
+)
+"""Endings after which a session can be gone on with. After any other its conversation may be what broke it."""
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")  # it goes on a command line
 
 
 def trust(before: Trust, contradictions: Sequence[Contradiction], checked: int) -> Trust:
@@ -76,3 +96,38 @@ def _note(iteration: int, judgement: Judgement) -> tuple[str, ...]:
     verdict = "approved" if judgement.approved else "rejected"
     principle = " ".join(judgement.principle.split())[:300]
     return (f"#{iteration} {verdict}: {principle}",) if principle else ()
+
+
+def kept_session(before: KeptSession | None, record: IterationRecord, mode: str) -> KeptSession | None:
+    """The session that the next iteration may go on with."""
+    call = record.execution.call
+    ended_well = call.outcome in GOES_ON and not call.rotated and _ID.fullmatch(call.session_id)
+    if mode == "fresh" or not ended_well or (mode == "hybrid" and not _got_further(record)):
+        return None
+    earlier = before if call.resumed else None
+    total, calls = (earlier.total.plus(call.usage), earlier.calls + 1) if earlier else (call.usage, 1)
+    return KeptSession(id=call.session_id, used_at=record.ended_at, total=total, calls=calls)
+
+
+def _got_further(record: IterationRecord) -> bool:
+    """A stuck agent should not read its own failed transcript. An attempt that was cut off has not failed yet."""
+    rejected = record.judgement is not None and not record.judgement.approved
+    return not record.counts or (record.execution.change.files_changed > 0 and not rejected)
+
+
+def windows(before: Mapping[str, int], call: AgentCall) -> dict[str, int]:
+    """Context windows by model, the one told last at the end."""
+    if not call.model or call.context.window <= 0:
+        return dict(before)
+    others = {model: window for model, window in before.items() if model != call.model}
+    return dict(list((others | {call.model: call.context.window}).items())[-WINDOWS_KEPT:])
+
+
+def last_call(before: LastCall, record: IterationRecord, known: Mapping[str, int]) -> LastCall:
+    """What is known of the last session. A call in which the model never spoke adds nothing: what was known still holds."""
+    call = record.execution.call
+    if not (call.context.peak or call.tool_calls or call.rotated):
+        return before
+    window = call.context.window or known.get(call.model, 0)  # a call that was cut off does not tell it
+    context = call.context.model_copy(update={"window": window})
+    return LastCall(errors=call.errors, rotated=call.rotated, drift=record.drift, context=context)

@@ -83,4 +83,5 @@ def evidence_of(
         claims=testimony.claims,
         contradictions=testimony.contradictions,
         claims_checked=testimony.checked,
+        drift=testimony.drift,
     )

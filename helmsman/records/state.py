@@ -12,7 +12,7 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Contradiction, Trust
 from helmsman.records.evidence import AgentOutcome, Execution, Interrupted, Salvage
 from helmsman.records.findings import Finding
-from helmsman.records.folds import done_signals, most_tests, remember, trust
+from helmsman.records.folds import done_signals, kept_session, last_call, most_tests, remember, trust, windows
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.reflexion import DoneSignals, JudgeMemory
@@ -110,7 +110,8 @@ class LoopState(Record):
 
 def advance(state: LoopState, record: IterationRecord) -> LoopState:
     """Fold one record into the state. The only way that a loop moves on by itself."""
-    counts = record.counts
+    counts, call = record.counts, record.execution.call
+    known_windows = windows(state.windows, call)
     return state.model_copy(
         update={
             "updated_at": record.ended_at,
@@ -130,6 +131,9 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
             "judge": remember(state.judge, record, state.config.judge.rejections, reset=state.config.judge.reset_strategy),
             "done": done_signals(state.done, record),
             "most_tests": most_tests(state.most_tests, record.checks),
+            "session": kept_session(state.session, record, state.config.claude.session),
+            "windows": known_windows,
+            "last_call": last_call(state.last_call, record, known_windows),
             "verified": record.execution.change.commit if record.proven else state.verified,
             "notes": tuple(dict.fromkeys((*state.notes, *(signal.rule for signal in record.signals)))),
             "ending": record.decision if record.decision.kind is DecisionKind.STOP else None,
@@ -161,7 +165,8 @@ def record_of(
 def interrupt(state: LoopState, attempt: Interrupted, salvage: Salvage | None) -> LoopState:
     """A driver died with an agent call in flight: the same iteration is due again, as the next attempt.
 
-    What the call is known to have used up is charged, or a cycle of crashes would have no budget.
+    What the call is known to have used up is charged, or a cycle of crashes would have no budget. Its session is left:
+    nobody heard how it ended.
     """
     kept = state.salvaged if salvage is None else (*state.salvaged, salvage)[-SALVAGES_REMEMBERED:]
     return state.model_copy(
@@ -172,6 +177,7 @@ def interrupt(state: LoopState, attempt: Interrupted, salvage: Salvage | None) -
             "recent_calls": recent_calls(state, attempt.ended_at),
             "waiting": None,
             "salvaged": kept,
+            "session": None,
         }
     )
 

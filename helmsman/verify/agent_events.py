@@ -7,16 +7,19 @@ import json
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from helmsman.records.evidence import AgentCall, AgentOutcome, CommandRun, RateLimit
+from helmsman.records.session import ContextUse, KeptSession
 from helmsman.records.usage import Usage
 from helmsman.verify.agent_outcome import FINAL, EndedBy, Ending, ResultEvent, outcome_of, read_result, words_of
 from helmsman.verify.context_reader import SYNTHETIC, ContextReader
-from helmsman.verify.loose_json import amount, count, items, last, mapping, text
+from helmsman.verify.loose_json import amount, count, ends, items, last, mapping, text
 from helmsman.verify.usage_limits import ahead, reached, read_limit
 
 OTHER_TOOLS = "(other)"
+LONGEST_OUTPUT = 20_000
+"""Characters of each end of what a tool said; failures and summaries stand there."""
 _TOOLS = 50
 _DENIALS = 20
 _MESSAGES = 256  # events of one message come close together, also where subagents run in parallel
@@ -25,6 +28,7 @@ _NAME = 60
 _DETAIL_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "prompt")
 _BILLED = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
 _REPORTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+_ROUNDING = 1e-6
 _RUNS = "Bash"
 _WRITES = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _READS = {"Read": "file_path"}
@@ -32,6 +36,7 @@ _NAMES_A_PATH = _WRITES | _READS
 _IDENTITY = 100
 _PENDING = 200  # a message calls a handful of tools at once, and subagents run beside each other
 _COMMAND = 300
+_SENT_BACK = "Stop hook feedback:"
 _COMMANDS = 50
 _PATH = 300
 _PATHS = 200
@@ -46,9 +51,18 @@ def parse_event(line: bytes) -> dict[str, Any] | None:
     return cast("dict[str, Any]", event) if isinstance(event, dict) else None
 
 
-def tool_calls(event: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The tools that an assistant event calls, each with the one line that says most, fit for a terminal."""
-    return tuple((_name(block), detail_of(mapping(block.get("input")))) for block in _blocks(event, "tool_use"))
+class Called(NamedTuple):
+    """A tool that an assistant event calls."""
+
+    identity: str
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+def tool_calls(event: Mapping[str, Any]) -> tuple[Called, ...]:
+    """The tools that an assistant event calls."""
+    blocks = _blocks(event, "tool_use")
+    return tuple(Called(text(block.get("id")), _name(block), mapping(block.get("input"))) for block in blocks)
 
 
 class _Deeds:
@@ -90,22 +104,38 @@ class _Deeds:
                 paths[detail] = None
 
 
-def tool_results(event: Mapping[str, Any]) -> tuple[tuple[str, bool], ...]:
-    """Ids of the tool calls that an event brings results of, each with whether it failed."""
+class ToolResult(NamedTuple):
+    """What came of a tool call."""
+
+    identity: str
+    failed: bool
+    output: str
+    """Its text, bounded."""
+
+
+def tool_results(event: Mapping[str, Any]) -> tuple[ToolResult, ...]:
+    """The results that an event brings."""
     if event.get("type") != "user":
         return ()
     blocks = [mapping(block) for block in items(mapping(event.get("message")).get("content"))]
     results = [block for block in blocks if block.get("type") == "tool_result"]
-    return tuple((text(block.get("tool_use_id")), block.get("is_error") is True) for block in results)
+    return tuple(ToolResult(text(one.get("tool_use_id")), one.get("is_error") is True, _output(one)) for one in results)
+
+
+def _output(block: Mapping[str, Any]) -> str:
+    content = block.get("content")
+    parts = [content] if isinstance(content, str) else [mapping(part).get("text") for part in items(content)[:20]]
+    return "\n".join(ends(part, LONGEST_OUTPUT) for part in parts)
 
 
 class CallReader:
     """Folds the events of one call, in bounded memory."""
 
-    def __init__(self) -> None:
-        """Nothing has been seen yet."""
+    def __init__(self, resumed: KeptSession | None = None) -> None:
+        """Nothing has been seen yet of a call, which may go on with the session of earlier ones."""
         self.finished = False
         self._spoke = False
+        self._resumed = resumed
         self._session_id = self._cli_version = self._model = self._kind = self._said = ""
         self._tools: Counter[str] = Counter()
         self._denied: dict[str, None] = {}
@@ -125,7 +155,7 @@ class CallReader:
             ("system", "api_retry"): self._retry,
             ("system", "permission_denied"): self._denial,
             ("assistant", ""): self._message,
-            ("user", ""): self._deeds.answer,
+            ("user", ""): self._answer,
             ("rate_limit_event", ""): self._window_state,
             ("result", ""): self._conclusion,
         }
@@ -142,6 +172,14 @@ class CallReader:
     @property
     def cli_version(self) -> str:
         return self._cli_version
+
+    @property
+    def model(self) -> str:
+        return self._model
+
+    def context(self, window: int) -> ContextUse:
+        """What fills the context so far, of a window of so many tokens."""
+        return self._context.use(window)
 
     @property
     def usage(self) -> Usage:
@@ -188,6 +226,7 @@ class CallReader:
             permission_denials=tuple(self._denied),
             api_retries=self._retries,
             context=self._context.use(self._window),
+            resumed=self._resumed is not None and self._spoke and outcome is not AgentOutcome.UNKNOWN_SESSION,
             rate_limit=reached(self._limit, words, now) if used_up else ahead(self._limit, now),
         )
 
@@ -234,6 +273,12 @@ class CallReader:
             said = "" if called else f"{self._said}\n{last(block.get('text'), FINAL)}"
             self._said = said.lstrip("\n")[-FINAL:]
 
+    def _answer(self, event: Mapping[str, Any]) -> None:
+        self._deeds.answer(event)
+        content = items(mapping(event.get("message")).get("content"))[:1]
+        if text(mapping(content[0] if content else None).get("text")).startswith(_SENT_BACK):
+            self._said = ""  # what it said before it was sent back is not its last word
+
     def _retry(self, _: Mapping[str, Any]) -> None:
         self._retries += 1
 
@@ -251,7 +296,7 @@ class CallReader:
         self._session_id = text(event.get("session_id")) or self._session_id
         self._turns += self._result.turns
         by_model = mapping(event.get("modelUsage"))
-        self._billed = _billed(event, by_model)
+        self._billed = _billed(event, by_model, self._resumed.total if self._resumed else Usage())
         self._window = _window_of(self._model, by_model)
         self._unbilled = Usage()
         self._unfinished_turns = 0
@@ -296,12 +341,21 @@ def _one_line(value: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in value).split())
 
 
-def _billed(event: Mapping[str, Any], by_model: Mapping[str, Any]) -> Usage:
-    """The CLI's account. By model it includes subagents and earlier turns, which the plain usage does not."""
-    usage = _usage(mapping(event.get("usage")), _REPORTED)
+def _billed(event: Mapping[str, Any], by_model: Mapping[str, Any], earlier: Usage) -> Usage:
+    """The CLI's account without what it held of earlier calls of the session; one that holds less than that began anew.
+
+    By model it includes subagents, earlier turns and earlier calls, of which the plain usage includes none.
+    """
+    cost = amount(event.get("total_cost_usd")) or 0.0
+    before = earlier if cost > earlier.cost_usd - _ROUNDING else Usage()
+    used = _usage(mapping(event.get("usage")), _REPORTED)
     if by_model:
-        usage = _sum(*(_usage(mapping(used), _BILLED) for used in by_model.values()))
-    return usage.model_copy(update={"cost_usd": amount(event.get("total_cost_usd")) or 0.0})
+        used = _less(_sum(*(_usage(mapping(used), _BILLED) for used in by_model.values())), before)
+    return used.model_copy(update={"cost_usd": max(cost - before.cost_usd, 0.0)})
+
+
+def _less(account: Usage, before: Usage) -> Usage:
+    return Usage.model_validate({name: max(getattr(account, name) - getattr(before, name), 0) for name in Usage.model_fields})
 
 
 def _usage(counts: Mapping[str, Any], keys: tuple[str, str, str, str]) -> Usage:

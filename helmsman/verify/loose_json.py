@@ -17,6 +17,13 @@ def last(value: object, limit: int) -> str:
     return _storable(value[-limit:]) if isinstance(value, str) else ""
 
 
+def ends(value: object, limit: int) -> str:
+    """The first and the last characters of a text, so many of each, else nothing."""
+    if not isinstance(value, str):
+        return ""
+    return _storable(value if len(value) <= 2 * limit else f"{value[:limit]}\n{value[-limit:]}")
+
+
 def count(value: object) -> int:
     """A whole number from 0, else 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST else 0

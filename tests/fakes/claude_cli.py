@@ -45,10 +45,10 @@ def bundled_cli() -> Path:
     return cli
 
 
-def run_claude(prompt: str, *, folder: Path, environment: Mapping[str, str]) -> Session:
+def run_claude(prompt: str, *options: str, folder: Path, environment: Mapping[str, str]) -> Session:
     """One session to its end. The environment is exactly what is given, and where to find programs."""
     ended = subprocess.run(
-        [bundled_cli(), *ARGUMENTS],
+        [bundled_cli(), *ARGUMENTS, *options],
         input=prompt,
         cwd=folder,
         env={"PATH": os.environ["PATH"], **environment},

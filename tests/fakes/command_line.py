@@ -149,6 +149,7 @@ def make_repository(root: Path, files: Mapping[str, str] | None = None) -> None:
     """One commit on `main` with these files."""
     root.mkdir()
     for name, text in (files or {}).items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
     git(root, "init", "--quiet", "--initial-branch=main")
     git(root, "add", "--all")

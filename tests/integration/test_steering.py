@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.orient.guardrails import Rules
 from helmsman.records.evidence import Guarded
+from helmsman.records.session import ContextUse, FailureClass, StopAttempt
+from helmsman.verify.agent_events import ToolResult
 from tasks.hook_server import TOKEN, HookServer
-from tasks.steering import GUARDED_KEPT, PENDING_KEPT, UNJUDGED, Steering, settings
+from tasks.steering import GRACE, GUARDED_KEPT, MARGIN, PENDING_KEPT, STOPS_KEPT, UNJUDGED, Gate, Means, Steering, settings
 
-pytestmark = pytest.mark.feature("A1", "A2")
+pytestmark = pytest.mark.feature("A1", "A2", "A3", "A4", "S9")
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=30),
@@ -23,8 +26,26 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-def steers(**rules: Any) -> Steering:
-    return Steering(Rules(worktree="/nest/tree", **rules), lambda _: None)
+def nothing(_: object) -> None:
+    """Tell nobody."""
+
+
+def means(**given: Any) -> Means:
+    known: dict[str, Any] = {"tell": nothing, "tell_stop": nothing, "rotate": nothing, "content": str, **given}
+    return Means(**known)
+
+
+def steers(steering: SteeringConfig | None = None, world: Means | None = None, **rules: Any) -> Steering:
+    known: dict[str, Any] = {"worktree": "/nest/tree", **rules}
+    return Steering(Rules(**known), steering or SteeringConfig(), ContextConfig(), world or means())
+
+
+def done(identity: str, output: str = "", *, failed: bool = False) -> ToolResult:
+    return ToolResult(identity, failed, output)
+
+
+def advised(output: Any) -> str:
+    return output.get("hookSpecificOutput", {}).get("additionalContext", "")
 
 
 def event(command: object, identity: str = "t", tool: object = "Bash") -> dict[str, Any]:
@@ -47,16 +68,16 @@ def test_a_repetition_is_counted_over_calls_and_forgotten_after_a_change() -> No
     steering = steers()
     for number in range(2):
         assert not denied(steering.answer(event("pytest -q", f"{number}")))
-        steering.conclude(f"{number}", failed=True)
+        steering.conclude(done(f"{number}", failed=True))
     assert denied(steering.answer(event("pytest  -q", "2")))
     steering.answer({**event("", "3", "Edit"), "tool_input": {"file_path": "/nest/tree/app.py"}})
-    steering.conclude("3", failed=False)
+    steering.conclude(done("3"))
     assert not denied(steering.answer(event("pytest -q", "4")))
 
 
 def test_a_denial_says_why_and_is_told_once() -> None:
     told: list[Guarded] = []
-    steering = Steering(Rules(worktree="/nest/tree"), told.append)
+    steering = steers(world=means(tell=told.append))
     output = steering.answer(event("git push"))["hookSpecificOutput"]
     assert output["permissionDecisionReason"]
     assert told == steering.guarded == [Guarded(rule="push", tool="Bash", detail="git push", denied=True)]
@@ -95,5 +116,154 @@ def test_the_token_travels_by_the_environment_and_not_on_the_command_line() -> N
 def test_links_out_of_the_worktree_are_followed(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "out").symlink_to("/usr")
-    steering = Steering(Rules(worktree=str(tmp_path / "tree"), resolve=os.path.realpath), lambda _: None)
+    steering = steers(worktree=str(tmp_path / "tree"), resolve=os.path.realpath)
     assert denied(steering.answer({**event("touch out/x"), "cwd": str(tmp_path / "tree")}))
+
+
+# failures ------------------------------------------------------------------------------------------------------------
+
+
+def fail(steering: Steering, command: str, identity: str) -> Any:
+    """A command that fails, as the hooks tell of it."""
+    error = f"Exit code 2\nmake: *** [part-{identity}] Error 2"
+    steering.answer(event(command, identity))
+    failure = {**event(command, identity), "hook_event_name": "PostToolUseFailure", "error": error}
+    return steering.answer(failure)
+
+
+def test_the_fifth_failure_in_a_row_is_answered_with_guidance_at_once() -> None:
+    steering = steers()
+    answers = [advised(fail(steering, f"make part-{number}", f"{number}")) for number in range(5)]
+    assert [bool(answer) for answer in answers] == [False] * 4 + [True]
+    assert "5 tool calls have failed one after the other" in answers[-1]
+    assert (steering.failures_in_row, steering.guarded[-1].rule) == (5, "failures")
+
+
+def test_a_failure_that_is_heard_by_both_ways_is_counted_once() -> None:
+    steering = steers()
+    for number in range(4):
+        fail(steering, f"make part-{number}", f"{number}")
+        steering.conclude(done(f"{number}", "Exit code 2", failed=True))
+    assert steering.failures_in_row == 4
+    assert sum(error.times for error in steering.errors) == 4
+
+
+def test_a_failure_that_a_pipe_hides_is_counted_and_told_with_the_next_call() -> None:
+    steering = steers()
+    for number in range(5):
+        command = f"pytest -q tests/test_{number}.py 2>&1 | tail -3"
+        assert advised(steering.answer(event(command, f"{number}"))) == ""
+        steering.conclude(
+            done(f"{number}", f"FAILED tests/test_{number}.py::test_it - assert 1 == 2\n1 failed, 3 passed in 0.12s")
+        )
+    assert "5 tool calls have failed" in advised(steering.answer(event("ls", "next")))
+    assert {error.kind for error in steering.errors} == {FailureClass.TEST}
+
+
+def test_guidance_is_told_once() -> None:
+    steering = steers()
+    for number in range(5):
+        fail(steering, f"make part-{number}", f"{number}")
+    assert advised(steering.answer(event("ls", "a"))) == ""
+
+
+def test_an_edit_that_is_taken_back_twice_is_noticed_by_the_content_of_the_file() -> None:
+    held = {"": "a"}
+
+    def reading(_: str) -> str:
+        return held[""]
+
+    steering = steers(world=means(content=reading))
+    for number, content in enumerate("bab"):
+        steering.answer({**event("", f"{number}", "Edit"), "tool_input": {"file_path": "/nest/tree/app.py"}})
+        held[""] = content
+        steering.conclude(done(f"{number}"))
+    assert "two approaches take turns" in advised(steering.answer(event("ls", "next")))
+
+
+def test_fifteen_failures_in_a_row_end_the_session_after_a_grace_to_save_what_is_known() -> None:
+    noted: list[str] = []
+    steering = steers(world=means(rotate=noted.append))
+    answers = [fail(steering, f"make part-{number}", f"{number}") for number in range(15)]
+    assert "This session ends after the next few tool calls" in advised(answers[-1])
+    assert [steering.answer(event(f"echo {number}")).get("continue") for number in range(GRACE)] == [None] * GRACE
+    assert noted == []
+    output = steering.answer(event("echo more"))
+    assert output["continue"] is False
+    assert noted == [steering.ended] == [output["stopReason"]]
+    assert steering.ended.startswith("15 tool calls failed")
+
+
+# context -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_filling_context_is_told_once_at_each_tier_and_ends_the_session_when_it_is_full() -> None:
+    steering = steers()
+    told: list[bool] = []
+    for share in (10, 59, 61, 62, 70, 81):
+        steering.observe(ContextUse(tokens=share * 1000, peak=share * 1000, window=100_000))
+        told.append(bool(advised(steering.answer(event(f"echo {share}", f"{share}")))))
+    assert told == [False, False, True, False, False, True]
+    outputs = [steering.answer(event(f"echo {number}")) for number in range(GRACE + 1)]
+    assert outputs[-1]["continue"] is False
+    assert "81" in steering.ended
+
+
+# stop ----------------------------------------------------------------------------------------------------------------
+
+
+def answering(*, blocked: bool) -> Gate:
+    return lambda _active, _full: (StopAttempt(blocked=blocked, why="w"), "mend it")
+
+
+def stop(steering: Steering, *, active: bool = False) -> Any:
+    return steering.answer({"hook_event_name": "Stop", "stop_hook_active": active})
+
+
+def test_a_stop_is_the_gates_to_answer() -> None:
+    asked: list[tuple[bool, bool]] = []
+    told: list[StopAttempt] = []
+
+    def gate(active: bool, full: bool) -> tuple[StopAttempt, str]:
+        asked.append((active, full))
+        return StopAttempt(blocked=not active, why="w"), "mend it"
+
+    steering = steers(world=means(gate=gate, tell_stop=told.append))
+    assert stop(steering) == {"decision": "block", "reason": "mend it"}
+    assert stop(steering, active=True) == {}
+    steering.observe(ContextUse(tokens=61_000, peak=61_000, window=100_000))
+    stop(steering)
+    assert asked == [(False, False), (True, False), (False, True)]
+    assert told == steering.stops
+
+
+def test_a_session_that_is_to_end_may_stop_unasked() -> None:
+    steering = steers(world=means(gate=answering(blocked=True)))
+    steering.observe(ContextUse(tokens=90_000, peak=90_000, window=100_000))
+    assert stop(steering) == {}
+
+
+def test_attempts_to_stop_stay_bounded_and_a_broken_gate_keeps_nobody() -> None:
+    steering = steers(world=means(gate=answering(blocked=False)))
+    for _ in range(STOPS_KEPT + 5):
+        stop(steering)
+    assert len(steering.stops) == STOPS_KEPT
+
+    def broken(_active: bool, _full: bool) -> tuple[StopAttempt, str]:
+        raise OSError
+
+    assert stop(steers(world=means(gate=broken))) == {}
+
+
+def test_the_command_line_waits_for_the_checks_and_is_asked_at_a_stop_only_where_there_are_any() -> None:
+    (hook,) = json.loads(settings(HookServer(1, "t"), 120))["hooks"]["Stop"][0]["hooks"]
+    assert hook["timeout"] == 120 + MARGIN
+    assert "Stop" not in json.loads(settings(HookServer(1, "t")))["hooks"]
+
+
+@given(st.dictionaries(st.sampled_from(["tool_name", "tool_input", "tool_use_id", "error"]), JSON), st.text(max_size=20))
+def test_whatever_a_failure_or_a_stop_holds_there_is_an_answer(fields: dict[str, Any], name: str) -> None:
+    steering = steers()
+    steering.answer(event("make", "t"))
+    for kind in ("PostToolUseFailure", "Stop", name):
+        json.dumps(steering.answer({**fields, "hook_event_name": kind}))

@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.records.evidence import AgentCall
 from helmsman.records.usage import Usage
-from helmsman.verify.agent_events import OTHER_TOOLS, CallReader, parse_event, tool_calls
+from helmsman.verify.agent_events import OTHER_TOOLS, Called, CallReader, detail_of, parse_event, tool_calls
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay
 
 
@@ -51,7 +51,7 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
         "final_text": "The addition is mended.\n\n<promise>COMPLETE</promise>",
         "permission_denials": (),
         "api_retries": 0,
-        "context": {"tokens": 21100, "peak": 21100, "window": 1_000_000, "heard": 0, "noise": 0, "compactions": ()},
+        "context": {"tokens": 21100, "peak": 21100, "window": 1_000_000, "heard": 56, "noise": 0, "compactions": ()},
         "errors": (),
         "failures_in_row": 0,
         "stops": (),
@@ -251,8 +251,12 @@ def test_every_line_of_every_recording_is_an_event() -> None:
     assert all(parse_event(line) == json.loads(line) for line in lines)
 
 
+def shown_of(called: Called) -> tuple[str, str]:
+    return called.tool, detail_of(called.arguments)
+
+
 def test_tool_calls_show_the_argument_that_says_most() -> None:
-    shown = [call for event in events("success") for call in tool_calls(event)]
+    shown = [shown_of(call) for event in events("success") for call in tool_calls(event)]
     assert shown == [
         ("Read", "/workspace/calc.py"),
         ("Edit", "/workspace/calc.py"),
@@ -268,14 +272,16 @@ def test_tool_calls_of_other_events_are_none() -> None:
 
 def test_a_tool_call_is_one_line_without_control_characters() -> None:
     call = uses("Ba\x1b[2Jsh", command="first\nsecond\x1b]0;title\x07\r\u202ethird\ud800 \u2028 end")
-    assert tool_calls(says(call)) == (("Ba [2Jsh", "first second ]0;title third? end"),)
+    (called,) = tool_calls(says(call))
+    assert shown_of(called) == ("Ba [2Jsh", "first second ]0;title third? end")
 
 
 def test_a_long_tool_call_is_cut_to_120_characters() -> None:
-    ((_, detail),) = tool_calls(says(uses("Bash", command="x" * 500)))
-    assert detail == "x" * 119 + "…"
+    (called,) = tool_calls(says(uses("Bash", command="x" * 500)))
+    assert detail_of(called.arguments) == "x" * 119 + "…"
 
 
 def test_a_tool_call_without_name_or_known_argument_is_shown_all_the_same() -> None:
-    assert tool_calls(says({"type": "tool_use", "name": None, "input": [1]})) == (("?", ""),)
-    assert tool_calls(says(uses("mcp__x", amount=3))) == (("mcp__x", ""),)
+    (nameless,) = tool_calls(says({"type": "tool_use", "name": None, "input": [1]}))
+    (foreign,) = tool_calls(says(uses("mcp__x", amount=3)))
+    assert (shown_of(nameless), shown_of(foreign)) == (("?", ""), ("mcp__x", ""))

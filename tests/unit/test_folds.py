@@ -6,11 +6,13 @@ import pytest
 
 from helmsman.records.checks import TestCounts
 from helmsman.records.claims import ClaimLayer, Contradiction, Trust
-from helmsman.records.folds import done_signals, most_tests, remember, trust
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.folds import WINDOWS_KEPT, done_signals, last_call, most_tests, remember, trust, windows
 from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.records.proof import Denial, Proof
 from helmsman.records.reflexion import NOTES_KEPT, REJECTIONS_KEPT, DoneSignals, JudgeMemory
-from tests.unit.builders import WAIT, check, record, report
+from helmsman.records.session import ContextUse, Drift, ErrorVector, FailureClass, LastCall
+from tests.unit.builders import WAIT, call, check, execution, record, report
 
 ASKED = Proof(asked=True, green=True, looks_complete=True)
 DENIED = ASKED.model_copy(update={"denied": (Denial(rule="invariants", why="a test is gone"),)})
@@ -131,3 +133,41 @@ def test_only_the_last_five_indicators_are_kept() -> None:
     for _ in range(9):
         after = done_signals(after, record(proof=ASKED))
     assert after.indicators == (True,) * 5
+
+
+@pytest.mark.feature("E2")
+def test_context_windows_are_kept_by_model_as_they_were_told_last() -> None:
+    told: dict[str, int] = {}
+    for model, window in (("a", 200), ("b", 1000), ("a", 0), ("", 500), ("a", 300)):
+        told = windows(told, call(model=model, context=ContextUse(window=window)))
+    assert list(told.items()) == [("b", 1000), ("a", 300)]
+
+
+@pytest.mark.feature("E2")
+def test_twenty_context_windows_are_kept() -> None:
+    told: dict[str, int] = {}
+    for number in range(50):
+        told = windows(told, call(model=f"m{number}", context=ContextUse(window=1)))
+    assert list(told) == [f"m{number}" for number in range(50 - WINDOWS_KEPT, 50)]
+
+
+@pytest.mark.feature("E2", "S9")
+def test_of_the_last_call_errors_drift_and_context_are_kept() -> None:
+    seen: dict[str, Any] = {"errors": (ErrorVector(kind=FailureClass.LINT),), "context": ContextUse(peak=5, window=9)}
+    drift = Drift(deeds=2, related=1)
+    kept = last_call(LastCall(), record(execution=execution(call(rotated="noise", **seen)), drift=drift), {})
+    assert kept == LastCall(drift=drift, rotated="noise", **seen)
+
+
+@pytest.mark.feature("E2", "S9")
+def test_a_call_that_was_cut_off_has_the_window_that_its_model_told_before() -> None:
+    cut_off = call(AgentOutcome.TIMED_OUT, model="m", context=ContextUse(peak=5))
+    assert last_call(LastCall(), record(execution=execution(cut_off)), {"m": 9, "n": 8}).context.window == 9
+    assert last_call(LastCall(), record(execution=execution(cut_off)), {}).context.window == 0
+
+
+@pytest.mark.feature("E2")
+def test_a_call_without_a_word_of_the_model_leaves_what_is_known() -> None:
+    before = LastCall(rotated="noise")
+    assert last_call(before, record(execution=execution(call(AgentOutcome.USAGE_LIMIT))), {}) == before
+    assert last_call(before, record(execution=execution(call(tools=(("Bash", 1),)))), {}) == LastCall()

@@ -12,6 +12,7 @@ from helmsman.records.evidence import Commit, Salvage
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.reflexion import JudgeMemory, Rejection
+from helmsman.records.session import Drift, ErrorVector, FailureClass, LastCall
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, config, orientation, report, state
 from tests.unit.markdown import outside_of_fences
@@ -47,7 +48,9 @@ def full_state(of: LoopConfig | None = None, checks: CheckReport | None = None) 
     """A state about which there is everything to say."""
     memory = WorkingMemory(problems=("headings missing: COMPLETED",))
     found = checks or report(failing("1 failed"))
-    known = {"findings": (FINDING,), "contradictions": (UNTRUE,), "judge": JudgeMemory(feedback=(REJECTION,))}
+    error = ErrorVector(kind=FailureClass.TEST, where=HOSTILE[:200], message=HOSTILE, times=3)
+    last = LastCall(errors=(error,), rotated="the context is 81 % full", drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md")))
+    known = {"last_call": last, "findings": (FINDING,), "contradictions": (UNTRUE,), "judge": JudgeMemory(feedback=(REJECTION,))}
     return state(of, iteration=3, checks=found, salvaged=(SALVAGE,), memory=memory, notes=("completion.unproven",), **known)
 
 
@@ -83,6 +86,8 @@ def test_facts_stand_between_phase_0_and_the_work_the_most_specific_first() -> N
         "findings",
         "claims",
         "judge feedback",
+        "last session",
+        "drift",
         "interrupted work",
         "working memory",
         "history",
@@ -248,3 +253,28 @@ def test_the_guard_rails_are_told_unless_there_are_none() -> None:
     assert "the third time it is refused" in told
     assert "Leave these as they are and make the work fit them: tests/**." in told
     assert "Guard rails" not in prompt(state(config(steering={"hooks": False})))
+
+
+def test_the_last_session_is_told_of_with_what_came_back_in_it() -> None:
+    said = prompt(full_state())
+    assert "The loop ended it for the sake of a fresh one: the context is 81 % full." in said
+    assert "3 times test at" in said
+
+
+def test_failures_of_the_last_session_are_history_under_green_checks() -> None:
+    assert "3 times test at" not in prompt(full_state(checks=report(check(passed=True))))
+
+
+def test_a_failure_that_was_seen_once_is_not_told_of() -> None:
+    once = LastCall(errors=(ErrorVector(kind=FailureClass.TEST, where="test_a"),))
+    assert "The last session" not in prompt(state(last_call=once))
+
+
+def test_files_that_have_nothing_to_do_with_the_task_are_named() -> None:
+    assert "- `b.md`" in prompt(full_state())
+    assert "# The last changes and the task" not in prompt(state())
+
+
+def test_a_fix_says_that_its_tests_judge_it() -> None:
+    assert "Tests that were there judge this fix" in prompt(state(config(goal="Fix the crash of the parser")))
+    assert "Tests that were there judge this fix" not in prompt(state(config(goal="Write a parser")))

@@ -4,6 +4,7 @@ import pytest
 
 from helmsman.oversee.signals import signals
 from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.session import Drift, ErrorVector, FailureClass
 from helmsman.records.state import Spending
 from helmsman.records.verdict import Severity
 from tests.unit.builders import ASKED, HOUR, NOW, call, check, config, execution, report, sight, state, usage_limited
@@ -60,3 +61,27 @@ def test_files_that_checks_leave_behind_are_named() -> None:
     raised = signals(sight(checks=report(check(passed=True), left_behind=left)))
     assert [(signal.rule, signal.severity, signal.value) for signal in raised] == [("checks.left_behind", Severity.LOG, 7)]
     assert raised[0].message.endswith("out/0, out/1, out/2, out/3, out/4")
+
+
+@pytest.mark.feature("A3")
+def test_failures_in_a_row_inside_a_session_are_told_with_their_classes() -> None:
+    errors = tuple(ErrorVector(kind=kind) for kind in (FailureClass.TEST, FailureClass.BUILD, FailureClass.TEST))
+    assert found(execution=execution(call(failures_in_row=4, errors=errors))) == []
+    (signal,) = signals(sight(execution=execution(call(failures_in_row=5, errors=errors))))
+    assert (signal.rule, signal.value, signal.threshold) == ("session.failures", 5, 5)
+    assert signal.message.endswith("classes of failure: test, build")
+
+
+@pytest.mark.feature("S9")
+def test_a_session_that_the_loop_ended_is_told_with_the_reason() -> None:
+    (signal,) = signals(sight(execution=execution(call(AgentOutcome.ROTATED, rotated="the context is 81 % full"))))
+    assert (signal.rule, signal.severity) == ("session.rotated", Severity.LOG)
+    assert signal.message.endswith("the context is 81 % full")
+
+
+@pytest.mark.feature("S16")
+def test_a_drift_is_told_from_three_strangers_on() -> None:
+    assert found(drift=Drift(deeds=4, related=1, strangers=("a.md", "b.md"))) == []
+    (signal,) = signals(sight(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md"))))
+    assert (signal.rule, signal.severity, signal.value) == ("drift.strangers", Severity.LOG, 3)
+    assert "a.md, b.md, c.md" in signal.message

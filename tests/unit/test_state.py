@@ -11,6 +11,7 @@ from helmsman.records.evidence import AgentOutcome, Interrupted, Salvage
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.memory import Choice, Completed, WorkingMemory
 from helmsman.records.reflexion import DoneSignals
+from helmsman.records.session import KeptSession, LastCall
 from helmsman.records.state import (
     LoopState,
     Spending,
@@ -91,6 +92,14 @@ def test_a_death_in_mid_call_makes_the_same_iteration_due_as_the_next_attempt() 
     after = interrupt(state(iteration=4, attempt=2, waiting=WAITED), CUT_OFF, SALVAGE)
     assert (after.due, after.attempt, after.salvaged, after.waiting) == (5, 3, (SALVAGE,), None)
     assert interrupt(after, CUT_OFF, None).salvaged == (SALVAGE,)
+
+
+@pytest.mark.feature("E2")
+def test_a_death_leaves_the_session_and_a_person_s_resume_keeps_it() -> None:
+    kept = state(session=KeptSession(id="s", used_at=NOW), last_call=LastCall(rotated="noise"), windows={"m": 9})
+    after = interrupt(kept, CUT_OFF, None)
+    assert (after.session, after.last_call, after.windows) == (None, kept.last_call, kept.windows)
+    assert reopen(kept, config(claude={"session": "resume"}), NOW).session == kept.session
 
 
 @pytest.mark.feature("E6")
@@ -240,7 +249,7 @@ def test_a_state_of_a_newer_writer_is_read_without_the_fields_that_are_unknown()
     assert LoopState.model_validate(newer) == state()
 
 
-LATER = {"findings", "contradictions", "trust", "judge", "done", "most_tests", "verified"}
+LATER = {"findings", "contradictions", "trust", "judge", "done", "most_tests", "verified", "session", "windows", "last_call"}
 """Fields of a state that the first version did not have."""
 
 

@@ -53,7 +53,7 @@ def _judged(place: Place, write: Write, rules: Rules) -> Finding | None:
     if place.kind is Kind.OUTSIDE:
         return Finding(
             Rule.OUTSIDE,
-            f"{_shown(write.word)} is outside the working tree. Write inside {_shown(rules.worktree)},"
+            f"{shown(write.word)} is outside the working tree. Write inside {shown(rules.worktree)},"
             f" or in {TEMPORARY[0]} for what is temporary.",
         )
     return None if write.folders_only else _inside(place.path) or _of_operator(place.path, rules)
@@ -63,12 +63,12 @@ def _inside(path: str) -> Finding | None:
     first, _, rest = path.partition("/")
     if first == ".git" and not matches_any(path, _HARMLESS_IN_GIT):
         return Finding(
-            Rule.GIT_INTERNALS, f"{_shown(path)} belongs to git. Use git's own commands: add, commit, restore, config user.name."
+            Rule.GIT_INTERNALS, f"{shown(path)} belongs to git. Use git's own commands: add, commit, restore, config user.name."
         )
     if first == OWN_FOLDER and rest != AGENTS_FILE:
         return Finding(
             Rule.OWN_STATE,
-            f"{_shown(path)} belongs to the loop; reading is fine. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}.",
+            f"{shown(path)} belongs to the loop; reading is fine. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}.",
         )
     return None
 
@@ -79,12 +79,12 @@ def _of_operator(path: str, rules: Rules) -> Finding | None:
         return None
     return Finding(
         Rule.PROTECTED,
-        f"{_shown(path)} is protected: it judges the work. Leave it as it is and change the code so that it passes;"
+        f"{shown(path)} is protected: it judges the work. Leave it as it is and change the code so that it passes;"
         f" where you think that it is wrong, say so in {OWN_FOLDER}/{AGENTS_FILE}.",
     )
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """A path in a sentence: printable and bounded."""
     plain = "".join(char if char.isprintable() else "?" for char in text[:_SHOWN])
     return f"`{plain}…`" if len(text) > _SHOWN else f"`{plain}`"

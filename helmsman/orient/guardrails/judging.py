@@ -6,7 +6,7 @@ It is a guard rail for an agent that means well, not a sandbox: what can't be re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from helmsman.orient.guardrails import command_rules, files, git_rules
+from helmsman.orient.guardrails import command_rules, files, git_rules, work_rules
 from helmsman.orient.guardrails.rules import Advise, Allow, Deny, Finding, Judgement, Rule, Rules
 from helmsman.orient.guardrails.shell import LONGEST, Command
 from helmsman.orient.guardrails.tool_calls import Session, ToolCall, is_counted, looks_only
@@ -38,6 +38,10 @@ def _of_files(call: ToolCall, commands: tuple[Command, ...], _: Session, rules: 
     return files.findings(call, commands, rules)
 
 
+def _of_work(call: ToolCall, commands: tuple[Command, ...], _: Session, rules: Rules) -> Iterator[Finding]:
+    return work_rules.findings(call, commands, rules)
+
+
 def _repeated(call: ToolCall, _: tuple[Command, ...], session: Session, rules: Rules) -> Iterator[Finding]:
     """The same again, and nothing was changed in between."""
     if not is_counted(call):
@@ -67,4 +71,4 @@ def _unread(call: ToolCall, _: tuple[Command, ...], __: Session, ___: Rules) -> 
         )
 
 
-_RULES: tuple[RuleOfCalls, ...] = (_of_commands, _of_git, _of_files, _repeated, _unread)
+_RULES: tuple[RuleOfCalls, ...] = (_of_commands, _of_git, _of_files, _of_work, _repeated, _unread)

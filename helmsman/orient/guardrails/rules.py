@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from helmsman.records.session import ErrorVector
+
 
 class Rule(StrEnum):
     """Names of the rules, in the order in which they are asked."""
@@ -25,13 +27,13 @@ class Rule(StrEnum):
     OTHER_BRANCH = "other_branch"
     CLEAN = "clean"
     UNREAD = "unread"
-
-
-class Strength(StrEnum):
-    """What follows when a rule finds something."""
-
-    DENY = "deny"
-    ADVISE = "advise"
+    JUDGING_TESTS = "judging_tests"
+    BROKEN_BUILD = "broken_build"
+    FAILURES = "failures"
+    SAME_FAILURE = "same_failure"
+    ALTERNATING = "alternating"
+    REVERTED = "reverted"
+    CONTEXT = "context"
 
 
 class Level(NamedTuple):
@@ -48,8 +50,8 @@ class Level(NamedTuple):
 _ALWAYS_ADVISED = frozenset({Rule.REPEATED_LOOK, Rule.UNREAD})
 
 LEVELS = (
-    Level(same_command=3, same_look=4, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH, Rule.CLEAN}),
-    Level(same_command=3, same_look=3, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH}),
+    Level(same_command=3, same_look=4, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH, Rule.CLEAN, Rule.BROKEN_BUILD}),
+    Level(same_command=3, same_look=3, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH, Rule.BROKEN_BUILD}),
     Level(same_command=2, same_look=2, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH}),
 )
 """By level of escalation: 0 patch, 1 refactor, 2 redesign. Branches are told from files by name only: never denied."""
@@ -66,6 +68,11 @@ AGENTS_FILE = "progress.md"
 def same_path(path: str) -> str:
     """Leave a path as it is."""
     return path
+
+
+def no_path(_: str) -> bool:
+    """Know nothing of any path."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,14 @@ class Rules:
     """Folders for temporary files besides the usual ones."""
     resolve: Callable[[str], str] = same_path
     """Follows symbolic links of an absolute path; must not raise."""
+    exists: Callable[[str], bool] = no_path
+    """Whether there is something at an absolute path; must not raise."""
+    fix: bool = False
+    """Whether the goal is a fix, which the tests that are there judge."""
+    tests: Callable[[str], bool] = no_path
+    """Whether a path relative to the worktree is a test by its name."""
+    broken: ErrorVector | None = None
+    """The failure of a build that stands in the way of all else, as it was seen last."""
 
     @property
     def strictness(self) -> Level:
@@ -135,6 +150,7 @@ def as_text(rules: Rules) -> tuple[str, ...]:
         f"Change something before you run the same command again; from the {_ORDINALS[level.same_command]} time it is refused.",
         f"Write inside the working tree or in {TEMPORARY[0]}.",
         *([f"Leave these as they are and make the work fit them: {protected}."] if protected else []),
+        *(["Tests that were there judge this fix: add to them, leave what they say."] if rules.fix else []),
         f"Of {OWN_FOLDER}/ write {AGENTS_FILE} only; leave RUBRIC.md, helmsman.toml and .git to the loop.",
         "Commit on this branch; the loop pushes, publishes and merges.",
         "Rewrite only commits that you made in this session; undo older ones with `git revert`.",

@@ -1,0 +1,96 @@
+"""When the agent's context counts as full, and when that ends its session."""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+
+from helmsman.config import ContextConfig
+from helmsman.records.session import ContextUse
+
+_SMALL, _LARGE = 200_000, 1_000_000
+WINDOWS: tuple[tuple[str, int], ...] = (
+    ("[1m]", _LARGE),  # the CLI's suffix for the large window
+    ("opus-5", _LARGE),  # modelUsage of CLI 2.1.330
+    ("haiku-5", _LARGE),  # modelUsage of CLI 2.1.330
+    ("opus-4", _SMALL),
+    ("sonnet-4", _SMALL),  # modelUsage of CLI 2.1.330, by sonnet-4-5
+    ("haiku-4", _SMALL),
+    ("claude-3", _SMALL),
+    ("claude-2", _SMALL),
+)
+"""Tokens of a window by a part of the model's name; the first that fits holds. The smaller one where plans differ."""
+UNKNOWN_WINDOW = _LARGE
+"""Of a model that is not listed, an alias for the newest of a family included: the CLI assumes the same."""
+
+
+class Tier(StrEnum):
+    """How full a context is."""
+
+    HEALTHY = "healthy"
+    WARN = "warn"
+    """Time to write down what is known."""
+    FULL = "full"
+    """Time to end the session."""
+
+
+def known_window(model: str, told: Mapping[str, int], configured: int | None) -> int:
+    """Tokens that a model's window holds: as configured, else as the CLI told of it before, else as is known of its name."""
+    listed = next((window for part, window in WINDOWS if part in model.lower()), UNKNOWN_WINDOW)
+    return configured or told.get(model, 0) or listed
+
+
+def tier(tokens: int, window: int, config: ContextConfig) -> Tier:
+    """How full a window is; one of unknown size (0) is never full."""
+    if window <= 0 or tokens < min(config.warn_at, config.rotate_at) * window:
+        return Tier.HEALTHY
+    return Tier.WARN if tokens < config.rotate_at * window else Tier.FULL
+
+
+def rotation(use: ContextUse, config: ContextConfig) -> str:
+    """Why the session should be ended, "" where it should go on. The window of `use` is the one that holds."""
+    return " and ".join(_reasons(use, config))
+
+
+def advice(use: ContextUse, config: ContextConfig) -> str:
+    """What the agent should hear about its context, "" where there is nothing to say."""
+    reason = rotation(use, config)
+    if reason:
+        return closing(reason)
+    if tier(use.tokens, use.window, config) is Tier.WARN:
+        return _sentence(f"{_fullness(use)}. {_WRITE_DOWN} At {_percent(config.rotate_at)} this session ends; {_NEXT}")
+    return ""
+
+
+def closing(why: str) -> str:
+    """What an agent hears whose session ends for that reason."""
+    return _sentence(f"{why}. {_SAVE}")
+
+
+_NEXT = "the next one begins with progress.md and the commits."
+_SAVE = (
+    "Save now: bring .helmsman/progress.md up to date (COMPLETED, DECISIONS, REMAINING_GAP) and commit what works. "
+    f"This session ends after the next few tool calls; {_NEXT}"
+)
+_WRITE_DOWN = (
+    "Write what you know into .helmsman/progress.md now: COMPLETED, DECISIONS, REMAINING_GAP. Commit what works. "
+    "From here on read only the parts of files that you need."
+)
+
+
+def _reasons(use: ContextUse, config: ContextConfig) -> Iterator[str]:
+    if tier(use.tokens, use.window, config) is Tier.FULL:
+        yield f"{_fullness(use)} (limit {_percent(config.rotate_at)})"
+    if use.heard >= config.noise_tokens and use.noise_share >= config.noise_at:
+        share = f"{use.noise * 100 // use.heard} % of the {use.heard:,} tokens that tools answered"
+        yield f"{share} are errors or repetition (limit {_percent(config.noise_at)})"
+
+
+def _fullness(use: ContextUse) -> str:
+    return f"the context is {use.tokens * 100 // use.window} % full of {use.window:,} tokens"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.3g} %"
+
+
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:]

@@ -1,0 +1,50 @@
+"""Which session of the agent's command line an iteration goes on with, and why it begins with an empty context instead."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from helmsman.records.session import KeptSession
+from helmsman.records.state import LoopState
+
+Reason = Callable[[LoopState, KeptSession, datetime], bool]
+_HOUR = 3600
+
+
+def session_to_resume(state: LoopState, now: datetime) -> KeptSession | None:
+    """The session that the iteration due goes on with; None: it begins a new one."""
+    return None if why_fresh(state, now) else state.session
+
+
+def why_fresh(state: LoopState, now: datetime) -> str:
+    """Why the iteration due begins with an empty context; empty where it goes on with the kept session."""
+    session = state.session
+    if session is None:
+        return "no session is kept"
+    return next((why for why, holds in _REASONS.items() if holds(state, session, now)), "")
+
+
+def _unwanted(state: LoopState, _session: KeptSession, _now: datetime) -> bool:
+    return state.config.claude.session == "fresh"
+
+
+def _expired(state: LoopState, session: KeptSession, now: datetime) -> bool:
+    return (now - session.used_at).total_seconds() > state.config.claude.session_hours * _HOUR
+
+
+def _rotated(state: LoopState, _session: KeptSession, _now: datetime) -> bool:
+    return bool(state.last_call.rotated)
+
+
+def _full(state: LoopState, _session: KeptSession, _now: datetime) -> bool:
+    context, config = state.last_call.context, state.config.context
+    window = config.window or context.window
+    return window > 0 and context.peak >= config.rotate_at * window
+
+
+# What `hybrid` adds is not here: an iteration that did not get further leaves no session behind.
+_REASONS: dict[str, Reason] = {
+    "every iteration begins with an empty context": _unwanted,
+    "its session was last used too long ago": _expired,
+    "the last session was ended for the sake of a fresh one": _rotated,
+    "the context of the last session was full": _full,
+}

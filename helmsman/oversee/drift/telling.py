@@ -1,0 +1,27 @@
+"""A drift in words: for the record, and for the agent."""
+
+from helmsman.oversee.drift.judging import LEAST_STRANGERS, STRANGERS_KEPT
+from helmsman.records.session import Drift
+
+
+def flagged(drift: Drift) -> bool:
+    """Whether it is worth a word. That the strangers outweigh the rest is what makes them be named."""
+    return len(drift.strangers) >= LEAST_STRANGERS
+
+
+def sentence(drift: Drift) -> str:
+    """One line for a signal."""
+    number = f"{STRANGERS_KEPT} or more" if len(drift.strangers) >= STRANGERS_KEPT else str(len(drift.strangers))
+    verb = "file has" if len(drift.strangers) == 1 else "files have"
+    return f"{number} changed {verb} nothing to do with the task by path or word: {', '.join(drift.strangers)}"
+
+
+def guidance(drift: Drift) -> str:
+    """For the next prompt: the strangers, and what to do."""
+    names = "\n".join(f"- `{path}`" for path in drift.strangers)
+    return (
+        "Most files that the last iteration changed share no name or word with the task:\n"
+        f"{names}\n"
+        "Go on with the task itself now. Where these files belong to it, say why under DECISIONS in `.helmsman/progress.md`, "
+        "with their names; then they count as part of it."
+    )

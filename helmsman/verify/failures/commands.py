@@ -1,0 +1,108 @@
+"""The steps of a shell command: what runs, and what decides whether the next one does."""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from helmsman.verify.claims.commands import normal
+from helmsman.verify.claims.words import word_set
+
+LOOKS = word_set(
+    "ls cat cd echo grep egrep fgrep rg ag sed awk head tail less more bat pwd wc mkdir rmdir rm cp mv touch true false which "
+    "diff sort uniq cut tr tree file stat chmod ln printf date sleep export set source . test [ [[ fd tee jq xargs pushd popd "
+    "for case env find kill wait ps sudo local read unset trap exit :"
+)
+_READ = 4000
+_SEPARATORS = "();&|<>\n"
+_JOINTS = re.compile(r"[0-9]?>&[0-9-]|\\\n|^[ \t]*#.*$", re.MULTILINE)
+_HERE = re.compile(r"<<-?[ \t]*['\"\\]?(\w{1,60})['\"]?")
+_KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "{", "}", "time", "fi", "done", "nohup"})
+_SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
+_NESTED = 3
+
+
+class Step(NamedTuple):
+    """One command of a script."""
+
+    words: tuple[str, ...]
+    """Without what only starts it: `CI=1 python -m pytest -q` is `pytest`."""
+    raw: tuple[str, ...]
+    then: str = ""
+    """The operators after it."""
+    files: tuple[str, ...] = ()
+    """What its output is written to."""
+
+
+def steps(command: str, depth: int = 0) -> list[Step]:
+    """All steps in order, those of `bash -c '…'` in its place; none where the quotes do not close."""
+    found = [step for step in _split(_tokens(_without_documents(command[:_READ]))) if step.words]
+    return [inner for step in found for inner in _opened(step, depth)]
+
+
+def _opened(step: Step, depth: int) -> list[Step]:
+    if depth >= _NESTED or step.words[0] not in _SHELLS or "-c" not in step.raw[:-1]:
+        return [step]
+    inner = steps(step.raw[step.raw.index("-c") + 1], depth + 1)
+    return [*inner[:-1], inner[-1]._replace(then=step.then)] if inner else [step]
+
+
+def _without_documents(command: str) -> str:
+    kept: list[str] = []
+    end = ""
+    for line in command.split("\n"):
+        if end:
+            end = "" if line.strip() == end else end
+            continue
+        kept.append(line)
+        here = _HERE.search(line)
+        end = here[1] if here else ""
+    return "\n".join(kept)
+
+
+def _tokens(command: str) -> list[str]:
+    lexer = shlex.shlex(_JOINTS.sub(" ", command), posix=True, punctuation_chars=_SEPARATORS)
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    try:
+        return list(lexer)
+    except ValueError:
+        return []
+
+
+def _split(tokens: Sequence[str]) -> Iterator[Step]:
+    raw: list[str] = []
+    files: list[str] = []
+    then, target = "", ""
+    for token in tokens:
+        operator = bool(token) and not token.strip(_SEPARATORS)
+        if operator and ("<" in token or ">" in token):
+            target = token
+        elif operator:
+            then += token
+        elif target:
+            files += [token] if ">" in target else []
+            target = ""
+        else:
+            if then:
+                yield _step(raw, then, files)
+                raw, files, then = [], [], ""
+            raw.append(token)
+    yield _step(raw, then, files)
+
+
+def _step(raw: Sequence[str], then: str, files: Sequence[str]) -> Step:
+    start = next((number for number, word in enumerate(raw) if word not in _KEYWORDS), len(raw))
+    words = raw[start:]
+    return Step(normal(" ".join(words)), tuple(words), then, tuple(files))
+
+
+def programs(found: Sequence[Step]) -> frozenset[str]:
+    """The first two words of each step: the program, and which of its jobs it does."""
+    return frozenset(word for step in found for word in step.words[:2])
+
+
+def program(found: Sequence[Step], command: str) -> str:
+    """The program that a failure is most likely of: the last one that does more than look."""
+    names = [step.words[0] for step in found]
+    doing = [name for name in names if name not in LOOKS]
+    return (doing or names or [*command.split(maxsplit=1), ""][:1])[-1]

@@ -1,0 +1,148 @@
+"""The folder of one call of the agent: what is known of the call on disk, and how it is read back after a crash.
+
+`started.json` says that it began, from which commit and with which session of an earlier call it went on,
+`transcript.jsonl` grows as it goes, `call.json` says that it ended. A call that ended is never made again.
+"""
+
+import gzip
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from helmsman.records.evidence import AgentCall, AgentOutcome, Interrupted
+from helmsman.records.session import KeptSession
+from helmsman.records.usage import Usage
+from helmsman.verify.agent_events import CallReader, parse_event
+
+_STOPPED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED})
+
+
+@dataclass(frozen=True)
+class CallFolder:
+    root: Path
+
+    @property
+    def prompt(self) -> Path:
+        return self.root / "prompt.md"
+
+    @property
+    def started(self) -> Path:
+        return self.root / "started.json"
+
+    @property
+    def transcript(self) -> Path:
+        return self.root / "transcript.jsonl"
+
+    @property
+    def packed(self) -> Path:
+        return self.root / "transcript.jsonl.gz"
+
+    @property
+    def call(self) -> Path:
+        return self.root / "call.json"
+
+    @property
+    def rotated(self) -> Path:
+        return self.root / "rotated.txt"
+
+    def note_rotation(self, why: str) -> None:
+        """Before the session is ended: its own account will only say that a hook stopped it."""
+        _write(self.rotated, why)
+
+
+def interrupted_call(folder: CallFolder) -> Interrupted | None:
+    """A call that began and never ended, or None when there is none."""
+    if not folder.started.exists() or finished_call(folder) is not None:
+        return None
+    note = _note(folder)
+    begun = datetime.fromisoformat(note["at"])
+    usage = _read_transcript(folder).usage if folder.transcript.exists() else Usage()
+    return Interrupted(start=note["start"], started_at=begun, ended_at=begun + _at_work(folder), usage=usage)
+
+
+def finished_call(folder: CallFolder) -> AgentCall | None:
+    """The call as it ended, also when the process died before it could note so: a result event is an end."""
+    if folder.call.exists():
+        return AgentCall.model_validate_json(folder.call.read_text())
+    if not folder.started.exists() or not folder.transcript.exists():
+        return None
+    reader = _read_transcript(folder)
+    if not reader.finished:
+        return None
+    seconds = _at_work(folder).total_seconds()
+    call = reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds, now=datetime.now(UTC))
+    return with_rotation(folder, call)
+
+
+def with_rotation(folder: CallFolder, call: AgentCall) -> AgentCall:
+    """The call under its own name, where it was us that stopped it."""
+    if call.outcome not in _STOPPED or not folder.rotated.exists():
+        return call
+    why = folder.rotated.read_text(encoding="utf-8")
+    return call.model_copy(update={"outcome": AgentOutcome.ROTATED, "error": "", "rotated": why})
+
+
+def session_asked_for(folder: CallFolder) -> KeptSession | None:
+    """The session that the call in this folder was to go on with."""
+    said = _note(folder).get("session") if folder.started.exists() else None
+    return KeptSession.model_validate(said) if said else None
+
+
+def begin(folder: CallFolder, prompt: str, start: str, session: KeptSession | None) -> None:
+    """Note that a call begins; `start` is the commit that it begins with."""
+    folder.root.mkdir(parents=True, exist_ok=True)
+    folder.prompt.write_text(prompt, encoding="utf-8")
+    folder.transcript.unlink(missing_ok=True)
+    folder.rotated.unlink(missing_ok=True)
+    resumed = session.model_dump(mode="json") if session else None
+    _write(folder.started, json.dumps({"start": start, "at": datetime.now(UTC).isoformat(), "session": resumed}))
+
+
+def finish(folder: CallFolder, call: AgentCall) -> None:
+    """Note the end, durably and first; then pack the transcript."""
+    if not folder.call.exists():
+        _write(folder.call, call.model_dump_json(indent=1))
+    if folder.transcript.exists():
+        with folder.transcript.open("rb") as plain, gzip.open(folder.packed, "wb") as packed:
+            shutil.copyfileobj(plain, packed)
+        folder.transcript.unlink()
+
+
+def set_aside(folder: CallFolder) -> None:
+    """A call that ended before it did anything is no call; its transcript is kept for people."""
+    folder.started.unlink(missing_ok=True)
+    if folder.transcript.exists():
+        folder.transcript.replace(folder.root / "transcript.failed.jsonl")
+
+
+def _note(folder: CallFolder) -> dict[str, Any]:
+    return json.loads(folder.started.read_text())
+
+
+def _read_transcript(folder: CallFolder) -> CallReader:
+    reader = CallReader(session_asked_for(folder))
+    with folder.transcript.open("rb") as lines:
+        for event in filter(None, map(parse_event, lines)):
+            reader.feed(event)
+    return reader
+
+
+def _at_work(folder: CallFolder) -> timedelta:
+    """From the note that a call began to the last thing that was heard of it."""
+    if not folder.transcript.exists():
+        return timedelta(0)
+    return timedelta(seconds=max(folder.transcript.stat().st_mtime - folder.started.stat().st_mtime, 0.0))
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all, also after a power cut."""
+    part = path.with_suffix(".part")
+    with part.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)

@@ -1,0 +1,108 @@
+"""What steering needs of one call: its rules, the world they look at, and the server that the agent's CLI asks."""
+
+import hashlib
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from helmsman.orient.context import known_window
+from helmsman.orient.guardrails import Rules, is_fix
+from helmsman.records.events import StopAnswered
+from helmsman.records.evidence import Guarded
+from helmsman.records.state import LoopState
+from helmsman.verify.cases.paths import is_test_file
+from tasks.hook_server import HookServer, hook_server
+from tasks.journal import publish
+from tasks.steering import Means, Steering
+from tasks.stop_gate import StopGate
+from tasks.workplace import Workplace
+
+LARGEST_CONTENT = 4 * 1024 * 1024
+"""Bytes of a file whose content is compared with what it was; such a file is not written by hand."""
+SHARE_OF_IDLE = 0.5
+"""Of the time without a line of output that counts as a hang: the agent is silent while it waits for the checks."""
+
+
+@contextmanager
+def steering(
+    place: Workplace,
+    state: LoopState,
+    start: str,
+    home: str,
+    *,
+    tell: Callable[[Guarded], None],
+    rotate: Callable[[str], None],
+    stop: Callable[[], bool],
+) -> Generator[tuple[Steering, HookServer]]:
+    """Guard rails for a call that begins at this commit, and where its CLI finds them. At the end nothing of it runs any more."""
+    gate = _gate(place, state, stop)
+    means = Means(
+        tell=tell,
+        tell_stop=lambda attempt: publish(StopAnswered(attempt=attempt)),
+        rotate=rotate,
+        content=lambda path: _content(place.worktree, path),
+        gate=(lambda active, full: gate.run(active=active, full=full)) if gate else None,
+    )
+    steers = Steering(_rules(place, state, start, home), state.config.steering, state.config.context, means)
+    with hook_server(steers.answer) as server:
+        try:
+            yield steers, server
+        finally:
+            if gate:
+                gate.close()
+
+
+def stop_seconds(state: LoopState) -> float:
+    """Seconds that checks may take when the agent wants to stop; 0 where none runs then."""
+    config = state.config
+    asked = config.steering.stop_seconds if config.checks and config.steering.stop_blocks else 0
+    return min(asked, SHARE_OF_IDLE * config.claude.idle_timeout_minutes * 60)
+
+
+def window_of(state: LoopState, model: str) -> int:
+    """Tokens that the context window of a model holds. The messages do not repeat the `[1m]` that a large one is asked for by."""
+    configured = state.config.claude.model
+    return known_window(configured if "[1m]" in configured else model, state.windows, state.config.context.window)
+
+
+def _gate(place: Workplace, state: LoopState, stop: Callable[[], bool]) -> StopGate | None:
+    seconds = stop_seconds(state)
+    if not seconds:
+        return None
+    allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
+    config = state.config.model_copy(update={"steering": allowed})
+    return StopGate(place.worktree, place.tag(state), config, state.checks, stop)
+
+
+def _rules(place: Workplace, state: LoopState, start: str, home: str) -> Rules:
+    return Rules(
+        worktree=os.path.realpath(place.worktree),
+        protected=state.config.invariants.protect,
+        start=start,
+        branch=state.branch,
+        nesting=state.config.limits.nesting,
+        home=home,
+        resolve=os.path.realpath,
+        exists=_exists,
+        fix=is_fix(state.config.goal),
+        tests=is_test_file,
+    )
+
+
+def _exists(path: str) -> bool:
+    try:
+        return os.path.lexists(path)
+    except ValueError:  # a null byte
+        return False
+
+
+def _content(worktree: Path, path: str) -> str:
+    """Digest of a file's content; empty where there is none that could be read at once."""
+    try:
+        whole = worktree / path
+        if not whole.is_file() or whole.stat().st_size > LARGEST_CONTENT:
+            return ""
+        return hashlib.sha256(whole.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        return ""

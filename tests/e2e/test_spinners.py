@@ -1,0 +1,89 @@
+"""An agent that spins inside an iteration is told so in time, and what it is told brings it back to work."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.pathologies import spin
+from deployments.demo.model import Request, Script, Turn, bash, call, edit, say
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.session import FailureClass
+from helmsman.records.verdict import DecisionKind
+from tasks.git import open_repository
+from tasks.state_ref import read_records
+from tasks.steering import GRACE
+from tests.fakes.command_line import driving, make_repository
+from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.spinners import MOST, SPINNERS, Spinner
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("A2", "A3", "A4", "S9", "S12")]
+
+
+@pytest.mark.parametrize("spinner", SPINNERS, ids=lambda spinner: spinner.name)
+def test_guidance_reaches_a_spinning_agent_in_time(spinner: Spinner, tmp_path: Path, prefect_server: PrefectServer) -> None:
+    spun = spin(spinner, tmp_path / "loop", prefect_server.url)
+    assert spun.completed, (spun.rules, spun.records[-1].decision, spun.errors)
+    assert spun.rules[:1] == ((spinner.rule,) if spinner.rule else ())
+    assert spun.tool_calls <= spinner.most
+
+
+def drive(folder: Path, server: PrefectServer, script: Script, *settings: str) -> tuple[list[IterationRecord], list[Request]]:
+    """Two iterations at most of an agent that makes no check pass, oldest record first, and what its model was told."""
+    make_repository(folder / "repository", {"app.py": "1\n"})
+    with driving(folder, server.url, script) as helmsman:
+        chosen = [part for setting in settings for part in ("--set", setting)]
+        told = helmsman.run_loop("g", "--check", "false", "--max-iterations", "2", "--json", *chosen)
+        assert told.exit_code == 3, told.errors
+        return list(read_records(open_repository(helmsman.repository), "loop"))[::-1], helmsman.model.requests
+
+
+def test_a_session_that_never_gives_up_stopping_is_let_go_before_the_command_line_loses_patience(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    patient = ("steering.stop_blocks=7", "steering.stop_no_progress=7", "limits.iterations=1")
+    records, requests = drive(tmp_path, prefect_server, lambda _: say("done"), *patient)
+    (record, *_) = records
+    assert [attempt.blocked for attempt in record.execution.call.stops] == [True] * 7 + [False]
+    assert sum(request.call == 0 for request in requests) == 8
+    assert record.execution.call.outcome is AgentOutcome.FINISHED
+
+
+def test_without_progress_a_session_is_sent_back_twice(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    records, requests = drive(tmp_path, prefect_server, lambda _: say("done"))
+    assert [[attempt.blocked for attempt in record.execution.call.stops] for record in records] == [[True, True, False]] * 2
+    assert "`false`: exit code 1" in str(requests[1].body["messages"])
+
+
+def test_a_session_whose_context_is_full_ends_in_good_order_and_the_next_one_begins_anew(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    def fill(request: Request) -> Turn:
+        return Turn(tools=(bash(f"echo {request.turn}"),), usage={"input_tokens": 10_000 * (request.turn + 1)})
+
+    records, requests = drive(tmp_path, prefect_server, fill, "context.window=100000", "claude.session=resume")
+    first = records[0].execution.call
+    assert (first.outcome, first.error) == (AgentOutcome.ROTATED, "")
+    assert first.rotated.startswith("the context is 80 % full of 100,000 tokens")
+    assert first.tool_calls == 8 + GRACE
+    assert records[0].decision.kind is DecisionKind.CONTINUE
+    again = next(request for request in requests if request.call == 1)
+    assert "The loop ended it for the sake of a fresh one: the context is 80 % full" in again.prompt
+    assert not records[1].execution.call.resumed
+
+
+def test_a_session_that_makes_only_calls_that_no_hook_is_asked_about_is_ended_as_well(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    records, _ = drive(tmp_path, prefect_server, lambda _: call(edit("app.py", "not there", "x")), "limits.iterations=1")
+    told = records[0].execution.call
+    assert told.outcome is AgentOutcome.ROTATED
+    assert told.rotated.startswith("15 tool calls failed one after the other")
+    assert [(error.kind, error.times) for error in told.errors] == [(FailureClass.EDIT, told.failures_in_row)]
+
+
+def test_left_to_itself_it_burns_all_that_it_may(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    (spinner,) = (one for one in SPINNERS if one.rule == "same_failure")
+    spun = spin(spinner, tmp_path / "loop", prefect_server.url, steered=False)
+    assert spun.tool_calls >= MOST
+    assert not spun.completed

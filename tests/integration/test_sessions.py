@@ -1,0 +1,134 @@
+"""A call that goes on with a session, found again from what it left on disk, and made anew where its session is gone."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.config import ClaudeConfig
+from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.session import KeptSession
+from helmsman.records.usage import Usage
+from tasks.call_folder import CallFolder, begin, finish, finished_call, interrupted_call, session_asked_for, set_aside
+from tasks.claude import arguments, call_agent
+from tests.fakes.agents import Call, calls_made, prompt_of, result, says, scripted_agent
+from tests.fakes.recordings import FOLDER, replay
+from tests.fakes.repositories import NOW, Work, make_repository
+from tests.fakes.repositories import begin as begin_loop
+
+pytestmark = pytest.mark.feature("E2", "E3")
+
+EARLIER = Usage(cost_usd=0.01, input_tokens=100, cache_read_tokens=1000)
+KEPT = KeptSession(id="4d4dac99-07da-4e3c-995e-0e6adb23a068", used_at=NOW, total=EARLIER)
+UNKNOWN = (FOLDER / "unknown_session.jsonl").read_text()
+LOST = Call(events=tuple(map(json.loads, UNKNOWN.splitlines())), exit_code=1)
+
+
+def begun(folder: Path, recording: str, session: KeptSession | None = KEPT) -> CallFolder:
+    """A call that was cut off after it printed what was recorded."""
+    call = CallFolder(folder)
+    begin(call, "go on", "b" * 40, session)
+    call.transcript.write_bytes((FOLDER / f"{recording}.jsonl").read_bytes())
+    return call
+
+
+def test_a_call_read_back_is_charged_what_it_added_to_the_account_of_its_session(tmp_path: Path) -> None:
+    whole = replay("success").usage
+    found = finished_call(begun(tmp_path, "success"))
+    assert found
+    assert found.resumed
+    assert found.usage.cost_usd == pytest.approx(whole.cost_usd - 0.01)
+    assert found.usage.tokens == whole.tokens - EARLIER.tokens
+    alone = finished_call(begun(tmp_path, "success", None))
+    assert alone
+    assert (alone.usage, alone.resumed) == (whole, False)
+
+
+def test_a_call_that_was_noted_is_read_back_as_it_was_noted(tmp_path: Path) -> None:
+    folder = begun(tmp_path, "success")
+    noted = finished_call(folder)
+    assert noted
+    finish(folder, noted)
+    assert finished_call(folder) == noted
+    assert not folder.transcript.exists()
+
+
+def test_a_call_that_was_cut_off_is_charged_its_own_messages_only(tmp_path: Path) -> None:
+    found = interrupted_call(begun(tmp_path, "sigkill"))
+    assert found
+    assert found.usage == replay("sigkill", -9).usage
+
+
+def test_a_call_whose_folder_was_written_before_sessions_were_kept_is_read(tmp_path: Path) -> None:
+    folder = begun(tmp_path, "success")
+    folder.started.write_text(json.dumps({"start": "b" * 40, "at": NOW.isoformat()}))
+    assert session_asked_for(folder) is None
+    assert finished_call(folder)
+
+
+def test_a_transcript_that_was_about_to_be_set_aside_is_no_call(tmp_path: Path) -> None:
+    folder = begun(tmp_path, "unknown_session")
+    folder.started.unlink()
+    assert (finished_call(folder), interrupted_call(folder), session_asked_for(folder)) == (None, None, None)
+    set_aside(folder)
+    assert (tmp_path / "transcript.failed.jsonl").read_text() == UNKNOWN
+
+
+def test_the_session_is_named_on_the_command_line() -> None:
+    assert "--resume" not in arguments(ClaudeConfig(), cost_left=None)
+    line = arguments(ClaudeConfig(), cost_left=None, session=KEPT)
+    assert line[line.index("--resume") + 1] == KEPT.id
+
+
+def call_with(tmp_path: Path, *calls: Call, died_after: str = "") -> tuple[AgentCall, Work]:
+    """The call that is due, of a loop that goes on with a session; its driver may have died after that recording."""
+    agent = scripted_agent(tmp_path / "agent", calls)
+    work = begin_loop(make_repository(tmp_path / "repository"), tmp_path / "worktree")
+    claude = {"binary": str(agent), "permission_mode": "acceptEdits", "session": "resume"}
+    config = work.state.config.model_copy(update={"claude": ClaudeConfig.model_validate(claude)})
+    state = work.state.model_copy(
+        update={"config": config.model_copy(update={"steering": config.steering.model_copy(update={"hooks": False})})}
+    )
+    if died_after:
+        begun(work.place.folder.call(1, 1), died_after)
+    made = call_agent(work.place, state, "go on", work.start, session=KEPT, credentials={}, stop=lambda: False)
+    return made, work
+
+
+def test_a_session_that_is_gone_is_replaced_at_once(tmp_path: Path) -> None:
+    made, work = call_with(tmp_path, LOST, says("Anew.", cost=0.02))
+    assert (made.outcome, made.resumed, made.usage.cost_usd) == (AgentOutcome.FINISHED, False, 0.02)
+    folder = CallFolder(work.place.folder.call(1, 1))
+    assert (session_asked_for(folder), finished_call(folder)) == (None, made)
+    assert [prompt_of(tmp_path / "agent", number) for number in range(2)] == ["go on", "go on"]
+
+
+def test_a_driver_that_died_after_its_session_was_found_gone_replaces_it_as_well(tmp_path: Path) -> None:
+    made, _ = call_with(tmp_path, says("Anew."), died_after="unknown_session")
+    assert (made.outcome, made.resumed, calls_made(tmp_path / "agent")) == (AgentOutcome.FINISHED, False, 1)
+
+
+def test_a_call_that_ended_is_not_made_again_when_its_driver_died(tmp_path: Path) -> None:
+    made, _ = call_with(tmp_path, says("Never said."), died_after="success")
+    assert (made.resumed, calls_made(tmp_path / "agent")) == (True, 0)
+
+
+def test_a_new_session_that_says_it_is_unknown_is_not_asked_a_third_time(tmp_path: Path) -> None:
+    made, work = call_with(tmp_path, LOST)
+    assert (made.outcome, calls_made(tmp_path / "agent")) == (AgentOutcome.UNKNOWN_SESSION, 2)
+    call_agent(work.place, work.state, "go on", work.start, session=KEPT, credentials={}, stop=lambda: False)
+    assert calls_made(tmp_path / "agent") == 2
+
+
+def test_an_unknown_session_after_work_was_done_is_an_ending_like_any_other(tmp_path: Path) -> None:
+    tool: dict[str, Any] = {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}
+    worked: dict[str, Any] = {"type": "assistant", "message": {"id": "m", "content": [tool]}}
+    late = Call(
+        events=(
+            worked,
+            result("", subtype="error_during_execution", is_error=True, num_turns=0, errors=LOST.events[-1]["errors"]),
+        )
+    )
+    made, _ = call_with(tmp_path, late, says("Never said."))
+    assert (made.outcome, calls_made(tmp_path / "agent")) == (AgentOutcome.UNKNOWN_SESSION, 1)

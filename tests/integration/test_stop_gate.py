@@ -1,0 +1,392 @@
+"""The gate before the agent's end, with real checks in a real worktree: they may do anything, and its work is as it was."""
+
+import os
+import stat
+import tempfile
+import threading
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.records.session import StopAttempt
+from tasks.stop_gate import StopGate
+from tests.fakes.repositories import Work, begin, commit, make_repository, sh, with_submodule, write
+from tests.integration.processes import STUBBORN, carriers, eventually, own_tag
+from tests.unit.builders import check, report
+
+pytestmark = pytest.mark.feature("A4")
+
+FAILS = "echo 'FAILED tests/test_a.py::test_one'; echo '1 failed, 2 passed in 0.1s'; exit 1"
+NOT_UTF8 = os.fsdecode(b"caf\xe9 \xff")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    """A worktree full of what an agent leaves: staged, changed, deleted, new, closed, linked, and names from hell."""
+    committed = {
+        "app.py": "one\n", "gone.py": "1\n", "src/deep/a.py": "a\n", "src/b.py": "b\n", "kept.txt": "text\n",
+        ".gitignore": "*.log\nbuild/\nvenv/\n", ".gitattributes": "*.txt text eol=lf\n", "-rf": "dash\n", "run.sh": "#!/bin/sh\n",
+    }  # fmt: skip
+    work = begin(make_repository(tmp_path / "top", committed), tmp_path / "tree with : and \\ in it")
+    write(work.path, {"app.py": "staged\n", "src/new.py": "new\n"})
+    work.sh("add", "app.py", "src/new.py")
+    untracked = {
+        "app.py": "changed\n",
+        "src/new.py": "newer\n",
+        "notes": "n",
+        "line\nbreak": "1",
+        'say "hi"\\\t': "2",
+        NOT_UTF8: "3",
+    }
+    write(work.path, {**untracked, "pkg/mod.py": "m\n", "build/out": "o", "venv/bin/tool": "t", "venv/.gitignore": "*\n"})
+    (work.path / "kept.txt").write_bytes(b"text\r\nas it is\r\n")
+    (work.path / "secret").write_text("mine")
+    (work.path / "secret").chmod(0o600)
+    (work.path / "run.sh").chmod(0o755)
+    (work.path / "gone.py").unlink()
+    (work.path / "empty" / "within").mkdir(parents=True)
+    (work.path / "link").symlink_to("src/b.py")
+    (work.path / "to-folder").symlink_to("src")
+    (work.path / "nowhere").symlink_to("./../there//is nothing")
+    return work
+
+
+@pytest.fixture
+def tag() -> Generator[str]:
+    with own_tag() as tag:
+        yield tag
+
+
+def gate(work: Work, tag: str, *checks: Any, last: Any = None, **steering: Any) -> StopGate:
+    config = LoopConfig.model_validate({"goal": "make it work", "checks": checks, "steering": steering})
+    return StopGate(work.path, tag, config, last)
+
+
+def ended(gate: StopGate, *, active: bool = False, full: bool = False) -> StopAttempt:
+    return gate.run(active=active, full=full)[0]
+
+
+def picture(folder: Path) -> dict[str, tuple[Any, ...]]:
+    """Everything in a folder but what is git's: kind and mode, and content and time or target."""
+    return {str(path.relative_to(folder)): look(path) for path in folder.rglob("*") if path != folder / ".git"}
+
+
+def look(path: Path) -> tuple[Any, ...]:
+    found = path.lstat()
+    if path.is_symlink():
+        return found.st_mode, os.readlink(path)  # noqa: PTH115 - to the letter
+    return (found.st_mode, path.read_bytes(), found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else (found.st_mode,)
+
+
+def staged(work: Work) -> tuple[str, ...]:
+    """What git knows of the worktree: index, HEAD and branches."""
+    index = Path(work.sh("rev-parse", "--absolute-git-dir")) / "index"
+    told = work.sh("ls-files", "--stage"), work.sh("rev-parse", "HEAD"), work.sh("rev-parse", "--symbolic-full-name", "HEAD")
+    lock = str(index.with_name("index.lock").exists())
+    return index.read_bytes().hex(), lock, *told, work.sh("rev-parse", "refs/heads/helmsman/the-loop")
+
+
+# what it answers ------------------------------------------------------------------------------------------------------
+
+
+def test_a_failing_check_is_handed_back_until_there_is_no_progress(work: Work, tag: str) -> None:
+    gated = gate(work, tag, "true", FAILS)
+    first, text = gated.run(active=False, full=False)
+    assert (first.blocked, first.failing, first.failing_tests) == (True, (FAILS,), 1)
+    assert "sent back 1 of 3 times" in text
+    assert "tests/test_a.py::test_one" in text
+    assert "1 failed, 2 passed" in text
+    assert "sent back 2 of 3 times" in gated.run(active=True, full=False)[1]
+    third, text = gated.run(active=True, full=False)
+    assert (third.blocked, text) == (False, "")
+    assert third.why.startswith("no progress")
+    assert len(gated.attempts) == 3
+
+
+def test_the_agent_mends_it_and_may_end(work: Work, tag: str) -> None:
+    gated = gate(work, tag, "grep -q mended app.py")
+    assert ended(gated).blocked
+    write(work.path, {"app.py": "mended\n"})
+    assert ended(gated, active=True).why == "every check that ran passes"
+
+
+@pytest.mark.parametrize(
+    ("checks", "asked", "why"),
+    [
+        ((), {}, "there are no checks"),
+        (("RUN",), {"stop_seconds": 0}, "checks are given no time before the end"),
+        (("RUN",), {"stop_blocks": 0}, "it was sent back 0 times, and may be no more"),
+        (("RUN",), {"full": True}, "its context is full: a new session serves better"),
+        (("RUN",), {"active": True}, "another hook keeps it from ending"),
+    ],
+    ids=["no checks", "no time", "turned off", "full", "another hook"],
+)
+def test_no_check_runs_where_its_result_would_not_matter(
+    work: Work, tag: str, tmp_path: Path, checks: tuple[str, ...], asked: dict[str, Any], why: str
+) -> None:
+    ran = tmp_path / "ran"
+    call = {name: asked.pop(name) for name in ("full", "active") if name in asked}
+    attempt = ended(gate(work, tag, *(f"touch '{ran}'; exit 1" for _ in checks), **asked), **call)
+    assert (attempt.blocked, attempt.why) == (False, why)
+    assert not ran.exists()
+
+
+def test_processes_carry_the_tag_and_the_number_of_the_attempt(work: Work, tag: str) -> None:
+    gated = gate(work, tag, "true", "echo $HELMSMAN_TAG; exit 1")
+    assert f"\n{tag}/stop/1/1\n" in gated.run(active=False, full=False)[1]
+    assert f"\n{tag}/stop/2/1\n" in gated.run(active=True, full=False)[1]
+
+
+def test_no_secret_is_handed_back(work: Work, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "hunter2-hunter2")
+    text = gate(work, tag, {"command": "echo $DEPLOY_TOKEN; exit 1", "environment": ["DEPLOY_TOKEN"]}).run(
+        active=False, full=False
+    )[1]
+    assert "hunter2-hunter2" not in text.replace("$DEPLOY_TOKEN", "")
+    assert "\n[DEPLOY_TOKEN]\n" in text
+
+
+def test_attempts_from_several_threads_wait_for_one_another(work: Work, tag: str, tmp_path: Path) -> None:
+    alone = f"mkdir '{tmp_path}/one' && sleep 0.1 && rmdir '{tmp_path}/one' && exit 7"
+    gated = gate(work, tag, alone, stop_blocks=7, stop_no_progress=9)
+    threads = [threading.Thread(target=gated.run, kwargs={"active": True, "full": False}) for _ in range(3)]
+    ended(gated)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [(one.blocked, one.failing) for one in gated.attempts] == [(True, (alone,))] * 4
+    assert not (tmp_path / "one").exists()
+
+
+# the allowance --------------------------------------------------------------------------------------------------------
+
+
+def test_a_check_that_takes_longer_than_what_is_left_is_not_started(work: Work, tag: str, tmp_path: Path) -> None:
+    slow, quick = f"touch '{tmp_path}/slow'", f"touch '{tmp_path}/quick'; exit 1"
+    last = report(check(passed=True, command=slow, seconds=31), check(passed=True, command=quick, seconds=29))
+    attempt, text = gate(work, tag, slow, quick, last=last, stop_seconds=30).run(active=False, full=False)
+    assert (attempt.blocked, attempt.failing) == (True, (quick,))
+    assert f"Not run to the end: {slow}" in text
+    assert not (tmp_path / "slow").exists()
+    assert (tmp_path / "quick").exists()
+
+
+def test_where_no_check_fits_it_may_end(work: Work, tag: str) -> None:
+    last = report(check(passed=False, command="false", seconds=31))
+    assert ended(gate(work, tag, "false", last=last, stop_seconds=30)).why == "every check takes longer than it may"
+
+
+def test_a_check_that_hangs_is_ended_and_sends_nobody_back(work: Work, tag: str) -> None:
+    before = picture(work.path)
+    gated = gate(work, tag, "setsid sh -c 'sleep 300' & echo x > app.py; sleep 300", "exit 1", stop_seconds=1)
+    attempt = ended(gated)
+    assert (attempt.blocked, attempt.why) == (False, "no check could be run to its end")
+    assert carriers(tag) == []
+    assert picture(work.path) == before
+
+
+def test_a_check_has_no_longer_than_its_own_time(work: Work, tag: str) -> None:
+    attempt = ended(gate(work, tag, {"command": "sleep 300", "timeout_seconds": 0.5}, "exit 1"))
+    assert (attempt.blocked, attempt.failing) == (True, ("exit 1",))
+
+
+def test_a_check_that_was_ended_is_known_to_take_that_long(work: Work, tag: str) -> None:
+    gated = gate(work, tag, "sleep 300", stop_seconds=1)
+    assert ended(gated).why == "no check could be run to its end"
+    assert ended(gated).why == "every check takes longer than it may"
+
+
+def test_whoever_closes_the_gate_waits_until_all_is_put_back(work: Work, tag: str, tmp_path: Path) -> None:
+    before, began = picture(work.path), tmp_path / "began"
+    gated = gate(work, tag, f"rm -rf src; echo x > app.py; touch '{began}'; {STUBBORN}", f"touch '{tmp_path}/second'; exit 1")
+    thread = threading.Thread(target=gated.run, kwargs={"active": False, "full": False})
+    thread.start()
+    assert eventually(began.exists)
+    gated.close()
+    assert picture(work.path) == before
+    assert carriers(tag) == []
+    thread.join()
+    assert [(one.blocked, one.why) for one in gated.attempts] == [(False, "the session is at its end")]
+    assert ended(gated).why == "the session is at its end"
+    assert not (tmp_path / "second").exists()
+
+
+def test_a_loop_that_is_cancelled_ends_the_checks(work: Work, tag: str, tmp_path: Path) -> None:
+    config = LoopConfig.model_validate({"goal": "g", "checks": [f"touch '{tmp_path}/began' new; sleep 300"]})
+    before = picture(work.path)
+    attempt = ended(StopGate(work.path, tag, config, stop=(tmp_path / "began").exists))
+    assert (attempt.blocked, attempt.why) == (False, "the session is at its end")
+    assert picture(work.path) == before
+
+
+# what it puts back ----------------------------------------------------------------------------------------------------
+
+DEEDS = {
+    "leaves files": "echo x > new; mkdir -p d/e/empty; echo x > d/e/f; ln -s f d/l; echo x > 'a b'; echo x > ./-n; mkfifo pipe",
+    "changes files": "for f in app.py src/new.py kept.txt notes secret; do echo x >> $f; done; printf x > 'line\nbreak'",
+    "same size and time": "touch -r app.py t; printf 'CHANGED\\n' > app.py; touch -r t app.py; rm t",
+    "deletes files": "rm -- -rf *.py link notes line*; echo x > gone.py",
+    "deletes all": "find . -mindepth 1 -maxdepth 1 ! -name .git ! -name build ! -name venv -exec rm -rf {} +",
+    "changes modes": "chmod 777 secret src app.py; chmod 600 run.sh; chmod 500 pkg; chmod 0 empty notes",
+    "touches all": "find . ! -path './.git/*' ! -path './venv*' ! -path './build*' -exec touch -h {} +",
+    "file to folder": "rm app.py notes; mkdir -p app.py/in notes; touch app.py/in/x app.py/y.log",
+    "folder to file": "rm -rf src empty pkg; echo x > src; echo x > empty; ln -s src pkg",
+    "folder to link": 'mv src elsewhere; ln -s "$OUTSIDE" src; rm -rf empty; ln -s "$OUTSIDE" empty',
+    "other links": "ln -sfn app.py link; rm to-folder nowhere; mkdir to-folder; echo x > nowhere",
+    "moves": "mv src/deep d; mv src/b.py app.py",
+    "closed folder": "mkdir -p c/d; touch c/d/x; chmod 0 c/d; chmod 100 c; chmod 500 src/deep",
+    "ignores all": "for d in . src empty; do echo '*' > $d/.gitignore; done; touch src/hidden hidden",
+    "new repositories": "git init -q src; git init -q fresh; touch fresh/x fresh/y.log src/y",
+    "a deep folder": "d=$(printf 'd/%.0s' $(seq 400)); mkdir -p $d; touch $d/x",
+    "stages": "git add --all; git rm -q --cached app.py",
+    "commits": "git add --all; git -c user.name=c -c user.email=c@c commit -qm 'by a check'",
+    "resets": "git reset -q --hard; git clean -ffdq",
+    "stashes": "git -c user.name=c -c user.email=c@c stash -q --include-untracked",
+    "another branch": "git checkout -q -f -b other; echo x > app.py; git -c user.name=c -c user.email=c@c commit -qam x",
+    "detaches": "git checkout -q -f --detach; git -c user.name=c -c user.email=c@c commit -q --allow-empty -m x",
+    "leaves a lock": 'touch "$(git rev-parse --git-path index.lock)"',
+    "no index": 'rm "$(git rev-parse --git-path index)"',
+    "only looks": "git status; git diff; cat app.py",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
+def test_whatever_a_check_does_the_agent_s_work_is_as_it_was(work: Work, tag: str, tmp_path: Path, deed: str) -> None:
+    write(tmp_path / "outside", {"b.py": "mine\n", "deep/a.py": "mine\n", "within": "mine\n"})
+    before, known, outside = picture(work.path), staged(work), picture(tmp_path / "outside")
+    attempt, text = gate(work, tag, f"OUTSIDE='{tmp_path}/outside'; {deed}; exit 9").run(active=False, full=False)
+    assert (attempt.blocked, "exit code 9" in text) == (True, True), attempt.why
+    assert picture(work.path) == before
+    assert staged(work) == known
+    assert picture(tmp_path / "outside") == outside
+
+
+def test_a_closed_folder_is_closed_again(work: Work, tag: str) -> None:
+    (work.path / "pkg").chmod(0o500)
+    before = picture(work.path)
+    assert ended(gate(work, tag, "chmod 700 pkg; echo x > pkg/mod.py; chmod 500 pkg; exit 1")).blocked
+    assert picture(work.path) == before
+
+
+def test_a_folder_in_a_folder_that_was_replaced_by_a_link_comes_back(work: Work, tag: str, tmp_path: Path) -> None:
+    (work.path / "empty" / "within" / "deeper").mkdir()
+    (tmp_path / "outside" / "within" / "deeper").mkdir(parents=True)
+    before = picture(work.path)
+    assert ended(gate(work, tag, f"rm -rf empty; ln -s '{tmp_path}/outside' empty; exit 1")).blocked
+    assert picture(work.path) == before
+
+
+def test_a_file_that_is_only_touched_stays_the_same_file(work: Work, tag: str) -> None:
+    before = (work.path / "notes").stat()
+    assert ended(gate(work, tag, "touch notes; chmod 777 notes; exit 1")).blocked
+    after = (work.path / "notes").stat()
+    assert (after.st_ino, after.st_mtime_ns, after.st_mode) == (before.st_ino, before.st_mtime_ns, before.st_mode)
+
+
+def test_a_detached_head_is_put_back(work: Work, tag: str) -> None:
+    work.sh("checkout", "--quiet", "--detach")
+    before, known = picture(work.path), staged(work)
+    assert ended(gate(work, tag, "git checkout -q -f helmsman/the-loop; exit 1")).blocked
+    assert (picture(work.path), staged(work)) == (before, known)
+    assert ended(gate(work, tag, "git -c user.name=c -c user.email=c@c commit -q --allow-empty -m x; exit 1")).blocked
+    assert (picture(work.path), staged(work)) == (before, known)
+
+
+def test_conflicts_of_a_merge_stay_as_they_are(work: Work, tag: str) -> None:
+    commit(work.path, "ours", {"app.py": "ours\n"})
+    work.sh("checkout", "-q", "-b", "theirs", "HEAD~")
+    commit(work.path, "theirs", {"app.py": "theirs\n"})
+    work.sh("checkout", "-q", "helmsman/the-loop")
+    with pytest.raises(AssertionError, match="merge"):
+        work.sh("merge", "theirs")
+    before, known = picture(work.path), staged(work)
+    assert "<<<<<<<" in (work.path / "app.py").read_text()
+    assert ended(gate(work, tag, "git checkout -q --ours app.py; git add app.py; exit 1")).blocked
+    assert (picture(work.path), staged(work)) == (before, known)
+
+
+def test_the_repository_keeps_nothing_of_it(work: Work, tag: str) -> None:
+    objects = work.repository.common / "objects"
+    before, refs = picture(objects).keys(), work.sh("for-each-ref")
+    assert ended(gate(work, tag, "echo x > app.py; exit 1")).blocked
+    assert picture(objects).keys() == before
+    assert work.sh("for-each-ref") == refs
+
+
+def test_what_is_ignored_is_there_for_a_check_and_stays_as_it_leaves_it(work: Work, tag: str) -> None:
+    uses = "grep -q t venv/bin/tool && echo 2 > build/out && echo x > some.log"
+    leaves = "mkdir -p d/__pycache__ && touch d/__pycache__/a.pyc d/x"
+    assert ended(gate(work, tag, f"{uses} && {leaves} && exit 9; exit 0")).blocked
+    assert (work.path / "build" / "out").read_text() == "2\n"
+    assert (work.path / "some.log").exists()
+    assert (work.path / "d" / "__pycache__" / "a.pyc").exists()
+    assert not (work.path / "d" / "x").exists()
+
+
+def test_what_was_ignored_is_not_removed_when_a_check_deletes_the_rule(work: Work, tag: str) -> None:
+    write(work.path, {"env/bin/tool": "t", "env/.gitignore": "*\n"})
+    assert ended(gate(work, tag, "rm env/.gitignore; exit 1")).blocked
+    assert (work.path / "env" / "bin" / "tool").exists()
+
+
+# where it does not run ------------------------------------------------------------------------------------------------
+
+
+def unlucky(work: Work, name: str) -> None:
+    if name == "a repository inside":
+        make_repository(work.path / "vendor" / "inner")
+    elif name == "an index that cannot be read":
+        Path(work.sh("rev-parse", "--git-path", "index")).write_bytes(b"nonsense")
+    elif name == "a lock":
+        Path(work.sh("rev-parse", "--git-path", "index.lock")).touch()
+    elif name == "no commit":
+        work.sh("checkout", "-q", "--orphan", "fresh")
+    else:
+        (work.path / ".git").unlink()
+
+
+@pytest.mark.parametrize("name", ["a repository inside", "an index that cannot be read", "a lock", "no commit", "no repository"])
+def test_in_a_tree_that_cannot_be_held_no_check_runs_and_it_may_end(work: Work, tag: str, tmp_path: Path, name: str) -> None:
+    unlucky(work, name)
+    before = picture(work.path)
+    attempt, text = gate(work, tag, f"touch '{tmp_path}/ran'; exit 1").run(active=False, full=False)
+    assert (attempt.blocked, text) == (False, "")
+    assert attempt.why not in {"", "no check could be run to its end"}
+    assert not (tmp_path / "ran").exists()
+    assert picture(work.path) == before
+
+
+def test_without_a_place_to_keep_the_work_no_check_runs(
+    work: Work, tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    attempt = ended(gate(work, tag, f"touch '{tmp_path}/ran'; exit 1"))
+    assert (attempt.blocked, "No such file" in attempt.why) == (False, True)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_cannot_be_put_back_is_told_and_all_else_is_put_back(
+    work: Work, tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "kept"))
+    (tmp_path / "kept").mkdir()
+    before = picture(work.path)
+    robs = f"rm -rf '{tmp_path}'/kept/*/??; rm notes link run.sh; touch byproduct; exit 1"
+    attempt, text = gate(work, tag, robs).run(active=False, full=False)
+    assert (attempt.blocked, text) == (False, "")
+    assert attempt.why.startswith("what the checks changed could not all be put back   found: notes: git cat-file failed")
+    assert before.keys() - picture(work.path).keys() == {"notes"}
+    assert len([*(tmp_path / "kept").iterdir()]) == 1
+
+
+def test_with_a_submodule_no_check_runs_and_it_may_end(tmp_path: Path, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    (tmp_path / "config").write_text("[protocol.file]\nallow = always\n")
+    work = begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
+    assert ended(gate(work, tag, "exit 1")).why == "a repository lies in the worktree: lib"
+    sh(work.path, "submodule", "--quiet", "deinit", "--all")
+    assert ended(gate(work, tag, "exit 1")).blocked

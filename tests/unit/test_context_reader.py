@@ -1,0 +1,373 @@
+"""What fills the agent's context, folded from its event stream: sizes, noise and what only looks like noise."""
+
+import pickle
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from helmsman.records.session import Compaction, ContextUse
+from helmsman.verify.context_reader import ContextReader, never_ran
+from tests.fakes.recordings import FOLDER, events, replay
+
+pytestmark = pytest.mark.feature("S9")
+
+Event = dict[str, Any]
+A, B = "/nest/dev/a.py", "/nest/dev/b.py"
+LONG = "line of a file\n" * 40
+TOKENS = len(LONG) // 4
+NUMBERS = count()
+COMPACTED = {
+    "type": "system",
+    "subtype": "compact_boundary",
+    "compact_metadata": {
+        "trigger": "auto",
+        "pre_tokens": 120258,
+        "post_tokens": 4951,
+        "cumulative_dropped_tokens": 115307,
+        "duration_ms": 33,
+    },
+}
+"""As the real CLI 2.1.330 wrote it, without its ids."""
+
+
+def said(parent: str | None = None, model: str = "claude-opus-5-5", content: Any = (), **usage: int) -> Event:
+    message = {"model": model, "content": list(content), "usage": usage}
+    return {"type": "assistant", "message": message, "parent_tool_use_id": parent}
+
+
+def ran(tool: str, given: dict[str, Any], answer: Any = LONG, failed: bool = False, parent: str | None = None) -> list[Event]:
+    """A tool call and its result."""
+    identity = f"toolu_{next(NUMBERS)}"
+    call = {"type": "tool_use", "id": identity, "name": tool, "input": given}
+    result = {"type": "tool_result", "tool_use_id": identity, "content": answer, "is_error": failed}
+    return [said(parent, content=[call]), {"type": "user", "message": {"content": [result]}, "parent_tool_use_id": parent}]
+
+
+def bash(command: str, answer: Any = "", failed: bool = False) -> list[Event]:
+    return ran("Bash", {"command": command}, answer, failed)
+
+
+def read(path: str, answer: Any = LONG, failed: bool = False, **part: Any) -> list[Event]:
+    return ran("Read", {"file_path": path, **part}, answer, failed)
+
+
+def edit(path: str, failed: bool = False, tool: str = "Edit", key: str = "file_path") -> list[Event]:
+    return ran(tool, {key: path}, "changed", failed)
+
+
+def refused(pair: list[Event], how: str = "user-rejected") -> list[Event]:
+    call, answer = pair
+    identity = answer["message"]["content"][0]["tool_use_id"]
+    return [call, {**answer, "tool_result_meta": [{"id": identity, "non_execution_kind": how}]}]
+
+
+def use_of(*streams: list[Event]) -> ContextUse:
+    reader = ContextReader()
+    for event in (event for stream in streams for event in stream):
+        reader.feed(event)
+    return reader.use(1_000_000)
+
+
+def noise_of(*streams: list[Event]) -> int:
+    return use_of(*streams).noise
+
+
+# size -----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_size_is_what_the_last_message_was_given_and_the_peak_the_most() -> None:
+    full = said(input_tokens=5, cache_creation_input_tokens=20, cache_read_input_tokens=300, output_tokens=9)
+    use = use_of([full, said(input_tokens=7)])
+    assert (use.tokens, use.peak, use.window) == (7, 325, 1_000_000)
+
+
+def test_subagents_and_what_the_cli_says_itself_fill_nothing() -> None:
+    aside = [said(parent="toolu_a", input_tokens=900), said(model="<synthetic>", input_tokens=0)]
+    assert use_of([said(input_tokens=7)], aside).tokens == 7
+
+
+# what tools answered --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "tokens"),
+    [
+        ("abcdefgh", 2),
+        ([{"type": "text", "text": "abcd"}, {"type": "text", "text": "efgh"}], 2),
+        ([{"type": "image", "source": {"data": "x" * 4000}}, {"type": "text", "text": "abcd"}], 1),
+        ("", 0),
+        (None, 0),
+        ({"text": "abcd"}, 0),
+        ([7, None, {"text": 7}, "loose"], 0),
+    ],
+)
+def test_four_characters_of_an_answer_are_a_token(content: Any, tokens: int) -> None:
+    assert use_of(bash("ls", content)).heard == tokens
+
+
+def test_many_short_answers_add_up() -> None:
+    assert use_of(*[bash("true", "ok")] * 20).heard == 10
+
+
+def test_what_subagents_hear_and_what_is_no_tool_result_is_not_heard() -> None:
+    words = {"type": "user", "message": {"content": [{"type": "document", "content": LONG}]}, "parent_tool_use_id": None}
+    assert use_of(ran("Read", {"file_path": A}, parent="toolu_a"), [words]).heard == 0
+
+
+# noise ----------------------------------------------------------------------------------------------------------------
+
+
+def test_error_output_is_noise() -> None:
+    use = use_of(bash("make", LONG, failed=True))
+    assert (use.heard, use.noise) == (TOKENS, TOKENS)
+
+
+def test_output_that_was_there_before_is_noise_the_second_time() -> None:
+    use = use_of(bash("cat log", LONG), bash("ls"), bash("cat ./log", [{"type": "text", "text": LONG}]))
+    assert (use.heard, use.noise) == (2 * TOKENS, TOKENS)
+
+
+def test_a_short_answer_may_come_again() -> None:
+    assert noise_of(*[bash("make", "x" * 199)] * 5) == 0
+    assert noise_of(*[bash("make", "x" * 200)] * 2) == 50
+
+
+def test_a_file_that_was_read_again_unchanged_is_noise_also_where_its_text_differs_a_little() -> None:
+    assert noise_of(read(A), read(B, LONG * 2), read(A, f"{LONG}A reminder.")) == (len(LONG) + 11) // 4
+
+
+@pytest.mark.parametrize("look", ["Grep", "Glob", "WebFetch", "TodoWrite"])
+def test_looking_elsewhere_in_between_is_no_reason_to_read_again(look: str) -> None:
+    assert noise_of(read(A), ran(look, {"path": A}, "found"), read(A, LONG.upper())) == TOKENS
+
+
+def test_an_edit_that_failed_is_no_reason_to_read_again() -> None:
+    assert noise_of(read(A), edit(A, failed=True), read(A, LONG.upper())) == (len("changed") + len(LONG)) // 4
+
+
+def test_a_text_that_no_file_could_hold_is_known_again() -> None:
+    assert noise_of(bash("cat", "\ud800" * 400), bash("cat", "\ud800" * 400)) == 100
+
+
+def test_an_error_that_is_repeated_is_counted_once() -> None:
+    failing = bash("make", LONG, failed=True)
+    use = use_of(failing, failing, read(A, LONG.upper(), failed=True), read(A, LONG.upper(), failed=True))
+    assert use.noise == use.heard == 4 * TOKENS
+
+
+def test_a_call_that_never_ran_is_noise_by_its_own_text_alone() -> None:
+    denial = refused(read(A, "The tool use was rejected.", failed=True))
+    assert noise_of(denial, read(A)) == len("The tool use was rejected.") // 4
+    assert noise_of(read(A), refused(edit(A)), read(A, LONG.upper())) == TOKENS
+    assert noise_of(read(A), refused(bash("rm a.py")), read(A, LONG.upper())) == TOKENS
+
+
+# what only looks like noise -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        [bash("pytest a", LONG), bash("pytest b", LONG.replace("line", "test"))],
+        [bash("pytest", LONG + "1 failed"), edit(A), bash("pytest", LONG + "2 passed")],
+        [read(A), edit(A), read(A, LONG.upper())],
+        [read(A), edit(A, tool="Write"), read(A, LONG.upper())],
+        [read(A), edit(A, tool="MultiEdit"), read(A, LONG.upper())],
+        [read(A), edit(A, tool="NotebookEdit", key="notebook_path"), read(A, LONG.upper())],
+        [edit(A, tool="Write"), read(A)],
+        [read(A, limit=40), read(A, LONG.upper(), offset=40, limit=40), read(A, LONG.title(), offset=80, limit=40)],
+        [read(A, offset="40"), read(A, LONG.upper(), offset="80")],
+        [read(A, pages="1-5"), read(A, LONG.upper(), pages="6-10")],
+        [read(A), bash("sed -i s/line/row/ a.py"), read(A, LONG.replace("line", "row"))],
+        [bash("pytest > out.txt"), read(B), bash("pytest > out.txt"), read(B, LONG.upper())],
+        [read(A), ran("Agent", {"prompt": "mend a.py"}, "done"), read(A, LONG.upper())],
+        [read(A), read(B, LONG.upper())],
+    ],
+    ids=[
+        "other commands",
+        "the same command after an edit",
+        "read after Edit",
+        "read after Write",
+        "read after MultiEdit",
+        "read after NotebookEdit",
+        "written, then read",
+        "parts of one file",
+        "parts told as text",
+        "pages",
+        "changed by a command",
+        "output of a command",
+        "changed by a subagent",
+        "two files",
+    ],
+)
+def test_honest_work_is_no_noise(work: list[list[Event]]) -> None:
+    assert noise_of(*work) == 0
+
+
+def test_a_read_that_failed_may_be_tried_again() -> None:
+    assert noise_of(read(A, "no such file", failed=True), read(A)) == len("no such file") // 4
+
+
+def test_an_edit_of_another_file_is_no_reason_to_read_again() -> None:
+    assert noise_of(read(A), read(B, LONG * 2), edit(B), read(A, LONG.upper())) == TOKENS
+
+
+# compaction -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_compaction_is_kept_with_its_sizes() -> None:
+    use = use_of([said(input_tokens=120_258), COMPACTED])
+    assert use.compactions == (Compaction(trigger="auto", before=120_258, after=4_951),)
+    assert (use.tokens, use.peak) == (4_951, 120_258)
+
+
+def test_an_older_cli_does_not_tell_the_size_after_a_compaction() -> None:
+    use = use_of([said(input_tokens=9), {**COMPACTED, "compact_metadata": {"trigger": "manual", "pre_tokens": 9}}])
+    assert use.compactions == (Compaction(trigger="manual", before=9),)
+    assert use.tokens == 9
+
+
+def test_after_a_compaction_what_was_heard_begins_again() -> None:
+    before = [*bash("make", LONG, failed=True), *read(A)]
+    use = use_of(before, [COMPACTED], read(A))
+    assert (use.heard, use.noise) == (TOKENS, 0)
+    assert noise_of(before, [COMPACTED], read(A), read(A)) == TOKENS
+
+
+def test_the_compaction_of_a_subagent_leaves_the_main_thread_as_it_is() -> None:
+    use = use_of(read(A), [{**COMPACTED, "parent_tool_use_id": "toolu_a"}])
+    assert (use.heard, use.compactions) == (TOKENS, ())
+
+
+# real recordings ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.jsonl")))
+def test_a_recording_of_the_real_cli_is_read_alike_by_the_call_and_by_its_context(name: str) -> None:
+    context = replay(name).context
+    assert context == use_of(events(name)).model_copy(update={"window": context.window})
+    assert 0 <= context.noise <= context.heard <= sum(len(str(event)) for event in events(name))
+    # What filled the context was told with the first message that the model gave.
+    assert (context.peak > 0) is any(_by_the_model(event) for event in events(name))
+
+
+def _by_the_model(event: Event) -> bool:
+    return event["type"] == "assistant" and event["message"]["model"] != "<synthetic>"
+
+
+@pytest.mark.parametrize(
+    ("name", "heard", "noise"),
+    [
+        ("success", 56, 0),
+        ("subagent", 152, 0),
+        ("failing_tool", 2, 2),
+        ("permission_denied", 363, 363),
+        ("sigint_tool", 57, 56),
+        ("sigterm", 4, 3),
+        ("several_results", 66, 0),
+        ("stop_hook_cap", 0, 0),
+        ("max_turns", 2, 0),
+    ],
+)
+def test_the_noise_of_a_recording_is_its_tool_errors(name: str, heard: int, noise: int) -> None:
+    context = replay(name).context
+    assert (context.heard, context.noise) == (heard, noise)
+
+
+def test_the_real_cli_names_what_it_did_not_run() -> None:
+    told = [never_ran(event) for event in events("sigint_tool") if event["type"] == "user"]
+    assert [len(ids) for ids in told] == [0, 1, 0]
+
+
+# hostile --------------------------------------------------------------------------------------------------------------
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(), max_size=20)
+    | st.sampled_from([10**400, -1, "\ud800", LONG, "\ud800" * 300, "one", A, "Read", "Edit", "Bash", "tool_use", "tool_result"])
+)
+KEYS = ["type", "id", "tool_use_id", "name", "input", "content", "text", "is_error", "file_path", "offset", "usage", "model"]
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=4), inner, max_size=5),
+    max_leaves=15,
+)
+
+
+def object_with(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Event]:
+    """An object whose fields have these values, any others, or are missing."""
+    return st.fixed_dictionaries({}, optional={key: value | JSON for key, value in fields.items()})
+
+
+IDS = st.sampled_from(["one", "two", ""])
+CALLS = object_with(
+    type=st.just("tool_use"),
+    id=IDS,
+    name=st.sampled_from(["Read", "Edit", "NotebookEdit", "Bash", "Grep"]),
+    input=object_with(file_path=st.sampled_from([A, B]), notebook_path=st.just(A), offset=JSON, limit=JSON, pages=JSON),
+)
+RESULTS = object_with(type=st.just("tool_result"), tool_use_id=IDS, is_error=st.booleans(), content=JSON)
+USAGES = object_with(input_tokens=st.integers(), cache_read_input_tokens=st.integers())
+HOSTILE = object_with(
+    type=st.sampled_from(["assistant", "user", "system"]),
+    subtype=st.just("compact_boundary"),
+    parent_tool_use_id=st.none(),
+    message=object_with(model=st.text(), usage=USAGES, content=st.lists(CALLS | RESULTS | JSON, max_size=4)),
+    tool_result_meta=st.lists(object_with(id=IDS, non_execution_kind=JSON), max_size=3),
+    compact_metadata=object_with(trigger=st.text(), pre_tokens=st.integers(), post_tokens=st.integers()),
+)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.lists(HOSTILE | st.dictionaries(st.sampled_from(KEYS), JSON, max_size=5), max_size=8))
+def test_no_event_makes_it_raise_or_count_wrongly(stream: list[Event]) -> None:
+    use = use_of(stream)
+    assert ContextUse.model_validate_json(use.model_dump_json()) == use
+    assert 0 <= use.noise <= use.heard
+    assert use.tokens >= 0
+    assert use.peak >= 0
+    assert len(use.compactions) <= 20
+    assert all(len(one.trigger) <= 20 for one in use.compactions)
+
+
+WORK = st.sampled_from([read(A), read(B, LONG * 2), read(A, offset=9), edit(A), bash("make", LONG), bash("x", "y", failed=True)])
+
+
+@given(st.lists(WORK, max_size=12), WORK)
+def test_what_was_heard_only_grows_until_a_compaction(before: list[list[Event]], last: list[Event]) -> None:
+    less, more = use_of(*before), use_of(*before, last)
+    assert less.heard <= more.heard
+    assert less.noise <= more.noise
+    assert use_of(*before, [COMPACTED]).heard == 0
+
+
+def flood(number: int) -> list[Event]:
+    name = f"{number}-" + "n" * 10_000
+    never_answered = said(
+        content=[{"type": "tool_use", "id": name, "name": "Read", "input": {"file_path": name, "offset": name}}]
+    )
+    return [*read(name, name, offset=name), *ran(name, {name: name}, name), *edit(name), never_answered]
+
+
+def test_memory_is_bounded_however_long_and_varied_the_stream() -> None:
+    reader = ContextReader()
+    for number in range(1200):
+        for event in flood(number):
+            reader.feed(event)
+        reader.feed(read(f"{number}", f"{number}")[1])
+    assert len(pickle.dumps(reader)) < 100_000
+
+
+def test_of_many_compactions_and_texts_the_newest_are_kept() -> None:
+    boundaries = [{**COMPACTED, "compact_metadata": {"pre_tokens": number}} for number in range(30)]
+    assert [one.before for one in use_of(boundaries).compactions] == list(range(10, 30))
+    texts = [bash("x", f"{number} {LONG}") for number in range(600)]
+    assert noise_of(*texts, texts[0]) == 0
+    assert noise_of(*texts, texts[599]) > 0
+    assert noise_of(*texts[:400], texts[0], *texts[400:], texts[0]) > 2 * TOKENS

@@ -1,0 +1,185 @@
+"""Two runs of one failure are one failure, recurrences are counted, and no output makes the reading raise or run away."""
+# ruff: noqa: E501, ISC004, RUF001 - outputs stand as tools print them
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.records.session import ErrorVector
+from helmsman.records.session import FailureClass as Class
+from helmsman.verify.failures import error_vector, failed_by_output, merge, same_error
+from helmsman.verify.failures.normal import MESSAGE, WHERE, normal, place
+
+pytestmark = pytest.mark.feature("A3")
+
+# what differs from run to run ------------------------------------------------------------------------------------------
+
+RUNS = [
+    (
+        "pytest -q",
+        "____ test_add ____\n\nE       RuntimeError: <A object at {address}> gave up after {seconds}s (pid {pid})\n\n"
+        "{tmp}/a.py:5: RuntimeError\n==== short test summary info ====\nFAILED tests/test_a.py::test_add - RuntimeError\n1 failed in {seconds}s",
+    ),
+    ("pytest -q", "E       assert '/tmp/pytest-of-me/pytest-{pid}/popen-gw{port}/test_x0/out' == 'x'\n1 failed in {seconds}s"),
+    ("python a.py", 'Traceback (most recent call last):\n  File "{tmp}/a.py", line 3, in <module>\n    x()\nOSError: {id} at {clock}: port {port}'),
+    ("node a.js", "Error: connect ECONNREFUSED 127.0.0.1:{port}\n    at TCPConnectWrap (node:net:1606:16)"),
+    ("npx jest", "  ● calc › adds\n\n    Error: listen {clock} {address} {tmp}\n\nTest Suites: 1 failed, 1 total\nTests:       1 failed, 1 total\nTime:  {seconds} s"),
+    ("go test", "--- FAIL: TestSub ({seconds}s)\n    calc_test.go:14: {date}T{clock}Z got 3 from localhost:{port}\nFAIL\nFAIL\texample.com/calc\t{seconds}s"),
+    ("cargo run", "thread 'main' ({pid}) panicked at src/main.rs:3:5:\ncannot open {tmp}/x: {id}"),
+    ("./a.out", "/bin/bash: line 1: {pid} Segmentation fault      (core dumped) ./a.out"),
+    ("./a.out", "=={pid}==ERROR: AddressSanitizer: heap-use-after-free on address {address} at pc {address}"),
+    ("gcc a.c", "{tmp}/a.c:3:3: error: 'x' undeclared"),
+    ("curl localhost:{port}", "curl: (7) Failed to connect to localhost port {port} after {port} ms: Couldn't connect to server"),
+    ("docker ps", "Error response from daemon: No such container: {hash}"),
+    ("node a.js", "(node:{pid}) Warning: x\nTypeError: took {seconds} ms, worker {pid}"),
+    ("x", "{date} {clock},123 ERROR [{pid_long}] cannot go on"),
+]  # fmt: skip
+VARYING = st.fixed_dictionaries(
+    {
+        "address": st.integers(2**24, 2**63).map(hex),
+        "pid": st.integers(1, 4_194_304).map(str),
+        "pid_long": st.integers(10_000, 4_194_304).map(str),
+        "port": st.integers(1024, 65535).map(str),
+        "seconds": st.decimals(0, 1000, places=2).map(str),
+        "clock": st.times().map(lambda time: time.strftime("%H:%M:%S")),
+        "date": st.dates().map(lambda date: date.isoformat()),
+        "id": st.uuids().map(str),
+        "hash": st.integers(16**11, 16**12 - 1).map(lambda number: f"{number:012x}"),
+        "tmp": st.from_regex(r"/tmp/(tmp[a-z0-9_]{8}|[a-zA-Z]{3,9}\.[a-zA-Z0-9]{6})", fullmatch=True),
+    }
+)
+
+
+@pytest.mark.parametrize(("command", "output"), RUNS)
+@given(one=VARYING, other=VARYING)
+def test_two_runs_of_one_failure_are_equal(command: str, output: str, one: dict[str, str], other: dict[str, str]) -> None:
+    first, second = (error_vector("Bash", command.format(**run), f"Exit code 1\n{output.format(**run)}") for run in (one, other))
+    assert first == second
+    assert first.message
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("E   assert 3 == 4\n1 failed in 0.1s", "E   assert 3 == 5\n1 failed in 0.1s"),
+        ("FAILED a.py::test_x - no\n1 failed in 0.1s", "FAILED a.py::test_y - no\n1 failed in 0.1s"),
+        ("a.c:3:3: error: 'x' undeclared", "a.c:4:3: error: 'x' undeclared"),
+        ("cat: a: No such file or directory", "cat: b: No such file or directory"),
+        ("cat: a: No such file or directory", "cat: a: Permission denied"),
+    ],
+)
+def test_different_failures_stay_different(one: str, other: str) -> None:
+    assert not same_error(error_vector("Bash", "x", one), error_vector("Bash", "x", other))
+
+
+def test_the_failing_test_does_not_hang_on_the_order_of_a_parallel_run() -> None:
+    one, other = "_____ test_a _____\nE   assert 1 == 2\n", "_____ test_b _____\nE   assert 3 == 4\n"
+    recap = "==== short test summary info ====\nFAILED t.py::test_{} - x\nFAILED t.py::test_{} - x\n2 failed in 0.1s"
+    there = error_vector("Bash", "pytest", one + other + recap.format("a", "b"))
+    back = error_vector("Bash", "pytest", other + one + recap.format("b", "a"))
+    assert there == back
+    assert (there.where, there.message) == ("t.py::test_a", "assert 1 == 2")
+
+
+# recurrence -----------------------------------------------------------------------------------------------------------
+
+KINDS = st.sampled_from(list(Class))
+ERRORS = st.builds(ErrorVector, kind=KINDS, where=st.sampled_from("abc"), message=st.sampled_from(["x 1.5s", "x 2s", "y"]))
+
+
+def counted(errors: Iterable[ErrorVector]) -> tuple[ErrorVector, ...]:
+    merged: tuple[ErrorVector, ...] = ()
+    for error in errors:
+        merged = merge(merged, error)
+    return merged
+
+
+def test_a_failure_that_comes_again_is_counted_and_moves_to_the_end() -> None:
+    a, b = (ErrorVector(kind=Class.TEST, where=name, message="m") for name in "ab")
+    assert merge((a, b), a) == (b, a.model_copy(update={"times": 2}))
+
+
+@given(st.lists(ERRORS, max_size=60))
+def test_a_list_of_failures_holds_each_once_and_the_newest(errors: list[ErrorVector]) -> None:
+    merged = counted(errors)
+    assert len([*merged]) <= 20
+    assert not errors or same_error(merged[-1], errors[-1])
+    assert not any(same_error(a, b) for number, a in enumerate(merged) for b in merged[:number])
+    assert sum(error.times for error in merged) <= len(errors)
+
+
+def test_the_oldest_of_more_than_twenty_is_dropped() -> None:
+    errors = [ErrorVector(kind=Class.OTHER, where=f"a{number}") for number in range(25)]
+    assert [error.where for error in counted(errors)] == [f"a{number}" for number in range(5, 25)]
+
+
+# hostile --------------------------------------------------------------------------------------------------------------
+
+LINES = st.lists(
+    st.sampled_from(
+        [
+            "Exit code 1", "Exit code 999", "Exit code 137", "E   assert 1", "FAILED a::b - c", "1 failed in 0.1s", "FAIL\tx [build failed]",
+            "Traceback (most recent call last):", '  File "a", line 1, in x', "E: ", "Error: ", "a.py:1:1: F401 x", "a.go:1:1: x",
+            "error: x\n --> a:1", "CONFLICT (", "fatal: ", "make: *** [", "\x00", "\x1b[31m", "<tool_use_error>", "  ● x", "___ x ___",
+            "Ran 1 test in 0.1s", "", "FAILED (errors=1)", "  1) a", "\ud800", "\u2028", "not ok 1", "cat: : No such file or directory",
+        ]
+    )
+    | st.text(max_size=40),
+    max_size=30,
+).map("\n".join)  # fmt: skip
+ANYTHING = st.none() | st.integers() | st.binary() | st.lists(st.text()) | st.text() | LINES
+
+
+def bounded(vector: ErrorVector) -> bool:
+    texts = (vector.where, vector.message)
+    return len(vector.where) <= WHERE and len(vector.message) <= MESSAGE and all(len(text.splitlines()) <= 1 for text in texts)
+
+
+@given(tool=ANYTHING | st.sampled_from(["Bash", "Edit", "Read"]), detail=ANYTHING, output=ANYTHING)
+def test_no_call_makes_it_raise(tool: Any, detail: Any, output: Any) -> None:
+    assert bounded(error_vector(tool, detail, output))
+    assert failed_by_output(detail, output) in {True, False}
+
+
+@given(LINES)
+def test_what_is_said_can_be_stored(output: str) -> None:
+    vector = error_vector("Bash", "pytest -q", output)
+    assert ErrorVector.model_validate_json(vector.model_dump_json()) == vector
+
+
+@given(st.text())
+def test_a_text_is_normal_once_and_for_all(text: str) -> None:
+    assert same_error(*(ErrorVector(kind=Class.OTHER, message=one) for one in (normal(text), normal(normal(text)))))
+    assert len(place(text)) <= WHERE
+
+
+LONG = 1_000_000
+PIECES = [
+    "a", "(", " ", "\n", "\t", "1", "/", ":", "a.", "a:", "a: ", "\x1b[", "\x1b", '"', "'", "a/b.go:1:1: x\n", "E   \n", "E   a", "error: ",
+    "a.py:1: error: x\n", "[warn] a\n", "error: a\n --> a:1:1\n", "/tmp/", "0x", "-", "a > b", "FAIL: a\n", '  File "a", line 1\n', "Error",
+    "\x00", "\r", "[ERROR] ", "make: *** [", "()" , "expect(", "::", "a a", "./", "\\", "=", "  ● a\n", "thread 'a' panicked at ", "1s ", "at a (",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_an_endless_output_is_read_in_bounded_work(piece: str) -> None:
+    output = piece * (LONG // len(piece))
+    for text in (output, f"Exit code 1\n{output}", f"{output}\n1 failed in 0.1s"):
+        assert bounded(error_vector("Bash", "pytest", text))
+        assert failed_by_output(piece * 100_000, text) is False
+        assert isinstance(failed_by_output("pytest | tail", text), bool)
+
+
+def test_the_failure_at_the_end_of_a_megabyte_is_read() -> None:
+    vector = error_vector(
+        "Bash", "pytest", "Exit code 1\n" + "collecting ...\n" * 100_000 + "FAILED a.py::test_x - no\n1 failed in 0.1s"
+    )
+    assert (vector.kind, vector.where) == (Class.TEST, "a.py::test_x")
+
+
+def test_colours_and_control_characters_change_nothing() -> None:
+    plain, loud = "E   assert 1 == 2\n1 failed in 0.1s", "\x1b[31mE   assert 1\x00 == 2\x1b[0m\n\x1b[1m1 failed\x1b[0m in 0.1s"
+    assert error_vector("Bash", "pytest", plain) == error_vector("Bash", "pytest", loud)

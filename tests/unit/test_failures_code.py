@@ -1,0 +1,374 @@
+"""What runners, compilers and linters print when they fail is read as a class and a place."""
+# ruff: noqa: E501, ISC004, RUF001 - outputs stand as tools print them
+
+from pathlib import Path
+
+import pytest
+
+from helmsman.records.session import FailureClass as Class
+from helmsman.verify.failures import error_vector
+
+pytestmark = pytest.mark.feature("A3")
+
+RECORDINGS = Path(__file__).parent.parent / "recordings" / "summaries"
+
+TESTS = [
+    (
+        "pytest -q",
+        "F.                                                                       [100%]\n"
+        "=================================== FAILURES ===================================\n"
+        "___________________________________ test_add ___________________________________\n\n"
+        "    def test_add():\n>       assert add(1, 2) == 4\nE       assert 3 == 4\nE        +  where 3 = add(1, 2)\n\n"
+        "tests/test_calc.py:5: AssertionError\n----------------------------- Captured stdout call -----------------------------\n"
+        "ModuleNotFoundError: No module named 'colour'\n"
+        "=========================== short test summary info ============================\n"
+        "FAILED tests/test_calc.py::test_add - assert 3 == 4\n1 failed, 1 passed in 0.02s",
+        "tests/test_calc.py::test_add",
+        "assert 3 == 4",
+    ),
+    (
+        "python -m pytest --tb=no -q tests | tail -3",
+        "FAILED tests/test_calc.py::TestSum::test_m[a-1] - assert 1 == 2\n1 failed in 0.01s",
+        "tests/test_calc.py::TestSum::test_m[a-1]",
+        "assert 1 == 2",
+    ),
+    ("pytest -q tests/empty", "\nno tests ran in 0.01s", "pytest", "no tests ran"),
+    (
+        "python -m unittest",
+        "F\n======================================================================\nFAIL: test_no (t.T.test_no)\n"
+        "----------------------------------------------------------------------\nTraceback (most recent call last):\n"
+        '  File "/nest/dev/t.py", line 6, in test_no\n    self.assertEqual(3, 4)\nAssertionError: 3 != 4\n\n'
+        "----------------------------------------------------------------------\nRan 1 test in 0.000s\n\nFAILED (failures=1)",
+        "test_no (t.T.test_no)",
+        "AssertionError: 3 != 4",
+    ),
+    (
+        "npx jest",
+        "FAIL src/calc.test.js\n  ✕ adds (3 ms)\n\n  ● calc › adds\n\n    expect(received).toBe(expected) // Object.is equality\n\n"
+        "    Expected: 4\n    Received: 3\n\n      at Object.toBe (src/calc.test.js:3:20)\n\n"
+        "Test Suites: 1 failed, 1 total\nTests:       1 failed, 1 total\nSnapshots:   0 total\nTime:        0.31 s",
+        "calc › adds",
+        "expect(received).toBe(expected) // Object.is equality",
+    ),
+    (
+        "npm test",
+        "> app@1.0.0 test\n> vitest run\n\n RUN  v3.2.7 /nest/app\n\n FAIL  src/a.test.ts > calc > adds\n"
+        "AssertionError: expected 3 to be 4 // Object.is equality\n ❯ src/a.test.ts:3:20\n\n"
+        " Test Files  1 failed (1)\n      Tests  1 failed (1)\n   Start at  10:11:12\n   Duration  301ms",
+        "src/a.test.ts > calc > adds",
+        "AssertionError: expected 3 to be 4 // Object.is equality",
+    ),
+    (
+        "npx mocha",
+        "\n\n  calc\n    1) adds\n\n\n  0 passing (3ms)\n  1 failing\n\n  1) calc\n       adds:\n\n"
+        "      AssertionError [ERR_ASSERTION]: 3 == 4\n      + expected - actual\n\n      at Context.<anonymous> (test/a.js:5:27)\n",
+        "calc adds",
+        "AssertionError [ERR_ASSERTION]: 3 == 4",
+    ),
+    (
+        "go test ./...",
+        "--- FAIL: TestSub (0.00s)\n    calc_test.go:14: got 3, want 1\nFAIL\nFAIL\texample.com/calc\t0.004s\nFAIL",
+        "TestSub",
+        "got 3, want 1",
+    ),
+    (
+        "cargo test",
+        "running 1 test\ntest tests::bad ... FAILED\n\nfailures:\n\n---- tests::bad stdout ----\n\n"
+        "thread 'tests::bad' (16595) panicked at src/lib.rs:12:9:\nassertion `left == right` failed\n  left: 2\n right: 3\n"
+        "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\n\nfailures:\n    tests::bad\n\n"
+        "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n"
+        "error: test failed, to rerun pass `--lib`",
+        "tests::bad",
+        "assertion `left == right` failed",
+    ),
+    (
+        "bundle exec rspec",
+        "F\n\nFailures:\n\n  1) Calc adds\n     Failure/Error: expect(Calc.add(1, 2)).to eq(4)\n\n       expected: 4\n            got: 3\n"
+        "     # ./spec/calc_spec.rb:5:in `block (2 levels) in <top (required)>'\n\nFinished in 0.01 seconds (files took 0.1 seconds to load)\n"
+        "1 example, 1 failure\n\nFailed examples:\n\nrspec ./spec/calc_spec.rb:4 # Calc adds",
+        "./spec/calc_spec.rb:4 # Calc adds",
+        "expect(Calc.add(1, 2)).to eq(4)",
+    ),
+    (
+        "vendor/bin/phpunit",
+        "F                                                                   1 / 1 (100%)\n\nThere was 1 failure:\n\n1) CalcTest::testAdd\n"
+        "Failed asserting that 3 matches expected 4.\n\n/nest/app/tests/CalcTest.php:9\n\nFAILURES!\nTests: 1, Assertions: 1, Failures: 1.",
+        "CalcTest::testAdd",
+        "Failed asserting that 3 matches expected 4.",
+    ),
+    (
+        "./gradlew test",
+        "> Task :test FAILED\n\nCalcTest > testAdd() FAILED\n    org.opentest4j.AssertionFailedError: expected: <4> but was: <3>\n"
+        "        at CalcTest.testAdd(CalcTest.java:12)\n\n1 test completed, 1 failed\n\nFAILURE: Build failed with an exception.\n\n"
+        "* What went wrong:\nExecution failed for task ':test'.\n> There were failing tests.\n\nBUILD FAILED in 2s",
+        "CalcTest > testAdd()",
+        "org.opentest4j.AssertionFailedError: expected: <4> but was: <3>",
+    ),
+    (
+        "mvn -q test",
+        "[ERROR] Tests run: 1, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.05 s <<< FAILURE! -- in com.x.CalcTest\n"
+        "[ERROR] com.x.CalcTest.testAdd -- Time elapsed: 0.01 s <<< FAILURE!\n"
+        "org.opentest4j.AssertionFailedError: expected: <4> but was: <3>\n"
+        "[ERROR] Failures: \n[ERROR]   CalcTest.testAdd:12 expected: <4> but was: <3>\n[INFO] BUILD FAILURE",
+        "CalcTest.testAdd",
+        "org.opentest4j.AssertionFailedError: expected: <4> but was: <3>",
+    ),
+    (
+        "dotnet test",
+        "  Failed Calc.Tests.Adds [12 ms]\n  Error Message:\n   Assert.Equal() Failure: Values differ\nExpected: 4\nActual:   3\n"
+        "  Stack Trace:\n     at Calc.Tests.Adds() in /nest/app/Tests.cs:line 9\n\n"
+        "Failed!  - Failed:     1, Passed:     0, Skipped:     0, Total:     1, Duration: 12 ms",
+        "Calc.Tests.Adds",
+        "Assert.Equal() Failure: Values differ",
+    ),
+    (
+        "node --test",
+        "TAP version 13\n# Subtest: adds\nnot ok 1 - adds\n  ---\n  code: 'ERR_ASSERTION'\n  ...\n# tests 1\n# fail 1",
+        "adds",
+        None,
+    ),
+    ("ctest", "The following tests FAILED:\n\t  1 - calc_add (Failed)\nErrors while running CTest", "calc_add", None),
+    ("bun test", "src/a.test.ts:\n(fail) calc > adds [0.21ms]\n\n 0 pass\n 1 fail", "calc > adds", None),
+    (
+        "python3 test_calc.py",
+        'Traceback (most recent call last):\n  File "/nest/dev/test_calc.py", line 3, in <module>\n    assert add(1, 2) == 4\nAssertionError',
+        "/nest/dev/test_calc.py:3",
+        "AssertionError",
+    ),
+]
+
+DEEPER = [
+    (
+        Class.MISSING_MODULE,
+        "pytest",
+        "==================================== ERRORS ====================================\n"
+        "_______________________ ERROR collecting tests/test_a.py _______________________\n"
+        "ImportError while importing test module '/nest/tests/test_a.py'.\ntests/test_a.py:1: in <module>\n    import yaml\n"
+        "E   ModuleNotFoundError: No module named 'yaml'\n=========================== short test summary info ============================\n"
+        "ERROR tests/test_a.py\n!!!!!!!!!!!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!!!!!!!!!!!\n"
+        "=============================== 1 error in 1.82s ===============================",
+        "tests/test_a.py",
+    ),
+    (
+        Class.MISSING_MODULE,
+        "python -m app.main",
+        'Traceback (most recent call last):\n  File "<frozen runpy>", line 198, in _run_module_as_main\n'
+        "  File \"/nest/dev/app/main.py\", line 3, in <module>\n    import yaml\nModuleNotFoundError: No module named 'yaml'",
+        "/nest/dev/app/main.py:3",
+    ),
+    (Class.MISSING_MODULE, "python -m pytest", "/usr/bin/python3: No module named pytest", "pytest"),
+    (
+        Class.MISSING_MODULE,
+        "python -c 'from a import b'",
+        'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n'
+        "ImportError: cannot import name 'b' from 'a' (/nest/dev/a.py)",
+        "b",
+    ),
+    (
+        Class.MISSING_MODULE,
+        "node index.js",
+        "node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\nError: Cannot find module 'express'\nRequire stack:\n- /nest/app/index.js\n"
+        "    at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15)\n    at Object.<anonymous> (/nest/app/index.js:1:17)\n"
+        "  code: 'MODULE_NOT_FOUND',\n\nNode.js v22.3.0",
+        "/nest/app/index.js:1",
+    ),
+    (
+        Class.MISSING_MODULE,
+        "npx jest",
+        "FAIL src/a.test.js\n  ● Test suite failed to run\n\n    Cannot find module 'lodash' from 'src/a.js'\n\n    Require stack:\n      src/a.js\n\n"
+        "Test Suites: 1 failed, 1 total\nTests:       0 total\n",
+        "src/a.test.js",
+    ),
+    (
+        Class.MISSING_MODULE,
+        "npm run build",
+        '[vite]: Rollup failed to resolve import "dayjs" from "/nest/app/src/a.ts".',
+        "dayjs",
+    ),
+    (
+        Class.MISSING_MODULE,
+        "go build ./...",
+        "main.go:4:2: no required module provides package github.com/x/y; to add it:\n\tgo get github.com/x/y",
+        "main.go:4",
+    ),
+    (
+        Class.MISSING_MODULE,
+        "cargo build",
+        "error[E0432]: unresolved import `serde`\n --> src/lib.rs:1:5\n  |\n1 | use serde::Serialize;\n\nerror: could not compile `calc` (lib) due to 1 previous error",
+        "src/lib.rs:1",
+    ),
+    (
+        Class.MISSING_MODULE,
+        "ruby a.rb",
+        "<internal:/usr/lib/ruby/rubygems.rb>:136:in `require': cannot load such file -- nokogiri (LoadError)",
+        "nokogiri",
+    ),
+    (
+        Class.MISSING_MODULE,
+        "javac A.java",
+        "A.java:1: error: package org.junit does not exist\nimport org.junit.Test;\n1 error",
+        "A.java:1",
+    ),
+    (
+        Class.MISSING_MODULE,
+        "pip install nosuch",
+        "ERROR: Could not find a version that satisfies the requirement nosuch (from versions: none)\nERROR: No matching distribution found for nosuch",
+        "nosuch",
+    ),
+    (
+        Class.MISSING_MODULE,
+        "npm install @x/nosuch",
+        "npm error code E404\nnpm error 404 Not Found - GET https://registry.example/@x%2fnosuch - Not found\nnpm error 404\n"
+        "npm error 404  '@x/nosuch@*' is not in this registry.",
+        "@x/nosuch",
+    ),
+    (
+        Class.MISSING_MODULE,
+        "make",
+        "/usr/bin/ld: cannot find -lssl: No such file or directory\ncollect2: error: ld returned 1 exit status",
+        "ssl",
+    ),
+    (
+        Class.SYNTAX,
+        "pytest -q",
+        "==================================== ERRORS ====================================\n"
+        "E     File \"/nest/tests/test_a.py\", line 3\nE       def test(\nE               ^\nE   SyntaxError: '(' was never closed\n"
+        "=========================== short test summary info ============================\nERROR tests/test_a.py\n"
+        "!!!!!!!!!!!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!!!!!!!!!!!\n1 error in 0.08s",
+        "tests/test_a.py",
+    ),
+    (
+        Class.SYNTAX,
+        "python a.py",
+        '  File "/nest/dev/a.py", line 3\n    def f(:\n          ^\nSyntaxError: invalid syntax',
+        "/nest/dev/a.py:3",
+    ),
+    (
+        Class.SYNTAX,
+        "python a.py",
+        '  File "/nest/dev/a.py", line 4\n    x = 1\nIndentationError: unexpected indent',
+        "/nest/dev/a.py:4",
+    ),
+    (
+        Class.SYNTAX,
+        "node a.js",
+        "/nest/app/a.js:3\nfoo(;\n    ^\n\nSyntaxError: Unexpected token ';'\n    at wrapSafe (node:internal/modules/cjs/loader:1378:20)\n\nNode.js v22.3.0",
+        "/nest/app/a.js:3",
+    ),
+    (
+        Class.SYNTAX,
+        "for i in; do",
+        "/bin/bash: -c: line 1: syntax error near unexpected token `;'\n/bin/bash: -c: line 1: `for i in; do'",
+        "for",
+    ),
+    (Class.SYNTAX, "go build", "# example.com/calc\n./calc.go:5:2: syntax error: unexpected newline, expected )", "calc.go:5"),
+    (
+        Class.SYNTAX,
+        "gcc a.c",
+        "a.c: In function ‘main’:\na.c:3:11: error: expected ‘;’ before ‘}’ token\n    3 |   return 0",
+        "a.c:3",
+    ),
+    (Class.SYNTAX, "javac A.java", "A.java:3: error: ';' expected\n  int x = 1\n           ^\n1 error", "A.java:3"),
+    (Class.SYNTAX, "npx tsc --noEmit", "src/a.ts(3,5): error TS1005: ';' expected.", "src/a.ts:3"),
+    (Class.SYNTAX, "make", "Makefile:3: *** missing separator.  Stop.", "Makefile:3"),
+    (Class.SYNTAX, "cargo check", "error: this file contains an unclosed delimiter\n --> src/lib.rs:9:3\n", "src/lib.rs:9"),
+    (
+        Class.SYNTAX,
+        "php a.php",
+        'PHP Parse error:  syntax error, unexpected token "}" in /nest/app/a.php on line 4',
+        "/nest/app/a.php:4",
+    ),
+    (
+        Class.SYNTAX,
+        "ruff check .",
+        "invalid-syntax: Expected a parameter\n --> a.py:1:10\n  |\n1 | def test(:\n\nFound 2 errors.",
+        "a.py:1",
+    ),
+    (Class.SYNTAX, "bash s.sh", "s.sh: line 2: syntax error: unexpected end of file", "s.sh:2"),
+    (
+        Class.MISSING_MODULE,
+        "npx mocha",
+        "\nException during run: Error: Cannot find module './nothing'\nRequire stack:\n- /nest/a.js",
+        "./nothing",
+    ),
+]
+
+OBJECTIONS = [
+    (Class.TYPES, "mypy src", 'src/a.py:3: error: Incompatible return value type (got "str", expected "int")  [return-value]\nFound 1 error in 1 file (checked 4 source files)', "src/a.py:3"),
+    (Class.TYPES, "pyright", '/nest/dev/a.py\n  /nest/dev/a.py:3:12 - error: "foo" is not a known attribute of "None" (reportOptionalMemberAccess)\n1 error, 0 warnings, 0 informations', "/nest/dev/a.py:3"),
+    (Class.TYPES, "npx tsc --noEmit", "src/a.ts(3,5): error TS2322: Type 'string' is not assignable to type 'number'.", "src/a.ts:3"),
+    (Class.TYPES, "npm run build", "\n> app@1.0.0 build\n> tsc -b --pretty\n\nsrc/a.ts:3:5 - error TS2322: Type 'string' is not assignable to type 'number'.\n\nFound 1 error in src/a.ts:3", "src/a.ts:3"),
+    (Class.TYPES, "make types", "a.py:7: error: Missing return statement\nFound 1 error in 1 file (checked 1 source file)\nmake: *** [Makefile:4: types] Error 1", "a.py:7"),
+    (Class.LINT, "ruff check .", "src/a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n[*] 1 fixable with the `--fix` option.", "src/a.py:1"),
+    (Class.LINT, "ruff check .", "F401 [*] `os` imported but unused\n --> src/a.py:1:8\n  |\n1 | import os\n  |        ^^\nFound 1 error.", "src/a.py:1"),
+    (Class.LINT, "flake8", "./src/a.py:1:1: F401 'os' imported but unused\n./src/a.py:9:80: E501 line too long (99 > 79 characters)", "src/a.py:1"),
+    (Class.LINT, "pylint src", "************* Module src.a\nsrc/a.py:1:0: C0114: Missing module docstring (missing-module-docstring)", "src/a.py:1"),
+    (Class.LINT, "npx eslint .", "\n/nest/app/src/a.js\n  3:7  error  'x' is assigned a value but never used  no-unused-vars\n\n✖ 1 problem (1 error, 0 warnings)\n", "/nest/app/src/a.js:3"),
+    (Class.LINT, "npx prettier --check .", "Checking formatting...\n[warn] src/a.ts\n[warn] Code style issues found in the above file. Run Prettier with --write to fix.", "src/a.ts"),
+    (Class.LINT, "black --check .", "would reformat src/a.py\n\nOh no! 💥 💔 💥\n1 file would be reformatted, 3 files would be left unchanged.", "src/a.py"),
+    (Class.LINT, "ruff format --check", "Would reformat: src/a.py\n1 file would be reformatted", "src/a.py"),
+    (Class.LINT, "ruff format --check", "unformatted: File would be reformatted\n --> bad.py:2:1\n  |\n1 file would be reformatted", "bad.py:2"),
+    (Class.LINT, "cargo clippy -- -D warnings", "error: unneeded `return` statement\n --> src/lib.rs:2:5\n  |\n2 |     return 1;\n  = help: for further information visit https://rust-lang.github.io/rust-clippy/master/index.html#needless_return\n\nerror: could not compile `calc` (lib) due to 1 previous error", "src/lib.rs:2"),
+    (Class.LINT, "go vet ./...", "# example.com/calc\n./calc.go:7:2: fmt.Printf format %d has arg s of wrong type string", "calc.go:7"),
+    (Class.LINT, "git commit -m x", "ruff.....................................................................Failed\n- hook id: ruff\n- exit code: 1\n", "ruff"),
+    (Class.BUILD, "gcc a.c", "a.c: In function ‘main’:\na.c:3:3: error: ‘x’ undeclared (first use in this function)", "a.c:3"),
+    (Class.BUILD, "make", "/usr/bin/ld: /tmp/ccX3bQ1z.o: in function `main':\na.c:(.text+0xa): undefined reference to `foo'\ncollect2: error: ld returned 1 exit status\nmake: *** [Makefile:2: a] Error 1", "make"),
+    (Class.BUILD, "clang++ a.cpp", "a.cpp:4:10: error: use of undeclared identifier 'y'\n1 error generated.", "a.cpp:4"),
+    (Class.BUILD, "cargo build", "   Compiling calc v0.1.0 (/nest/calc)\nerror[E0308]: mismatched types\n --> src/lib.rs:2:5\n  |\n\nerror: could not compile `calc` (lib) due to 1 previous error", "src/lib.rs:2"),
+    (Class.BUILD, "go build ./...", "# example.com/calc\n./calc.go:5:2: undefined: foo", "calc.go:5"),
+    (Class.BUILD, "go test ./...", "# example.com/calc [example.com/calc.test]\n./calc_test.go:8:2: declared and not used: a\nFAIL\texample.com/calc [build failed]\nFAIL", "calc_test.go:8"),
+    (Class.BUILD, "javac A.java", "A.java:3: error: cannot find symbol\n    foo();\n    ^\n  symbol:   method foo()\n1 error", "A.java:3"),
+    (Class.BUILD, "mvn compile", "[ERROR] COMPILATION ERROR : \n[ERROR] /nest/app/src/main/java/A.java:[3,5] cannot find symbol\n[INFO] BUILD FAILURE", "/nest/app/src/main/java/A.java:3"),
+    (Class.BUILD, "gradle build", "FAILURE: Build failed with an exception.\n\n* What went wrong:\nA problem occurred evaluating root project 'app'.\n\nBUILD FAILED in 1s", "gradle"),
+    (Class.BUILD, "dotnet build", "/nest/app/A.cs(3,5): error CS0103: The name 'foo' does not exist in the current context [/nest/app/app.csproj]\n\nBuild FAILED.", "/nest/app/A.cs:3"),
+    (Class.BUILD, "cmake -B build", 'CMake Error at CMakeLists.txt:3 (find_package):\n  Could not find a package configuration file provided by "Foo"', "CMakeLists.txt:3"),
+    (Class.BUILD, "make all", "gcc -c a.c\nmake: *** [Makefile:4: a.o] Error 1", "Makefile:4"),
+    (Class.BUILD, "npm install", "npm error code ERESOLVE\nnpm error ERESOLVE unable to resolve dependency tree\nnpm error Found: react@19.0.0", "npm"),
+    (Class.BUILD, "pip install .", "  error: subprocess-exited-with-error\n  × Building wheel for x did not run successfully.\n  ╰─> See above for output.", "pip"),
+    (Class.BUILD, "yarn build", "error Command failed with exit code 1.\ninfo Visit the documentation for this command.", "yarn"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "output", "where", "message"), TESTS)
+def test_a_failing_test_is_named_and_quoted(command: str, output: str, where: str, message: str | None) -> None:
+    vector = error_vector("Bash", command, f"Exit code 1\n{output}")
+    assert (vector.kind, vector.where) == (Class.TEST, where)
+    assert vector.message == message or (message is None and vector.message)
+
+
+@pytest.mark.parametrize(("kind", "command", "output", "where"), DEEPER)
+def test_a_cause_that_lies_deeper_than_the_test_is_the_class(kind: Class, command: str, output: str, where: str) -> None:
+    vector = error_vector("Bash", command, f"Exit code 2\n{output}")
+    assert (vector.kind, vector.where) == (kind, where)
+    assert vector.message
+
+
+@pytest.mark.parametrize(("kind", "command", "output", "where"), OBJECTIONS)
+def test_what_objects_to_the_code_is_told_apart(kind: Class, command: str, output: str, where: str) -> None:
+    vector = error_vector("Bash", command, f"Exit code 1\n{output}")
+    assert (vector.kind, vector.where) == (kind, where)
+    assert vector.message
+
+
+RECORDED = {
+    "pytest_red": (Class.TEST, "test_calc.py::TestGroup::test_m"),
+    "pytest_collection_error": (Class.MISSING_MODULE, "broken/test_broken.py"),
+    "unittest_red": (Class.TEST, "test_err (sub_test.T.test_err)"),
+    "unittest_import_error": (Class.MISSING_MODULE, "nowhere_at_all (unittest.loader._FailedTest.nowhere_at_all)"),
+    "jest_red": (Class.TEST, "calc › inner › fails › with arrow"),
+    "vitest_red": (Class.TEST, "vitest/red.test.js > calc > inner > fails › with arrow"),
+    "cargo_red": (Class.TEST, "integ_err"),
+    "mocha_red": (Class.TEST, "calc deep: inner fails with text"),
+    "go_red": (Class.TEST, "TestSub"),
+    "go_build_failed": (Class.BUILD, "calc_test.go:8"),
+    "rspec_red": (Class.TEST, "'./spec/person_spec.rb[1:3]' # Person prints 3 examples, 2 failures"),
+    "phpunit_red": (Class.TEST, None),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_outputs_of_real_runners_are_read(name: str) -> None:
+    kind, where = RECORDED[name]
+    vector = error_vector("Bash", name.partition("_")[0], "Exit code 1\n" + (RECORDINGS / f"{name}.txt").read_text("utf-8"))
+    assert vector.kind is kind
+    assert vector.where == where or (where is None and "calc" in vector.where.lower())

@@ -1,0 +1,133 @@
+"""What the CLI, the shell, git, the network and programs themselves refuse is read as a class and a place."""
+# ruff: noqa: E501, RUF001 - outputs stand as tools print them
+
+import pytest
+
+from helmsman.records.session import FailureClass as Class
+from helmsman.verify.failures import error_vector
+
+pytestmark = pytest.mark.feature("A3")
+
+A = "/nest/dev/src/a.py"
+CLI = [
+    (Class.EDIT, "Edit", A, "<tool_use_error>String to replace not found in file.\nString: x = 1</tool_use_error>", A),
+    (Class.EDIT, "Edit", A, "File has not been read yet. Read it first before writing to it.", A),
+    (Class.EDIT, "Write", A, "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>", A),
+    (Class.EDIT, "Edit", A, "File has been modified since read, either by the user or by a linter. Read it again before attempting to write it.", A),
+    (Class.EDIT, "Edit", A, "Found 3 matches of the string to replace, but replace_all is false. To replace all occurrences, set replace_all to true.", A),
+    (Class.EDIT, "Edit", A, "No changes to make: old_string and new_string are exactly the same.", A),
+    (Class.USAGE, "Bash", "", "<tool_use_error>InputValidationError: Bash failed due to the following issue:\nThe required parameter `command` is missing</tool_use_error>", "Bash"),
+    (Class.USAGE, "Read", "/nest/dev", "EISDIR: illegal operation on a directory, read", "/nest/dev"),
+    (Class.USAGE, "Read", "/nest/dev/big.txt", "File content (31234 tokens) exceeds maximum allowed tokens (25000). Use offset and limit parameters.", "/nest/dev/big.txt"),
+    (Class.MISSING_FILE, "Read", "/nest/dev/b.py", "File does not exist. Note: your current working directory is /nest/dev.", "/nest/dev/b.py"),
+    (Class.PERMISSION, "Bash", "touch x", "Permission to use Bash has been denied because Claude Code is running in don't ask mode.", "touch"),
+    (Class.PERMISSION, "Write", "/etc/x", "Claude requested permissions to write to /etc/x, but you haven't granted it yet.", "/etc/x"),
+    (Class.OTHER, "Bash", "git push", "PreToolUse:Bash hook error: [guard]: `git push` is the loop's own work", "denied"),
+    (Class.OTHER, "Bash", "sleep 9", "The user doesn't want to proceed with this tool use. The tool use was rejected", "denied"),
+    (Class.TIMEOUT, "Bash", "pytest -q", "Exit code 143\nCommand timed out after 2m 0.0s\n....F", "pytest"),
+    (Class.TIMEOUT, "Bash", "pytest -q", "Command timed out after 2m 0.0s", "pytest"),
+]  # fmt: skip
+
+EXITS = [
+    (Class.TIMEOUT, "python serve.py", 143, "listening", "python"),
+    (Class.TIMEOUT, "timeout 5 ./run.sh", 124, "", "run.sh"),
+    (Class.RESOURCES, "python big.py", 137, "Killed", "python"),
+    (Class.RESOURCES, "python big.py", 137, "", "python"),
+    (Class.MISSING_COMMAND, "foo --bar", 127, "/bin/bash: line 1: foo: command not found", "foo"),
+    (Class.MISSING_COMMAND, "make lint", 2, "/bin/sh: 1: golint: not found\nmake: *** [Makefile:3: lint] Error 127", "golint"),
+    (Class.MISSING_COMMAND, "npm test", 127, "> app@1.0.0 test\n> jest\n\nsh: 1: jest: not found", "jest"),
+    (Class.MISSING_COMMAND, "./run.sh", 127, "/usr/bin/env: ‘node’: No such file or directory", "node"),
+    (Class.MISSING_COMMAND, "make", 2, "make: gcc: No such file or directory\nmake: *** [Makefile:2: a] Error 127", "gcc"),
+    (Class.MISSING_COMMAND, "cargo nextest run", 101, "error: no such command: `nextest`\n\nhelp: view all installed commands with `cargo --list`", "nextest"),
+    (Class.PERMISSION, "./run.sh", 126, "/bin/bash: line 1: ./run.sh: Permission denied", "./run.sh"),
+    (Class.EXCEPTION, "./a.out", 139, "/bin/bash: line 1: 34567 Segmentation fault      (core dumped) ./a.out", "a.out"),
+    (Class.EXCEPTION, "./a.out", 134, "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no\nAborted (core dumped)", "a.out"),
+    (Class.OTHER, "exit 3", 3, "", "exit"),
+    (Class.OTHER, "grep -q x a.py", 1, "", "grep"),
+]  # fmt: skip
+
+TRACE = 'Traceback (most recent call last):\n  File "/nest/dev/app.py", line 7, in main\n    go()\n  File "/somewhere/site-packages/lib.py", line 99, in go\n    raise\n'
+REFUSALS = [
+    (Class.RESOURCES, "npm run build", "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory", "npm"),
+    (Class.RESOURCES, "tar xf a.tar", "tar: a/b: Cannot write: No space left on device", "tar"),
+    (Class.RESOURCES, "python a.py", f"{TRACE}OSError: [Errno 24] Too many open files: 'x'", "/nest/dev/app.py:7"),
+    (Class.RESOURCES, "python a.py", f"{TRACE}MemoryError", "/nest/dev/app.py:7"),
+    (Class.RESOURCES, "make -j64", "g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.", "make"),
+    (Class.TIMEOUT, "python a.py", f"{TRACE}subprocess.TimeoutExpired: Command '['x']' timed out after 5 seconds", "/nest/dev/app.py:7"),
+    (Class.TIMEOUT, "go test ./...", "panic: test timed out after 10m0s\nrunning tests:\n\tTestSlow (10m0s)\nFAIL\texample.com/a\t600.0s", "example.com/a"),
+    (Class.PERMISSION, "git push", "git@example.com: Permission denied (publickey).\nfatal: Could not read from remote repository.", "git"),
+    (Class.PERMISSION, "cat /etc/shadow", "cat: /etc/shadow: Permission denied", "/etc/shadow"),
+    (Class.PERMISSION, "npm i -g x", "npm error code EACCES\nnpm error syscall mkdir\nnpm error path /usr/lib/node_modules", "npm"),
+    (Class.PERMISSION, "python a.py", f"{TRACE}PermissionError: [Errno 13] Permission denied: '/somewhere/x'", "/nest/dev/app.py:7"),
+    (Class.PERMISSION, "sudo apt install x", "sudo: a password is required", "apt"),
+    (Class.GIT, "git merge main", "Auto-merging a.py\nCONFLICT (content): Merge conflict in src/a.py\nAutomatic merge failed; fix conflicts and then commit the result.", "src/a.py"),
+    (Class.GIT, "git commit -m x", "On branch main\nnothing to commit, working tree clean", "git"),
+    (Class.GIT, "git checkout nosuch", "error: pathspec 'nosuch' did not match any file(s) known to git", "nosuch"),
+    (Class.GIT, "git status", "fatal: not a git repository (or any of the parent directories): .git", "git"),
+    (Class.GIT, "git push", "To example.com:x/y.git\n ! [rejected]        main -> main (non-fast-forward)\nerror: failed to push some refs to 'example.com:x/y.git'", "git"),
+    (Class.GIT, "git show deadbee", "fatal: ambiguous argument 'deadbee': unknown revision or path not in the working tree.", "git"),
+    (Class.GIT, "git apply a.patch", "error: patch failed: src/a.py:3\nerror: src/a.py: patch does not apply", "git"),
+    (Class.GIT, "git commit -m x", "fatal: Unable to create '/nest/dev/.git/index.lock': File exists.", "git"),
+    (Class.NETWORK, "git fetch", "fatal: unable to access 'https://git.example/x.git/': Could not resolve host: git.example", "git.example"),
+    (Class.NETWORK, "curl -s https://api.example", "curl: (6) Could not resolve host: api.example", "api.example"),
+    (Class.NETWORK, "curl localhost:8080", "curl: (7) Failed to connect to localhost port 8080 after 0 ms: Couldn't connect to server", "localhost"),
+    (Class.NETWORK, "curl https://a.example", "curl: (60) SSL certificate problem: self-signed certificate", "curl"),
+    (Class.NETWORK, "pip install x", "WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution': /simple/x/\nERROR: No matching distribution found for x", "pip"),
+    (Class.NETWORK, "node a.js", "Error: connect ECONNREFUSED 127.0.0.1:5432\n    at TCPConnectWrap.afterConnect [as oncomplete] (node:net:1606:16)", "127.0.0.1"),
+    (Class.NETWORK, "npm install", "npm error code EAI_AGAIN\nnpm error request to https://r.example/x failed, reason: getaddrinfo EAI_AGAIN r.example", "r.example"),
+    (Class.NETWORK, "python a.py", f"{TRACE}ConnectionRefusedError: [Errno 111] Connection refused", "/nest/dev/app.py:7"),
+    (Class.NETWORK, "docker ps", "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?", "docker"),
+    (Class.NETWORK, "go run .", "2026/01/02 10:11:12 dial tcp 127.0.0.1:5432: connect: connection refused\nexit status 1", "127.0.0.1"),
+    (Class.NETWORK, "ssh host.example ls", "ssh: connect to host host.example port 22: Connection refused", "host.example"),
+    (Class.MISSING_FILE, "cat nosuch.txt", "cat: nosuch.txt: No such file or directory", "nosuch.txt"),
+    (Class.MISSING_FILE, "head -5 x", "head: cannot open 'x' for reading: No such file or directory", "x"),
+    (Class.USAGE, "cp a.c", "cp: missing destination file operand after 'a.c'\nTry 'cp --help' for more information.", "cp"),
+    (Class.MISSING_FILE, "ls nosuch", "ls: cannot access 'nosuch': No such file or directory", "nosuch"),
+    (Class.MISSING_FILE, "cd nosuch && ls", "/bin/bash: line 1: cd: nosuch: No such file or directory", "nosuch"),
+    (Class.MISSING_FILE, "python nosuch.py", "python: can't open file '/nest/dev/nosuch.py': [Errno 2] No such file or directory", "/nest/dev/nosuch.py"),
+    (Class.MISSING_FILE, "python a.py", f"{TRACE}FileNotFoundError: [Errno 2] No such file or directory: 'x.json'", "/nest/dev/app.py:7"),
+    (Class.MISSING_FILE, "pytest tests/x.py", "ERROR: file or directory not found: tests/x.py\n\nno tests ran in 0.00s", "tests/x.py"),
+    (Class.MISSING_FILE, "gcc a.c", "a.c:1:10: fatal error: foo.h: No such file or directory\ncompilation terminated.", "a.c:1"),
+    (Class.MISSING_FILE, "npm test", "npm error code ENOENT\nnpm error syscall open\nnpm error enoent Could not read package.json: Error: ENOENT: no such file or directory, open '/nest/app/package.json'", "/nest/app/package.json"),
+    (Class.MISSING_FILE, "cargo build", "error: could not find `Cargo.toml` in `/nest/app` or any parent directory", "Cargo.toml"),
+    (Class.MISSING_FILE, "make", "make: *** No targets specified and no makefile found.  Stop.", "make"),
+    (Class.USAGE, "pytest --foo", "ERROR: usage: pytest [options] [file_or_dir] [file_or_dir] [...]\npytest: error: unrecognized arguments: --foo\n  inifile: None", "pytest"),
+    (Class.USAGE, "python cli.py zip", "usage: cli.py [-h] {a,b}\ncli.py: error: argument cmd: invalid choice: 'zip' (choose from 'a', 'b')", "python"),
+    (Class.USAGE, "ls --foo", "ls: unrecognized option '--foo'\nTry 'ls --help' for more information.", "ls"),
+    (Class.USAGE, "git log --foo", "fatal: unrecognized argument: --foo", "git"),
+    (Class.USAGE, "npm run nosuch", 'npm error Missing script: "nosuch"\nnpm error\nnpm error To see a list of scripts, run:', "nosuch"),
+    (Class.USAGE, "make nosuch", "make: *** No rule to make target 'nosuch'.  Stop.", "nosuch"),
+    (Class.USAGE, "cargo test --foo", "error: unexpected argument '--foo' found\n\nUsage: cargo test [OPTIONS]", "cargo"),
+    (Class.USAGE, "rm build", "rm: cannot remove 'build': Is a directory", "rm"),
+    (Class.USAGE, "python -m app --nosuch", "Usage: app [OPTIONS]\nTry 'app --help' for help.\n\nError: No such option: --nosuch", "app"),
+    (Class.EXCEPTION, "python a.py", f"{TRACE}ValueError: invalid literal for int() with base 10: 'x'", "/nest/dev/app.py:7"),
+    (Class.EXCEPTION, "python a.py", f"{TRACE}KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\n{TRACE}app.errors.Broken: too many arguments", "/nest/dev/app.py:7"),
+    (Class.EXCEPTION, "node a.js", "/nest/app/a.js:3\n  x.foo();\n    ^\n\nTypeError: Cannot read properties of undefined (reading 'foo')\n    at main (/nest/app/a.js:3:5)\n    at node:internal/main/run_main_module:28:49\n\nNode.js v22.3.0", "/nest/app/a.js:3"),
+    (Class.EXCEPTION, "cargo run", "thread 'main' panicked at src/main.rs:3:5:\nindex out of bounds: the len is 3 but the index is 9", "src/main.rs:3"),
+    (Class.EXCEPTION, "go run .", "panic: runtime error: index out of range [5] with length 3\n\ngoroutine 1 [running]:\nmain.main()\n\t/nest/app/main.go:8 +0x1d\nexit status 2", "/nest/app/main.go:8"),
+    (Class.EXCEPTION, "java A", 'Exception in thread "main" java.lang.NullPointerException: x is null\n\tat java.base/java.util.Objects.f(Objects.java:1)\n\tat A.main(A.java:5)', "A.java:5"),
+    (Class.EXCEPTION, "ruby a.rb", "a.rb:3:in `foo': undefined method `bar' for nil:NilClass (NoMethodError)\n\tfrom a.rb:6:in `<main>'", "a.rb:3"),
+    (Class.EXCEPTION, "dotnet run", "Unhandled exception. System.InvalidOperationException: no\n   at Program.Main() in /nest/app/Program.cs:line 4", "/nest/app/Program.cs:4"),
+    (Class.EXCEPTION, "php a.php", "PHP Fatal error:  Uncaught Error: Call to undefined function foo() in /nest/app/a.php:3", "/nest/app/a.php:3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "tool", "detail", "output", "where"), CLI)
+def test_what_the_cli_itself_says_is_read(kind: Class, tool: str, detail: str, output: str, where: str) -> None:
+    vector = error_vector(tool, detail, output)
+    assert (vector.kind, vector.where) == (kind, where)
+    assert vector.message
+
+
+@pytest.mark.parametrize(("kind", "command", "code", "output", "where"), EXITS)
+def test_an_exit_code_that_says_all_is_believed(kind: Class, command: str, code: int, output: str, where: str) -> None:
+    vector = error_vector("Bash", command, f"Exit code {code}\n{output}".rstrip())
+    assert (vector.kind, vector.where) == (kind, where)
+    assert vector.message
+
+
+@pytest.mark.parametrize(("kind", "command", "output", "where"), REFUSALS)
+def test_what_the_world_refuses_is_told_apart(kind: Class, command: str, output: str, where: str) -> None:
+    vector = error_vector("Bash", command, f"Exit code 1\n{output}")
+    assert (vector.kind, vector.where) == (kind, where)
+    assert vector.message

@@ -1,0 +1,101 @@
+"""Tests that judge a fix stay as they are, and a broken build comes before new work."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from helmsman.orient.guardrails import Advise, Allow, Deny, Rule, Rules, Session, ToolCall, as_text, is_fix, judge
+from helmsman.records.session import ErrorVector, FailureClass
+
+pytestmark = pytest.mark.feature("A2")
+
+TREE = "/nest/dev/shop"
+THERE = {f"{TREE}/tests/test_shop.py", f"{TREE}/shop.py"}
+FIX = Rules(TREE, exists=THERE.__contains__, fix=True, tests=lambda path: path.startswith("tests/"))
+BROKEN = ErrorVector(kind=FailureClass.BUILD, where="shop.c:12")
+
+
+def edit(path: str, old: str, new: str, **more: Any) -> ToolCall:
+    return ToolCall("Edit", {"file_path": f"{TREE}/{path}", "old_string": old, "new_string": new, **more}, TREE)
+
+
+def bash(command: str) -> ToolCall:
+    return ToolCall("Bash", {"command": command}, TREE)
+
+
+def rule(call: ToolCall, rules: Rules = FIX) -> tuple[type, Rule | None]:
+    answer = judge(call, Session(TREE), rules)
+    return type(answer), None if isinstance(answer, Allow) else answer.rule
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        edit("tests/test_shop.py", "assert total([1]) == 1", "assert total([1])"),
+        edit("tests/test_shop.py", "def test_total(): ...", ""),
+        ToolCall("MultiEdit", {"file_path": "tests/test_shop.py", "edits": [{"old_string": "3", "new_string": "4"}]}, TREE),
+        bash("sed -i 's/== 3/== 4/' tests/test_shop.py"),
+        bash("rm tests/test_shop.py"),
+        bash("git rm -q tests/test_shop.py"),
+    ],
+)
+def test_a_test_that_judges_the_fix_loses_nothing(call: ToolCall) -> None:
+    assert rule(call) == (Deny, Rule.JUDGING_TESTS)
+    assert rule(call, replace(FIX, fix=False)) == (Allow, None)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        edit("tests/test_shop.py", "def test_total(): ...", "def test_total(): ...\n\ndef test_more(): ..."),
+        edit("tests/test_new.py", "", "def test_new(): ..."),
+        ToolCall("Write", {"file_path": f"{TREE}/tests/test_new.py", "content": "def test_new(): ..."}, TREE),
+        bash("cat >> tests/test_shop.py <<'END'\ndef test_more(): ...\nEND"),
+        bash("git checkout -- tests/test_shop.py"),
+        bash("pytest tests/test_shop.py"),
+        edit("shop.py", "return 1", "return 2"),
+    ],
+)
+def test_adding_tests_and_putting_them_back_is_welcome(call: ToolCall) -> None:
+    assert rule(call) == (Allow, None)
+
+
+def test_the_prompt_says_that_tests_judge_a_fix_and_only_of_a_fix() -> None:
+    assert any("judge this fix" in line for line in as_text(FIX))
+    assert not any("judge this fix" in line for line in as_text(Rules(TREE)))
+
+
+@pytest.mark.parametrize(
+    ("goal", "fix"),
+    [
+        ("Fix the discount so that the sum is right", True),
+        ("The shop crashes when the cart is empty", True),
+        ("make the tests pass", True),
+        ("Find out why checkout is failing and mend it.\nAdd a test for it.", True),
+        ("Add a login page", False),
+        ("Fix the failing tests", False),
+        ("Refactor the tests; fix what they find", False),
+        ("Update the snapshots after the redesign and fix the build", False),
+        ("Deflake the integration suite: fix the flaky ones", False),
+        ("", False),
+        ("fix " * 100_000, True),
+    ],
+)
+def test_a_goal_is_a_fix_where_tests_judge_it_and_are_not_themselves_its_matter(goal: str, fix: bool) -> None:
+    assert is_fix(goal) is fix
+
+
+def test_a_new_file_waits_for_a_broken_build() -> None:
+    new = ToolCall("Write", {"file_path": f"{TREE}/basket.py", "content": "x"}, TREE)
+    broken = Rules(TREE, exists=THERE.__contains__, broken=BROKEN)
+    assert rule(new, broken) == (Advise, Rule.BROKEN_BUILD)
+    assert rule(new, replace(broken, level=2)) == (Deny, Rule.BROKEN_BUILD)
+    assert rule(new, replace(broken, broken=None)) == (Allow, None)
+    assert rule(edit("shop.py", "a", "b"), broken) == (Allow, None)
+    assert rule(ToolCall("Write", {"file_path": "/tmp/helmsman-note", "content": "x"}, TREE), broken) == (Allow, None)
+
+
+@pytest.mark.parametrize("edits", [None, 7, [None, 7, {}], [{"old_string": 1, "new_string": []}], {"old_string": "x"}])
+def test_edits_of_any_shape_are_judged(edits: Any) -> None:
+    assert rule(ToolCall("MultiEdit", {"file_path": "tests/test_shop.py", "edits": edits}, TREE)) == (Allow, None)
