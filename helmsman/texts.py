@@ -82,7 +82,8 @@ def guard_text(guarded: Guarded) -> str:
 
 def session_lines(call: AgentCall) -> Iterator[str]:
     """What happened inside a session, where there is something to say."""
-    yield from (f"stop       {stop_text(attempt)}" for attempt in call.stops)
+    if call.stops:
+        yield f"stop       {_stops_text(call.stops)}"
     if call.rotated:
         yield f"rotated    {clean(call.rotated)}"
     for compaction in call.context.compactions:
@@ -93,8 +94,13 @@ def session_lines(call: AgentCall) -> Iterator[str]:
 
 def stop_text(attempt: StopAttempt) -> str:
     """What the checks said of the agent's wish to stop."""
-    failing = f" ({', '.join(clean(name) for name in attempt.failing[:3])})" if attempt.failing else ""
-    return f"{'sent back' if attempt.blocked else 'let go'}: {clean(attempt.why)}{failing}"
+    return f"{'sent back' if attempt.blocked else 'let go'}: {clean(attempt.why)}"
+
+
+def _stops_text(attempts: Sequence[StopAttempt]) -> str:
+    times = sum(attempt.blocked for attempt in attempts)
+    before = f"sent back {counted(times, 'time')}, then " if times > 1 or (times and not attempts[-1].blocked) else ""
+    return f"{before}{stop_text(attempts[-1])}"
 
 
 def context_text(use: ContextUse) -> str:

@@ -75,8 +75,8 @@ def slug(title: str) -> str:
 OPENING = """\
 A small repository with a failing test suite was made in {folder}
 The agent is the real Claude Code CLI; the model behind it is SCRIPTED, on loopback: it answers from a list, nothing is sent
-anywhere. It will lie in its first session, do half of the work in its second and finish in its third. Watch what Helmsman
-believes.
+anywhere. It will lie in its first session, do half of the work in its second and finish in its third. Each time it wants to stop
+the checks run, and where they fail it is sent back, twice at most without progress. Watch what Helmsman believes.
 """
 
 
@@ -117,14 +117,17 @@ def _sessions(root: Path) -> tuple[tuple[Turn, ...], ...]:
     test, commit = bash(f"{_python()} -m unittest -q"), "git commit -qam"
     half = edit(source, SOURCE[SOURCE.index("def") :], HALF)
     whole = edit(source, HALF, WHOLE)
+    lie = say("I have made all the tests pass.\n<promise>COMPLETE</promise>")
     return (
-        (call(read(source)), say("I have made all the tests pass.\n<promise>COMPLETE</promise>")),
+        (call(read(source)), lie, lie, lie),
         (
             call(read(source)),
             call(half),
             call(test),
             call(bash(f'{commit} "Join words by dashes"')),
-            say("Accents remain."),
+            say("Words are joined by dashes."),
+            say("Accents remain; the next session may do that."),
+            say("Accents remain; the next session may do that."),
         ),
         (
             call(read(source)),

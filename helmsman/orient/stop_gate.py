@@ -59,7 +59,7 @@ def judge_stop(
     )
     why = let_go(before, active=active, config=config, full=full) or _no_reason(ran, failed, hindrance)
     why = why or _no_progress(before, attempt, config)
-    fail = f"{len(failed)} of {counted(len(ran), 'check')} that ran fail: {_names(attempt.failing)}"
+    fail = f"{len(failed)} of {len(ran)} checks fail: {_names(attempt.failing)}"
     return attempt.model_copy(update={"blocked": not why, "why": why or fail})
 
 

@@ -5,6 +5,7 @@ crash_driver.py REPOSITORY kill STEP start       killed when the step begins
 crash_driver.py REPOSITORY kill STEP end         killed when its work is done and its result not yet persisted
 crash_driver.py REPOSITORY kill STEP middle N    killed at its n-th call of a function; in `execute` while the agent uses
                                                  a tool, in `checks` while the check runs
+crash_driver.py REPOSITORY kill execute gate     killed while the check runs because the agent wants to stop
 """
 
 import json
@@ -107,6 +108,11 @@ def at_check(event: Event) -> None:
         threading.Thread(target=_kill_when_check_runs, daemon=True).start()
 
 
+def at_gate(event: Event) -> None:
+    if isinstance(event, AgentStarted):
+        threading.Thread(target=_kill_when_check_runs, daemon=True).start()
+
+
 def _kill_when_check_runs() -> None:
     while True:
         for child in psutil.Process().children():
@@ -120,6 +126,7 @@ MOMENTS: dict[str, Callable[[str, int], Listener]] = {
     "start": lambda step, _: at_start(step),
     "end": lambda step, _: at_end(step),
     "middle": lambda step, calls: {"execute": at_tool, "checks": at_check}.get(step) or at_call(step, calls),
+    "gate": lambda _, __: at_gate,
     "unnoted": lambda _, __: before_the_call_is_noted,
 }
 

@@ -49,7 +49,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectSe
     folder = tmp_path_factory.mktemp("finished")
     make_repository(folder / "repository")
     (folder / "GOAL.md").write_text(LONG_GOAL)
-    with driving(folder, prefect_server.url, by_call([[say(f"Done.\n{PROMISE}")], SESSION])) as helmsman:
+    with driving(folder, prefect_server.url, by_call([[say(f"Done.\n{PROMISE}")] * 3, SESSION])) as helmsman:
         yield Finished(helmsman, helmsman.run_loop("--goal-file", "GOAL.md", "--check", CHECK, "--json"))
 
 

@@ -73,6 +73,22 @@ def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_ag
     assert loop_bench.is_quiet(), loop_bench.processes()
 
 
+@pytest.mark.feature("E3", "A4")
+def test_a_loop_killed_while_the_checks_of_a_stop_run_keeps_the_work_and_has_the_agent_begin_anew(
+    loop_bench: Bench, undisturbed: Undisturbed
+) -> None:
+    killed = ended(loop_bench.driver("kill", "execute", "gate"))
+    assert killed.exit_code == -signal.SIGKILL, killed
+    assert loop_bench.is_quiet(), loop_bench.processes()
+    resumed = ended(loop_bench.helmsman("resume", LOOP))
+    assert resumed.exit_code == 0, resumed
+    assert loop_bench.ending() == one_call_more(undisturbed.ending)
+    cut_off, *anew = loop_bench.sessions()
+    assert cut_off == (1, 4)
+    assert anew == TWO_WHOLE_SESSIONS
+    assert loop_bench.salvaged() == {"1-1": {"one.txt", "two.txt"}}
+
+
 @pytest.mark.feature("E3")
 def test_a_killed_driver_takes_its_embedded_engine_along_and_a_resume_starts_another(
     embedded_bench: Bench, undisturbed: Undisturbed

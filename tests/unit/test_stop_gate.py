@@ -57,7 +57,7 @@ def test_a_failing_check_sends_it_back_and_is_remembered() -> None:
     attempt = judged(PASSES, fails("pytest", 3), fails("lint"))
     assert attempt.blocked
     assert (attempt.failing, attempt.failing_tests, attempt.seconds) == (("pytest", "lint"), 3, 1.235)
-    assert attempt.why == "2 of 3 checks that ran fail: pytest, lint"
+    assert attempt.why == "2 of 3 checks fail: pytest, lint"
 
 
 @pytest.mark.parametrize(

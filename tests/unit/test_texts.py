@@ -25,17 +25,13 @@ def test_what_happened_inside_a_session_is_told() -> None:
     told = lines(
         resumed=True,
         rotated=f"the context is 81 % full{ESCAPE}",
-        stops=(
-            StopAttempt(blocked=True, why="1 of 2 checks fail", failing=("unit",)),
-            StopAttempt(blocked=False, why="no progress"),
-        ),
+        stops=(StopAttempt(blocked=True, why="1 of 2 checks fail: unit"), StopAttempt(blocked=False, why="no progress")),
         errors=(ErrorVector(kind=FailureClass.TEST, where="test_a", message="assert 1 == 2", times=3),),
         context=ContextUse(compactions=(Compaction(trigger="auto", before=900_000, after=20_000),)),
     )
     assert "agent finished (resumed)" in told
     assert "rotated    the context is 81 % full" in told
-    assert "stop       sent back: 1 of 2 checks fail (unit)" in told
-    assert "stop       let go: no progress" in told
+    assert "stop       sent back 1 time, then let go: no progress" in told
     assert "failure    3 times test test_a: assert 1 == 2" in told
     assert "compacted  900,000 → 20,000 tokens (auto)" in told
     assert "\x1b" not in told
