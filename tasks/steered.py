@@ -12,6 +12,7 @@ from helmsman.records.events import StopAnswered
 from helmsman.records.evidence import Guarded
 from helmsman.records.state import LoopState
 from helmsman.verify.cases.paths import is_test_file
+from tasks.git import git
 from tasks.hook_server import HookServer, hook_server
 from tasks.journal import publish
 from tasks.steering import Means, Steering
@@ -86,8 +87,27 @@ def _rules(place: Workplace, state: LoopState, start: str, home: str) -> Rules:
         resolve=os.path.realpath,
         exists=_exists,
         fix=is_fix(state.config.goal),
-        tests=is_test_file,
+        tests=_TestsBefore(place.worktree, state.base_commit),
     )
+
+
+class _TestsBefore:
+    """Tests that were there before the loop: those that it has written itself are its own to change."""
+
+    def __init__(self, worktree: Path, commit: str) -> None:
+        self._worktree, self._commit = worktree, commit
+        self._names: frozenset[str] | None = None
+
+    def __call__(self, path: str) -> bool:
+        if not is_test_file(path):
+            return False
+        if self._names is None:
+            self._names = self._read()
+        return path in self._names
+
+    def _read(self) -> frozenset[str]:
+        names = git(self._worktree, "ls-tree", "-r", "-z", "--name-only", self._commit).split("\0")
+        return frozenset(name for name in names if is_test_file(name))
 
 
 def _exists(path: str) -> bool:

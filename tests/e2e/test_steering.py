@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.model import Request, Tool, Turn, bash, by_call, call, say, write
+from deployments.demo.model import Request, Tool, Turn, bash, by_call, call, edit, read, say, write
 from helmsman.records.evidence import Guarded
 from helmsman.records.iteration import IterationRecord
 from tasks.git import open_repository
@@ -132,3 +132,22 @@ def test_a_program_that_calls_tools_without_asking_is_stopped_with_the_reason(
         told = helmsman.run_loop("g", "--check", "true", "--json", "--set", f"claude.binary={agent}")
     assert told.exit_code == 2
     assert "calls tools without asking its hooks" in told.output
+
+
+def test_in_a_fix_the_tests_that_were_there_judge_and_those_of_the_loop_may_change(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    make_repository(tmp_path / "repository", {"app.py": "1\n", "tests/test_app.py": "assert 1 == 1\n"})
+    mine = call(write("tests/test_more.py", "assert 1\n"))
+    turns = [
+        call(bash("sed -i s/1/2/ tests/test_app.py")),
+        mine,
+        call(read("tests/test_more.py"), edit("tests/test_more.py", "assert 1", "assert 2")),
+        STOP,
+    ]
+    with driving(tmp_path, prefect_server.url, by_call([turns])) as helmsman:
+        told = helmsman.run_loop("Fix the crash in app.py", "--check", "true", "--max-iterations", "1", "--json")
+        assert told.exit_code == 3, told.errors
+        (record,) = read_records(open_repository(helmsman.repository), "loop")
+    assert rules(record) == ["judging_tests"]
+    assert record.execution.change.files == ("tests/test_more.py",)

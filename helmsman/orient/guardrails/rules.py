@@ -102,7 +102,7 @@ class Rules:
     fix: bool = False
     """Whether the goal is a fix, which the tests that are there judge."""
     tests: Callable[[str], bool] = no_path
-    """Whether a path relative to the worktree is a test by its name."""
+    """Whether a path relative to the worktree is a test that was there before the loop; must not raise."""
     broken: ErrorVector | None = None
     """The failure of a build that stands in the way of all else, as it was seen last."""
 

@@ -34,7 +34,7 @@ def _judging_tests(call: ToolCall, commands: tuple[Command, ...], rules: Rules) 
 
 
 def _rewritten(call: ToolCall, commands: tuple[Command, ...], rules: Rules) -> Iterator[str]:
-    """Files inside the worktree that are there and lose something of what they hold."""
+    """Files inside the worktree that lose something of what they hold."""
     if call.path and _takes_away(call):
         yield from _inside(call.path, call.folder(rules.worktree), rules)
     for command in commands:
@@ -49,7 +49,7 @@ def _takes_lines_away(command: Command) -> bool:
 
 def _inside(word: str, folder: str | None, rules: Rules) -> Iterator[str]:
     place = locate(word, folder, rules)
-    if place is not None and place.kind is Kind.INSIDE and rules.exists(f"{rules.worktree}/{place.path}"):
+    if place is not None and place.kind is Kind.INSIDE:
         yield place.path
 
 
