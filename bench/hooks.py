@@ -9,13 +9,16 @@ from one answer of the model to its next request, and what of it our own process
 
 import argparse
 import json
+import multiprocessing
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +80,32 @@ def main() -> None:
     print(f"our own handling of one event: {statistics.median(own):.2f} ms, 99 of 100 within {_percentile(own, 0.99):.2f} ms")
 
 
-def _session(kind: str, calls: int, own: list[float]) -> list[float]:
+@contextmanager
+def _model(calls: int) -> Generator[tuple[str, Callable[[], list[float]]]]:
+    """The model in a process of its own, as in real life: its address, and what its clock says at the end."""
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(calls, theirs))
+    process.start()
+    try:
+        yield ours.recv(), lambda: (ours.send("enough"), ours.recv())[1]
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _serve(calls: int, connection: Connection) -> None:
     clock = Clock(calls)
-    with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, ScriptedModel(clock) as model:
+    with ScriptedModel(clock) as model:
+        connection.send(model.url)
+        connection.recv()
+        connection.send(clock.gaps)
+
+
+def _session(kind: str, calls: int, own: list[float]) -> list[float]:
+    with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, _model(calls) as (url, gaps):
         home = Path(name) / "home"
         home.mkdir()
-        variables = {"PATH": os.environ["PATH"], **environment(model.url, home)}
+        variables = {"PATH": os.environ["PATH"], **environment(url, home)}
         steers = Steering(Rules(worktree=name), SteeringConfig(), ContextConfig(), Means(_nothing, _nothing, _nothing, _empty))
 
         def answer(event: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -93,7 +116,7 @@ def _session(kind: str, calls: int, own: list[float]) -> list[float]:
 
         with hook_server(answer) as server:
             _run(["--settings", KINDS[kind](server)], Path(name), {**variables, TOKEN: server.token})
-    return clock.gaps
+        return gaps()
 
 
 def _run(options: list[str], folder: Path, variables: Mapping[str, str]) -> None:
