@@ -13,7 +13,7 @@ from helmsman.records.evidence import AgentCall, AgentOutcome, CommandRun, RateL
 from helmsman.records.session import ContextUse, KeptSession
 from helmsman.records.usage import Usage
 from helmsman.verify.agent_outcome import FINAL, EndedBy, Ending, ResultEvent, outcome_of, read_result, words_of
-from helmsman.verify.context_reader import SYNTHETIC, ContextReader
+from helmsman.verify.context_reader import SYNTHETIC, ContextReader, never_ran
 from helmsman.verify.loose_json import amount, count, ends, items, last, mapping, text
 from helmsman.verify.usage_limits import ahead, reached, read_limit
 
@@ -86,13 +86,11 @@ class _Deeds:
             del self._pending[next(iter(self._pending))]
 
     def answer(self, event: Mapping[str, Any]) -> None:
-        never_ran = {
-            _identity(entry, "id") for entry in items(event.get("tool_result_meta")) if "non_execution_kind" in mapping(entry)
-        }
+        refused = never_ran(event)
         for block in map(mapping, items(mapping(event.get("message")).get("content"))):
             identity = _identity(block, "tool_use_id")
             called = self._pending.pop(identity, None)
-            if called and identity not in never_ran:
+            if called and identity not in refused:
                 self._done(*called, failed=_failed(block, event.get("tool_use_result")))
 
     def _done(self, name: str, detail: str, *, failed: bool) -> None:

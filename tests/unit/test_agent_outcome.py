@@ -21,6 +21,7 @@ ENDINGS = [
     ("permission_denied", 0, AgentOutcome.FINISHED, ""),
     ("several_results", 0, AgentOutcome.FINISHED, ""),
     ("stop_hook_cap", 0, AgentOutcome.FINISHED, ""),
+    ("compaction", 0, AgentOutcome.FINISHED, ""),
     ("retried_then_success", 0, AgentOutcome.FINISHED, ""),
     ("model_fallback", 0, AgentOutcome.FINISHED, ""),
     ("usage_limit_warning", 0, AgentOutcome.FINISHED, ""),

@@ -277,6 +277,13 @@ def test_the_noise_of_a_recording_is_its_tool_errors(name: str, heard: int, nois
     assert (context.heard, context.noise) == (heard, noise)
 
 
+def test_a_compaction_of_the_real_cli_empties_the_context() -> None:
+    context = replay("compaction").context
+    assert context.compactions == (Compaction(trigger="auto", before=120_258, after=4_951),)
+    assert context.tokens < context.peak
+    assert context.peak >= 120_000
+
+
 def test_the_real_cli_names_what_it_did_not_run() -> None:
     told = [never_ran(event) for event in events("sigint_tool") if event["type"] == "user"]
     assert [len(ids) for ids in told] == [0, 1, 0]
