@@ -12,7 +12,7 @@ from helmsman.records.events import AgentStarted, ToolCalled, ToolGuarded
 from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
-from helmsman.verify.agent_events import CallReader, detail_of, parse_event, tool_calls, tool_results
+from helmsman.verify.agent_events import CallReader, detail_of, parse_event, spoken_by_model, tool_calls, tool_results
 from tasks.call_folder import CallFolder, begin, finish, finished_call, session_asked_for, set_aside, with_rotation
 from tasks.claude_binary import find_binary
 from tasks.environment import agent_environment, ours
@@ -168,7 +168,7 @@ class Listener:
         """Nothing has been said yet."""
         self.reader = CallReader(resumed)
         self._wording = wording
-        self._called = False
+        self._at_work = False
         self._steers: Steering | None = None
         self._window: Callable[[str], int] = lambda _: 0
 
@@ -181,8 +181,8 @@ class Listener:
         if event is None:
             return
         self.reader.feed(event)
+        self._at_work = self._at_work or spoken_by_model(event)
         for called in tool_calls(event):
-            self._called = True
             publish(ToolCalled(tool=called.tool, detail=self._wording(detail_of(called.arguments))))
             if self._steers:
                 self._steers.announce(called)
@@ -195,8 +195,8 @@ class Listener:
         publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": self._wording(guarded.detail)})))
 
     def deaf(self, steers: Steering) -> bool:
-        """Whether tools are called and no hook was: a CLI that does not know our hooks passes over them in silence."""
-        return self._called and not steers.heard
+        """Whether the model spoke and no hook had heard its prompt: a CLI passes over hooks that it does not know in silence."""
+        return self._at_work and not steers.heard
 
 
 def _without_hooks(reader: CallReader, server: HookServer) -> OperatorError:
@@ -208,7 +208,7 @@ def _without_hooks(reader: CallReader, server: HookServer) -> OperatorError:
             remedy="look for env in .claude/settings.json, or set claude.setting_sources = []",
         )
     return OperatorError(
-        "the agent's program calls tools without asking its hooks, so nothing would steer it",
+        "the agent's program works without asking its hooks, so nothing would steer it",
         expected="a Claude Code that calls hooks of type http",
         found=reader.cli_version or "a program that does not say its version",
         remedy=(

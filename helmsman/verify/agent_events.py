@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
+from helmsman.agent_tools import READERS, WRITERS
 from helmsman.records.evidence import AgentCall, AgentOutcome, CommandRun, RateLimit
 from helmsman.records.session import ContextUse, KeptSession
 from helmsman.records.usage import Usage
@@ -30,9 +31,7 @@ _BILLED = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "o
 _REPORTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _ROUNDING = 1e-6
 _RUNS = "Bash"
-_WRITES = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
-_READS = {"Read": "file_path"}
-_NAMES_A_PATH = _WRITES | _READS
+_NAMES_A_PATH = WRITERS | READERS
 _IDENTITY = 100
 _PENDING = 200  # a message calls a handful of tools at once, and subagents run beside each other
 _COMMAND = 300
@@ -49,6 +48,11 @@ def parse_event(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):  # broken text, a cut line, numbers or nesting beyond all measure
         return None
     return cast("dict[str, Any]", event) if isinstance(event, dict) else None
+
+
+def spoken_by_model(event: Mapping[str, Any]) -> bool:
+    """Whether the model itself spoke, not the CLI in its place."""
+    return event.get("type") == "assistant" and mapping(event.get("message")).get("model") != SYNTHETIC
 
 
 class Called(NamedTuple):
@@ -97,7 +101,7 @@ class _Deeds:
         if name == _RUNS:
             self.commands.append(CommandRun(command=detail, failed=failed))
         elif not failed:
-            paths = self.looked if name in _READS else self.edited
+            paths = self.looked if name in READERS else self.edited
             if len(paths) < _PATHS:
                 paths[detail] = None
 

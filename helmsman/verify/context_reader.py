@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
+from helmsman.agent_tools import READERS, WRITERS
 from helmsman.records.session import Compaction, ContextUse
 from helmsman.verify.loose_json import amount, count, items, mapping, text
 
@@ -19,11 +20,9 @@ _COMPACTIONS = 20
 _IDENTITY = 100
 _DIGEST = 8  # bytes; among 500 texts nobody meets the same one by chance
 _WORD = 20
-_READ = "Read"
 _RANGE = ("offset", "limit", "pages")
-_WRITES = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 _LOOKS = ("Grep", "Glob", "LS", "NotebookRead", "TodoRead", "TodoWrite", "WebFetch", "WebSearch")
-_TOLD = {**dict.fromkeys(_LOOKS, ""), **_WRITES, _READ: "file_path"}
+_TOLD = {**dict.fromkeys(_LOOKS, ""), **WRITERS, **READERS}
 """Tools of which is known which file they change, if any. Commands, subagents and all others may change any."""
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -121,15 +120,15 @@ class _Answers:
         return before
 
     def _read_before(self, call: _Call | None) -> bool:
-        return call is not None and call.tool == _READ and (call.path, call.part) in self._reads
+        return call is not None and call.tool in READERS and (call.path, call.part) in self._reads
 
     def _note(self, call: _Call | None, *, failed: bool) -> None:
         """Which files lie in the context as they are now."""
         if call is None:
             self._reads.clear()  # also where it failed: a command may do so half-way
-        elif call.tool == _READ and not failed:
+        elif call.tool in READERS and not failed:
             _keep(self._reads, (call.path, call.part), None, _KEPT)
-        elif call.tool in _WRITES and not failed:
+        elif call.tool in WRITERS and not failed:
             self._reads = {known: None for known in self._reads if known[0] != call.path}
 
 

@@ -120,9 +120,7 @@ def test_without_hooks_nothing_is_judged(tmp_path: Path, prefect_server: Prefect
     assert record.execution.call.guarded == ()
 
 
-def test_a_program_that_calls_tools_without_asking_is_stopped_with_the_reason(
-    tmp_path: Path, prefect_server: PrefectServer
-) -> None:
+def test_a_program_that_works_without_asking_is_stopped_with_the_reason(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {"app.py": "1\n"})
     agent = tmp_path / "agent"
     event = '{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}'
@@ -131,7 +129,7 @@ def test_a_program_that_calls_tools_without_asking_is_stopped_with_the_reason(
     with driving(tmp_path, prefect_server.url, by_call([])) as helmsman:
         told = helmsman.run_loop("g", "--check", "true", "--json", "--set", f"claude.binary={agent}")
     assert told.exit_code == 2
-    assert "calls tools without asking its hooks" in told.output
+    assert "works without asking its hooks" in told.output
 
 
 def test_in_a_fix_the_tests_that_were_there_judge_and_those_of_the_loop_may_change(

@@ -7,6 +7,7 @@ from hashlib import sha256
 from posixpath import normpath
 from typing import Any, NamedTuple, cast
 
+from helmsman.agent_tools import WRITERS
 from helmsman.orient.guardrails.git import branches_made, commits_after
 from helmsman.orient.guardrails.looks import is_look, may_change
 from helmsman.orient.guardrails.shell import Command, read
@@ -14,9 +15,7 @@ from helmsman.orient.guardrails.shell import Command, read
 KEPT_CALLS = 200
 KEPT_BRANCHES = 50
 _LONGEST_ARGUMENTS = 20_000
-WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
-"""Tools that write a file, and the argument that names it."""
-READERS = frozenset({"Read", "Grep", "Glob", "LS"})
+LOOKS = frozenset({"Read", "Grep", "Glob", "LS"})
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def _with(session: Session, call: ToolCall, change: Callable[[Seen], Seen]) -> S
 
 def is_counted(call: ToolCall) -> bool:
     """Whether repeating it says something: commands and looks into files."""
-    return bool(call.command.strip()) or _as_text(call.tool) in READERS
+    return bool(call.command.strip()) or _as_text(call.tool) in LOOKS
 
 
 def looks_only(call: ToolCall, session: Session) -> bool:
