@@ -87,7 +87,7 @@ class ContextConfig(Section):
     rotate_at: float = Field(default=0.8, gt=0, le=1)
     """Share of the window from which the session is ended and the next iteration begins with an empty context."""
     noise_at: float = Field(default=0.7, gt=0, le=1)
-    """Share of what tools answered that is error output or repetition from which the session is ended as well."""
+    """Share of what tools answered that is error output or repetition from which the session is ended at `warn_at` already."""
     noise_tokens: int = Field(default=20_000, ge=0)
     """Tokens of tool answers from which their noise counts at all."""
 

@@ -18,7 +18,8 @@ from helmsman.records.session import KeptSession
 from helmsman.records.usage import Usage
 from helmsman.verify.agent_events import CallReader, parse_event
 
-_STOPPED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED})
+_STOPPED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED, AgentOutcome.CRASHED})
+"""A session that had to be killed counts as crashed."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,17 @@ class CallFolder:
     def rotated(self) -> Path:
         return self.root / "rotated.txt"
 
+    @property
+    def held(self) -> Path:
+        """What lies here lay in the worktree before somebody did something to it that is not to last."""
+        return self.root / "held"
+
     def note_rotation(self, why: str) -> None:
-        """Before the session is ended: its own account will only say that a hook stopped it."""
-        _write(self.rotated, why)
+        """Before the session is ended: its own account will only say that a hook stopped it. Empty: it is not to end any more."""
+        if why:
+            write_whole(self.rotated, why)
+        else:
+            self.rotated.unlink(missing_ok=True)
 
 
 def interrupted_call(folder: CallFolder) -> Interrupted | None:
@@ -79,11 +88,12 @@ def finished_call(folder: CallFolder) -> AgentCall | None:
 
 
 def with_rotation(folder: CallFolder, call: AgentCall) -> AgentCall:
-    """The call under its own name, where it was us that stopped it."""
-    if call.outcome not in _STOPPED or not folder.rotated.exists():
+    """The call with the reason why we brought it to its end, and under its own name where it was us that stopped it."""
+    if not folder.rotated.exists():
         return call
-    why = folder.rotated.read_text(encoding="utf-8")
-    return call.model_copy(update={"outcome": AgentOutcome.ROTATED, "error": "", "rotated": why})
+    told = {"rotated": folder.rotated.read_text(encoding="utf-8")}
+    stopped = {"outcome": AgentOutcome.ROTATED, "error": ""} if call.outcome in _STOPPED else {}
+    return call.model_copy(update={**told, **stopped})
 
 
 def session_asked_for(folder: CallFolder) -> KeptSession | None:
@@ -99,13 +109,13 @@ def begin(folder: CallFolder, prompt: str, start: str, session: KeptSession | No
     folder.transcript.unlink(missing_ok=True)
     folder.rotated.unlink(missing_ok=True)
     resumed = session.model_dump(mode="json") if session else None
-    _write(folder.started, json.dumps({"start": start, "at": datetime.now(UTC).isoformat(), "session": resumed}))
+    write_whole(folder.started, json.dumps({"start": start, "at": datetime.now(UTC).isoformat(), "session": resumed}))
 
 
 def finish(folder: CallFolder, call: AgentCall) -> None:
     """Note the end, durably and first; then pack the transcript."""
     if not folder.call.exists():
-        _write(folder.call, call.model_dump_json(indent=1))
+        write_whole(folder.call, call.model_dump_json(indent=1))
     if folder.transcript.exists():
         with folder.transcript.open("rb") as plain, gzip.open(folder.packed, "wb") as packed:
             shutil.copyfileobj(plain, packed)
@@ -138,7 +148,7 @@ def _at_work(folder: CallFolder) -> timedelta:
     return timedelta(seconds=max(folder.transcript.stat().st_mtime - folder.started.stat().st_mtime, 0.0))
 
 
-def _write(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
     """Write a file so that it is there whole or not at all, also after a power cut."""
     part = path.with_suffix(".part")
     with part.open("w", encoding="utf-8") as file:

@@ -4,6 +4,7 @@ Observers never stop a loop: a listener that fails is dropped with a line in the
 """
 
 import logging
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -24,6 +25,7 @@ _EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
 Listener = Callable[[Event], None]
 
 _listeners: list[Listener] = []
+_telling = threading.RLock()
 _log = logging.getLogger(__name__)
 
 
@@ -34,18 +36,23 @@ def listening(listener: Listener) -> Generator[None]:
     try:
         yield
     finally:
-        if listener in _listeners:
-            _listeners.remove(listener)
+        _forget(listener)
 
 
 def publish(event: Event) -> None:
-    """Tell everybody."""
-    for listener in tuple(_listeners):
-        try:
-            listener(event)
-        except Exception:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
-            _listeners.remove(listener)
-            _log.exception("an observer failed and is not told any more")
+    """Tell everybody, one event after the other: hooks and checks speak from threads of their own."""
+    with _telling:
+        for listener in tuple(_listeners):
+            try:
+                listener(event)
+            except Exception:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
+                _forget(listener)
+                _log.exception("an observer failed and is not told any more")
+
+
+def _forget(listener: Listener) -> None:
+    if listener in _listeners:
+        _listeners.remove(listener)
 
 
 def journal_to(path: Path) -> Listener:

@@ -14,14 +14,19 @@ from helmsman.oversee.limits import limit_signals
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
+from helmsman.texts import clean
 from tasks.call_folder import CallFolder, interrupted_call
 from tasks.config_files import read_layers
 from tasks.environment import ours
 from tasks.git import Repository, commit_and_tree, current_branch, open_repository, read_ref
+from tasks.holding import finish_held
 from tasks.process import end_tagged
 from tasks.state_ref import read_state, replace_state, state_ref, write_state
-from tasks.workplace import workplace
-from tasks.worktree import ensure_worktree, require_clean, salvage
+from tasks.workplace import Workplace, workplace
+from tasks.worktree import ensure_worktree, recover, require_clean, salvage
+
+LOST_SHOWN = 3
+"""Of what could not be put back, in the subject of a commit."""
 
 
 def configure(
@@ -84,13 +89,26 @@ def mend(repository: str, state: LoopState) -> LoopState:
 def mark_interrupted(repository: str, state: LoopState) -> LoopState:
     """When an agent call began and never ended: keep its work on a ref and make the next attempt due."""
     place = workplace(repository, state)
-    attempt = interrupted_call(CallFolder(place.folder.call(state.due, state.attempt)))
+    folder = CallFolder(place.folder.call(state.due, state.attempt))
+    lost = _finish_stop(place, state, folder)
+    attempt = interrupted_call(folder)
     if attempt is None:
         return state
     kept = salvage(place.repository, place.worktree, state, attempt.start)
     after = interrupt(state, attempt, kept)
-    what = f"work kept at {kept.ref}" if kept else "nothing to keep"
+    what = "; ".join([f"work kept at {kept.ref}" if kept else "nothing to keep", *lost[:LOST_SHOWN]])
     return replace_state(place.repository, state, after, f"iteration {state.due} attempt {state.attempt} was interrupted: {what}")
+
+
+def _finish_stop(place: Workplace, state: LoopState, folder: CallFolder) -> list[str]:
+    """A driver that died while checks ran at a stop left the agent's files as those made them. Returns what is lost, in words."""
+    if not folder.held.exists():
+        return []
+    recover(place.repository, place.worktree, state.branch)
+    return [
+        f"what the checks of a stop changed could not be put back: {clean(problem)}"
+        for problem in finish_held(place.worktree, folder.held)
+    ]
 
 
 def close(repository: str, state: LoopState, why: BaseException, now: datetime) -> LoopState:

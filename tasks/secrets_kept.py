@@ -7,6 +7,8 @@ SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH(?!OR)", re.IGNO
 """An author is no authority: GIT_AUTHOR_NAME is everywhere."""
 SHORTEST = 8
 """Shorter values would match by accident."""
+_CUT = "…"
+"""What is put where a line was cut."""
 
 
 def redact(text: str, environment: Mapping[str, str]) -> str:
@@ -16,7 +18,19 @@ def redact(text: str, environment: Mapping[str, str]) -> str:
         return text
     longest_first = sorted(names, key=len, reverse=True)  # one value may be the beginning of another
     pattern = "|".join(re.escape(line) for line in longest_first)
-    return re.sub(pattern, lambda found: f"[{names[found[0]]}]", text)
+    whole = re.sub(pattern, lambda found: f"[{names[found[0]]}]", text)
+    return _without_halves(whole, names)
+
+
+def _without_halves(text: str, names: Mapping[str, str]) -> str:
+    """A text that was cut may end with the beginning of a secret, or begin with the end of one."""
+    end = text.removesuffix(_CUT)
+    for secret, name in names.items():
+        known = next((n for n in range(min(len(secret) - 1, len(end)), SHORTEST - 1, -1) if end.endswith(secret[:n])), 0)
+        end = f"{end[:-known]}[{name}]" if known else end
+        known = next((n for n in range(min(len(secret) - 1, len(end)), SHORTEST - 1, -1) if end.startswith(secret[-n:])), 0)
+        end = f"[{name}]{end[known:]}" if known else end
+    return end + text[len(text.removesuffix(_CUT)) :]
 
 
 def _lines(value: str) -> list[str]:

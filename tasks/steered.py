@@ -12,15 +12,17 @@ from helmsman.records.events import StopAnswered
 from helmsman.records.evidence import Guarded
 from helmsman.records.state import LoopState
 from helmsman.verify.cases.paths import is_test_file
+from tasks.call_folder import CallFolder
 from tasks.git import git
 from tasks.hook_server import HookServer, hook_server
 from tasks.journal import publish
 from tasks.steering import Means, Steering
-from tasks.stop_gate import StopGate
+from tasks.stop_gate import Held, StopGate
 from tasks.workplace import Workplace
 
 LARGEST_CONTENT = 4 * 1024 * 1024
 """Bytes of a file whose content is compared with what it was; such a file is not written by hand."""
+PROGRESS = ".helmsman/progress.md"
 SHARE_OF_IDLE = 0.5
 """Of the time without a line of output that counts as a hang: the agent is silent while it waits for the checks."""
 
@@ -73,7 +75,8 @@ def _gate(place: Workplace, state: LoopState, stop: Callable[[], bool]) -> StopG
         return None
     allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
     config = state.config.model_copy(update={"steering": allowed})
-    return StopGate(place.worktree, place.tag(state), config, state.checks, stop)
+    where = Held(place.worktree, CallFolder(place.folder.call(state.due, state.attempt)).held)
+    return StopGate(where, place.tag(state), config, state.checks, stop, notes=lambda: _content(place.worktree, PROGRESS))
 
 
 def _rules(place: Workplace, state: LoopState, start: str, home: str) -> Rules:
@@ -117,12 +120,14 @@ def _exists(path: str) -> bool:
         return False
 
 
-def _content(worktree: Path, path: str) -> str:
-    """Digest of a file's content; empty where there is none that could be read at once."""
+def _content(worktree: Path, path: str) -> str | None:
+    """Digest of a file's content; empty where there is no file, None for one that cannot be read at once."""
     try:
         whole = worktree / path
-        if not whole.is_file() or whole.stat().st_size > LARGEST_CONTENT:
+        if not os.path.lexists(whole):
             return ""
+        if not whole.is_file() or whole.stat().st_size > LARGEST_CONTENT:
+            return None
         return hashlib.sha256(whole.read_bytes()).hexdigest()
     except (OSError, ValueError):
-        return ""
+        return None

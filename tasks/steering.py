@@ -4,17 +4,17 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from helmsman.config import ContextConfig, SteeringConfig
-from helmsman.orient.context import advice, closing, rotation
+from helmsman.orient.context import Tier, advice, closing, rotation, tier
 from helmsman.orient.guardrails import Advise, Deny, Rule, Rules, Session, ToolCall, after, before, judge
-from helmsman.orient.guardrails.trouble import Trouble, failed, gutter, succeeded, wrote
+from helmsman.orient.guardrails.trouble import Told, Trouble, failed, gutter, saw, succeeded
 from helmsman.records.evidence import Guarded
 from helmsman.records.session import ContextUse, ErrorVector, StopAttempt
 from helmsman.verify.agent_events import LONGEST_OUTPUT, Called, ToolResult, detail_of
-from helmsman.verify.failures import error_vector, failed_by_output, merge
+from helmsman.verify.failures import error_vector, failed_by_output, fingerprint, merge
 from helmsman.verify.loose_json import ends, mapping, text
 from tasks.hook_server import HEADER, TOKEN, HookServer
 
@@ -25,10 +25,11 @@ TIMEOUT = 10
 MARGIN = 60
 """Seconds that the CLI waits for the answer to a stop beyond those that checks may take: the tree is put back then."""
 PENDING_KEPT = 500
+AGENTS_KEPT = 50
 UNJUDGED = "unjudged"
 """In place of a rule: the guard rails themselves broke on this call."""
 GRACE = 5
-"""Tool calls that a session may still make to save what it knows, once it is to end."""
+"""Messages with tool calls that the main thread may still send once it knows that its session is to end."""
 
 Output = Mapping[str, Any]
 T = TypeVar("T")
@@ -38,15 +39,23 @@ Gate = Callable[[bool, bool], tuple[StopAttempt, str]]
 
 @dataclass(frozen=True)
 class Means:
-    """What steering needs of the world. None of it may raise or take long, the gate excepted."""
+    """What steering needs of the world. None of it may take long, the gate excepted."""
 
     tell: Callable[[Guarded], None]
     tell_stop: Callable[[StopAttempt], None]
     rotate: Callable[[str], None]
-    """Note durably that the session is ended by us."""
-    content: Callable[[str], str]
-    """Digest of a file, empty where there is none."""
+    """Note durably that the session is to end, and why; empty where it is not any more."""
+    content: Callable[[str], str | None]
+    """Digest of a file, empty where there is none, None where that cannot be told."""
     gate: Gate | None = None
+
+
+@dataclass
+class _Thread:
+    """The main thread of a session, or one of its subagents: each has its own troubles and hears its own advice."""
+
+    trouble: Trouble = field(default_factory=Trouble)
+    advice: list[str] = field(default_factory=list[str])
 
 
 class Steering:
@@ -58,17 +67,17 @@ class Steering:
         self.guarded: list[Guarded] = []
         self.stops: list[StopAttempt] = []
         self.errors: tuple[ErrorVector, ...] = ()
-        self.ended = ""
-        """Why we ended the session; empty where we did not."""
         self._rules, self._config, self._context, self._means = rules, steering, context, means
         self._lock = threading.Lock()
         self._session = Session(worktree=rules.worktree)
-        self._trouble = Trouble()
-        self._pending: dict[str, tuple[ToolCall, str]] = {}
-        self._announced: dict[str, ToolCall] = {}
-        self._advice: list[str] = []
+        self._threads: dict[str, _Thread] = {}
+        self._pending: dict[str, tuple[str, ToolCall]] = {}
+        self._announced: dict[str, Called] = {}
         self._filling = False
-        self._ending, self._grace = "", GRACE
+        self._full = self._message = ""
+        self._turns = 0
+        self._told_at: int | None = None
+        self._due_at = 0
         self._answers: Mapping[str, Callable[[Mapping[str, Any]], Output]] = {
             "PreToolUse": self._before,
             "PostToolUseFailure": self._after_failure,
@@ -76,17 +85,20 @@ class Steering:
         }
 
     @property
-    def failures_in_row(self) -> int:
-        return self._trouble.longest
+    def ending(self) -> str:
+        """Why the session is to end; empty where it is not."""
+        return self._full or gutter(self._thread("").trouble, self._config.failures_in_row)
+
+    @property
+    def overdue(self) -> bool:
+        """Whether a session that is to end goes on without asking: calls that are wrong in form reach no hook."""
+        return bool(self.ending) and self._turns > self._due_at + 2 * GRACE
 
     def account(self) -> Mapping[str, Any]:
         """What a record of the call holds of it."""
-        return {
-            "guarded": tuple(self.guarded),
-            "stops": tuple(self.stops),
-            "errors": self.errors,
-            "failures_in_row": self._trouble.longest,
-        }
+        longest = max((thread.trouble.longest for thread in self._threads.values()), default=0)
+        stops, guarded = tuple(self.stops), tuple(self.guarded)
+        return {"guarded": guarded, "stops": stops, "errors": self.errors, "failures_in_row": longest}
 
     def answer(self, event: Mapping[str, Any]) -> Output:
         """The hook's output for an event of the CLI."""
@@ -99,123 +111,139 @@ class Steering:
                 self._note(_call(event), UNJUDGED, denied=False)
             return {}
 
-    @property
-    def overdue(self) -> bool:
-        """Whether a session that is to end goes on without asking: calls that are wrong in form reach no hook."""
-        return bool(self._ending) and self._grace < -GRACE
-
     def announce(self, called: Called) -> None:
         """The model has called a tool; whether a hook is asked about it is not yet known."""
         with self._lock:
-            _keep(self._announced, called.identity, ToolCall(called.tool, called.arguments, self._rules.worktree))
+            _keep(self._announced, called.identity, called, PENDING_KEPT)
+            if not called.parent and called.message != self._message:
+                self._message = called.message
+                self._turns += 1
 
     def conclude(self, result: ToolResult) -> None:
         """A call has come to an end, by whichever way that is heard first."""
         with self._lock, suppress(Exception):  # it is only counted less well
             announced = self._announced.pop(result.identity, None)
-            call, content = self._pending.pop(result.identity, (None, ""))
+            thread, call = self._pending.pop(result.identity, ("", None))
             if call is not None:
-                self._fold(call, content, result)
+                self._fold(thread, call, result)
             elif announced is not None and result.output.startswith(_NEVER_ASKED):
-                self._fold(announced, "", result)
-                self._spend_grace()
+                self._fold(announced.parent, ToolCall(announced.tool, announced.arguments, self._rules.worktree), result)
 
     def observe(self, use: ContextUse) -> None:
-        """The context has grown."""
+        """The context of the main thread has grown, or was compacted."""
         with self._lock:
-            self._end(rotation(use, self._context))
-            said = "" if self._filling else advice(use, self._context)
-            if said and not self._ending:
-                self._filling = True
-                self._advise(Advise(Rule.CONTEXT, said), _NO_CALL)
+            self._full = self._full or rotation(use, self._context)
+            filling = tier(use.tokens, use.window, self._context) is not Tier.HEALTHY
+            if filling and not self._filling and not self.ending:
+                said = advice(use, self._context)
+                self._advise("", Advise(Rule.CONTEXT, said), _session_itself(said))
+            self._filling = filling
+            self._heed_ending()
 
     def _before(self, event: Mapping[str, Any]) -> Output:
-        call, identity = _call(event), text(event.get("tool_use_id"))
+        call, identity, agent = _call(event), text(event.get("tool_use_id")), text(event.get("agent_id"))
         with self._lock:
-            if self._ending and self._grace <= 0:
-                return self._stop_session()
-            self._spend_grace()
-            judgement = judge(call, self._session, replace(self._rules, broken=self._trouble.broken))
+            thread = self._thread(agent)
+            if why := self._at_end(agent, thread):
+                return {"continue": False, "stopReason": why, **_output("PreToolUse", **_denial(why))}
+            judgement = judge(call, self._session, replace(self._rules, broken=thread.trouble.broken))
             self._session = before(self._session, call)
             if isinstance(judgement, Deny):
                 self._note(call, judgement.rule, denied=True)
-                return _output("PreToolUse", permissionDecision="deny", permissionDecisionReason=judgement.reason)
-            self._expect(identity, call)
+                return _output("PreToolUse", **_denial(judgement.reason))
+            self._expect(agent, identity, call)
             if isinstance(judgement, Advise):
-                self._advise(judgement, call)
-            return self._advised("PreToolUse")
+                self._advise(agent, judgement, call)
+            return self._advised("PreToolUse", agent)
 
     def _after_failure(self, event: Mapping[str, Any]) -> Output:
         self.conclude(ToolResult(text(event.get("tool_use_id")), failed=True, output=ends(event.get("error"), LONGEST_OUTPUT)))
         with self._lock:
-            return self._advised("PostToolUseFailure")
+            return self._advised("PostToolUseFailure", text(event.get("agent_id")))
 
     def _stop(self, event: Mapping[str, Any]) -> Output:
         """The lock is free meanwhile: checks take their time."""
-        if self._means.gate is None or self._ending:
+        if self._means.gate is None or self.ending:
             return {}
         attempt, reason = self._means.gate(event.get("stop_hook_active") is True, self._filling)
         if len(self.stops) < STOPS_KEPT:
             self.stops.append(attempt)
-        self._means.tell_stop(attempt)
+        with suppress(Exception):  # who is told must not decide
+            self._means.tell_stop(attempt)
         return {"decision": "block", "reason": reason} if attempt.blocked else {}
 
-    def _fold(self, call: ToolCall, content: str, result: ToolResult) -> None:
+    def _fold(self, agent: str, call: ToolCall, result: ToolResult) -> None:
         broke = result.failed or (bool(call.command) and failed_by_output(call.command, result.output))
-        self._session = after(self._session, call, failed=result.failed, changed=False)
+        outcome = fingerprint(result.output) if call.command else ""
+        self._session = after(self._session, call, failed=result.failed, changed=False, outcome=outcome)
+        thread = self._thread(agent)
         if broke:
             output = result.output.replace(f"{self._rules.worktree}/", "")  # the same failure in another worktree is the same
             error = error_vector(call.tool, call.command or call.path, output)
             self.errors = merge(self.errors, error)
-            self._trouble, said = failed(self._trouble, call, error, self._config.failures_in_row)
+            self._take(agent, failed(thread.trouble, call, error, self._config.failures_in_row), call)
         else:
-            self._trouble, said = self._succeeded(call, content)
+            thread.trouble = succeeded(thread.trouble, call)
+        self._heed_ending()
+
+    def _expect(self, agent: str, identity: str, call: ToolCall) -> None:
+        """What a file holds is looked at before each edit only: when an edit is heard of, the next one may have been made."""
+        _keep(self._pending, identity, (agent, call), PENDING_KEPT)
+        content = self._means.content(call.path) if call.path else None
+        if content is not None:
+            self._take(agent, saw(self._thread(agent).trouble, call.path, content), call)
+
+    def _take(self, agent: str, told: Told, call: ToolCall) -> None:
+        thread = self._thread(agent)
+        thread.trouble, said = told
         for one in said:
-            self._advise(one, call)
-        self._end(gutter(self._trouble, self._config.failures_in_row))
+            self._advise(agent, one, call)
 
-    def _succeeded(self, call: ToolCall, content: str) -> tuple[Trouble, tuple[Advise, ...]]:
-        trouble = succeeded(self._trouble, call)
-        return wrote(trouble, call.path, content, self._means.content(call.path)) if call.path else (trouble, ())
+    def _heed_ending(self) -> None:
+        """Tell the main thread once that its session is to end, and take it back where a success came in time."""
+        why = self.ending
+        if bool(why) == bool(self._due_at):
+            return
+        self._due_at = max(self._turns, 1) if why else 0
+        self._told_at = None
+        self._means.rotate(why)
+        if why:
+            self._advise("", Advise(Rule.ENDING, closing(why)), _session_itself(why))
 
-    def _end(self, why: str) -> None:
-        if why and not self._ending:
-            self._ending = why
-            self._advise(Advise(Rule.CONTEXT, closing(why)), _NO_CALL)
+    def _at_end(self, agent: str, thread: _Thread) -> str:
+        """Why this thread makes no further call. A subagent that gets nowhere ends alone."""
+        if agent:
+            return gutter(thread.trouble, self._config.failures_in_row)
+        knew = self._told_at is not None and self._turns > self._told_at + GRACE
+        return self.ending if knew else ""
 
-    def _spend_grace(self) -> None:
-        self._grace -= bool(self._ending)
-        if self.overdue:
-            self._stop_session()
+    def _thread(self, agent: str) -> _Thread:
+        if agent not in self._threads:
+            _keep(self._threads, agent, _Thread(), AGENTS_KEPT)
+        return self._threads[agent]
 
-    def _stop_session(self) -> Output:
-        self.ended = self._ending
-        self._means.rotate(self._ending)
-        return {"continue": False, "stopReason": self._ending}
-
-    def _expect(self, identity: str, call: ToolCall) -> None:
-        _keep(self._pending, identity, (call, self._means.content(call.path) if call.path else ""))
-
-    def _advise(self, said: Advise, call: ToolCall) -> None:
-        """It reaches the agent with the next answer that can carry it."""
-        self._advice.append(said.text)
+    def _advise(self, agent: str, said: Advise, call: ToolCall) -> None:
+        """It reaches the thread with the next answer that can carry it."""
+        self._thread(agent).advice.append(said.text)
         self._note(call, said.rule, denied=False)
 
-    def _advised(self, event: str) -> Output:
-        said, self._advice = self._advice, []
+    def _advised(self, event: str, agent: str) -> Output:
+        thread = self._thread(agent)
+        said, thread.advice = thread.advice, []
+        if said and not agent and self._due_at and self._told_at is None:
+            self._told_at = self._turns
         return _output(event, additionalContext="\n".join(said)) if said else {}
 
     def _note(self, call: ToolCall, rule: str, *, denied: bool) -> None:
         guarded = Guarded(rule=str(rule), tool=call.tool, detail=detail_of(call.arguments), denied=denied)
         if len(self.guarded) < GUARDED_KEPT:
             self.guarded.append(guarded)
-        self._means.tell(guarded)
+        with suppress(Exception):  # who is told must not decide
+            self._means.tell(guarded)
 
 
 _NEVER_ASKED = "<tool_use_error>"
 """How the CLI answers a call that is wrong in form, before it would ask a hook."""
-_NO_CALL = ToolCall("(session)")
-"""In place of a tool call, where what is said is about the session as a whole."""
 
 
 def settings(server: HookServer, stop_seconds: float = 0) -> str:
@@ -237,10 +265,20 @@ def _call(event: Mapping[str, Any]) -> ToolCall:
     return ToolCall(text(event.get("tool_name")), mapping(event.get("tool_input")), text(event.get("cwd"), 4096))
 
 
-def _keep(kept: dict[str, T], identity: str, value: T) -> None:
-    if len(kept) >= PENDING_KEPT:
-        kept.pop(next(iter(kept)))
+def _session_itself(what: str) -> ToolCall:
+    """In place of a tool call, where what is said is about the session as a whole."""
+    return ToolCall("session", {"description": what})
+
+
+def _keep(kept: dict[str, T], identity: str, value: T, most: int) -> None:
+    if len(kept) >= most:
+        kept.pop(next(one for one in kept if one))  # the main thread, which has no id, is never forgotten
     kept[identity] = value
+
+
+def _denial(reason: str) -> Mapping[str, str]:
+    """The CLI runs a tool whose hook only says that the session shall not go on."""
+    return {"permissionDecision": "deny", "permissionDecisionReason": reason}
 
 
 def _output(event: str, **fields: str) -> Output:

@@ -156,7 +156,7 @@ def require_clean(path: Path) -> None:
 
 def settle_work(repository: Repository, path: Path, state: LoopState, start: str) -> Change:
     """End an agent's turn: back on the loop's branch, leftovers committed, and what it changed measured."""
-    _recover(repository, path, state.branch)
+    recover(repository, path, state.branch)
     _return_to_branch(repository, path, state, start)
     _commit_leftovers(path, state)
     return measure_change(path, start)
@@ -202,7 +202,7 @@ def hold_branch(path: Path, branch: str, commit: str) -> None:
     git(path, "symbolic-ref", "HEAD", full)
 
 
-def _recover(repository: Repository, path: Path, branch: str) -> None:
+def recover(repository: Repository, path: Path, branch: str) -> None:
     """Undo what a killed git or a bold agent left. The caller has made sure that none of the loop's processes live."""
     if path != repository.top or repository.bare:
         _mend_link(repository, path)
@@ -276,7 +276,7 @@ def restore(path: Path, commit: str) -> tuple[str, ...]:
 
 def salvage(repository: Repository, path: Path, state: LoopState, start: str) -> Salvage | None:
     """Keep what a dead or cancelled attempt left, committed or not, on a ref; then return to the commit that it began with."""
-    _recover(repository, path, state.branch)
+    recover(repository, path, state.branch)
     snapshot, tip = _snapshot(path, _head(path) or start, state), read_ref(path, f"refs/heads/{state.branch}") or start
     commit = tip if _contains(path, start, snapshot) else snapshot
     kept = _salvaged(repository, path, state, start, commit)

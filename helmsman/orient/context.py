@@ -79,7 +79,8 @@ _WRITE_DOWN = (
 def _reasons(use: ContextUse, config: ContextConfig) -> Iterator[str]:
     if tier(use.tokens, use.window, config) is Tier.FULL:
         yield f"{_fullness(use)} (limit {_percent(config.rotate_at)})"
-    if use.heard >= config.noise_tokens and use.noise_share >= config.noise_at:
+    enough = use.heard >= config.noise_tokens and tier(use.tokens, use.window, config) is not Tier.HEALTHY
+    if enough and use.noise_share >= config.noise_at:
         share = f"{use.noise * 100 // use.heard} % of the {use.heard:,} tokens that tools answered"
         yield f"{share} are errors or repetition (limit {_percent(config.noise_at)})"
 

@@ -5,7 +5,7 @@ from math import inf
 
 from helmsman.config import SteeringConfig
 from helmsman.orient.budget import Foreign, Piece, fit
-from helmsman.records.checks import CheckResult
+from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.session import StopAttempt
 from helmsman.texts import counted
 
@@ -21,16 +21,20 @@ NAME_SHOWN = 150
 
 CLOSING = """
 Mend the cause, not the check, then end your turn again. If this is to go on in the next iteration instead, write into
-`.helmsman/progress.md` what fails and what you know about it before you end your turn. What the checks left behind has been
-removed; your files and what you staged are as you left them."""
+`.helmsman/progress.md` what fails and what you know about it, and end your turn: you will not be sent back then. What the checks
+left behind has been removed; your files and what you staged are as you left them."""
 
 
-def let_go(before: Sequence[StopAttempt], *, active: bool, config: SteeringConfig, full: bool) -> str:
-    """Why it may end whatever the checks would say, so that none need run. Empty: the checks decide."""
+def let_go(before: Sequence[StopAttempt], *, active: bool, config: SteeringConfig, full: bool, noted: bool = False) -> str:
+    """Why it may end whatever the checks would say, so that none need run. Empty: the checks decide.
+
+    `noted` is whether it has written something down for the next iteration since it was sent back.
+    """
     sent_back = sum(attempt.blocked for attempt in before)
     answers = (
         (active and not sent_back, "another hook keeps it from ending"),
         (full, "its context is full: a new session serves better"),
+        (noted and sent_back > 0, "it has written down what remains"),
         (sent_back >= config.stop_blocks, f"it was sent back {counted(sent_back, 'time')}, and may be no more"),
         (len(before) >= MOST_ATTEMPTS, f"it wanted to end {len(before)} times already"),
     )
@@ -44,6 +48,7 @@ def judge_stop(
     active: bool,
     config: SteeringConfig,
     full: bool,
+    noted: bool = False,
     seconds: float,
     hindrance: str = "",
 ) -> StopAttempt:
@@ -57,7 +62,7 @@ def judge_stop(
         failing_tests=sum(result.counts.failed for result in failed if result.counts),
         seconds=round(seconds, 3),
     )
-    why = let_go(before, active=active, config=config, full=full) or _no_reason(ran, failed, hindrance)
+    why = let_go(before, active=active, config=config, full=full, noted=noted) or _no_reason(ran, failed, hindrance)
     why = why or _no_progress(before, attempt, config)
     fail = f"{len(failed)} of {len(ran)} checks fail: {_names(attempt.failing)}"
     return attempt.model_copy(update={"blocked": not why, "why": why or fail})
@@ -68,15 +73,21 @@ def failures(results: Sequence[CheckResult]) -> list[CheckResult]:
     return [result for result in results if _exited(result) and not result.passed]
 
 
-def reason(time: int, results: Sequence[CheckResult], skipped: Sequence[str], config: SteeringConfig) -> str:
-    """What an agent is told that is sent back for the so-manieth time."""
+def reason(
+    time: int,
+    results: Sequence[CheckResult],
+    skipped: Sequence[str],
+    config: SteeringConfig,
+    last: CheckReport | None = None,
+) -> str:
+    """What an agent is told that is sent back for the so-manieth time. `last` is the report from before its session."""
     failed = failures(results)
     others = failed[CHECKS_SHOWN:]
     not_run = [*skipped, *(result.name for result in results if not _exited(result))]
     heading = f"Not done: {counted(len(failed), 'check')} of {len(results) + len(skipped)} failed on your files as they are now"
     return fit(
         (
-            f"{heading} (sent back {time} of {counted(config.stop_blocks, 'time')} at most).",
+            f"{heading} (sent back {time} of {counted(config.stop_blocks, 'time')} at most{_red_before(failed, last)}).",
             *(piece for result in failed[:CHECKS_SHOWN] for piece in _failure(result)),
             *((f"\nThese failed as well: {_names([one.name for one in others])}",) if others else ()),
             *((f"\nNot run to the end: {_names(not_run)}",) if not_run else ()),
@@ -112,6 +123,13 @@ def _in_row(sent_back: Sequence[tuple[int, float]], now: tuple[int, float]) -> i
 def _failures_of(attempt: StopAttempt) -> tuple[int, float]:
     """Failing checks, then failing tests. Where none is counted the tests did not even run, which is worst."""
     return len(attempt.failing), attempt.failing_tests or inf
+
+
+def _red_before(failed: Sequence[CheckResult], last: CheckReport | None) -> str:
+    """Which of them are none of its own doing."""
+    known = {result.command for result in failures(last.results)} if last else set[str]()
+    red = [result.name for result in failed if result.command in known]
+    return f"; failed before this session already: {_names(red)}" if red else ""
 
 
 def _failure(result: CheckResult) -> Sequence[Piece]:

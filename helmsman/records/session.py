@@ -49,6 +49,8 @@ class ErrorVector(Record):
     """Test, file with line, program or host: the first thing that the output points at, 200 characters at most."""
     message: str = ""
     """Its first telling line without what differs from run to run (numbers, addresses, times), 300 characters at most."""
+    extent: int = 0
+    """How many things failed, as the output counts them; 0 where nothing tells."""
     times: int = 1
     """How often it was seen in the call."""
 

@@ -61,12 +61,17 @@ class Called(NamedTuple):
     identity: str
     tool: str
     arguments: Mapping[str, Any]
+    message: str = ""
+    """Id of the message that it stands in."""
+    parent: str = ""
+    """Id of the call that started the subagent which makes it; empty in the main thread."""
 
 
 def tool_calls(event: Mapping[str, Any]) -> tuple[Called, ...]:
     """The tools that an assistant event calls."""
+    message, parent = text(mapping(event.get("message")).get("id")), text(event.get("parent_tool_use_id"))
     blocks = _blocks(event, "tool_use")
-    return tuple(Called(text(block.get("id")), _name(block), mapping(block.get("input"))) for block in blocks)
+    return tuple(Called(text(one.get("id")), _name(one), mapping(one.get("input")), message, parent) for one in blocks)
 
 
 class _Deeds:

@@ -5,7 +5,8 @@ crash_driver.py REPOSITORY kill STEP start       killed when the step begins
 crash_driver.py REPOSITORY kill STEP end         killed when its work is done and its result not yet persisted
 crash_driver.py REPOSITORY kill STEP middle N    killed at its n-th call of a function; in `execute` while the agent uses
                                                  a tool, in `checks` while the check runs
-crash_driver.py REPOSITORY kill execute gate     killed while the check runs because the agent wants to stop
+crash_driver.py REPOSITORY kill execute gate     killed while the check runs because the agent wants to stop, and has moved
+                                                 the agent's work
 """
 
 import json
@@ -105,19 +106,29 @@ def before_the_call_is_noted(event: Event) -> None:
 
 def at_check(event: Event) -> None:
     if isinstance(event, CheckStarted):
-        threading.Thread(target=_kill_when_check_runs, daemon=True).start()
+        threading.Thread(target=_kill_when_check_runs, args=(_do_nothing,), daemon=True).start()
 
 
 def at_gate(event: Event) -> None:
     if isinstance(event, AgentStarted):
-        threading.Thread(target=_kill_when_check_runs, daemon=True).start()
+        threading.Thread(target=_kill_when_check_runs, args=(_make_a_mess,), daemon=True).start()
 
 
-def _kill_when_check_runs() -> None:
+def _do_nothing(_: Path) -> None:
+    pass
+
+
+def _make_a_mess(worktree: Path) -> None:
+    """What a check may be in the middle of."""
+    (worktree / "two.txt").rename(worktree / "moved-by-a-check.txt")
+
+
+def _kill_when_check_runs(before: Callable[[Path], None]) -> None:
     while True:
         for child in psutil.Process().children():
             with suppress(psutil.Error):  # it has just ended
                 if CHECK in child.cmdline():
+                    before(Path(child.cwd()))
                     kill_ourselves()
         time.sleep(0.01)
 

@@ -75,7 +75,7 @@ SPINNERS = (
         "fills its context",
         lambda n: Turn(tools=(bash(f"cat app.py | head -{n + 1}"),), usage={"input_tokens": 10_000 * (n + 1)}),
         "context",
-        6,
+        7,
         settings=(f"context.window={WINDOW}",),
     ),
 )

@@ -74,3 +74,17 @@ def test_a_text_without_secrets_stays_as_it_is(environment: dict[str, str], text
     assert redact(text, {}) == text
     if not any(line.strip() in text for value in environment.values() for line in value.splitlines()):
         assert redact(text, environment) == text
+
+
+@pytest.mark.parametrize(
+    ("cut", "left"),
+    [
+        (f"curl -H {SECRET[:10]}", "curl -H [API_KEY]"),
+        (f"curl -H {SECRET[:10]}…", "curl -H [API_KEY]…"),
+        (f"{SECRET[-9:]} was the key", "[API_KEY] was the key"),
+        (f"ends with {SECRET[:7]}", f"ends with {SECRET[:7]}"),
+        (SECRET[:-1], "[API_KEY]"),
+    ],
+)
+def test_half_of_a_secret_at_the_end_of_a_text_that_was_cut_is_replaced_as_well(cut: str, left: str) -> None:
+    assert redact(cut, {"API_KEY": SECRET}) == left

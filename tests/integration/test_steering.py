@@ -13,7 +13,7 @@ from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.orient.guardrails import Rules
 from helmsman.records.evidence import Guarded
 from helmsman.records.session import ContextUse, FailureClass, StopAttempt
-from helmsman.verify.agent_events import ToolResult
+from helmsman.verify.agent_events import Called, ToolResult
 from tasks.hook_server import TOKEN, HookServer
 from tasks.steering import GRACE, GUARDED_KEPT, MARGIN, PENDING_KEPT, STOPS_KEPT, UNJUDGED, Gate, Means, Steering, settings
 
@@ -135,8 +135,8 @@ def test_the_fifth_failure_in_a_row_is_answered_with_guidance_at_once() -> None:
     steering = steers()
     answers = [advised(fail(steering, f"make part-{number}", f"{number}")) for number in range(5)]
     assert [bool(answer) for answer in answers] == [False] * 4 + [True]
-    assert "5 tool calls have failed one after the other" in answers[-1]
-    assert (steering.failures_in_row, steering.guarded[-1].rule) == (5, "failures")
+    assert "5 tool calls of one kind have failed one after the other" in answers[-1]
+    assert (steering.account()["failures_in_row"], steering.guarded[-1].rule) == (5, "failures")
 
 
 def test_a_failure_that_is_heard_by_both_ways_is_counted_once() -> None:
@@ -144,7 +144,7 @@ def test_a_failure_that_is_heard_by_both_ways_is_counted_once() -> None:
     for number in range(4):
         fail(steering, f"make part-{number}", f"{number}")
         steering.conclude(done(f"{number}", "Exit code 2", failed=True))
-    assert steering.failures_in_row == 4
+    assert steering.account()["failures_in_row"] == 4
     assert sum(error.times for error in steering.errors) == 4
 
 
@@ -156,7 +156,7 @@ def test_a_failure_that_a_pipe_hides_is_counted_and_told_with_the_next_call() ->
         steering.conclude(
             done(f"{number}", f"FAILED tests/test_{number}.py::test_it - assert 1 == 2\n1 failed, 3 passed in 0.12s")
         )
-    assert "5 tool calls have failed" in advised(steering.answer(event("ls", "next")))
+    assert "5 tool calls of one kind have failed" in advised(steering.answer(event("ls", "next")))
     assert {error.kind for error in steering.errors} == {FailureClass.TEST}
 
 
@@ -167,18 +167,30 @@ def test_guidance_is_told_once() -> None:
     assert advised(steering.answer(event("ls", "a"))) == ""
 
 
-def test_an_edit_that_is_taken_back_twice_is_noticed_by_the_content_of_the_file() -> None:
-    held = {"": "a"}
+def edit(steering: Steering, identity: str) -> Any:
+    return steering.answer({**event("", identity, "Edit"), "tool_input": {"file_path": "/nest/tree/app.py"}})
+
+
+def test_two_contents_in_turns_are_noticed_before_the_edit_that_goes_on_with_them() -> None:
+    held = iter("abab")
 
     def reading(_: str) -> str:
-        return held[""]
+        return next(held)
 
     steering = steers(world=means(content=reading))
-    for number, content in enumerate("bab"):
-        steering.answer({**event("", f"{number}", "Edit"), "tool_input": {"file_path": "/nest/tree/app.py"}})
-        held[""] = content
-        steering.conclude(done(f"{number}"))
-    assert "two approaches take turns" in advised(steering.answer(event("ls", "next")))
+    assert [bool(advised(edit(steering, f"{number}"))) for number in range(4)] == [False, False, False, True]
+
+
+def test_a_file_whose_content_cannot_be_told_is_not_compared() -> None:
+    steering = steers(world=means(content=nothing))
+    assert [advised(edit(steering, f"{number}")) for number in range(6)] == [""] * 6
+
+
+def turn(steering: Steering, number: int, *commands: str) -> list[Any]:
+    """A message of the main thread with these calls."""
+    for place, command in enumerate(commands):
+        steering.announce(Called(f"{number}-{place}", "Bash", {"command": command}, f"message-{number}"))
+    return [steering.answer(event(command, f"{number}-{place}")) for place, command in enumerate(commands)]
 
 
 def test_fifteen_failures_in_a_row_end_the_session_after_a_grace_to_save_what_is_known() -> None:
@@ -186,27 +198,89 @@ def test_fifteen_failures_in_a_row_end_the_session_after_a_grace_to_save_what_is
     steering = steers(world=means(rotate=noted.append))
     answers = [fail(steering, f"make part-{number}", f"{number}") for number in range(15)]
     assert "This session ends after the next few tool calls" in advised(answers[-1])
-    assert [steering.answer(event(f"echo {number}")).get("continue") for number in range(GRACE)] == [None] * GRACE
-    assert noted == []
-    output = steering.answer(event("echo more"))
+    assert noted == [steering.ending]
+    assert steering.ending.startswith("15 tool calls failed")
+    grace = [turn(steering, number, f"echo {number}")[0] for number in range(GRACE)]
+    assert [output.get("continue") for output in grace] == [None] * GRACE
+    (output,) = turn(steering, GRACE, "git push --force")
     assert output["continue"] is False
-    assert noted == [steering.ended] == [output["stopReason"]]
-    assert steering.ended.startswith("15 tool calls failed")
+    assert output["stopReason"] == steering.ending
+    assert denied(output), "the command line runs what is not denied, and ends the session then"
+
+
+def test_one_message_of_many_calls_does_not_use_up_the_grace() -> None:
+    steering = steers()
+    steering.observe(ContextUse(tokens=90_000, peak=90_000, window=100_000))
+    outputs = turn(steering, 0, *[f"echo {number}" for number in range(20)])
+    assert "continue" not in str(outputs)
+    assert advised(outputs[0])
+
+
+def test_a_success_in_time_takes_the_end_back() -> None:
+    noted: list[str] = []
+    steering = steers(world=means(rotate=noted.append))
+    for number in range(15):
+        fail(steering, f"make part-{number}", f"{number}")
+    steering.answer(event("make all", "good"))
+    steering.conclude(done("good"))
+    assert steering.ending == ""
+    assert noted[-1] == ""
+    assert all("continue" not in turn(steering, number, f"echo {number}")[0] for number in range(3 * GRACE))
+
+
+def test_a_subagent_that_gets_nowhere_ends_alone() -> None:
+    steering = steers()
+    for number in range(15):
+        asked = {**event(f"make part-{number}", f"{number}"), "agent_id": "helper"}
+        steering.answer(asked)
+        steering.answer(
+            {**asked, "hook_event_name": "PostToolUseFailure", "error": f"Exit code 2\nmake: *** [p{number}] Error 2"}
+        )
+    assert steering.answer({**event("ls", "next"), "agent_id": "helper"})["continue"] is False
+    assert steering.ending == ""
+    assert steering.answer(event("ls", "mine")) == {}
+
+
+def test_what_the_main_thread_is_to_hear_is_not_told_to_a_subagent() -> None:
+    steering = steers()
+    steering.observe(ContextUse(tokens=61_000, peak=61_000, window=100_000))
+    assert advised(steering.answer({**event("ls", "a"), "agent_id": "helper"})) == ""
+    assert advised(steering.answer(event("ls", "b")))
+
+
+def test_whoever_is_told_and_fails_does_not_turn_a_denial_into_leave() -> None:
+    def broken(_: Guarded) -> None:
+        raise OSError
+
+    assert denied(steers(world=means(tell=broken)).answer(event("git push --force")))
 
 
 # context -------------------------------------------------------------------------------------------------------------
+
+
+def fill(steering: Steering, share: int) -> None:
+    steering.observe(ContextUse(tokens=share * 1000, peak=share * 1000, window=100_000))
 
 
 def test_a_filling_context_is_told_once_at_each_tier_and_ends_the_session_when_it_is_full() -> None:
     steering = steers()
     told: list[bool] = []
     for share in (10, 59, 61, 62, 70, 81):
-        steering.observe(ContextUse(tokens=share * 1000, peak=share * 1000, window=100_000))
-        told.append(bool(advised(steering.answer(event(f"echo {share}", f"{share}")))))
+        fill(steering, share)
+        told.append(bool(advised(turn(steering, share, f"echo {share}")[0])))
     assert told == [False, False, True, False, False, True]
-    outputs = [steering.answer(event(f"echo {number}")) for number in range(GRACE + 1)]
+    outputs = [turn(steering, number, f"echo {number}")[0] for number in range(GRACE + 1)]
     assert outputs[-1]["continue"] is False
-    assert "81" in steering.ended
+    assert "81" in steering.ending
+
+
+def test_a_compaction_empties_the_context_and_the_next_filling_is_told_again() -> None:
+    steering = steers(world=means(gate=answering(blocked=True)))
+    told: list[bool] = []
+    for share in (65, 5, 65):
+        fill(steering, share)
+        told.append(bool(advised(steering.answer(event(f"echo {share}", f"{len(told)}")))))
+    assert told == [True, False, True]
 
 
 # stop ----------------------------------------------------------------------------------------------------------------

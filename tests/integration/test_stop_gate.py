@@ -1,8 +1,6 @@
 """The gate before the agent's end, with real checks in a real worktree: they may do anything, and its work is as it was."""
 
 import os
-import stat
-import tempfile
 import threading
 from collections.abc import Generator
 from pathlib import Path
@@ -11,82 +9,26 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.records.session import StopAttempt
-from tasks.stop_gate import StopGate
-from tests.fakes.repositories import Work, begin, commit, make_repository, sh, with_submodule, write
+from tasks.stop_gate import Held, StopGate
+from tests.fakes.repositories import Work, calls_of, commit, counting_git, write
+from tests.integration.held_work import ended, gate, littered, picture, staged, store_of
 from tests.integration.processes import STUBBORN, carriers, eventually, own_tag
 from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("A4")
 
 FAILS = "echo 'FAILED tests/test_a.py::test_one'; echo '1 failed, 2 passed in 0.1s'; exit 1"
-NOT_UTF8 = os.fsdecode(b"caf\xe9 \xff")
 
 
 @pytest.fixture
 def work(tmp_path: Path) -> Work:
-    """A worktree full of what an agent leaves: staged, changed, deleted, new, closed, linked, and names from hell."""
-    committed = {
-        "app.py": "one\n", "gone.py": "1\n", "src/deep/a.py": "a\n", "src/b.py": "b\n", "kept.txt": "text\n",
-        ".gitignore": "*.log\nbuild/\nvenv/\n", ".gitattributes": "*.txt text eol=lf\n", "-rf": "dash\n", "run.sh": "#!/bin/sh\n",
-    }  # fmt: skip
-    work = begin(make_repository(tmp_path / "top", committed), tmp_path / "tree with : and \\ in it")
-    write(work.path, {"app.py": "staged\n", "src/new.py": "new\n"})
-    work.sh("add", "app.py", "src/new.py")
-    untracked = {
-        "app.py": "changed\n",
-        "src/new.py": "newer\n",
-        "notes": "n",
-        "line\nbreak": "1",
-        'say "hi"\\\t': "2",
-        NOT_UTF8: "3",
-    }
-    write(work.path, {**untracked, "pkg/mod.py": "m\n", "build/out": "o", "venv/bin/tool": "t", "venv/.gitignore": "*\n"})
-    (work.path / "kept.txt").write_bytes(b"text\r\nas it is\r\n")
-    (work.path / "secret").write_text("mine")
-    (work.path / "secret").chmod(0o600)
-    (work.path / "run.sh").chmod(0o755)
-    (work.path / "gone.py").unlink()
-    (work.path / "empty" / "within").mkdir(parents=True)
-    (work.path / "link").symlink_to("src/b.py")
-    (work.path / "to-folder").symlink_to("src")
-    (work.path / "nowhere").symlink_to("./../there//is nothing")
-    return work
+    return littered(tmp_path)
 
 
 @pytest.fixture
 def tag() -> Generator[str]:
     with own_tag() as tag:
         yield tag
-
-
-def gate(work: Work, tag: str, *checks: Any, last: Any = None, **steering: Any) -> StopGate:
-    config = LoopConfig.model_validate({"goal": "make it work", "checks": checks, "steering": steering})
-    return StopGate(work.path, tag, config, last)
-
-
-def ended(gate: StopGate, *, active: bool = False, full: bool = False) -> StopAttempt:
-    return gate.run(active=active, full=full)[0]
-
-
-def picture(folder: Path) -> dict[str, tuple[Any, ...]]:
-    """Everything in a folder but what is git's: kind and mode, and content and time or target."""
-    return {str(path.relative_to(folder)): look(path) for path in folder.rglob("*") if path != folder / ".git"}
-
-
-def look(path: Path) -> tuple[Any, ...]:
-    found = path.lstat()
-    if path.is_symlink():
-        return found.st_mode, os.readlink(path)  # noqa: PTH115 - to the letter
-    return (found.st_mode, path.read_bytes(), found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else (found.st_mode,)
-
-
-def staged(work: Work) -> tuple[str, ...]:
-    """What git knows of the worktree: index, HEAD and branches."""
-    index = Path(work.sh("rev-parse", "--absolute-git-dir")) / "index"
-    told = work.sh("ls-files", "--stage"), work.sh("rev-parse", "HEAD"), work.sh("rev-parse", "--symbolic-full-name", "HEAD")
-    lock = str(index.with_name("index.lock").exists())
-    return index.read_bytes().hex(), lock, *told, work.sh("rev-parse", "refs/heads/helmsman/the-loop")
 
 
 # what it answers ------------------------------------------------------------------------------------------------------
@@ -111,6 +53,31 @@ def test_the_agent_mends_it_and_may_end(work: Work, tag: str) -> None:
     assert ended(gated).blocked
     write(work.path, {"app.py": "mended\n"})
     assert ended(gated, active=True).why == "every check that ran passes"
+
+
+def test_an_agent_that_has_written_down_what_fails_is_not_sent_back_again(work: Work, tag: str, tmp_path: Path) -> None:
+    notes = work.path / ".helmsman" / "progress.md"
+    write(work.path, {".helmsman/progress.md": "as it was before the session"})
+    gated = gate(work, tag, f"echo >> '{tmp_path}/ran'; exit 1", notes=notes.read_text, stop_no_progress=9)
+    notes.write_text("written before anything was said")
+    assert ended(gated).blocked
+    assert ended(gated, active=True).blocked
+    notes.write_text("this fails, and I know why")
+    assert ended(gated, active=True).why == "it has written down what remains"
+    assert (tmp_path / "ran").read_text() == "\n\n"
+
+
+@pytest.mark.parametrize("after", ["", None], ids=["gone", "unreadable"])
+def test_notes_that_are_gone_are_no_notes(work: Work, tag: str, after: str | None) -> None:
+    found = iter(["before", "before", after, after])
+    gated = gate(work, tag, "exit 1", notes=lambda: next(found))
+    assert [ended(gated).blocked, ended(gated, active=True).blocked] == [True, True]
+
+
+def test_what_failed_before_the_session_is_told(work: Work, tag: str) -> None:
+    last = report(check(passed=False, command="exit 1"), check(passed=True, command="exit 2"))
+    text = gate(work, tag, "exit 1", "exit 2", last=last).run(active=False, full=False)[1]
+    assert "(sent back 1 of 3 times at most; failed before this session already: exit 1)." in text
 
 
 @pytest.mark.parametrize(
@@ -218,7 +185,7 @@ def test_whoever_closes_the_gate_waits_until_all_is_put_back(work: Work, tag: st
 def test_a_loop_that_is_cancelled_ends_the_checks(work: Work, tag: str, tmp_path: Path) -> None:
     config = LoopConfig.model_validate({"goal": "g", "checks": [f"touch '{tmp_path}/began' new; sleep 300"]})
     before = picture(work.path)
-    attempt = ended(StopGate(work.path, tag, config, stop=(tmp_path / "began").exists))
+    attempt = ended(StopGate(Held(work.path, store_of(work)), tag, config, stop=(tmp_path / "began").exists))
     assert (attempt.blocked, attempt.why) == (False, "the session is at its end")
     assert picture(work.path) == before
 
@@ -287,6 +254,26 @@ def test_a_file_that_is_only_touched_stays_the_same_file(work: Work, tag: str) -
     assert (after.st_ino, after.st_mtime_ns, after.st_mode) == (before.st_ino, before.st_mtime_ns, before.st_mode)
 
 
+def test_a_process_that_has_a_file_open_goes_on_writing_to_it(work: Work, tag: str) -> None:
+    with (work.path / "notes").open("ab", buffering=0) as server:
+        assert ended(gate(work, tag, "echo 'a longer text' > notes; exit 1")).blocked
+        server.write(b"later")
+        assert os.fstat(server.fileno()).st_ino == (work.path / "notes").stat().st_ino
+    assert (work.path / "notes").read_bytes() == b"nlater"
+
+
+def test_however_many_files_are_put_back_git_is_asked_as_often(
+    work: Work, tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(work.path, {f"many/{number}": str(number) for number in range(300)})
+    before, counting = picture(work.path), counting_git(tmp_path / "counting")
+    monkeypatch.setenv("PATH", str(counting), prepend=os.pathsep)
+    changes = [gate(work, tag, f"for f in {names}; do echo x > many/$f; done; exit 1") for names in ("7", "$(seq 0 299)")]
+    one, all_of_them = [calls_of(counting, lambda gated=gated: ended(gated)) for gated in changes]
+    assert one == all_of_them > 0
+    assert picture(work.path) == before
+
+
 def test_a_detached_head_is_put_back(work: Work, tag: str) -> None:
     work.sh("checkout", "--quiet", "--detach")
     before, known = picture(work.path), staged(work)
@@ -317,6 +304,11 @@ def test_the_repository_keeps_nothing_of_it(work: Work, tag: str) -> None:
     assert work.sh("for-each-ref") == refs
 
 
+def test_nothing_is_kept_once_all_is_put_back(work: Work, tag: str) -> None:
+    assert ended(gate(work, tag, f"test -e '{store_of(work)}'/*/manifest.json && echo x > app.py && exit 1")).blocked
+    assert not store_of(work).exists()
+
+
 def test_what_is_ignored_is_there_for_a_check_and_stays_as_it_leaves_it(work: Work, tag: str) -> None:
     uses = "grep -q t venv/bin/tool && echo 2 > build/out && echo x > some.log"
     leaves = "mkdir -p d/__pycache__ && touch d/__pycache__/a.pyc d/x"
@@ -331,62 +323,3 @@ def test_what_was_ignored_is_not_removed_when_a_check_deletes_the_rule(work: Wor
     write(work.path, {"env/bin/tool": "t", "env/.gitignore": "*\n"})
     assert ended(gate(work, tag, "rm env/.gitignore; exit 1")).blocked
     assert (work.path / "env" / "bin" / "tool").exists()
-
-
-# where it does not run ------------------------------------------------------------------------------------------------
-
-
-def unlucky(work: Work, name: str) -> None:
-    if name == "a repository inside":
-        make_repository(work.path / "vendor" / "inner")
-    elif name == "an index that cannot be read":
-        Path(work.sh("rev-parse", "--git-path", "index")).write_bytes(b"nonsense")
-    elif name == "a lock":
-        Path(work.sh("rev-parse", "--git-path", "index.lock")).touch()
-    elif name == "no commit":
-        work.sh("checkout", "-q", "--orphan", "fresh")
-    else:
-        (work.path / ".git").unlink()
-
-
-@pytest.mark.parametrize("name", ["a repository inside", "an index that cannot be read", "a lock", "no commit", "no repository"])
-def test_in_a_tree_that_cannot_be_held_no_check_runs_and_it_may_end(work: Work, tag: str, tmp_path: Path, name: str) -> None:
-    unlucky(work, name)
-    before = picture(work.path)
-    attempt, text = gate(work, tag, f"touch '{tmp_path}/ran'; exit 1").run(active=False, full=False)
-    assert (attempt.blocked, text) == (False, "")
-    assert attempt.why not in {"", "no check could be run to its end"}
-    assert not (tmp_path / "ran").exists()
-    assert picture(work.path) == before
-
-
-def test_without_a_place_to_keep_the_work_no_check_runs(
-    work: Work, tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
-    attempt = ended(gate(work, tag, f"touch '{tmp_path}/ran'; exit 1"))
-    assert (attempt.blocked, "No such file" in attempt.why) == (False, True)
-    assert not (tmp_path / "ran").exists()
-
-
-def test_what_cannot_be_put_back_is_told_and_all_else_is_put_back(
-    work: Work, tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "kept"))
-    (tmp_path / "kept").mkdir()
-    before = picture(work.path)
-    robs = f"rm -rf '{tmp_path}'/kept/*/??; rm notes link run.sh; touch byproduct; exit 1"
-    attempt, text = gate(work, tag, robs).run(active=False, full=False)
-    assert (attempt.blocked, text) == (False, "")
-    assert attempt.why.startswith("what the checks changed could not all be put back   found: notes: git cat-file failed")
-    assert before.keys() - picture(work.path).keys() == {"notes"}
-    assert len([*(tmp_path / "kept").iterdir()]) == 1
-
-
-def test_with_a_submodule_no_check_runs_and_it_may_end(tmp_path: Path, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
-    (tmp_path / "config").write_text("[protocol.file]\nallow = always\n")
-    work = begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
-    assert ended(gate(work, tag, "exit 1")).why == "a repository lies in the worktree: lib"
-    sh(work.path, "submodule", "--quiet", "deinit", "--all")
-    assert ended(gate(work, tag, "exit 1")).blocked

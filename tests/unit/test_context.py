@@ -25,7 +25,7 @@ def filled(tokens: int, window: int = WINDOW) -> ContextUse:
 
 
 def noisy(noise: int, heard: int) -> ContextUse:
-    return ContextUse(tokens=50_000, window=WINDOW, heard=heard, noise=noise)
+    return ContextUse(tokens=125_000, window=WINDOW, heard=heard, noise=noise)
 
 
 @st.composite
@@ -133,6 +133,11 @@ def test_noise_ends_a_session_from_70_percent_of_20_000_tokens_on(noise: int, he
     assert bool(rotation(noisy(noise, heard), CONFIG)) is ended
 
 
+def test_a_small_context_may_be_noisy() -> None:
+    """The nearest legitimate look-alike: ten rounds of a red test suite early in a session."""
+    assert rotation(ContextUse(tokens=30_000, window=1_000_000, heard=25_000, noise=25_000), CONFIG) == ""
+
+
 def test_the_reason_tells_the_share_of_noise_and_of_how_much() -> None:
     expected = "75 % of the 100,000 tokens that tools answered are errors or repetition (limit 70 %)"
     assert rotation(noisy(75_999, 100_000), CONFIG) == expected
@@ -150,7 +155,8 @@ def test_where_no_tool_answered_there_is_no_noise() -> None:
 @given(uses(), CONFIGS)
 def test_a_session_is_ended_exactly_where_a_threshold_is_reached(use: ContextUse, config: ContextConfig) -> None:
     full = use.window > 0 and use.tokens >= config.rotate_at * use.window
-    low = use.heard >= config.noise_tokens and use.noise_share >= config.noise_at
+    filling = use.window > 0 and use.tokens >= min(config.warn_at, config.rotate_at) * use.window
+    low = filling and use.heard >= config.noise_tokens and use.noise_share >= config.noise_at
     assert bool(rotation(use, config)) is (full or low)
 
 

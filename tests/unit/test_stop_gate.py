@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from helmsman.config import SteeringConfig
 from helmsman.orient.stop_gate import MOST_ATTEMPTS, failures, judge_stop, let_go, reason
-from helmsman.records.checks import CheckResult, TestCounts
+from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.session import StopAttempt
-from tests.unit.builders import check
+from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("A4")
 
@@ -34,11 +34,14 @@ def judged(
     before: Sequence[StopAttempt] = (),
     active: bool = False,
     full: bool = False,
+    noted: bool = False,
     hindrance: str = "",
     **config: Any,
 ) -> StopAttempt:
     steering = SteeringConfig.model_validate(config)
-    return judge_stop(before, results, active=active, config=steering, full=full, seconds=1.23456, hindrance=hindrance)
+    return judge_stop(
+        before, results, active=active, config=steering, full=full, noted=noted, seconds=1.23456, hindrance=hindrance
+    )
 
 
 def session(*rounds: Sequence[CheckResult], active: bool = True, **config: Any) -> list[StopAttempt]:
@@ -107,6 +110,20 @@ def test_what_lets_it_end_anyway_is_known_before_a_check_runs() -> None:
 
 def test_the_hook_that_is_active_after_we_sent_it_back_is_ours() -> None:
     assert blocked(session([fails(tests=3)], [fails(tests=2)])) == [True, True]
+
+
+def test_it_may_end_once_it_has_written_down_what_remains() -> None:
+    sent_back = judged(fails(tests=9))
+    assert judged(fails(tests=1), before=[sent_back], active=True).blocked
+    attempt = judged(fails(tests=1), before=[sent_back], active=True, noted=True)
+    assert (attempt.blocked, attempt.why) == (False, "it has written down what remains")
+    assert let_go([sent_back], active=True, config=CONFIG, full=False, noted=True) == attempt.why
+
+
+@pytest.mark.parametrize("before", [[], [judged(PASSES)]], ids=["first", "let go before"])
+def test_what_it_wrote_before_it_was_sent_back_lets_it_go_nowhere(before: Sequence[StopAttempt]) -> None:
+    assert let_go(before, active=False, config=CONFIG, full=False, noted=True) == ""
+    assert judged(fails(), before=before, noted=True).blocked
 
 
 def test_failures_that_grow_fewer_send_it_back_until_it_was_sent_back_often_enough() -> None:
@@ -205,7 +222,20 @@ def test_it_is_told_what_fails_how_and_which_attempt_this_is() -> None:
     assert "test_0\ntest_1\n" in text
     assert "collected 9 items\n[…]\n2 failed, 7 passed\n" in text
     assert "Not run to the end: make slow, pytest" in text
-    assert "`.helmsman/progress.md`" in text
+    assert "write into\n`.helmsman/progress.md` what fails and what you know about it, and end your turn" in text
+
+
+def test_it_is_told_what_failed_before_its_session_already() -> None:
+    last = report(fails("mypy", 2), check(passed=True, name="pytest", command="pytest"), HANGS.model_copy(update={"name": "e2e"}))
+    text = reason(1, [fails("pytest"), fails("mypy"), PASSES], [], CONFIG, last)
+    assert text.splitlines()[0].endswith("(sent back 1 of 3 times at most; failed before this session already: mypy).")
+
+
+@pytest.mark.parametrize(
+    "last", [None, report(), report(PASSES), report(fails("lint"))], ids=["none", "empty", "green", "others"]
+)
+def test_where_nothing_of_it_failed_before_nothing_is_said_of_that(last: CheckReport | None) -> None:
+    assert "(sent back 1 of 3 times at most)." in reason(1, [fails("pytest")], [], CONFIG, last)
 
 
 def test_a_check_that_prints_nothing_is_said_to() -> None:
@@ -241,7 +271,7 @@ def test_whatever_checks_print_the_text_is_bounded_and_ends_with_what_to_do(
     counts = TestCounts(failed=len(tests), failing=tuple(tests))
     results = [fails(f"{name}{number}", head=output, tail=output) for number, output in enumerate(outputs)]
     results = [result.model_copy(update={"counts": counts}) for result in results]
-    text = reason(1, results, [name], CONFIG)
+    text = reason(1, results, [name], CONFIG, report(*results))
     assert len(text) <= 4000
     assert text.startswith("Not done: ")
     assert text.endswith("your files and what you staged are as you left them.")

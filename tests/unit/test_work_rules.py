@@ -70,9 +70,16 @@ def test_the_prompt_says_that_tests_judge_a_fix_and_only_of_a_fix() -> None:
     ("goal", "fix"),
     [
         ("Fix the discount so that the sum is right", True),
-        ("The shop crashes when the cart is empty", True),
+        ("The shop crashes when the cart is empty", False),
+        ("# Task\n\nfix the race in the queue", True),
+        ("Add crash reporting", False),
+        ("Show failing jobs on the dashboard", False),
+        ("resolve symlinks in the importer", False),
+        ("Replace moment by date-fns. Make all checks pass", False),
+        ("Upgrade to Django 5 and fix the deprecations", False),
+        ("Fix the sum; adapt the tests where they assert the old one", False),
         ("make the tests pass", True),
-        ("Find out why checkout is failing and mend it.\nAdd a test for it.", True),
+        ("Fix what makes the checkout fail.\nAdd a test for it.", True),
         ("Add a login page", False),
         ("Fix the failing tests", False),
         ("Refactor the tests; fix what they find", False),
@@ -90,9 +97,12 @@ def test_a_new_file_waits_for_a_broken_build() -> None:
     new = ToolCall("Write", {"file_path": f"{TREE}/basket.py", "content": "x"}, TREE)
     broken = Rules(TREE, exists=THERE.__contains__, broken=BROKEN)
     assert rule(new, broken) == (Advise, Rule.BROKEN_BUILD)
-    assert rule(new, replace(broken, level=2)) == (Deny, Rule.BROKEN_BUILD)
+    assert rule(new, replace(broken, level=2)) == (Advise, Rule.BROKEN_BUILD)
     assert rule(new, replace(broken, broken=None)) == (Allow, None)
     assert rule(edit("shop.py", "a", "b"), broken) == (Allow, None)
+    misses = ErrorVector(kind=FailureClass.BUILD, where="shop_test.go:12", message="undefined: Basket")
+    assert rule(new, replace(broken, broken=misses)) == (Allow, None)
+    assert rule(new, replace(broken, broken=ErrorVector(kind=FailureClass.SYNTAX, where="sqlite3"))) == (Allow, None)
     assert rule(ToolCall("Write", {"file_path": "/tmp/helmsman-note", "content": "x"}, TREE), broken) == (Allow, None)
 
 

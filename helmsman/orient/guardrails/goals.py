@@ -3,21 +3,27 @@
 import re
 
 _FIX = re.compile(
-    r"\b(?:fix|fixes|mend|repair|debug|correct|resolve)\b|\b(?:make|get|until|so that)\b.{0,60}\b(?:pass|passes|green)\b"
-    r"|\b(?:bugs?|crash(?:es|ed)?|regressions?)\b|\bfailing\b",
+    r"\W{0,20}(?:please |then )?(?:(?:fix|mend|repair|debug|hotfix)\b"
+    r"|(?:make|get)\b[^.\n]{0,60}\b(?:pass|passes|green|work again)\b)",
     re.IGNORECASE,
 )
-_TESTS = r"(?:tests?|specs?|snapshots?|fixtures?|test suite|assertions?|mocks?)"
-_ABOUT_TESTS = re.compile(
-    rf"\b(?:rewrite|refactor|update|migrate|convert|port|clean|split|merge|delete|remove|rename|move|speed|improve|deflake|replace"
-    rf"|simplify|reorganis|reorganiz|change)\w*\b[^.\n]{{0,40}}\b{_TESTS}\b"
-    rf"|\b(?:fix|mend|repair|correct|debug)\w*\s(?:\w{{1,20}}\s){{0,3}}{_TESTS}\b|\bflaky\b",
+_MORE = re.compile(
+    r"\b(?:add|adapt|adjust|upgrade|rename|replace|migrate|convert|port|rewrite|refactor|redesign|remove|delete|drop|update|change"
+    r"|implement|introduce|deprecat\w*|clean|split|merge|move|improve|flaky|deflake|support|bump)\b",
+    re.IGNORECASE,
+)
+_A_TEST_TOO = re.compile(r"\b(?:add|write|with)\s(?:\w{1,15}\s){0,3}(?:regression )?tests?\b", re.IGNORECASE)
+_OF_TESTS = re.compile(
+    r"\b(?:fix|mend|repair|debug)\w*\s(?:\w{1,20}\s){0,5}(?:tests?|specs?|snapshots?|fixtures?|assertions?|mocks?)\b"
+    r"|\b(?:tests?|specs?|snapshots?|expectations?)\b[^.\n]{0,40}\b(?:wrong|outdated|stale|obsolete|expect)",
     re.IGNORECASE,
 )
 _LONGEST = 4000
 
 
 def is_fix(goal: str) -> bool:
-    """Whether something is to be mended that tests judge, and not the tests themselves. In doubt it is not."""
+    """Whether something is to be mended, and nothing else, that the tests which are there judge. In doubt it is not."""
     text = goal[:_LONGEST]
-    return bool(_FIX.search(text)) and not _ABOUT_TESTS.search(text)
+    first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), text)
+    rest = _A_TEST_TOO.sub("", text)
+    return bool(_FIX.match(first)) and not _MORE.search(rest) and not _OF_TESTS.search(text)

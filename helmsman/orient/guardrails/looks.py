@@ -1,10 +1,12 @@
 """Commands that only look, whose repetition is natural, and commands that may have changed what others find."""
 
+import re
 from collections.abc import Sequence
 
 from helmsman.orient.guardrails.git import parsed
 from helmsman.orient.guardrails.shell import Command
 from helmsman.orient.guardrails.words import has_flag, word_set
+from helmsman.orient.guardrails.wrappers import INTERPRETER
 from helmsman.orient.guardrails.writes import written
 
 _LOOKS = word_set(
@@ -38,9 +40,13 @@ _CHANGING = {
     "ruff": word_set("format"),
     "make": word_set("clean install generate format fmt"),
 }
+_INTERPRETERS = word_set("node bun deno ruby perl php sh bash zsh")
 _FIXES = frozenset({"--fix", "--write", "--fix-only", "--update-snapshot", "--inline-snapshot", "--snapshot-update"})
 _RUNS = {"npm", "pnpm", "yarn", "bun", "uv", "poetry", "pdm", "bundle"}
 _RUNNING = word_set("test t tst run run-script exec build lint start check")
+_SCRIPT = re.compile(r"[^-].*\.(?:py|js|mjs|cjs|ts|rb|pl|php|sh|bash)")
+_TESTS = re.compile(r"test|spec|check|lint|build|type|verify|^dev$|^start$|^pytest$|^ruff$|^mypy$|^tsc$|^eslint$|^jest$")
+"""Names of scripts and jobs that look at the code and leave it as it is."""
 
 
 def is_look(commands: Sequence[Command]) -> bool:
@@ -67,14 +73,25 @@ def may_change(commands: Sequence[Command]) -> bool:
     return any(_changes(command) for command in commands)
 
 
+def _is_script(command: Command) -> bool:
+    """Whether it runs a program of the project's own that may write anything: a generator, a migration, a text on its input."""
+    if not (INTERPRETER.fullmatch(command.program) or command.program in _INTERPRETERS):
+        return False
+    first = next(iter(command.arguments), "-")
+    if first == "-":
+        return bool(command.stdin)
+    return bool(_SCRIPT.fullmatch(first)) and not _TESTS.search(first)
+
+
 def _changes(command: Command) -> bool:
     if _looks(command):
         return _keeps(command) or command.background
     program, words = command.program, command.arguments
     if program in _RUNS and words[:1] and words[0] in _RUNNING:
-        return False
+        return words[0] in {"run", "run-script", "exec"} and not any(map(_TESTS.search, words[1:3]))
     return (
-        program in _CHANGES
+        _is_script(command)
+        or program in _CHANGES
         or command.background
         or bool(_CHANGING.get(program, frozenset()) & set(words[:2]))
         or has_flag(words, "", _FIXES)

@@ -34,6 +34,7 @@ class Rule(StrEnum):
     ALTERNATING = "alternating"
     REVERTED = "reverted"
     CONTEXT = "context"
+    ENDING = "ending"
 
 
 class Level(NamedTuple):
@@ -47,11 +48,11 @@ class Level(NamedTuple):
     """Rules that only advise; all others deny."""
 
 
-_ALWAYS_ADVISED = frozenset({Rule.REPEATED_LOOK, Rule.UNREAD})
+_ALWAYS_ADVISED = frozenset({Rule.REPEATED_LOOK, Rule.UNREAD, Rule.BROKEN_BUILD})
 
 LEVELS = (
-    Level(same_command=3, same_look=4, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH, Rule.CLEAN, Rule.BROKEN_BUILD}),
-    Level(same_command=3, same_look=3, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH, Rule.BROKEN_BUILD}),
+    Level(same_command=3, same_look=4, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH, Rule.CLEAN}),
+    Level(same_command=3, same_look=3, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH}),
     Level(same_command=2, same_look=2, advised=_ALWAYS_ADVISED | {Rule.OTHER_BRANCH}),
 )
 """By level of escalation: 0 patch, 1 refactor, 2 redesign. Branches are told from files by name only: never denied."""

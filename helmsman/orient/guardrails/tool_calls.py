@@ -62,7 +62,10 @@ class Seen(NamedTuple):
 
     key: str
     times: int
+    """With the same outcome, as far as it is known."""
     failed: bool = False
+    outcome: str = ""
+    """Digest of its last output; empty where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -94,16 +97,17 @@ def before(session: Session, call: ToolCall) -> Session:
     return replace(counted, branches=made[-KEPT_BRANCHES:], background=session.background or starts)
 
 
-def after(session: Session, call: ToolCall, failed: bool, changed: bool) -> Session:
+def after(session: Session, call: ToolCall, failed: bool, changed: bool, outcome: str = "") -> Session:
     """The session when a call has run. `changed`: a tool that changes files has succeeded since; all counts begin again.
 
-    A command that may itself have changed something makes every other command new, but not its own repetition.
+    A command that may itself have changed something makes every other command new, but not its own repetition. One that comes to
+    another `outcome` than before, by digest, is no repetition.
     """
     commands = call.commands(session.worktree)
     commits = commits_after(session.commits, commands, failed=failed)
     if changed or (call.path and not failed):
         return replace(session, seen=(), commits=commits)
-    told = _with(session, call, lambda one: one._replace(failed=failed))
+    told = _with(session, call, lambda one: _concluded(one, outcome, failed=failed))
     kept = (told.found(call),) if may_change(commands) else told.seen
     return replace(told, seen=kept, commits=commits)
 
@@ -114,6 +118,11 @@ def _with(session: Session, call: ToolCall, change: Callable[[Seen], Seen]) -> S
     found = session.found(call)
     others = tuple(one for one in session.seen if one.key != found.key)
     return replace(session, seen=(*others, change(found))[-KEPT_CALLS:])
+
+
+def _concluded(one: Seen, outcome: str, *, failed: bool) -> Seen:
+    another = bool(outcome and one.outcome) and outcome != one.outcome
+    return one._replace(times=1 if another else one.times, failed=failed, outcome=outcome or one.outcome)
 
 
 def is_counted(call: ToolCall) -> bool:

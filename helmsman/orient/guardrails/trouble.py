@@ -1,13 +1,14 @@
 """When a session gets nowhere: failures in a row, the same failure again, approaches that alternate, edits taken back.
 
-Values are folded call by call; what has to be said comes back as advice, once for each occasion. All counts begin again when
-a command that does more than look succeeds.
+Values are folded call by call; what has to be said comes back as advice, once for each occasion. A failure counts as another one
+where its class, place or message differs, and as progress where fewer things fail. All counts begin again when a command that
+does more than look succeeds.
 """
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from helmsman.orient.guardrails.looks import is_look
+from helmsman.orient.guardrails.looks import is_look, may_change
 from helmsman.orient.guardrails.rules import Advise, Rule
 from helmsman.orient.guardrails.tool_calls import ToolCall, key_of
 from helmsman.records.session import ErrorVector, FailureClass
@@ -16,9 +17,8 @@ SAME_FAILURE = 5
 """How often the same failure may come back over changes: as often as calls may fail in a row."""
 GUTTER = 3
 """Times the failures in a row at which the agent was told, until a fresh session serves better: it was told three times."""
-RETURNS = 2
-"""Times that a file comes back to an earlier content. Once is an undo, twice is A/B/A/B."""
 KEPT_MOVES = 4
+KEPT_FAULTS = 16
 KEPT_CONTENTS = 20
 KEPT_FILES = 100
 BROKEN = frozenset({FailureClass.BUILD, FailureClass.SYNTAX, FailureClass.TYPES})
@@ -26,11 +26,17 @@ BROKEN = frozenset({FailureClass.BUILD, FailureClass.SYNTAX, FailureClass.TYPES}
 
 
 class Versions(NamedTuple):
-    """Digests of the contents that a file had, oldest first, and how often it came back to one of them."""
+    """Digests of the contents that a file was seen with, oldest first."""
 
     path: str
     contents: tuple[str, ...]
-    returns: int = 0
+
+
+class Fault(NamedTuple):
+    """A command and how it failed, by digest."""
+
+    command: str
+    failure: str
 
 
 @dataclass(frozen=True)
@@ -38,20 +44,24 @@ class Trouble:
     """What went wrong so far; its size is bounded."""
 
     in_row: int = 0
-    """Commands and edits that failed since a command succeeded or a change got past the last failure."""
+    """Commands that failed since one succeeded or a change got past the last failure."""
+    edits_in_row: int = 0
+    """Edits that could not be applied since one was."""
     looks_in_row: int = 0
     """Looks that failed since one succeeded."""
     longest: int = 0
     last: ErrorVector | None = None
     """The last failure of a command; None after one that succeeded."""
+    fewest: int = 0
+    """The smallest extent that it was seen with."""
     same: int = 0
-    """How often it came back one after the other, each time after something was changed."""
+    """How often it came back one after the other, each time after something was changed and with no smaller extent."""
     changed: bool = False
     """Whether a file was changed since then."""
     moves: tuple[str, ...] = ()
     """Commands that failed since the last change, newest last."""
-    faults: tuple[str, ...] = ()
-    """Failures since the last success, newest last, each once until another comes."""
+    faults: tuple[Fault, ...] = ()
+    """Failures since the last success, newest last, of one command each once until another comes."""
     versions: tuple[Versions, ...] = ()
 
     @property
@@ -60,110 +70,94 @@ class Trouble:
         return self.last if self.last and self.last.kind in BROKEN else None
 
 
+Told = tuple[Trouble, tuple[Advise, ...]]
+
+
 def succeeded(trouble: Trouble, call: ToolCall) -> Trouble:
     """A call came through. A look and an edit say nothing of the failure that they are about."""
     if call.path:
-        return replace(trouble, changed=True, moves=(), looks_in_row=0)
+        return replace(trouble, changed=True, moves=(), looks_in_row=0, edits_in_row=0)
     if _looks(call):
         return replace(trouble, looks_in_row=0)
     return Trouble(longest=trouble.longest, versions=trouble.versions)
 
 
-def failed(trouble: Trouble, call: ToolCall, error: ErrorVector, limit: int) -> tuple[Trouble, tuple[Advise, ...]]:
+def failed(trouble: Trouble, call: ToolCall, error: ErrorVector, limit: int) -> Told:
     """A call failed. The first thing there is to say about it comes back, at each multiple of a limit."""
+    if call.path:
+        after = _longest(replace(trouble, edits_in_row=trouble.edits_in_row + 1))
+        return after, _in_row(after.edits_in_row, error, limit)
     if _looks(call):
         after = _longest(replace(trouble, looks_in_row=trouble.looks_in_row + (error.kind is not FailureClass.OTHER)))
         return after, _in_row(after.looks_in_row, error, limit) if after != trouble else ()
-    if call.path:
-        after = _longest(replace(trouble, in_row=trouble.in_row + 1))
-        return after, _in_row(after.in_row, error, limit)
-    after = _longest(_command_failed(trouble, call, error))
-    return after, (*_same_again(after), *_in_row(after.in_row, error, limit), *_alternating(after))[:1]
+    before = replace(trouble, changed=trouble.changed or may_change(call.commands("")))
+    after = _longest(_command_failed(before, key_of(call, ""), error))
+    return _said(before, after, error, limit)
 
 
-def _command_failed(trouble: Trouble, call: ToolCall, error: ErrorVector) -> Trouble:
-    same = trouble.last is not None and _key(trouble.last) == _key(error)
-    got_past = trouble.changed and not same
-    fault = _key(error)
-    return replace(
-        trouble,
-        in_row=1 if got_past else trouble.in_row + 1,
-        last=error,
-        same=trouble.same + trouble.changed if same else 1,
-        changed=False,
-        moves=(*trouble.moves, key_of(call, ""))[-KEPT_MOVES:],
-        faults=trouble.faults if trouble.faults[-1:] == (fault,) else (*trouble.faults, fault)[-KEPT_MOVES:],
-    )
-
-
-def _longest(trouble: Trouble) -> Trouble:
-    return replace(trouble, longest=max(trouble.longest, trouble.in_row, trouble.looks_in_row))
-
-
-def wrote(trouble: Trouble, path: str, before: str, after: str) -> tuple[Trouble, tuple[Advise, ...]]:
-    """A file was changed from one content to another, both by digest, empty where there was no file."""
+def saw(trouble: Trouble, path: str, content: str) -> Told:
+    """A file is about to be changed; `content` is the digest of what it holds, empty where there is no file."""
     known = next((one for one in trouble.versions if one.path == path), Versions(path, ()))
-    contents = known.contents if known.contents[-1:] == (before,) else (*known.contents, before)
-    returns = known.returns + (after in contents[:-1])
-    versions = Versions(path, (*contents, after)[-KEPT_CONTENTS:], returns)
+    if known.contents[-1:] == (content,):
+        return trouble, ()
+    versions = Versions(path, (*known.contents, content)[-KEPT_CONTENTS:])
     others = tuple(one for one in trouble.versions if one.path != path)
-    changed = replace(trouble, versions=(*others, versions)[-KEPT_FILES:])
-    return changed, _reverted(versions) if after in contents[:-1] else ()
+    after = replace(trouble, versions=(*others, versions)[-KEPT_FILES:])
+    *before, left = known.contents or ("",)
+    back = content in before and left in before
+    return after, _reverted(path) if back else ()
 
 
 def gutter(trouble: Trouble, limit: int) -> str:
     """Why a fresh session serves better; empty where it does not."""
-    if trouble.in_row < GUTTER * limit:
+    in_row = max(trouble.in_row, trouble.edits_in_row)
+    if in_row < GUTTER * limit:
         return ""
-    about = f", the last one of class {trouble.last.kind}" if trouble.last else ""
-    return f"{trouble.in_row} tool calls failed one after the other ({GUTTER * limit} are allowed){about}"
+    return f"{in_row} tool calls failed one after the other ({GUTTER * limit} are allowed)"
 
 
 def _looks(call: ToolCall) -> bool:
-    return not call.path and (not call.command or is_look(call.commands("")))
+    return not call.command or is_look(call.commands(""))
 
 
 def _key(error: ErrorVector) -> str:
     return f"{error.kind}\n{error.where}\n{error.message}"
 
 
-def _in_row(times: int, error: ErrorVector, limit: int) -> tuple[Advise, ...]:
-    if times % limit:
-        return ()
-    return (
-        Advise(
-            Rule.FAILURES,
-            f"{times} tool calls have failed one after the other, the last one as {_told(error)}. Stop and look: read the"
-            f" whole message of the first failure and the code that it points at, say in one sentence what causes it, then make"
-            f" the smallest change that tests this. {REMEDIES[error.kind]}",
-        ),
+def _command_failed(trouble: Trouble, command: str, error: ErrorVector) -> Trouble:
+    same = trouble.last is not None and _key(trouble.last) == _key(error)
+    fewer = same and error.extent < trouble.fewest
+    got_past = trouble.changed and (fewer or not same)
+    fault = Fault(command, _key(error))
+    of_command = [one for one in trouble.faults if one.command == command]
+    known = () if fewer else trouble.faults
+    return replace(
+        trouble,
+        in_row=1 if got_past else trouble.in_row + 1,
+        last=error,
+        fewest=error.extent if got_past or not same else min(error.extent, trouble.fewest),
+        same=trouble.same + trouble.changed if same and not fewer else 1,
+        changed=False,
+        moves=(*(() if trouble.changed else trouble.moves), command)[-KEPT_MOVES:],
+        faults=known if of_command[-1:] == [fault] and known else (*known, fault)[-KEPT_FAULTS:],
     )
 
 
-def _same_again(trouble: Trouble) -> tuple[Advise, ...]:
-    if trouble.last is None or trouble.same % SAME_FAILURE:
-        return ()
-    return (
-        Advise(
-            Rule.SAME_FAILURE,
-            f"The same failure has come back {trouble.same} times whatever was changed: {_told(trouble.last)}. Its cause is"
-            f" somewhere else. Show that the code which you change is the code that runs. {REMEDIES[trouble.last.kind]}",
-        ),
-    )
+def _longest(trouble: Trouble) -> Trouble:
+    return replace(trouble, longest=max(trouble.longest, trouble.in_row, trouble.edits_in_row, trouble.looks_in_row))
 
 
-def _alternating(trouble: Trouble) -> tuple[Advise, ...]:
-    """A/B/A/B, of commands while nothing changes, or of failures while things do."""
-    what = "commands that fail" if _takes_turns(trouble.moves) else "failures" if _takes_turns(trouble.faults) else ""
-    if not what:
-        return ()
-    return (
-        Advise(
-            Rule.ALTERNATING,
-            f"Two {what} take turns: what mends the one brings the other. Look at both together and write down in one sentence"
-            " what they have in common before the next change.",
-        ),
-    )
+def _said(before: Trouble, after: Trouble, error: ErrorVector, limit: int) -> Told:
+    if after.same > before.same and after.same % SAME_FAILURE == 0:
+        return after, _same_again(after.same, error)
+    if said := _in_row(after.in_row, error, limit):
+        return after, said
+    if _takes_turns(after.moves):
+        return replace(after, moves=()), _advise(Rule.ALTERNATING, _MOVES)
+    last = after.faults[-1].command if after.faults else ""
+    if after.faults != before.faults and _takes_turns(tuple(one.failure for one in after.faults if one.command == last)[-4:]):
+        return replace(after, faults=()), _advise(Rule.ALTERNATING, _FAULTS)
+    return after, ()
 
 
 def _takes_turns(kept: tuple[str, ...]) -> bool:
@@ -174,16 +168,45 @@ def _takes_turns(kept: tuple[str, ...]) -> bool:
             return False
 
 
-def _reverted(versions: Versions) -> tuple[Advise, ...]:
-    if versions.returns % RETURNS:
+def _advise(rule: Rule, text: str) -> tuple[Advise, ...]:
+    return (Advise(rule, text),)
+
+
+_MOVES = (
+    "Two commands that fail are run in turns and nothing is changed in between, so both will fail again. Change what one of them"
+    " complains of, or look at what it needs to run."
+)
+_FAULTS = (
+    "Two failures take turns: what mends the one brings the other. Look at both together and write down in one sentence what they"
+    " have in common before the next change."
+)
+
+
+def _in_row(times: int, error: ErrorVector, limit: int) -> tuple[Advise, ...]:
+    if times == 0 or times % limit:
         return ()
-    return (
-        Advise(
-            Rule.REVERTED,
-            f"`{_name(versions.path)}` is back at a content that it had before, for the {versions.returns}. time: two approaches"
-            " take turns. Write down in .helmsman/progress.md why each of them fails, then choose a third one.",
-        ),
+    text = (
+        f"{times} tool calls of one kind have failed one after the other, the last one as {_told(error)}. Stop and look: read the"
+        f" whole message of the first failure and the code that it points at, say in one sentence what causes it, then make the"
+        f" smallest change that tests this. {REMEDIES[error.kind]}"
     )
+    return _advise(Rule.FAILURES, text)
+
+
+def _same_again(times: int, error: ErrorVector) -> tuple[Advise, ...]:
+    text = (
+        f"The same failure has come back {times} times over changes: {_told(error)}. Its cause may be somewhere else. Show that"
+        f" the code which you change is the code that runs. {REMEDIES[error.kind]}"
+    )
+    return _advise(Rule.SAME_FAILURE, text)
+
+
+def _reverted(path: str) -> tuple[Advise, ...]:
+    text = (
+        f"`{_name(path)}` goes back and forth between two contents: two approaches take turns. Write down in"
+        " .helmsman/progress.md why each of them fails, then choose a third one."
+    )
+    return _advise(Rule.REVERTED, text)
 
 
 REMEDIES: dict[FailureClass, str] = {

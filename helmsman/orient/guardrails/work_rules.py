@@ -1,5 +1,6 @@
 """Rules about the work itself: tests that judge a fix stay as they are, and a broken build is mended before new work begins."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -11,8 +12,10 @@ from helmsman.orient.guardrails.shell import Command
 from helmsman.orient.guardrails.tool_calls import ToolCall
 from helmsman.orient.guardrails.words import word_set
 from helmsman.orient.guardrails.writes import written
+from helmsman.records.session import ErrorVector
 
 _EDITS_LOOKED_AT = 100
+_PLACE = re.compile(r"\.\w{1,10}:\d")
 _TAKE_AWAY = word_set("rm unlink shred truncate sed gsed perl")
 """What else writes a file may add to it or put it back as it was: the diff tells later."""
 
@@ -68,8 +71,19 @@ def _edits(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield old.strip(), new
 
 
+_MISSING = re.compile(
+    r"(?i)undefined|undeclared|not declared|cannot find|can't find|not found|no such|unresolved|missing|does not exist|not exist"
+    r"|unknown|E0583|TS2307|TS2304"
+)
+
+
+def _of_file(error: ErrorVector) -> bool:
+    """Whether a file is broken; what misses something may be mended by the very file that is new."""
+    return bool(_PLACE.search(error.where)) and not _MISSING.search(error.message)
+
+
 def _new_work(call: ToolCall, rules: Rules) -> Iterator[Finding]:
-    if rules.broken is None or call.tool != "Write":
+    if rules.broken is None or call.tool != "Write" or not _of_file(rules.broken):
         return
     place = locate(call.path, call.folder(rules.worktree), rules)
     if place is None or place.kind is not Kind.INSIDE or rules.exists(f"{rules.worktree}/{place.path}"):

@@ -43,16 +43,20 @@ _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
 
 def normal(text: str) -> str:
     """A message in one line without what differs from run to run; small numbers stay, they may be what was expected."""
-    return " ".join(_replaced(text, _TEMPORARY + _IDS + _VARYING).split())[:MESSAGE]
+    return " ".join(_replaced(text[:_READ], _TEMPORARY + _IDS + _VARYING).split())[:MESSAGE]
 
 
 def place(text: str) -> str:
     """A place in one line: its line numbers stay."""
-    return " ".join(_replaced(text, _TEMPORARY + _IDS).split())[:WHERE]
+    return " ".join(_replaced(text[:_READ], _TEMPORARY + _IDS).split())[:WHERE]
+
+
+def settled(text: str) -> str:
+    """A whole text without what differs from run to run."""
+    return _replaced(text, _TEMPORARY + _IDS + _VARYING)
 
 
 def _replaced(text: str, table: tuple[tuple[re.Pattern[str], str], ...]) -> str:
-    text = text[:_READ]
     for pattern, instead in table:
         text = pattern.sub(instead, text)
     return text

@@ -12,6 +12,7 @@ from helmsman.verify.failures.commands import program, programs, steps
 from helmsman.verify.failures.crashes import crash
 from helmsman.verify.failures.early import EARLY, UNREACHED
 from helmsman.verify.failures.excerpt import excerpt
+from helmsman.verify.failures.extent import extent
 from helmsman.verify.failures.frames import own_frame
 from helmsman.verify.failures.normal import normal, place
 from helmsman.verify.failures.own_words import DENIED, EXITS, OWN_WORDS
@@ -54,7 +55,7 @@ def error_vector(tool: str, detail: str, output: str) -> ErrorVector:
     else:
         hit = _settled(scene) or _read(scene) or _unknown(scene)
         where = _where(scene, hit)
-    return ErrorVector(kind=hit.kind, where=place(where), message=normal(hit.said))
+    return ErrorVector(kind=hit.kind, where=place(where), message=normal(hit.said), extent=extent(output))
 
 
 def _scene(tool: str, detail: str, lines: list[str]) -> Scene:
