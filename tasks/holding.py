@@ -30,7 +30,7 @@ from tasks.held_tree import (
 )
 from tasks.putting_back import put_back
 
-MOST_PATHS = 50_000
+MOST_PATHS = 100_000
 """Files and folders that are not ignored. All of them are put back in half of the time that the CLI waits beyond the checks."""
 LARGEST_TREE = 2**30
 """Bytes of files that are not ignored; likewise."""

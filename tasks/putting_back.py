@@ -198,6 +198,7 @@ def _remove(path: Path) -> None:
 def _rewritten(path: Path, content: bytes, inode: int) -> bool:
     """Write into the file where it is still the same one: a process that has it open goes on writing to it.
 
+    Into another one too where that has no other name: to remove files that were just written takes ten times as long.
     It is cut at its end only, so that on a full disk it does not lose what it has room for.
     """
     try:
@@ -206,7 +207,7 @@ def _rewritten(path: Path, content: bytes, inode: int) -> bool:
         return False
     with os.fdopen(handle, "wb") as file:
         found = os.fstat(handle)
-        if found.st_ino != inode or not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(found.st_mode) or (found.st_ino != inode and found.st_nlink > 1):
             return False
         file.write(content)
         file.truncate()

@@ -85,7 +85,7 @@ class StopGate:
 
     def _judge(self, *, active: bool, full: bool) -> tuple[StopAttempt, str]:
         began, steering, noted = time.monotonic(), self._config.steering, self._noted()
-        free = let_go(self.attempts, active=active, config=steering, full=full, noted=noted)
+        free = let_go(self.attempts, active=active, config=steering, full=full)
         found = _Found() if free else self._check(began + steering.stop_seconds)
         attempt = judge_stop(
             self.attempts,

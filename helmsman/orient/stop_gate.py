@@ -21,20 +21,16 @@ NAME_SHOWN = 150
 
 CLOSING = """
 Mend the cause, not the check, then end your turn again. If this is to go on in the next iteration instead, write into
-`.helmsman/progress.md` what fails and what you know about it, and end your turn: you will not be sent back then. What the checks
-left behind has been removed; your files and what you staged are as you left them."""
+`.helmsman/progress.md` what fails and what you know about it, and end your turn. What the checks left behind has been removed;
+your files and what you staged are as you left them."""
 
 
-def let_go(before: Sequence[StopAttempt], *, active: bool, config: SteeringConfig, full: bool, noted: bool = False) -> str:
-    """Why it may end whatever the checks would say, so that none need run. Empty: the checks decide.
-
-    `noted` is whether it has written something down for the next iteration since it was sent back.
-    """
+def let_go(before: Sequence[StopAttempt], *, active: bool, config: SteeringConfig, full: bool) -> str:
+    """Why it may end whatever the checks would say, so that none need run. Empty: the checks decide."""
     sent_back = sum(attempt.blocked for attempt in before)
     answers = (
         (active and not sent_back, "another hook keeps it from ending"),
         (full, "its context is full: a new session serves better"),
-        (noted and sent_back > 0, "it has written down what remains"),
         (sent_back >= config.stop_blocks, f"it was sent back {counted(sent_back, 'time')}, and may be no more"),
         (len(before) >= MOST_ATTEMPTS, f"it wanted to end {len(before)} times already"),
     )
@@ -52,7 +48,10 @@ def judge_stop(
     seconds: float,
     hindrance: str = "",
 ) -> StopAttempt:
-    """Whether the agent is sent back to work. `hindrance` is why nothing could be run, where that is known."""
+    """Whether the agent is sent back to work. `hindrance` is why nothing could be run, where that is known.
+
+    `noted` is whether it has written something down for the next iteration since it was sent back: then it need not get further.
+    """
     ran = [result for result in results if _exited(result)]
     failed = failures(results)
     attempt = StopAttempt(
@@ -62,8 +61,8 @@ def judge_stop(
         failing_tests=sum(result.counts.failed for result in failed if result.counts),
         seconds=round(seconds, 3),
     )
-    why = let_go(before, active=active, config=config, full=full, noted=noted) or _no_reason(ran, failed, hindrance)
-    why = why or _no_progress(before, attempt, config)
+    why = let_go(before, active=active, config=config, full=full) or _no_reason(ran, failed, hindrance)
+    why = why or _no_progress(before, attempt, config, noted=noted)
     fail = f"{len(failed)} of {len(ran)} checks fail: {_names(attempt.failing)}"
     return attempt.model_copy(update={"blocked": not why, "why": why or fail})
 
@@ -108,8 +107,10 @@ def _no_reason(ran: Sequence[CheckResult], failed: Sequence[CheckResult], hindra
     return "" if failed else "every check that ran passes"
 
 
-def _no_progress(before: Sequence[StopAttempt], attempt: StopAttempt, config: SteeringConfig) -> str:
+def _no_progress(before: Sequence[StopAttempt], attempt: StopAttempt, config: SteeringConfig, *, noted: bool) -> str:
     in_row = _in_row([_failures_of(one) for one in before if one.blocked], _failures_of(attempt))
+    if noted and in_row:
+        return "it gets no further and has written down what remains"
     times = f"sent back {counted(in_row, 'time')} with no fewer failures"
     return f"no progress: {times}" if in_row >= config.stop_no_progress else ""
 

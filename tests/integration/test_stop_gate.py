@@ -63,8 +63,8 @@ def test_an_agent_that_has_written_down_what_fails_is_not_sent_back_again(work: 
     assert ended(gated).blocked
     assert ended(gated, active=True).blocked
     notes.write_text("this fails, and I know why")
-    assert ended(gated, active=True).why == "it has written down what remains"
-    assert (tmp_path / "ran").read_text() == "\n\n"
+    assert ended(gated, active=True).why == "it gets no further and has written down what remains"
+    assert (tmp_path / "ran").read_text() == "\n" * 3
 
 
 @pytest.mark.parametrize("after", ["", None], ids=["gone", "unreadable"])
@@ -203,6 +203,7 @@ DEEDS = {
     "file to folder": "rm app.py notes; mkdir -p app.py/in notes; touch app.py/in/x app.py/y.log",
     "folder to file": "rm -rf src empty pkg; echo x > src; echo x > empty; ln -s src pkg",
     "folder to link": 'mv src elsewhere; ln -s "$OUTSIDE" src; rm -rf empty; ln -s "$OUTSIDE" empty',
+    "hard links": 'cp "$OUTSIDE/b.py" src/b.py; ln -f "$OUTSIDE/b.py" notes; ln -f "$OUTSIDE/b.py" app.py; ln run.sh other',
     "other links": "ln -sfn app.py link; rm to-folder nowhere; mkdir to-folder; echo x > nowhere",
     "moves": "mv src/deep d; mv src/b.py app.py",
     "closed folder": "mkdir -p c/d; touch c/d/x; chmod 0 c/d; chmod 100 c; chmod 500 src/deep",

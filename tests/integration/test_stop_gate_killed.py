@@ -123,7 +123,9 @@ def subject(work: Work) -> str:
 def test_a_loop_that_is_resumed_keeps_the_agent_s_work_not_the_check_s(work: Work, tmp_path: Path) -> None:
     folder = CallFolder(store_of(work).parent)
     begin(folder, "prompt", work.start, None)
-    killed_in_gate(work, tmp_path / "began", f'{MESS}; touch "$(git rev-parse --git-path HEAD.lock)"')
+    commits = "git -c user.name=c -c user.email=c@c commit -qm 'by a check'"
+    locks = 'touch "$(git rev-parse --git-path refs/heads/helmsman/the-loop.lock)"'
+    killed_in_gate(work, tmp_path / "began", f"{MESS}; {commits}; {locks}")
     after = mark_interrupted(str(work.repository.top), work.state)
     (salvage,) = work.refs()
     assert after.attempt == work.state.attempt + 1

@@ -368,39 +368,3 @@ def test_the_prompt_tells_the_rules_in_positive_words(level: int) -> None:
 
 def test_the_prompt_leaves_out_what_does_not_hold() -> None:
     assert len(as_text(Rules(TREE, nesting=1))) == len(as_text(Rules(TREE))) - 1
-
-
-# outcomes -------------------------------------------------------------------------------------------------------------
-
-
-def came_to(session: Session, command: str, outcome: str) -> Session:
-    call = bash(command)
-    return after(before(session, call), call, failed=True, changed=False, outcome=outcome)
-
-
-def test_a_command_that_comes_to_another_outcome_is_no_repetition() -> None:
-    session = reduce(
-        lambda now, outcome: came_to(now, "pytest -q", outcome), ("20 failed", "15 failed", "10 failed"), Session(TREE)
-    )
-    assert judge(bash("pytest -q"), session, RULES) == Allow()
-    assert isinstance(judge(bash("pytest -q"), came_to(session, "pytest -q", "10 failed"), RULES), Deny)
-
-
-def test_a_flaky_test_may_be_run_a_third_time() -> None:
-    session = came_to(came_to(Session(TREE), "pytest -q", "1 failed"), "pytest -q", "4 passed")
-    assert judge(bash("pytest -q"), session, RULES) == Allow()
-
-
-@pytest.mark.parametrize(
-    "generator",
-    ["python scripts/codemod.py", "npm run codegen", "node tools/migrate.mjs", "python3 - <<'E'\nopen(f, 'w')\nE", "sh gen.sh"],
-)
-def test_what_may_have_changed_the_code_makes_other_commands_new(generator: str) -> None:
-    assert judge(bash("pytest -q"), session_of("pytest -q", generator, "pytest -q", generator), RULES) == Allow()
-
-
-@pytest.mark.parametrize(
-    "check", ["npm run test", "npm run typecheck", "python tests/run_tests.py", "python check.py", "pnpm exec tsc"]
-)
-def test_a_check_changes_nothing_that_others_find(check: str) -> None:
-    assert isinstance(judge(bash("pytest -q"), session_of("pytest -q", check, "pytest -q"), RULES), Deny)
