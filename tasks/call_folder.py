@@ -84,16 +84,13 @@ def finished_call(folder: CallFolder) -> AgentCall | None:
         return None
     seconds = _at_work(folder).total_seconds()
     call = reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds, now=datetime.now(UTC))
-    return with_rotation(folder, call)
+    return with_rotation(call, folder.rotated.read_text(encoding="utf-8") if folder.rotated.exists() else "")
 
 
-def with_rotation(folder: CallFolder, call: AgentCall) -> AgentCall:
+def with_rotation(call: AgentCall, why: str) -> AgentCall:
     """The call with the reason why we brought it to its end, and under its own name where it was us that stopped it."""
-    if not folder.rotated.exists():
-        return call
-    told = {"rotated": folder.rotated.read_text(encoding="utf-8")}
-    stopped = {"outcome": AgentOutcome.ROTATED, "error": ""} if call.outcome in _STOPPED else {}
-    return call.model_copy(update={**told, **stopped})
+    stopped = {"outcome": AgentOutcome.ROTATED, "error": ""} if why and call.outcome in _STOPPED else {}
+    return call.model_copy(update={"rotated": why, **stopped})
 
 
 def session_asked_for(folder: CallFolder) -> KeptSession | None:

@@ -139,7 +139,7 @@ def _steered_call(work: _Work, binary: str, options: list[str], listener: "Liste
         raise _without_hooks(listener.reader, server)
     if steers.overdue:
         ended = replace(ended, by="itself")
-    call = with_rotation(work.folder, _conclude(listener.reader, ended))
+    call = with_rotation(_conclude(listener.reader, ended), steers.ending)
     return call.model_copy(update=steers.account())
 
 

@@ -206,7 +206,8 @@ class Steering:
             return
         self._due_at = max(self._turns, 1) if why else 0
         self._told_at = None
-        self._means.rotate(why)
+        with suppress(OSError):  # a full disk: then only a crash forgets why it ended
+            self._means.rotate(why)
         if why:
             self._advise("", Advise(Rule.ENDING, closing(why)), _session_itself(why))
 

@@ -94,6 +94,13 @@ def test_status_and_list_say_afterwards_what_run_said(finished: Finished) -> Non
 
 
 @of_the_finished
+@pytest.mark.feature("S9")
+def test_status_says_how_full_the_context_was(finished: Finished) -> None:
+    told = finished.helmsman.run("status", "loop", "--repo", finished.helmsman.repository)
+    assert re.search(r"^context +\d+% of [\d,]+ tokens at its fullest", told.output, re.MULTILINE), told.output
+
+
+@of_the_finished
 @pytest.mark.feature("H4", "V9")
 def test_the_log_holds_every_iteration_and_each_in_full(finished: Finished) -> None:
     records = finished.helmsman.tell("log", "loop")

@@ -28,12 +28,14 @@ def test_guidance_reaches_a_spinning_agent_in_time(spinner: Spinner, tmp_path: P
     assert spun.tool_calls <= spinner.most
 
 
-def drive(folder: Path, server: PrefectServer, script: Script, *settings: str) -> tuple[list[IterationRecord], list[Request]]:
+def drive(
+    folder: Path, server: PrefectServer, script: Script, *settings: str, goal: str = "g"
+) -> tuple[list[IterationRecord], list[Request]]:
     """Two iterations at most of an agent that makes no check pass, oldest record first, and what its model was told."""
     make_repository(folder / "repository", {"app.py": "1\n"})
     with driving(folder, server.url, script) as helmsman:
         chosen = [part for setting in settings for part in ("--set", setting)]
-        told = helmsman.run_loop("g", "--check", "false", "--max-iterations", "2", "--json", *chosen)
+        told = helmsman.run_loop(goal, "--check", "false", "--max-iterations", "2", "--json", *chosen)
         assert told.exit_code == 3, told.errors
         return list(read_records(open_repository(helmsman.repository), "loop"))[::-1], helmsman.model.requests
 
@@ -101,8 +103,26 @@ def test_a_session_that_makes_only_calls_that_no_hook_is_asked_about_is_ended_as
     records, _ = drive(tmp_path, prefect_server, lambda _: call(edit("app.py", "not there", "x")), "limits.iterations=1")
     told = records[0].execution.call
     assert told.outcome is AgentOutcome.ROTATED
-    assert told.rotated.startswith("15 tool calls failed one after the other")
+    assert told.rotated.endswith("tool calls failed one after the other (15 are allowed)")
     assert [(error.kind, error.times) for error in told.errors] == [(FailureClass.EDIT, told.failures_in_row)]
+
+
+@pytest.mark.feature("S16")
+def test_files_that_have_nothing_to_do_with_the_task_are_on_record_and_told_to_the_next_session(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    made = "ui/theme.py ui/menu.py metrics/export.py metrics/dashboard.py"
+
+    def wander(request: Request) -> Turn:
+        return call(bash(f"mkdir -p ui metrics && touch {made}")) if request.turn == 0 else say("I made a menu.")
+
+    goal = "Fix the discount of the customer in `shop.py`"
+    records, requests = drive(tmp_path, prefect_server, wander, "steering.stop_seconds=0", goal=goal)
+    first = records[0]
+    assert set(first.drift.strangers) == set(made.split())
+    assert "drift.strangers" in [signal.rule for signal in first.signals]
+    again = next(request for request in requests if request.call == 1)
+    assert "- `ui/theme.py`" in again.prompt
 
 
 def test_left_to_itself_it_burns_all_that_it_may(tmp_path: Path, prefect_server: PrefectServer) -> None:

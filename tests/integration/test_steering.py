@@ -208,6 +208,16 @@ def test_fifteen_failures_in_a_row_end_the_session_after_a_grace_to_save_what_is
     assert denied(output), "the command line runs what is not denied, and ends the session then"
 
 
+def test_a_disk_that_is_full_keeps_no_session_from_its_end() -> None:
+    def full(_: str) -> None:
+        raise OSError("No space left on device")
+
+    steering = steers(world=means(rotate=full))
+    steering.observe(ContextUse(tokens=90_000, peak=90_000, window=100_000))
+    outputs = [turn(steering, number, f"echo {number}")[0] for number in range(GRACE + 2)]
+    assert outputs[-1]["continue"] is False
+
+
 def test_one_message_of_many_calls_does_not_use_up_the_grace() -> None:
     steering = steers()
     steering.observe(ContextUse(tokens=90_000, peak=90_000, window=100_000))
