@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.records.claims import Claims
@@ -85,7 +86,8 @@ def with_submodule(folder: Path) -> Path:
 
 
 def loop_state(start: str, *, loop: str = LOOP, **changes: Any) -> LoopState:
-    known = {"uid": "u", "created_at": NOW, "updated_at": NOW, "base_commit": start, "head": start}
+    """No two share a uid: whatever carries it ends with the loop, in another test that runs meanwhile as well."""
+    known = {"uid": uuid4().hex, "created_at": NOW, "updated_at": NOW, "base_commit": start, "head": start}
     config = LoopConfig(goal="make it work", checks=(CheckConfig(command="true"),))
     return LoopState.model_validate({"loop": loop, "branch": f"helmsman/{loop}", "config": config, **known, **changes})
 

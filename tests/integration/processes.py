@@ -88,6 +88,7 @@ def sh(
 def driver(code: str, tag: str) -> "subprocess.Popen[str]":
     """A process of its own that runs a command, so that it can be killed."""
     prelude = "import os, signal, sys\nfrom pathlib import Path\nfrom tasks.process import end_tagged, run\n"
+    prelude += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell that starts us in the background ignores it
     prelude += "tag, here, env = os.environ['T'], Path(os.environ['ROOT']), {'PATH': os.environ['PATH']}\n"
     return subprocess.Popen(
         [sys.executable, "-c", prelude + code],
