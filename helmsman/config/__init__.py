@@ -1,0 +1,43 @@
+"""LoopConfig: the one frozen tree of goals, limits and thresholds. Beside each default stands what it is and where it is from."""
+
+from helmsman.config.agent import ClaudeConfig, ContextConfig, PromptConfig, RemoteConfig, SteeringConfig, WorkspaceConfig
+from helmsman.config.base import Section
+from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
+from helmsman.config.loop import LoopConfig
+from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, Gain, LadderConfig, PainConfig
+from helmsman.config.proof import (
+    JUDGE_MODEL,
+    CheckConfig,
+    CompletionConfig,
+    CriterionConfig,
+    FlakyConfig,
+    InvariantsConfig,
+    JudgeConfig,
+)
+
+__all__ = [
+    "JUDGE_MODEL",
+    "BreakerConfig",
+    "CheckConfig",
+    "ClaudeConfig",
+    "CompletionConfig",
+    "ContextConfig",
+    "ControlConfig",
+    "CriterionConfig",
+    "DetectConfig",
+    "FlakyConfig",
+    "Gain",
+    "InvariantsConfig",
+    "JudgeConfig",
+    "LadderConfig",
+    "LimitsConfig",
+    "LoopConfig",
+    "PainConfig",
+    "PromptConfig",
+    "RemoteConfig",
+    "RetryConfig",
+    "Section",
+    "SteeringConfig",
+    "UsageLimitConfig",
+    "WorkspaceConfig",
+]

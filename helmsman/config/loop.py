@@ -1,0 +1,46 @@
+"""LoopConfig: the one frozen tree."""
+
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from helmsman.config.agent import ClaudeConfig, ContextConfig, PromptConfig, RemoteConfig, SteeringConfig, WorkspaceConfig
+from helmsman.config.base import Section
+from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
+from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, LadderConfig, PainConfig
+from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, InvariantsConfig, JudgeConfig
+
+
+class LoopConfig(Section):
+    """Everything that a loop is told before it starts."""
+
+    goal: str = Field(min_length=1)
+    """What shall be true at the end."""
+    checks: Checks = ()
+    """The commands that prove it; all must exit with 0."""
+    allow_no_checks: bool = False
+    """Start without any check. Nothing is verified then, and the loop says so."""
+    flaky: FlakyConfig = FlakyConfig()
+    completion: CompletionConfig = CompletionConfig()
+    judge: JudgeConfig = JudgeConfig()
+    invariants: InvariantsConfig = InvariantsConfig()
+    claude: ClaudeConfig = ClaudeConfig()
+    steering: SteeringConfig = SteeringConfig()
+    context: ContextConfig = ContextConfig()
+    limits: LimitsConfig = LimitsConfig()
+    control: ControlConfig = ControlConfig()
+    detect: DetectConfig = DetectConfig()
+    breaker: BreakerConfig = BreakerConfig()
+    ladder: LadderConfig = LadderConfig()
+    pain: PainConfig = PainConfig()
+    usage_limit: UsageLimitConfig = UsageLimitConfig()
+    retry: RetryConfig = RetryConfig()
+    workspace: WorkspaceConfig = WorkspaceConfig()
+    remote: RemoteConfig = RemoteConfig()
+    prompt: PromptConfig = PromptConfig()
+
+    @field_validator("goal")
+    @classmethod
+    def _says_something(cls, goal: str) -> str:
+        if not goal.strip():
+            raise PydanticCustomError("blank", "some words")
+        return goal

@@ -1,0 +1,162 @@
+"""What proves the work: checks, completion, judge, invariants."""
+
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from helmsman.config.base import Count, Section
+
+
+class CheckConfig(Section):
+    """One command that proves something; exit code 0 passes."""
+
+    command: str = Field(min_length=1)
+    """A shell command, run by `sh` in the root of the worktree."""
+    name: str = ""
+    """What people call it. Empty: the command itself."""
+    timeout_seconds: float = Field(default=600, gt=0, le=86_400)
+    """Seconds until the command is ended and counts as failed."""
+    parallel: bool = False
+    """Whether it may run beside other checks that say the same."""
+    report: str = ""
+    """Path of a JUnit XML file that the command writes, relative to the worktree. Empty: its output is read."""
+    environment: tuple[str, ...] = ()
+    """Names of further environment variables that the command may see."""
+    tolerate_flaky: bool = False
+    """Whether a check that fails and then passes on the same tree counts as passed."""
+
+    @property
+    def title(self) -> str:
+        return self.name or self.command
+
+
+def _checks_from_commands(value: Any) -> Any:
+    """Let a check be written as a bare command."""
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
+        return items
+    return tuple({"command": item} if isinstance(item, str) else item for item in cast("list[Any]", items))
+
+
+Checks = Annotated[tuple[CheckConfig, ...], BeforeValidator(_checks_from_commands)]
+
+
+class FlakyConfig(Section):
+    """Which failing checks are run once more on the same tree: those with a test that did not fail before."""
+
+    largest_failing_set: int = Field(default=5, ge=0)
+    """Failing tests at most; more of them do not fail by chance. 0: nothing is run again."""
+
+
+class CompletionConfig(Section):
+    """When the agent counts as asking to be done. Asking is never enough: the checks decide."""
+
+    promise: str = Field(default="<promise>COMPLETE</promise>", min_length=4)
+    """Text in the agent's last message that asks to be done; EXIT_SIGNAL: true does the same."""
+    indicators: int = Field(default=0, ge=0, le=5)
+    """Dual gate: of the last five iterations this many must look complete before asking counts. 0: asking is enough."""
+    test_only_limit: Count = 3
+    """Iterations in a row that change nothing but tests while every gate is green; then the work counts as done."""
+    ask_limit: Count = 5
+    """Requests in a row under green checks that something else denies; then the loop stops for a person to look."""
+    required_tests: tuple[str, ...] = ()
+    """Names of tests that must be in the tree and must have run, unskipped, before the loop completes."""
+    force_max: bool = False
+    """Go on improving after the work is proven, until the iterations are used up."""
+
+
+class CriterionConfig(Section):
+    """One thing that the judge has to see."""
+
+    id: str = Field(default="", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^$", max_length=60)
+    """What people and the judge call it. Empty: c1, c2 and so on, in order."""
+    text: str = Field(min_length=1, max_length=4000)
+    """What must be true, in a sentence that can be answered with yes or no."""
+    weight: float = Field(default=1, gt=0)
+    """What it counts in the score; every criterion must be met whatever its weight."""
+    needed: int = Field(default=1, ge=1, le=9)
+    """Votes that must say that it is met."""
+    votes: int = Field(default=1, ge=1, le=9)
+    """Votes that are asked for."""
+    tests: tuple[str, ...] = ()
+    """Names of tests that prove it; they become required tests."""
+    checks: tuple[str, ...] = ()
+    """Names or commands of checks that prove it as well; for people and for the audit."""
+
+    @model_validator(mode="after")
+    def _not_more_needed_than_asked(self) -> Self:
+        if self.needed > self.votes:
+            raise ValueError(f"needs {self.needed} of {self.votes} votes")
+        return self
+
+
+def _criteria_from_texts(value: Any) -> Any:
+    """Let a criterion be written as a bare sentence; number those that have no id."""
+    if not isinstance(value, list | tuple):
+        return value
+    return tuple(_named(item, number) for number, item in enumerate(cast("list[Any]", value), 1))
+
+
+def _named(item: Any, number: int) -> Any:
+    if isinstance(item, str):
+        return {"text": item, "id": f"c{number}"}
+    if not isinstance(item, dict):
+        return item
+    given = cast("dict[str, Any]", item)
+    return given | {"id": given.get("id") or f"c{number}"}
+
+
+Criteria = Annotated[tuple[CriterionConfig, ...], BeforeValidator(_criteria_from_texts)]
+
+
+JUDGE_MODEL = "claude-opus-5-5"
+"""The only place that names the judge's default model."""
+
+
+class JudgeConfig(Section):
+    """An independent model that has to agree before a loop completes. It is asked where there are criteria."""
+
+    criteria: Criteria = ()
+    """What it has to see, each answered by itself. None: there is no judge."""
+    envisioning: str = Field(default="", max_length=20_000)
+    """The picture of the finished work, in prose; from `## Envisioning` of RUBRIC.md."""
+    way: Literal["auto", "api", "claude"] = "auto"
+    """`api`: the Messages API with a key. `claude`: the CLI, on its subscription. `auto`: the API where a key is known."""
+    block: str = ""
+    """Name of a Judge block in Prefect that holds credentials for the judge alone. Empty: those of the agent."""
+    model: str = Field(default=JUDGE_MODEL, min_length=1)
+    """Model that judges."""
+    rejections: int = Field(default=5, ge=1)
+    """Rejections in a row before the loop waits for a person."""
+    reset_strategy: bool = False
+    """After that many rejections demand another approach instead of waiting for a person."""
+    source_tokens: int = Field(default=24_000, ge=1000)
+    """Tokens of changed files that it is shown; four characters count as one."""
+    output_tokens: int = Field(default=8_000, ge=500)
+    """Tokens of check output that it is shown."""
+    answer_tokens: int = Field(default=16_000, ge=500)
+    """Tokens of its answer at most, its thinking included; an answer that is cut off there is a rejection."""
+    timeout_seconds: float = Field(default=300, gt=0, le=3600)
+    """Seconds that one vote may take."""
+
+    @field_validator("criteria")
+    @classmethod
+    def _each_id_once(cls, criteria: tuple[CriterionConfig, ...]) -> tuple[CriterionConfig, ...]:
+        names = [criterion.id for criterion in criteria]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"ids must differ, found twice: {', '.join(twice)}")
+        return criteria
+
+
+class InvariantsConfig(Section):
+    """Which ways of making checks pass count as gaming them."""
+
+    off: tuple[str, ...] = ()
+    """Rules that are told and do not block, for example `suppressions`; a name stands for all rules that begin with it."""
+    allow: tuple[str, ...] = ()
+    """Glob patterns of paths that the goal permits to change freely; nothing that is found there blocks."""
+    protect: tuple[str, ...] = ()
+    """Glob patterns of further paths that must stay as they are."""
+    revert: bool = False
+    """Put protected paths back at the end of every iteration, instead of only telling."""
