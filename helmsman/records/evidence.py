@@ -132,6 +132,8 @@ class AgentCall(Record):
     """Its attempts to end its turn that the checks were asked about, 10 at most."""
     rotated: str = ""
     """Why the loop ended the session for the sake of a fresh one; empty where it did not."""
+    pain: str = ""
+    """Why the loop ended the session at once: a destructive command ran, a budget was blown. Empty where it did not."""
     resumed: bool = False
     """Whether it went on with the session of an earlier call."""
     rate_limit: RateLimit | None = None
@@ -191,8 +193,8 @@ class Execution(Record):
 
     @property
     def worth_checking(self) -> bool:
-        """Whether the agent got to work at all; where it did not, checks would only repeat what is known."""
-        return self.call.outcome not in NEVER_AT_WORK
+        """Whether the agent got to work at all; where it did not, checks would only repeat what is known. Pain waits for none."""
+        return self.call.outcome not in NEVER_AT_WORK and not self.call.pain
 
 
 class Salvage(Record):

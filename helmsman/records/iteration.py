@@ -7,8 +7,11 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Claims, Contradiction, Testimony
 from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding
+from helmsman.records.focus import Planned
 from helmsman.records.judgement import Judgement
 from helmsman.records.memory import WorkingMemory
+from helmsman.records.moments import Moment
+from helmsman.records.oversight import Failed, Oversight
 from helmsman.records.proof import Proof, Verdict
 from helmsman.records.session import Drift
 from helmsman.records.usage import Usage
@@ -29,6 +32,8 @@ class Evidence(Record):
     claims_checked: int = 0
     """Claims that could be compared with evidence."""
     drift: Drift = Drift()
+    writing: Usage = Usage()
+    """What a model used up that wrote for the prompt."""
     proof: Proof = Proof()
     judgement: Judgement | None = None
     """None where no judge was asked."""
@@ -43,8 +48,8 @@ class Evidence(Record):
 
     @property
     def usage(self) -> Usage:
-        """What agent and judge used up."""
-        return self.execution.call.usage.plus(self.judgement.usage if self.judgement else Usage())
+        """What agent, judge and the model that wrote for the prompt used up."""
+        return self.execution.call.usage.plus(self.writing).plus(self.judgement.usage if self.judgement else Usage())
 
 
 class IterationRecord(Evidence):
@@ -57,6 +62,11 @@ class IterationRecord(Evidence):
     memory: WorkingMemory
     signals: tuple[Signal, ...]
     decision: Decision
+    oversight: Oversight = Oversight()
+    moment: Moment | None = None
+    """In short, as the overseer remembers it."""
+    failed: Failed | None = None
+    """Work that was taken off the branch at its end."""
 
     @property
     def ended_at(self) -> datetime:
@@ -73,7 +83,11 @@ class IterationRecord(Evidence):
 
 
 def evidence_of(
-    execution: Execution, checks: CheckReport | None, findings: tuple[Finding, ...], testimony: Testimony
+    execution: Execution,
+    checks: CheckReport | None,
+    findings: tuple[Finding, ...],
+    testimony: Testimony,
+    planned: Planned | None = None,
 ) -> Evidence:
     """What the steps before the judge brought, in one."""
     return Evidence(
@@ -84,4 +98,5 @@ def evidence_of(
         contradictions=testimony.contradictions,
         claims_checked=testimony.checked,
         drift=testimony.drift,
+        writing=planned.usage if planned else Usage(),
     )

@@ -15,10 +15,12 @@ from helmsman.records.findings import Finding
 from helmsman.records.folds import done_signals, kept_session, last_call, most_tests, remember, trust, windows
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.memory import WorkingMemory
+from helmsman.records.moments import Moment
+from helmsman.records.oversight import Failed, Overseen, Oversight
 from helmsman.records.reflexion import DoneSignals, JudgeMemory
 from helmsman.records.session import KeptSession, LastCall
 from helmsman.records.usage import Usage
-from helmsman.records.verdict import Decision, DecisionKind, Outcome, Signal
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
 
 SCHEMA = 1
 SALVAGES_REMEMBERED = 5
@@ -89,6 +91,14 @@ class LoopState(Record):
     windows: dict[str, int] = Field(default_factory=dict[str, int])
     """Context windows in tokens by model, as the CLI told them, 20 at most."""
     last_call: LastCall = LastCall()
+    oversight: Oversight = Oversight()
+    """What the overseer made of the last iteration; the next one's begins there."""
+    history: tuple[Moment, ...] = ()
+    """The last iterations in short, newest last, `detect.remembered` of them."""
+    best_checks: CheckReport | None = None
+    """The report on `oversight.best`."""
+    failed: Failed | None = None
+    """Work that was taken off the branch after the last iteration."""
     verified: str = ""
     """The last commit on which completion was proven; only `force_max` goes on after it."""
     notes: tuple[str, ...] = ()
@@ -115,13 +125,17 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
     return state.model_copy(
         update={
             "updated_at": record.ended_at,
-            "head": record.execution.change.commit,
+            "head": record.failed.back_to if record.failed else record.execution.change.commit,
             "iteration": state.iteration + counts,
             "attempt": 1 if counts else state.attempt + 1,
             "spending": spend(state, record.usage, record.started_at, record.ended_at),
             "recent_calls": recent_calls(state, record.ended_at),
             "waiting": _waiting(record.decision),
-            "checks": record.checks or state.checks,
+            "checks": best_checks(state, record) if record.failed else record.checks or state.checks,
+            "best_checks": best_checks(state, record),
+            "oversight": record.oversight,
+            "history": (*state.history, *([record.moment] if record.moment else ()))[-state.config.detect.remembered :],
+            "failed": record.failed if counts else state.failed,
             "memory": record.memory,
             "failed_calls": failed_calls(state, record.execution) if counts else state.failed_calls,
             "salvaged": () if counts else state.salvaged,
@@ -141,13 +155,20 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
     )
 
 
+def best_checks(state: LoopState, record: IterationRecord) -> CheckReport | None:
+    """The report on the best commit so far."""
+    best = record.oversight.best
+    return record.checks if best and best.commit == record.execution.change.commit and record.checks else state.best_checks
+
+
 def record_of(
     state: LoopState,
     orientation: Orientation,
     evidence: Evidence,
     memory: WorkingMemory,
-    signals: tuple[Signal, ...],
+    overseen: Overseen,
     decision: Decision,
+    failed: Failed | None = None,
 ) -> IterationRecord:
     """All that is known of the iteration that is due."""
     return IterationRecord(
@@ -157,8 +178,11 @@ def record_of(
         attempt=state.attempt,
         started_at=orientation.started_at,
         memory=memory,
-        signals=signals,
+        signals=overseen.signals,
+        oversight=overseen.oversight,
+        moment=overseen.moment,
         decision=decision,
+        failed=failed,
     )
 
 

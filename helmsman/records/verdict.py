@@ -10,8 +10,15 @@ class Severity(StrEnum):
     """How strongly a signal intervenes."""
 
     LOG = "LOG"
+    """It is told."""
     WARN = "WARN"
+    """It is told so that nobody overlooks it."""
+    REDIRECT = "REDIRECT"
+    """The next iteration is told what to do instead; where that was in vain the ladder goes up a rung."""
+    PAUSE = "PAUSE"
+    """A person has to look."""
     ABORT = "ABORT"
+    """The loop ends."""
 
 
 class Signal(Record):
@@ -22,6 +29,8 @@ class Signal(Record):
     message: str
     value: float | None = None
     threshold: float | None = None
+    instruction: str = ""
+    """What the next iteration is told to do, in positive words, 500 characters at most; empty where there is nothing to do."""
 
 
 class Outcome(StrEnum):
@@ -41,6 +50,19 @@ class DecisionKind(StrEnum):
     STOP = "stop"
 
 
+class Considered(Record):
+    """One question on the way to a decision."""
+
+    rule: str
+    question: str
+    held: bool
+    """Whether it decided."""
+    because: str
+    """The numbers with their thresholds, in a clause."""
+    otherwise: str = ""
+    """What would have changed the answer."""
+
+
 class Decision(Record):
     """What follows: exactly one of continue, wait until, stop with an outcome."""
 
@@ -58,3 +80,7 @@ class Decision(Record):
     """What a stop amounts to."""
     fault: str = ""
     """operator, agent or world, when the outcome is `failed`."""
+    path: tuple[Considered, ...] = ()
+    """The questions that were asked, in order; the last one decided."""
+    back_to: str = ""
+    """Commit that the branch returns to; empty where it stays."""

@@ -1,0 +1,130 @@
+"""What the controller makes of runs that are typical: slow, stuck, swinging, and others.
+
+    python bench/control.py [NAME …]
+
+Printed per iteration: completion, the three terms, phase, output and band. Then what progress, moment, movement and controller
+cost together, beside a history of 1,000 iterations.
+"""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from helmsman.config import LoopConfig
+from helmsman.config.oversight import ControlConfig
+from helmsman.oversee.control import steer
+from helmsman.oversee.moments import moment_of
+from helmsman.oversee.progress import progress_of
+from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.control import Control
+from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
+from helmsman.records.iteration import Evidence
+from helmsman.records.moments import Moment, Movement, Progress
+from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.state import LoopState
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+RUNS: Mapping[str, Sequence[float]] = {
+    "steady": (0.10, 0.20, 0.30, 0.40, 0.50, 0.60, 0.70, 0.80, 0.90, 1.0),
+    "slow, 2 % a step": tuple(0.40 + 0.02 * step for step in range(12)),
+    "slow from the start": tuple(0.02 * step for step in range(12)),
+    "stuck half-way": (0.20, 0.35, 0.50, *[0.50] * 7),
+    "stuck at the start": (0.10,) * 10,
+    "swinging": (0.40, 0.60, 0.35, 0.60, 0.40, 0.60, 0.35, 0.60, 0.40, 0.60),
+    "regressing": (0.60, 0.75, 0.80, 0.80, 0.65, 0.50, 0.35, 0.20),
+    "plateau, then through": (0.30, 0.45, 0.55, *[0.55] * 5, 0.75, 0.95, 1.0),
+}
+"""Completion after each iteration."""
+SIGN_CHANGES = 3
+ROUNDS = 200
+
+
+def moments(completions: Sequence[float]) -> list[Moment]:
+    return [
+        Moment(iteration=number, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.SIDEWAYS, completion=share)
+        for number, share in enumerate(completions, 1)
+    ]
+
+
+def swings(completions: Sequence[float]) -> bool:
+    """Whether completion changed its direction often enough of late."""
+    changes = [later - earlier for earlier, later in pairwise(completions[-6:]) if later != earlier]
+    return sum(one * other < 0 for one, other in pairwise(changes)) >= SIGN_CHANGES
+
+
+def controlled(completions: Sequence[float], config: ControlConfig) -> Iterator[Control]:
+    history, control = moments(completions), Control()
+    for end in range(1, len(history) + 1):
+        control = steer(control, history[:end], 1, config, swinging=swings(completions[:end]))
+        yield control
+
+
+def show(name: str, completions: Sequence[float]) -> None:
+    print(f"\n{name}\n  # completion     P      I       D  phase         kp   output  band")
+    for number, control in enumerate(controlled(completions, ControlConfig()), 1):
+        terms = f"{control.proportional:5.2f}  {control.integral:5.2f}  {control.derivative:+6.3f}"
+        gains = f"{control.phase:<12} {control.gains.kp:4.2f}"
+        print(f"{number:3}       {completions[number - 1]:4.2f} {terms}  {gains}   {control.output:5.2f}  {control.band}")
+
+
+def remembered(number: int, *, strange: bool) -> Moment:
+    """One of many that went nowhere; a strange one failed in a way that no other did."""
+    word = f"place{'x' * (number % 40)}{number}" if strange else "tests/test_a.py::test_one"
+    error = ErrorVector(kind=FailureClass.TEST, where=word, message=f"assert {word} == 2")
+    return Moment(
+        iteration=number,
+        at=NOW,
+        outcome=AgentOutcome.FINISHED,
+        movement=Movement.SIDEWAYS,
+        completion=0.0,
+        tree=f"tree-{number}",
+        files_changed=1,
+        errors=(error,) * (5 if strange else 1),
+    )
+
+
+def evidence() -> Evidence:
+    """A failing check whose output says in a thousand characters what failed; no number is better, so all words are compared."""
+    output = "." * 900 + "\nFAILED tests/test_b.py::test_two - assert 1 == 2\n=== 2 failed, 40 passed in 1.20s ===\n"
+    failing = CheckResult(name="tests", command="pytest", passed=False, exit_code=1, seconds=1, head=output)
+    change = Change(start="a" * 40, commit="b" * 40, tree="new", files_changed=1, files=("src/a.py",))
+    call = AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=60)
+    return Evidence(execution=Execution(call=call, change=change), checks=CheckReport(tree="new", results=(failing,)))
+
+
+def cost(history: Sequence[Moment]) -> float:
+    """Milliseconds of one iteration, the fastest of many."""
+    state = LoopState(
+        loop="bench",
+        uid="1",
+        config=LoopConfig(goal="measure"),
+        created_at=NOW,
+        updated_at=NOW,
+        base_commit="a" * 40,
+        branch="b",
+        head="a" * 40,
+        iteration=len(history),
+    )
+    found, times = evidence(), list[float]()
+    for _ in range(ROUNDS):
+        begun = time.perf_counter()
+        progress = progress_of(found, Progress(), {"pytest": 42})
+        moment = moment_of(state, history, found, progress, NOW, NOW + timedelta(minutes=1), 0)
+        steer(Control(), [*history, moment], 1, ControlConfig(), swinging=False)
+        times.append(time.perf_counter() - begun)
+    return min(times) * 1000
+
+
+def main(names: Sequence[str]) -> None:
+    for name, completions in RUNS.items():
+        if not names or name in names:
+            show(name, completions)
+    print()
+    for about, size, strange in (("usual, 50", 50, False), ("usual, 1,000", 1000, False), ("all different, 1,000", 1000, True)):
+        print(f"history {about}: {cost([remembered(number, strange=strange) for number in range(1, size + 1)]):.2f} ms")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

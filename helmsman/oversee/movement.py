@@ -1,0 +1,176 @@
+"""What an iteration did to the evidence. Only equality and order count, so no name and no hour can matter.
+
+Numbers are records: completion, tests, extents have to be better than ever remembered, so that numbers which vary by chance
+soon stop being news. That a failure was got past is judged by names, which can be new for ever: where an agent fails another
+test each time, and as many as before, one was mended and another broken, which is no step. What remains, failures that nothing
+counts and recoveries from the agent's own breakages, is believed `TRUSTED` times until completion or tests have to be better.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from helmsman.records.evidence import NEVER_AT_WORK
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.session import ErrorVector, FailureClass
+
+TRUSTED = 10
+"""Steps forward that are believed without more completion or passing tests; one after another, as first errors of a compiler."""
+_LINE = re.compile(r":\d+|\(\d+(?:,\d+)?\)")
+_NUMBER = re.compile(r"\d+")
+Identity = tuple[FailureClass, str, str]
+
+
+class _Compared(NamedTuple):
+    """An iteration beside those before it."""
+
+    draft: Moment
+    work: Sequence[Moment]
+    """The earlier ones in which something was checked, oldest first; at least one."""
+    fresh: bool
+    """Whether it made a tree that was never there."""
+
+    @property
+    def previous(self) -> Moment:
+        return self.work[-1]
+
+
+def movement(before: Sequence[Moment], draft: Moment) -> Movement:
+    """Compare an iteration with those remembered before it, oldest first. The movement that `draft` holds is not looked at."""
+    if draft.outcome in NEVER_AT_WORK:
+        return Movement.WAITED
+    fresh = draft.files_changed > 0 and all(moment.tree != draft.tree for moment in before)
+    aside = Movement.SIDEWAYS if fresh else Movement.STILL
+    work = [moment for moment in before if moment.checked and moment.movement is not Movement.WAITED]
+    if not draft.checked:
+        return aside
+    if not work:
+        return Movement.FORWARD if _anything_passes(draft) else aside
+    compared = _Compared(draft, work, fresh)
+    if any(condition(compared) for condition in FORWARD):
+        return Movement.FORWARD
+    return Movement.BACK if _worse(compared) and not _same_tree(compared) else aside
+
+
+def _anything_passes(draft: Moment) -> bool:
+    return draft.green or draft.passing_tests > 0 or draft.completion > 0
+
+
+def _more_complete(it: _Compared) -> bool:
+    return it.draft.completion > max(moment.completion for moment in it.work) and not _lost_tests(it)
+
+
+def _more_tests_pass(it: _Compared) -> bool:
+    return it.draft.passing_tests > max(moment.passing_tests for moment in it.work)
+
+
+def _fewer_tests_fail(it: _Compared) -> bool:
+    """Of as many tests as ever ran. New tests begin a new count."""
+    ran = _ran(it.draft)
+    if ran < max(map(_ran, it.work)):
+        return False
+    comparable = [moment.failing_tests for moment in it.work if _ran(moment) == ran]
+    return bool(comparable) and it.draft.failing_tests < min(comparable)
+
+
+def _smaller_extent(it: _Compared) -> bool:
+    """Of one class of failure, over all checks: the place that is named first moves on with each one that is mended."""
+    return bool(it.draft.errors) and _sound(it) and any(_shrinks(it, kind) for kind in {error.kind for error in it.draft.errors})
+
+
+def _shrinks(it: _Compared, kind: FailureClass) -> bool:
+    """Less than ever, or than at any time since it was gone: a refactoring begins green, and may well be the second one."""
+    now, earlier = _extent(it.draft, kind), [_extent(moment, kind) for moment in it.work]
+    if now < min(filter(None, earlier), default=0):
+        return now > 0
+    return 0 < now < min(takewhile(bool, reversed(earlier)), default=0) and _trusted(it)
+
+
+def _got_past(it: _Compared) -> bool:
+    """A failure is gone, and one that was never seen stands in its place."""
+    if not it.draft.errors or not it.previous.errors or not _sound(it):
+        return False
+    now, last = set(map(_identity, it.draft.errors)), set(map(_identity, it.previous.errors))
+    gone, new = last - now, now - last
+    if _as_many_fail(it):
+        places = {where for _, where, _ in gone}
+        new = {one for one in new if one[1] in places}
+    return bool(gone and new) and _trusted(it) and not all(_seen(it, one) for one in new)
+
+
+FORWARD: tuple[Callable[[_Compared], bool], ...] = (
+    _more_complete,
+    _more_tests_pass,
+    _fewer_tests_fail,
+    _smaller_extent,
+    _got_past,
+)
+"""Any of them is a step forward."""
+
+
+def _sound(it: _Compared) -> bool:
+    """Whether words may be believed: a new tree, no number worse, no test gone."""
+    return it.fresh and not _worse(it) and not _lost_tests(it)
+
+
+def _worse(it: _Compared) -> bool:
+    """More tests of which as many pass are no loss, nor is it one not to ask again after completion was proven."""
+    draft, previous = it.draft, it.previous
+    if draft.completion >= previous.completion:
+        return False
+    kept = draft.passing_tests >= previous.passing_tests and draft.green >= previous.green
+    grew = draft.passing_tests >= previous.passing_tests and _ran(draft) > max(map(_ran, it.work))
+    return not (grew or (kept and previous.completion == 1))
+
+
+def _same_tree(it: _Compared) -> bool:
+    """What changed nothing made nothing worse: the checks waver, or the world."""
+    return it.draft.files_changed == 0 or it.draft.tree == it.previous.tree
+
+
+def _lost_tests(it: _Compared) -> bool:
+    """Fewer tests ran than when they were counted last: that alone could make anything look better."""
+    return _ran(it.draft) < next((_ran(moment) for moment in reversed(it.work) if _ran(moment)), 0)
+
+
+def _as_many_fail(it: _Compared) -> bool:
+    """The same number of tests ran, and no fewer failed: what is mended and what is broken cancel out."""
+    return 0 < _ran(it.draft) == _ran(it.previous) and it.draft.failing_tests >= it.previous.failing_tests
+
+
+def _trusted(it: _Compared) -> bool:
+    """Whether completion or passing tests were better than ever not too many steps ago."""
+    best, most = max(moment.completion for moment in it.work), max(moment.passing_tests for moment in it.work)
+    first_best = next(place for place, moment in enumerate(it.work) if moment.completion == best)
+    first_most = next(place for place, moment in enumerate(it.work) if moment.passing_tests == most)
+    since = it.work[max(first_best, first_most) + 1 :]
+    return sum(moment.movement is Movement.FORWARD for moment in since) < TRUSTED
+
+
+def _seen(it: _Compared, one: Identity) -> bool:
+    kind, place, words = one
+    raw = {(error.where, error.message) for moment in it.work for error in moment.errors if error.kind is kind}
+    return any(_place(where) == place and _words(message) == words for where, message in raw)
+
+
+def _identity(error: ErrorVector) -> Identity:
+    return error.kind, _place(error.where), _words(error.message)
+
+
+def _place(where: str) -> str:
+    """Without numbers of lines: they move with every edit."""
+    return _LINE.sub("", where)
+
+
+def _words(message: str) -> str:
+    """Without numbers: they may be measured or random."""
+    return _NUMBER.sub("#", message)
+
+
+def _extent(moment: Moment, kind: FailureClass) -> int:
+    return sum([error.extent for error in moment.errors if error.kind is kind])
+
+
+def _ran(moment: Moment) -> int:
+    return moment.passing_tests + moment.failing_tests

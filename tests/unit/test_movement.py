@@ -1,0 +1,249 @@
+"""What counts as getting on, and what does not."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.oversee.movement import TRUSTED, movement
+from helmsman.records.evidence import NEVER_AT_WORK, AgentOutcome
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.session import ErrorVector, FailureClass
+from tests.unit.builders import NOW
+
+pytestmark = pytest.mark.feature("V4")
+FORWARD, SIDEWAYS, STILL, BACK = Movement.FORWARD, Movement.SIDEWAYS, Movement.STILL, Movement.BACK
+REMEMBERED = 50
+
+
+def moment(tree: str = "t", **fields: Any) -> Moment:
+    usual = {"iteration": 1, "at": NOW, "outcome": AgentOutcome.FINISHED, "movement": STILL, "completion": 0.5}
+    return Moment.model_validate({**usual, "tree": tree, "files_changed": 1, **fields})
+
+
+def error(where: str, message: str = "assert 1 == 2", kind: FailureClass = FailureClass.TEST, extent: int = 0) -> ErrorVector:
+    return ErrorVector(kind=kind, where=where, message=message, extent=extent)
+
+
+def failing(*wheres: str, extent: int = 0, kind: FailureClass = FailureClass.TEST) -> dict[str, Any]:
+    return {"errors": tuple(error(where, kind=kind, extent=extent) for where in wheres)}
+
+
+def counts(passing: int, failed: int) -> dict[str, Any]:
+    """As `progress_of` would have it where one check runs tests."""
+    return {"passing_tests": passing, "failing_tests": failed, "completion": passing / (passing + failed) / 2}
+
+
+def moved(drafts: Sequence[Moment], remembered: int = REMEMBERED) -> list[Movement]:
+    """Movement by movement, each draft with its own tree where it has none."""
+    history: list[Moment] = []
+    for number, draft in enumerate(drafts):
+        one = draft.model_copy(update={"tree": f"t{number}"} if draft.tree == "t" else {})
+        history.append(one.model_copy(update={"movement": movement(history[-remembered:], one)}))
+    return [one.movement for one in history]
+
+
+def last(*drafts: Moment) -> Movement:
+    return moved(drafts)[-1]
+
+
+@pytest.mark.parametrize("outcome", sorted(NEVER_AT_WORK))
+def test_an_agent_that_never_got_to_work_waited(outcome: AgentOutcome) -> None:
+    assert last(moment(completion=0.2), moment(completion=0.9, outcome=outcome)) is Movement.WAITED
+
+
+def test_what_waited_is_compared_with_nothing() -> None:
+    waited = moment(outcome=AgentOutcome.USAGE_LIMIT, completion=0.9, passing_tests=99, checked=False, files_changed=0)
+    assert moved([waited, moment(completion=0)]) == [Movement.WAITED, SIDEWAYS]
+    assert last(moment(completion=0.5), waited, moment(completion=0.6)) is FORWARD
+
+
+@pytest.mark.parametrize(
+    ("draft", "expected"),
+    [
+        (moment(completion=0.1, files_changed=0), FORWARD),
+        (moment(completion=0, passing_tests=1), FORWARD),
+        (moment(completion=0), SIDEWAYS),
+        (moment(completion=0, files_changed=0), STILL),
+    ],
+    ids=["something passes", "a test passes", "changed", "nothing"],
+)
+def test_the_first_moment(draft: Moment, expected: Movement) -> None:
+    assert movement((), draft) is expected
+
+
+def test_more_than_the_best_is_forward_and_as_much_is_not() -> None:
+    climb = [0.2, 0.6, 0.3, 0.5, 0.6, 0.61]
+    assert moved([moment(completion=share) for share in climb]) == [FORWARD, FORWARD, BACK, SIDEWAYS, SIDEWAYS, FORWARD]
+
+
+def test_a_climb_of_two_percent_a_step_is_forward_all_along() -> None:
+    assert set(moved([moment(completion=step / 50) for step in range(1, 48)])) == {FORWARD}
+
+
+def test_more_passing_tests_than_ever_are_forward_though_the_share_is_smaller() -> None:
+    assert last(moment(**counts(90, 10)), moment(**counts(100, 100))) is FORWARD
+
+
+def test_new_tests_that_fail_are_no_step_back() -> None:
+    assert last(moment(**counts(10, 0), green=True), moment(**counts(10, 5), **failing("a"))) is SIDEWAYS
+
+
+def test_fewer_failing_tests_are_counted_anew_when_tests_are_added() -> None:
+    green, red, better = moment(**counts(90, 0)), moment(**counts(60, 40)), moment(**counts(70, 30))
+    assert moved([green, red, better, better]) == [FORWARD, BACK, FORWARD, SIDEWAYS]
+
+
+def test_fewer_failing_tests_are_no_gain_where_fewer_ran() -> None:
+    assert last(moment(**counts(60, 40)), moment(completion=0.3, passing_tests=60, failing_tests=20)) is SIDEWAYS
+
+
+def test_deleting_the_tests_that_fail_is_no_step_forward() -> None:
+    honest = moment(completion=0.3, passing_tests=60, failing_tests=40, **failing("test_a", extent=40))
+    fewer = moment(completion=0.3, passing_tests=60, failing_tests=39, **failing("test_b", extent=39))
+    none = moment(completion=0.6, passing_tests=60, green=True)
+    assert moved([honest, fewer, none]) == [FORWARD, SIDEWAYS, SIDEWAYS]
+
+
+def test_a_build_that_breaks_is_a_step_back_though_no_test_fails_any_more() -> None:
+    broken = moment(completion=0, **failing("src/a.py:3", kind=FailureClass.BUILD))
+    assert last(moment(**counts(60, 40), **failing("test_a")), broken) is BACK
+
+
+def test_a_smaller_extent_is_forward_wherever_the_first_failure_now_is() -> None:
+    steps = [
+        failing(f"src/{name}.ts:1", extent=extent, kind=FailureClass.TYPES) for name, extent in (("a", 20), ("b", 18), ("a", 19))
+    ]
+    assert moved([moment(**step) for step in steps]) == [FORWARD, FORWARD, SIDEWAYS]
+
+
+def test_a_smaller_extent_on_a_tree_that_was_there_before_is_chance() -> None:
+    first, second = (moment("x", **failing("a", extent=extent, kind=FailureClass.NETWORK)) for extent in (5, 3))
+    assert last(first, second) is STILL
+
+
+def test_a_failure_that_was_got_past_is_forward() -> None:
+    assert last(moment(**failing("src/a.c:1")), moment(**failing("src/b.c:9"))) is FORWARD
+    assert last(moment(**counts(0, 1), **failing("t")), moment(**counts(0, 1), errors=(error("t", "no such route"),))) is FORWARD
+
+
+def test_another_failure_beside_the_old_one_got_past_nothing() -> None:
+    assert last(moment(**failing("a")), moment(**failing("a", "b"))) is SIDEWAYS
+
+
+def test_failures_that_alternate_are_got_past_once() -> None:
+    assert moved([moment(**failing(name)) for name in "ABABAB"]) == [FORWARD, FORWARD, *[SIDEWAYS] * 4]
+
+
+def test_a_failure_whose_line_or_numbers_move_is_the_same() -> None:
+    same = [moment(errors=(error(f"src/a.py:{line}", f"assert 0.{line} < 0.5"),)) for line in (3, 14, 15)]
+    assert moved(same) == [FORWARD, SIDEWAYS, SIDEWAYS]
+
+
+def test_one_test_mended_and_another_broken_is_no_step_forward() -> None:
+    assert last(moment(**counts(9, 1), **failing("test_a")), moment(**counts(9, 1), **failing("test_b"))) is SIDEWAYS
+
+
+def test_failures_that_nothing_counts_are_got_past_until_a_number_has_to_be_better() -> None:
+    endless = [moment(**failing(f"src/{chr(97 + number)}.c:1")) for number in range(15)]
+    assert moved(endless) == [FORWARD] * (TRUSTED + 1) + [SIDEWAYS] * (14 - TRUSTED)
+    better = [one.model_copy(update={"completion": 0.6}) if number >= 12 else one for number, one in enumerate(endless)]
+    assert moved(better)[12:] == [FORWARD] * 3
+
+
+def test_a_tree_that_was_there_before_is_still_and_a_new_one_sideways() -> None:
+    trees = ["a", "b", "a", "b", "c"]
+    assert moved([moment(tree) for tree in trees]) == [FORWARD, SIDEWAYS, STILL, STILL, SIDEWAYS]
+
+
+def test_what_changed_nothing_made_nothing_worse() -> None:
+    wavering = moment("a", completion=0.2, files_changed=0)
+    assert last(moment("a", completion=0.9), wavering) is STILL
+    assert last(moment("a", completion=0.9), moment("b", completion=0.2)) is BACK
+
+
+def test_not_asking_again_after_completion_was_proven_is_no_step_back() -> None:
+    proven = moment(completion=1, green=True, passing_tests=5)
+    assert last(proven, moment(completion=0.95, green=True, passing_tests=5)) is SIDEWAYS
+    assert last(proven, moment(completion=0.95, green=True, passing_tests=4)) is BACK
+    assert last(proven, moment(completion=0.6, passing_tests=5)) is BACK
+
+
+def test_many_small_tasks_under_green_checks_go_sideways_at_worst() -> None:
+    assert set(moved([moment(completion=0.95, green=True, passing_tests=10)] * 30)) == {FORWARD, SIDEWAYS}
+
+
+def test_a_long_refactor_with_falling_failures_goes_forward_and_so_does_a_second_one() -> None:
+    green = moment(**counts(100, 0), green=True)
+    red = [moment(**counts(100 - failed, failed), **failing("test_a", extent=failed)) for failed in (40, 30, 20, 10)]
+    assert moved([green, *red, green, *red]) == [FORWARD, BACK, *[FORWARD] * 3, SIDEWAYS, BACK, *[FORWARD] * 3]
+
+
+def test_an_agent_that_breaks_and_mends_for_ever_is_not_for_ever_forward() -> None:
+    swing = [moment(**counts(100, 0))] + [moment(**counts(100 - n, n), **failing("test_a", extent=n)) for n in (40, 30)]
+    found = moved(swing * 40)
+    assert all(found[at : at + REMEMBERED].count(FORWARD) <= TRUSTED + 1 for at in range(60))
+
+
+@given(seed=st.integers(0, 2**32), broken=st.integers(1, 5), tests=st.integers(6, 1000))
+def test_another_set_of_as_many_failing_tests_each_time_is_forward_once(seed: int, broken: int, tests: int) -> None:
+    chance = Random(seed)
+    sets = [chance.sample(range(tests), broken) for _ in range(60)]
+    drafts = [moment(**counts(tests - broken, broken), **failing(f"test_{min(one)}", extent=broken)) for one in sets]
+    assert moved(drafts)[1:].count(FORWARD) == 0
+
+
+@given(seed=st.integers(0, 2**32), kinds=st.sampled_from([(FailureClass.OTHER,), tuple(FailureClass)]))
+def test_new_failures_for_ever_without_a_better_number_are_seldom_forward(seed: int, kinds: Sequence[FailureClass]) -> None:
+    chance = Random(seed)
+    words = ("".join(chance.choices("abcdefghij", k=12)) for _ in range(3 * REMEMBERED))
+    found = moved([moment(errors=(error(word, word, chance.choice(kinds)),)) for word in words])
+    assert all(found[at : at + REMEMBERED].count(FORWARD) <= TRUSTED + 1 for at in range(2 * REMEMBERED))
+
+
+NAMES = st.sampled_from("abcd")
+ERRORS = st.builds(
+    ErrorVector, kind=st.sampled_from(list(FailureClass)[:3]), where=NAMES, message=NAMES, extent=st.integers(0, 3)
+)
+MOMENTS = st.builds(
+    moment,
+    tree=NAMES,
+    completion=st.sampled_from([0.0, 0.2, 0.5, 1.0]),
+    files_changed=st.integers(0, 1),
+    passing_tests=st.integers(0, 3),
+    failing_tests=st.integers(0, 3),
+    green=st.booleans(),
+    checked=st.booleans(),
+    errors=st.lists(ERRORS, max_size=2).map(tuple),
+    movement=st.sampled_from(Movement),
+    outcome=st.sampled_from([AgentOutcome.FINISHED, AgentOutcome.FINISHED, AgentOutcome.USAGE_LIMIT]),
+)
+HISTORIES = st.lists(MOMENTS, max_size=6)
+WORDS = st.text(alphabet="klmnopqrst/._", min_size=1, max_size=30)
+
+
+@given(history=HISTORIES, draft=MOMENTS, names=st.lists(WORDS, min_size=4, max_size=4, unique=True), days=st.integers(-999, 999))
+def test_neither_names_nor_hours_matter(history: list[Moment], draft: Moment, names: list[str], days: int) -> None:
+    new = dict(zip("abcd", names, strict=True))
+
+    def renamed(one: Moment) -> Moment:
+        errors = [e.model_copy(update={"where": new[e.where], "message": new[e.message]}) for e in one.errors]
+        told = {"tree": new[one.tree], "errors": tuple(errors), "at": one.at + timedelta(days=days), "commit": names[0]}
+        return one.model_copy(update=told)
+
+    assert movement([renamed(one) for one in history], renamed(draft)) is movement(history, draft)
+
+
+@given(history=HISTORIES, draft=MOMENTS, at=st.integers(0, 6))
+def test_what_only_waited_changes_nothing_for_those_after_it(history: list[Moment], draft: Moment, at: int) -> None:
+    waited = moment(f"w{at}", movement=Movement.WAITED, outcome=AgentOutcome.USAGE_LIMIT, completion=1)
+    assert movement([*history[:at], waited, *history[at:]], draft) is movement(history, draft)
+
+
+@given(history=HISTORIES, draft=MOMENTS, said=st.sampled_from(Movement))
+def test_the_movement_that_a_draft_claims_does_not_matter(history: list[Moment], draft: Moment, said: Movement) -> None:
+    assert movement(history, draft.model_copy(update={"movement": said})) is movement(history, draft)
