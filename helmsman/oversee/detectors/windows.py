@@ -1,0 +1,69 @@
+"""What detectors read of a history: the iterations that say something, and whether they got on."""
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.session import ErrorVector
+from helmsman.texts import clean
+
+NAME_LENGTH = 200
+_LINE = re.compile(r"(?::\d{1,9}){1,2}\Z")
+
+
+def worked(history: Sequence[Moment], count: int) -> list[Moment]:
+    """The last `count` iterations in which the agent got to work, newest last."""
+    newest = (moment for moment in reversed(history) if moment.movement is not Movement.WAITED)
+    return list(islice(newest, count))[::-1]
+
+
+def checked(history: Sequence[Moment], count: int) -> list[Moment]:
+    """The last `count` iterations whose evidence is known, newest last."""
+    newest = (moment for moment in reversed(history) if moment.checked and moment.movement is not Movement.WAITED)
+    return list(islice(newest, count))[::-1]
+
+
+def got_on(moment: Moment) -> bool:
+    """Whether it was worth its price: better than ever, or a tree never seen that nothing speaks against.
+
+    The second is how many small tasks look under checks that pass all along, or without any check.
+    """
+    if moment.movement is Movement.SIDEWAYS:
+        return moment.green or not moment.checked
+    return moment.movement is Movement.FORWARD
+
+
+def fewer_fail(before: Moment, after: Moment) -> bool:
+    """Whether fewer tests fail and none has vanished: a refactor on its way back, below no record yet."""
+    total = before.passing_tests + before.failing_tests
+    return after.failing_tests < before.failing_tests and after.passing_tests + after.failing_tests >= total
+
+
+def in_vain(window: Sequence[Moment]) -> bool:
+    """Whether none of these iterations got on, and no fewer tests fail after the last than after the first."""
+    return not any(map(got_on, window)) and not fewer_fail(window[0], window[-1])
+
+
+def place(error: ErrorVector) -> str:
+    """Where it failed, without the line: every edit above it moves the line."""
+    return _LINE.sub("", error.where)
+
+
+def failures(moment: Moment) -> frozenset[str]:
+    """Its failures by identity: tests by name, where there are none what the checks say and where."""
+    if moment.failing_tests:
+        return frozenset(moment.failing)
+    return frozenset((*moment.failing, *(f"{error.kind} at {place(error)}" for error in moment.errors)))
+
+
+def told_apart(moment: Moment) -> bool:
+    """Whether more is known of its failures than which check failed: two red runs can look alike without being it."""
+    return bool(moment.errors) or moment.failing_tests > 0
+
+
+def named(names: Sequence[str], most: int = 3) -> str:
+    """Foreign names for a message, short and on one line."""
+    shown = [clean(name[:NAME_LENGTH]) for name in names[:most]]
+    rest = [f"{len(names) - most} more"] if len(names) > most else []
+    return ", ".join((*shown, *rest))

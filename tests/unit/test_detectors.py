@@ -1,0 +1,310 @@
+"""Each detector: the pattern that trips it, and the nearest thing that does not."""
+
+from typing import Any
+
+import pytest
+
+from helmsman.config import DetectConfig
+from helmsman.oversee.detectors import DETECTORS, detect
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.moments import Moment
+from helmsman.records.session import FailureClass
+from helmsman.records.verdict import Severity, Signal
+from tests.unit.histories import BACK, FORWARD, SIDEWAYS, Step, error, green, history, red, step, still, waited
+
+pytestmark = pytest.mark.feature("S5")
+
+
+def found(rule: str, *steps: Step, **config: Any) -> Signal | None:
+    """The signal of one detector, which must not be the last word of a broken one."""
+    signals, faults = detect(history(*steps), DetectConfig(**config))
+    assert faults == ()
+    return next((signal for signal in signals if signal.rule == rule), None)
+
+
+def trees(*names: str, **fields: Any) -> list[Step]:
+    return [step(tree=name, **fields) for name in names]
+
+
+def at(*completions: float, **fields: Any) -> list[Step]:
+    return [red(SIDEWAYS, "a", completion=completion, **fields) for completion in completions]
+
+
+def wrong(extent: int = 3, where: str = "src/app.py:7", movement: Any = SIDEWAYS) -> Step:
+    return step(movement, errors=(error(FailureClass.TYPES, where, extent),), failing=("types",))
+
+
+LOST = step(BACK, completion=0.4)
+BESIDE = step(relevance=0.2)
+IDLE = still(tool_calls=0)
+DEAR = step(cost_usd=2.0)
+CHEAP = step(FORWARD, cost_usd=0.5)
+A, B = red(SIDEWAYS, "test_a"), red(SIDEWAYS, "test_b")
+REFUSED = step(denials=3)
+UNDONE = step(reverted=1)
+
+TRIPPED: dict[str, list[list[Step]]] = {
+    "stuck": [
+        [step(FORWARD), *[step()] * 3],
+        [step()] * 3,
+        [still()] * 4,
+        [green(FORWARD), *[still(green=True, completion=0.9)] * 3],
+        [step(FORWARD), step(), waited(), step(), waited(), step()],
+        [step(FORWARD), *[step(completion=0.54)] * 3],
+    ],
+    "oscillating": [
+        at(0.5, 0.7, 0.5, 0.7, 0.5),
+        [step(FORWARD, completion=0.7), *at(0.4, 0.6, 0.4, 0.6)],
+        [*at(0.2, 0.5, 0.5, 0.2), waited(), *at(0.5, 0.2)],
+        [given for _ in range(3) for given in (red(BACK, "a", completion=0.5), green())],
+    ],
+    "recurring_trees": [
+        trees("a", "b", "a", "b"),
+        trees("a", "b", "c", "a", "b", "c"),
+        trees("a", "a", "b", "a", "a", "b"),
+        [*trees("a"), *trees("a", "a", reverted=2)],
+    ],
+    "regressing": [[LOST] * 2, [step(FORWARD), LOST, waited(), LOST]],
+    "plateau": [[step(FORWARD), *[step()] * 8], [*[still(green=True)] * 8]],
+    "limit_cycle": [
+        [A, B, A, B],
+        [red(FORWARD, "test_a"), red(FORWARD, "test_b"), A, B],
+        [A, A, B, B, A, B],
+        [A, B, green(), A, B, green()],
+        [A, green(), A, green()],
+        [step(failing=("make",)), step(failing=("lint",))] * 2,
+    ],
+    "same_error": [
+        [wrong()] * 5,
+        [wrong(movement=FORWARD), *[wrong()] * 4],
+        [wrong(where=f"src/app.py:{line}:1") for line in range(5)],
+        [wrong(extent) for extent in (3, 3, 5, 4, 3)],
+        [wrong(0)] * 5,
+    ],
+    "empty_sessions": [[step(FORWARD), IDLE, IDLE], [IDLE, waited(), IDLE], [green(), *[IDLE | {"green": True}] * 2]],
+    "off_objective": [[BESIDE] * 2, [step(), BESIDE, BESIDE]],
+    "resource_burn": [[CHEAP, CHEAP, *[DEAR] * 3], [CHEAP, CHEAP, *[step(cost_usd=0.4)] * 3]],
+    "output_decline": [[*[step()] * 3, step(written=500)]],
+    "denied": [[REFUSED] * 2, [still(denials=1), waited(), still(denials=1)]],
+    "reverted": [[UNDONE] * 2],
+    "growing_diff": [[step(insertions=lines) for lines in (50, 90, 140)]],
+    "test_only": [[step(test_only=True)] * 3],
+}
+
+ALIKE: dict[str, list[list[Step]]] = {
+    "stuck": [
+        [step(FORWARD), *[step()] * 2],
+        [step(FORWARD), *[green()] * 3],
+        [step(FORWARD), step(), step(), step(completion=0.55)],
+        [step(FORWARD), step(), step(FORWARD), step(), step()],
+        [still(), step(), step()],
+        [step(failing_tests=9, passing_tests=1), *[step(failing_tests=8, passing_tests=2)] * 3],
+        [step(FORWARD), step(), waited(), step(), waited()],
+    ],
+    "oscillating": [
+        at(0.5, 0.7, 0.5, 0.7),
+        at(0.5, 0.54, 0.5, 0.54, 0.5, 0.54),
+        [*at(0.5, 0.7, 0.5), step(FORWARD, completion=0.75), *at(0.6, 0.65)],
+        at(0.5, 0.7, 0.5, 0.7, 0.5, 0.5),
+        [given for name in "abc" for given in (red(BACK, name, completion=0.5), green())],
+    ],
+    "recurring_trees": [
+        trees("a", "b", "a"),
+        trees("a", "a", "a", "a"),
+        trees("a", "b", "c", "a", "b", "d"),
+        trees("", "b", "", "b"),
+        trees("a", "b", "a", "b", "b"),
+        [*trees("a"), *trees("a", reverted=1)],
+        [*trees("a"), *trees("a", reverted=1), *trees("a")],
+    ],
+    "regressing": [[LOST, step(), LOST], [LOST]],
+    "plateau": [
+        [step(FORWARD), *[step()] * 7],
+        [step(FORWARD), *[step()] * 4, green(), *[step()] * 5],
+        [step(FORWARD), *[waited()] * 12],
+    ],
+    "limit_cycle": [
+        [A, B, A],
+        [A, B, red(FORWARD, "test_a"), B],
+        [A, A, A, A],
+        [A, green(), B, green()],
+        [given for _ in range(3) for given in (step(failing=("make",)), green())],
+        [step(failing=("make",)), green(), A, green()] * 2,
+        [A, B, A, B, B],
+    ],
+    "same_error": [
+        [wrong()] * 4,
+        [wrong(extent) for extent in (9, 8, 7, 6, 5)],
+        [wrong(0) | {"failing_tests": 9 - number, "passing_tests": number} for number in range(5)],
+        [*[wrong()] * 2, wrong(movement=FORWARD), *[wrong()] * 2],
+        [wrong(where=f"src/{name}.py:7") for name in "abcde"],
+        [*[wrong()] * 3, step(errors=(error(FailureClass.LINT, "src/app.py:7"),)), *[wrong()] * 2],
+    ],
+    "empty_sessions": [
+        [IDLE],
+        [IDLE, still()],
+        [IDLE | {"green": True, "asked": True}] * 2,
+        [IDLE | {"outcome": AgentOutcome.OVERLOADED}] * 2,
+    ],
+    "off_objective": [[BESIDE], [still(relevance=0.0)] * 2, [step(FORWARD, relevance=0.1)] * 2, [step(relevance=0.3)] * 2],
+    "resource_burn": [
+        [CHEAP, step(FORWARD, cost_usd=4.0), *[DEAR] * 3],
+        [CHEAP, CHEAP, *[DEAR] * 2],
+        [*[CHEAP] * 2, *[green(cost_usd=2.0)] * 5],
+        [CHEAP, *[DEAR] * 5],
+    ],
+    "output_decline": [
+        [*[step()] * 2, step(written=500)],
+        [*[step()] * 3, step(written=700)],
+        [*[step()] * 3, green(written=100)],
+        [*[step()] * 3, step(written=100, asked=True)],
+        [*[step()] * 3, step(FORWARD, written=100)],
+        [*[step()] * 3, step(written=0, outcome=AgentOutcome.OVERLOADED)],
+    ],
+    "denied": [[REFUSED, step()], [REFUSED, step(), REFUSED]],
+    "reverted": [[UNDONE], [UNDONE, step()], [green(reverted=1)] * 3, [step(FORWARD, reverted=2)] * 2],
+    "growing_diff": [
+        [step(insertions=lines, failing_tests=200 - lines, passing_tests=lines) for lines in (50, 90, 140)],
+        [step(insertions=50), step(FORWARD, insertions=90), step(insertions=140)],
+        [step(insertions=lines) for lines in (50, 90, 80)],
+        [step(insertions=lines, deletions=200) for lines in (50, 90, 140)],
+        [green(insertions=lines) for lines in (50, 90, 140)],
+    ],
+    "test_only": [[step(test_only=True)] * 2, [green(test_only=True)] * 4, [step(FORWARD, test_only=True)] * 3],
+}
+
+SEVERITIES = {
+    "stuck": Severity.REDIRECT,
+    "oscillating": Severity.REDIRECT,
+    "recurring_trees": Severity.REDIRECT,
+    "regressing": Severity.REDIRECT,
+    "plateau": Severity.REDIRECT,
+    "limit_cycle": Severity.REDIRECT,
+    "same_error": Severity.REDIRECT,
+    "empty_sessions": Severity.REDIRECT,
+    "off_objective": Severity.WARN,
+    "resource_burn": Severity.WARN,
+    "output_decline": Severity.WARN,
+    "denied": Severity.PAUSE,
+    "reverted": Severity.WARN,
+    "growing_diff": Severity.WARN,
+    "test_only": Severity.WARN,
+}
+
+
+def cases(table: dict[str, list[list[Step]]]) -> list[Any]:
+    return [pytest.param(rule, steps, id=f"{rule}-{number}") for rule, rows in table.items() for number, steps in enumerate(rows)]
+
+
+@pytest.mark.feature("S4", "S6", "S14")
+@pytest.mark.parametrize(("rule", "steps"), cases(TRIPPED))
+def test_a_pattern_trips_its_detector_with_its_severity(rule: str, steps: list[Step]) -> None:
+    signal = found(rule, *steps)
+    assert signal is not None
+    assert signal.severity is SEVERITIES[rule]
+
+
+@pytest.mark.feature("S4", "S14")
+@pytest.mark.parametrize(("rule", "steps"), cases(ALIKE))
+def test_what_only_looks_like_a_pattern_does_not_trip_its_detector(rule: str, steps: list[Step]) -> None:
+    assert found(rule, *steps) is None
+
+
+@pytest.mark.parametrize(("rule", "steps"), cases(TRIPPED))
+def test_a_detector_that_is_turned_off_is_not_asked(rule: str, steps: list[Step]) -> None:
+    assert found(rule, *steps, off=(rule,)) is None
+
+
+@pytest.mark.parametrize(("rule", "steps"), cases(TRIPPED))
+def test_a_wait_after_a_pattern_does_not_tell_it_a_second_time(rule: str, steps: list[Step]) -> None:
+    assert found(rule, *steps, waited()) is None
+
+
+def test_every_detector_has_its_pattern_its_look_alike_and_its_severity() -> None:
+    names = [name for name, _ in DETECTORS]
+    assert set(names) == set(TRIPPED) == set(ALIKE) == set(SEVERITIES)
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.feature("S6")
+@pytest.mark.parametrize(("rule", "steps"), cases(TRIPPED))
+def test_a_signal_tells_numbers_and_what_redirects_says_what_to_do(rule: str, steps: list[Step]) -> None:
+    signal = found(rule, *steps)
+    assert signal is not None
+    assert any(character.isdigit() for character in signal.message)
+    assert signal.value is not None
+    assert signal.threshold is not None
+    assert len(signal.instruction) <= 500
+    assert signal.instruction or signal.severity is Severity.WARN
+
+
+def test_the_third_iteration_in_a_row_beside_the_objective_is_told_what_to_do_instead() -> None:
+    signal = found("off_objective", *[BESIDE] * 3)
+    assert signal is not None
+    assert (signal.severity, signal.value, signal.threshold) == (Severity.REDIRECT, 0.2, 0.3)
+
+
+def test_denied_permissions_do_not_pause_work_that_gets_on_without_them() -> None:
+    signal = found("denied", REFUSED, green(denials=1))
+    assert signal is not None
+    assert signal.severity is Severity.WARN
+
+
+def test_denied_permissions_name_the_settings_that_grant_them() -> None:
+    signal = found("denied", *[REFUSED] * 2)
+    assert signal is not None
+    assert "denied 6 permissions" in signal.message
+    assert "claude.allowed_tools" in signal.message
+
+
+@pytest.mark.parametrize("change", [{"cost_usd": 0.0}, {}], ids=["tokens", "dollars"])
+def test_burnt_resources_are_told_in_dollars_where_they_are_known(change: dict[str, Any]) -> None:
+    steps = [step(FORWARD, tokens=10) | change, step(FORWARD, tokens=30) | change, *[step(tokens=40) | change] * 3]
+    signal = found("resource_burn", *steps)
+    assert signal is not None
+    assert (signal.value, signal.threshold) == ((1.5, 1.0) if not change else (120, 60))
+
+
+@pytest.mark.feature("S14")
+def test_a_limit_cycle_names_what_fails_in_it_and_asks_for_another_design() -> None:
+    signal = found("limit_cycle", A, B, A, B)
+    assert signal is not None
+    assert signal.message.endswith("pytest, test_a, test_b")
+    assert "new one" in signal.instruction
+
+
+def test_a_hostile_place_is_told_short_and_on_one_line() -> None:
+    signal = found("same_error", *[wrong(where="a\n\x1b[2J" * 100_000)] * 5)
+    assert signal is not None
+    assert len(signal.message) < 400
+    assert signal.message.isprintable()
+
+
+def test_the_thresholds_are_those_of_the_configuration() -> None:
+    assert found("stuck", *[step()] * 2, stuck_iterations=2) is not None
+    assert found("stuck", step(FORWARD), *[step()] * 3, stuck_gain=0.0) is None
+    assert found("regressing", LOST, falls=1) is not None
+    assert found("same_error", *[wrong()] * 2, same_error=2) is not None
+    assert found("denied", REFUSED, denials=1) is not None
+    assert found("empty_sessions", IDLE, empty_sessions=1) is not None
+    assert found("plateau", *[step()] * 3, plateau=3) is not None
+    assert found("oscillating", *at(0.5, 0.7, 0.5, 0.7), sign_changes=2) is not None
+    assert found("off_objective", *[BESIDE] * 2, relevance=0.2) is None
+    assert found("output_decline", *[step()] * 3, step(written=900), output_decline=0.5) is not None
+
+
+def test_a_detector_that_breaks_is_named_and_the_others_are_heard() -> None:
+    def broken(_history: object, _config: object) -> Signal | None:
+        raise ZeroDivisionError
+
+    def heard(_history: object, _config: object) -> Signal | None:
+        return Signal(rule="heard", severity=Severity.LOG, message="")
+
+    signals, faults = detect(history(step()), DetectConfig(), (("broken", broken), ("heard", heard)))
+    assert [signal.rule for signal in signals] == ["heard"]
+    assert faults == ("the detector broken broke (ZeroDivisionError) and said nothing",)
+
+
+def test_an_empty_history_says_nothing() -> None:
+    nothing: tuple[Moment, ...] = ()
+    assert detect(nothing, DetectConfig()) == ((), ())

@@ -1,0 +1,94 @@
+"""Why the same thing comes again: a stable cycle that gets on is told from a stuck one, and both from sessions that forget."""
+
+import pytest
+
+from helmsman.config import DetectConfig
+from helmsman.oversee.detectors import Recurring, Return, detect, diagnose, recurring
+from helmsman.records.oversight import Diagnosis
+from tests.unit.histories import FORWARD, SIDEWAYS, Step, error, green, history, red, step, still, waited
+
+pytestmark = pytest.mark.feature("S5", "S11")
+A, B = red(SIDEWAYS, "test_a"), red(SIDEWAYS, "test_b")
+
+
+def diagnosed(*steps: Step) -> Diagnosis:
+    lived = history(*steps)
+    return diagnose(lived, detect(lived, DetectConfig())[0])
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [[green()] * 3, [A, *[green()] * 5, waited()], [step(FORWARD)] * 3],
+    ids=["the same event, a new tree each time", "red before", "better each time"],
+)
+def test_a_stable_cycle_that_gets_on_is_productive(steps: list[Step]) -> None:
+    assert diagnosed(*steps) is Diagnosis.PRODUCTIVE
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [[still()] * 4, [step(FORWARD), *[A] * 4], [green(FORWARD), *[still(green=True, tool_calls=0)] * 2]],
+    ids=["no change", "the same failure", "empty sessions"],
+)
+def test_a_stable_cycle_in_vain_is_stuck(steps: list[Step]) -> None:
+    assert diagnosed(*steps) is Diagnosis.STUCK
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [A, B, A, B],
+        [A, green(), A, green()],
+        [step(tree=name) for name in "abab"],
+        [A, B, A, red(SIDEWAYS, "test_c"), A],
+    ],
+    ids=["two failures in turn", "a failure that was mended", "two trees in turn", "one failure again and again"],
+)
+def test_what_was_got_past_and_returns_is_forgotten(steps: list[Step]) -> None:
+    assert diagnosed(*steps) is Diagnosis.AMNESIAC
+
+
+def test_what_came_back_long_ago_is_not_held_against_what_is_done_now() -> None:
+    past = [A, green(), A, green(), A]
+    assert diagnosed(*past, *[green()] * 3) is Diagnosis.PRODUCTIVE
+    assert diagnosed(*past, *[still(green=True, completion=0.9)] * 4) is Diagnosis.STUCK
+
+
+@pytest.mark.parametrize("steps", [[], [A], [A, B], [red(FORWARD, "test_a"), B, A], [A, A, green()], [waited()] * 5])
+def test_little_is_no_diagnosis(steps: list[Step]) -> None:
+    assert diagnosed(*steps) is Diagnosis.NONE
+
+
+def test_failures_that_alternate_are_named_as_a_pair_without_the_check_that_they_share() -> None:
+    facts = recurring(history(A, B, A, B))
+    assert facts.failures == (Return("test_a", 1, now=False), Return("test_b", 1, now=True))
+    assert facts.alternating == (("test_a", "test_b"),)
+
+
+def test_failures_that_once_stood_together_do_not_alternate() -> None:
+    assert recurring(history(red(SIDEWAYS, "test_a", "test_b"), A, B, A, B)).alternating == ()
+
+
+def test_trees_that_came_back_are_named() -> None:
+    facts = recurring(history(*(step(tree=name) for name in "abbaca")))
+    assert facts.trees == (Return("a", 2, now=True),)
+    assert (facts.times, facts.now) == (2, True)
+
+
+def test_a_failure_that_a_full_list_leaves_out_is_not_gone() -> None:
+    many = red(SIDEWAYS, *(f"test_{number}" for number in range(25)))
+    facts = recurring(history(A, many, A, many, A))
+    assert "test_a" not in [item.name for item in facts.failures]
+    assert "test_a" in [item.name for item in recurring(history(A, B, A, B, A)).failures]
+
+
+def test_an_error_that_only_moves_by_a_line_has_not_returned() -> None:
+    lines = [step(errors=(error(where=f"src/app.py:{line}"),), failing=("types",)) for line in range(6)]
+    assert recurring(history(*lines)) == Recurring()
+
+
+def test_facts_are_bounded_in_number_and_length() -> None:
+    names = [f"{'x' * 1000}{number}" for number in range(19)]
+    facts = recurring(history(*[given for _ in range(5) for given in (red(SIDEWAYS, *names), green())]))
+    assert len(facts.failures) == 10
+    assert all(len(item.name) <= 200 for item in facts.failures)

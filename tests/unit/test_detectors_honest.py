@@ -1,0 +1,40 @@
+"""Legitimate ways of working trip nothing, at no moment of theirs."""
+
+import pytest
+
+from helmsman.config import DetectConfig
+from helmsman.oversee.detectors import detect, diagnose
+from helmsman.oversee.learning import learn
+from helmsman.records.moments import Moment
+from helmsman.records.oversight import Diagnosis, Learnt
+from helmsman.records.verdict import Severity, Signal
+from tests.unit.histories import LEGITIMATE
+
+pytestmark = pytest.mark.feature("S4", "S5", "S10", "S14")
+EVERY_ONE = pytest.mark.parametrize("lived", LEGITIMATE.values(), ids=LEGITIMATE)
+
+
+def growing(lived: tuple[Moment, ...]) -> list[tuple[Moment, ...]]:
+    """The history as it was after each of its iterations."""
+    return [lived[:end] for end in range(len(lived) + 1)]
+
+
+@EVERY_ONE
+def test_no_detector_says_anything_of_legitimate_work(lived: tuple[Moment, ...]) -> None:
+    assert [detect(past, DetectConfig()) for past in growing(lived)] == [((), ())] * (len(lived) + 1)
+
+
+@EVERY_ONE
+def test_legitimate_work_is_never_called_stuck_or_amnesiac(lived: tuple[Moment, ...]) -> None:
+    assert {diagnose(past, ()) for past in growing(lived)} <= {Diagnosis.NONE, Diagnosis.PRODUCTIVE}
+
+
+@EVERY_ONE
+def test_legitimate_work_is_never_called_a_failure_to_learn(lived: tuple[Moment, ...]) -> None:
+    learnt: tuple[Learnt, ...] = ()
+    told: list[Signal] = []
+    for past in growing(lived):
+        learnt, signals = learn(learnt, past, intervened=True)
+        told += signals
+    assert {signal.severity for signal in told} <= {Severity.LOG}
+    assert all(item.level < 2 for item in learnt)

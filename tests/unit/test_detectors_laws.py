@@ -1,0 +1,147 @@
+"""Laws of all detectors: names and clocks do not matter, nothing breaks them, a long past costs nothing."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config import DetectConfig
+from helmsman.oversee.detectors import detect, diagnose, recurring
+from helmsman.oversee.learning import learn
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.oversight import Diagnosis, Learnt
+from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.verdict import Signal
+from tests.unit.histories import green, history
+
+pytestmark = pytest.mark.feature("S5", "S10")
+NAMES = st.sampled_from("abc")
+WHERE = st.sampled_from(["a", "a:1", "b:1", "b:22:3", "c:4"])
+ERRORS = st.builds(ErrorVector, kind=st.sampled_from([*FailureClass][:3]), where=WHERE, extent=st.integers(0, 3))
+
+
+def steps(**other: Any) -> st.SearchStrategy[dict[str, Any]]:
+    """Iterations from a small world, so that patterns are frequent."""
+    fields: dict[str, st.SearchStrategy[Any]] = {
+        "movement": st.sampled_from([*Movement, Movement.SIDEWAYS, Movement.STILL]),
+        "outcome": st.sampled_from([AgentOutcome.FINISHED, AgentOutcome.FINISHED, AgentOutcome.CRASHED]),
+        "completion": st.sampled_from([0.2, 0.5, 0.52, 0.9]),
+        "checked": st.sampled_from([True, True, True, False]),
+        "green": st.booleans(),
+        "tree": NAMES,
+        "commit": NAMES,
+        "files": st.lists(NAMES, max_size=2).map(tuple),
+        "files_changed": st.integers(0, 1),
+        "insertions": st.integers(0, 9),
+        "failing": st.lists(NAMES, max_size=2).map(tuple),
+        "failing_tests": st.integers(0, 2),
+        "errors": st.lists(ERRORS, max_size=2).map(tuple),
+        "tool_calls": st.integers(0, 1),
+        "denials": st.integers(0, 1),
+        "reverted": st.integers(0, 1),
+        "written": st.sampled_from([10, 1000]),
+        "relevance": st.sampled_from([0.1, 1.0]),
+        "asked": st.booleans(),
+        "test_only": st.booleans(),
+        "cost_usd": st.sampled_from([0.0, 0.5, 9.0]),
+    }
+    return st.fixed_dictionaries({**fields, **other})
+
+
+HISTORIES = st.lists(steps(), max_size=14).map(lambda rows: history(*rows))
+HUGE = st.integers(-(10**12), 10**12)
+ANY_FLOAT = st.floats()
+ANY_ERROR = st.builds(ErrorVector, kind=st.sampled_from(FailureClass), where=st.text(), message=st.text(), extent=HUGE)
+ARBITRARY = steps(
+    iteration=HUGE,
+    completion=ANY_FLOAT,
+    cost_usd=ANY_FLOAT,
+    relevance=ANY_FLOAT,
+    tokens=HUGE,
+    written=HUGE,
+    insertions=HUGE,
+    failing_tests=HUGE,
+    passing_tests=HUGE,
+    denials=HUGE,
+    reverted=HUGE,
+    tree=st.text(),
+    failing=st.lists(st.text()).map(tuple),
+    errors=st.lists(ANY_ERROR).map(tuple),
+)
+
+
+def judged(past: tuple[Moment, ...]) -> object:
+    """All that is concluded from a history, without its texts, which hold names."""
+    signals, faults = detect(past, DetectConfig())
+    facts = recurring(past)
+    told, levels = learnt_from(past)
+    return (
+        [(signal.rule, signal.severity, signal.value, signal.threshold) for signal in signals],
+        faults,
+        diagnose(past, signals),
+        sorted(item.times for item in facts.failures),
+        sorted(item.times for item in facts.trees),
+        len(facts.alternating),
+        [(signal.rule, signal.severity, signal.value) for signal in told],
+        levels,
+    )
+
+
+def learnt_from(past: tuple[Moment, ...]) -> tuple[list[Signal], tuple[Learnt, ...]]:
+    learnt: tuple[Learnt, ...] = ()
+    told: list[Signal] = []
+    for end in range(1, len(past) + 1):
+        learnt, signals = learn(learnt, past[:end], intervened=True)
+        told += signals
+    return told, learnt
+
+
+def renamed(past: tuple[Moment, ...], name: Callable[[str], str]) -> tuple[Moment, ...]:
+    return tuple(_renamed(moment, name) for moment in past)
+
+
+def _renamed(moment: Moment, name: Callable[[str], str]) -> Moment:
+    errors = tuple(error.model_copy(update={"where": name(error.where), "message": "else"}) for error in moment.errors)
+    texts = {"tree": name(moment.tree), "commit": name(moment.commit), "start": name(moment.start), "errors": errors}
+    lists = {"files": tuple(map(name, moment.files)), "failing": tuple(map(name, moment.failing))}
+    return moment.model_copy(update={**texts, **lists})
+
+
+@given(HISTORIES, st.permutations("abc"))
+def test_names_of_trees_commits_files_and_tests_do_not_matter(past: tuple[Moment, ...], others: list[str]) -> None:
+    table = str.maketrans("abc", "".join(others))
+    assert judged(renamed(past, lambda name: f"x/{name.translate(table)}")) == judged(past)
+
+
+@given(HISTORIES, st.timedeltas(timedelta(days=-3000), timedelta(days=3000)))
+def test_the_time_of_day_does_not_matter(past: tuple[Moment, ...], shift: timedelta) -> None:
+    assert judged(tuple(moment.model_copy(update={"at": moment.at + shift}) for moment in past)) == judged(past)
+
+
+@given(HISTORIES, st.data())
+def test_a_wait_anywhere_before_the_newest_iteration_does_not_matter(past: tuple[Moment, ...], data: st.DataObject) -> None:
+    newest = past[-1:] if past and past[-1].movement is not Movement.WAITED else ()
+    if newest:
+        (wait,) = history({"movement": Movement.WAITED, "tree": "waited", "completion": 0.0})
+        at = data.draw(st.integers(0, len(past) - 1))
+        assert detect((*past[:at], wait, *past[at:]), DetectConfig()) == detect(past, DetectConfig())
+
+
+@given(st.lists(ARBITRARY, max_size=12).map(lambda rows: history(*rows)))
+def test_nothing_that_a_moment_may_hold_breaks_a_detector(past: tuple[Moment, ...]) -> None:
+    signals, faults = detect(past, DetectConfig())
+    assert faults == ()
+    told, levels = learnt_from(past)
+    assert all(len(signal.message) < 1500 and len(signal.instruction) <= 500 for signal in (*signals, *told))
+    assert len(levels) <= len(FailureClass)
+    assert isinstance(diagnose(past, signals), Diagnosis)
+
+
+@given(HISTORIES, HISTORIES)
+def test_what_lies_far_back_does_not_matter(long_ago: tuple[Moment, ...], past: tuple[Moment, ...]) -> None:
+    between = history(*[green()] * 60)
+    assert detect((*long_ago, *between, *past), DetectConfig()) == detect((*between, *past), DetectConfig())

@@ -1,0 +1,157 @@
+"""The same class of failure again is met one level higher, and what was done about it is measured."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from helmsman.oversee.learning import INTERVENTIONS, learn
+from helmsman.records.modes import Rung
+from helmsman.records.oversight import Learnt
+from helmsman.records.session import FailureClass
+from helmsman.records.verdict import Severity, Signal
+from tests.unit.histories import BACK, FORWARD, SIDEWAYS, Step, error, green, history, red, step, still, waited
+
+pytestmark = pytest.mark.feature("S10")
+TEST, TYPES = FailureClass.TEST, FailureClass.TYPES
+FAILS = red(SIDEWAYS, "test_a")
+OTHER = step(errors=(error(TYPES),), failing=("types",))
+STAGNATED = [FAILS] * 3
+REDESIGNED = red(SIDEWAYS, "test_a", rung=Rung.REDESIGN)
+GREEN_AGAIN = green(rung=Rung.REDESIGN)
+REDIRECT, PAUSE, WARN, LOG = Severity.REDIRECT, Severity.PAUSE, Severity.WARN, Severity.LOG
+
+
+def lived(steps: Sequence[Step], *, intervened: bool = True) -> tuple[dict[FailureClass, Learnt], list[list[Signal]]]:
+    """What was learnt at the end, and the signals after each iteration."""
+    learnt: tuple[Learnt, ...] = ()
+    told: list[list[Signal]] = []
+    past = history(*steps)
+    for end in range(1, len(past) + 1):
+        learnt, signals = learn(learnt, past[:end], intervened=intervened)
+        told.append(list(signals))
+    return {item.kind: item for item in learnt}, told
+
+
+def severities(told: list[list[Signal]]) -> list[list[Severity]]:
+    return [[signal.severity for signal in signals] for signals in told]
+
+
+def test_every_class_of_failure_has_an_intervention_of_its_own() -> None:
+    assert set(INTERVENTIONS) == set(FailureClass)
+    assert len(set(INTERVENTIONS.values())) == len(FailureClass)
+    assert all(0 < len(text) <= 500 for text in INTERVENTIONS.values())
+
+
+def test_a_class_that_fails_once_is_new() -> None:
+    learnt, told = lived([FAILS])
+    assert learnt == {TEST: Learnt(kind=TEST, seen=1, in_row=1, level=0)}
+    assert told == [[]]
+
+
+def test_the_second_in_a_row_is_stagnation_and_the_third_orders_a_change_for_its_class() -> None:
+    learnt, told = lived(STAGNATED)
+    assert learnt[TEST] == Learnt(kind=TEST, seen=3, in_row=3, level=2, intervened_at=3)
+    assert severities(told) == [[], [LOG], [REDIRECT]]
+    (ordered,) = told[-1]
+    assert (ordered.rule, ordered.value, ordered.threshold) == ("learning.stagnation", 3, 3)
+    assert ordered.instruction == INTERVENTIONS[TEST]
+
+
+def test_another_text_at_another_place_is_the_same_class() -> None:
+    learnt, _ = lived([red(SIDEWAYS, name) for name in ("test_a", "test_b", "test_c")])
+    assert learnt[TEST].level == 2
+
+
+def test_another_class_is_another_row() -> None:
+    learnt, told = lived([FAILS, OTHER, FAILS, OTHER])
+    assert {kind: (item.seen, item.in_row, item.level) for kind, item in learnt.items()} == {TEST: (2, 0, 0), TYPES: (2, 1, 0)}
+    assert told == [[]] * 4
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [red(FORWARD, "test_a")] * 6,
+        [red(SIDEWAYS, *names) for names in (("a", "b", "c", "d"), ("a", "b", "c"), ("a", "b"), ("a",))],
+        [step(errors=(error(extent=extent),)) for extent in (9, 8, 7, 6)],
+    ],
+    ids=["forward", "fewer tests fail", "smaller extent"],
+)
+def test_a_gain_within_the_same_class_is_no_stagnation(steps: list[Step]) -> None:
+    learnt, told = lived(steps)
+    assert (learnt[TEST].in_row, learnt[TEST].level) == (1, 0)
+    assert told == [[]] * len(steps)
+
+
+@pytest.mark.parametrize("extents", [(9, 0, 0), (0, 9, 9), (9, 9, 9), (7, 8, 9)])
+def test_an_extent_that_is_unknown_or_no_smaller_is_no_gain(extents: tuple[int, ...]) -> None:
+    learnt, _ = lived([step(errors=(error(extent=extent),)) for extent in extents])
+    assert learnt[TEST].level == 2
+
+
+@pytest.mark.parametrize("silent", [waited(), step(checked=False)], ids=["waited", "unchecked"])
+def test_an_iteration_that_tells_nothing_of_checks_changes_nothing(silent: Step) -> None:
+    learnt, told = lived([FAILS, silent, FAILS, silent, FAILS, silent])
+    assert (learnt[TEST].seen, learnt[TEST].level) == (3, 2)
+    assert severities(told) == [[], [], [LOG], [], [REDIRECT], []]
+
+
+def test_an_intervention_has_helped_where_the_class_stays_away_for_three_iterations() -> None:
+    assert lived([*STAGNATED, *[green()] * 2])[0][TEST].helped is None
+    helped = lived([*STAGNATED, *[green()] * 3])[0][TEST]
+    assert (helped.helped, helped.level, helped.in_row, helped.intervened_at) == (True, 0, 0, 3)
+
+
+def test_a_class_that_comes_back_twice_after_an_intervention_is_a_matter_for_a_person() -> None:
+    learnt, told = lived([*STAGNATED, GREEN_AGAIN, REDESIGNED, GREEN_AGAIN, REDESIGNED])
+    assert learnt[TEST] == Learnt(kind=TEST, seen=5, in_row=1, level=3, intervened_at=3, recurred=2, helped=False)
+    assert severities(told)[3:] == [[], [WARN], [], [PAUSE]]
+    (last,) = told[-1]
+    assert (last.rule, last.value, last.threshold) == ("learning.unlearnable", 2, 2)
+    assert "test failures were seen in 5 iterations" in last.message
+
+
+def test_nobody_is_asked_before_a_redesign_has_had_its_chance() -> None:
+    learnt, told = lived([*STAGNATED, *[FAILS] * 4, REDESIGNED])
+    assert learnt[TEST].level == 2
+    assert PAUSE not in [severity for severities_told in severities(told) for severity in severities_told]
+    assert lived([*STAGNATED, *[FAILS] * 4, *[REDESIGNED] * 2])[0][TEST].level == 3
+
+
+def test_a_first_recurrence_repeats_what_was_ordered() -> None:
+    (signal,) = lived([*STAGNATED, FAILS])[1][-1]
+    assert (signal.rule, signal.severity, signal.instruction) == ("learning.stagnation", WARN, INTERVENTIONS[TEST])
+
+
+def test_a_gain_after_an_intervention_starts_the_count_of_recurrences_anew() -> None:
+    learnt, told = lived([*STAGNATED, FAILS, red(FORWARD, "test_a"), FAILS])
+    assert (learnt[TEST].level, learnt[TEST].recurred) == (2, 1)
+    assert severities(told)[3:] == [[WARN], [], [WARN]]
+
+
+def test_what_never_reached_the_agent_is_not_measured() -> None:
+    learnt, told = lived([*STAGNATED, *[FAILS] * 5], intervened=False)
+    assert (learnt[TEST].level, learnt[TEST].recurred, learnt[TEST].helped) == (2, 0, None)
+    assert severities(told)[3:] == [[]] * 5
+    assert lived([*STAGNATED, *[green()] * 3], intervened=False)[0][TEST].helped is None
+
+
+def test_after_a_person_has_looked_the_class_gets_two_more_tries_before_they_are_asked_again() -> None:
+    _, told = lived([*STAGNATED, *[REDESIGNED] * 4])
+    assert severities(told)[3:] == [[WARN], [PAUSE], [WARN], [PAUSE]]
+
+
+def test_after_an_intervention_that_helped_the_class_begins_at_the_bottom() -> None:
+    learnt, told = lived([*STAGNATED, *[green()] * 3, *STAGNATED])
+    assert (learnt[TEST].level, learnt[TEST].intervened_at, learnt[TEST].helped) == (2, 9, None)
+    assert severities(told)[6:] == [[], [LOG], [REDIRECT]]
+
+
+def test_there_is_one_row_for_each_class_however_long_it_goes_on() -> None:
+    every = [step(BACK, errors=(error(kind),)) for kind in FailureClass] * 3
+    learnt, _ = lived(every)
+    assert list(learnt) == list(FailureClass)
+
+
+def test_what_failed_inside_a_session_is_not_what_checks_say() -> None:
+    assert lived([still(troubles=(error(),))] * 5) == ({}, [[]] * 5)
