@@ -1,0 +1,155 @@
+"""The ladder of escalation: what failed on one rung is met one rung higher, and clean iterations lead back down."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+from helmsman.config import LadderConfig
+from helmsman.oversee.breaker import gets_on
+from helmsman.records.modes import Climb, Ladder, Rung
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.verdict import Severity, Signal
+from helmsman.texts import clean, counted
+
+PAIN = "pain."
+CYCLES = frozenset({"limit_cycle", "recurring_trees", "oscillating"})
+"""Rules that say that the loop goes round. Another try is one more turn: what changes is the structure."""
+KEPT_CLIMBS = 10
+LONGEST_REASON = 300
+
+
+class Event(StrEnum):
+    """What an iteration, or a person, was for the ladder."""
+
+    PAIN = "pain"
+    """A signal that ends the loop at once."""
+    PERSON = "person"
+    """A signal that asks for a person."""
+    TROUBLE = "trouble"
+    """The next iteration has to be told what to do instead, or the circuit breaker has just opened."""
+    CLEAN = "clean"
+    """It got on, and nothing spoke against it."""
+    NOTHING = "nothing"
+    RESUMED = "resumed"
+    """A person goes on with the loop."""
+
+
+class Step(NamedTuple):
+    """Where an event leads, and how many iterations that needs."""
+
+    after: Rung
+    counter: Literal["spent", "clean", ""] = ""
+    needs: Literal["patience", "redesign_clean", "refactor_clean", ""] = ""
+    """Key of the configuration that the counter has to reach."""
+
+
+STEPS: Mapping[tuple[Rung, Event], Step] = {
+    (Rung.PATCH, Event.TROUBLE): Step(Rung.REFACTOR),
+    (Rung.REFACTOR, Event.TROUBLE): Step(Rung.REDESIGN, "spent", "patience"),
+    (Rung.REDESIGN, Event.TROUBLE): Step(Rung.HUMAN, "spent", "patience"),
+    (Rung.REDESIGN, Event.CLEAN): Step(Rung.REFACTOR, "clean", "redesign_clean"),
+    (Rung.REFACTOR, Event.CLEAN): Step(Rung.PATCH, "clean", "refactor_clean"),
+    (Rung.PATCH, Event.PERSON): Step(Rung.HUMAN),
+    (Rung.REFACTOR, Event.PERSON): Step(Rung.HUMAN),
+    (Rung.REDESIGN, Event.PERSON): Step(Rung.HUMAN),
+    (Rung.PATCH, Event.PAIN): Step(Rung.EJECT),
+    (Rung.REFACTOR, Event.PAIN): Step(Rung.EJECT),
+    (Rung.REDESIGN, Event.PAIN): Step(Rung.EJECT),
+    (Rung.HUMAN, Event.PAIN): Step(Rung.EJECT),
+    (Rung.HUMAN, Event.RESUMED): Step(Rung.REDESIGN),
+    (Rung.EJECT, Event.RESUMED): Step(Rung.PATCH),
+}
+"""What is not here stays where it is: from E-III only a person leads down, to E-IV only pain leads up."""
+
+
+def ladder_after(
+    before: Ladder, moment: Moment, signals: Sequence[Signal], *, opened: bool, now: datetime, config: LadderConfig
+) -> Ladder:
+    """The ladder once an iteration is over. `opened`: the circuit breaker has just opened."""
+    event = event_of(moment, signals, opened=opened)
+    seen = before if moment.movement is Movement.WAITED else _counted(before, event)
+    step = STEPS.get((before.rung, event))
+    if step is None or not _due(step, seen, config):
+        return seen
+    return _climbed(seen, step.after, moment.iteration, _reason(event, seen, signals, moment), now)
+
+
+def resumed(before: Ladder, iteration: int, now: datetime) -> Ladder:
+    """A person goes on with the loop before the given iteration."""
+    step = STEPS.get((before.rung, Event.RESUMED))
+    if step is None:
+        return before
+    reason = f"a person goes on with the loop, which had stopped because of {before.reason}"
+    return _climbed(before, step.after, iteration, reason, now)
+
+
+def event_of(moment: Moment, signals: Sequence[Signal], *, opened: bool) -> Event:
+    """The gravest thing that an iteration was. One that only waited brings neither trouble nor a clean iteration."""
+    if _of(Event.PAIN, signals):
+        return Event.PAIN
+    if _of(Event.PERSON, signals):
+        return Event.PERSON
+    if moment.movement is Movement.WAITED:
+        return Event.NOTHING
+    if opened or _of(Event.TROUBLE, signals):
+        return Event.TROUBLE
+    return Event.CLEAN if gets_on(moment) else Event.NOTHING
+
+
+_SEVERITIES: Mapping[Event, Severity] = {
+    Event.PAIN: Severity.ABORT,
+    Event.PERSON: Severity.PAUSE,
+    Event.TROUBLE: Severity.REDIRECT,
+}
+
+
+def _of(event: Event, signals: Sequence[Signal]) -> list[Signal]:
+    """The signals that amount to an event, a cycle first. A limit that is reached ends the loop too, and hurts nobody."""
+    severity = _SEVERITIES.get(event)
+    found = [signal for signal in signals if signal.severity is severity]
+    hurting = [signal for signal in found if signal.rule.startswith(PAIN)] if event is Event.PAIN else found
+    return sorted(hurting, key=lambda signal: signal.rule not in CYCLES)
+
+
+def _counted(before: Ladder, event: Event) -> Ladder:
+    is_clean = event is Event.CLEAN
+    counts = {"spent": before.spent + 1, "clean": before.clean + 1 if is_clean else 0}
+    return before.model_copy(update={**counts, "last_good": before.rung if is_clean else before.last_good})
+
+
+def _due(step: Step, ladder: Ladder, config: LadderConfig) -> bool:
+    counts = {"spent": ladder.spent, "clean": ladder.clean, "": 0}
+    return counts[step.counter] >= needed(step, config)
+
+
+def needed(step: Step, config: LadderConfig) -> int:
+    """Iterations that a step needs."""
+    return {
+        "patience": config.patience,
+        "redesign_clean": config.redesign_clean,
+        "refactor_clean": config.refactor_clean,
+        "": 0,
+    }[step.needs]
+
+
+def _climbed(before: Ladder, after: Rung, iteration: int, reason: str, now: datetime) -> Ladder:
+    why = clean(reason[:LONGEST_REASON])
+    climb = Climb(iteration=iteration, before=before.rung, after=after, reason=why, at=now)
+    return Ladder(
+        rung=after,
+        reason=why,
+        since=now,
+        last_good=before.last_good,
+        climbs=(*before.climbs, climb)[-KEPT_CLIMBS:],
+    )
+
+
+def _reason(event: Event, ladder: Ladder, signals: Sequence[Signal], moment: Moment) -> str:
+    """The rule stands first, so that the next prompt can tell what kind of trouble it was."""
+    if event is Event.CLEAN:
+        return f"{counted(ladder.clean, 'clean iteration')} in a row on {ladder.rung.title}"
+    gravest = next(iter(_of(event, signals)), None)
+    if gravest is None:
+        return f"breaker.open: the circuit breaker opened after iteration {moment.iteration}"
+    return f"{gravest.rule}: {gravest.message}"

@@ -1,0 +1,62 @@
+"""The state diagrams are drawn from the tables that run, and docs/control.md shows them as they are now."""
+
+import subprocess
+import sys
+
+import pytest
+
+from helmsman.config import BreakerConfig, LadderConfig
+from helmsman.oversee.breaker import TRANSITIONS
+from helmsman.oversee.diagrams import breaker_diagram, ladder_diagram
+from helmsman.oversee.ladder import STEPS
+from tools.diagrams import DOCUMENT, ROOT, diagrams, drawn
+
+PLACE = "before\n<!-- diagram: one -->\n{}<!-- end of diagram -->\nafter\n"
+
+
+@pytest.mark.feature("S7")
+def test_every_way_of_the_breaker_is_drawn_once() -> None:
+    ways = {(before.value, after.value) for (before, _), after in TRANSITIONS.items() if before is not after}
+    lines = [line for line in breaker_diagram().splitlines() if " --> " in line and "[*]" not in line]
+    assert sorted(tuple(line.split(" : ")[0].strip().split(" --> ")) for line in lines) == sorted(ways)
+
+
+@pytest.mark.feature("S8")
+def test_every_step_of_the_ladder_is_drawn_with_what_it_needs() -> None:
+    lines = ladder_diagram(LadderConfig(patience=4, redesign_clean=7)).splitlines()
+    assert sum(" --> " in line for line in lines) == len(STEPS) + 1
+    assert "    refactor --> redesign : trouble, after 4 iterations here" in lines
+    assert "    redesign --> refactor : 7 clean in a row" in lines
+
+
+def test_numbers_are_those_of_the_configuration() -> None:
+    assert "    open --> half_open : 5 minutes are over" in breaker_diagram(BreakerConfig(cool_down_minutes=5)).splitlines()
+
+
+def test_a_label_holds_nothing_that_ends_it() -> None:
+    for line in (breaker_diagram() + "\n" + ladder_diagram()).splitlines():
+        assert line.count(" : ") <= 1
+        assert ";" not in line
+
+
+@pytest.mark.parametrize("old", ["", "```mermaid\nold\n```\n"], ids=["empty", "stale"])
+def test_a_part_between_markers_is_drawn_anew_and_the_rest_stays(old: str) -> None:
+    once = drawn(PLACE.format(old), {"one": "new \\1"})
+    assert once == PLACE.format("```mermaid\nnew \\1\n```\n")
+    assert drawn(once, {"one": "new \\1"}) == once
+
+
+def test_a_diagram_without_a_place_is_told() -> None:
+    with pytest.raises(KeyError, match="two"):
+        drawn(PLACE.format(""), {"one": "", "two": ""})
+
+
+def test_the_document_shows_what_runs() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert drawn(text, diagrams()) == text, "run python tools/diagrams.py"
+
+
+def test_the_tool_runs_by_its_path_from_anywhere() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "diagrams.py"), "--check"]
+    ended = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "docs/control.md is up to date\n")

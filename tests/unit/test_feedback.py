@@ -1,0 +1,67 @@
+"""How good the feedback is that the next iteration can steer by."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config import ContextConfig
+from helmsman.orient.context import rotation
+from helmsman.orient.guardrails.trouble import Trouble, gutter
+from helmsman.oversee.feedback import UNRUNNABLE, feedback_of
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.modes import Feedback
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.session import ContextUse, ErrorVector, FailureClass
+from tests.unit.builders import NOW
+
+pytestmark = pytest.mark.feature("S12")
+FAILURES = gutter(Trouble(in_row=100), 5)
+NOISE = rotation(ContextUse(tokens=130_000, window=200_000, heard=100_000, noise=90_000), ContextConfig())
+FULL = rotation(ContextUse(tokens=190_000, window=200_000, heard=100_000, noise=1_000), ContextConfig())
+
+
+def moment(*kinds: FailureClass, green: bool = False, checked: bool = True, passing: int = 0) -> Moment:
+    return Moment(
+        iteration=3,
+        at=NOW,
+        outcome=AgentOutcome.FINISHED,
+        movement=Movement.STILL,
+        completion=0.5,
+        green=green,
+        checked=checked,
+        passing_tests=passing,
+        errors=tuple(ErrorVector(kind=kind) for kind in kinds),
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "quality"),
+    [
+        (moment(green=True, passing=9), Feedback.GREEN),
+        (moment(FailureClass.TEST, passing=8), Feedback.FAILING),
+        (moment(FailureClass.TEST), Feedback.FAILING),
+        (moment(), Feedback.FAILING),
+        (moment(FailureClass.SYNTAX, FailureClass.MISSING_MODULE), Feedback.BROKEN),
+        (moment(FailureClass.BUILD, passing=8), Feedback.FAILING),
+        (moment(FailureClass.BUILD, FailureClass.TEST), Feedback.FAILING),
+        (moment(FailureClass.TYPES), Feedback.FAILING),
+        (moment(FailureClass.BUILD, checked=False), Feedback.NONE),
+    ],
+    ids=["green", "one test fails", "all fail", "unknown", "no build", "one part builds", "tests run", "types", "unchecked"],
+)
+def test_the_evidence_says_how_good_the_feedback_is(seen: Moment, quality: Feedback) -> None:
+    assert feedback_of(seen, "") is quality
+    assert feedback_of(seen, FULL) is quality
+
+
+@pytest.mark.parametrize("why", [FAILURES, NOISE], ids=["failures in a row", "noise"])
+def test_a_session_that_was_ended_for_its_failures_is_the_gutter(why: str) -> None:
+    assert feedback_of(moment(FailureClass.BUILD), why) is Feedback.GUTTER
+    assert feedback_of(moment(checked=False), why) is Feedback.GUTTER
+    assert feedback_of(moment(green=True), why) is Feedback.GREEN
+
+
+@given(st.lists(st.sampled_from(FailureClass), min_size=1, max_size=5), st.integers(0, 3), st.text())
+def test_broken_is_only_what_cannot_be_run(kinds: list[FailureClass], passing: int, rotated: str) -> None:
+    broken = feedback_of(moment(*kinds, passing=passing), rotated) is Feedback.BROKEN
+    assert broken == (set(kinds) <= UNRUNNABLE and not passing)

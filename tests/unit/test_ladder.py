@@ -1,0 +1,222 @@
+"""The ladder of escalation: up by trouble, one rung at a time; down by clean iterations, or by a person."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config import LadderConfig
+from helmsman.oversee.ladder import KEPT_CLIMBS, STEPS, Event, ladder_after, resumed
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.modes import Ladder, Rung
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.verdict import Severity, Signal
+from tests.unit.builders import HOUR, MINUTE, NOW
+
+pytestmark = pytest.mark.feature("S8")
+CONFIG = LadderConfig()
+
+
+def signal(rule: str, severity: Severity, message: str = "3 of 3") -> Signal:
+    return Signal(rule=rule, severity=severity, message=message)
+
+
+STUCK = signal("stuck", Severity.REDIRECT, "1 % gained in 3 iterations, 5 % is enough")
+CYCLE = signal("limit_cycle", Severity.REDIRECT, "tree abc was there 3 times")
+BIND = signal("double_bind", Severity.PAUSE, "two orders contradict each other")
+SECRET = signal("pain.secrets", Severity.ABORT, "the diff holds 1 secret")
+BUDGET = signal("limits.cost_usd", Severity.ABORT, "50 of 50 dollars used")
+TOLD = (signal("variety", Severity.WARN), signal("stuck", Severity.WARN), signal("pain.tests", Severity.LOG), BUDGET)
+
+
+class Iteration(NamedTuple):
+    movement: Movement = Movement.STILL
+    signals: tuple[Signal, ...] = ()
+    green: bool = False
+    opened: bool = False
+
+
+CLEAN = Iteration(Movement.FORWARD)
+TROUBLE = Iteration(Movement.STILL, (STUCK,))
+NOTHING = Iteration(Movement.STILL)
+PAINFUL = Iteration(Movement.BACK, (STUCK, BIND, SECRET))
+ASKING = Iteration(Movement.FORWARD, (STUCK, BIND))
+ITERATIONS = st.builds(
+    Iteration,
+    st.sampled_from(Movement),
+    st.lists(st.sampled_from([STUCK, CYCLE, BIND, SECRET, *TOLD]), max_size=3).map(tuple),
+    st.booleans(),
+    st.booleans(),
+)
+CONFIGS = st.builds(LadderConfig, patience=st.integers(1, 5), refactor_clean=st.integers(1, 5), redesign_clean=st.integers(1, 5))
+
+
+def course(
+    *iterations: Iteration, before: Ladder | None = None, config: LadderConfig = CONFIG, start: datetime = NOW
+) -> list[Ladder]:
+    """The ladder before the iterations and after each of them."""
+    found = [before or Ladder()]
+    for number, one in enumerate(iterations, 1):
+        now = start + number * MINUTE
+        moment = Moment(
+            iteration=number, at=now, outcome=AgentOutcome.FINISHED, movement=one.movement, completion=0.5, green=one.green
+        )
+        found.append(ladder_after(found[-1], moment, one.signals, opened=one.opened, now=now, config=config))
+    return found
+
+
+def rungs(*iterations: Iteration, before: Ladder | None = None) -> list[int]:
+    return [int(ladder.rung) for ladder in course(*iterations, before=before)]
+
+
+def test_the_first_trouble_leaves_the_lowest_rung_and_every_other_rung_gets_two_iterations() -> None:
+    assert rungs(*[TROUBLE] * 6) == [0, 1, 1, 2, 2, 3, 3]
+
+
+def test_iterations_without_trouble_use_up_patience_as_well() -> None:
+    assert rungs(TROUBLE, NOTHING, NOTHING, TROUBLE) == [0, 1, 1, 1, 2]
+
+
+def test_the_breaker_that_opens_is_trouble() -> None:
+    climbed = course(Iteration(Movement.STILL, opened=True))[-1]
+    assert (climbed.rung, climbed.reason) == (Rung.REFACTOR, "breaker.open: the circuit breaker opened after iteration 1")
+
+
+def test_two_clean_iterations_lead_from_redesign_to_refactor_and_three_more_to_patch() -> None:
+    ladders = course(*[CLEAN] * 6, before=Ladder(rung=Rung.REDESIGN))
+    assert [int(ladder.rung) for ladder in ladders] == [2, 2, 1, 1, 1, 0, 0]
+    assert [climb.reason for climb in ladders[-1].climbs] == [
+        "2 clean iterations in a row on E-II redesign",
+        "3 clean iterations in a row on E-I refactor",
+    ]
+
+
+@pytest.mark.parametrize("between", [NOTHING, TROUBLE, Iteration(Movement.SIDEWAYS)], ids=["still", "trouble", "red"])
+def test_the_count_of_clean_iterations_is_broken_by_any_other(between: Iteration) -> None:
+    assert rungs(CLEAN, CLEAN, between, CLEAN, CLEAN, before=Ladder(rung=Rung.REFACTOR, spent=-9))[-1] == Rung.REFACTOR
+
+
+@pytest.mark.parametrize("one", [CLEAN, Iteration(Movement.SIDEWAYS, green=True), CLEAN._replace(signals=TOLD)])
+def test_clean_is_what_gets_on_and_what_was_only_told_does_not_matter(one: Iteration) -> None:
+    ladder = course(one, before=Ladder(rung=Rung.REDESIGN))[-1]
+    assert (ladder.clean, ladder.last_good, ladder.spent) == (1, Rung.REDESIGN, 1)
+
+
+def test_progress_under_objection_is_not_clean() -> None:
+    assert course(CLEAN._replace(signals=(STUCK,)), before=Ladder(rung=Rung.REFACTOR))[-1].clean == 0
+
+
+@pytest.mark.parametrize("rung", Rung)
+def test_pain_ejects_from_every_rung_and_a_question_leads_up_to_a_person_only(rung: Rung) -> None:
+    assert rungs(PAINFUL, before=Ladder(rung=rung))[-1] == Rung.EJECT
+    assert rungs(ASKING, before=Ladder(rung=rung))[-1] == max(rung, Rung.HUMAN)
+
+
+def test_a_limit_that_is_reached_is_no_pain() -> None:
+    assert rungs(Iteration(Movement.FORWARD, (BUDGET,)))[-1] == Rung.PATCH
+
+
+@pytest.mark.parametrize("rung", [Rung.HUMAN, Rung.EJECT])
+def test_only_a_person_leads_down_from_where_a_person_is_asked(rung: Rung) -> None:
+    assert rungs(*[CLEAN] * 20, *[TROUBLE] * 20, before=Ladder(rung=rung))[-1] == rung
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (Rung.PATCH, Rung.PATCH),
+        (Rung.REFACTOR, Rung.REFACTOR),
+        (Rung.REDESIGN, Rung.REDESIGN),
+        (Rung.HUMAN, Rung.REDESIGN),
+        (Rung.EJECT, Rung.PATCH),
+    ],
+)
+def test_a_person_who_goes_on_leads_to_a_redesign_or_to_the_beginning(before: Rung, after: Rung) -> None:
+    stood = Ladder(rung=before, reason="double_bind: two orders", spent=4, last_good=Rung.REFACTOR)
+    ladder = resumed(stood, 8, NOW)
+    assert (ladder.rung, ladder.last_good) == (after, Rung.REFACTOR)
+    if before >= Rung.HUMAN:
+        assert (ladder.spent, ladder.since, ladder.climbs[-1].iteration) == (0, NOW, 8)
+        assert ladder.reason.endswith("because of double_bind: two orders")
+    else:
+        assert ladder == stood
+
+
+def test_waiting_changes_nothing_but_pain_and_questions_are_heard() -> None:
+    stood = Ladder(rung=Rung.REFACTOR, spent=7, clean=2)
+    assert course(Iteration(Movement.WAITED, (STUCK,), opened=True), before=stood)[-1] == stood
+    assert rungs(Iteration(Movement.WAITED, (BIND,)), Iteration(Movement.WAITED, (SECRET,)), before=stood) == [1, 3, 4]
+
+
+def test_a_climb_is_kept_with_reason_time_and_the_last_good_rung() -> None:
+    ladder = course(CLEAN, TROUBLE)[-1]
+    (climb,) = ladder.climbs
+    assert (climb.iteration, climb.before, climb.after, climb.at) == (2, Rung.PATCH, Rung.REFACTOR, NOW + 2 * MINUTE)
+    assert climb.reason == ladder.reason == "stuck: 1 % gained in 3 iterations, 5 % is enough"
+    assert (ladder.since, ladder.spent, ladder.clean, ladder.last_good) == (NOW + 2 * MINUTE, 0, 0, Rung.PATCH)
+
+
+@pytest.mark.feature("S14")
+def test_of_several_troubles_a_cycle_is_the_reason() -> None:
+    assert course(Iteration(Movement.STILL, (STUCK, CYCLE)))[-1].reason == "limit_cycle: tree abc was there 3 times"
+
+
+def test_a_night_of_trouble_and_success_reaches_every_rung_and_comes_back() -> None:
+    up = course(*[TROUBLE] * 5, PAINFUL)
+    down = course(*[CLEAN] * 5, before=resumed(up[-2], 6, NOW))
+    assert {ladder.rung for ladder in up} == set(Rung)
+    assert [int(ladder.rung) for ladder in down] == [2, 2, 1, 1, 1, 0]
+    assert resumed(up[-1], 7, NOW).rung is Rung.PATCH
+
+
+@given(st.lists(ITERATIONS, max_size=30), CONFIGS)
+def test_trouble_climbs_one_rung_at_most_and_success_descends_one(iterations: list[Iteration], config: LadderConfig) -> None:
+    ladders = course(*iterations, config=config)
+    for before, after, one in zip(ladders, ladders[1:], iterations, strict=False):
+        asked = any(signal.severity in (Severity.PAUSE, Severity.ABORT) for signal in one.signals)
+        assert abs(after.rung - before.rung) <= 1 or asked
+
+
+@given(
+    st.lists(
+        ITERATIONS.map(lambda one: one._replace(signals=tuple(s for s in one.signals if s not in (BIND, SECRET)))), max_size=30
+    )
+)
+def test_trouble_alone_never_ejects(iterations: list[Iteration]) -> None:
+    assert max(rungs(*iterations)) <= Rung.HUMAN
+
+
+@given(st.sampled_from([Rung.PATCH, Rung.REFACTOR, Rung.REDESIGN]), st.integers(0, 9), CONFIGS)
+def test_enough_clean_iterations_always_lead_back_to_the_lowest_rung(rung: Rung, spent: int, config: LadderConfig) -> None:
+    enough = config.redesign_clean + config.refactor_clean
+    assert course(*[CLEAN] * enough, before=Ladder(rung=rung, spent=spent), config=config)[-1].rung is Rung.PATCH
+
+
+@given(st.lists(ITERATIONS, max_size=30), st.integers(-10_000, 10_000))
+def test_it_does_not_matter_when_it_happens(iterations: list[Iteration], hours: int) -> None:
+    here, there = course(*iterations)[-1], course(*iterations, start=NOW + hours * HOUR)[-1]
+    assert [climb.at - hours * HOUR for climb in there.climbs] == [climb.at for climb in here.climbs]
+    without_times = {"since": None, "climbs": ()}
+    assert there.model_copy(update=without_times) == here.model_copy(update=without_times)
+
+
+def test_the_last_ten_climbs_are_kept() -> None:
+    ladder = course(*[TROUBLE, CLEAN, CLEAN, CLEAN] * 6)[-1]
+    assert len(ladder.climbs) == KEPT_CLIMBS == 10
+    assert ladder.climbs[-1].iteration == 24
+
+
+@given(st.lists(ITERATIONS, max_size=60), st.text(max_size=1000))
+def test_what_is_kept_is_bounded_and_survives_a_restart(iterations: list[Iteration], words: str) -> None:
+    hostile = Iteration(Movement.BACK, (signal("stuck", Severity.REDIRECT, words),))
+    ladder = course(hostile, *iterations)[-1]
+    assert len(ladder.climbs) <= KEPT_CLIMBS
+    assert all(len(climb.reason) <= 300 and climb.reason.isprintable() for climb in ladder.climbs)
+    assert Ladder.model_validate_json(ladder.model_dump_json()) == ladder
+
+
+def test_every_step_leads_somewhere_else() -> None:
+    assert all(step.after is not before for (before, _), step in STEPS.items())
+    assert {event for _, event in STEPS} == set(Event) - {Event.NOTHING}
