@@ -1,0 +1,182 @@
+"""The channel for pain: what ends a loop at once, whatever else is going on.
+
+Each kind is rare by construction: a false alarm ejects honest work. A limit that is merely reached is no pain.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from helmsman.config import PainConfig
+from helmsman.oversee.limits import Gauge, gauges
+from helmsman.records.findings import Weight
+from helmsman.records.iteration import Evidence
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.pain import Leak, Weakness
+from helmsman.records.session import FailureClass
+from helmsman.records.state import LoopState, Spending
+from helmsman.records.verdict import Severity, Signal
+
+LEAST_TESTS = 3
+"""One or two tests fail together for one small reason; from three on it is the whole that broke."""
+LEAST_SHARE = 0.5
+"""Of the tests that passed before, so many must fail now; fewer are files that could not be read, counted as one failure each."""
+PATIENCE = 2
+"""Iterations in a row that a broken build may take: a refactoring is often broken between two of them."""
+UNJUDGED = frozenset(
+    {
+        FailureClass.BUILD, FailureClass.TYPES, FailureClass.SYNTAX, FailureClass.MISSING_MODULE, FailureClass.MISSING_FILE,
+        FailureClass.MISSING_COMMAND, FailureClass.USAGE, FailureClass.NETWORK, FailureClass.TIMEOUT, FailureClass.RESOURCES,
+        FailureClass.PERMISSION,
+    }
+)  # fmt: skip
+"""Failures that keep tests from saying anything about the code: a build that is broken, a database that is down."""
+SHOWN = 5
+_LONGEST = 120
+
+
+def pains(
+    state: LoopState,
+    history: Sequence[Moment],
+    evidence: Evidence,
+    leaks: Sequence[Leak],
+    scan: Sequence[Weakness],
+    spending: Spending,
+    config: PainConfig,
+    destroyed: Sequence[str] = (),
+) -> tuple[Signal, ...]:
+    """What hurts after an iteration, ABORT each; leaks in doubt are only told, as a warning.
+
+    `history` ends with this iteration. `scan` holds findings that are new since the loop began, `spending` what is used up now,
+    `destroyed` why commands that ran were destructive, one sentence each.
+    """
+    return (
+        *(_all_tests(state, history, evidence) if config.all_tests else ()),
+        *(_secret(state, evidence, leaks) if config.secrets else ()),
+        *(_destructive(destroyed) if config.destructive else ()),
+        *_budget(state, history, spending, config.budget),
+        *_security(scan),
+    )
+
+
+def _all_tests(state: LoopState, history: Sequence[Moment], evidence: Evidence) -> tuple[Signal, ...]:
+    """Told once, when it begins: after that a person has been called."""
+    checked = [moment for moment in history if moment.checked and moment.movement is not Movement.WAITED]
+    if not checked or checked[-1] is not history[-1]:
+        return ()
+    wrecked = _at_end(checked)
+    before = checked[-wrecked - 1] if 0 < wrecked < len(checked) else None
+    if before is None or before.failing_tests or before.passing_tests < LEAST_TESTS:
+        return ()
+    first, now = checked[-wrecked], checked[-1]
+    judged = [_judged(moment, before) for moment in checked[-wrecked:]]
+    if wrecked == 1 and judged[0] and _conclusive(evidence):
+        return (_tests_signal(state, before, now, f"{now.failing_tests} tests fail and none passes"),)
+    if wrecked == PATIENCE and not judged[0]:
+        return (_tests_signal(state, before, now, f"no test has passed in {PATIENCE} iterations, from {first.iteration} on"),)
+    return ()
+
+
+def _at_end(checked: Sequence[Moment]) -> int:
+    """Iterations in a row up to now in which no test passed."""
+    alive = (place for place, moment in enumerate(reversed(checked)) if moment.green or moment.passing_tests)
+    return next(alive, len(checked))
+
+
+def _judged(moment: Moment, before: Moment) -> bool:
+    """Whether the tests ran and failed for what they say. One that wrote nothing but tests may have written them first."""
+    many = moment.failing_tests >= max(LEAST_TESTS, LEAST_SHARE * before.passing_tests)
+    return many and not moment.test_only and not any(error.kind in UNJUDGED for error in moment.errors)
+
+
+def _conclusive(evidence: Evidence) -> bool:
+    return evidence.checks is None or evidence.checks.conclusive
+
+
+def _tests_signal(state: LoopState, before: Moment, now: Moment, what: str) -> Signal:
+    message = (
+        f"{what}, after all {before.passing_tests} passed at the end of iteration {before.iteration};"
+        f" look at what changed in {state.branch} since then: git diff {before.commit[:12]} {now.commit[:12]}"
+    )
+    return _pain("all_tests", message, value=now.failing_tests, threshold=LEAST_TESTS)
+
+
+def _secret(state: LoopState, evidence: Evidence, leaks: Sequence[Leak]) -> tuple[Signal, ...]:
+    sure = [leak for leak in leaks if leak.weight is Weight.BLOCK]
+    unsure = [leak for leak in leaks if leak.weight is not Weight.BLOCK]
+    change = evidence.execution.change
+    signals: list[Signal] = []
+    if sure:
+        message = (
+            f"{_many(len(sure), 'secret')} committed between {change.start[:12]} and {change.commit[:12]}: {_leaks(sure)};"
+            f" revoke them where they were issued, and push {state.branch} only when they are out of its history."
+            " What is no secret is marked with `pragma: allowlist secret` in its line"
+        )
+        signals.append(_pain("secret", message, value=len(sure), threshold=0))
+    if unsure:
+        message = f"{_many(len(unsure), 'line')} that look like secrets, probably are none: {_leaks(unsure)}"
+        signals.append(Signal(rule="secrets.doubtful", severity=Severity.WARN, message=message, value=len(unsure), threshold=0))
+    return tuple(signals)
+
+
+def _leaks(leaks: Sequence[Leak]) -> str:
+    return _some(f"{leak.path}:{leak.line} {leak.kind}{f' ({leak.doubt})' if leak.doubt else ''}" for leak in leaks)
+
+
+def _destructive(destroyed: Sequence[str]) -> tuple[Signal, ...]:
+    if not destroyed:
+        return ()
+    message = (
+        f"{_many(len(destroyed), 'destructive command')} ran in spite of the guard rails: {_some(destroyed)};"
+        " see what is gone or was sent, and bring it back, before anything runs here again"
+    )
+    return (_pain("destructive", message, value=len(destroyed), threshold=0),)
+
+
+def _budget(state: LoopState, history: Sequence[Moment], spending: Spending, blown: float) -> tuple[Signal, ...]:
+    found = [gauge for gauge in _budgets(state, history, spending) if gauge.share >= blown]
+    return tuple(_budget_signal(gauge, blown) for gauge in found)
+
+
+def _budgets(state: LoopState, history: Sequence[Moment], spending: Spending) -> list[Gauge]:
+    """Cost, tokens and time. The wait before the last iteration is left out: it is the limit's that was waited for."""
+    worked = state.spending.seconds + history[-1].seconds if history else spending.seconds
+    used = spending.model_copy(update={"seconds": min(spending.seconds, worked)})
+    return [gauge for gauge in gauges(state.config.limits, used, state.iteration) if gauge.name != "iterations"]
+
+
+def _budget_signal(gauge: Gauge, blown: float) -> Signal:
+    message = (
+        f"{gauge.used:.4g} of {gauge.limit:.4g} {gauge.unit} used: {gauge.share:.0%} of the limit, pain begins at {blown:.0%};"
+        f" find out what used so much in one iteration before limits.{gauge.name} is raised"
+    )
+    return _pain("budget", message, value=gauge.used, threshold=gauge.limit * blown)
+
+
+def _security(scan: Sequence[Weakness]) -> tuple[Signal, ...]:
+    if not scan:
+        return ()
+    where = _some(f"{one.path}:{one.line} {one.rule}" for one in scan)
+    message = (
+        f"{_many(len(scan), 'finding')} of high severity in the security scan, new since the loop began: {where};"
+        " run the command of pain.scan to read them, then mend the code or tell the scanner why it is wrong"
+    )
+    return (_pain("security", message, value=len(scan), threshold=0),)
+
+
+def _pain(kind: str, message: str, *, value: float, threshold: float) -> Signal:
+    return Signal(rule=f"pain.{kind}", severity=Severity.ABORT, message=message, value=value, threshold=threshold)
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _some(parts: Iterable[str]) -> str:
+    """The first few, each in one short line that no terminal stumbles over."""
+    told = [_short(part) for part in parts]
+    more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
+    return ", ".join(told[:SHOWN]) + more
+
+
+def _short(part: str) -> str:
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in part[:1000]).split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,0 +1,149 @@
+"""Reading a security scan, and what is new in it since another one."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from posixpath import normpath
+from typing import Any
+
+from helmsman.records.pain import MOST_WEAKNESSES, Harm, Scan, Weakness
+from helmsman.verify.loose_json import amount, count, items, mapping, text
+
+_MOST_READ = 20_000
+"""Findings of one scan that are looked at."""
+_SEVERE = 7.0
+"""CVSS scores from here on are called high; SARIF's `security-severity` is such a score."""
+_MODERATE = 4.0
+_NUMBERED = re.compile(r"(\d+) ?(.*)")
+_LEVELS = {"error": Harm.HIGH, "warning": Harm.MEDIUM, "note": Harm.LOW, "none": Harm.LOW}
+_NAMES = {"HIGH": Harm.HIGH, "MEDIUM": Harm.MEDIUM, "LOW": Harm.LOW}
+_ORDER = list(Harm)
+
+
+def read_scan(output: str, worktree: str, commit: str = "") -> Scan:
+    """What a scanner printed, bandit's JSON or SARIF, in the severest 200 findings. Lines before the JSON are passed over."""
+    report = _parsed(output)
+    if report is None:
+        return Scan(commit=commit, error="the scan printed neither bandit's JSON nor SARIF")
+    found = _of_sarif(report, worktree) if "runs" in report else _of_bandit(report, worktree)
+    ranked = sorted(islice(found, _MOST_READ), key=lambda one: _ORDER.index(one.severity))
+    return Scan(commit=commit, findings=tuple(ranked[:MOST_WEAKNESSES]), left_out=max(len(ranked) - MOST_WEAKNESSES, 0))
+
+
+def new_findings(before: Scan, now: Scan) -> tuple[Weakness, ...]:
+    """Findings of high severity that the first scan did not have. A line that was moved or a file that was renamed is not new.
+
+    Nothing is called new where the first scan is unknown, or held more findings of high severity than are kept.
+    """
+    known, found = _severe(before), _severe(now)
+    if before.error or (before.left_out and len(known) == len(before.findings)):
+        return ()
+    left = Counter(map(_key, known))
+    fresh = [one for one in found if not _taken(left, _key(one))]
+    gone = Counter((rule, digest) for rule, _, digest in left.elements())
+    return tuple(one for one in fresh if not _taken(gone, (one.rule, one.digest)))
+
+
+def _severe(scan: Scan) -> list[Weakness]:
+    return [one for one in scan.findings if one.severity is Harm.HIGH]
+
+
+def _key(one: Weakness) -> tuple[str, str, str]:
+    return one.rule, one.path, one.digest
+
+
+def _taken(left: Counter[Any], key: object) -> bool:
+    """Take one of these away, where there is one."""
+    if left[key] <= 0:
+        return False
+    left[key] -= 1
+    return True
+
+
+def _parsed(output: str) -> Mapping[str, Any] | None:
+    """Scanners that draw a progress bar print it first; the report begins with the first line that starts with a brace."""
+    start = 0 if output.startswith("{") else output.find("\n{") + 1
+    try:
+        read, _ = json.JSONDecoder().raw_decode(output, start)
+    except (ValueError, RecursionError):
+        return None
+    report = mapping(read)
+    return report if "runs" in report or "results" in report else None
+
+
+def _of_bandit(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
+    for one in map(mapping, items(report.get("results"))):
+        line = count(one.get("line_number"))
+        name = "/".join(filter(None, (text(one.get("test_id"), 40), text(one.get("test_name"), 59))))
+        yield Weakness(
+            rule=name,
+            path=_path(text(one.get("filename"), 4096), worktree),
+            line=line,
+            severity=_NAMES.get(text(one.get("issue_severity")), Harm.LOW),
+            digest=_digest(_line(text(one.get("code"), 10_000), line)),
+        )
+
+
+def _line(code: str, number: int) -> str:
+    """Bandit shows neighbouring lines as well, each behind its number; those change for other reasons."""
+    shown = (_NUMBERED.match(line) for line in code.splitlines())
+    return next((line[2] for line in shown if line and line[1] == str(number)), code)
+
+
+def _of_sarif(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
+    for run in map(mapping, items(report.get("runs"))):
+        rules = _rules(run)
+        named = {text(rule.get("id"), 100): rule for rule in rules}
+        for result in map(mapping, items(run.get("results"))):
+            if not items(result.get("suppressions")):
+                yield _of_result(result, rules, named, worktree)
+
+
+def _rules(run: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [mapping(rule) for rule in items(mapping(mapping(run.get("tool")).get("driver")).get("rules"))]
+
+
+def _of_result(
+    result: Mapping[str, Any], rules: Sequence[Mapping[str, Any]], named: Mapping[str, Mapping[str, Any]], worktree: str
+) -> Weakness:
+    name, place = text(result.get("ruleId"), 100), count(result.get("ruleIndex"))
+    rule = rules[place] if "ruleIndex" in result and place < len(rules) else named.get(name, {})
+    location = mapping(mapping(next(iter(items(result.get("locations"))), None)).get("physicalLocation"))
+    region = mapping(location.get("region"))
+    words = text(mapping(region.get("snippet")).get("text"), 10_000) or text(mapping(result.get("message")).get("text"), 1000)
+    return Weakness(
+        rule=name or text(rule.get("id"), 100),
+        path=_path(text(mapping(location.get("artifactLocation")).get("uri"), 4096), worktree),
+        line=count(region.get("startLine")),
+        severity=_severity(result, rule),
+        digest=_digest(words),
+    )
+
+
+def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> Harm:
+    """A score says more than a level, which many tools set by how sure they are."""
+    told = [mapping(one.get("properties")) for one in (result, rule)]
+    score = next((number for one in told if (number := _number(one.get("security-severity"))) is not None), None)
+    if score is not None:
+        return Harm.HIGH if score >= _SEVERE else Harm.MEDIUM if score >= _MODERATE else Harm.LOW
+    own = text(result.get("level")) or text(mapping(rule.get("defaultConfiguration")).get("level"))
+    return _NAMES.get(text(told[0].get("issue_severity")).upper()) or _LEVELS.get(own, Harm.MEDIUM)
+
+
+def _number(value: object) -> float | None:
+    """SARIF writes scores as text."""
+    if isinstance(value, str):
+        return float(value) if re.fullmatch(r"\d{1,2}(\.\d{1,4})?", value) else None
+    return amount(value)
+
+
+def _path(name: str, worktree: str) -> str:
+    plain = normpath(name.removeprefix("file://")) if name else ""
+    return plain.removeprefix(f"{normpath(worktree)}/")[-300:]
+
+
+def _digest(words: str) -> str:
+    return hashlib.blake2b(" ".join(words.split()).encode("utf-8", "replace"), digest_size=4).hexdigest()

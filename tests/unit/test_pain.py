@@ -1,0 +1,305 @@
+"""The channel for pain: what ends a loop at once, and what looks like it and does not."""
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config import PainConfig
+from helmsman.oversee.pain import pains
+from helmsman.oversee.scans import new_findings, read_scan
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.findings import Weight
+from helmsman.records.iteration import Evidence
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.pain import MOST_WEAKNESSES, Harm, Leak, Scan, Weakness
+from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.state import LoopState, Spending
+from helmsman.records.verdict import Severity, Signal
+from tests.unit.builders import MINUTE, NOW, check, config, evidence, report, state
+
+pytestmark = pytest.mark.feature("S13")
+
+OFF = PainConfig(all_tests=False, secrets=False, destructive=False)
+LEAK = Leak(path="src/app.py", line=3, kind="AWS Access Key", digest="aabbcc", weight=Weight.BLOCK)
+DOUBTFUL = LEAK.model_copy(update={"path": "tests/a.py", "weight": Weight.WARN, "doubt": "a placeholder"})
+WEAK = Weakness(rule="B602/subprocess", path="src/app.py", line=6, severity=Harm.HIGH, digest="01234567")
+
+
+def moment(iteration: int, passing: int, failing: int = 0, kind: FailureClass = FailureClass.TEST, **fields: Any) -> Moment:
+    """One whose failures, if any, are of this kind."""
+    errors = (ErrorVector(kind=kind),) if failing or not passing else ()
+    told = {"iteration": iteration, "at": NOW + iteration * MINUTE, "outcome": AgentOutcome.FINISHED, "completion": 0.5}
+    counted = {"movement": Movement.SIDEWAYS, "passing_tests": passing, "failing_tests": failing, "errors": errors}
+    return Moment.model_validate(
+        {**told, **counted, "commit": f"{iteration:040x}", "green": passing > 0 and not failing, **fields}
+    )
+
+
+def felt(
+    *history: Moment,
+    leaks: Sequence[Leak] = (),
+    scan: Sequence[Weakness] = (),
+    destroyed: Sequence[str] = (),
+    of: LoopState | None = None,
+    found: Evidence | None = None,
+    spending: Spending | None = None,
+    pain: PainConfig | None = None,
+) -> tuple[Signal, ...]:
+    loop = of or state()
+    return pains(loop, history, found or evidence(loop), leaks, scan, spending or Spending(), pain or PainConfig(), destroyed)
+
+
+def rules(signals: Sequence[Signal]) -> list[tuple[str, Severity]]:
+    return [(signal.rule, signal.severity) for signal in signals]
+
+
+ABORTED = [("pain.all_tests", Severity.ABORT)]
+
+
+def test_every_test_failing_after_all_passed_is_pain_with_the_numbers() -> None:
+    (signal,) = felt(moment(4, 120), moment(5, 0, 120))
+    assert (signal.rule, signal.severity, signal.value, signal.threshold) == ("pain.all_tests", Severity.ABORT, 120, 3)
+    assert "120 tests fail and none passes, after all 120 passed at the end of iteration 4" in signal.message
+    assert f"git diff {4:040x}"[:21] in signal.message
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [moment(1, 0, 50)],
+        [moment(1, 0, 50), moment(2, 0, 50)],
+        [moment(1, 2), moment(2, 0, 2)],
+        [moment(1, 10), moment(2, 4, 6), moment(3, 0, 10)],
+        [moment(1, 10), moment(2, 1, 9)],
+        [moment(1, 10), moment(2, 0, 1)],
+        [moment(1, 10), moment(2, 0, 10, FailureClass.MISSING_MODULE)],
+        [moment(1, 10), moment(2, 0, 10, FailureClass.NETWORK)],
+        [moment(1, 10), moment(2, 0, 0, FailureClass.BUILD), moment(3, 10)],
+        [moment(1, 10), moment(2, 0, 10, test_only=True)],
+        [moment(1, 10), moment(2, 0, 10, movement=Movement.WAITED)],
+        [moment(1, 10), moment(2, 0, checked=False)],
+        [moment(1, 0, 0, FailureClass.BUILD), moment(2, 0, 0, FailureClass.BUILD), moment(3, 0, 9)],
+        [moment(number, 0, green=True) for number in range(1, 9)],
+        [moment(number, 30 - number, number) for number in range(1, 12)],
+        [],
+    ],
+    ids=[
+        "first iteration", "never green", "too few tests", "red before", "one still passes", "one collection error",
+        "a broken import once", "a database that is down once", "a build mended at once", "tests first", "only waited",
+        "not checked", "never built", "no tests at all", "a long refactoring", "no history",
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_every_test_failing_is_no_pain(history: list[Moment]) -> None:
+    assert felt(*history) == ()
+
+
+def test_a_build_that_is_still_broken_after_a_second_iteration_is_pain_once() -> None:
+    green, broken = moment(1, 10), [moment(number, 0, 0, FailureClass.BUILD) for number in (2, 3, 4)]
+    assert felt(green, *broken[:1]) == ()
+    told = felt(green, *broken[:2])
+    assert rules(told) == ABORTED
+    assert "no test has passed in 2 iterations, from 2 on" in told[0].message
+    assert felt(green, *broken) == ()
+
+
+def test_iterations_that_only_waited_do_not_come_between() -> None:
+    assert rules(felt(moment(1, 10), moment(2, 0, checked=False, movement=Movement.WAITED), moment(3, 0, 10))) == ABORTED
+
+
+def test_checks_that_ran_out_of_time_say_nothing_yet() -> None:
+    cut = evidence(checks=report(check(passed=False, timed_out=True)))
+    assert felt(moment(1, 10), moment(2, 0, 10), found=cut) == ()
+
+
+def test_a_secret_is_pain_with_place_kind_and_what_to_do() -> None:
+    (signal,) = felt(leaks=[LEAK])
+    assert (signal.rule, signal.severity, signal.value) == ("pain.secret", Severity.ABORT, 1)
+    assert "src/app.py:3 AWS Access Key" in signal.message
+    assert "revoke" in signal.message
+    assert "pragma: allowlist secret" in signal.message
+
+
+def test_what_is_probably_no_secret_is_only_told() -> None:
+    told = felt(leaks=[DOUBTFUL])
+    assert rules(told) == [("secrets.doubtful", Severity.WARN)]
+    assert "(a placeholder)" in told[0].message
+
+
+def test_destructive_commands_and_findings_of_a_scan_are_pain() -> None:
+    told = felt(destroyed=["it removed /nest/other, outside the working tree"], scan=[WEAK])
+    assert rules(told) == [("pain.destructive", Severity.ABORT), ("pain.security", Severity.ABORT)]
+    assert "/nest/other" in told[0].message
+    assert "src/app.py:6 B602/subprocess" in told[1].message
+
+
+LIMITS: dict[str, Any] = {"cost_usd": 10, "tokens": 1000, "wall_clock_hours": 1}
+
+
+@pytest.mark.parametrize(
+    ("spending", "names"),
+    [
+        (Spending(cost_usd=12.49, tokens=1249, seconds=4499), []),
+        (Spending(cost_usd=12.5), ["cost_usd"]),
+        (Spending(tokens=1250), ["tokens"]),
+        (Spending(seconds=4500), ["wall_clock_hours"]),
+    ],
+)
+def test_a_budget_is_blown_from_the_configured_share_on(spending: Spending, names: list[str]) -> None:
+    told = felt(of=state(config(limits=LIMITS)), spending=spending)
+    assert [signal.rule for signal in told] == ["pain.budget" for _ in names]
+    assert all(f"limits.{name}" in signal.message for name, signal in zip(names, told, strict=True))
+
+
+def test_time_that_was_waited_for_a_limit_blows_no_budget() -> None:
+    loop = state(config(limits=LIMITS), spending=Spending(seconds=1800))
+    worked = moment(2, 1, seconds=60, at=NOW + timedelta(hours=5))
+    assert felt(worked, of=loop, spending=Spending(seconds=20_000)) == ()
+
+
+def test_a_loop_without_limits_has_no_budget_to_blow() -> None:
+    free = state(config(limits={"cost_usd": None, "tokens": None, "wall_clock_hours": None}))
+    assert felt(of=free, spending=Spending(cost_usd=1e9, tokens=10**12, seconds=1e9)) == ()
+
+
+def test_what_is_switched_off_is_not_felt() -> None:
+    assert felt(moment(1, 10), moment(2, 0, 10), leaks=[LEAK, DOUBTFUL], destroyed=["it went"], pain=OFF) == ()
+
+
+@given(st.text(max_size=300), st.integers(1, 40))
+def test_messages_are_short_lines_whatever_a_path_holds(path: str, many: int) -> None:
+    told = felt(leaks=[LEAK.model_copy(update={"path": path})] * many, scan=[WEAK.model_copy(update={"path": path})] * many)
+    assert [signal.severity for signal in told] == [Severity.ABORT] * 2
+    assert all(len(signal.message) < 1200 and signal.message.isprintable() for signal in told)
+
+
+# security scans -------------------------------------------------------------------------------------------------------
+
+TREE = "/nest/loops/parser"
+CALL = '    return subprocess.call(f"ls {name}", shell=True)'
+QUOTED = {
+    "code": '4 def go(name):\n5     password = "hunter2"\n', "filename": "./src/app.py", "issue_severity": "LOW",
+    "issue_text": "Possible hardcoded password: 'hunter2'", "line_number": 5, "test_id": "B105",
+    "test_name": "hardcoded_password_string",
+}  # fmt: skip
+
+
+def shell_call(line: int = 6, path: str = "./src/app.py", above: str = '    password = "hunter2"', code: str = CALL) -> Any:
+    """As bandit 1.9 prints it, with a neighbouring line."""
+    return {
+        "code": f"{line - 1} {above}\n{line} {code}\n", "filename": path, "issue_confidence": "HIGH", "issue_severity": "HIGH",
+        "issue_text": "subprocess call with shell=True identified, security issue.", "line_number": line, "line_range": [line],
+        "test_id": "B602", "test_name": "subprocess_popen_with_shell_equals_true",
+    }  # fmt: skip
+
+
+def bandit(*results: Any) -> Scan:
+    return read_scan(json.dumps({"errors": [], "results": results}, indent=1), TREE)
+
+
+def sarif(*results: Any, rules: Sequence[Any] = ()) -> Scan:
+    return read_scan(json.dumps({"runs": [{"tool": {"driver": {"rules": rules}}, "results": results}]}), TREE)
+
+
+def result(**fields: Any) -> Any:
+    """As bandit 1.9 prints it in SARIF."""
+    region = {"startLine": 6, "snippet": {"text": f"{CALL}\n"}}
+    place = {"physicalLocation": {"region": region, "artifactLocation": {"uri": "src/app.py"}}}
+    return {"message": {"text": "issue"}, "level": "error", "locations": [place], "ruleId": "B602", "ruleIndex": 0, **fields}
+
+
+def test_bandit_s_report_is_read_with_the_severest_first() -> None:
+    first, second = bandit(QUOTED, shell_call()).findings
+    assert (first.rule, first.path, first.line) == ("B602/subprocess_popen_with_shell_equals_true", "src/app.py", 6)
+    assert (first.severity, second.severity) == (Harm.HIGH, Harm.LOW)
+
+
+def test_words_of_a_scanner_are_not_kept_because_it_quotes_passwords() -> None:
+    assert "hunter2" not in bandit(QUOTED, shell_call()).model_dump_json()
+
+
+def test_sarif_and_bandit_agree_about_the_same_line() -> None:
+    (ours,), (theirs,) = bandit(shell_call()).findings, sarif(result()).findings
+    assert (ours.path, ours.line, ours.severity, ours.digest) == (theirs.path, theirs.line, theirs.severity, theirs.digest)
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule", "severity"),
+    [
+        ({}, {}, Harm.HIGH),
+        ({"level": "warning"}, {}, Harm.MEDIUM),
+        ({"level": "note"}, {}, Harm.LOW),
+        ({"level": None}, {"defaultConfiguration": {"level": "error"}}, Harm.HIGH),
+        ({"level": "warning"}, {"properties": {"security-severity": "9.8"}}, Harm.HIGH),
+        ({"level": "error"}, {"properties": {"security-severity": "3.1"}}, Harm.LOW),
+        ({"level": "note", "properties": {"issue_severity": "HIGH"}}, {}, Harm.HIGH),
+    ],
+)
+def test_severities_of_sarif(fields: Any, rule: Any, severity: Harm) -> None:
+    assert [one.severity for one in sarif(result(**fields), rules=[{"id": "B602", **rule}]).findings] == [severity]
+
+
+def test_what_was_suppressed_is_no_finding() -> None:
+    assert sarif(result(suppressions=[{"kind": "inSource"}])).findings == ()
+
+
+@pytest.mark.parametrize("output", ["", "no report", "[]", "{}", '{"results": ', "{" * 100_000, '{"a": 1}'])
+def test_what_is_no_report_is_an_error(output: str) -> None:
+    assert read_scan(output, TREE).error
+    assert read_scan(output, TREE).findings == ()
+
+
+def test_lines_before_the_report_are_passed_over() -> None:
+    assert read_scan(f"Working... 100%\n{json.dumps({'results': [shell_call()]})}", TREE).findings
+
+
+JSON = st.recursive(st.none() | st.integers() | st.text(max_size=9), lambda inner: st.lists(inner, max_size=3), max_leaves=9)
+KEYS = st.sampled_from(["code", "filename", "line_number", "test_id", "ruleId", "ruleIndex", "level", "locations", "properties"])
+
+
+@given(st.lists(st.dictionaries(KEYS, JSON, max_size=6) | JSON, max_size=6), st.sampled_from(["results", "runs"]))
+def test_any_report_can_be_read(results: Any, kind: str) -> None:
+    body = {"results": results} if kind == "results" else {"runs": [{"results": results}, *results]}
+    assert read_scan(json.dumps(body), TREE).error == ""
+
+
+def test_no_more_findings_are_kept_than_fit_and_the_severest_are_kept() -> None:
+    many = bandit(*[QUOTED] * 300, shell_call())
+    assert (len(many.findings), many.left_out) == (MOST_WEAKNESSES, 101)
+    assert many.findings[0].severity is Harm.HIGH
+
+
+def test_a_line_that_was_not_there_is_new() -> None:
+    assert [one.line for one in new_findings(bandit(QUOTED), bandit(QUOTED, shell_call()))] == [6]
+
+
+def test_a_second_copy_of_a_bad_line_is_new() -> None:
+    assert len(new_findings(bandit(shell_call()), bandit(shell_call(), shell_call(90)))) == 1
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        bandit(shell_call(60)),
+        bandit(shell_call(above="    password = load()")),
+        bandit(shell_call(path=f"{TREE}/src/app.py")),
+        bandit(shell_call(path="./src/moved.py")),
+        bandit(shell_call(code=f"    {CALL}")),
+        bandit(QUOTED),
+        bandit(),
+    ],
+    ids=["moved down", "a neighbour changed", "named absolutely", "file renamed", "indented", "only low ones", "mended"],
+)
+def test_what_was_there_before_in_another_place_is_not_new(now: Scan) -> None:
+    assert new_findings(bandit(shell_call()), now) == ()
+
+
+def test_nothing_is_new_compared_with_what_is_not_known() -> None:
+    full = bandit(*(shell_call(code=f"call({number})") for number in range(MOST_WEAKNESSES + 1)))
+    assert new_findings(Scan(error="it did not end"), bandit(shell_call())) == ()
+    assert new_findings(full, bandit(shell_call())) == ()
+    assert new_findings(bandit(*[QUOTED] * 300), bandit(shell_call())) != ()
