@@ -1,0 +1,156 @@
+"""Whether the plan that the agent keeps in progress.md still has to do with what is there.
+
+A plan is cheap: one that has come apart from reality is thrown away and made anew, never mended. Three things tell it, and
+each is asked for only where nothing honest explains it: work is noted as done that nobody did, the plan rests on files that
+are not there, or it stays as it is while the work goes elsewhere and gets nowhere.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
+
+from helmsman.oversee.drift.paths import stem
+from helmsman.oversee.drift.words import telling
+from helmsman.records.claims import ClaimLayer, Contradiction
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.verdict import Severity, Signal
+from helmsman.verify.claims.paths import Paths, as_path, git_would_show
+from helmsman.verify.invariants.reading.kinds import language
+
+Exists = Collection[str] | Callable[[str], bool]
+"""Paths of the tree, or a question for one path, which a plan may name without its folders."""
+
+UNPROVEN = 2
+"""Items noted as done without evidence: one may be a matter of words."""
+MISSING = 2
+"""Files that the plan names and that are not there: one may be a slip, or an idea."""
+MISSING_SHARE = 0.5
+"""Of all files that it names: a plan that is mostly right is mended by whoever follows it."""
+UNTOUCHED = 4
+"""Iterations in a row that changed files and touched nothing of the plan; the same number as a session's attempts at one error,
+and one more than what counts as stuck."""
+SHOWN = 3
+_LONGEST = 4000
+"""Characters of a text that are read."""
+_LONGEST_WORD = 300
+
+_INSTRUCTION = (
+    "Throw away the plan in progress.md: empty REMAINING_GAP and DECISIONS and make a new plan from the goal, the checks and the "
+    "files that are there now. Look at each file before you name it, list as COMPLETED only what a check or a commit proves, and "
+    "begin with the first step of the new plan."
+)
+
+
+def divergence(
+    memory: WorkingMemory,
+    contradictions: Sequence[Contradiction],
+    exists: Exists,
+    history: Sequence[Moment],
+    earlier_gap: str,
+) -> Signal | None:
+    """An order to plan anew where plan and reality drift apart.
+
+    `contradictions` are those of this iteration, `history` ends with it, and `earlier_gap` is REMAINING_GAP as it was before
+    the last four iterations that count, empty where that is not known.
+    """
+    worked = [moment for moment in history if moment.movement is not Movement.WAITED]
+    if worked and (worked[-1].green or worked[-1].movement is Movement.FORWARD):
+        return None  # whatever the plan says, the work gets on
+    found = (_unproven(contradictions), _missing(memory, exists, worked), _untouched(memory, worked, earlier_gap))
+    reasons = [reason for reason in found if reason]
+    if not reasons:
+        return None
+    return Signal(
+        rule="plan.diverged",
+        severity=Severity.REDIRECT,
+        message=f"the plan in progress.md has come apart from what is there: {'; '.join(reasons)}",
+        value=len(reasons),
+        threshold=1,
+        instruction=_INSTRUCTION,
+    )
+
+
+def _unproven(contradictions: Sequence[Contradiction]) -> str:
+    """Claims made in progress.md are of items that are done; nothing else is read there."""
+    items = [one for one in contradictions if one.layer is ClaimLayer.CONTRADICTION and one.source == "progress.md"]
+    if len(items) < UNPROVEN:
+        return ""
+    said = ", ".join(f"`{_shown(one.said, 80)}`" for one in items[:SHOWN])
+    return f"{len(items)} items are noted as done without evidence ({UNPROVEN} are enough): {said}"
+
+
+def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[Moment]) -> str:
+    """Files that are not there, at least one of them in what remains. Those that the loop had in its hands may have moved."""
+    is_there = _asking(exists)
+    had = Paths(path for moment in worked for path in moment.files)
+    gap = tuple(_named(memory.remaining_gap))
+    named = tuple(dict.fromkeys((*gap, *chain.from_iterable(_named(choice.chose) for choice in memory.decisions))))
+    missing = [path for path in named if path not in had and not is_there(path)]
+    if len(missing) < MISSING or len(missing) < MISSING_SHARE * len(named) or not set(missing) & set(gap):
+        return ""
+    listed = ", ".join(_shown(path, 80) for path in missing[:SHOWN])
+    return f"{len(missing)} of the {len(named)} files that it names do not exist ({MISSING} and half are enough): {listed}"
+
+
+def _asking(exists: Exists) -> Callable[[str], bool]:
+    return exists if callable(exists) else Paths(exists).__contains__
+
+
+_CLAUSE = re.compile(r"[;\n]|[.!?](?=\s)")
+_OTHER_TIME = re.compile(
+    r"\b(?:add|creat|writ|wrote|mak|made|new|generat|introduc|missing|scaffold|extract|split|mov|renam|delet|remov|drop|replac"
+    r"|rewrit|port|implement|build|set up|put|place|need|want|future|later|would|could|maybe|e\.g|such as|like|example"
+    r"|(?:not|never|doesn't|does not|no longer) exist|instead of|rather than|into)\w*",
+    re.IGNORECASE,
+)
+"""What is said of a file that is to come, that is gone, or that serves as an example."""
+
+
+def _named(text: str) -> Iterator[str]:
+    """Source files that a text takes for granted: named in a clause that neither makes nor removes anything."""
+    for clause in _CLAUSE.split(text[:_LONGEST]):
+        if not _OTHER_TIME.search(clause):
+            found = (as_path(word.strip("()[]{}<>,;:.\"'*")) for word in clause.split() if len(word) <= _LONGEST_WORD)
+            yield from (path for path in found if language(path) and git_would_show(path, (), ""))
+
+
+def _untouched(memory: WorkingMemory, worked: Sequence[Moment], earlier_gap: str) -> str:
+    """The same words for four iterations, each of which changed files of which the plan says nothing."""
+    gap, last = memory.remaining_gap[:_LONGEST], worked[-UNTOUCHED:]
+    same = _words(gap) == _words(earlier_gap[:_LONGEST])
+    if not same or len(last) < UNTOUCHED or not any(_any_path(gap)):
+        return ""
+    if not all(_went_elsewhere(moment, gap) for moment in last):
+        return ""
+    changed = dict.fromkeys(path for moment in last[::-1] for path in moment.files)
+    listed = ", ".join(_shown(path, 80) for path in list(changed)[:SHOWN])
+    return (
+        f"what remains is worded as {UNTOUCHED} iterations ago, and each of the last {UNTOUCHED} changed only files that it does "
+        f"not speak of: {listed}"
+    )
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def _any_path(text: str) -> Iterator[str]:
+    """A plan that names no file can be followed in any."""
+    words = (word.strip("()[]{}<>,;:.\"'*") for word in text.split() if len(word) <= _LONGEST_WORD)
+    return filter(None, map(as_path, words))
+
+
+def _went_elsewhere(moment: Moment, gap: str) -> bool:
+    """Whether all that it changed is known and shares neither a name nor a telling word with the plan, and it got nowhere."""
+    whole = 0 < moment.files_changed <= len(moment.files)
+    if not whole or moment.green or moment.movement is Movement.FORWARD:
+        return False
+    spoken, named = telling(gap), Paths(_any_path(gap))
+    return not any(path in named or not spoken.isdisjoint(stem(path)) for path in moment.files)
+
+
+def _shown(text: str, longest: int) -> str:
+    """On one line, printable, and of bounded length."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text[: longest + 1]).replace("`", "'")
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -1,0 +1,114 @@
+"""Counting the variety of commits of real repositories."""
+
+from pathlib import Path
+
+import pytest
+
+from helmsman.records.oversight import Variety
+from tasks import measuring
+from tasks.measuring import measure, measured
+from tests.fakes.repositories import calls_of, commit, counting_git, make_repository, sh
+
+pytestmark = pytest.mark.feature("S15")
+
+FILES = {
+    "shop/__init__.py": "",
+    "shop/cart.py": "from shop import price\n\n\ndef total():\n    return price.of(1)  # noqa: X1\n",
+    "shop/price.py": "def of(n):\n    return n\n",
+    "tests/test_cart.py": "from shop.cart import total\n\n\ndef test_total():\n    assert total() == 1\n",
+    "web/node_modules/a/index.js": "export const a = 1; // @ts-ignore\n",
+    "README.md": "# Shop\n",
+}
+COUNTS = Variety(files=3, lines=5, suppressions=1, imports=1, public_names=2, tests=1)
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "top", FILES)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "loop" / "variety.json"
+
+
+def test_a_commit_is_counted_over_the_sources_that_somebody_writes(top: Path, cache: Path) -> None:
+    assert measure(top, "HEAD", cache) == COUNTS
+
+
+def test_what_did_not_change_is_not_read_again(top: Path, cache: Path) -> None:
+    assert measured(top, "HEAD", cache).read == 4
+    assert measured(top, "HEAD", cache).read == 0
+    commit(top, "change", {"shop/price.py": "def of(n):\n    return n + 0\n\n\ndef more(): ...\n"})
+    found = measured(top, "HEAD", cache)
+    assert (found.read, found.variety) == (1, COUNTS.model_copy(update={"lines": 6, "public_names": 3}))
+
+
+def test_a_file_that_moved_is_read_under_its_new_name(top: Path, cache: Path) -> None:
+    measure(top, "HEAD", cache)
+    sh(top, "mv", "shop/price.py", "tests/price.py")
+    commit(top, "move")
+    found = measured(top, "HEAD", cache)
+    assert found.read == 1
+    assert found.variety == measure(top, "HEAD", cache.with_name("other.json"))
+    assert found.variety.public_names == COUNTS.public_names - 1
+
+
+def test_what_is_counted_from_a_cache_is_what_is_counted_without(top: Path, cache: Path) -> None:
+    measure(top, "HEAD", cache)
+    sh(top, "rm", "--quiet", "shop/price.py")
+    commit(top, "change", {"shop/cart.py": "import shop.tax\n", "shop/tax.py": "import shop.cart\n"})
+    warm = measure(top, "HEAD", cache)
+    assert warm == measure(top, "HEAD", cache.with_name("cold.json"))
+    assert warm.cycles == 2
+
+
+@pytest.mark.parametrize("broken", [b"", b"{", b"\xff\xfe", b"[]", b'{"reading": 1, "files": {"shop/cart.py": 5}}', b"null"])
+def test_a_broken_cache_is_read_anew_and_mended(top: Path, cache: Path, broken: bytes) -> None:
+    cache.parent.mkdir()
+    cache.write_bytes(broken)
+    assert measure(top, "HEAD", cache) == COUNTS
+    assert measured(top, "HEAD", cache).read == 0
+
+
+def test_a_cache_of_another_reading_is_read_anew(top: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure(top, "HEAD", cache)
+    monkeypatch.setattr(measuring, "READING", measuring.READING + 1)
+    assert measured(top, "HEAD", cache).read == 4
+
+
+def test_a_cache_that_cannot_be_written_costs_only_time(top: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert measure(top, "HEAD", tmp_path / "file" / "variety.json") == COUNTS
+
+
+def test_what_is_too_large_or_too_much_is_left_out_and_said(top: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(top, "large", {"shop/data.py": "x = 1\n" * (measuring.LARGEST_FILE // 6 + 1)})
+    assert (measured(top, "HEAD", cache).left_out, measured(top, "HEAD", cache).variety) == (1, COUNTS)
+    monkeypatch.setattr(measuring, "MOST_FILES", 2)
+    assert measured(top, "HEAD", cache).left_out == 3
+
+
+def test_links_submodules_and_what_is_no_text_are_passed_over(top: Path, cache: Path) -> None:
+    (top / "shop" / "link.py").symlink_to("/etc/passwd")
+    (top / "shop" / "binary.py").write_bytes(b"\0\1\2")
+    (top / "shop" / "latin.py").write_bytes(b"x = '\xe9'\n")
+    commit(top, "change")
+    assert measure(top, "HEAD", cache) == COUNTS.model_copy(update={"files": 4, "lines": 6, "public_names": 3})
+
+
+def test_names_with_newlines_and_bytes_that_are_no_text_are_counted(top: Path, cache: Path) -> None:
+    for name in (b"a\nb.py", b"\xff.py", b'q"uote.py'):
+        (top / name.decode(errors="surrogateescape")).write_text("x = 1\n")
+    commit(top, "names")
+    measure(top, "HEAD", cache)
+    found = measured(top, "HEAD", cache)
+    assert (found.read, found.variety.files) == (0, 6)
+
+
+def test_many_files_are_read_by_a_few_processes(top: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(top, "many", {f"shop/m{n}.py": f"x = {n}\n" for n in range(300)})
+    counting = counting_git(tmp_path / "bin")
+    monkeypatch.setenv("PATH", str(counting), prepend=":")
+    assert calls_of(counting, lambda: measure(top, "HEAD", cache)) == 2
+    assert calls_of(counting, lambda: measure(top, "HEAD", cache)) == 1

@@ -1,0 +1,208 @@
+"""Whether the plan in progress.md still has to do with what is there."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.oversee.divergence import UNTOUCHED, divergence
+from helmsman.records.claims import ClaimLayer, Contradiction
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.memory import Choice, WorkingMemory
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.verdict import Severity, Signal
+
+pytestmark = pytest.mark.feature("M9")
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+TREE = frozenset({"src/parser.py", "src/lexer.py", "src/cart.py", "tests/test_parser.py", "README.md"})
+
+
+def moment(movement: Movement = Movement.SIDEWAYS, *, files: tuple[str, ...] = ("src/cart.py",), green: bool = False) -> Moment:
+    return Moment(
+        iteration=1,
+        at=NOW,
+        outcome=AgentOutcome.FINISHED,
+        movement=movement,
+        completion=0.4,
+        green=green,
+        files=files[:20],
+        files_changed=len(files),
+    )
+
+
+def plan(gap: str = "", *decisions: str) -> WorkingMemory:
+    return WorkingMemory(remaining_gap=gap, decisions=tuple(Choice(chose=text) for text in decisions))
+
+
+def untrue(said: str, source: str = "progress.md", layer: ClaimLayer = ClaimLayer.CONTRADICTION) -> Contradiction:
+    return Contradiction(layer=layer, said=said, found="nothing was changed in this iteration", source=source)
+
+
+def found(
+    memory: WorkingMemory,
+    contradictions: Sequence[Contradiction] = (),
+    history: Sequence[Moment] = (moment(),),
+    earlier_gap: str = "",
+) -> Signal | None:
+    return divergence(memory, contradictions, TREE, history, earlier_gap)
+
+
+# items noted as done --------------------------------------------------------------------------------------------------
+
+
+def test_two_items_that_are_noted_as_done_without_evidence_are_a_divergence() -> None:
+    signal = found(plan(), [untrue("Implemented the parser"), untrue("Added the lexer")])
+    assert signal is not None
+    assert (signal.rule, signal.severity) == ("plan.diverged", Severity.REDIRECT)
+    assert "2 items are noted as done without evidence (2 are enough): `Implemented the parser`" in signal.message
+    assert signal.instruction.startswith("Throw away the plan in progress.md")
+
+
+@pytest.mark.parametrize(
+    "contradictions",
+    [
+        [untrue("Implemented the parser")],
+        [untrue("a.py was changed", "last message"), untrue("b.py was changed", "last message")],
+        [untrue("done", layer=ClaimLayer.UNTICKED), untrue("done", layer=ClaimLayer.UNCOMMITTED)],
+    ],
+    ids=["one item", "said elsewhere", "softer layers"],
+)
+def test_what_may_be_a_matter_of_words_is_none(contradictions: list[Contradiction]) -> None:
+    assert found(plan(), contradictions) is None
+
+
+# files that are not there ---------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_rests_on_files_that_do_not_exist_is_a_divergence() -> None:
+    signal = found(plan("Fix the rounding in `src/money.py`; wire src/shop/tax.py to src/cart.py."))
+    assert signal is not None
+    assert "2 of the 3 files that it names do not exist (2 and half are enough): src/money.py, src/shop/tax.py" in signal.message
+
+
+def test_decisions_count_beside_what_remains() -> None:
+    assert found(plan("Fix src/money.py", "keep the tax in src/tax.py")) is not None
+    assert found(plan("Fix the rest", "keep the tax in src/tax.py", "keep money in src/money.py")) is None
+
+
+@pytest.mark.parametrize(
+    "gap",
+    [
+        "Fix src/money.py",
+        "Fix src/money.py, src/tax.py, src/parser.py, src/lexer.py and src/cart.py",
+        "Create src/money.py and src/tax.py",
+        "Write tests/test_money.py, tests/test_tax.py",
+        "src/money.py and src/tax.py are missing",
+        "Remove src/money.py and src/tax.py",
+        "Split src/parser.py into src/money.py and src/tax.py",
+        "The files src/money.py and src/tax.py do not exist",
+        "Fix parser.py, lexer.py and test_parser.py",
+        "Fix /nest/project/src/parser.py and ./src/lexer.py:12",
+        "Fix the output out.json, report.csv and docs/api.md",
+        "Use Node.js and next.js for e.g. a.b.c",
+        "Fix .venv/lib/a.py and node_modules/b/c.js",
+        "",
+    ],
+)
+def test_files_that_are_there_to_come_gone_or_no_sources_are_none(gap: str) -> None:
+    assert found(plan(gap)) is None
+
+
+def test_files_that_the_loop_had_in_its_hands_may_have_moved() -> None:
+    had = [moment(files=("src/money.py", "src/tax.py")), moment()]
+    assert found(plan("Fix src/money.py and src/tax.py"), history=had) is None
+
+
+def test_whether_a_file_exists_may_be_a_question() -> None:
+    memory = plan("Fix src/money.py and src/tax.py")
+    assert divergence(memory, (), lambda path: path.startswith("src/"), [moment()], "") is None
+    assert divergence(memory, (), lambda _: False, [moment()], "") is not None
+
+
+# a plan that nobody touches -------------------------------------------------------------------------------------------
+
+GAP = "The rounding in src/parser.py is wrong, and so is the lexer."
+
+
+def test_a_plan_that_four_iterations_passed_by_is_a_divergence() -> None:
+    signal = found(plan(GAP), history=[moment()] * UNTOUCHED, earlier_gap=GAP.replace(" ", "  ").upper())
+    assert signal is not None
+    assert "what remains is worded as 4 iterations ago" in signal.message
+    assert "src/cart.py" in signal.message
+
+
+@pytest.mark.parametrize(
+    ("history", "gap", "earlier"),
+    [
+        ([moment()] * 3, GAP, GAP),
+        ([moment()] * 3 + [moment(Movement.WAITED)] * 5, GAP, GAP),
+        ([moment()] * 4, GAP, "Two things are wrong in src/parser.py."),
+        ([moment()] * 4, GAP, ""),
+        ([moment()] * 4, "", ""),
+        ([moment()] * 4, "17 tests fail.", "17 tests fail."),
+        ([moment(), moment(files=("src/parser.py",)), moment(), moment()], GAP, GAP),
+        ([moment(), moment(files=("tests/test_lexer.py",)), moment(), moment()], GAP, GAP),
+        ([moment(), moment(files=("src/main.py",)), moment(), moment()], "Fix src/main.py", "Fix src/main.py"),
+        ([moment(), moment(Movement.STILL, files=()), moment(), moment()], GAP, GAP),
+        ([moment(Movement.FORWARD), moment(), moment(), moment()], GAP, GAP),
+        ([moment(green=True)] * 4, GAP, GAP),
+        ([moment(files=tuple(f"src/a{n}.py" for n in range(30)))] * 4, GAP, GAP),
+    ],
+    ids=[
+        "three iterations",
+        "waits",
+        "another plan",
+        "nothing known of earlier",
+        "no plan",
+        "a plan without files",
+        "one touched it",
+        "one touched it by its name",
+        "one touched a file whose name says nothing",
+        "one only looked",
+        "one got on",
+        "green tasks one by one",
+        "not all files are known",
+    ],
+)
+def test_a_plan_that_may_have_been_followed_is_none(history: list[Moment], gap: str, earlier: str) -> None:
+    assert found(plan(gap), history=history, earlier_gap=earlier) is None
+
+
+# all of them ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("last", [moment(green=True), moment(Movement.FORWARD)], ids=["green", "forward"])
+def test_work_that_gets_on_needs_no_other_plan(last: Moment) -> None:
+    items = [untrue("one"), untrue("two")]
+    assert found(plan("Fix src/money.py and src/tax.py"), items, [moment()] * 4 + [last]) is None
+
+
+def test_every_reason_is_told() -> None:
+    items = [untrue("one"), untrue("two")]
+    signal = found(plan("Fix src/money.py and src/tax.py"), items, [moment()] * 4, "Fix src/money.py and src/tax.py")
+    assert signal is not None
+    assert signal.value == 3
+
+
+TEXTS = st.text(st.characters(), max_size=60) | st.lists(
+    st.sampled_from(["src/a.py", "`x/b.ts`", "Fix", "\n", ";", ":1:2", "/" * 40, "[a](b.py)", "create", "..", "\ud800"]),
+    max_size=40,
+).map(" ".join)
+MOMENTS = st.builds(moment, st.sampled_from(Movement), files=st.lists(TEXTS, max_size=3).map(tuple), green=st.booleans())
+
+
+@given(TEXTS, st.lists(TEXTS, max_size=5), st.lists(TEXTS.map(untrue), max_size=5), st.lists(MOMENTS, max_size=6), st.booleans())
+def test_any_plan_gives_a_bounded_answer(
+    gap: str, decisions: list[str], items: list[Contradiction], history: list[Moment], same: bool
+) -> None:
+    signal = found(plan(gap, *decisions), items, history, gap if same else "")
+    assert signal is None or (len(signal.message) < 2000 and signal.message.isprintable() and len(signal.instruction) <= 500)
+
+
+@pytest.mark.parametrize("piece", ["a/", "src/a.py ", "x:1", "(", "\n", "[a]("])
+def test_a_plan_of_any_length_is_read(piece: str) -> None:
+    signal = found(plan(piece * 100_000), [], [moment()] * 4, piece * 100_000)
+    assert signal is None or len(signal.message) < 2000

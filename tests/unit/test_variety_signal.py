@@ -1,0 +1,166 @@
+"""When the ways that the code leaves open are told to fall."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.oversee.variety import LEAST, THRESHOLD, score, variety_signal
+from helmsman.records.oversight import Variety
+from helmsman.records.verdict import Severity
+
+pytestmark = pytest.mark.feature("S15")
+
+BASE = Variety(
+    files=40, lines=5000, suppressions=8, skips=1, casts=15, imports=100, cycles=2, public_names=150, dead=3, tests=200
+)
+
+
+def trend(*steps: dict[str, int], start: Variety = BASE) -> list[Variety]:
+    """A tree, and what each step adds to its counts."""
+    found = [start]
+    for step in steps:
+        found.append(found[-1].model_copy(update={name: getattr(found[-1], name) + more for name, more in step.items()}))
+    return found
+
+
+def warned(found: Sequence[Variety], *, green: bool = True) -> bool:
+    return variety_signal(found, green) is not None
+
+
+BAD = {
+    "suppressions": {"suppressions": 3, "lines": 20},
+    "skips": {"skips": 2},
+    "casts": {"casts": 8, "lines": 40},
+    "cycles": {"cycles": 4},
+    "dead": {"dead": 4, "lines": 20},
+    "coupling": {"imports": 40},
+}
+
+
+@pytest.mark.parametrize("step", BAD.values(), ids=BAD.keys())
+def test_each_way_of_closing_doors_is_warned_of_in_the_end(step: dict[str, int]) -> None:
+    found = trend(step, step, step, step)
+    assert warned(found)
+    assert score(found[-1]) <= score(found[0]) - THRESHOLD
+
+
+def test_tests_that_go_while_the_code_stays_are_warned_of_from_where_they_are_scarce() -> None:
+    step = {"tests": -20}
+    assert warned(trend(step, step, step, step, start=BASE.model_copy(update={"tests": 100})))
+    assert not warned(trend(step, step, step, step, start=BASE.model_copy(update={"tests": 1000})))
+
+
+def test_the_warning_names_what_grew_and_by_how_much() -> None:
+    step = {"suppressions": 4, "casts": 2, "lines": 25}
+    signal = variety_signal(trend(step, step, step, step), green=True)
+    assert signal is not None
+    assert (signal.rule, signal.severity, signal.threshold) == ("variety.falling", Severity.WARN, THRESHOLD)
+    assert "suppressions from 1.6 to 4.7 per 1,000 lines (8 to 24)" in signal.message
+    assert signal.instruction.startswith("Leave the code easier to change")
+    assert "mend what the suppressions hide" in signal.instruction
+
+
+def test_work_that_is_not_green_is_not_warned_of() -> None:
+    found = trend(*([BAD["suppressions"]] * 4))
+    assert warned(found)
+    assert not warned(found, green=False)
+
+
+HONEST: dict[str, list[dict[str, int]]] = {
+    "nothing changes": [{}] * 6,
+    "a feature with its tests": [{"lines": 250, "files": 2, "imports": 6, "public_names": 9, "tests": 10, "casts": 1}] * 6,
+    "a refactor that splits files": [{"files": 6, "lines": 50, "imports": 15, "public_names": 6}] * 5,
+    "dead code is deleted": [{"dead": -1, "lines": -150, "public_names": -2}] * 3 + [{}],
+    "a large part is deleted with its tests": [{"lines": -400, "files": -3, "tests": -16, "imports": -7, "public_names": -10}]
+    * 4,
+    "one justified suppression": [{}, {"suppressions": 1, "lines": 30}, {}, {}, {}],
+    "a suppression an iteration, with code": [{"suppressions": 1, "lines": 300, "tests": 10}] * 4,
+    "one bad iteration": [{}, {"suppressions": 12}, {}, {}],
+    "a feature whose tests come last": [{"lines": 200, "files": 1}] * 3 + [{"tests": 30}],
+    "typing is introduced, with a few casts": [{"suppressions": -1, "casts": 2, "lines": 60}] * 4,
+    "everything doubles": [{name: number // 4 for name, number in BASE.model_dump().items()}] * 4,
+}
+
+
+@pytest.mark.parametrize("steps", HONEST.values(), ids=HONEST.keys())
+def test_honest_work_is_never_warned_of(steps: list[dict[str, int]]) -> None:
+    found = trend(*steps)
+    assert not any(warned(found[:length]) for length in range(len(found) + 1))
+
+
+def test_a_young_project_grows_without_a_warning() -> None:
+    sizes = [0, 60, 200, 350, 600, 900, 1300, 1700, 2100]
+    young = [
+        Variety(files=1 + n // 60, lines=n, imports=n // 40, public_names=n // 20, tests=4 + n // 30, casts=n // 200)
+        for n in sizes
+    ]
+    assert not any(warned(young[:length]) for length in range(len(young) + 1))
+
+
+def test_a_few_places_in_a_small_tree_are_no_trend() -> None:
+    small = Variety(files=5, lines=600, tests=20)
+    step = {"suppressions": 1}
+    assert not warned(trend(step, step, step, step, start=small))
+    assert warned(trend(step, step, step, {"suppressions": LEAST}, start=small))
+
+
+def test_two_falls_that_are_taken_back_are_no_trend() -> None:
+    worse, better = {"suppressions": 9}, {"suppressions": -8}
+    assert not warned(trend(worse, better, worse, better))
+
+
+def test_three_falls_of_four_are_a_trend_and_two_are_none() -> None:
+    worse = {"suppressions": 9}
+    assert not warned(trend(worse, {}, worse, {}))
+    assert warned(trend(worse, {}, worse, worse))
+
+
+def test_trees_that_are_too_small_or_no_longer_the_same_are_not_compared() -> None:
+    step = {"suppressions": 9}
+    assert not warned(trend(*[step] * 4, start=BASE.model_copy(update={"lines": 499})))
+    assert not warned(trend(*[{"suppressions": 40, "lines": 1300}] * 4))
+    assert warned(trend(*[{"suppressions": 40, "lines": 1200}] * 4))
+
+
+COUNTS = st.builds(
+    Variety,
+    files=st.integers(1, 500),
+    lines=st.integers(1, 50_000),
+    suppressions=st.integers(0, 500),
+    skips=st.integers(0, 100),
+    casts=st.integers(0, 500),
+    imports=st.integers(0, 5000),
+    cycles=st.integers(0, 100),
+    public_names=st.integers(0, 5000),
+    dead=st.integers(0, 100),
+    tests=st.integers(0, 5000),
+)
+
+
+def scaled(variety: Variety, factor: int) -> Variety:
+    return Variety.model_validate({name: number * factor for name, number in variety.model_dump().items()})
+
+
+@given(COUNTS, st.integers(1, 50))
+def test_the_size_of_a_project_leaves_its_score(variety: Variety, factor: int) -> None:
+    assert score(scaled(variety, factor)) == pytest.approx(score(variety))
+
+
+@given(COUNTS, st.lists(st.integers(1, 3), min_size=5, max_size=8).map(sorted))
+def test_growth_in_proportion_is_no_fall(variety: Variety, factors: list[int]) -> None:
+    assert not warned([scaled(variety, factor) for factor in factors])
+
+
+@given(COUNTS, st.sampled_from(["suppressions", "skips", "casts", "cycles", "dead", "imports", "public_names"]))
+def test_more_of_what_closes_ways_never_raises_the_score(variety: Variety, name: str) -> None:
+    worse: dict[str, Any] = {name: getattr(variety, name) + 1}
+    assert score(variety.model_copy(update=worse)) < score(variety)
+
+
+@given(st.lists(COUNTS | st.just(Variety()), max_size=12), st.booleans())
+def test_any_trend_gives_a_bounded_answer(found: list[Variety], green: bool) -> None:
+    signal = variety_signal(found, green)
+    assert signal is None or (len(signal.message) < 1000 and len(signal.instruction) <= 500 and green)
