@@ -1,0 +1,133 @@
+"""Sanity before and after an iteration: what is incoherent, missing or odd. What is critical stops the loop."""
+
+from collections.abc import Iterator, Sequence
+
+from helmsman.orient.budget import Foreign, Piece
+from helmsman.oversee.limits import gauges
+from helmsman.records.iteration import Evidence
+from helmsman.records.modes import Rung
+from helmsman.records.moments import Moment, Movement, Progress
+from helmsman.records.oversight import Issue, Oversight, Stance, Strategy
+from helmsman.records.session import ErrorVector
+from helmsman.records.state import LoopState
+
+NEAR = 0.95
+"""Completion from which an agent is expected to ask to be done."""
+ERRORS = 5
+"""Failed tool calls of a session above which it is told."""
+UNADDRESSED = 2
+"""Iterations in a row that got no further with the same failure. One may be research."""
+MOST = 10
+_WHERE = 120
+
+TO_DO: dict[str, str] = {
+    "validation.no_channel": "Nothing can prove this work yet: write a test that does, and name its command in progress.md.",
+    "validation.unverified": "Nobody checks the result: run what you changed and report what it printed.",
+    "validation.no_hooks": "Nobody holds a tool call back in this session: look twice before a command that deletes or rewrites.",
+    "validation.no_judge": "The judge may be out of reach: make every criterion provable by a test.",
+    "validation.strategy": "The order of work above is incomplete: choose the step that makes the first failing check pass.",
+    "validation.blocker": "Begin with this failure, which is still there: find its cause before anything else.",
+    "validation.budget": "Little of the budget is left: finish what is begun and leave every commit a working state.",
+    "validation.no_request": "Go through the objective point by point; where all of it is true, ask to be done.",
+    "validation.errors": "Read the output of a failing tool to the end before you call it again.",
+    "validation.asked_early": "Ask to be done when every check passes; until then say what remains.",
+}
+"""What the agent is told to do about an issue, by its rule."""
+
+
+def before(
+    state: LoopState, oversight: Oversight, history: Sequence[Moment], *, judge_reachable: bool = True
+) -> tuple[Issue, ...]:
+    """What is wrong before the iteration that is due. `judge_reachable`: whether credentials for a judge are known."""
+    return (
+        *_channels(state, judge_reachable=judge_reachable),
+        *_strategy(oversight.strategy, oversight.ladder.rung),
+        *_blockers(history),
+        *_budgets(state),
+    )[:MOST]
+
+
+def after(evidence: Evidence, progress: Progress) -> tuple[Issue, ...]:
+    """What is odd about the iteration that has just ended. Nothing of it is critical: the gates themselves decide."""
+    return (*_no_request(evidence, progress), *_asked_early(evidence), *_errors(evidence.execution.call.errors))[:MOST]
+
+
+def critical(issues: Sequence[Issue]) -> tuple[Issue, ...]:
+    """Those that stop the loop."""
+    return tuple(issue for issue in issues if issue.critical)
+
+
+def issues_section(issues: Sequence[Issue]) -> Sequence[Piece]:
+    """The issues for the prompt: what to do in our words, what was found fenced, because it may name things of the repository."""
+    if not issues:
+        return ()
+    orders = dict.fromkeys(TO_DO[issue.rule] for issue in issues if issue.rule in TO_DO)
+    found = "\n".join(issue.message for issue in issues[:MOST])
+    return ("\n".join(("# What a look at the loop itself found", *(f"- {order}" for order in orders))), Foreign(found))
+
+
+def _channels(state: LoopState, *, judge_reachable: bool) -> Iterator[Issue]:
+    config = state.config
+    if not config.checks and not config.allow_no_checks:
+        yield _issue("no_channel", "0 checks are configured and none may be left out: nothing can be verified", critical=True)
+    if not config.checks and config.allow_no_checks:
+        yield _issue("unverified", "0 checks are configured, as allow_no_checks permits: nothing is verified")
+    if not config.steering.hooks:
+        yield _issue("no_hooks", "steering.hooks is off: guard rails and checks inside the session do not act")
+    if config.judge.criteria and not judge_reachable:
+        yield _issue("no_judge", f"{len(config.judge.criteria)} criteria need a judge, and no credentials for one are known")
+
+
+def _strategy(strategy: Strategy, rung: Rung) -> Iterator[Issue]:
+    if strategy.stance is not Stance.PERSIST and not strategy.reasoning.strip():
+        yield _issue("strategy", f"the strategy is to {strategy.stance}, without a reason")
+    if strategy.stance is Stance.PERSIST and rung >= Rung.REDESIGN:
+        yield _issue("strategy", f"the strategy is to persist, while the ladder stands at {rung.title}")
+
+
+def _blockers(history: Sequence[Moment]) -> Iterator[Issue]:
+    """The same failure, where it stood before as well and nothing got further in between."""
+    worked = [moment for moment in history if moment.movement is not Movement.WAITED][-UNADDRESSED:]
+    if len(worked) < UNADDRESSED or any(moment.movement is Movement.FORWARD for moment in worked):
+        return
+    earlier = [{(error.kind, error.where) for error in moment.errors} for moment in worked]
+    for error in worked[-1].errors:
+        if all((error.kind, error.where) in seen for seen in earlier):
+            place = f" at {_clean(error.where)}" if error.where else ""
+            yield _issue("blocker", f"the same {error.kind} failure{place} after {UNADDRESSED} iterations that got no further")
+
+
+def _budgets(state: LoopState) -> Iterator[Issue]:
+    limits = state.config.limits
+    for gauge in gauges(limits, state.spending, state.iteration):
+        if gauge.share > limits.alarm_at:
+            used = f"{gauge.used:.4g} of {gauge.limit:.4g} {gauge.unit} are used"
+            yield _issue("budget", f"{used} ({gauge.share:.0%}, more than {limits.alarm_at:.0%})")
+
+
+def _no_request(evidence: Evidence, progress: Progress) -> Iterator[Issue]:
+    green = evidence.checks is not None and evidence.checks.passed
+    if green and progress.completion >= NEAR and not evidence.proof.asked and not evidence.claims.wants_to_finish:
+        yield _issue("no_request", f"{progress.completion:.0%} done and all checks pass, but the agent did not ask to be done")
+
+
+def _asked_early(evidence: Evidence) -> Iterator[Issue]:
+    checks = evidence.checks
+    if evidence.claims.wants_to_finish and checks is not None and checks.failures:
+        failing = f"{len(checks.failures)} of {len(checks.results)} checks fail"
+        yield _issue("asked_early", f"the agent asked to be done while {failing}")
+
+
+def _errors(errors: Sequence[ErrorVector]) -> Iterator[Issue]:
+    times = sum(error.times for error in errors)
+    if times > ERRORS:
+        kinds = ", ".join(sorted({str(error.kind) for error in errors}))
+        yield _issue("errors", f"{times} tool calls failed in the session (more than {ERRORS}); classes: {kinds}")
+
+
+def _issue(rule: str, message: str, *, critical: bool = False) -> Issue:
+    return Issue(rule=f"validation.{rule}", critical=critical, message=message)
+
+
+def _clean(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text[:_WHERE])

@@ -1,0 +1,71 @@
+"""Asking a model one question in a fresh context: by the Messages API where a key is known, else by the CLI without tools.
+
+The way is the judge's, with its isolation and its credentials; only the question, the model and the time limit differ.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+
+from helmsman.config import JudgeConfig, LoopConfig
+from helmsman.errors import Cancelled, WorldError
+from helmsman.records.focus import Question
+from helmsman.verify.judge.answers import Answer
+from helmsman.verify.judge.request import JudgeRequest
+from helmsman.verify.judge.view import View
+from tasks.environment import agent_environment, ours
+from tasks.judge import way_of
+from tasks.judge_api import ask_by_api
+from tasks.judge_cli import ask_by_cli
+from tasks.process import never
+from tasks.secrets_kept import redact
+
+_SLACK = 1.0  # seconds that the way's own limit comes after ours, so that it is always ours that is told
+
+
+def ask(
+    question: Question, *, config: LoopConfig, credentials: Mapping[str, str], tag: str, stop: Callable[[], bool] = never
+) -> Answer:
+    """The answer, unread but free of our secrets, with its usage. It takes `prompt.timeout_seconds` at most.
+
+    `credentials` are variables on top of the environment's own. No other process may carry `tag` meanwhile.
+    Raises OperatorError, WorldError, Cancelled.
+    """
+    limit = config.prompt.timeout_seconds
+    late = time.monotonic() + limit
+    environment = {**agent_environment(ours(), config.claude.environment), **credentials}
+    try:
+        answer = _answer(question, config, environment, tag, lambda: stop() or time.monotonic() > late)
+    except Cancelled as cancelled:
+        if stop():
+            raise
+        expected = f"an answer within {limit:g} s (prompt.timeout_seconds)"
+        raise WorldError("the model did not answer in time", expected=expected) from cancelled
+    return Answer(redact(answer.text, environment), answer.stop, answer.usage)
+
+
+def writing_model(config: LoopConfig) -> str:
+    """The model that is asked."""
+    return config.prompt.model or config.judge.model
+
+
+def _answer(question: Question, config: LoopConfig, environment: Mapping[str, str], tag: str, stop: Callable[[], bool]) -> Answer:
+    request, how = _request(question), _how(config)
+    if way_of(config.judge, environment) == "api":
+        return ask_by_api(request, how, environment=environment, stop=stop)
+    return ask_by_cli(request, how, claude=config.claude, environment=environment, tag=tag, stop=stop)
+
+
+def _request(question: Question) -> JudgeRequest:
+    return JudgeRequest(
+        rules=question.rules,
+        rubric=question.task,
+        sources=question.facts,
+        evidence=question.closing,
+        schema=question.form,
+        view=View("", {}),
+    )
+
+
+def _how(config: LoopConfig) -> JudgeConfig:
+    given = {"model": writing_model(config), "timeout_seconds": config.prompt.timeout_seconds + _SLACK}
+    return config.judge.model_copy(update=given)

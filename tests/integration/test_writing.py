@@ -1,0 +1,246 @@
+"""Focus and compaction by a model: the real client and the real CLI against scripted ones. Where they fail, templates serve."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.demo.model import ScriptedModel, by_call, call, environment
+from deployments.demo.turns import Turn, say
+from helmsman.errors import Cancelled, OperatorError
+from helmsman.orient.compaction import Past, compact_by_template
+from helmsman.records.focus import Compacted, Focus, WrittenCompaction, WrittenFocus
+from helmsman.records.oversight import Oversight
+from tasks.process import never
+from tasks.writing import write_compaction, write_focus
+from tests.fakes.claude_cli import bundled_cli
+from tests.fakes.judge_api import JudgeApi, Raw
+from tests.integration.processes import own_tag
+from tests.unit.builders import config, state
+
+pytestmark = pytest.mark.feature("O5")
+KEY = "sk-ant-a-secret-of-the-test"
+FORM = "StructuredOutput"
+NO_RETRY = {"x-should-retry": "false"}
+USAGE = {"input_tokens": 1000, "output_tokens": 100}
+GOOD: dict[str, Any] = {"prompt": "Mend it.", "systemContext": "", "focusAreas": ["a.py"], "urgency": "high"}
+FOCUS = Focus(prompt="Mend it.", areas=("a.py",), urgency="high")
+SHORT: dict[str, Any] = {
+    "endGoal": "All pass.", "approach": "A table.", "completed": [], "currentState": "Red.", "nextSteps": ["the printer"],
+}  # fmt: skip
+PAST = Past(goal="make the tests pass", iteration=4)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "CLAUDE_"))]:
+        monkeypatch.delenv(name)
+    return tmp_path
+
+
+def settings(**prompt: Any) -> dict[str, Any]:
+    return {
+        "prompt": {"written": True, "compact": True, "timeout_seconds": 20, **prompt},
+        "claude": {"binary": str(bundled_cli())},
+    }
+
+
+def focus(credentials: Mapping[str, str], *, stop: Callable[[], bool] = never, **prompt: Any) -> WrittenFocus:
+    of = state(config(**settings(**prompt)), iteration=3)
+    with own_tag() as tag:
+        return write_focus(of, Oversight(), credentials=lambda: credentials, tag=tag, stop=stop)
+
+
+def compaction(credentials: Mapping[str, str], **prompt: Any) -> WrittenCompaction:
+    with own_tag() as tag:
+        return write_compaction(PAST, config(**settings(**prompt)), credentials=lambda: credentials, tag=tag)
+
+
+def by_api(*turns: Turn | Raw, **prompt: Any) -> WrittenFocus:
+    with JudgeApi(turns) as api:
+        return focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, **prompt)
+
+
+def by_cli(turns: list[Turn], home: Path, *, stop: Callable[[], bool] = never, **prompt: Any) -> WrittenFocus:
+    with ScriptedModel(by_call([turns])) as model:
+        return focus(subscription(model.url, home), stop=stop, **prompt)
+
+
+def subscription(url: str, home: Path) -> dict[str, str]:
+    """No key, so that the CLI is asked."""
+    known = environment(url, home)
+    known["ANTHROPIC_AUTH_TOKEN"] = known.pop("ANTHROPIC_API_KEY")
+    return known
+
+
+def test_a_focus_is_written_by_the_api_with_what_it_cost() -> None:
+    written = by_api(Turn(text=json.dumps(GOOD), usage=USAGE))
+    assert (written.focus, written.reason, written.model) == (FOCUS, "", "claude-opus-5-5")
+    assert written.usage.cost_usd == pytest.approx((1000 * 4 + 100 * 20) / 1e6)
+    assert (written.usage.input_tokens, written.usage.output_tokens) == (1000, 100)
+
+
+def test_the_request_carries_rules_task_facts_and_the_form_and_the_configured_model() -> None:
+    with JudgeApi([say(json.dumps(GOOD))]) as api:
+        focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, model="claude-haiku-5-5")
+        (sent,) = api.requests
+    assert sent.body["model"] == "claude-haiku-5-5"
+    assert "You prepare one iteration" in sent.body["system"][0]["text"]
+    assert "make the tests pass" in sent.texts[0]
+    assert "Iteration 4 of 30" in sent.texts[1]
+    assert "focusAreas" in sent.texts[2]
+    assert sent.body["output_config"]["format"]["schema"]["required"] == list(GOOD)
+    assert "tools" not in sent.body
+
+
+@pytest.mark.parametrize(
+    ("turn", "why"),
+    [
+        (say("Certainly! Mend it."), "no JSON object"),
+        (say(""), "no JSON object"),
+        (say(json.dumps(GOOD | {"focusAreas": "a.py"})), "focusAreas"),
+        (say(json.dumps(GOOD | {"prompt": "x" * 4001})), "prompt"),
+        (Turn(text=json.dumps(GOOD), stop_reason="refusal"), "declined"),
+        (Turn(text=json.dumps(GOOD)[:40], stop_reason="max_tokens"), "cut off"),
+        (Turn(text=json.dumps(GOOD), stop_reason="something_new"), "something_new"),
+    ],
+    ids=["words", "nothing", "wrong type", "too long", "refused", "cut off", "unknown end"],
+)
+def test_an_answer_that_cannot_be_used_leaves_the_templates_with_a_reason_and_is_charged(turn: Turn, why: str) -> None:
+    written = by_api(turn)
+    assert written.focus is None
+    assert why in written.reason
+    assert written.usage.tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("turn", "why"),
+    [
+        (Turn(status=401, error_message=f"invalid key {KEY}"), "the writing model's credentials were refused"),
+        (Turn(status=529, headers=NO_RETRY), "could not be reached"),
+        (Turn(status=400, error_message="output_config: not supported"), "refused"),
+        (Turn(text=json.dumps(GOOD), cut=True), "broke off"),
+        (Raw(b"<html>log in</html>", content_type="text/html"), "broke off"),
+    ],
+    ids=["401", "529", "400", "cut", "portal"],
+)
+def test_what_keeps_the_model_from_answering_is_a_reason_without_the_key(turn: Turn | Raw, why: str) -> None:
+    written = by_api(turn)
+    assert written.focus is None
+    assert why in written.reason
+    assert KEY not in written.reason
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [Turn(delay=30), Turn(text=json.dumps(GOOD), hang=30), Raw(b"", trickle=0.05)],
+    ids=["before the answer", "in mid-stream", "for ever"],
+)
+def test_a_model_that_takes_longer_than_the_limit_is_not_waited_for(turn: Turn | Raw) -> None:
+    written = by_api(turn, timeout_seconds=0.5)
+    assert written.focus is None
+    assert "within 0.5 s (prompt.timeout_seconds)" in written.reason
+
+
+def test_a_cancel_while_the_model_writes_is_raised() -> None:
+    started = time.monotonic()
+    with JudgeApi([Turn(delay=30)]) as api, pytest.raises(Cancelled):
+        focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, stop=lambda: time.monotonic() - started > 0.3)
+
+
+def test_a_secret_that_the_model_repeats_is_taken_out() -> None:
+    written = by_api(say(json.dumps(GOOD | {"prompt": f"Use {KEY}."})))
+    assert written.focus is not None
+    assert written.focus.prompt == "Use [ANTHROPIC_API_KEY]."
+
+
+def test_credentials_that_cannot_be_found_leave_the_templates() -> None:
+    def missing() -> dict[str, str]:
+        raise OperatorError("judge.block names a block that is not there", found="nowhere")
+
+    written = write_focus(state(config(**settings())), Oversight(), credentials=missing, tag="nobody")
+    assert (written.focus, written.reason) == (None, "judge.block names a block that is not there; nowhere")
+
+
+def test_a_helper_that_breaks_leaves_the_templates() -> None:
+    def broken() -> dict[str, str]:
+        raise ZeroDivisionError("by a bug")
+
+    written = write_focus(state(config(**settings())), Oversight(), credentials=broken, tag="nobody")
+    assert (written.focus, written.reason) == (None, "asking the model broke: ZeroDivisionError: by a bug")
+
+
+@pytest.mark.feature("O8")
+def test_where_it_is_off_nobody_is_asked() -> None:
+    with JudgeApi([say(json.dumps(GOOD))]) as api:
+        credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
+        assert focus(credentials, written=False) == WrittenFocus()
+        assert compaction(credentials, compact=False) == WrittenCompaction(compacted=compact_by_template(PAST))
+        assert not api.requests
+
+
+@pytest.mark.feature("O8")
+def test_the_past_is_made_short_by_the_api() -> None:
+    with JudgeApi([say(json.dumps(SHORT))]) as api:
+        written = compaction({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url})
+    assert written.compacted == Compacted(
+        end_goal="All pass.", approach="A table.", current_state="Red.", next_steps=("the printer",), by="model"
+    )
+    assert (written.reason, written.usage.input_tokens) == ("", 100)
+
+
+@pytest.mark.feature("O8")
+@pytest.mark.parametrize("turn", [say("no"), Turn(status=401), Turn(delay=30), Turn(text="no", stop_reason="refusal")])
+def test_where_no_model_can_the_template_makes_the_past_short(turn: Turn) -> None:
+    with JudgeApi([turn]) as api:
+        written = compaction({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=0.5)
+    assert written.compacted == compact_by_template(PAST)
+    assert written.reason
+
+
+def test_a_focus_is_written_by_the_cli_without_tools_in_an_empty_folder(home: Path) -> None:
+    (home / "secret.txt").write_text("known to nobody")
+    lesson = f"@{home}/secret.txt"
+    with ScriptedModel(by_call([[call((FORM, GOOD))]])) as model, own_tag() as tag:
+        of = state(config(**settings()), iteration=3)
+        credentials = subscription(model.url, home)
+        written = write_focus(of, Oversight(), lessons=(lesson,), credentials=lambda: credentials, tag=tag)
+        body = model.requests[0].body
+    assert (written.focus, written.reason) == (FOCUS, "")
+    assert written.usage.cost_usd == pytest.approx((100 * 4 + 20 * 20) / 1e6)
+    assert [tool["name"] for tool in body["tools"] if tool["name"] != "DeferredToolPlaceholder"] == [FORM]
+    assert lesson in str(body)
+    assert "known to nobody" not in str(body)
+
+
+@pytest.mark.parametrize(
+    ("turns", "why"),
+    [
+        ([say("Mend it."), say("Mend it, I said.")], "no JSON object"),
+        ([call((FORM, GOOD | {"urgency": "panic"}))] * 8, "form"),
+        ([Turn(text="I cannot", stop_reason="refusal")] * 3, "declined"),
+        ([Turn(status=401)] * 3, "credentials were refused"),
+        ([Turn(status=529)] * 3, "gave no answer (overloaded)"),
+    ],
+    ids=["words", "wrong form", "refused", "401", "529"],
+)
+def test_by_the_cli_too_whatever_goes_wrong_is_a_reason(turns: list[Turn], why: str, home: Path) -> None:
+    written = by_cli(turns, home)
+    assert written.focus is None
+    assert why in written.reason
+
+
+def test_a_cli_that_takes_longer_than_the_limit_is_ended(home: Path) -> None:
+    written = by_cli([Turn(delay=60)], home, timeout_seconds=2)
+    assert written.focus is None
+    assert "within 2 s (prompt.timeout_seconds)" in written.reason
+
+
+def test_a_cancel_ends_the_cli(home: Path) -> None:
+    started = time.monotonic()
+    with pytest.raises(Cancelled):
+        by_cli([Turn(delay=60)], home, stop=lambda: time.monotonic() - started > 1)
