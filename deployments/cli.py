@@ -118,6 +118,19 @@ def log(
 
 
 @app.command()
+def explain(
+    loop: Loop,
+    iteration: Annotated[int | None, typer.Argument(metavar="[N]", help="Another iteration than the last.")] = None,
+    repo: Repo = HERE,
+    as_json: Json = False,
+) -> None:
+    """Show why the last iteration, or the Nth, was decided as it was: every question, its numbers, what would have changed it."""
+    from deployments.showing import show_explanation
+
+    show_explanation(repo, loop, iteration, as_json=as_json)
+
+
+@app.command()
 def cancel(loop: Loop, repo: Repo = HERE, as_json: Json = False) -> None:
     """Stop a running loop within seconds; its state and work are kept and it can be resumed."""
     from deployments.cancelling import cancel_loop

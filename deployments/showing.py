@@ -6,6 +6,7 @@ from typing import Any
 
 from deployments.wishes import Wishes, wished
 from helmsman.errors import OperatorError
+from helmsman.explanation import explanation
 from helmsman.layers import describe, leaves
 from helmsman.records.events import StepStarted, ToolCalled
 from helmsman.records.iteration import IterationRecord
@@ -78,6 +79,17 @@ def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> 
         print("no iteration has ended yet")
 
 
+def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
+    repository = open_repository(repo.absolute())
+    read_state(repository, loop)  # says so when there is no such loop
+    record = _record(repository, loop, iteration)
+    if as_json:
+        told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt"}
+        print(record.model_dump_json(include=told))
+        return
+    print("\n".join(explanation(record)))
+
+
 def show_configuration(repo: Path, config: Path | None, settings: tuple[str, ...], *, as_json: bool) -> None:
     repository = open_repository(repo.absolute())
     resolved = wished(repository, Wishes(config=config, settings=settings), goal_later=True)
@@ -128,13 +140,21 @@ def _driver(repository: Repository, loop: str) -> str | None:
 
 
 def _show_one(repository: Repository, loop: str, iteration: int, *, as_json: bool) -> None:
-    record = next((found for found in read_records(repository, loop) if found.iteration == iteration), None)
-    if record is None:
-        raise OperatorError(f"loop {loop} has no finished iteration {iteration}", remedy=f"helmsman log {loop}")
+    record = _record(repository, loop, iteration)
     if as_json:
         print(record.model_dump_json())
         return
     print("\n".join([*iteration_lines(record), *_evidence(repository, record)]))
+
+
+def _record(repository: Repository, loop: str, iteration: int | None) -> IterationRecord:
+    """The newest of that iteration's attempts, or the newest of all."""
+    records = read_records(repository, loop)
+    record = next((found for found in records if iteration in {None, found.iteration}), None)
+    if record is None:
+        which = "finished iteration" if iteration is None else f"finished iteration {iteration}"
+        raise OperatorError(f"loop {loop} has no {which}", remedy=f"helmsman log {loop}")
+    return record
 
 
 def _evidence(repository: Repository, record: IterationRecord) -> list[str]:

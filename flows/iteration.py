@@ -1,4 +1,4 @@
-"""One iteration: orient, prompt, execute, checks, invariants, learn, claims, judge, oversee, decide, record."""
+"""One iteration: orient, plan, prompt, execute, checks, invariants, learn, claims, judge, oversee, decide, record."""
 
 from prefect import flow
 
@@ -14,15 +14,17 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     """Have the agent work once, find out what came of it, and decide what follows."""
     config = state.config
     orientation = steps.orient(repository, state)
-    briefing = steps.prompt(repository, state, orientation)
+    planned = steps.plan(repository, state, orientation)
+    briefing = steps.prompt(repository, state, orientation, planned)
     execution = steps.patient(steps.execute, config.retry)(repository, state, briefing, orientation)
     report = steps.checking(state)(repository, state, execution) if execution.worth_checking else None
     findings = steps.invariants(repository, state, execution, report) if report else ()
     memory = steps.learn(repository, state)
     testimony = steps.claims(repository, state, execution, report, memory)
-    gathered = evidence_of(execution, report, findings, testimony)
+    gathered = evidence_of(execution, report, findings, testimony, planned)
     evidence = gathered.judged(steps.patient(steps.judge, config.retry)(repository, state, gathered))
-    found = steps.oversee(repository, state, orientation, evidence)
-    decision = steps.decide(repository, state, evidence, found)
-    what = record_of(state, orientation, evidence, memory, found, decision)
+    overseen = steps.oversee(repository, state, orientation, evidence, memory)
+    decision = steps.decide(repository, state, evidence, overseen)
+    failed = steps.roll_back(repository, state, evidence, decision) if decision.back_to else None
+    what = record_of(state, orientation, evidence, memory, overseen, decision, failed)
     return steps.patient(steps.record, config.retry)(repository, state, what)

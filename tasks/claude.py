@@ -8,6 +8,7 @@ from typing import Literal
 
 from helmsman.config import ClaudeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
+from helmsman.orient.allowance import claude_config
 from helmsman.records.events import AgentStarted, ToolCalled, ToolGuarded
 from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
 from helmsman.records.session import KeptSession
@@ -20,6 +21,7 @@ from tasks.git import IDENTITY, has_identity
 from tasks.hook_server import TOKEN, HookServer
 from tasks.journal import publish
 from tasks.nesting import inner_depth
+from tasks.pain_watch import Watch, tokens_left
 from tasks.process import Ended, run
 from tasks.secrets_kept import redact
 from tasks.steered import steering, stop_seconds, window_of
@@ -118,10 +120,12 @@ def _make_call(work: _Work, session: KeptSession | None) -> AgentCall:
     binary = find_binary(state.config.claude)
     begin(work.folder, work.prompt, work.start, session)
     listener = Listener(lambda detail: redact(detail.replace(f"{place.worktree}/", ""), environment), session)
-    options = arguments(state.config.claude, cost_left=_cost_left(state), session=session)
+    home, most = environment.get("HOME", ""), tokens_left(state)
+    listener.watch = Watch(state.config.pain, str(place.worktree), home, lambda: listener.reader.usage.tokens, most)
+    options = arguments(claude_config(state), cost_left=_cost_left(state), session=session)
     if not state.config.steering.hooks:
-        ended = _run(work, [str(binary), *options], environment, listener, work.stop)
-        return _conclude(listener.reader, ended)
+        ended = _run(work, [str(binary), *options], environment, listener, lambda: work.stop() or bool(listener.pain))
+        return _conclude(listener, ended)
     return _steered_call(work, str(binary), options, listener)
 
 
@@ -134,12 +138,13 @@ def _steered_call(work: _Work, binary: str, options: list[str], listener: "Liste
         listener.follow(steers, lambda model: window_of(state, model))
         command = [binary, "--settings", settings(server, stop_seconds(state)), *options]
         told = {**work.environment, TOKEN: server.token}
-        ended = _run(work, command, told, listener, lambda: work.stop() or steers.overdue or listener.deaf(steers))
+        enough = lambda: bool(listener.pain) or steers.overdue or listener.deaf(steers)  # noqa: E731 - what it says is all
+        ended = _run(work, command, told, listener, lambda: work.stop() or enough())
     if listener.deaf(steers):
         raise _without_hooks(listener.reader, server)
     if steers.overdue:
         ended = replace(ended, by="itself")
-    call = with_rotation(_conclude(listener.reader, ended), steers.ending)
+    call = with_rotation(_conclude(listener, ended), steers.ending)
     return call.model_copy(update=steers.account())
 
 
@@ -167,6 +172,7 @@ class Listener:
     def __init__(self, wording: Callable[[str], str], resumed: KeptSession | None) -> None:
         """Nothing has been said yet."""
         self.reader = CallReader(resumed)
+        self.watch: Watch | None = None
         self._wording = wording
         self._at_work = False
         self._steers: Steering | None = None
@@ -184,12 +190,21 @@ class Listener:
         self._at_work = self._at_work or spoken_by_model(event)
         for called in tool_calls(event):
             publish(ToolCalled(tool=called.tool, detail=self._wording(detail_of(called.arguments))))
-            if self._steers:
-                self._steers.announce(called)
+            for follower in self._followers():
+                follower.announce(called)
+        for result in tool_results(event):
+            for follower in self._followers():
+                follower.conclude(result)
         if self._steers:
-            for result in tool_results(event):
-                self._steers.conclude(result)
             self._steers.observe(self.reader.context(self._window(self.reader.model)))
+
+    @property
+    def pain(self) -> str:
+        """Why the session must end now; empty where it may go on."""
+        return self.watch.pain if self.watch else ""
+
+    def _followers(self) -> tuple[Steering | Watch, ...]:
+        return tuple(follower for follower in (self._steers, self.watch) if follower)
 
     def guarded(self, guarded: Guarded) -> None:
         publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": self._wording(guarded.detail)})))
@@ -224,7 +239,7 @@ def without_secrets(call: AgentCall, environment: Mapping[str, str]) -> AgentCal
     def hide(text: str) -> str:
         return redact(text, environment)
 
-    told = {name: redact(getattr(call, name), environment) for name in ("final_text", "error")}
+    told = {name: redact(getattr(call, name), environment) for name in ("final_text", "error", "pain")}
     commands = tuple(run.model_copy(update={"command": redact(run.command, environment)}) for run in call.commands)
     edited, looked = (tuple(redact(path, environment) for path in paths) for paths in (call.edited, call.looked))
     errors = tuple(one.model_copy(update={"where": hide(one.where), "message": hide(one.message)}) for one in call.errors)
@@ -233,13 +248,15 @@ def without_secrets(call: AgentCall, environment: Mapping[str, str]) -> AgentCal
     return call.model_copy(update={**told, **deeds, "guarded": guarded, "errors": errors})
 
 
-def _conclude(reader: CallReader, ended: Ended) -> AgentCall:
-    if ended.by == "stop" and not reader.finished:
+def _conclude(listener: Listener, ended: Ended) -> AgentCall:
+    reader = listener.reader
+    if ended.by == "stop" and not reader.finished and not listener.pain:
         raise Cancelled("cancelled while the agent was at work")
     by: Literal["itself", "deadline", "idle", "stop"] = "itself" if ended.by == "stop" else ended.by
-    return reader.conclude(
+    call = reader.conclude(
         exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds, now=datetime.now(UTC)
     )
+    return call.model_copy(update={"pain": listener.pain})
 
 
 def _environment(place: Workplace, config: LoopConfig, credentials: dict[str, str]) -> dict[str, str]:

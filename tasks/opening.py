@@ -11,6 +11,7 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import Layer, Resolved, from_environment, resolve
 from helmsman.naming import loop_id
 from helmsman.oversee.limits import limit_signals
+from helmsman.oversee.overseeing import relieved
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
@@ -126,7 +127,7 @@ def _existing(repository: Repository, request: LoopRequest, now: datetime) -> Lo
     _require_budget(state, config)
     if state.ending is None and config == state.config:
         return state
-    return replace_state(repository, state, reopen(state, config, now), "resume")
+    return replace_state(repository, state, relieved(reopen(state, config, now), now), "resume")
 
 
 def _reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:

@@ -8,14 +8,17 @@ from tasks.state_ref import Fenced, state_ref
 REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
 
 
-def push_loop(repository: Repository, state: LoopState) -> None:
+def push_loop(repository: Repository, state: LoopState, *, replaces: str = "") -> None:
     """Push atomically; git refuses it when the remote's state is not an ancestor of ours, which fences a second driver.
+
+    `replaces` is the commit that the remote's branch may be taken back from, after a rollback.
 
     Raises Fenced then, OperatorError when there is no such remote, and WorldError when it cannot be reached or refuses otherwise.
     """
     ref, remote = state_ref(state.loop), state.config.remote.name
+    lease = [f"--force-with-lease=refs/heads/{state.branch}:{replaces}"] if replaces else []
     try:
-        git(repository.common, "push", "--quiet", "--atomic", remote, f"refs/heads/{state.branch}", f"{ref}:{ref}")
+        git(repository.common, "push", "--quiet", "--atomic", *lease, remote, f"refs/heads/{state.branch}", f"{ref}:{ref}")
     except GitError as error:
         if any(word in error.stderr for word in REFUSED):
             raise Fenced(

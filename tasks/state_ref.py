@@ -114,6 +114,13 @@ def free_salvage_ref(repository: Repository, loop: str, iteration: int, attempt:
     return next(name for name in names if read_ref(repository.common, name) is None)
 
 
+def failed_ref(repository: Repository, loop: str, iteration: int, attempt: int, commit: str) -> str:
+    """A name for work that was taken off the branch: one that holds it already, or one that is free."""
+    base = f"{PREFIX}{loop}/failed/{iteration}-{attempt}"
+    names = (base, *(f"{base}-{suffix}" for suffix in range(2, 1000)))
+    return next(name for name in names if read_ref(repository.common, name) in {None, commit})
+
+
 def _break_stale_lock(repository: Repository, ref: str) -> None:
     lock = repository.common / f"{ref}.lock"
     with suppress(FileNotFoundError):  # a writer beside us has just let go of it

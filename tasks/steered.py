@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from helmsman.orient.allowance import checks_allowance, claude_config
 from helmsman.orient.context import known_window
 from helmsman.orient.guardrails import Rules, is_fix
 from helmsman.records.events import StopAnswered
@@ -59,13 +60,13 @@ def steering(
 def stop_seconds(state: LoopState) -> float:
     """Seconds that checks may take when the agent wants to stop; 0 where none runs then."""
     config = state.config
-    asked = config.steering.stop_seconds if config.checks and config.steering.stop_blocks else 0
+    asked = checks_allowance(state) if config.checks and config.steering.stop_blocks else 0
     return min(asked, SHARE_OF_IDLE * config.claude.idle_timeout_minutes * 60)
 
 
 def window_of(state: LoopState, model: str) -> int:
     """Tokens that the context window of a model holds. The messages do not repeat the `[1m]` that a large one is asked for by."""
-    configured = state.config.claude.model
+    configured = claude_config(state).model
     return known_window(configured if "[1m]" in configured else model, state.windows, state.config.context.window)
 
 
@@ -83,6 +84,7 @@ def _rules(place: Workplace, state: LoopState, start: str, home: str) -> Rules:
     return Rules(
         worktree=os.path.realpath(place.worktree),
         protected=state.config.invariants.protect,
+        level=state.oversight.ladder.rung if state.config.ladder.act else 0,
         start=start,
         branch=state.branch,
         nesting=state.config.limits.nesting,

@@ -21,20 +21,21 @@ from helmsman.errors import WorldError
 from helmsman.orient.prompt import brief
 from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
-from helmsman.oversee.signals import Sight, signals
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Testimony
-from helmsman.records.events import IterationRecorded, SignalRaised, StepFinished, StepStarted
+from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding
+from helmsman.records.focus import Planned
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.memory import WorkingMemory
+from helmsman.records.oversight import Failed, Overseen
 from helmsman.records.proof import Verdict
 from helmsman.records.state import LoopState, advance
-from helmsman.records.verdict import Decision, Signal
+from helmsman.records.verdict import Decision
 from helmsman.texts import iteration_lines
-from tasks import working
+from tasks import overseeing, planning, rolling_back, working
 from tasks.adjudicating import adjudicate
 from tasks.auditing import audit
 from tasks.credentials import agent_credentials, judge_credentials
@@ -138,8 +139,16 @@ def orient(repository: str, state: LoopState) -> Orientation:
 
 
 @step(StepKey())
-def prompt(repository: str, state: LoopState, orientation: Orientation) -> Briefing:
-    return brief(state, orientation)
+def plan(repository: str, state: LoopState, orientation: Orientation) -> Planned:
+    planned = planning.write(workplace(repository, state), state, orientation, lambda: judge_credentials(state.config))
+    for reason in planned.reasons:
+        get_run_logger().warning("no model wrote for the prompt: %s; the templates serve", reason)
+    return planned
+
+
+@step(StepKey())
+def prompt(repository: str, state: LoopState, orientation: Orientation, planned: Planned) -> Briefing:
+    return brief(state, orientation, planned)
 
 
 @step(StepKey())
@@ -175,16 +184,18 @@ def judge(repository: str, state: LoopState, evidence: Evidence) -> Verdict:
 
 
 @step(StepKey())
-def oversee(repository: str, state: LoopState, orientation: Orientation, evidence: Evidence) -> tuple[Signal, ...]:
-    found = signals(Sight(state, evidence, orientation.started_at, now_utc()))
-    for signal in found:
-        publish(SignalRaised(signal=signal))
-    return found
+def oversee(repository: str, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory) -> Overseen:
+    return overseeing.oversee(workplace(repository, state), state, orientation, evidence, memory)
 
 
 @step(StepKey())
-def decide(repository: str, state: LoopState, evidence: Evidence, found: tuple[Signal, ...]) -> Decision:
-    return choose(Situation(state, evidence, found, now_utc()))
+def decide(repository: str, state: LoopState, evidence: Evidence, overseen: Overseen) -> Decision:
+    return choose(Situation(state, evidence, overseen.signals, now_utc(), overseen.oversight))
+
+
+@step(StepKey())
+def roll_back(repository: str, state: LoopState, evidence: Evidence, decision: Decision) -> Failed:
+    return rolling_back.roll_back(workplace(repository, state), state, evidence.execution, decision)
 
 
 @step(StepKey())
@@ -194,7 +205,7 @@ def record(repository: str, state: LoopState, what: IterationRecord) -> Iteratio
     subject = f"iteration {what.iteration}: {what.decision.kind} - {what.decision.reason}"
     replace_state(place.repository, state, after, subject[:200], what)
     if state.config.remote.push:
-        push_loop(place.repository, after)
+        push_loop(place.repository, after, replaces=state.head if what.failed and what.failed.back_to != state.head else "")
     publish(IterationRecorded(record=what))
     get_run_logger().info("\n".join(iteration_lines(what)))
     return what

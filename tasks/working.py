@@ -10,6 +10,7 @@ from helmsman.config import LoopConfig
 from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.orient.progress import LONGEST_FILE, read, render
 from helmsman.orient.sessions import session_to_resume
+from helmsman.orient.treatments import planned_anew, treatment
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import Execution
@@ -89,7 +90,8 @@ def _lay_out_memory(place: Workplace, state: LoopState) -> None:
     open_up(folder)
     ignore = "".join(f"/{name}\n" for name in OWN_FILES)
     _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
-    _write_anew(folder / "progress.md", render(state.memory, state.config.goal, state.due))
+    memory = planned_anew(state.memory, treatment(state.oversight, state.config))
+    _write_anew(folder / "progress.md", render(memory, state.config.goal, state.due))
     if state.config.judge.criteria:
         _write_anew(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
         _write_anew(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))

@@ -65,3 +65,9 @@ INTERRUPTED = Template("""\
 An earlier attempt at this iteration was cut off in mid-work. Its partial work is not in your tree; it is kept as commit
 $commit ($files files changed against your starting point). Look at it with `git show --stat $commit` and take over what is
 sound: `git checkout $commit -- PATH`.""")
+
+ROLLED_BACK = Template("""\
+# The last work was taken back
+$why.
+Your tree is as it was at its best, commit $back_to. What was taken off is kept as commit $commit: look at it with
+`git show --stat $commit`, take over single files that are sound with `git checkout $commit -- PATH`, and go another way.""")

@@ -8,16 +8,33 @@ from collections.abc import Sequence
 
 from helmsman.config import LoopConfig
 from helmsman.orient.budget import Foreign, Piece, fit, tokens, whole
+from helmsman.orient.compaction import compact_by_template, compacted_section, compacts, past_of
+from helmsman.orient.focus import focus_section
 from helmsman.orient.guardrails import Rules, as_text, is_fix
 from helmsman.orient.last_session import last_session
-from helmsman.orient.phases import CLOSING, CRITERIA, INTERRUPTED, INVARIANTS, OBJECTIVE, PHASE_0, PHASES_1_TO_4, RESET
+from helmsman.orient.phases import (
+    CLOSING,
+    CRITERIA,
+    INTERRUPTED,
+    INVARIANTS,
+    OBJECTIVE,
+    PHASE_0,
+    PHASES_1_TO_4,
+    RESET,
+    ROLLED_BACK,
+)
+from helmsman.orient.strategy import strategy_section
+from helmsman.orient.treatments import treatment_section
+from helmsman.orient.validation import issues_section
 from helmsman.oversee.drift import flagged, guidance
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Contradiction
 from helmsman.records.evidence import Commit
 from helmsman.records.findings import Finding, Weight
+from helmsman.records.focus import Planned
 from helmsman.records.memory import WorkingMemory
+from helmsman.records.oversight import Failed
 from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
@@ -28,9 +45,9 @@ Section = tuple[str, str]
 Fact = tuple[str, Sequence[Piece]]
 
 
-def brief(state: LoopState, orientation: Orientation) -> Briefing:
-    """The prompt of the iteration that is due."""
-    facts = [(name, pieces) for name, pieces in _facts(state, orientation) if pieces]
+def brief(state: LoopState, orientation: Orientation, planned: Planned | None = None) -> Briefing:
+    """The prompt of the iteration that is due. `planned`: what a model wrote for it, where one was asked."""
+    facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or Planned()) if pieces]
     fitted = _fit(facts, state.config.prompt.orientation_tokens)
     fixed_before, fixed_after = _before(state.config), _after(state)
     sections = [*fixed_before, *fitted, *fixed_after]
@@ -67,9 +84,10 @@ def _guard_rails(config: LoopConfig) -> str:
     return "\n".join(("# Guard rails: a tool call that leaves them is refused", *(f"- {line}" for line in as_text(rules))))
 
 
-def _facts(state: LoopState, orientation: Orientation) -> list[Fact]:
+def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list[Fact]:
     """What was found out, most specific first."""
     return [
+        *_steering(state, planned),
         ("last checks", _last_checks(state.checks)),
         ("unfinished request", _unfinished_request(state)),
         ("findings", _findings(state.findings)),
@@ -77,9 +95,23 @@ def _facts(state: LoopState, orientation: Orientation) -> list[Fact]:
         ("judge feedback", _judge_feedback(state.judge)),
         ("last session", last_session(state.last_call, green=state.checks is not None and state.checks.passed)),
         ("drift", _drift(state.last_call.drift)),
+        ("rolled back", _rolled_back(state.failed)),
         ("interrupted work", _interrupted(state)),
         ("working memory", _memory_problems(state.memory)),
-        ("history", _history(orientation.commits, state)),
+        ("history", _past(state, orientation, planned)),
+    ]
+
+
+def _steering(state: LoopState, planned: Planned) -> list[Fact]:
+    """How to go about it: what control between iterations, or a model that it asked, has to say."""
+    oversight = state.oversight
+    if not state.config.ladder.act:
+        return []
+    return [
+        ("treatment", treatment_section(oversight, state.config, state.history)),
+        ("strategy", strategy_section(oversight.strategy, oversight.control) if state.history else ()),
+        ("focus", focus_section(planned.focus)),
+        ("issues", issues_section(oversight.issues)),
     ]
 
 
@@ -184,10 +216,27 @@ def _interrupted(state: LoopState) -> Sequence[Piece]:
     return ("# Interrupted work\n" + INTERRUPTED.substitute(commit=last.commit[:12], files=last.files),)
 
 
+def _rolled_back(failed: Failed | None) -> Sequence[Piece]:
+    if failed is None:
+        return ()
+    commits = {"commit": failed.commit[:12], "back_to": failed.back_to[:12]}
+    files = (Foreign("\n".join(failed.files)),) if failed.files else ()
+    return (ROLLED_BACK.substitute(why=failed.why.rstrip("."), **commits), *files)
+
+
 def _memory_problems(memory: WorkingMemory) -> Sequence[Piece]:
     if not memory.problems:
         return ()
     return ("# Working memory\n`.helmsman/progress.md` had flaws:\n" + "\n".join(f"- {problem}" for problem in memory.problems),)
+
+
+def _past(state: LoopState, orientation: Orientation, planned: Planned) -> Sequence[Piece]:
+    """Commit by commit; in short for a redesign, which begins with what is known, or where it has outgrown its allowance."""
+    if planned.compacted is not None:
+        return compacted_section(planned.compacted)
+    if compacts(state, orientation):
+        return compacted_section(compact_by_template(past_of(state, orientation)))
+    return _history(orientation.commits, state)
 
 
 def _history(commits: Sequence[Commit], state: LoopState) -> Sequence[Piece]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from helmsman.orient.treatments import treatment
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
 
@@ -41,10 +42,15 @@ def _full(state: LoopState, _session: KeptSession, _now: datetime) -> bool:
     return window > 0 and context.peak >= config.rotate_at * window
 
 
+def _another_approach(state: LoopState, _session: KeptSession, _now: datetime) -> bool:
+    return treatment(state.oversight, state.config).fresh
+
+
 # What `hybrid` adds is not here: an iteration that did not get further leaves no session behind.
 _REASONS: dict[str, Reason] = {
     "every iteration begins with an empty context": _unwanted,
     "its session was last used too long ago": _expired,
     "the last session was ended for the sake of a fresh one": _rotated,
     "the context of the last session was full": _full,
+    "another approach begins with an empty context": _another_approach,
 }

@@ -22,11 +22,6 @@ class Sight:
     now: datetime
 
 
-def signals(sight: Sight) -> tuple[Signal, ...]:
-    """Everything worth noticing."""
-    return tuple(signal for source in SOURCES for signal in source(sight))
-
-
 def _limits(sight: Sight) -> tuple[Signal, ...]:
     spending = spend(sight.state, sight.evidence.usage, sight.started_at, sight.now)
     counted = sight.evidence.execution.worth_checking  # else the same iteration is due again

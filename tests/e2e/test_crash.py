@@ -13,7 +13,7 @@ from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
 
-STEPS = ("orient", "prompt", "execute", "checks", "invariants", "learn", "claims", "judge", "oversee", "decide", "record")
+STEPS = ("orient", "plan", "prompt", "execute", "checks", "invariants", "learn", "claims", "judge", "oversee", "decide", "record")
 MOMENTS = ("start", "middle", "end")
 AT_WORK = ("execute", "middle")
 """The one moment at which an agent's call is in flight."""

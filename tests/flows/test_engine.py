@@ -17,7 +17,7 @@ from tests.fakes.bench import eventually
 from tests.flows.conftest import Drive
 
 SOLVE = "echo 42 > answer"
-STEPS = {"orient", "prompt", "execute", "checks", "invariants", "learn", "claims", "judge", "oversee", "decide", "record"}
+STEPS = {"orient", "plan", "prompt", "execute", "checks", "invariants", "learn", "claims", "judge", "oversee", "decide", "record"}
 
 
 def _runs(uid: str) -> list[FlowRun]:

@@ -62,8 +62,8 @@ def test_in_place_works_on_the_current_branch(drive: Drive) -> None:
     ("limits", "rule"),
     [
         ({"iterations": 2}, "limits.iterations"),
-        ({"cost_usd": 0.015}, "limits.cost_usd"),
-        ({"tokens": 150}, "limits.tokens"),
+        ({"cost_usd": 0.018}, "limits.cost_usd"),
+        ({"tokens": 180}, "limits.tokens"),
     ],
 )
 def test_a_limit_stops_the_loop_with_the_rule_and_the_numbers(drive: Drive, limits: dict[str, float], rule: str) -> None:

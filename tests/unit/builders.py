@@ -13,6 +13,7 @@ from helmsman.records.claims import Claims
 from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution, RateLimit
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.memory import WorkingMemory
+from helmsman.records.oversight import Oversight
 from helmsman.records.state import LoopState
 from helmsman.records.usage import Usage
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
@@ -80,8 +81,8 @@ def evidence(of: LoopState | None = None, **fields: Any) -> Evidence:
 def situation(**fields: Any) -> Situation:
     """Fields of a Situation, and any of its Evidence."""
     before = fields.pop("state", None) or state()
-    signals, now = fields.pop("signals", ()), fields.pop("now", NOW)
-    return Situation(before, evidence(before, **fields), signals, now)
+    signals, now, oversight = fields.pop("signals", ()), fields.pop("now", NOW), fields.pop("oversight", Oversight())
+    return Situation(before, evidence(before, **fields), signals, now, oversight)
 
 
 def sight(**fields: Any) -> Sight:

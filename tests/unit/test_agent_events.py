@@ -56,6 +56,7 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
         "failures_in_row": 0,
         "stops": (),
         "rotated": "",
+        "pain": "",
         "resumed": False,
         "rate_limit": None,
     }

@@ -2,12 +2,16 @@
 
 import pytest
 
-from helmsman.oversee.signals import signals
+from helmsman.oversee.signals import SOURCES, Sight
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.session import Drift, ErrorVector, FailureClass
 from helmsman.records.state import Spending
-from helmsman.records.verdict import Severity
+from helmsman.records.verdict import Severity, Signal
 from tests.unit.builders import ASKED, HOUR, NOW, call, check, config, execution, report, sight, state, usage_limited
+
+
+def signals(seen: Sight) -> tuple[Signal, ...]:
+    return tuple(signal for source in SOURCES for signal in source(seen))
 
 
 def found(**fields: object) -> list[tuple[str, Severity]]:

@@ -1,0 +1,62 @@
+"""Why an iteration was decided as it was: the way through the table, the numbers, and what would have changed it."""
+
+from collections.abc import Iterator
+
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.moments import Progress
+from helmsman.records.oversight import Oversight
+from helmsman.records.verdict import Considered
+from helmsman.texts import clean
+
+LEARNT_SHOWN = 5
+
+
+def explanation(record: IterationRecord) -> Iterator[str]:
+    """The decision of one iteration."""
+    decision = record.decision
+    attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
+    yield f"#{record.iteration}{attempt}  {decision.kind} ({decision.rule})"
+    yield f"    {clean(decision.reason)}"
+    yield "way"
+    for step in decision.path:
+        yield from _asked(step)
+    if not decision.path:
+        yield "    not recorded: an earlier version of Helmsman took this decision"
+    yield from numbers(record.oversight)
+    if record.moment:
+        yield f"movement   {record.moment.movement}"
+    yield from (f"{signal.severity.lower():<10} {clean(signal.rule)}: {clean(signal.message)}" for signal in record.signals)
+    if record.failed:
+        failed = record.failed
+        yield f"taken off  {failed.commit[:10]} stays at {failed.ref}; the branch is at {failed.back_to[:10]}"
+
+
+def numbers(oversight: Oversight) -> Iterator[str]:
+    """What control between iterations rests on."""
+    control, breaker, ladder = oversight.control, oversight.breaker, oversight.ladder
+    gains = f"{control.gains.kp:.2f}/{control.gains.ki:.2f}/{control.gains.kd:.2f}"
+    yield f"progress   {_shares(oversight.progress)}"
+    terms = f"P {control.proportional:.2f}, I {control.integral:.2f}, D {control.derivative:+.3f} by {gains} ({control.phase})"
+    yield f"control    {terms} give {control.output:.2f}: {control.band}"
+    since = f": {clean(breaker.reason)}" if breaker.reason else ""
+    yield f"breaker    {breaker.position}, {breaker.idle} iterations in a row without progress{since}"
+    yield f"ladder     {ladder.rung.title}{f': {clean(ladder.reason)}' if ladder.reason else ''}"
+    yield f"feedback   {oversight.feedback}; diagnosis {oversight.diagnosis}"
+    if oversight.strategy.reasoning:
+        yield f"strategy   {oversight.strategy.stance}: {clean(oversight.strategy.reasoning)}"
+    for learnt in oversight.learning[:LEARNT_SHOWN]:
+        yield f"learning   {learnt.kind}: level {learnt.level}, {learnt.in_row} in a row, {learnt.seen} in all"
+    yield from (f"issue      {clean(issue.rule)}: {clean(issue.message)}" for issue in oversight.issues)
+    yield from (f"fault      {clean(fault)}; its default was used" for fault in oversight.faults)
+
+
+def _asked(step: Considered) -> Iterator[str]:
+    yield f"    {'yes' if step.held else 'no ':<3} {clean(step.question)} {clean(step.because)}"
+    if step.held:
+        yield f"        otherwise with: {clean(step.otherwise)}"
+
+
+def _shares(progress: Progress) -> str:
+    named = (("checks", progress.checks), ("tests", progress.tests), ("criteria", progress.criteria), ("items", progress.items))
+    parts = ", ".join(f"{name} {share:.0%}" for name, share in named if share is not None)
+    return f"{progress.completion:.0%}{f' ({parts})' if parts else ''}"

@@ -1,0 +1,25 @@
+"""What the controller's output changes beside the words of the prompt: time for checks inside a session, and the model."""
+
+from collections.abc import Mapping
+
+from helmsman.config import ClaudeConfig
+from helmsman.orient.treatments import treatment
+from helmsman.records.control import Band
+from helmsman.records.state import LoopState
+
+CHECKS: Mapping[Band, float] = {Band.CONTINUE: 1.0, Band.WATCH: 1.0, Band.ADJUST: 1.5, Band.PIVOT: 2.0}
+"""What the time for checks at a stop is multiplied by: the less the work gets on, the more a session may find out by itself."""
+
+
+def checks_allowance(state: LoopState) -> float:
+    """Seconds that checks may take when the agent wants to stop."""
+    seconds = state.config.steering.stop_seconds
+    return seconds * CHECKS[state.oversight.control.band] if state.config.ladder.act else seconds
+
+
+def claude_config(state: LoopState) -> ClaudeConfig:
+    """The agent's configuration, with the model that a redesign or the highest band of the controller asks for."""
+    config = state.config
+    urgent = config.ladder.act and state.oversight.control.band is Band.PIVOT
+    model = treatment(state.oversight, config).model or (config.ladder.redesign_model if urgent else "")
+    return config.claude.model_copy(update={"model": model}) if model else config.claude

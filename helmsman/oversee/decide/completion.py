@@ -1,0 +1,143 @@
+"""Decisions about being done: proven, acknowledged, denied, rejected."""
+
+import json
+import shlex
+
+from helmsman.oversee.decide.situation import Question, Situation, go_on, standing, stop
+from helmsman.records.findings import Weight
+from helmsman.records.verdict import Decision, Outcome
+
+
+def _completed(s: Situation) -> Decision | None:
+    if not s.evidence.proven or (s.state.config.completion.force_max and not s.limits):
+        return None
+    return stop(s, f"completion.{_proof_word(s)}", f"{_why_done(s)} on {s.short}", Outcome.COMPLETED)
+
+
+def _completed_before(s: Situation) -> Decision | None:
+    """With force_max the last iteration need not ask again, where an earlier one was proven and this one is as green."""
+    proof, judged = s.evidence.proof, bool(s.state.config.judge.criteria)
+    if not (s.state.config.completion.force_max and s.limits and s.state.verified and proof.green and not proof.denied) or judged:
+        return None
+    reason = f"it was proven first on {s.state.verified[:10]}, and at the end of all iterations {_checked(s)} on {s.short}"
+    return stop(s, "completion.force_max", reason, Outcome.COMPLETED)
+
+
+def _proof_word(s: Situation) -> str:
+    return "verified" if s.state.config.checks else "unverified"
+
+
+def _why_done(s: Situation) -> str:
+    judgement = s.evidence.judgement
+    judged = f", and the judge agrees on {len(judgement.criteria)} criteria" if judgement else ""
+    return f"the agent asked to be done ({s.evidence.proof.how}) and {_checked(s)}{judged}"
+
+
+def _checked(s: Situation) -> str:
+    report = s.evidence.checks
+    if not s.state.config.checks or report is None:
+        return "NOTHING WAS VERIFIED, because no check is configured"
+    return f"every check passes ({len(report.results)} of {len(report.results)})"
+
+
+def _gates(s: Situation) -> str:
+    """How the gates of completion stand."""
+    proof, judgement = s.evidence.proof, s.evidence.judgement
+    told = (
+        f"asked: {_yes(proof.asked)}",
+        f"every check passes: {_yes(proof.green)}",
+        f"objections: {len(proof.denied)}",
+        *([f"the judge approves: {_yes(judgement.approved)}"] if judgement else ()),
+        *(["force_max goes on"] if s.state.config.completion.force_max and s.evidence.proven else ()),
+    )
+    return ", ".join(told)
+
+
+def _yes(held: bool) -> str:
+    return "yes" if held else "no"
+
+
+def _missing(s: Situation) -> str:
+    """What would have completed it."""
+    return "nothing was missing" if s.evidence.proven else standing(s)
+
+
+def _judge_keeps_rejecting(s: Situation) -> Decision | None:
+    judgement, config = s.evidence.judgement, s.state.config.judge
+    in_row = s.state.judge.rejections + 1
+    if judgement is None or judgement.approved or config.reset_strategy or in_row < config.rejections:
+        return None
+    unmet = ", ".join(verdict.criterion for verdict in judgement.criteria if not verdict.met)
+    about = f" (not met: {unmet})" if unmet else ""
+    reason = f"the judge has rejected the work {in_row} times in a row, {config.rejections} are allowed: {judgement.cause}{about}"
+    return stop(s, "judge.rejections", f"{reason}; a person has to look at the criteria or at the work", Outcome.WAITING)
+
+
+def _rejections(s: Situation) -> str:
+    judgement = s.evidence.judgement
+    if judgement is None:
+        return "no judge was asked"
+    in_row = 0 if judgement.approved else s.state.judge.rejections + 1
+    return f"{in_row} rejections in a row, {s.state.config.judge.rejections} are allowed"
+
+
+def _keeps_asking(s: Situation) -> Decision | None:
+    limit, proof = s.state.config.completion.ask_limit, s.evidence.proof
+    in_row = s.state.done.asked_in_row + 1
+    if limit is None or not (proof.asked and proof.green and proof.denied) or in_row < limit:
+        return None
+    reason = f"the agent asked to be done {in_row} times in a row under green checks, and this stands against it: "
+    return stop(s, "completion.denied", f"{reason}{proof.objections}{_remedy(s)}", Outcome.STOPPED)
+
+
+def _remedy(s: Situation) -> str:
+    """What a person may do who has looked and finds the work honest."""
+    paths = {finding.path for finding in s.evidence.findings if finding.weight is Weight.BLOCK}
+    allowed = shlex.quote(
+        f"invariants.allow={json.dumps([*s.state.config.invariants.allow, *sorted(paths)[:3]], ensure_ascii=False)}"
+    )
+    return f"; if you have looked and it is honest work: helmsman resume {s.state.loop} --set {allowed}" if paths else ""
+
+
+def _requests(s: Situation) -> str:
+    proof, limit = s.evidence.proof, s.state.config.completion.ask_limit
+    denied = proof.asked and proof.green and bool(proof.denied)
+    return f"{s.state.done.asked_in_row + 1 if denied else 0} in a row, {limit or 'any number'} may be"
+
+
+def _acknowledged(s: Situation) -> Decision | None:
+    if not s.evidence.proven:
+        return None
+    reason = f"{_why_done(s)} on {s.short}; force_max goes on improving it until the iterations are used up"
+    return go_on(s, "completion.acknowledged", reason)
+
+
+COMPLETED = Question("completion", "Is the work proven to be done?", _completed, _gates, _missing)
+COMPLETED_BEFORE = Question(
+    "completion.force_max",
+    "Was it proven before, under force_max, and is it as green at the end?",
+    _completed_before,
+    lambda s: f"proven before: {s.state.verified[:10] or 'no'}, a limit is reached: {_yes(bool(s.limits))}",
+    lambda _: "an earlier proof, and green checks at the last iteration",
+)
+REJECTED = Question(
+    "judge.rejections",
+    "Has the judge rejected the work too often in a row?",
+    _judge_keeps_rejecting,
+    _rejections,
+    lambda _: "an approval, other criteria, or judge.reset_strategy",
+)
+DENIED = Question(
+    "completion.denied",
+    "Does the agent keep asking to be done while something else than the checks denies it?",
+    _keeps_asking,
+    _requests,
+    lambda s: s.evidence.proof.objections or "nothing speaks against it",
+)
+ACKNOWLEDGED = Question(
+    "completion.acknowledged",
+    "Is it proven, and force_max goes on?",
+    _acknowledged,
+    _gates,
+    _missing,
+)

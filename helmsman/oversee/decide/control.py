@@ -1,0 +1,135 @@
+"""Decisions that follow from how the loop behaves: pain, a question to a person, a pause, another way."""
+
+from datetime import timedelta
+
+from helmsman.oversee.decide.situation import BLOWN, Question, Situation, go_on, standing, stop, wait
+from helmsman.records.modes import Position, Rung
+from helmsman.records.oversight import Conflict
+from helmsman.records.verdict import Decision, Outcome
+
+CONFLICTS_TOLD = 2
+
+
+def _pain(s: Situation) -> Decision | None:
+    """Whatever else is going on; the work stays on a ref."""
+    if not s.pains:
+        return None
+    back = _last_good(s)
+    told = f"; the branch goes back to {back[:10]}, the work stays on a ref" if back else ""
+    reason = "; ".join(signal.message for signal in s.pains)
+    ejected = stop(s, s.pains[0].rule, f"{reason}{told}; look at it, then: helmsman resume {s.state.loop}", Outcome.EJECTED)
+    return ejected.model_copy(update={"back_to": back})
+
+
+def _last_good(s: Situation) -> str:
+    """The best commit, else the one that the loop began with; empty where the branch is there.
+
+    What an iteration made that hurts is never the best one; a blown budget says nothing against the work.
+    """
+    harmless = all(signal.rule == BLOWN for signal in s.pains)
+    best = (s.oversight if harmless else s.state.oversight).best
+    good = best.commit if best else s.state.base_commit
+    return "" if good == s.commit else good
+
+
+def _critical(s: Situation) -> Decision | None:
+    critical = [issue for issue in s.oversight.issues if issue.critical]
+    if not critical or not s.steers:
+        return None
+    reason = "; ".join(issue.message for issue in critical)
+    return stop(s, critical[0].rule, f"{reason}; at the end {standing(s)}", Outcome.STOPPED)
+
+
+def _person(s: Situation) -> Decision | None:
+    ladder = s.oversight.ladder
+    if ladder.rung < Rung.HUMAN or not s.steers:
+        return None
+    facts = "; ".join(_told(conflict) for conflict in s.oversight.conflicts[:CONFLICTS_TOLD])
+    reason = f"{ladder.rung.title}: {ladder.reason}{f'; {facts}' if facts else ''}; at the end {standing(s)}"
+    choices = (
+        f"a person has to choose: change the goal, the checks or an order that contradicts another, and go on with"
+        f" `helmsman resume {s.state.loop}` (it begins with a redesign); or take the branch over by hand; or leave it"
+    )
+    return stop(s, "ladder.human", f"{reason}; {choices}", Outcome.WAITING)
+
+
+def _told(conflict: Conflict) -> str:
+    first, second = conflict.first, conflict.second
+    return (
+        f"about {conflict.about}, {_place(first.source, first.line)} says {first.text!r}"
+        f" and {_place(second.source, second.line)} says {second.text!r}"
+    )
+
+
+def _place(source: str, line: int) -> str:
+    return f"{source}:{line}" if line else source
+
+
+def _breaker(s: Situation) -> Decision | None:
+    breaker, config = s.oversight.breaker, s.state.config.breaker
+    if breaker.position is not Position.OPEN or config.cool_down_minutes == 0 or not s.steers:
+        return None
+    until = (breaker.since or s.now) + timedelta(minutes=config.cool_down_minutes)
+    reason = f"the circuit breaker is open: {breaker.reason}; waiting until {until:%H:%M:%S} UTC, then one more iteration decides"
+    return _steered(s, wait(s, "breaker.open", reason, until))
+
+
+def _idle(s: Situation) -> str:
+    breaker = s.oversight.breaker
+    return f"it is {breaker.position}, {breaker.idle} iterations in a row without progress"
+
+
+def _continue(s: Situation) -> Decision:
+    rung = s.oversight.ladder.rung
+    climbed = f"; {rung.title}: {s.oversight.ladder.reason}" if rung > Rung.PATCH and s.steers else ""
+    return _steered(s, go_on(s, "continue", f"{standing(s)}{climbed}"))
+
+
+def _steered(s: Situation, decision: Decision) -> Decision:
+    """The same decision, on a better tree where the work got worse."""
+    back = roll_back_to(s)
+    if not back:
+        return decision
+    told = f"{decision.reason}; the work got worse, so the branch goes back to {back[:10]} and the work stays on a ref"
+    return decision.model_copy(update={"back_to": back, "reason": told})
+
+
+def roll_back_to(s: Situation) -> str:
+    """The best commit, where the work got worse in too many iterations in a row; empty where the branch stays."""
+    best, regressing = s.oversight.best, any(signal.rule == "regressing" for signal in s.signals)
+    rolls = regressing and s.steers and s.state.config.ladder.rollback and not s.state.config.completion.force_max
+    worse = best is not None and best.commit != s.commit and best.completion > s.oversight.progress.completion
+    return best.commit if rolls and worse and best else ""
+
+
+PAIN = Question(
+    "pain",
+    "Is there pain that ends a loop at once?",
+    _pain,
+    lambda s: "; ".join(signal.message for signal in s.pains) or "none",
+    lambda _: "the cause gone; a person may switch a source of pain off under pain.*",
+)
+CRITICAL = Question(
+    "validation",
+    "Did validation find something that makes going on pointless?",
+    _critical,
+    lambda s: f"{sum(issue.critical for issue in s.oversight.issues)} critical of {len(s.oversight.issues)} issues",
+    lambda _: "no critical issue",
+)
+PERSON = Question(
+    "ladder.human",
+    "Has the ladder come to a person?",
+    _person,
+    lambda s: (
+        f"the rung is {s.oversight.ladder.rung.title}{f': {s.oversight.ladder.reason}' if s.oversight.ladder.reason else ''}"
+    ),
+    lambda s: f"progress, or more iterations for a rung than {s.state.config.ladder.patience} (ladder.patience)",
+)
+BREAKER = Question(
+    "breaker.open",
+    "Is the circuit breaker open?",
+    _breaker,
+    _idle,
+    lambda s: f"progress in one of {s.state.config.breaker.half_open_after + 1} iterations",
+)
+GO_ON = Question("continue", "Is there nothing that speaks against going on?", _continue, standing, lambda _: "any yes above")

@@ -1,0 +1,103 @@
+"""What a decision may depend on, and the forms that it takes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from helmsman.records.evidence import AgentCall
+from helmsman.records.iteration import Evidence
+from helmsman.records.oversight import Oversight
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
+
+BLOWN = "pain.budget"
+PAIN = "pain."
+"""How the rules begin of signals that end a loop at once, whatever else is going on."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """All that a decision may depend on."""
+
+    state: LoopState
+    """As it was before this iteration."""
+    evidence: Evidence
+    signals: tuple[Signal, ...]
+    now: datetime
+    oversight: Oversight = field(default_factory=Oversight)
+
+    @property
+    def call(self) -> AgentCall:
+        return self.evidence.execution.call
+
+    @property
+    def pains(self) -> list[Signal]:
+        return [signal for signal in self.signals if signal.rule.startswith(PAIN) and signal.severity is Severity.ABORT]
+
+    @property
+    def limits(self) -> list[Signal]:
+        """Limits that are reached."""
+        return [signal for signal in self.signals if signal.severity is Severity.ABORT and not signal.rule.startswith(PAIN)]
+
+    @property
+    def steers(self) -> bool:
+        """Whether anything follows from what the overseer notices."""
+        return self.state.config.ladder.act
+
+    @property
+    def commit(self) -> str:
+        return self.evidence.execution.change.commit
+
+    @property
+    def short(self) -> str:
+        return self.commit[:10]
+
+
+Rule = Callable[[Situation], Decision | None]
+Words = Callable[[Situation], str]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One row of the decision table."""
+
+    rule: str
+    asks: str
+    """What is asked, so that yes decides."""
+    decide: Rule
+    """The decision, or None where the answer is no."""
+    because: Words
+    """The numbers that the answer rests on, with their thresholds."""
+    otherwise: Words
+    """What would have changed the answer."""
+
+
+def stop(s: Situation, rule: str, reason: str, outcome: Outcome, *, fault: str = "", repeat: bool = False) -> Decision:
+    return Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=s.now, outcome=outcome, fault=fault, repeat=repeat)
+
+
+def wait(s: Situation, rule: str, reason: str, until: datetime, *, repeat: bool = False) -> Decision:
+    return Decision(kind=DecisionKind.WAIT, rule=rule, reason=reason, at=s.now, until=until, repeat=repeat)
+
+
+def go_on(s: Situation, rule: str, reason: str) -> Decision:
+    return Decision(kind=DecisionKind.CONTINUE, rule=rule, reason=reason, at=s.now)
+
+
+def standing(s: Situation) -> str:
+    """How far the work is, in a clause."""
+    report, asked = s.evidence.checks, s.evidence.claims.wants_to_finish
+    if report is None:
+        return f"the agent's call ended as {s.call.outcome}, so nothing was checked"
+    if report.results and not report.passed:
+        all_the_same = "; the agent asked to be done all the same" if asked else ""
+        return f"{len(report.failures)} of {len(report.results)} checks fail{all_the_same}"
+    if not asked:
+        return f"{'all checks pass, but' if report.results else 'nothing is checked and'} the agent has not asked to be done"
+    return f"the agent asked to be done, but {_objections(s)}"
+
+
+def _objections(s: Situation) -> str:
+    judgement = s.evidence.judgement
+    rejected = f"the judge did not approve: {judgement.cause}" if judgement and not judgement.approved else ""
+    return s.evidence.proof.objections or rejected or "force_max goes on"

@@ -1,0 +1,44 @@
+"""The only place that chooses. One table, in order; the first question that is answered with yes decides."""
+
+from helmsman.oversee.decide import completion, control, world
+from helmsman.oversee.decide.situation import Question, Situation
+from helmsman.records.verdict import Considered, Decision
+
+QUESTIONS: tuple[Question, ...] = (
+    control.PAIN,
+    world.OPERATOR,
+    completion.COMPLETED,
+    completion.COMPLETED_BEFORE,
+    world.LIMIT,
+    world.USAGE_LIMIT,
+    world.FAILING_AGENT,
+    control.CRITICAL,
+    completion.REJECTED,
+    completion.DENIED,
+    control.PERSON,
+    control.BREAKER,
+    world.FULL_HOUR,
+    completion.ACKNOWLEDGED,
+    control.GO_ON,
+)
+
+
+def decide(situation: Situation) -> Decision:
+    """Choose what follows an iteration, and say by which way."""
+    path: list[Considered] = []
+    for question in QUESTIONS:
+        decision = question.decide(situation)
+        path.append(_considered(question, situation, held=decision is not None))
+        if decision is not None:
+            return decision.model_copy(update={"path": tuple(path)})
+    raise AssertionError("the last question is always answered with yes")
+
+
+def _considered(question: Question, situation: Situation, *, held: bool) -> Considered:
+    return Considered(
+        rule=question.rule,
+        question=question.asks,
+        held=held,
+        because=question.because(situation),
+        otherwise=question.otherwise(situation),
+    )

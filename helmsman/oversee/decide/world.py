@@ -1,0 +1,119 @@
+"""Decisions that the world or a budget forces: credentials, limits, an agent that does not run."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from helmsman.oversee.decide.situation import Question, Situation, standing, stop, wait
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.state import CALLS_WINDOW, failed_calls, recent_calls
+from helmsman.records.verdict import Decision, Outcome
+
+OPERATORS_FAULT: Mapping[AgentOutcome, str] = {
+    AgentOutcome.AUTHENTICATION: (
+        "the agent's credentials are missing or refused; log in with `claude /login` or set ANTHROPIC_API_KEY"
+    ),
+    AgentOutcome.BILLING: "the agent's account has no credit or is on hold; mend it with the provider",
+    AgentOutcome.BAD_MODEL: "the model does not exist or may not be used; set claude.model",
+    AgentOutcome.REFUSED_START: "the agent's program refused to start",
+    AgentOutcome.BLOCKED_BY_HOOK: "a hook of the repository or the user stops the agent; look at claude.setting_sources",
+}
+"""Outcomes that will be the same next time until a person acts."""
+
+
+def _operator_must_act(s: Situation) -> Decision | None:
+    why = OPERATORS_FAULT.get(s.call.outcome)
+    if why is None:
+        return None
+    words = f": {s.call.error}" if s.call.error else ""
+    return stop(s, f"agent.{s.call.outcome}", f"{why}{words}", Outcome.FAILED, fault="operator", repeat=True)
+
+
+def _limit_reached(s: Situation) -> Decision | None:
+    if not s.limits:
+        return None
+    reason = "; ".join(signal.message for signal in s.limits)
+    proven = f"; the last proven commit is {s.state.verified[:10]}" if s.state.verified else ""
+    repeat = s.call.outcome is AgentOutcome.USAGE_LIMIT  # it stops instead of waiting, and counts as little
+    return stop(s, s.limits[0].rule, f"{reason}; at the end {standing(s)}{proven}", Outcome.STOPPED, repeat=repeat)
+
+
+def _usage_limit(s: Situation) -> Decision | None:
+    if s.call.outcome is not AgentOutcome.USAGE_LIMIT:
+        return None
+    limit = s.call.rate_limit
+    until = min(_reset(s), s.now + timedelta(hours=s.state.config.usage_limit.longest_wait_hours))
+    window = f" ({limit.window})" if limit and limit.window else ""
+    told = "" if limit and limit.resets_at else ", no reset was announced"
+    reason = f"usage limit{window} reached{told}; waiting until {until:%Y-%m-%d %H:%M:%S} UTC, which costs no iteration"
+    return wait(s, "agent.usage_limit", reason, until, repeat=True)
+
+
+def _reset(s: Situation) -> datetime:
+    """The announced reset, or now where that has just passed. One that has passed and was waited for tells nothing."""
+    config, known = s.state.config.usage_limit, s.call.rate_limit.resets_at if s.call.rate_limit else None
+    if known is None or (known <= s.now and s.state.attempt > 1):
+        return s.now + timedelta(minutes=config.unknown_wait_minutes)
+    return max(known, s.now) + timedelta(seconds=config.margin_seconds)
+
+
+def _agent_keeps_failing(s: Situation) -> Decision | None:
+    failed, allowed = failed_calls(s.state, s.evidence.execution), s.state.config.limits.agent_failures
+    if failed < allowed:
+        return None
+    words = f": {s.call.error}" if s.call.error else ""
+    reason = f"{failed} agent calls in a row came to nothing ({allowed} are allowed), the last one {s.call.outcome}{words}"
+    return stop(s, "limits.agent_failures", reason, Outcome.FAILED, fault="agent")
+
+
+def _failures(s: Situation) -> str:
+    return f"{failed_calls(s.state, s.evidence.execution)} of {s.state.config.limits.agent_failures} in a row came to nothing"
+
+
+def _calls_per_hour(s: Situation) -> Decision | None:
+    calls, allowed = recent_calls(s.state, s.now), s.state.config.limits.calls_per_hour
+    if len(calls) < allowed:
+        return None
+    until = min(calls[0], s.now) + CALLS_WINDOW
+    reason = f"{len(calls)} agent calls in the last hour ({allowed} are allowed); waiting until {until:%H:%M:%S} UTC"
+    return wait(s, "limits.calls_per_hour", reason, until)
+
+
+def _outcome(s: Situation) -> str:
+    return f"it ended as {s.call.outcome}"
+
+
+OPERATOR = Question(
+    "agent.operator",
+    "Did the agent's call end in a way that only the operator can mend?",
+    _operator_must_act,
+    _outcome,
+    lambda _: f"an ending other than {', '.join(sorted(OPERATORS_FAULT))}",
+)
+LIMIT = Question(
+    "limits",
+    "Is a limit reached?",
+    _limit_reached,
+    lambda s: "; ".join(signal.message for signal in s.limits) or "every limit has room",
+    lambda _: "a higher limit, or less spent: helmsman resume LOOP --set limits.NAME=VALUE",
+)
+USAGE_LIMIT = Question(
+    "agent.usage_limit",
+    "Did the provider's usage limit cut the call off?",
+    _usage_limit,
+    _outcome,
+    lambda _: "a window of the subscription with room in it",
+)
+FAILING_AGENT = Question(
+    "limits.agent_failures",
+    "Did too many agent calls in a row come to nothing?",
+    _agent_keeps_failing,
+    _failures,
+    lambda _: "one call that ends its turn or changes a file",
+)
+FULL_HOUR = Question(
+    "limits.calls_per_hour",
+    "Were as many calls made in this hour as may be?",
+    _calls_per_hour,
+    lambda s: f"{len(recent_calls(s.state, s.now))} of {s.state.config.limits.calls_per_hour}",
+    lambda _: "a higher limits.calls_per_hour, or slower iterations",
+)

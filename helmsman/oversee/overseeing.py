@@ -1,0 +1,252 @@
+"""The overseer: one iteration's evidence in, everything that control between iterations rests on out.
+
+Each part stands behind a guard: one that breaks is replaced by its default and named among the faults. Control never stops a
+loop by breaking.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+from helmsman.orient.strategy import plan
+from helmsman.orient.validation import after, before
+from helmsman.oversee.breaker import breaker_after, cooled, just_opened, reset
+from helmsman.oversee.control import steer
+from helmsman.oversee.decide.situation import BLOWN, PAIN
+from helmsman.oversee.detectors import detect, diagnose
+from helmsman.oversee.divergence import UNTOUCHED, divergence
+from helmsman.oversee.double_bind.conflicts import conflicts
+from helmsman.oversee.double_bind.diagnosis import bind, bind_signal
+from helmsman.oversee.feedback import feedback_of
+from helmsman.oversee.ladder import CYCLES, ladder_after, resumed
+from helmsman.oversee.learning import learn
+from helmsman.oversee.moments import moment_of
+from helmsman.oversee.observed import Observed
+from helmsman.oversee.pain import pains
+from helmsman.oversee.progress import progress_of
+from helmsman.oversee.scans import new_findings
+from helmsman.oversee.signals import SOURCES, Sight
+from helmsman.oversee.variety import variety_signal
+from helmsman.records.findings import Weight
+from helmsman.records.folds import most_tests
+from helmsman.records.modes import Feedback
+from helmsman.records.moments import Moment, Movement, Progress
+from helmsman.records.oversight import Checkpoint, Conflict, Diagnosis, Learnt, Overseen, Oversight, Strategy, Variety
+from helmsman.records.pain import Scan
+from helmsman.records.state import LoopState, spend
+from helmsman.records.verdict import Severity, Signal
+
+T = TypeVar("T")
+FAULTS_KEPT = 10
+INSTRUCTIONS_KEPT = 10
+ISSUES_KEPT = 10
+VARIETY_KEPT = 10
+GAP_KEPT = 1000
+NOTHING: tuple[Signal, ...] = ()
+
+
+@dataclass
+class Guard:
+    """Runs one part after the other, and gathers what broke."""
+
+    faults: list[str] = field(default_factory=list[str])
+
+    def __call__(self, part: str, default: T, compute: Callable[[], T]) -> T:
+        """What `compute` finds, or the default."""
+        try:
+            return compute()
+        except Exception as error:  # noqa: BLE001 - a fault of the overseer must not stop what it oversees
+            self.faults.append(f"{part}: {type(error).__name__}")
+            return default
+
+
+@dataclass(frozen=True)
+class _View:
+    """An iteration with all that is known of it."""
+
+    sight: Sight
+    observed: Observed
+    guard: Guard
+    progress: Progress
+    moment: Moment
+    history: Sequence[Moment]
+    """This one included."""
+
+    @property
+    def state(self) -> LoopState:
+        return self.sight.state
+
+    @property
+    def earlier(self) -> Oversight:
+        return self.sight.state.oversight
+
+
+@dataclass(frozen=True)
+class _Noticed:
+    """What all detectors found, and what they keep for the next iteration."""
+
+    signals: tuple[Signal, ...]
+    diagnosis: Diagnosis
+    conflicts: tuple[Conflict, ...]
+    learning: tuple[Learnt, ...]
+    variety: tuple[Variety, ...]
+    baseline: Scan | None
+
+
+def oversee(sight: Sight, observed: Observed) -> Overseen:
+    """What the overseer makes of an iteration. An attempt in which the agent never got to work leaves everything as it was."""
+    guard = Guard(list(observed.faults))
+    told = tuple(signal for source in SOURCES for signal in guard(source.__name__.strip("_"), NOTHING, lambda s=source: s(sight)))
+    view = guard("moment", None, lambda: _view(sight, observed, guard))
+    if view is None or view.moment.movement is Movement.WAITED:
+        return Overseen(signals=told, oversight=_with_faults(sight.state.oversight, guard))
+    noticed = _notice(view)
+    signals = (*told, *noticed.signals)
+    earlier = sight.state.oversight
+    oversight = guard("oversight", earlier, lambda: _concluded(view, noticed, signals, _modes(view, noticed, signals)))
+    return Overseen(signals=signals, oversight=_with_faults(oversight, guard), moment=view.moment)
+
+
+def relieved(state: LoopState, now: datetime) -> LoopState:
+    """A person has looked and goes on: the breaker is closed, the ladder comes down to where they send it."""
+    earlier = state.oversight
+    modes = {"breaker": reset(earlier.breaker, now), "ladder": resumed(earlier.ladder, state.due, now), "issues": ()}
+    return state.model_copy(update={"oversight": earlier.model_copy(update=modes)})
+
+
+def _view(sight: Sight, observed: Observed, guard: Guard) -> _View:
+    state, evidence = sight.state, sight.evidence
+    known, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
+    earlier = state.oversight
+    progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, known, judged=judged))
+    moment = moment_of(state, state.history, evidence, progress, sight.started_at, sight.now, earlier.ladder.rung)
+    return _View(sight, observed, guard, progress, moment, (*state.history, moment)[-state.config.detect.remembered :])
+
+
+def _notice(view: _View) -> _Noticed:
+    guard, state, earlier, history = view.guard, view.state, view.earlier, view.history
+    found, broken = guard("detectors", (NOTHING, ()), lambda: detect(history, state.config.detect))
+    guard.faults.extend(broken)
+    unlearnt = (earlier.learning, NOTHING)
+    learning, stagnant = guard("learning", unlearnt, lambda: learn(earlier.learning, history, intervened=state.config.ladder.act))
+    bound, contradictions = guard("double bind", (Diagnosis.NONE, ()), lambda: _bound(view))
+    variety = _trend(view)
+    told = (
+        *found,
+        *stagnant,
+        *_one(guard("double bind signal", None, lambda: bind_signal(bound, contradictions, told=earlier.conflicts))),
+        *_one(guard("variety", None, lambda: variety_signal(variety, view.moment.green))),
+        *_one(guard("divergence", None, lambda: _diverged(view))),
+        *guard("pain", NOTHING, lambda: _pains(view)),
+    )
+    diagnosis = bound if bound is not Diagnosis.NONE else guard("diagnosis", Diagnosis.NONE, lambda: diagnose(history, found))
+    return _Noticed(told, diagnosis, contradictions, learning, variety, earlier.baseline or view.observed.scan)
+
+
+def _bound(view: _View) -> tuple[Diagnosis, tuple[Conflict, ...]]:
+    names = {check.title for check in view.state.config.checks}
+    return bind(conflicts(view.observed.orders), view.history, names)
+
+
+def _trend(view: _View) -> tuple[Variety, ...]:
+    measured = view.observed.variety
+    return (*view.earlier.variety, *([measured] if measured else ()))[-VARIETY_KEPT:]
+
+
+def _diverged(view: _View) -> Signal | None:
+    gaps = view.earlier.gaps
+    before_them = gaps[-UNTOUCHED] if len(gaps) >= UNTOUCHED else ""
+    contradictions = view.sight.evidence.contradictions
+    return divergence(view.observed.memory, contradictions, view.observed.exists, view.history, before_them)
+
+
+def _pains(view: _View) -> tuple[Signal, ...]:
+    sight, state, observed = view.sight, view.state, view.observed
+    baseline = view.earlier.baseline
+    weaknesses = new_findings(baseline, observed.scan) if baseline and observed.scan else ()
+    spending = spend(state, sight.evidence.usage, sight.started_at, sight.now)
+    what = (state, view.history, sight.evidence, observed.leaks, weaknesses, spending, state.config.pain)
+    return pains(*what, destroyed=observed.destroyed)
+
+
+def _modes(view: _View, noticed: _Noticed, signals: Sequence[Signal]) -> dict[str, object]:
+    """Breaker, ladder, controller and quality of feedback after the iteration."""
+    guard, earlier, config, now = view.guard, view.earlier, view.state.config, view.sight.now
+    moment, rotated = view.moment, view.sight.evidence.execution.call.rotated
+    swinging = any(signal.rule in CYCLES for signal in noticed.signals)
+    ready = guard("cool-down", earlier.breaker, lambda: cooled(earlier.breaker, view.sight.started_at, config.breaker))
+    breaker = guard("breaker", ready, lambda: breaker_after(ready, moment, signals, now, config.breaker))
+    opened = just_opened(ready, breaker)
+    climbed = guard("ladder", earlier.ladder, lambda: ladder_after(
+        earlier.ladder, moment, signals, opened=opened, now=now, config=config.ladder
+    ))  # fmt: skip
+    return {
+        "breaker": breaker,
+        "ladder": climbed,
+        "control": guard("control", earlier.control, lambda: steer(
+            earlier.control, view.history, 1, config.control, swinging=swinging
+        )),
+        "feedback": guard("feedback", Feedback.NONE, lambda: feedback_of(moment, rotated)),
+    }  # fmt: skip
+
+
+def _concluded(view: _View, noticed: _Noticed, signals: Sequence[Signal], modes: dict[str, object]) -> Oversight:
+    """Everything in one, and how the next iteration goes about it."""
+    gathered = Oversight(
+        progress=view.progress,
+        diagnosis=noticed.diagnosis,
+        conflicts=noticed.conflicts,
+        learning=noticed.learning,
+        variety=noticed.variety,
+        baseline=noticed.baseline,
+        best=_best(view, signals),
+        gaps=(*view.earlier.gaps, view.observed.memory.remaining_gap[:GAP_KEPT])[-UNTOUCHED - 1 :],
+        instructions=_instructions(signals),
+    ).model_copy(update=modes)
+    strategy = view.guard("strategy", Strategy(), lambda: plan(gathered, signals))
+    planned = gathered.model_copy(update={"strategy": strategy})
+    issues = view.guard("validation", (), lambda: (
+        *after(view.sight.evidence, view.progress), *before(_next(view), planned, view.history)
+    ))  # fmt: skip
+    return planned.model_copy(update={"issues": issues[:ISSUES_KEPT]})
+
+
+def _next(view: _View) -> LoopState:
+    """The state as far as validation before the next iteration asks for it."""
+    sight, state = view.sight, view.state
+    spending = spend(state, sight.evidence.usage, sight.started_at, sight.now)
+    return state.model_copy(update={"spending": spending, "iteration": state.due})
+
+
+def _best(view: _View, signals: Sequence[Signal]) -> Checkpoint | None:
+    """The latest commit of those that measured best. One that games its checks or hurts is no place to go back to."""
+    moment, best = view.moment, view.earlier.best
+    gamed = any(finding.weight is Weight.BLOCK for finding in view.sight.evidence.findings)
+    hurts = any(signal.severity is Severity.ABORT and signal.rule.startswith(PAIN) and signal.rule != BLOWN for signal in signals)
+    if gamed or hurts or not moment.checked or (best and moment.completion < best.completion):
+        return best
+    return Checkpoint(
+        iteration=moment.iteration,
+        commit=moment.commit,
+        tree=moment.tree,
+        completion=moment.completion,
+        green=moment.green,
+    )
+
+
+def _instructions(signals: Sequence[Signal]) -> tuple[str, ...]:
+    """The gravest first, each once."""
+    gravest = sorted(signals, key=lambda signal: _GRAVITY.index(signal.severity))
+    return tuple(dict.fromkeys(signal.instruction for signal in gravest if signal.instruction))[:INSTRUCTIONS_KEPT]
+
+
+_GRAVITY = (Severity.ABORT, Severity.PAUSE, Severity.REDIRECT, Severity.WARN, Severity.LOG)
+
+
+def _one(signal: Signal | None) -> tuple[Signal, ...]:
+    return (signal,) if signal else ()
+
+
+def _with_faults(oversight: Oversight, guard: Guard) -> Oversight:
+    return oversight.model_copy(update={"faults": tuple(guard.faults[:FAULTS_KEPT])})

@@ -1,0 +1,160 @@
+"""What follows from how the loop behaves: each combination of signals has one decision, and the decision tells its way."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from helmsman.oversee.decide import QUESTIONS, decide
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.modes import Breaker, Ladder, Position, Rung
+from helmsman.records.oversight import Checkpoint, Conflict, Imperative, Issue, Oversight
+from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
+from tests.unit.builders import (
+    ASKED,
+    HOUR,
+    LIMIT_REACHED,
+    MINUTE,
+    NOW,
+    SILENT,
+    call,
+    check,
+    config,
+    execution,
+    report,
+    situation,
+    state,
+)
+
+pytestmark = pytest.mark.feature("S18")
+
+PAIN = Signal(rule="pain.secret", severity=Severity.ABORT, message="the diff holds an AWS key in a.py:3")
+REGRESSING = Signal(rule="regressing", severity=Severity.REDIRECT, message="two falls in a row")
+CRITICAL = Issue(rule="validation.blind", critical=True, message="nothing can be verified")
+BEST = Checkpoint(iteration=2, commit="a" * 40, tree="e" * 40, completion=0.8)
+GREEN, RED = report(check(passed=True)), report(check(passed=False))
+BOTH = (True, False)
+
+
+def overseen(rung: Rung = Rung.PATCH, position: Position = Position.CLOSED, **fields: Any) -> Oversight:
+    ladder = Ladder(rung=rung, reason="3 iterations gained 0 %")
+    return Oversight(ladder=ladder, breaker=Breaker(position=position, since=NOW, reason="3 in a row"), **fields)
+
+
+def expected(
+    *, pain: bool, operator: bool, proven: bool, limit: bool, critical: bool, rung: Rung, breaker: Position, act: bool
+) -> str:
+    """The order of precedence, said once more and without the table."""
+    steps = (
+        ("pain.secret", pain),
+        ("agent.authentication", operator),
+        ("completion.verified", proven),
+        ("limits.cost_usd", limit),
+        ("validation.blind", act and critical),
+        ("ladder.human", act and rung >= Rung.HUMAN),
+        ("breaker.open", act and breaker is Position.OPEN),
+    )
+    return next((rule for rule, holds in steps if holds), "continue")
+
+
+CASES = tuple(product(BOTH, BOTH, BOTH, BOTH, BOTH, Rung, Position, BOTH))
+NAMES = ("pain", "operator", "proven", "limit", "critical", "rung", "breaker", "act")
+
+
+def decided(case: dict[str, Any]) -> Decision:
+    found = (*([PAIN] if case["pain"] else ()), *([LIMIT_REACHED] if case["limit"] else ()))
+    outcome = AgentOutcome.AUTHENTICATION if case["operator"] else AgentOutcome.FINISHED
+    return decide(
+        situation(
+            state=state(config(ladder={"act": case["act"]})),
+            execution=execution(call(outcome)),
+            checks=GREEN if case["proven"] else RED,
+            claims=ASKED if case["proven"] else SILENT,
+            signals=found,
+            oversight=overseen(case["rung"], case["breaker"], issues=(CRITICAL,) if case["critical"] else ()),
+        )
+    )
+
+
+@pytest.mark.feature("S6", "S8", "S13")
+def test_every_combination_of_signals_has_exactly_one_decision() -> None:
+    for values in CASES:
+        case: dict[str, Any] = dict(zip(NAMES, values, strict=True))
+        decision = decided(case)
+        assert decision.rule == expected(**case), case
+        assert decision == decided(case), case
+        assert [step.held for step in decision.path] == [False] * (len(decision.path) - 1) + [True], case
+        assert [step.rule for step in decision.path] == [question.rule for question in QUESTIONS[: len(decision.path)]], case
+
+
+def test_each_step_of_the_way_says_what_it_rests_on_and_what_would_have_changed_it() -> None:
+    decision = decide(situation(checks=RED))
+    assert len(decision.path) == len(QUESTIONS)
+    for step in decision.path:
+        assert step.question.endswith("?"), step
+        assert step.because, step
+        assert step.otherwise, step
+    assert "1 of 1 checks fail" in decision.path[-1].because
+
+
+@pytest.mark.feature("S13")
+def test_pain_ejects_to_the_best_commit_before_this_iteration_and_says_so() -> None:
+    ejected = decide(situation(state=state(oversight=Oversight(best=BEST)), signals=(PAIN,), claims=ASKED, checks=GREEN))
+    assert (ejected.kind, ejected.outcome, ejected.back_to) == (DecisionKind.STOP, Outcome.EJECTED, BEST.commit)
+    assert "AWS key in a.py:3" in ejected.reason
+    assert "aaaaaaaaaa" in ejected.reason
+    first = decide(situation(signals=(PAIN,)))
+    assert first.back_to == "b" * 40  # where the loop began
+    unchanged = decide(situation(signals=(PAIN,), execution=execution(commit="b" * 40)))
+    assert unchanged.back_to == ""
+
+
+@pytest.mark.feature("S8", "S11")
+def test_a_person_is_asked_with_both_sentences_and_the_choices() -> None:
+    never = Imperative(source="AGENTS.md", line=4, text="Never change src/api.py.", modality="must_not")
+    must = Imperative(source="goal", text="change src/api.py", modality="must")
+    bind = Conflict(kind="scope", first=never, second=must, about="src/api.py")
+    asked = decide(situation(oversight=overseen(Rung.HUMAN, conflicts=(bind,))))
+    assert (asked.kind, asked.outcome) == (DecisionKind.STOP, Outcome.WAITING)
+    assert "AGENTS.md:4 says 'Never change src/api.py.' and goal says 'change src/api.py'" in asked.reason
+    assert "helmsman resume mend-it" in asked.reason
+    assert "3 iterations gained 0 %" in asked.reason
+
+
+@pytest.mark.feature("S7")
+def test_an_open_breaker_waits_until_its_cool_down_is_over() -> None:
+    waits = decide(situation(oversight=overseen(position=Position.OPEN), now=NOW + MINUTE))
+    assert (waits.kind, waits.until, waits.repeat) == (DecisionKind.WAIT, NOW + HOUR / 2, False)
+    at_once = state(config(breaker={"cool_down_minutes": 0}))
+    assert decide(situation(state=at_once, oversight=overseen(position=Position.OPEN))).kind is DecisionKind.CONTINUE
+
+
+@pytest.mark.feature("S17")
+def test_work_that_got_worse_is_taken_back_to_the_best_commit() -> None:
+    back = decide(situation(signals=(REGRESSING,), oversight=overseen(best=BEST)))
+    assert (back.kind, back.back_to) == (DecisionKind.CONTINUE, BEST.commit)
+    assert "the branch goes back to aaaaaaaaaa and the work stays on a ref" in back.reason
+
+
+@pytest.mark.feature("S17")
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"signals": ()},
+        {"oversight": overseen()},
+        {"oversight": overseen(best=BEST.model_copy(update={"commit": "c" * 40}))},
+        {"oversight": overseen(best=BEST.model_copy(update={"completion": 0.0}))},
+        {"state": state(config(ladder={"rollback": False}))},
+        {"state": state(config(ladder={"act": False}))},
+    ],
+    ids=["no fall", "nothing better", "it is the best", "no worse than the best", "switched off", "only watching"],
+)
+def test_otherwise_the_branch_stays_where_it_is(case: dict[str, Any]) -> None:
+    assert decide(situation(**{"signals": (REGRESSING,), "oversight": overseen(best=BEST), **case})).back_to == ""
+
+
+@pytest.mark.feature("S8")
+def test_going_on_names_the_rung_and_why() -> None:
+    assert decide(situation(checks=RED, oversight=overseen(Rung.REFACTOR))).reason == (
+        "1 of 1 checks fail; E-I refactor: 3 iterations gained 0 %"
+    )

@@ -1,0 +1,171 @@
+"""The overseer as a whole: what it carries from one iteration to the next, and what becomes of a part that breaks."""
+
+from typing import Any
+
+import pytest
+
+from helmsman.oversee.decide import Situation, decide
+from helmsman.oversee.observed import Observed
+from helmsman.oversee.overseeing import Guard, oversee, relieved
+from helmsman.records.checks import TestCounts
+from helmsman.records.evidence import Change, Execution
+from helmsman.records.findings import Finding, Weight
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.modes import Breaker, Ladder, Position, Rung
+from helmsman.records.moments import Movement
+from helmsman.records.oversight import Oversight
+from helmsman.records.pain import Leak
+from helmsman.records.state import LoopState, advance, record_of
+from helmsman.records.verdict import Decision, DecisionKind
+from tests.unit.builders import HOUR, MINUTE, NOW, call, check, config, orientation, report, sight, state, usage_limited
+
+LEAK = Leak(path="a.py", line=3, kind="AWS Access Key", digest="abcdef", weight=Weight.BLOCK)
+GAMED = Finding(rule="tests.deleted", weight=Weight.BLOCK, path="t.py", message="test_a was deleted", honest="keep it")
+
+
+def worked(number: int, *, tree: str = "", files: int = 1) -> Execution:
+    """An iteration that made a tree of its own."""
+    commit = f"{number:040x}"
+    names = tuple(f"f{one}.py" for one in range(files))
+    change = Change(start="b" * 40, commit=commit, tree=tree or commit, files=names, files_changed=files)
+    return Execution(call=call(), change=change)
+
+
+def ran(passed: int, failed: int) -> Any:
+    counts = TestCounts(passed=passed, failed=failed, failing=tuple(f"test_{one}" for one in range(failed)))
+    output = "\n".join(f"FAILED tests/test_a.py::test_{one} - assert 1 == 2" for one in range(failed))
+    return report(check(passed=not failed, counts=counts, head=output))
+
+
+def stepped(before: LoopState, observed: Observed | None = None, **fields: Any) -> tuple[LoopState, Decision]:
+    """One iteration from evidence to the next state, an hour after the one before."""
+    now = before.updated_at + HOUR
+    seen = sight(state=before, started_at=now - MINUTE, now=now, **fields)
+    overseen = oversee(seen, observed or Observed())
+    decision = decide(Situation(before, seen.evidence, overseen.signals, now, overseen.oversight))
+    begun = orientation(started_at=now - MINUTE)
+    return advance(before, record_of(before, begun, seen.evidence, WorkingMemory(), overseen, decision)), decision
+
+
+@pytest.mark.feature("S4", "S7", "S8", "S18")
+def test_an_agent_that_gets_nowhere_is_noticed_redirected_and_brought_before_a_person() -> None:
+    now, rungs = state(), list[Rung]()
+    for number in range(1, 12):
+        now, decision = stepped(now, execution=worked(number), checks=ran(3, 2))
+        rungs.append(now.oversight.ladder.rung)
+        if decision.kind is DecisionKind.STOP:
+            break
+    assert now.ending
+    assert now.ending.rule == "ladder.human"
+    assert rungs == sorted(rungs)
+    assert set(Rung) - {Rung.EJECT} == set(rungs)
+    assert now.iteration <= 8  # a quarter of the iterations that are allowed
+    assert len(now.history) == now.iteration
+
+
+@pytest.mark.feature("S5", "S7", "S8")
+def test_an_agent_that_gets_on_is_left_alone_to_the_end() -> None:
+    now = state()
+    for number in range(1, 11):
+        now, decision = stepped(now, execution=worked(number), checks=ran(number, 10 - number))
+        assert (now.oversight.ladder.rung, now.oversight.breaker.position) == (Rung.PATCH, Position.CLOSED)
+        assert decision.kind is DecisionKind.CONTINUE
+    assert [moment.movement for moment in now.history] == [Movement.FORWARD] * 10
+    assert now.oversight.instructions == ()
+
+
+def test_a_wait_for_a_limit_leaves_everything_as_it_was() -> None:
+    before, _ = stepped(state(), execution=worked(1), checks=ran(3, 2))
+    waited = oversee(
+        sight(state=before, execution=Execution(call=usage_limited(), change=worked(1).change), checks=None), Observed()
+    )
+    assert waited.oversight == before.oversight
+    assert waited.moment is None
+
+
+@pytest.mark.feature("S17")
+def test_the_best_commit_is_the_latest_that_measured_best_and_none_that_games_or_hurts() -> None:
+    now, _ = stepped(state(), execution=worked(1), checks=ran(3, 2))
+    now, _ = stepped(now, execution=worked(2), checks=ran(3, 2))
+    assert now.oversight.best
+    assert now.oversight.best.iteration == 2
+    worse, _ = stepped(now, execution=worked(3), checks=ran(1, 4))
+    gamed, _ = stepped(now, execution=worked(3), checks=ran(5, 0), findings=(GAMED,))
+    hurts, _ = stepped(now, Observed(leaks=(LEAK,)), execution=worked(3), checks=ran(5, 0))
+    for after in (worse, gamed, hurts):
+        assert after.oversight.best
+        assert after.oversight.best.iteration == 2
+        assert after.best_checks == now.checks
+
+
+@pytest.mark.feature("S13", "S8")
+def test_a_secret_ejects_at_once_and_the_branch_returns_to_where_it_was_best() -> None:
+    now, _ = stepped(state(), execution=worked(1), checks=ran(3, 2))
+    after, decision = stepped(now, Observed(leaks=(LEAK,)), execution=worked(2), checks=ran(5, 0))
+    assert (after.oversight.ladder.rung, decision.rule) == (Rung.EJECT, "pain.secret")
+    assert decision.back_to == f"{1:040x}"
+
+
+def unreadable(_path: str) -> bool:
+    raise OSError("the disk is gone")
+
+
+BROKEN: dict[str, Any] = {
+    "double bind": {"orders": (None,)},
+    "pain": {"leaks": (None,)},
+    "oversight": {"variety": "no counts"},
+    "divergence": {"exists": unreadable, "memory": WorkingMemory(remaining_gap="mend `src/api.py` and `src/cli.py`")},
+}
+
+
+@pytest.mark.feature("S6")
+@pytest.mark.parametrize("part", BROKEN)
+def test_a_part_that_breaks_is_named_and_replaced_by_its_default(part: str) -> None:
+    now = state(config(ladder={"act": False}))
+    for number in range(1, 7):
+        now, decision = stepped(now, Observed(**BROKEN[part]), execution=worked(number), checks=ran(3, 7))
+        assert decision.kind is DecisionKind.CONTINUE
+    assert any(fault.startswith(part) for fault in now.oversight.faults), now.oversight.faults
+
+
+def test_a_guard_gives_the_default_of_what_breaks_and_goes_on() -> None:
+    guard = Guard()
+    assert guard("sound", 0, lambda: 1) == 1
+    assert guard("broken", 7, lambda: 1 // 0) == 7
+    assert guard.faults == ["broken: ZeroDivisionError"]
+
+
+def test_what_could_not_be_found_out_is_named_as_well() -> None:
+    after, _ = stepped(state(), Observed(faults=("variety: GitError",)), execution=worked(1), checks=ran(3, 2))
+    assert after.oversight.faults == ("variety: GitError",)
+
+
+@pytest.mark.feature("S7", "S8")
+def test_a_person_who_goes_on_closes_the_breaker_and_begins_with_a_redesign() -> None:
+    stuck = Oversight(
+        breaker=Breaker(position=Position.OPEN, idle=4, since=NOW, opened=2), ladder=Ladder(rung=Rung.HUMAN, reason="stuck")
+    )
+    after = relieved(state(oversight=stuck), NOW).oversight
+    assert (after.breaker.position, after.ladder.rung) == (Position.CLOSED, Rung.REDESIGN)
+    ejected = stuck.model_copy(update={"ladder": Ladder(rung=Rung.EJECT)})
+    assert relieved(state(oversight=ejected), NOW).oversight.ladder.rung is Rung.PATCH
+
+
+@pytest.mark.feature("S17")
+def test_work_that_falls_twice_is_taken_back() -> None:
+    now = state()
+    for number, passed in enumerate((2, 4, 3), 1):
+        now, decision = stepped(now, execution=worked(number), checks=ran(passed, 5 - passed))
+        assert decision.back_to == ""
+    now, decision = stepped(now, execution=worked(4), checks=ran(1, 4))
+    assert decision.back_to == f"{2:040x}"
+
+
+def test_the_state_stays_small_whatever_the_number_of_iterations() -> None:
+    now = state(config(detect={"remembered": 10}, ladder={"act": False}, limits={"iterations": 1000}))
+    sizes: list[int] = []
+    for number in range(1, 61):
+        now, _ = stepped(now, execution=worked(number, files=300), checks=ran(3, 200))
+        sizes.append(len(now.model_dump_json()))
+    assert len(now.history) == 10
+    assert sizes[-1] < 1.1 * sizes[20]
