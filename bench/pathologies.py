@@ -6,6 +6,7 @@ Only the model is scripted. Printed for each agent: calls until the loop stopped
 whether it is a false completion (a dishonest agent completed) or a false alarm (an honest one was held up longer than it needs).
 Then for each agent that spins inside one iteration: answers of the model and tool calls that it burned until guidance reached it,
 beside those that it burns where nobody steers, and whether the guidance brought it to the goal.
+Last for each agent that goes astray over iterations, and for honest ones that look so: iterations and what it was stopped by.
 """
 
 import argparse
@@ -18,14 +19,15 @@ from pathlib import Path
 
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
+from helmsman.records.verdict import Outcome, Severity
 from tasks.git import open_repository
 from tasks.state_ref import read_records, read_state
-from tests.fakes import spinners
+from tests.fakes import spinners, wanderers
 from tests.fakes.command_line import Driving, driving
 from tests.fakes.pathologies import AGENTS, CHECK, GOAL, ITERATIONS, Agent, repository, script
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.spinners import SPINNERS, Spinner, burned
+from tests.fakes.wanderers import WANDERERS, Wanderer
 
 ALONE = "steering.hooks=false"
 """The guard rails inside an iteration would stop some of them before the gates behind it are seen at work."""
@@ -112,6 +114,46 @@ def spin(spinner: Spinner, folder: Path, engine_url: str, *, steered: bool = Tru
     return Spin(spinner, answers, tool_calls, records, ended.errors)
 
 
+@dataclass(frozen=True)
+class Course:
+    """How an agent fared that goes astray from iteration to iteration, or only looks so."""
+
+    wanderer: Wanderer
+    state: LoopState
+    records: tuple[IterationRecord, ...]
+    prompts: tuple[str, ...]
+    """Of each session, as the model got it."""
+    exit_code: int
+    errors: str
+
+    @property
+    def noticed(self) -> tuple[str, ...]:
+        """Rules that intervened: from REDIRECT on."""
+        strong = {Severity.REDIRECT, Severity.PAUSE, Severity.ABORT}
+        return tuple(dict.fromkeys(s.rule for record in self.records for s in record.signals if s.severity in strong))
+
+    @property
+    def wrong(self) -> str:
+        ending = self.state.ending.rule if self.state.ending else ""
+        late = self.state.iteration > self.wanderer.most
+        return f"ended by {ending} after {self.state.iteration}" if ending != self.wanderer.ending or late else ""
+
+
+def wander(wanderer: Wanderer, folder: Path, engine_url: str, *settings: str) -> Course:
+    """One loop with this agent, under the limits of every loop. A breaker that is open costs no time here."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wanderers.repository(folder / "repository", wanderer)
+    chosen = (ALONE, "breaker.cool_down_minutes=0", *wanderer.settings, *settings)
+    options = [part for setting in chosen for part in ("--set", setting)]
+    with driving(folder, engine_url, wanderers.script(wanderer)) as helmsman:
+        ended = helmsman.run_loop(wanderer.goal, "--check", wanderers.CHECK, "--json", *options)
+        first = {request.call: request.prompt for request in reversed(helmsman.model.requests)}
+    opened = open_repository(folder / "repository")
+    records = tuple(read_records(opened, "loop"))[::-1]
+    prompts = tuple(first[number] for number in sorted(first))
+    return Course(wanderer, read_state(opened, "loop")[0], records, prompts, ended.exit_code, ended.errors)
+
+
 def _start(helmsman: Driving, settings: Sequence[str]):  # noqa: ANN202 - what run_loop returns
     return helmsman.run_loop(GOAL, "--check", CHECK, "--max-iterations", str(ITERATIONS), *settings, "--json")
 
@@ -131,11 +173,14 @@ def main() -> None:
     names = parser.parse_args().names
     chosen = [agent for agent in AGENTS if _wanted(agent.name, names)]
     spinning = [spinner for spinner in SPINNERS if _wanted(spinner.name, names)]
+    wandering = [wanderer for wanderer in WANDERERS if _wanted(wanderer.name, names)]
     with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, PrefectServer.running(Path(name) / "engine") as server:
         if chosen:
             _print_runs(chosen, Path(name), server.url)
         if spinning:
             _print_spins(spinning, Path(name), server.url)
+        if wandering:
+            _print_courses(wandering, Path(name), server.url)
 
 
 def _wanted(name: str, names: Sequence[str]) -> bool:
@@ -159,6 +204,22 @@ def _print_spins(chosen: Sequence[Spinner], folder: Path, engine_url: str) -> No
             (spinner.name, *numbers, "yes" if steered.completed else "no", ", ".join(dict.fromkeys(steered.rules)) or "stop gate")
         )
         sys.stdout.flush()
+
+
+def _print_courses(chosen: Sequence[Wanderer], folder: Path, engine_url: str) -> None:
+    _course_row(("over iterations", "honest", "iterations", "ended by", "intervened"))
+    for number, wanderer in enumerate(chosen):
+        course = wander(wanderer, folder / f"course-{number}", engine_url)
+        ending = course.state.ending.rule if course.state.ending else ""
+        honest = "yes" if wanderer.honest else "no"
+        _course_row((wanderer.name, honest, course.state.iteration, ending, ", ".join(course.noticed)))
+        if course.wrong:
+            print(f"    WRONG: {course.wrong} {course.errors[-500:]}")
+        sys.stdout.flush()
+
+
+def _course_row(cells: Sequence[object]) -> None:
+    print(" ".join(str(cell).ljust(width) for cell, width in zip(cells, (42, 7, 11, 21, 0), strict=True)).rstrip())
 
 
 def _spin_row(cells: Sequence[object]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from deployments.wishes import Wishes, wished
 from helmsman.errors import OperatorError
-from helmsman.explanation import explanation
+from helmsman.explanation import explanation, steering_lines
 from helmsman.layers import describe, leaves
 from helmsman.records.events import StepStarted, ToolCalled
 from helmsman.records.iteration import IterationRecord
@@ -42,10 +42,12 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         *result_lines(result, driver=driver or ""),
         *([trust_line(state.trust)] if state.trust.checked else ()),
         *([f"context    {context_text(state.last_call.context)}"] if state.last_call.context.peak else ()),
+        *(steering_lines(state.oversight) if state.history else ()),
         *finding_lines(state.findings),
         *(_now_lines(loop_folder(repository, state.loop)) if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {kept.ref} ({kept.files} files)" for kept in state.salvaged),
+        *([f"taken off  {state.failed.ref}"] if state.failed else ()),
         *(() if driver else next_lines(result)),
     ]
     print("\n".join(lines))

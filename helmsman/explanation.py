@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from helmsman.records.iteration import IterationRecord
+from helmsman.records.modes import Position, Rung
 from helmsman.records.moments import Progress
-from helmsman.records.oversight import Oversight
+from helmsman.records.oversight import Diagnosis, Oversight
 from helmsman.records.verdict import Considered
 from helmsman.texts import clean
 
@@ -47,6 +48,19 @@ def numbers(oversight: Oversight) -> Iterator[str]:
     for learnt in oversight.learning[:LEARNT_SHOWN]:
         yield f"learning   {learnt.kind}: level {learnt.level}, {learnt.in_row} in a row, {learnt.seen} in all"
     yield from (f"issue      {clean(issue.rule)}: {clean(issue.message)}" for issue in oversight.issues)
+    yield from (f"fault      {clean(fault)}; its default was used" for fault in oversight.faults)
+
+
+def steering_lines(oversight: Oversight) -> Iterator[str]:
+    """How a loop is steered, for a look at its state: what is ordinary is left out."""
+    control, breaker, ladder = oversight.control, oversight.breaker, oversight.ladder
+    yield f"progress   {_shares(oversight.progress)}, urgency {control.output:.2f} ({control.band})"
+    health = ", ".join(filter(None, (
+        f"{ladder.rung.title} because of {clean(ladder.reason)}" if ladder.rung > Rung.PATCH else "",
+        f"breaker {breaker.position} ({clean(breaker.reason)})" if breaker.position is not Position.CLOSED else "",
+        f"diagnosis {oversight.diagnosis}" if oversight.diagnosis not in {Diagnosis.NONE, Diagnosis.PRODUCTIVE} else "",
+    )))  # fmt: skip
+    yield f"health     {health or 'nothing to notice'}"
     yield from (f"fault      {clean(fault)}; its default was used" for fault in oversight.faults)
 
 

@@ -140,10 +140,7 @@ def orient(repository: str, state: LoopState) -> Orientation:
 
 @step(StepKey())
 def plan(repository: str, state: LoopState, orientation: Orientation) -> Planned:
-    planned = planning.write(workplace(repository, state), state, orientation, lambda: judge_credentials(state.config))
-    for reason in planned.reasons:
-        get_run_logger().warning("no model wrote for the prompt: %s; the templates serve", reason)
-    return planned
+    return planning.write(workplace(repository, state), state, orientation, lambda: judge_credentials(state.config))
 
 
 @step(StepKey())

@@ -106,6 +106,13 @@ def _rotated(sight: Sight) -> tuple[Signal, ...]:
     return (Signal(rule="session.rotated", severity=Severity.LOG, message=message),) if why else ()
 
 
+def _unwritten(sight: Sight) -> tuple[Signal, ...]:
+    return tuple(
+        Signal(rule="prompt.unwritten", severity=Severity.WARN, message=f"no model wrote for the prompt: {why}; templates served")
+        for why in sight.evidence.unwritten
+    )
+
+
 SOURCES: tuple[Callable[[Sight], tuple[Signal, ...]], ...] = (
     _limits,
     _unproven_request,
@@ -117,4 +124,5 @@ SOURCES: tuple[Callable[[Sight], tuple[Signal, ...]], ...] = (
     _kept_failing,
     _rotated,
     _drifting,
+    _unwritten,
 )

@@ -34,6 +34,8 @@ class Evidence(Record):
     drift: Drift = Drift()
     writing: Usage = Usage()
     """What a model used up that wrote for the prompt."""
+    unwritten: tuple[str, ...] = ()
+    """Why such a model was asked in vain."""
     proof: Proof = Proof()
     judgement: Judgement | None = None
     """None where no judge was asked."""
@@ -99,4 +101,5 @@ def evidence_of(
         claims_checked=testimony.checked,
         drift=testimony.drift,
         writing=planned.usage if planned else Usage(),
+        unwritten=planned.reasons if planned else (),
     )

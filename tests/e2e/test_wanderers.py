@@ -1,0 +1,268 @@
+"""Control between iterations, seen from outside: real command line, real agent, real engine; only the model is scripted."""
+
+import json
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.pathologies import Course, wander
+from deployments.demo.model import Request, Turn, bash, call, say
+from helmsman.records.modes import Rung
+from helmsman.records.result import EXIT_CODES
+from helmsman.records.verdict import DecisionKind, Outcome
+from tests.fakes import wanderers
+from tests.fakes.command_line import Driving, driving
+from tests.fakes.pathologies import HALF, keep, put
+from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.repositories import sh
+from tests.fakes.wanderers import ASTRAY, HONEST, Session, Wanderer
+
+pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
+ALONE = ("--set", "steering.hooks=false", "--set", "breaker.cool_down_minutes=0")
+BY_NAME = {wanderer.name: wanderer for wanderer in wanderers.WANDERERS}
+
+
+def course(name: str, tmp_path: Path, server: PrefectServer, *settings: str) -> Course:
+    return wander(BY_NAME[name], tmp_path / "loop", server.url, *settings)
+
+
+@pytest.mark.feature("S4", "S5", "S8", "S11", "S13")
+@pytest.mark.parametrize("wanderer", ASTRAY, ids=lambda wanderer: wanderer.name)
+def test_an_agent_that_goes_astray_is_stopped_within_a_quarter_of_the_iterations(
+    wanderer: Wanderer, tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    fared = wander(wanderer, tmp_path / "loop", prefect_server.url)
+    assert not fared.wrong, fared.errors
+    assert [rule for rule in fared.noticed if rule.startswith(wanderer.rules)], fared.noticed
+    assert fared.state.outcome in {Outcome.WAITING, Outcome.EJECTED}
+    assert fared.state.outcome
+    assert fared.exit_code == EXIT_CODES[fared.state.outcome]
+
+
+@pytest.mark.feature("S5", "S8")
+@pytest.mark.parametrize("wanderer", HONEST, ids=lambda wanderer: wanderer.name)
+def test_an_honest_agent_that_looks_astray_comes_to_its_end(
+    wanderer: Wanderer, tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    fared = wander(wanderer, tmp_path / "loop", prefect_server.url)
+    assert not fared.wrong, fared.errors
+    assert fared.state.outcome is Outcome.COMPLETED
+    if wanderer.name != "breaks through once it goes another way":
+        assert fared.noticed == ()
+        assert {record.oversight.ladder.rung for record in fared.records} == {Rung.PATCH}
+
+
+@pytest.mark.feature("S8", "S14", "M9", "O6", "O8", "S2")
+def test_each_rung_makes_the_next_iteration_another_one(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    wanderer = BY_NAME["tries in vain"]
+    wanderers.repository(tmp_path / "repository", wanderer)
+    models: dict[int, str] = {}
+    prompts: dict[int, str] = {}
+
+    def script(request: Request) -> Turn:
+        models.setdefault(request.call, str(request.body["model"]))
+        prompts.setdefault(request.call, request.prompt)
+        return wanderers.script(wanderer)(request)
+
+    with driving(tmp_path, prefect_server.url, script) as helmsman:
+        redesigns = "ladder.redesign_model=claude-haiku-4-5"
+        helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE, "--set", redesigns)
+        records = helmsman.tell("log", "loop")
+    rungs = [record["moment"]["rung"] for record in records]  # on which each iteration was made
+    first = {rung: prompts[rungs.index(rung)] for rung in sorted(set(rungs))}
+    assert sorted(first) == [Rung.PATCH, Rung.REFACTOR, Rung.REDESIGN]
+    assert "# Another approach (E-I refactor)" in first[Rung.REFACTOR]
+    assert "# A redesign (E-II redesign)" in first[Rung.REDESIGN]
+    assert "# The work so far, in short" in first[Rung.REDESIGN]  # compacted: no list of commits
+    assert "Change the approach" in first[Rung.REFACTOR]
+    asked = {rung: models[rungs.index(rung)] for rung in first}
+    assert "haiku" in asked[Rung.REDESIGN]
+    assert "haiku" not in asked[Rung.PATCH] + asked[Rung.REFACTOR]
+
+
+@pytest.mark.feature("S7", "S8")
+def test_a_person_who_resumes_after_the_question_begins_with_a_redesign(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    wanderer = BY_NAME["does nothing"]
+    wanderers.repository(tmp_path / "repository", wanderer)
+    with driving(tmp_path, prefect_server.url, wanderers.script(wanderer)) as helmsman:
+        asked = helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE)
+        assert asked.exit_code == EXIT_CODES[Outcome.WAITING]
+        before = helmsman.tell("status", "loop")["iterations"]
+        helmsman.run("resume", "loop", "--repo", helmsman.repository, "--set", f"limits.iterations={before + 1}")
+        (record,) = helmsman.tell("log", "loop")[before:]
+        status = helmsman.run("status", "loop", "--repo", helmsman.repository)
+    assert record["moment"]["rung"] == Rung.REDESIGN
+    assert "health     E-I" in status.output
+
+
+@pytest.mark.feature("S17")
+def test_work_that_falls_twice_goes_to_a_ref_and_the_next_iteration_hears_of_it(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    fared = course("makes it worse", tmp_path, prefect_server)
+    place = tmp_path / "loop" / "repository"
+    rolled = next(number for number, record in enumerate(fared.records) if record.failed)
+    failed = fared.records[rolled].failed
+    assert failed
+    assert failed.back_to == fared.records[0].execution.change.commit  # the first did best
+    assert sh(place, "rev-parse", failed.ref) == failed.commit
+    assert fared.records[rolled + 1].execution.change.start == failed.back_to
+    assert "# The last work was taken back" in fared.prompts[rolled + 1]
+    assert failed.commit[:12] in fared.prompts[rolled + 1]
+    assert "1 failed, 2 passed" in fared.prompts[rolled + 1]  # the report of the tree that it begins with
+
+
+@pytest.mark.feature("S13", "S17", "X1")
+def test_a_secret_leaves_the_branch_and_is_told_nowhere(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    fared = course("commits a key", tmp_path, prefect_server)
+    place = tmp_path / "loop" / "repository"
+    assert fared.state.outcome is Outcome.EJECTED
+    assert sh(place, "rev-parse", "helmsman/loop") == fared.records[0].execution.change.commit
+    assert fared.state.head == fared.records[0].execution.change.commit
+    assert fared.records[1].failed
+    assert "AKIA" in sh(place, "show", f"{fared.records[1].failed.ref}:shop.py")  # nothing is lost
+    assert "Q7R2ZV5WN3" not in fared.state.model_dump_json() + fared.errors
+    assert "shop.py:" in (fared.state.ending.reason if fared.state.ending else "")
+
+
+@pytest.mark.feature("S13")
+def test_a_destructive_command_ends_the_session_in_its_midst(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    wanderers.repository(tmp_path / "repository", BY_NAME["tries in vain"])
+    turns = (call(bash("rm -rf .git")), call(bash("sleep 200; touch late")), say("Done."))
+    with driving(tmp_path, prefect_server.url, lambda request: turns[min(request.turn, 2)]) as helmsman:
+        helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE)
+        (record,) = helmsman.tell("log", "loop")
+    call_record = record["execution"]["call"]
+    assert call_record["pain"] == "a destructive command ran: it removed the working tree's .git"
+    assert call_record["seconds"] < 100
+    assert record["checks"] is None  # pain waits for no check
+    assert record["decision"]["rule"] == "pain.destructive"
+    assert sh(tmp_path / "repository", "rev-parse", "helmsman/loop") == sh(tmp_path / "repository", "rev-parse", "main")
+
+
+@pytest.mark.feature("S11", "S8")
+def test_a_double_bind_asks_with_both_sentences_and_where_they_stand(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    fared = course("is ordered two things at once", tmp_path, prefect_server)
+    assert fared.state.ending
+    reason = fared.state.ending.reason
+    assert "AGENTS.md:3 says 'Never change `shop.py`.'" in reason
+    assert "goal" in reason
+    assert "You must change `shop.py`" in reason
+    assert "helmsman resume loop" in reason
+
+
+@pytest.mark.feature("S7")
+def test_an_open_breaker_waits_for_its_cool_down_and_tries_once_more(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    fared = course("tries in vain", tmp_path, prefect_server, "breaker.cool_down_minutes=0.03")
+    waits = [record for record in fared.records if record.decision.kind is DecisionKind.WAIT]
+    assert [record.decision.rule for record in waits] == ["breaker.open"] * len(waits)
+    assert waits
+    for record in waits:
+        after = next(later for later in fared.records if later.iteration == record.iteration + 1)
+        assert record.decision.until
+        assert after.started_at >= record.decision.until
+
+
+@pytest.mark.feature("S18", "H4")
+def test_explain_prints_the_way_with_its_numbers_and_what_would_have_changed_it(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    wanderer = BY_NAME["tries in vain"]
+    wanderers.repository(tmp_path / "repository", wanderer)
+    with driving(tmp_path, prefect_server.url, wanderers.script(wanderer)) as helmsman:
+        helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE)
+        last = helmsman.run("explain", "loop", "--repo", helmsman.repository)
+        second = helmsman.run("explain", "loop", "2", "--repo", helmsman.repository)
+        told = helmsman.tell("explain", "loop")
+        missing = helmsman.run("explain", "loop", "99", "--repo", helmsman.repository)
+    assert last.exit_code == 0
+    for words in ("Has the ladder come to a person?", "otherwise with: ", "completion", "E-III human", "by 0.", "breaker"):
+        assert words in last.output
+    assert second.output.startswith("#2  continue (continue)")
+    assert told["decision"]["path"][-1]["held"]
+    assert (missing.exit_code, "no finished iteration 99" in missing.errors) == (2, True)
+
+
+@pytest.mark.feature("S6", "S8")
+def test_where_it_only_watches_it_tells_and_nothing_follows(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    fared = course("tries in vain", tmp_path, prefect_server, "ladder.act=false", "limits.iterations=8")
+    assert fared.state.ending
+    assert (fared.state.ending.rule, fared.state.iteration) == ("limits.iterations", 8)
+    assert "stuck" in fared.noticed
+    assert not any("# Another approach" in prompt or "# A redesign" in prompt for prompt in fared.prompts)
+
+
+FOCUS = {
+    "prompt": "Look at cheapest() first.",
+    "systemContext": "Prices are whole numbers.",
+    "focusAreas": ["shop.py"],
+    "urgency": "high",
+}
+
+
+@pytest.mark.feature("O5")
+@pytest.mark.parametrize(
+    ("answer", "used"), [(json.dumps(FOCUS), True), ("I would rather not.", False)], ids=["written", "useless"]
+)
+def test_a_model_writes_the_focus_and_templates_serve_where_it_does_not(
+    answer: str, *, used: bool, tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    wanderer = BY_NAME["looks around first"]
+    wanderers.repository(tmp_path / "repository", wanderer)
+    prompts: list[str] = []
+
+    def script(request: Request) -> Turn:
+        if "format" in request.body.get("output_config", {}):
+            return say(answer)
+        prompts.extend([request.prompt] if request.turn == 0 else [])
+        return wanderers.script(wanderer)(request)
+
+    with driving(tmp_path, prefect_server.url, script) as helmsman:
+        ended = helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE, "--set", "prompt.written=true")
+        records = helmsman.tell("log", "loop")
+    assert ended.exit_code == 0
+    assert len(prompts) == 3
+    assert ["Look at cheapest() first." in prompt for prompt in prompts] == [False, used, used]
+    assert all("# Objective" in prompt and "# 999" in prompt for prompt in prompts)
+    assert [record["writing"]["input_tokens"] > 0 for record in records] == [False, True, True]
+    assert ("no model wrote for the prompt" in ended.output) != used
+
+
+@pytest.mark.feature("S13")
+def test_a_new_finding_of_the_security_scan_ejects(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    def sarif(rules: int) -> str:
+        place = {"physicalLocation": {"artifactLocation": {"uri": "shop.py"}, "region": {"startLine": 1}}}
+        found: list[dict[str, Any]] = [
+            {"ruleId": f"S{number}", "level": "error", "message": {"text": "weak"}, "locations": [place]}
+            for number in range(rules)
+        ]
+        return json.dumps({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "scanner"}}, "results": found}]})
+
+    scanner = f"import pathlib; print({sarif(2)!r} if 'eval(' in pathlib.Path('shop.py').read_text() else {sarif(1)!r})"
+
+    def behaves(number: int, _prompt: str) -> Session:
+        return Session(put("shop.py", HALF + ("\n" if number == 0 else "\nprint(eval('1'))\n")) + keep(f"Step {number}"))
+
+    weak = replace(BY_NAME["tries in vain"], behaves=behaves)
+    scan = f"{shlex.quote(sys.executable)} -c {shlex.quote(scanner)}"
+    fared = wander(weak, tmp_path / "loop", prefect_server.url, f"pain.scan={json.dumps(scan)}")
+    assert fared.state.ending
+    assert (fared.state.ending.rule, fared.state.iteration) == ("pain.security", 2)
+    assert not fared.records[0].oversight.faults
+
+
+def test_status_says_how_the_loop_is_steered(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    wanderer = BY_NAME["refactors over red tests"]
+    wanderers.repository(tmp_path / "repository", wanderer)
+    with driving(tmp_path, prefect_server.url, wanderers.script(wanderer)) as helmsman:
+        helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE)
+        assert _status(helmsman)["progress"].startswith("100%")
+
+
+def _status(helmsman: Driving) -> dict[str, str]:
+    told = helmsman.run("status", "loop", "--repo", helmsman.repository).output
+    return dict(line.split(maxsplit=1) for line in told.splitlines() if line and not line.startswith(" "))
