@@ -42,7 +42,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         *result_lines(result, driver=driver or ""),
         *([trust_line(state.trust)] if state.trust.checked else ()),
         *([f"context    {context_text(state.last_call.context)}"] if state.last_call.context.peak else ()),
-        *(steering_lines(state.oversight) if state.history else ()),
+        *(steering_lines(state.oversight, state.config) if state.history else ()),
         *finding_lines(state.findings),
         *(_now_lines(loop_folder(repository, state.loop)) if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),

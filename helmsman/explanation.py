@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
+from helmsman.config import LoopConfig
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.modes import Position, Rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Diagnosis, Oversight
 from helmsman.records.verdict import Considered
-from helmsman.texts import clean
+from helmsman.texts import clean, counted
 
 LEARNT_SHOWN = 5
+REASON_SHOWN = 100
 
 
 def explanation(record: IterationRecord) -> Iterator[str]:
@@ -40,7 +42,7 @@ def numbers(oversight: Oversight) -> Iterator[str]:
     terms = f"P {control.proportional:.2f}, I {control.integral:.2f}, D {control.derivative:+.3f} by {gains} ({control.phase})"
     yield f"control    {terms} give {control.output:.2f}: {control.band}"
     since = f": {clean(breaker.reason)}" if breaker.reason else ""
-    yield f"breaker    {breaker.position}, {breaker.idle} iterations in a row without progress{since}"
+    yield f"breaker    {breaker.position}, {counted(breaker.idle, 'iteration')} in a row without progress{since}"
     yield f"ladder     {ladder.rung.title}{f': {clean(ladder.reason)}' if ladder.reason else ''}"
     yield f"feedback   {oversight.feedback}; diagnosis {oversight.diagnosis}"
     if oversight.strategy.reasoning:
@@ -51,17 +53,26 @@ def numbers(oversight: Oversight) -> Iterator[str]:
     yield from (f"fault      {clean(fault)}; its default was used" for fault in oversight.faults)
 
 
-def steering_lines(oversight: Oversight) -> Iterator[str]:
+def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
     """How a loop is steered, for a look at its state: what is ordinary is left out."""
     control, breaker, ladder = oversight.control, oversight.breaker, oversight.ladder
     yield f"progress   {_shares(oversight.progress)}, urgency {control.output:.2f} ({control.band})"
     health = ", ".join(filter(None, (
-        f"{ladder.rung.title} because of {clean(ladder.reason)}" if ladder.rung > Rung.PATCH else "",
+        f"{ladder.rung.title} because of {_short(ladder.reason)}" if ladder.rung > Rung.PATCH else "",
         f"breaker {breaker.position} ({clean(breaker.reason)})" if breaker.position is not Position.CLOSED else "",
         f"diagnosis {oversight.diagnosis}" if oversight.diagnosis not in {Diagnosis.NONE, Diagnosis.PRODUCTIVE} else "",
     )))  # fmt: skip
-    yield f"health     {health or 'nothing to notice'}"
+    watched = "" if config.ladder.act else " (only watched: ladder.act is off)"
+    yield f"health     {health or 'nothing to notice'}{watched}"
     yield from (f"fault      {clean(fault)}; its default was used" for fault in oversight.faults)
+
+
+def _short(reason: str) -> str:
+    """Cut between words where there are any; the record has the whole."""
+    if len(reason) <= REASON_SHOWN:
+        return clean(reason)
+    cut = reason[:REASON_SHOWN]
+    return f"{clean(cut.rpartition(' ')[0] or cut[:-1])}…"
 
 
 def _asked(step: Considered) -> Iterator[str]:

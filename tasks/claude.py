@@ -121,7 +121,8 @@ def _make_call(work: _Work, session: KeptSession | None) -> AgentCall:
     begin(work.folder, work.prompt, work.start, session)
     listener = Listener(lambda detail: redact(detail.replace(f"{place.worktree}/", ""), environment), session)
     home, most = environment.get("HOME", ""), tokens_left(state)
-    listener.watch = Watch(state.config.pain, str(place.worktree), home, lambda: listener.reader.usage.tokens, most)
+    used, since = lambda: listener.reader.usage.tokens, state.created_at.timestamp()
+    listener.watch = Watch(state.config.pain, str(place.worktree), home, used, most, since=since)
     options = arguments(claude_config(state), cost_left=_cost_left(state), session=session)
     if not state.config.steering.hooks:
         ended = _run(work, [str(binary), *options], environment, listener, lambda: work.stop() or bool(listener.pain))

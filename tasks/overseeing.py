@@ -21,8 +21,8 @@ from tasks.journal import publish
 from tasks.measuring import measure
 from tasks.opening import now_utc
 from tasks.orders import read_orders
-from tasks.pain_watch import DESTROYED, destroyed
-from tasks.scanning import secrets_in
+from tasks.pain_watch import DESTROYED
+from tasks.scanning import Scanned, secrets_in
 from tasks.security import security_findings
 from tasks.workplace import Workplace
 from tasks.worktree import hold_branch
@@ -43,17 +43,18 @@ def oversee(place: Workplace, state: LoopState, orientation: Orientation, eviden
 def observe(place: Workplace, state: LoopState, evidence: Evidence, memory: WorkingMemory) -> Observed:
     """What the overseer has to know beside the evidence. Where nothing was checked nothing is read."""
     call = evidence.execution.call
-    if evidence.checks is None:
-        return Observed(memory=memory, destroyed=_in_session(call))
     faults: list[str] = []
     read, config, change = partial(_read, faults), state.config, evidence.execution.change
-    worktree = str(place.worktree)
+    scanned = read("secrets", Scanned(), lambda: secrets_in(place.worktree, change) if config.pain.secrets else Scanned())
+    faults.extend(filter(None, (scanned.unread,)))
+    if evidence.checks is None:  # a usage limit, or pain
+        return Observed(memory=memory, leaks=scanned.leaks, destroyed=_in_session(call), faults=tuple(faults))
     return Observed(
         memory=memory,
         orders=read("orders", (), lambda: read_orders(place.worktree, config)),
-        leaks=read("secrets", (), lambda: secrets_in(place.worktree, change) if config.pain.secrets else ()),
+        leaks=scanned.leaks,
         scan=read("security scan", None, lambda: _scan(place, state, change.commit)),
-        destroyed=read("destructive commands", (), lambda: _destroyed(call, worktree)),
+        destroyed=_in_session(call),
         variety=read("variety", None, lambda: measure(place.worktree, change.commit, place.folder.root / CACHE)),
         exists=lambda path: (place.worktree / path).exists(),
         faults=tuple(faults),
@@ -63,10 +64,6 @@ def observe(place: Workplace, state: LoopState, evidence: Evidence, memory: Work
 def _in_session(call: AgentCall) -> tuple[str, ...]:
     """What the watch over the session saw, which knew where the shell stood."""
     return (call.pain.removeprefix(DESTROYED),) if call.pain.startswith(DESTROYED) else ()
-
-
-def _destroyed(call: AgentCall, worktree: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*_in_session(call), *destroyed(call.commands, worktree))))
 
 
 def _scan(place: Workplace, state: LoopState, commit: str) -> Scan | None:

@@ -3,7 +3,7 @@
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.state import LoopState
 from tasks.git import GitError, Repository, git, succeeds
-from tasks.state_ref import Fenced, state_ref
+from tasks.state_ref import PREFIX, Fenced, state_ref
 
 REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
 
@@ -11,7 +11,8 @@ REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
 def push_loop(repository: Repository, state: LoopState, *, replaces: str = "") -> None:
     """Push atomically; git refuses it when the remote's state is not an ancestor of ours, which fences a second driver.
 
-    `replaces` is the commit that the remote's branch may be taken back from, after a rollback.
+    A branch that went back to its best commit replaces what the remote holds of it, where that is the loop's own work
+    (`replaces`: the remote's commit, as it was found).
 
     Raises Fenced then, OperatorError when there is no such remote, and WorldError when it cannot be reached or refuses otherwise.
     """
@@ -20,6 +21,9 @@ def push_loop(repository: Repository, state: LoopState, *, replaces: str = "") -
     try:
         git(repository.common, "push", "--quiet", "--atomic", *lease, remote, f"refs/heads/{state.branch}", f"{ref}:{ref}")
     except GitError as error:
+        taken_off = "" if replaces else _taken_off(repository, state)
+        if taken_off:
+            return push_loop(repository, state, replaces=taken_off)
         if any(word in error.stderr for word in REFUSED):
             raise Fenced(
                 f"remote {remote} holds another course of loop {state.loop}",
@@ -33,3 +37,14 @@ def push_loop(repository: Repository, state: LoopState, *, replaces: str = "") -
                 remedy="add it with git remote add, name another with remote.name, or leave remote.push out",
             ) from error
         raise WorldError(f"the loop could not be pushed to remote {remote}", found=error.stderr) from error
+
+
+def _taken_off(repository: Repository, state: LoopState) -> str:
+    """The remote's commit of the branch, where the loop has taken it off its own; else empty."""
+    try:
+        said = git(repository.common, "ls-remote", state.config.remote.name, f"refs/heads/{state.branch}")
+        commit = said.partition("\t")[0].strip()
+        kept = f"{PREFIX}{state.loop}/failed"
+        return commit if commit and git(repository.common, "for-each-ref", "--contains", commit, kept) else ""
+    except GitError:
+        return ""

@@ -7,9 +7,11 @@ from helmsman.records.verdict import Decision
 from tasks.git import git, read_ref
 from tasks.state_ref import failed_ref
 from tasks.workplace import Workplace
-from tasks.worktree import hold_branch, recover, restore
+from tasks.worktree import go_back_to, keep, recover
 
 FILES_TOLD = 20
+PAIN = "pain."
+REGRESSING = "regressing"
 
 
 def roll_back(place: Workplace, state: LoopState, execution: Execution, decision: Decision) -> Failed:
@@ -19,8 +21,16 @@ def roll_back(place: Workplace, state: LoopState, execution: Execution, decision
     ref = failed_ref(place.repository, state.loop, state.due, state.attempt, commit)
     if read_ref(place.repository.common, ref) != commit:
         git(place.worktree, "update-ref", ref, commit)
-    restore(place.worktree, back_to)
-    hold_branch(place.worktree, state.branch, back_to)
+    go_back(place, state, back_to)
     names = git(place.worktree, "diff", "--name-only", "-z", back_to, commit, "--").split("\0")
     files = tuple(name for name in names if name)[:FILES_TOLD]
-    return Failed(iteration=state.due, ref=ref, commit=commit, back_to=back_to, why=decision.reason[:300], files=files)
+    rule = decision.rule if decision.rule.startswith(PAIN) else REGRESSING
+    why = decision.reason if len(decision.reason) <= 300 else f"{decision.reason[:299]}…"  # noqa: PLR2004 - as recorded
+    return Failed(iteration=state.due, ref=ref, commit=commit, back_to=back_to, rule=rule, why=why, files=files)
+
+
+def go_back(place: Workplace, state: LoopState, back_to: str) -> None:
+    """The branch and the worktree at that commit, whatever they hold; a commit that nobody else holds goes to a ref first."""
+    tip = read_ref(place.worktree, f"refs/heads/{state.branch}")
+    keep(place.repository, place.worktree, state, [tip] if tip else [], back_to)
+    go_back_to(place.worktree, state.branch, back_to)

@@ -8,25 +8,22 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from helmsman.orient.guardrails.words import word_set
 from helmsman.records.evidence import Change
 from helmsman.records.findings import Weight
 from helmsman.records.pain import MOST_LEAKS, Leak
 from helmsman.verify.cases.paths import is_test_file
-from helmsman.verify.diff import FileDiff, Line
-from tasks.diffs import read_diff
+from helmsman.verify.diff import Line
+from tasks.added_text import Part, added_text
 from tasks.git import GitError, git
 
-MOST_FILES = 500
-MOST_TEXT = 5_000_000
-"""Characters of added lines in all."""
 MOST_FOUND = 500
 """Finds that are looked up in the tree."""
 PIECE = 2000
@@ -89,6 +86,8 @@ _STEPS = 0.3
 """Share of neighbours that are alike or follow each other from which a text was typed, not drawn."""
 _ID = re.compile(r"[A-Z0-9]{20}")
 _MOST_SLASHES = 3
+_SHORT = 12
+"""Digits of a commit's id."""
 _WORTH_LOOKING_UP = 8
 """Characters; a shorter secret is a word that may stand anywhere."""
 
@@ -105,46 +104,54 @@ class Detector(Protocol):
 @dataclass(frozen=True)
 class _Found:
     path: str
+    commit: str
     line: int
     kind: str
     secret: str = field(repr=False)
     doubt: str
 
 
-def secrets_in(worktree: Path, change: Change) -> tuple[Leak, ...]:
-    """Secrets in lines that are new since the iteration began, those that are surely real first, 50 at most.
+class Scanned(NamedTuple):
+    """What a look for secrets found, and what it could not look at."""
 
-    What the tree held before in any file, a line that was moved, is not new. Binary files, files above 512 KiB and what lies
-    beyond 500 files or 5 MB are not read.
+    leaks: tuple[Leak, ...] = ()
+    """Those that are surely real first, 50 at most."""
+    unread: str = ""
+    """A sentence about what the bounds cut off; empty where all was read."""
+
+
+def secrets_in(worktree: Path, change: Change) -> Scanned:
+    """Secrets in lines that are new since the iteration began, in the tree or in a commit on the way to it.
+
+    A secret that only a commit holds has the commit's short id in its path, as git writes it: `1a2b3c4d5e6f:src/app.py`. What
+    the tree held before in any file, a line that was moved, is not new. Binary files are not read.
     """
     if change.start == change.commit:
-        return ()
-    every = [one for file, lines in _added(read_diff(worktree, change.start, change.commit)) for one in _in_file(file, lines)]
+        return Scanned()
+    added = added_text(worktree, change)
+    every = list(_once(one for part in added.parts for one in _in_part(part)))
     sure, unsure = ([one for one in every if bool(one.doubt) is doubtful] for doubtful in (False, True))
     found = (*sure[:MOST_FOUND], *unsure[:MOST_LEAKS])
     held = _held(worktree, change.start, {one.secret for one in found if len(one.secret) >= _WORTH_LOOKING_UP})
     leaks = dict.fromkeys(_leak(one) for one in found if not any(one.secret in line for line in held))
-    return tuple(leaks)[:MOST_LEAKS]
+    return Scanned(tuple(leaks)[:MOST_LEAKS], added.unread)
+
+
+def _once(found: Iterable[_Found]) -> Iterator[_Found]:
+    """What the history holds counts only where nothing before told of the same secret."""
+    told: set[tuple[str, bool]] = set()
+    for one in found:
+        known = (one.secret, bool(one.doubt))
+        if not (one.commit and known in told):
+            yield one
+        told.add(known)
 
 
 def _leak(found: _Found) -> Leak:
     digest = hashlib.blake2b(found.secret.encode("utf-8", "replace"), digest_size=3).hexdigest()
     weight = Weight.WARN if found.doubt else Weight.BLOCK
-    return Leak(path=found.path, line=found.line, kind=found.kind, digest=digest, weight=weight, doubt=found.doubt)
-
-
-def _added(files: Iterable[FileDiff]) -> Iterator[tuple[FileDiff, list[Line]]]:
-    """Lines that a file did not hold before, in whatever place. Read from git's objects: no attribute or setting hides any."""
-    room, number = MOST_TEXT, 0
-    for file in files:
-        before = set((file.before or "").splitlines())
-        texts = enumerate((file.after or "").splitlines(), start=1)
-        lines = [Line(place, text) for place, text in texts if text not in before]
-        room -= sum(len(line.text) for line in lines)
-        number += bool(lines)
-        if room < 0 or number > MOST_FILES:
-            return
-        yield file, lines
+    path = f"{found.commit[:_SHORT]}:{found.path}" if found.commit else found.path
+    return Leak(path=path, line=found.line, kind=found.kind, digest=digest, weight=weight, doubt=found.doubt)
 
 
 def _held(worktree: Path, commit: str, secrets: set[str]) -> list[str]:
@@ -161,14 +168,15 @@ def _held(worktree: Path, commit: str, secrets: set[str]) -> list[str]:
         raise
 
 
-def _in_file(file: FileDiff, lines: list[Line]) -> Iterator[_Found]:
-    made_up = "in a file of tests or examples" if _shows(file.path) else ""
-    for line in lines:
+def _in_part(part: Part) -> Iterator[_Found]:
+    path, commit = part.path, part.commit
+    made_up = "in a file of tests or examples" if _shows(path) else ""
+    for line in part.lines:
         for piece in _pieces(line.text):
             for kind, secret in _detected(piece):
-                yield _Found(file.path, line.number, kind, secret, made_up or _doubt(kind, secret, piece))
-    for line, body in _keys(lines):
-        yield _Found(file.path, line.number, _PRIVATE, body, made_up or _doubt(_PRIVATE, body, line.text))
+                yield _Found(path, commit, line.number, kind, secret, made_up or _doubt(kind, secret, piece))
+    for line, body in _keys(part.lines):
+        yield _Found(path, commit, line.number, _PRIVATE, body, made_up or _doubt(_PRIVATE, body, line.text))
 
 
 def _shows(path: str) -> bool:
@@ -198,7 +206,7 @@ def _in_word(letter: str) -> bool:
     return letter.isalnum() or letter in {"_", "/", "+"}
 
 
-def _keys(lines: list[Line]) -> Iterator[tuple[Line, str]]:
+def _keys(lines: Sequence[Line]) -> Iterator[tuple[Line, str]]:
     """Private keys, by the longest line that follows their heading: code that only looks for a heading holds none."""
     text = "\n".join(line.text.strip(_AROUND) for line in lines)
     if _PRIVATE.upper() not in text:

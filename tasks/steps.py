@@ -7,7 +7,7 @@ step that was in flight is done again. Each plain function lives in the file of 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from prefect import Task
@@ -15,6 +15,7 @@ from prefect.cache_policies import CachePolicy
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import TaskRunContext
 from prefect.logging import get_run_logger
+from prefect.utilities.annotations import opaque
 
 from helmsman.config import RetryConfig
 from helmsman.errors import WorldError
@@ -78,6 +79,17 @@ class TreeKey(CachePolicy):
         return f"helmsman-{state.uid}-{working.checks_fingerprint(state.config)}-{execution.change.tree}"
 
 
+class Step(Task[P, R]):
+    """A task whose arguments the engine does not search for futures: that took 8 ms a step of a state with its history."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _opaquely(super().__call__, *args, **kwargs)
+
+
+def _opaquely(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return call(*(opaque(argument) for argument in args), **kwargs)
+
+
 def step(key: CachePolicy) -> Callable[[Callable[P, R]], Task[P, R]]:
     """Make a step of a function whose parameters include `state`."""
 
@@ -94,7 +106,7 @@ def step(key: CachePolicy) -> Callable[[Callable[P, R]], Task[P, R]]:
             publish(StepFinished(iteration=state.due, attempt=state.attempt, step=name, seconds=seconds))
             return result
 
-        return Task(
+        return Step(
             told,
             name=name,
             task_run_name=f"#{{state.due}} {name}",
@@ -106,21 +118,22 @@ def step(key: CachePolicy) -> Callable[[Callable[P, R]], Task[P, R]]:
     return decorate
 
 
-def patient(what: Task[P, R], retry: RetryConfig) -> Task[P, R]:
+def patient(what: Task[P, R], retry: RetryConfig) -> Callable[P, R]:
     """The same step, retried with growing delays while the world is to blame."""
     delays = [min(retry.first_delay_seconds * 2**n, retry.longest_delay_seconds) for n in range(retry.attempts)]
-    return what.with_options(
+    retried = what.with_options(
         retries=retry.attempts,
         retry_delay_seconds=delays or 0,
         retry_jitter_factor=retry.jitter,
         retry_condition_fn=_is_world_error,
     )
+    return partial(_opaquely, retried)
 
 
-def checking(state: LoopState) -> Task[[str, LoopState, Execution], CheckReport]:
+def checking(state: LoopState) -> Callable[[str, LoopState, Execution], CheckReport]:
     """The checks step; asked anew where the last report told nothing for sure (a timeout, a command that did not start)."""
     certain = state.checks is None or state.checks.conclusive
-    return checks if certain else checks.with_options(refresh_cache=True)
+    return checks if certain else partial(_opaquely, checks.with_options(refresh_cache=True))
 
 
 def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -198,11 +211,13 @@ def roll_back(repository: str, state: LoopState, evidence: Evidence, decision: D
 @step(StepKey())
 def record(repository: str, state: LoopState, what: IterationRecord) -> IterationRecord:
     place = workplace(repository, state)
+    if what.failed:  # checks that were asked again after a crash leave the branch where they ran
+        rolling_back.go_back(place, state, what.failed.back_to)
     after = advance(state, what)
     subject = f"iteration {what.iteration}: {what.decision.kind} - {what.decision.reason}"
     replace_state(place.repository, state, after, subject[:200], what)
     if state.config.remote.push:
-        push_loop(place.repository, after, replaces=state.head if what.failed and what.failed.back_to != state.head else "")
+        push_loop(place.repository, after)
     publish(IterationRecorded(record=what))
     get_run_logger().info("\n".join(iteration_lines(what)))
     return what

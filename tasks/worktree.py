@@ -1,9 +1,11 @@
 """The folder that the agent works in: made, kept clean, measured, salvaged."""
 
 import os
+import re
 import shlex
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from helmsman.errors import AgentError, OperatorError
@@ -24,6 +26,9 @@ FIELDS = {"1": 8, "u": 10, "?": 1}
 """Of an entry of `git status --porcelain=v2`: how many fields come before the path, by its kind."""
 LEFTOVERS = "helmsman: keep what"
 """How the subject begins of a commit that we make of an agent's uncommitted work."""
+SPARED = 2000
+"""Ignored paths at most, folders as one, that are kept by name when their rule is gone."""
+_SPECIAL, _QUOTED = re.compile(r"([\\*?\[\]!# ])"), r"\\\1"
 LEFT_OPEN = "rebase", "am", "cherry-pick", "revert"
 """Commands that can be left in the middle, and that forget it with --quit, touching nothing."""
 
@@ -226,7 +231,7 @@ def _return_to_branch(repository: Repository, path: Path, state: LoopState, star
     head = tip if at_it else _head(path)
     goes_on = head is not None and _contains(path, head, start)
     onto = head if head and goes_on else start
-    _keep(repository, path, state, [commit for commit in (head, tip) if commit], onto)
+    keep(repository, path, state, [commit for commit in (head, tip) if commit], onto)
     hold_branch(path, state.branch, onto)
 
 
@@ -242,7 +247,7 @@ def _contains(path: Path, commit: str, older: str) -> bool:
     return commit == older or succeeds(path, "merge-base", "--is-ancestor", older, commit)
 
 
-def _keep(repository: Repository, path: Path, state: LoopState, commits: list[str], safe: str) -> None:
+def keep(repository: Repository, path: Path, state: LoopState, commits: list[str], safe: str) -> None:
     """Put those commits on refs that would not be found from a safe one."""
     for commit in dict.fromkeys(commits):
         if not _contains(path, safe, commit):
@@ -274,13 +279,21 @@ def restore(path: Path, commit: str) -> tuple[str, ...]:
     return ("HEAD", *dirty)[:DIRTY_SHOWN] if moved else dirty[:DIRTY_SHOWN]
 
 
+def go_back_to(path: Path, branch: str, commit: str) -> None:
+    """Put a branch and its worktree at an earlier commit, without leaving the branch. What was ignored until now stays."""
+    ignored = git(path, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z").split("\0")
+    git(path, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    _insist(path, "reset", "--quiet", "--hard", commit)
+    _clean(path, spare=[name for name in ignored if name])
+
+
 def salvage(repository: Repository, path: Path, state: LoopState, start: str) -> Salvage | None:
     """Keep what a dead or cancelled attempt left, committed or not, on a ref; then return to the commit that it began with."""
     recover(repository, path, state.branch)
     snapshot, tip = _snapshot(path, _head(path) or start, state), read_ref(path, f"refs/heads/{state.branch}") or start
     commit = tip if _contains(path, start, snapshot) else snapshot
     kept = _salvaged(repository, path, state, start, commit)
-    _keep(repository, path, state, [tip], commit)
+    keep(repository, path, state, [tip], commit)
     hold_branch(path, state.branch, start)
     _clean(path)
     return kept
@@ -324,10 +337,11 @@ def _commit_tree(path: Path, tree: str, parent: str, message: str) -> str:
     return git(path, "commit-tree", tree, "-p", parent, "-m", message).strip()
 
 
-def _clean(path: Path) -> None:
-    """Back to HEAD, submodules too. Ignored files and junk stay."""
+def _clean(path: Path, spare: Sequence[str] = ()) -> None:
+    """Back to HEAD, submodules too. Ignored files and junk stay, and so does what is spared."""
     _insist(path, "reset", "--quiet", "--hard")
-    _insist(path, "clean", "-ffdq", "--", *WORK)
+    spared = [f"--exclude=/{_SPECIAL.sub(_QUOTED, name)}" for name in spare[:SPARED]]
+    _insist(path, "clean", "-ffdq", *spared, "--", *WORK)
     if submodules(path):
         _insist(path, "submodule", "update", "--recursive", "--force", "--checkout", "--quiet")
     for inner in submodules(path):

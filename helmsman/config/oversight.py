@@ -76,15 +76,17 @@ class LadderConfig(Section):
     """Escalation: the same failure is met one rung higher."""
 
     act: bool = True
-    """False: the overseer only watches and tells; nothing follows from it."""
-    patience: int = Field(default=2, ge=1)
-    """Iterations that a rung gets before the next one is tried."""
+    """False: the overseer only watches and tells. Limits still end the loop, and so does pain (see pain.*)."""
+    patience: int = Field(default=4, ge=1)
+    """Iterations that a rung gets before the next one is tried, where the agent tries new things; twice as many where no check
+    counts anything, one where it tries nothing or goes round. By simulation (bench/simulate.py): less stops too many agents that
+    would finish, more costs too much on those that would not."""
     refactor_clean: int = Field(default=3, ge=1)
     """Clean iterations from E-I back to E-0."""
     redesign_clean: int = Field(default=2, ge=1)
     """Clean iterations from E-II back to E-I."""
     redesign_model: str = ""
-    """Model that a redesign is made with. Empty: the loop's own."""
+    """Model for a redesign, and for any iteration under the controller's highest urgency. Empty: the loop's own."""
     rollback: bool = True
     """Return the branch to the best commit when the work gets worse twice in a row; the failed work stays on a ref."""
 

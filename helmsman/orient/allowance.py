@@ -18,7 +18,10 @@ def checks_allowance(state: LoopState) -> float:
 
 
 def claude_config(state: LoopState) -> ClaudeConfig:
-    """The agent's configuration, with the model that a redesign or the highest band of the controller asks for."""
+    """The agent's configuration, with `ladder.redesign_model` where it is due.
+
+    Model for a redesign, and for any iteration under the controller's highest urgency.
+    """
     config = state.config
     urgent = config.ladder.act and state.oversight.control.band is Band.PIVOT
     model = treatment(state.oversight, config).model or (config.ladder.redesign_model if urgent else "")

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from helmsman.orient.budget import Foreign, Piece, fence, fit, tokens, trim
 from helmsman.orient.focus import find_object, printable, why_invalid
 from helmsman.orient.progress import render
-from helmsman.orient.treatments import treatment
+from helmsman.orient.treatments import planned_anew, treatment
 from helmsman.records.briefing import Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import Commit
@@ -21,6 +21,7 @@ from helmsman.records.focus import Compacted, Question
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.state import LoopState
+from helmsman.texts import counted
 
 GOAL_TOKENS = 5_000
 FACTS_TOKENS = 12_000
@@ -89,12 +90,12 @@ class _Answer(BaseModel):
 
 
 def past_of(state: LoopState, orientation: Orientation) -> Past:
-    """What there is to make short before the iteration that is due."""
+    """What there is to make short before the iteration that is due: without a plan that this iteration discards."""
     return Past(
         goal=state.config.goal,
         iteration=state.due,
         commits=orientation.commits,
-        memory=state.memory,
+        memory=planned_anew(state.memory, treatment(state.oversight, state.config)),
         checks=state.checks,
         history=state.history,
     )
@@ -182,8 +183,9 @@ def _state(past: Past) -> str:
         parts.append(f"{len(past.checks.failures)} of {len(past.checks.results)} checks fail.")
     if past.history:
         newest, forward = past.history[-1], sum(moment.movement is Movement.FORWARD for moment in past.history)
-        parts.append(f"Completion {newest.completion:.0%}; {newest.failing_tests} tests fail, {newest.passing_tests} pass.")
-        parts.append(f"{forward} of the last {len(past.history)} iterations got further.")
+        counts = f"; {counted(newest.failing_tests, 'test')} failing, {newest.passing_tests} passing"
+        parts.append(f"Completion {newest.completion:.0%}{counts if newest.failing_tests or newest.passing_tests else ''}.")
+        parts.append(f"{forward} of the last {counted(len(past.history), 'iteration')} got further.")
     kinds = Counter(str(kind) for moment in past.history for kind in {error.kind for error in moment.errors})
     if kinds:
         parts.append(f"Iterations by class of failure: {', '.join(f'{kind} {times}' for kind, times in kinds.most_common())}.")

@@ -63,11 +63,15 @@ assumption that they have in common, and begin with an approach that does not re
 
 INTERRUPTED = Template("""\
 An earlier attempt at this iteration was cut off in mid-work. Its partial work is not in your tree; it is kept as commit
-$commit ($files files changed against your starting point). Look at it with `git show --stat $commit` and take over what is
+$commit ($files changed against your starting point). Look at it with `git show --stat $commit` and take over what is
 sound: `git checkout $commit -- PATH`.""")
 
 ROLLED_BACK = Template("""\
 # The last work was taken back
-$why.
-Your tree is as it was at its best, commit $back_to. What was taken off is kept as commit $commit: look at it with
-`git show --stat $commit`, take over single files that are sound with `git checkout $commit -- PATH`, and go another way.""")
+Two iterations in a row made the checks worse, so their work was taken off. Your tree is as it was at its best, commit $back_to.
+The work is kept as commit $commit: see `git show --stat $commit`. Go another way.""")
+
+UNSAFE = Template("""\
+# The last work was taken back
+The last work was unsafe ($rule) and was taken off your tree. Begin from commit $back_to and leave the old work alone.""")
+"""Nothing leads back to what was taken off: no commit, no file, no word of the reason, which is written for a person."""

@@ -7,7 +7,7 @@ end, where models weigh most.
 from collections.abc import Sequence
 
 from helmsman.config import LoopConfig
-from helmsman.orient.budget import Foreign, Piece, fit, tokens, whole
+from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, fit, tokens, whole
 from helmsman.orient.compaction import compact_by_template, compacted_section, compacts, past_of
 from helmsman.orient.focus import focus_section
 from helmsman.orient.guardrails import Rules, as_text, is_fix
@@ -22,11 +22,13 @@ from helmsman.orient.phases import (
     PHASES_1_TO_4,
     RESET,
     ROLLED_BACK,
+    UNSAFE,
 )
 from helmsman.orient.strategy import strategy_section
 from helmsman.orient.treatments import treatment_section
 from helmsman.orient.validation import issues_section
 from helmsman.oversee.drift import flagged, guidance
+from helmsman.oversee.ladder import PAIN
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Contradiction
@@ -38,8 +40,13 @@ from helmsman.records.oversight import Failed
 from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
+from helmsman.texts import clean, counted
 
 REJECTIONS_SHOWN = 3
+CHECKS = "last checks"
+RESERVED = 3
+"""A third of the allowance is kept for the section of the checks, where it needs that much: without its headings a quarter is
+left for what they printed."""
 
 Section = tuple[str, str]
 Fact = tuple[str, Sequence[Piece]]
@@ -50,7 +57,7 @@ def brief(state: LoopState, orientation: Orientation, planned: Planned | None = 
     facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or Planned()) if pieces]
     fitted = _fit(facts, state.config.prompt.orientation_tokens)
     fixed_before, fixed_after = _before(state.config), _after(state)
-    sections = [*fixed_before, *fitted, *fixed_after]
+    sections = [*fixed_before, *(section for section in fitted if section[1]), *fixed_after]
     return Briefing(
         prompt="\n\n".join(text for _, text in sections) + "\n",
         sections=tuple((name, tokens(text)) for name, text in sections),
@@ -88,7 +95,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
     """What was found out, most specific first."""
     return [
         *_steering(state, planned),
-        ("last checks", _last_checks(state.checks)),
+        (CHECKS, _last_checks(state.checks)),
         ("unfinished request", _unfinished_request(state)),
         ("findings", _findings(state.findings)),
         ("claims", _claims(state.contradictions)),
@@ -103,28 +110,51 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
 
 
 def _steering(state: LoopState, planned: Planned) -> list[Fact]:
-    """How to go about it: what control between iterations, or a model that it asked, has to say."""
-    oversight = state.oversight
+    """How to go about it: what control between iterations has to say, and what a model wrote, which is paid for in any case."""
+    oversight, focus = state.oversight, ("focus", focus_section(planned.focus))
     if not state.config.ladder.act:
-        return []
+        return [focus]
     return [
-        ("treatment", treatment_section(oversight, state.config, state.history)),
+        ("treatment", treatment_section(oversight, state.config, state.history, state.checks)),
         ("strategy", strategy_section(oversight.strategy, oversight.control) if state.history else ()),
-        ("focus", focus_section(planned.focus)),
+        focus,
         ("issues", issues_section(oversight.issues)),
     ]
 
 
 def _fit(facts: Sequence[Fact], allowance: int) -> list[Section]:
-    """Give each section, in order of rank, what it needs; of what is left, it may take half, or all that the others leave."""
+    """Give each section, in order of rank, what it needs; of what is left, it may take half, or all that the others leave.
+
+    Its first sentences stay whole, and a part is kept for what the checks say, whatever stands before it.
+    """
     fitted: list[Section] = []
+    reserved = {name: min(_size(pieces), allowance // RESERVED) for name, pieces in facts if name == CHECKS}
     for position, (name, pieces) in enumerate(facts):
-        others = sum(tokens(whole(after)) for _, after in facts[position + 1 :])
+        own = reserved.pop(name, 0)
+        free = allowance - sum(reserved.values())
+        others = sum(_size(after) for _, after in facts[position + 1 :])
         last = position == len(facts) - 1
-        text = fit(pieces, allowance if last else max(allowance // 2, allowance - others))
+        room = free if last else max(free // 2, allowance - others, own, min(free, _size(pieces[:1])))
+        text = fit(_whole_orders(pieces, room), room)
         allowance -= tokens(text)
         fitted.append((name, text))
     return fitted
+
+
+def _size(pieces: Sequence[Piece]) -> int:
+    return tokens(whole(pieces))
+
+
+def _whole_orders(pieces: Sequence[Piece], room: int) -> list[Piece]:
+    """The pieces up to the first of our own words that does not fit any more: half an order says something else."""
+    kept: list[Piece] = []
+    characters = room * CHARACTERS_PER_TOKEN + 1
+    for piece in pieces:
+        characters -= len(piece) + 1 if isinstance(piece, str) else 0
+        if characters < 0:
+            break
+        kept.append(piece)
+    return kept
 
 
 def _last_checks(report: CheckReport | None) -> Sequence[Piece]:
@@ -201,27 +231,33 @@ def _judge_feedback(memory: JudgeMemory) -> Sequence[Piece]:
 
 
 def _rejection(rejection: Rejection) -> Sequence[Piece]:
-    again = f", REPEATED: {rejection.repeated} earlier rejections named the same criteria" if rejection.repeated else ""
+    earlier = counted(rejection.repeated, "earlier rejection")
+    again = f", REPEATED: {earlier} named the same criteria" if rejection.repeated else ""
     return (f"\nIteration {rejection.iteration} ({rejection.consecutive} in a row{again}):", Foreign(rejection.reason))
 
 
 def _drift(drift: Drift) -> Sequence[Piece]:
-    return (f"# The last changes and the task\n{guidance(drift)}",) if flagged(drift) else ()
+    if not flagged(drift):
+        return ()
+    intro, names, order = guidance(drift)
+    return (f"# The last changes and the task\n{intro}", Foreign(names), order)
 
 
 def _interrupted(state: LoopState) -> Sequence[Piece]:
     if not state.salvaged:
         return ()
     last = state.salvaged[-1]
-    return ("# Interrupted work\n" + INTERRUPTED.substitute(commit=last.commit[:12], files=last.files),)
+    return ("# Interrupted work\n" + INTERRUPTED.substitute(commit=last.commit[:12], files=counted(last.files, "file")),)
 
 
 def _rolled_back(failed: Failed | None) -> Sequence[Piece]:
+    """Nothing of `Failed.why`, which is written for a person and names what was found."""
     if failed is None:
         return ()
-    commits = {"commit": failed.commit[:12], "back_to": failed.back_to[:12]}
-    files = (Foreign("\n".join(failed.files)),) if failed.files else ()
-    return (ROLLED_BACK.substitute(why=failed.why.rstrip("."), **commits), *files)
+    if failed.rule.startswith(PAIN):
+        return (UNSAFE.substitute(rule=clean(failed.rule), back_to=failed.back_to[:12]),)
+    files = (Foreign("\n".join(map(clean, failed.files))),) if failed.files else ()
+    return (ROLLED_BACK.substitute(commit=failed.commit[:12], back_to=failed.back_to[:12]), *files)
 
 
 def _memory_problems(memory: WorkingMemory) -> Sequence[Piece]:

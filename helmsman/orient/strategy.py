@@ -8,6 +8,7 @@ from helmsman.records.control import Band, Control
 from helmsman.records.modes import Feedback, Rung
 from helmsman.records.oversight import Diagnosis, Oversight, Stance, Strategy
 from helmsman.records.verdict import Severity, Signal
+from helmsman.texts import counted
 
 NEAR = 0.8
 """Completion above which an approach is finished rather than changed."""
@@ -15,6 +16,7 @@ IDLE = 2
 """Iterations in a row without progress from which a high output alone asks for another approach; one may be research."""
 DENIED = "denied"
 """Rule of the signal that the CLI denied permissions; a mere warning where the work got on in spite of it."""
+RUN_FIRST = "Make it build and make the checks start again, before anything else."
 SHOWN = 3
 MOST = 5
 LONGEST = 500
@@ -54,10 +56,20 @@ TABLE: tuple[Row, ...] = (
         ),
     ),
     Row(
+        "denied",
+        lambda at: bool(at.denials),
+        Stance.PIVOT,
+        "permissions were denied ({denials}), and nobody is there to grant them",
+        (
+            "Reach the goal with the tools and paths that are allowed.",
+            "Write what was denied, and what it was needed for, under UNCERTAINTIES in `.helmsman/progress.md`.",
+        ),
+    ),
+    Row(
         "rung",
         lambda at: at.oversight.ladder.rung >= Rung.REDESIGN,
         Stance.ESCALATE,
-        "the ladder stands at {rung} after {spent} iterations on it, {completion} done: what was tried below it was in vain",
+        "the ladder stands at {rung} after {spent} on it, {completion} done: what was tried below it was in vain",
         (
             "Begin from the objective and from what is known to be true, with a design that the failed tries did not have.",
             "Name in one sentence the assumption that the failed tries shared, and build on its opposite.",
@@ -70,18 +82,8 @@ TABLE: tuple[Row, ...] = (
         Stance.PIVOT,
         "nothing can be run ({feedback}, {completion} done): until it builds, no other work can be told right from wrong",
         (
-            "Make it build and make the checks start again, before anything else.",
+            RUN_FIRST,
             "Read the first error of the output; the others often follow from it.",
-        ),
-    ),
-    Row(
-        "denied",
-        lambda at: bool(at.denials),
-        Stance.PIVOT,
-        "permissions were denied ({denials}), and nobody is there to grant them",
-        (
-            "Reach the goal with the tools and paths that are allowed.",
-            "Write what was denied, and what it was needed for, under UNCERTAINTIES in `.helmsman/progress.md`.",
         ),
     ),
     Row(
@@ -98,7 +100,7 @@ TABLE: tuple[Row, ...] = (
         "stuck",
         lambda at: at.oversight.diagnosis is Diagnosis.STUCK,
         Stance.PIVOT,
-        "the same is done again and again in vain: {idle} iterations without progress, {completion} done",
+        "the same is done again and again in vain: {idle} without progress, {completion} done",
         (
             "Choose an approach that differs from the last one in kind, and say in the first commit in what.",
             "Test its central assumption first, with the smallest experiment that can prove it wrong.",
@@ -112,7 +114,7 @@ TABLE: tuple[Row, ...] = (
             and at.oversight.diagnosis is not Diagnosis.PRODUCTIVE
         ),
         Stance.PIVOT,
-        "the controller's output is {output} (pivot from 0.70), after {idle} iterations without progress, {completion} done",
+        "the controller's output is {output} (pivot from 0.70), after {idle} without progress, {completion} done",
         (
             "Look for the cause behind the failures rather than at the failures one by one.",
             "Choose an approach that differs from the last one in kind, and say in the first commit in what.",
@@ -153,8 +155,8 @@ TABLE: tuple[Row, ...] = (
         (),
     ),
 )
-"""The first row that holds decides. Orders that cannot be followed and failed levels come before blockers, blockers before
-standstill, standstill before nearness to the end."""
+"""The first row that holds decides. Orders that cannot be followed come first, then denied permissions, which lead straight to a
+person, and failed levels, then blockers, standstill, and nearness to the end."""
 
 _FAILING: dict[Band, str] = {
     Band.CONTINUE: "",
@@ -210,7 +212,12 @@ def strategy_section(strategy: Strategy, control: Control) -> Sequence[Piece]:
     because = f": {strategy.reasoning}" if strategy.reasoning else ""
     orders = (f"{number}. {order}" for number, order in enumerate(strategy.priorities, 1))
     urgency = f"Urgency {_number(control.output)} of 1 ({control.band})."
-    return ("\n".join(("# How to go about this iteration", f"{_HEADINGS[strategy.stance]}{because}. {urgency}", *orders)),)
+    return (f"# How to go about this iteration\n{_heading(strategy)}{because}. {urgency}", *orders)
+
+
+def _heading(strategy: Strategy) -> str:
+    """What does not run yet has no approach that could be changed."""
+    return "Make it run first" if RUN_FIRST in strategy.priorities[:1] else _HEADINGS[strategy.stance]
 
 
 def _situation(oversight: Oversight, signals: Sequence[Signal]) -> Situation:
@@ -235,12 +242,12 @@ def _numbers(situation: Situation) -> dict[str, str]:
         "conflicts": str(len(known.conflicts)),
         "denials": _told(situation.denials),
         "feedback": str(known.feedback),
-        "idle": str(known.breaker.idle),
+        "idle": counted(known.breaker.idle, "iteration"),
         "near": f"{NEAR:.0%}",
         "output": _number(known.control.output),
         "redirects": _told(situation.redirects),
         "rung": known.ladder.rung.title,
-        "spent": str(known.ladder.spent),
+        "spent": counted(known.ladder.spent, "iteration"),
     }
 
 

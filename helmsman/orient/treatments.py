@@ -1,7 +1,7 @@
 """What the next iteration does differently: by rung of the ladder, by quality of the feedback, by diagnosis. Literal tables."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from string import Template
@@ -9,7 +9,9 @@ from typing import Literal, NamedTuple
 
 from helmsman.config import LoopConfig
 from helmsman.orient.budget import Foreign, Piece
+from helmsman.orient.validation import Failure, failures_of, remaining
 from helmsman.oversee.ladder import CYCLES
+from helmsman.records.checks import CheckReport
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.modes import Feedback, Ladder, Rung
 from helmsman.records.moments import Moment
@@ -96,6 +98,7 @@ APPROACHES: Mapping[tuple[Rung, Stage], Approach] = {
 
 BY_CAUSE: Mapping[tuple[str, Stage], Approach] = {
     ("plan.diverged", Stage.BEGINS): Approach.REPLAN,
+    ("plan.diverged", Stage.GOES_ON): Approach.REPLAN,
     **{(rule, Stage.BEGINS): Approach.REDESIGN for rule in CYCLES},
     **{(rule, Stage.GOES_ON): Approach.REDESIGN_ON for rule in CYCLES},
 }
@@ -119,7 +122,7 @@ class Treatment:
     strictness: int = 0
     """How closely its work is confined: 0 free, 1 to what fails, 2 to what keeps everything from running, 3 to one failure."""
     text: Template = NO_ORDERS
-    """Heading and orders, with $rung, $numbers and $persona to be filled in. Empty: nothing is ordered."""
+    """Heading and orders, with $rung, $numbers, $persona and $keep to be filled in. Empty: nothing is ordered."""
 
 
 TREATMENTS: Mapping[Approach, Treatment] = {
@@ -128,8 +131,8 @@ TREATMENTS: Mapping[Approach, Treatment] = {
         fresh=True,
         text=Template("""\
 # Another approach ($rung)
-Corrections along the way so far did not help: $numbers. Keep the goal and the plan, and change the way. Find the cause that the
-attempts below have in common, restructure the code around it, and choose a way that none of them took. $persona"""),
+Working on as before did not help: $numbers. $keep, and change the way. Find the cause that the failures have in common,
+restructure the code around it, and choose a way that neither the commits nor DECISIONS show yet. $persona"""),
     ),
     Approach.REPLAN: Treatment(
         fresh=True,
@@ -169,6 +172,16 @@ it."""),
 Go on with the plan in `.helmsman/progress.md`, in small steps that the checks confirm: $numbers."""),
     ),
 }
+
+KEEP_ALL = "Keep the goal and the plan"
+KEEP_GOAL = "Keep the goal"
+
+PLAN_ANEW = (
+    "Throw away the plan in progress.md: write REMAINING_GAP anew from the goal, the checks and the files that are there now, "
+    "and strike out under DECISIONS what names files that do not exist. Look at each file before you name it, list as COMPLETED "
+    "only what a check or a commit proves, and begin with the first step of the new plan."
+)
+"""What the signal of a plan that has come apart from what is there orders; beside it nothing may say that the plan is kept."""
 
 CYCLE = """\
 The same states came back: what changes now is the structure. Choose other boundaries in the code, another order of work, and a
@@ -232,8 +245,13 @@ def treatment(oversight: Oversight, config: LoopConfig) -> Treatment:
     )
 
 
-def treatment_section(oversight: Oversight, config: LoopConfig, history: Sequence[Moment] = ()) -> Sequence[Piece]:
-    """The section of the prompt that says so; empty where there is nothing to say. Reasons, never a transcript."""
+def treatment_section(
+    oversight: Oversight, config: LoopConfig, history: Sequence[Moment] = (), checks: CheckReport | None = None
+) -> Sequence[Piece]:
+    """The section of the prompt that says so; empty where there is nothing to say. Reasons, never a transcript.
+
+    `checks`: the report on the tree that the iteration begins with.
+    """
     if not config.ladder.act:
         return ()
     given, approach = treatment(oversight, config), approach_of(oversight.ladder)
@@ -242,7 +260,7 @@ def treatment_section(oversight: Oversight, config: LoopConfig, history: Sequenc
         *_orders(given, oversight),
         *((DAMPING[oversight.feedback].text,) if given.strictness else ()),
         *((CYCLE,) if _goes_round(oversight.ladder) else ()),
-        *(_why(oversight, history) if approach in WITH_REASONS else ()),
+        *(_why(oversight, history, checks) if approach in WITH_REASONS else ()),
         *_instructions(oversight.instructions[: INSTRUCTIONS_SHOWN[approach]]),
     )
 
@@ -268,12 +286,12 @@ def _cause(ladder: Ladder) -> str:
 
 
 def _stage(ladder: Ladder) -> Stage:
-    """An easier rung that clean iterations led to begins with what got on."""
+    """A clean iteration begins the count of the others anew. An easier rung that clean ones led to begins with what got on."""
     last = ladder.climbs[-1] if ladder.climbs else None
     eased = last is not None and last.after < last.before < Rung.HUMAN
-    if ladder.clean or (eased and not ladder.spent):
-        return Stage.GETS_ON
-    return Stage.GOES_ON if ladder.spent else Stage.BEGINS
+    if ladder.spent:
+        return Stage.GOES_ON
+    return Stage.GETS_ON if ladder.clean or eased else Stage.BEGINS
 
 
 def _goes_round(ladder: Ladder) -> bool:
@@ -298,26 +316,35 @@ def _recurring(learning: Sequence[Learnt]) -> list[Learnt]:
 def _orders(given: Treatment, oversight: Oversight) -> Sequence[Piece]:
     if not given.text.template:
         return (HEADING,) if given.strictness or any(map(str.strip, oversight.instructions)) else ()
-    filled = given.text.substitute(rung=oversight.ladder.rung.title, numbers=_numbers(oversight), persona=PERSONAS[given.persona])
+    filled = given.text.substitute(
+        rung=oversight.ladder.rung.title,
+        numbers=_numbers(oversight),
+        persona=PERSONAS[given.persona],
+        keep=KEEP_GOAL if PLAN_ANEW in oversight.instructions else KEEP_ALL,
+    )
     return ("\n".join(line.rstrip() for line in filled.split("\n")),)
 
 
 def _numbers(oversight: Oversight) -> str:
-    best, idle = oversight.best, oversight.breaker.idle
+    best, idle, completion = oversight.best, oversight.breaker.idle, oversight.progress.completion
+    fell = best is not None and round(best.completion, 2) > round(completion, 2)
     parts = (
-        f"completion is {oversight.progress.completion:.0%}",
-        f"the best was {best.completion:.0%} in iteration {best.iteration}" if best else "",
+        f"completion is {completion:.0%}",
+        f"the best was {best.completion:.0%} in iteration {best.iteration}" if best and fell else "",
         f"{counted(idle, 'iteration')} in a row without progress" if idle else "",
     )
     return ", ".join(part for part in parts if part)
 
 
-def _why(oversight: Oversight, history: Sequence[Moment]) -> Sequence[Piece]:
+def _why(oversight: Oversight, history: Sequence[Moment], checks: CheckReport | None) -> Sequence[Piece]:
     climbs = [climb for climb in oversight.ladder.climbs if climb.after > climb.before or climb.before >= Rung.HUMAN]
     tried = [f"{climb.iteration}, {climb.before.title}: {climb.reason}" for climb in climbs[-CLIMBS_SHOWN:]]
-    classes = [_class(learnt) for learnt in _recurring(oversight.learning)[:CLASSES_SHOWN]]
+    there = remaining(history, checks)
+    kinds = {kind for kind, _ in there} if checks else set(FailureClass)
+    classes = [_class(learnt) for learnt in _recurring(oversight.learning) if learnt.kind in kinds][:CLASSES_SHOWN]
     told = oversight.diagnosis is Diagnosis.AMNESIAC  # it was named above
-    return (*_quoted(REASONS, tried), *(() if told else _quoted(RECURRING, [*classes, *_failures(history)])))
+    recurring = [] if told else [*classes, *_failures(history, there)]
+    return (*_quoted(REASONS, tried), *_quoted(RECURRING, recurring))
 
 
 def _forgotten(oversight: Oversight, history: Sequence[Moment]) -> Sequence[Piece]:
@@ -330,15 +357,15 @@ def _class(learnt: Learnt) -> str:
     return f"{learnt.kind} failures in {counted(learnt.seen, 'iteration')}{again}"
 
 
-def _failures(history: Sequence[Moment]) -> list[str]:
+def _failures(history: Sequence[Moment], among: Collection[Failure] | None = None) -> list[str]:
     """Failures that several iterations ended with, the most frequent first, in the words of the last of them."""
-    ended: Counter[tuple[FailureClass, str]] = Counter()
-    words: dict[tuple[FailureClass, str], ErrorVector] = {}
+    ended: Counter[Failure] = Counter()
+    words: dict[Failure, ErrorVector] = {}
     for moment in history:
-        last = {(error.kind, error.where): error for error in moment.errors}
+        last = {failure: error for failure, error in failures_of(moment).items() if among is None or failure in among}
         ended.update(last.keys())
         words.update(last)
-    again = [(words[place], times) for place, times in ended.most_common(FAILURES_SHOWN) if times >= RECURS]
+    again = [(words[failure], times) for failure, times in ended.most_common(FAILURES_SHOWN) if times >= RECURS]
     return [f"{times} times {error.kind} at {error.where or '?'}: {error.message}" for error, times in again]
 
 
@@ -349,7 +376,7 @@ def _quoted(heading: str, lines: Sequence[str]) -> Sequence[Piece]:
 def _instructions(instructions: Sequence[str]) -> Sequence[Piece]:
     """They are the overseer's own words; a name of the repository in them stays on its line."""
     lines = [f"- {_line(instruction, LONGEST_INSTRUCTION)}" for instruction in instructions if instruction.strip()]
-    return ("\n".join([INSTRUCTED, *lines]),) if lines else ()
+    return (f"{INSTRUCTED}\n{lines[0]}", *lines[1:]) if lines else ()
 
 
 def _line(text: str, longest: int) -> str:

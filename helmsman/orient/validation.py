@@ -1,14 +1,15 @@
 """Sanity before and after an iteration: what is incoherent, missing or odd. What is critical stops the loop."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from helmsman.orient.budget import Foreign, Piece
 from helmsman.oversee.limits import gauges
+from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence
 from helmsman.records.modes import Rung
 from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.oversight import Issue, Oversight, Stance, Strategy
-from helmsman.records.session import ErrorVector
+from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
 
 NEAR = 0.95
@@ -20,29 +21,28 @@ UNADDRESSED = 2
 MOST = 10
 _WHERE = 120
 
+Failure = tuple[FailureClass, str]
+"""Its class and where it was: what tells one failure from another."""
+
 TO_DO: dict[str, str] = {
     "validation.no_channel": "Nothing can prove this work yet: write a test that does, and name its command in progress.md.",
     "validation.unverified": "Nobody checks the result: run what you changed and report what it printed.",
     "validation.no_hooks": "Nobody holds a tool call back in this session: look twice before a command that deletes or rewrites.",
-    "validation.no_judge": "The judge may be out of reach: make every criterion provable by a test.",
     "validation.strategy": "The order of work above is incomplete: choose the step that makes the first failing check pass.",
     "validation.blocker": "Begin with this failure, which is still there: find its cause before anything else.",
     "validation.budget": "Little of the budget is left: finish what is begun and leave every commit a working state.",
     "validation.no_request": "Go through the objective point by point; where all of it is true, ask to be done.",
     "validation.errors": "Read the output of a failing tool to the end before you call it again.",
-    "validation.asked_early": "Ask to be done when every check passes; until then say what remains.",
 }
-"""What the agent is told to do about an issue, by its rule."""
+"""What the agent is told to do about an issue, by its rule. What another section of the prompt orders is not here."""
 
 
-def before(
-    state: LoopState, oversight: Oversight, history: Sequence[Moment], *, judge_reachable: bool = True
-) -> tuple[Issue, ...]:
-    """What is wrong before the iteration that is due. `judge_reachable`: whether credentials for a judge are known."""
+def before(state: LoopState, oversight: Oversight, history: Sequence[Moment]) -> tuple[Issue, ...]:
+    """What is wrong before the iteration that is due."""
     return (
-        *_channels(state, judge_reachable=judge_reachable),
+        *_channels(state),
         *_strategy(oversight.strategy, oversight.ladder.rung),
-        *_blockers(history),
+        *_blockers(history, state.checks),
         *_budgets(state),
     )[:MOST]
 
@@ -63,10 +63,35 @@ def issues_section(issues: Sequence[Issue]) -> Sequence[Piece]:
         return ()
     orders = dict.fromkeys(TO_DO[issue.rule] for issue in issues if issue.rule in TO_DO)
     found = "\n".join(issue.message for issue in issues[:MOST])
-    return ("\n".join(("# What a look at the loop itself found", *(f"- {order}" for order in orders))), Foreign(found))
+    return ("# What a look at the loop itself found", *(f"- {order}" for order in orders), Foreign(found))
 
 
-def _channels(state: LoopState, *, judge_reachable: bool) -> Iterator[Issue]:
+def remaining(history: Sequence[Moment], checks: CheckReport | None = None) -> Collection[Failure]:
+    """Failures that are still there: those of the tree that the newest report is of, which after a rollback is an earlier one."""
+    checked = [moment for moment in history if moment.checked and moment.movement is not Movement.WAITED]
+    if not checked or (checks is not None and not checks.failures):
+        return ()
+    measured = [moment for moment in checked if checks is not None and moment.tree and moment.tree == checks.tree]
+    there = failures_of((measured or checked)[-1])
+    if checks is None or measured:
+        return there
+    said = _said(checks)
+    return [failure for failure in there if failure[1].rstrip("0123456789").rstrip(":") in said]  # the line stands apart there
+
+
+def failures_of(moment: Moment) -> Mapping[Failure, ErrorVector]:
+    """What its failing checks say, by failure."""
+    return {(error.kind, error.where): error for error in moment.errors}
+
+
+def _said(report: CheckReport) -> str:
+    """All that the failing checks are and say."""
+    names = (name for result in report.failures if result.counts for name in result.counts.failing)
+    texts = (text for one in report.failures for text in (one.name, one.command, one.error, one.head, one.tail))
+    return "\n".join((*names, *texts))
+
+
+def _channels(state: LoopState) -> Iterator[Issue]:
     config = state.config
     if not config.checks and not config.allow_no_checks:
         yield _issue("no_channel", "0 checks are configured and none may be left out: nothing can be verified", critical=True)
@@ -74,8 +99,6 @@ def _channels(state: LoopState, *, judge_reachable: bool) -> Iterator[Issue]:
         yield _issue("unverified", "0 checks are configured, as allow_no_checks permits: nothing is verified")
     if not config.steering.hooks:
         yield _issue("no_hooks", "steering.hooks is off: guard rails and checks inside the session do not act")
-    if config.judge.criteria and not judge_reachable:
-        yield _issue("no_judge", f"{len(config.judge.criteria)} criteria need a judge, and no credentials for one are known")
 
 
 def _strategy(strategy: Strategy, rung: Rung) -> Iterator[Issue]:
@@ -85,12 +108,12 @@ def _strategy(strategy: Strategy, rung: Rung) -> Iterator[Issue]:
         yield _issue("strategy", f"the strategy is to persist, while the ladder stands at {rung.title}")
 
 
-def _blockers(history: Sequence[Moment]) -> Iterator[Issue]:
-    """The same failure, where it stood before as well and nothing got further in between."""
+def _blockers(history: Sequence[Moment], checks: CheckReport | None) -> Iterator[Issue]:
+    """The same failure, where it stood before as well and nothing got further in between; none that the newest report lacks."""
     worked = [moment for moment in history if moment.movement is not Movement.WAITED][-UNADDRESSED:]
     if len(worked) < UNADDRESSED or any(moment.movement is Movement.FORWARD for moment in worked):
         return
-    earlier = [{(error.kind, error.where) for error in moment.errors} for moment in worked]
+    earlier = [*map(failures_of, worked), remaining(history, checks)]
     for error in worked[-1].errors:
         if all((error.kind, error.where) in seen for seen in earlier):
             place = f" at {_clean(error.where)}" if error.where else ""

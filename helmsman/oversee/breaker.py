@@ -19,6 +19,8 @@ class Event(StrEnum):
 
     PROGRESS = "progress"
     NO_PROGRESS = "no_progress"
+    TRIED = "tried"
+    """No progress, but a tree that was never there: a pause would not help it, the ladder may."""
     IDLE = "idle"
     """No progress, and as often in a row as is allowed."""
     SAME_ERROR = "same_error"
@@ -31,6 +33,7 @@ class Event(StrEnum):
 
 TRANSITIONS: Mapping[tuple[Position, Event], Position] = {
     (Position.CLOSED, Event.PROGRESS): Position.CLOSED,
+    (Position.CLOSED, Event.TRIED): Position.CLOSED,
     (Position.CLOSED, Event.NO_PROGRESS): Position.CLOSED,
     (Position.CLOSED, Event.IDLE): Position.HALF_OPEN,
     (Position.CLOSED, Event.SAME_ERROR): Position.HALF_OPEN,
@@ -38,6 +41,7 @@ TRANSITIONS: Mapping[tuple[Position, Event], Position] = {
     (Position.CLOSED, Event.COOLED): Position.CLOSED,
     (Position.CLOSED, Event.MANUAL_RESET): Position.CLOSED,
     (Position.HALF_OPEN, Event.PROGRESS): Position.CLOSED,
+    (Position.HALF_OPEN, Event.TRIED): Position.HALF_OPEN,
     (Position.HALF_OPEN, Event.NO_PROGRESS): Position.OPEN,
     (Position.HALF_OPEN, Event.IDLE): Position.OPEN,
     (Position.HALF_OPEN, Event.SAME_ERROR): Position.OPEN,
@@ -45,6 +49,7 @@ TRANSITIONS: Mapping[tuple[Position, Event], Position] = {
     (Position.HALF_OPEN, Event.COOLED): Position.HALF_OPEN,
     (Position.HALF_OPEN, Event.MANUAL_RESET): Position.CLOSED,
     (Position.OPEN, Event.PROGRESS): Position.CLOSED,
+    (Position.OPEN, Event.TRIED): Position.OPEN,
     (Position.OPEN, Event.NO_PROGRESS): Position.OPEN,
     (Position.OPEN, Event.IDLE): Position.OPEN,
     (Position.OPEN, Event.SAME_ERROR): Position.OPEN,
@@ -74,6 +79,8 @@ def event_of(moment: Moment, signals: Sequence[Signal], idle: int, config: Break
     """What an iteration was, after so many without progress in a row. Whoever gets on may fail at one thing all the while."""
     if gets_on(moment):
         return Event.PROGRESS
+    if moment.movement is Movement.SIDEWAYS:
+        return Event.TRIED
     trips = _trips(signals)
     if trips:
         return TRIPS[trips[0].rule]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 
+from helmsman.orient.treatments import PLAN_ANEW
 from helmsman.oversee.drift.paths import stem
 from helmsman.oversee.drift.words import telling
 from helmsman.records.claims import ClaimLayer, Contradiction
@@ -30,16 +31,12 @@ MISSING_SHARE = 0.5
 UNTOUCHED = 4
 """Iterations in a row that changed files and touched nothing of the plan; the same number as a session's attempts at one error,
 and one more than what counts as stuck."""
+REMEMBERED = 50
+"""Iterations whose files count as had in hand."""
 SHOWN = 3
 _LONGEST = 4000
 """Characters of a text that are read."""
 _LONGEST_WORD = 300
-
-_INSTRUCTION = (
-    "Throw away the plan in progress.md: empty REMAINING_GAP and DECISIONS and make a new plan from the goal, the checks and the "
-    "files that are there now. Look at each file before you name it, list as COMPLETED only what a check or a commit proves, and "
-    "begin with the first step of the new plan."
-)
 
 
 def divergence(
@@ -67,7 +64,7 @@ def divergence(
         message=f"the plan in progress.md has come apart from what is there: {'; '.join(reasons)}",
         value=len(reasons),
         threshold=1,
-        instruction=_INSTRUCTION,
+        instruction=PLAN_ANEW,
     )
 
 
@@ -82,10 +79,12 @@ def _unproven(contradictions: Sequence[Contradiction]) -> str:
 
 def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[Moment]) -> str:
     """Files that are not there, at least one of them in what remains. Those that the loop had in its hands may have moved."""
-    is_there = _asking(exists)
-    had = Paths(path for moment in worked for path in moment.files)
     gap = tuple(_named(memory.remaining_gap))
     named = tuple(dict.fromkeys((*gap, *chain.from_iterable(_named(choice.chose) for choice in memory.decisions))))
+    if len(named) < MISSING:
+        return ""
+    is_there = _asking(exists)
+    had = Paths(path for moment in worked[-REMEMBERED:] for path in moment.files)
     missing = [path for path in named if path not in had and not is_there(path)]
     if len(missing) < MISSING or len(missing) < MISSING_SHARE * len(named) or not set(missing) & set(gap):
         return ""

@@ -15,6 +15,8 @@ from helmsman.texts import clean, counted
 PAIN = "pain."
 CYCLES = frozenset({"limit_cycle", "recurring_trees", "oscillating"})
 """Rules that say that the loop goes round. Another try is one more turn: what changes is the structure."""
+PLAIN = CYCLES | {"regressing", "empty_sessions", "amnesiac"}
+"""Rules that leave no doubt: more of the same cannot help."""
 KEPT_CLIMBS = 10
 LONGEST_REASON = 300
 
@@ -70,7 +72,7 @@ def ladder_after(
     event = event_of(moment, signals, opened=opened)
     seen = before if moment.movement is Movement.WAITED else _counted(before, event)
     step = STEPS.get((before.rung, event))
-    if step is None or not _due(step, seen, config):
+    if step is None or not _due(step, seen, config, trials(moment, signals, config)):
         return seen
     return _climbed(seen, step.after, moment.iteration, _reason(event, seen, signals, moment), now)
 
@@ -92,7 +94,7 @@ def event_of(moment: Moment, signals: Sequence[Signal], *, opened: bool) -> Even
         return Event.PERSON
     if moment.movement is Movement.WAITED:
         return Event.NOTHING
-    if opened or _of(Event.TROUBLE, signals):
+    if opened or (_of(Event.TROUBLE, signals) and not gets_on(moment)):
         return Event.TROUBLE
     return Event.CLEAN if gets_on(moment) else Event.NOTHING
 
@@ -113,20 +115,34 @@ def _of(event: Event, signals: Sequence[Signal]) -> list[Signal]:
 
 
 def _counted(before: Ladder, event: Event) -> Ladder:
-    is_clean = event is Event.CLEAN
-    counts = {"spent": before.spent + 1, "clean": before.clean + 1 if is_clean else 0}
-    return before.model_copy(update={**counts, "last_good": before.rung if is_clean else before.last_good})
+    """What is not clean takes nothing of what was reached; a clean one gives the rung its patience back."""
+    if event is Event.CLEAN:
+        return before.model_copy(update={"spent": 0, "clean": before.clean + 1, "last_good": before.rung})
+    return before.model_copy(update={"spent": before.spent + 1})
 
 
-def _due(step: Step, ladder: Ladder, config: LadderConfig) -> bool:
+def trials(moment: Moment, signals: Sequence[Signal], config: LadderConfig) -> int:
+    """Iterations that a rung gets: one where the trouble is plain, twice the usual where the checks can hardly tell.
+
+    Plain: nothing new was tried, or the loop goes round or down. A check that counts nothing is red from the first step of a
+    long work to the last but one.
+    """
+    plain = moment.movement is Movement.STILL or any(signal.rule in PLAIN for signal in _of(Event.TROUBLE, signals))
+    counted_nothing = moment.passing_tests + moment.failing_tests == 0
+    return 1 if plain else config.patience * (2 if counted_nothing else 1)
+
+
+def _due(step: Step, ladder: Ladder, config: LadderConfig, patience: int) -> bool:
+    """A rung on which something got on gets twice as long: slow work is no standstill."""
     counts = {"spent": ladder.spent, "clean": ladder.clean, "": 0}
-    return counts[step.counter] >= needed(step, config)
+    slow = 2 if ladder.clean and patience > 1 else 1
+    return counts[step.counter] >= needed(step, config, slow * patience)
 
 
-def needed(step: Step, config: LadderConfig) -> int:
-    """Iterations that a step needs."""
+def needed(step: Step, config: LadderConfig, patience: int = 0) -> int:
+    """Iterations that a step needs; `patience` where that is not the usual."""
     return {
-        "patience": config.patience,
+        "patience": patience or config.patience,
         "redesign_clean": config.redesign_clean,
         "refactor_clean": config.refactor_clean,
         "": 0,
@@ -148,7 +164,7 @@ def _climbed(before: Ladder, after: Rung, iteration: int, reason: str, now: date
 def _reason(event: Event, ladder: Ladder, signals: Sequence[Signal], moment: Moment) -> str:
     """The rule stands first, so that the next prompt can tell what kind of trouble it was."""
     if event is Event.CLEAN:
-        return f"{counted(ladder.clean, 'clean iteration')} in a row on {ladder.rung.title}"
+        return f"{counted(ladder.clean, 'clean iteration')} on {ladder.rung.title}"
     gravest = next(iter(_of(event, signals)), None)
     if gravest is None:
         return f"breaker.open: the circuit breaker opened after iteration {moment.iteration}"

@@ -1,12 +1,11 @@
 """Levels of learning (Bateson): the same class of failure again and again is met one level higher, and the effect is measured.
 
-Level 1 repeats, level 2 changes what is worked by, level 3 is a matter for a person.
+Level 1 repeats, level 2 changes what is worked by, level 3 is a matter for a person, by way of the ladder.
 """
 
 from collections.abc import Mapping, Sequence
 
 from helmsman.oversee.detectors.windows import checked, fewer_fail
-from helmsman.records.modes import Rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Learnt
 from helmsman.records.session import FailureClass
@@ -18,7 +17,7 @@ STAGNATION = 2
 INTERVENTION = 3
 """In a row until something else is ordered: S0's third failure, the gutter."""
 RECURRENCES = 2
-"""Times that it may come back after an intervention until a person is asked; S10 leaves the number open."""
+"""Times that it may come back after an intervention until it is a matter for a person; S10 leaves the number open."""
 AWAY = 3
 """Iterations without it that prove an intervention."""
 
@@ -120,7 +119,7 @@ def _next(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
     again = item.model_copy(update={"seen": item.seen + 1, "in_row": item.in_row + 1})
     if item.level < 2:  # noqa: PLR2004
         return _repeated(again, seen[-1].iteration)
-    return _recurred(again, intervened=intervened, redesigned=_redesigned(seen))
+    return _recurred(again, intervened=intervened)
 
 
 def _gone(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
@@ -140,15 +139,10 @@ def _repeated(item: Learnt, iteration: int) -> Learnt:
     return item.model_copy(update={"level": 1 if item.in_row >= STAGNATION else 0})
 
 
-def _redesigned(seen: Sequence[Moment]) -> bool:
-    """Whether a redesign has had its chance: a person is asked after the loop has tried all that it can."""
-    return all(moment.rung >= Rung.REDESIGN for moment in seen[-RECURRENCES:])
-
-
-def _recurred(item: Learnt, *, intervened: bool, redesigned: bool) -> Learnt:
+def _recurred(item: Learnt, *, intervened: bool) -> Learnt:
     """It came back in spite of what was ordered."""
     recurred = item.recurred + intervened
-    if recurred < RECURRENCES or not redesigned:
+    if recurred < RECURRENCES:
         return item.model_copy(update={"recurred": recurred})
     return item.model_copy(update={"recurred": recurred, "level": 3, "helped": False})
 
@@ -174,7 +168,7 @@ def _stagnation(before: Learnt, after: Learnt) -> Signal:
         f"({INTERVENTION} trip this): working on as before does not end it"
         if new
         else f"{after.kind} failures came back in {counted(after.recurred, 'iteration')} since a change was ordered after "
-        f"iteration {after.intervened_at} ({RECURRENCES} ask for a person)"
+        f"iteration {after.intervened_at} ({RECURRENCES} make it a matter for a person)"
     )
     return Signal(
         rule="learning.stagnation",
@@ -187,13 +181,19 @@ def _stagnation(before: Learnt, after: Learnt) -> Signal:
 
 
 def _unlearnable(item: Learnt) -> Signal:
+    """REDIRECT, not PAUSE: the ladder brings it before a person, once another approach and a redesign had their chance."""
     message = (
         f"{item.kind} failures were seen in {item.seen} iterations; something else was ordered after iteration "
-        f"{item.intervened_at}, and they came back {item.recurred} times since ({RECURRENCES} are allowed): the loop "
-        "cannot learn this by itself; look whether the goal, the checks or the environment can be met at all, then resume"
+        f"{item.intervened_at}, and they came back {item.recurred} times since ({RECURRENCES} are allowed): look whether the "
+        "goal, the checks or the environment can be met at all"
     )
     return Signal(
-        rule="learning.unlearnable", severity=Severity.PAUSE, message=message, value=item.recurred, threshold=RECURRENCES
+        rule="learning.unlearnable",
+        severity=Severity.REDIRECT,
+        message=message,
+        value=item.recurred,
+        threshold=RECURRENCES,
+        instruction=INTERVENTIONS[item.kind],
     )
 
 

@@ -11,6 +11,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
+from helmsman.verify.completion import changed_tests_only
 from helmsman.verify.failures import error_vector
 
 NAMES = 20
@@ -44,7 +45,7 @@ def moment_of(
         "cost_usd": evidence.usage.cost_usd,
         "tokens": evidence.usage.tokens,
         "asked": evidence.claims.wants_to_finish,
-        "test_only": evidence.proof.test_only,
+        "test_only": changed_tests_only(evidence),
         "relevance": evidence.drift.relevance,
         "rung": rung,
     }
@@ -78,15 +79,17 @@ def _call(call: AgentCall) -> dict[str, Any]:
 
 
 def _checks(report: CheckReport | None) -> dict[str, Any]:
+    """What fails by chance is left out; where nothing is checked, nothing speaks against the work."""
     if report is None:
         return {"checked": False}
-    counts = [result.counts for result in report.results if result.counts]
+    sure = [result for result in report.results if not result.by_chance]
+    failures, counts = [result for result in sure if not result.passed], [result.counts for result in sure if result.counts]
     return {
-        "green": report.passed,
+        "green": not failures,
         "passing_tests": sum(max(0, count.passed) for count in counts),
         "failing_tests": sum(max(0, count.failed) for count in counts),
-        "failing": _names(name for result in report.failures for name in (result.name, *_failing(result.counts))),
-        "errors": tuple(map(_error, report.failures[:ERRORS])),
+        "failing": _names(name for result in failures for name in (result.name, *_failing(result.counts))),
+        "errors": tuple(map(_error, failures[:ERRORS])),
     }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+from helmsman.oversee.feedback import UNRUNNABLE
 from helmsman.records.evidence import NEVER_AT_WORK
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.session import ErrorVector, FailureClass
@@ -42,15 +43,20 @@ def movement(before: Sequence[Moment], draft: Moment) -> Movement:
         return Movement.WAITED
     fresh = draft.files_changed > 0 and all(moment.tree != draft.tree for moment in before)
     aside = Movement.SIDEWAYS if fresh else Movement.STILL
-    work = [moment for moment in before if moment.checked and moment.movement is not Movement.WAITED]
+    work = [moment for moment in before if moment.checked and moment.movement is not Movement.WAITED and not moment.undone]
     if not draft.checked:
         return aside
     if not work:
         return Movement.FORWARD if _anything_passes(draft) else aside
     compared = _Compared(draft, work, fresh)
-    if any(condition(compared) for condition in FORWARD):
+    if any(condition(compared) for condition in FORWARD) and not _only_padded(compared):
         return Movement.FORWARD
     return Movement.BACK if _worse(compared) and not _same_tree(compared) else aside
+
+
+def _only_padded(it: _Compared) -> bool:
+    """Tests alone were written, and what failed still fails: more that pass say nothing of the work."""
+    return it.draft.test_only and not it.draft.green and it.draft.failing_tests >= it.previous.failing_tests
 
 
 def _anything_passes(draft: Moment) -> bool:
@@ -131,7 +137,13 @@ def _same_tree(it: _Compared) -> bool:
 
 def _lost_tests(it: _Compared) -> bool:
     """Fewer tests ran than when they were counted last: that alone could make anything look better."""
+    if _unbuilt(it.draft) and _unbuilt(it.previous):  # nothing runs while it does not build
+        return False
     return _ran(it.draft) < next((_ran(moment) for moment in reversed(it.work) if _ran(moment)), 0)
+
+
+def _unbuilt(moment: Moment) -> bool:
+    return bool(moment.errors) and not moment.passing_tests and all(error.kind in UNRUNNABLE for error in moment.errors)
 
 
 def _as_many_fail(it: _Compared) -> bool:

@@ -30,7 +30,7 @@ from helmsman.oversee.signals import SOURCES, Sight
 from helmsman.oversee.variety import variety_signal
 from helmsman.records.findings import Weight
 from helmsman.records.folds import most_tests
-from helmsman.records.modes import Feedback
+from helmsman.records.modes import Feedback, Rung
 from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.oversight import Checkpoint, Conflict, Diagnosis, Learnt, Overseen, Oversight, Strategy, Variety
 from helmsman.records.pain import Scan
@@ -78,6 +78,12 @@ class _View:
         return self.sight.state
 
     @property
+    def since_person(self) -> Sequence[Moment]:
+        """What the loop did since a person last sent it on: what was before they have judged."""
+        sent = [climb.iteration for climb in self.earlier.ladder.climbs if climb.before >= Rung.HUMAN]
+        return [moment for moment in self.history if moment.iteration >= sent[-1]] if sent else self.history
+
+    @property
     def earlier(self) -> Oversight:
         return self.sight.state.oversight
 
@@ -100,7 +106,8 @@ def oversee(sight: Sight, observed: Observed) -> Overseen:
     told = tuple(signal for source in SOURCES for signal in guard(source.__name__.strip("_"), NOTHING, lambda s=source: s(sight)))
     view = guard("moment", None, lambda: _view(sight, observed, guard))
     if view is None or view.moment.movement is Movement.WAITED:
-        return Overseen(signals=told, oversight=_with_faults(sight.state.oversight, guard))
+        hurts = guard("pain", NOTHING, lambda: _pains(view)) if view else NOTHING
+        return Overseen(signals=(*told, *hurts), oversight=_with_faults(sight.state.oversight, guard))
     noticed = _notice(view)
     signals = (*told, *noticed.signals)
     earlier = sight.state.oversight
@@ -111,8 +118,16 @@ def oversee(sight: Sight, observed: Observed) -> Overseen:
 def relieved(state: LoopState, now: datetime) -> LoopState:
     """A person has looked and goes on: the breaker is closed, the ladder comes down to where they send it."""
     earlier = state.oversight
-    modes = {"breaker": reset(earlier.breaker, now), "ladder": resumed(earlier.ladder, state.due, now), "issues": ()}
-    return state.model_copy(update={"oversight": earlier.model_copy(update=modes)})
+    anew = {
+        "breaker": reset(earlier.breaker, now),
+        "ladder": resumed(earlier.ladder, state.due, now),
+        "strategy": Strategy(),
+        "diagnosis": Diagnosis.NONE,
+        "learning": (),
+        "issues": (),
+        "instructions": (),
+    }
+    return state.model_copy(update={"oversight": earlier.model_copy(update=anew)})
 
 
 def _view(sight: Sight, observed: Observed, guard: Guard) -> _View:
@@ -125,7 +140,7 @@ def _view(sight: Sight, observed: Observed, guard: Guard) -> _View:
 
 
 def _notice(view: _View) -> _Noticed:
-    guard, state, earlier, history = view.guard, view.state, view.earlier, view.history
+    guard, state, earlier, history = view.guard, view.state, view.earlier, view.since_person
     found, broken = guard("detectors", (NOTHING, ()), lambda: detect(history, state.config.detect))
     guard.faults.extend(broken)
     unlearnt = (earlier.learning, NOTHING)
@@ -146,7 +161,7 @@ def _notice(view: _View) -> _Noticed:
 
 def _bound(view: _View) -> tuple[Diagnosis, tuple[Conflict, ...]]:
     names = {check.title for check in view.state.config.checks}
-    return bind(conflicts(view.observed.orders), view.history, names)
+    return bind(conflicts(view.observed.orders), view.since_person, names)
 
 
 def _trend(view: _View) -> tuple[Variety, ...]:

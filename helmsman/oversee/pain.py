@@ -19,8 +19,8 @@ LEAST_TESTS = 3
 """One or two tests fail together for one small reason; from three on it is the whole that broke."""
 LEAST_SHARE = 0.5
 """Of the tests that passed before, so many must fail now; fewer are files that could not be read, counted as one failure each."""
-PATIENCE = 2
-"""Iterations in a row that a broken build may take: a refactoring is often broken between two of them."""
+PATIENCE = 3
+"""Iterations in a row in which a broken build lets no test run: a refactoring is often broken between two or three of them."""
 UNJUDGED = frozenset(
     {
         FailureClass.BUILD, FailureClass.TYPES, FailureClass.SYNTAX, FailureClass.MISSING_MODULE, FailureClass.MISSING_FILE,
@@ -59,7 +59,7 @@ def pains(
 
 def _all_tests(state: LoopState, history: Sequence[Moment], evidence: Evidence) -> tuple[Signal, ...]:
     """Told once, when it begins: after that a person has been called."""
-    checked = [moment for moment in history if moment.checked and moment.movement is not Movement.WAITED]
+    checked = [moment for moment in history if moment.checked and moment.movement is not Movement.WAITED and not moment.undone]
     if not checked or checked[-1] is not history[-1]:
         return ()
     wrecked = _at_end(checked)
@@ -70,9 +70,16 @@ def _all_tests(state: LoopState, history: Sequence[Moment], evidence: Evidence) 
     judged = [_judged(moment, before) for moment in checked[-wrecked:]]
     if wrecked == 1 and judged[0] and _conclusive(evidence):
         return (_tests_signal(state, before, now, f"{now.failing_tests} tests fail and none passes"),)
-    if wrecked == PATIENCE and not judged[0]:
-        return (_tests_signal(state, before, now, f"no test has passed in {PATIENCE} iterations, from {first.iteration} on"),)
+    if _standing_still(checked[-wrecked:]) == PATIENCE and not judged[0]:
+        what = f"no test has passed in {wrecked} iterations, from {first.iteration} on; the last {PATIENCE} got past no error"
+        return (_tests_signal(state, before, now, what),)
     return ()
+
+
+def _standing_still(wreck: Sequence[Moment]) -> int:
+    """Iterations since a broken build last got past an error."""
+    forward = [place for place, moment in enumerate(wreck) if moment.movement is Movement.FORWARD]
+    return len(wreck) - 1 - forward[-1] if forward else len(wreck)
 
 
 def _at_end(checked: Sequence[Moment]) -> int:

@@ -68,7 +68,7 @@ def _tests_of(result: CheckResult, known: int) -> _Counted:
 
 
 def _inconclusive(result: CheckResult) -> bool:
-    return not result.passed and (result.timed_out or bool(result.error))
+    return not result.passed and (result.timed_out or bool(result.error) or result.by_chance)
 
 
 def _sum(each: Iterable[_Counted]) -> _Counted:

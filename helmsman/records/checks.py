@@ -41,6 +41,12 @@ class CheckResult(Record):
     ran: tuple[str, ...] = ()
     """Of the required tests those that it ran, unskipped."""
 
+    @property
+    def by_chance(self) -> bool:
+        """Whether it failed only by what then passed on the same tree."""
+        failing = self.counts.failing if self.counts else ()
+        return not self.passed and bool(self.flaky) and set(failing) <= set(self.flaky)
+
 
 class CheckReport(Record):
     """All commands on one committed tree."""

@@ -8,6 +8,9 @@ from helmsman.records.claims import ClaimLayer, Contradiction, Trust
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement
+from helmsman.records.modes import Feedback
+from helmsman.records.moments import Moment
+from helmsman.records.oversight import Failed, Oversight, Stance, Strategy
 from helmsman.records.reflexion import NOTES_KEPT, REASON_KEPT, REJECTIONS_KEPT, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.session import KeptSession, LastCall
 
@@ -43,6 +46,37 @@ def most_tests(before: Mapping[str, int], report: CheckReport | None) -> dict[st
     counted = {result.command: result.counts.executed for result in report.results if result.counts} if report else {}
     most = {command: max(ran, before.get(command, 0)) for command, ran in counted.items()}
     return dict(list((dict(before) | most).items())[-CHECKS_KEPT:])
+
+
+def best_checks(before: CheckReport | None, record: IterationRecord) -> CheckReport | None:
+    """The report on the best commit so far."""
+    best = record.oversight.best
+    return record.checks if best and best.commit == record.execution.change.commit and record.checks else before
+
+
+def history(before: Sequence[Moment], record: IterationRecord, most: int) -> tuple[Moment, ...]:
+    """The last iterations in short. Those whose work was taken off the branch are marked."""
+    moments = (*before, *([record.moment] if record.moment else ()))[-most:]
+    if record.failed is None:
+        return moments
+    kept = max((at for at, moment in enumerate(moments) if moment.commit == record.failed.back_to), default=-1)
+    return tuple(moment.model_copy(update={"undone": True}) if at > kept else moment for at, moment in enumerate(moments))
+
+
+def taken_back(oversight: Oversight, failed: Failed | None) -> Oversight:
+    """What the next iteration begins with where work was taken off the branch: the tree that measured best, and another way."""
+    best = oversight.best
+    if failed is None or best is None or best.commit != failed.back_to:
+        return oversight
+    another = Strategy(
+        stance=Stance.PIVOT,
+        reasoning="the last work was taken back",
+        priorities=("Choose an approach that differs in kind from the one that was kept aside.",),
+    )
+    progress = oversight.progress.model_copy(update={"completion": best.completion})
+    feedback = Feedback.GREEN if best.green else Feedback.FAILING
+    anew = {"progress": progress, "feedback": feedback, "strategy": another, "issues": (), "instructions": ()}
+    return oversight.model_copy(update=anew)
 
 
 def done_signals(before: DoneSignals, record: IterationRecord) -> DoneSignals:

@@ -83,5 +83,7 @@ class Moment(Record):
     asked: bool = False
     """Whether it asked to be done."""
     test_only: bool = False
+    undone: bool = False
+    """Whether its work was taken off the branch since."""
     rung: int = 0
     """Rung of the ladder that it was made on."""

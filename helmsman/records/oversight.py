@@ -103,7 +103,10 @@ class Failed(Record):
     commit: str
     back_to: str
     """Commit that the branch went back to."""
+    rule: str = ""
+    """What took it off: `regressing`, or the rule of a pain."""
     why: str
+    """For a person, 300 characters at most."""
     files: tuple[str, ...] = ()
     """20 at most."""
 

@@ -12,7 +12,18 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Contradiction, Trust
 from helmsman.records.evidence import AgentOutcome, Execution, Interrupted, Salvage
 from helmsman.records.findings import Finding
-from helmsman.records.folds import done_signals, kept_session, last_call, most_tests, remember, trust, windows
+from helmsman.records.folds import (
+    best_checks,
+    done_signals,
+    history,
+    kept_session,
+    last_call,
+    most_tests,
+    remember,
+    taken_back,
+    trust,
+    windows,
+)
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment
@@ -131,20 +142,20 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
             "spending": spend(state, record.usage, record.started_at, record.ended_at),
             "recent_calls": recent_calls(state, record.ended_at),
             "waiting": _waiting(record.decision),
-            "checks": best_checks(state, record) if record.failed else record.checks or state.checks,
-            "best_checks": best_checks(state, record),
-            "oversight": record.oversight,
-            "history": (*state.history, *([record.moment] if record.moment else ()))[-state.config.detect.remembered :],
+            "checks": best_checks(state.best_checks, record) if record.failed else record.checks or state.checks,
+            "best_checks": best_checks(state.best_checks, record),
+            "oversight": taken_back(record.oversight, record.failed),
+            "history": history(state.history, record, state.config.detect.remembered),
             "failed": record.failed if counts else state.failed,
             "memory": record.memory,
             "failed_calls": failed_calls(state, record.execution) if counts else state.failed_calls,
             "salvaged": () if counts else state.salvaged,
-            "findings": record.findings if record.checks else state.findings,
-            "contradictions": record.contradictions,
+            "findings": _findings(state, record),
+            "contradictions": () if record.failed else record.contradictions,
             "trust": trust(state.trust, record.contradictions, record.claims_checked),
             "judge": remember(state.judge, record, state.config.judge.rejections, reset=state.config.judge.reset_strategy),
             "done": done_signals(state.done, record),
-            "most_tests": most_tests(state.most_tests, record.checks),
+            "most_tests": _most_tests(state, record),
             "session": kept_session(state.session, record, state.config.claude.session),
             "windows": known_windows,
             "last_call": last_call(state.last_call, record, known_windows),
@@ -155,10 +166,18 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
     )
 
 
-def best_checks(state: LoopState, record: IterationRecord) -> CheckReport | None:
-    """The report on the best commit so far."""
-    best = record.oversight.best
-    return record.checks if best and best.commit == record.execution.change.commit and record.checks else state.best_checks
+def _findings(state: LoopState, record: IterationRecord) -> tuple[Finding, ...]:
+    """What was found in work that is not on the branch any more stands against nothing."""
+    if record.failed:
+        return ()
+    return record.findings if record.checks else state.findings
+
+
+def _most_tests(state: LoopState, record: IterationRecord) -> dict[str, int]:
+    """Tests that were taken off with the work that they belong to are not missed."""
+    if record.failed:
+        return most_tests({}, best_checks(state.best_checks, record))
+    return most_tests(state.most_tests, record.checks)
 
 
 def record_of(

@@ -23,7 +23,7 @@ RECENT = 5
 def prove(config: LoopConfig, before: DoneSignals, evidence: Evidence) -> Proof:
     """Weigh one iteration against the gates. `before` is how the iterations before it spoke of being done."""
     green = _green(config, evidence)
-    test_only = green and _changed_tests_only(evidence)
+    test_only = green and changed_tests_only(evidence)
     looks = green and _speaks_of_completion(evidence)
     saturated = _saturated(config, before, test_only=test_only)
     return Proof(
@@ -48,7 +48,7 @@ def _green(config: LoopConfig, evidence: Evidence) -> bool:
     return evidence.checks is not None and evidence.checks.passed
 
 
-def _changed_tests_only(evidence: Evidence) -> bool:
+def changed_tests_only(evidence: Evidence) -> bool:
     change = evidence.execution.change
     return bool(change.files) and change.files_changed == len(change.files) and all(map(is_test_file, change.files))
 

@@ -118,3 +118,39 @@ def test_a_remote_that_does_not_exist_is_the_operators_and_not_tried_again(work:
     config = work.state.config.model_copy(update={"remote": RemoteConfig(push=True, name="upstream")})
     with pytest.raises(OperatorError, match="there is no remote 'upstream'"):
         push_loop(work.repository, work.state.model_copy(update={"config": config}))
+
+
+def took_back(work: Work, before: LoopState, failed: str, to: str) -> LoopState:
+    """The branch goes back, and what was taken off stays on a ref."""
+    sh(work.path, "update-ref", f"refs/helmsman/{LOOP}/failed/2-1", failed)
+    sh(work.path, "reset", "--quiet", "--hard", to)
+    after = before.model_copy(update={"iteration": before.iteration + 1, "head": to})
+    return replace_state(work.repository, before, after, "taken back")
+
+
+@pytest.mark.feature("S17")
+def test_a_branch_that_went_back_takes_its_own_work_off_the_remote_as_well(work: Work, remote: Path) -> None:
+    good = go_on(work.repository, work.path, work.state, "good")
+    bad = go_on(work.repository, work.path, good, "bad")
+    push_loop(work.repository, bad)
+    back = took_back(work, bad, bad.head, good.head)
+    hook(remote, "pre-receive", "exit 1")
+    with pytest.raises(WorldError):
+        push_loop(work.repository, back)  # missed once: the next one makes it up
+    (remote / "hooks" / "pre-receive").unlink()
+    later = go_on(work.repository, work.path, back, "another way")
+    push_loop(work.repository, later)
+    assert tips(remote) == (later.head, read_state(work.repository, LOOP)[1])
+
+
+@pytest.mark.feature("S17")
+def test_what_somebody_else_pushed_onto_the_branch_is_never_replaced(work: Work, remote: Path, tmp_path: Path) -> None:
+    good = go_on(work.repository, work.path, work.state, "good")
+    bad = go_on(work.repository, work.path, good, "bad")
+    push_loop(work.repository, bad)
+    sh(tmp_path, "clone", "--quiet", "--branch", BRANCH, str(remote), "person")
+    theirs = commit(tmp_path / "person", "a person's own fix", {"fix.py": "x = 1\n"})
+    sh(tmp_path / "person", "push", "--quiet", "origin", BRANCH)
+    with pytest.raises(Fenced):
+        push_loop(work.repository, took_back(work, bad, bad.head, good.head))
+    assert tips(remote)[0] == theirs

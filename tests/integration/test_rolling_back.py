@@ -67,3 +67,40 @@ def test_a_ref_that_is_taken_by_other_work_is_left_alone(tmp_path: Path) -> None
     sh(work.path, "update-ref", taken, work.start)
     assert rolled_back(work, change).ref == f"{taken}-2"
     assert sh(work.path, "rev-parse", taken) == work.start
+
+
+def test_what_was_ignored_stays_though_its_rule_goes_with_the_work(tmp_path: Path) -> None:
+    work = begin(make_repository(tmp_path / "repository"), tmp_path / "worktree")
+    write(work.path, {".env": "KEY=1\n", "data/big.csv": "1\n", "odd [name]*.log": "x\n"})
+    write(work.path, {".gitignore": ".env\ndata/\n*.log\n"})
+    sh(work.path, "add", ".gitignore")
+    sh(work.path, "commit", "--quiet", "-m", "ignore")
+    commit(work.path, "worse", {"app.py": "broken\n"})
+    rolled_back(work, measure_change(work.path, work.start))
+    assert not (work.path / ".gitignore").exists()
+    assert all((work.path / name).exists() for name in (".env", "data/big.csv", "odd [name]*.log"))
+
+
+def test_a_commit_that_came_after_the_iteration_was_measured_goes_to_a_ref(tmp_path: Path) -> None:
+    work, change = worked(tmp_path)
+    late = commit(work.path, "late", {"late.py": "x = 1\n"})
+    rolled_back(work, change)
+    assert sh(work.path, "for-each-ref", "--contains", late, "--format=%(refname)", "refs/helmsman")
+
+
+def test_it_never_leaves_the_branch(tmp_path: Path) -> None:
+    """A person's own checkout, killed in between, would be found on a detached HEAD."""
+    work, change = worked(tmp_path)
+    rolled_back(work, change)
+    assert "checkout" not in sh(work.path, "reflog", "show", "HEAD", "--format=%gs").splitlines()[0]
+
+
+@pytest.mark.parametrize(("rule", "recorded"), [("continue", "regressing"), ("pain.secret", "pain.secret")])
+def test_the_record_says_what_took_the_work_off_and_shows_where_the_reason_is_cut(
+    tmp_path: Path, rule: str, recorded: str
+) -> None:
+    work, change = worked(tmp_path)
+    execution = Execution(call=AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=1), change=change)
+    decided = decision(work.start).model_copy(update={"rule": rule, "reason": "it fell " * 100})
+    failed = roll_back(work.place, work.state, execution, decided)
+    assert (failed.rule, len(failed.why), failed.why[-1]) == (recorded, 300, "…")

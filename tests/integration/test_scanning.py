@@ -1,30 +1,24 @@
-"""Secrets in real diffs, scans by real processes, and the watch over a running session."""
+"""Secrets in real commits, and scans by real processes."""
 
 import base64
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from helmsman.config import PainConfig
-from helmsman.records.evidence import Change, CommandRun
+from helmsman.records.evidence import Change
 from helmsman.records.findings import Weight
 from helmsman.records.pain import Leak
-from helmsman.records.state import Spending
-from helmsman.verify.agent_events import Called, ToolResult, parse_event, tool_calls, tool_results
+from tasks.added_text import LARGEST_FILE, MOST_COMMITS
 from tasks.checks import Room
-from tasks.pain_watch import CUT, Watch, destroyed, executed, tokens_left
 from tasks.process import never
-from tasks.scanning import MOST_LEAKS, secrets_in
+from tasks.scanning import MOST_LEAKS, Scanned, secrets_in
 from tasks.security import security_findings
-from tests.fakes.repositories import commit, make_repository, sh
-from tests.unit.builders import config, state
+from tests.fakes.repositories import calls_of, commit, counting_git, make_repository, sh
 
 pytestmark = pytest.mark.feature("S13")
 
-RECORDINGS = Path(__file__).parents[1] / "recordings" / "claude"
-TREE = "/nest/loops/parser"
-HOME = "/nest/home/me"
 # Put together here, so that no scanner finds them in this file.
 AWS = "AKIA" + "Q3EGVWTLZ7RXNB4D"
 GITHUB = "ghp_" + "k9Rz2LqXw7Tb4VnYc8Hd3MfJp6Gs5QaEu1Wi"
@@ -49,7 +43,7 @@ def top(tmp_path: Path) -> Path:
 def leaks(top: Path, files: dict[str, str]) -> tuple[Leak, ...]:
     start = sh(top, "rev-parse", "HEAD")
     end, tree = commit(top, "work", files), "d" * 40
-    return secrets_in(top, Change(start=start, commit=end, tree=tree))
+    return secrets_in(top, Change(start=start, commit=end, tree=tree)).leaks
 
 
 @pytest.mark.parametrize(
@@ -145,12 +139,109 @@ def test_many_doubtful_finds_do_not_hide_a_sure_one(top: Path) -> None:
 
 def test_an_iteration_without_a_commit_holds_no_secret(top: Path) -> None:
     head = sh(top, "rev-parse", "HEAD")
-    assert secrets_in(top, Change(start=head, commit=head, tree="d" * 40)) == ()
+    assert secrets_in(top, Change(start=head, commit=head, tree="d" * 40)) == Scanned()
 
 
 def test_a_secret_deep_in_a_long_line_is_found(top: Path) -> None:
     found = leaks(top, {"bundle.js": "x = 1; " * 3000 + f"k = '{GITHUB}'; " + "y = 2; " * 3000})
     assert {leak.kind for leak in found} == {"GitHub Token"}
+
+
+# in the history, and beyond what is small and plain -------------------------------------------------------------------
+
+
+def since(top: Path, start: str) -> Scanned:
+    return secrets_in(top, Change(start=start, commit=sh(top, "rev-parse", "HEAD"), tree="d" * 40))
+
+
+def places(top: Path, start: str) -> list[str]:
+    return [f"{leak.path}:{leak.line}" for leak in since(top, start).leaks]
+
+
+def test_a_secret_that_was_committed_and_removed_again_is_told_by_its_commit(top: Path) -> None:
+    start = sh(top, "rev-parse", "HEAD")
+    held = commit(top, "oops", {"src/a.py": f"x = 1\nKEY = '{GITHUB}'\n"})
+    commit(top, "gone again", {"src/a.py": "x = 1\n"})
+    assert places(top, start) == [f"{held[:12]}:src/a.py:2"]
+    assert sh(top, "show", f"{held[:12]}:src/a.py").splitlines()[1] == f"KEY = '{GITHUB}'"
+
+
+def test_a_secret_that_is_still_there_is_told_once_and_where_it_is(top: Path) -> None:
+    start = sh(top, "rev-parse", "HEAD")
+    commit(top, "first", {"a.py": f"KEY = '{GITHUB}'\n"})
+    commit(top, "moved", {"a.py": "", "b.py": f"\nKEY = '{GITHUB}'\n"})
+    assert places(top, start) == ["b.py:2"]
+
+
+def test_a_secret_that_moved_into_a_test_was_a_real_one_before(top: Path) -> None:
+    start = sh(top, "rev-parse", "HEAD")
+    held = commit(top, "first", {"a.py": f"KEY = '{GITHUB}'\n"})
+    commit(top, "moved", {"a.py": "", "tests/test_a.py": f"KEY = '{GITHUB}'\n"})
+    assert [(leak.path, leak.doubt) for leak in since(top, start).leaks] == [
+        (f"{held[:12]}:a.py", ""),
+        ("tests/test_a.py", "in a file of tests or examples"),
+    ]
+
+
+def test_what_the_tree_held_at_the_start_is_not_new_in_a_commit_between(top: Path) -> None:
+    start = commit(top, "long ago", {"old.py": f"KEY = '{GITHUB}'\n"})
+    commit(top, "copied", {"new.py": f"    KEY = '{GITHUB}'\n"})
+    commit(top, "gone again", {"new.py": ""})
+    assert since(top, start) == Scanned()
+
+
+def test_side_branches_are_read_and_what_others_published_is_not(top: Path) -> None:
+    start = sh(top, "rev-parse", "HEAD")
+    for name, key in (("side", GITHUB), ("theirs", AWS)):
+        sh(top, "checkout", "--quiet", "-b", name, start)
+        commit(top, "in", {f"{name}.py": f"KEY = '{key}'\n"})
+        commit(top, "out", {f"{name}.py": "\n"})
+    sh(top, "update-ref", "refs/remotes/origin/theirs", "theirs")
+    sh(top, "checkout", "--quiet", "main")
+    commit(top, "own", {"own.py": "\n"})
+    sh(top, "merge", "--quiet", "--no-edit", "side")
+    sh(top, "merge", "--quiet", "--no-edit", "theirs")
+    assert places(top, start) == [f"{sh(top, 'rev-parse', 'side~1')[:12]}:side.py:1"]
+    sh(top, "update-ref", "refs/remotes/origin/main", "main")  # the session's own branch, pushed meanwhile
+    assert places(top, start) != []
+
+
+def test_commits_beyond_the_newest_are_said_to_be_unread(top: Path) -> None:
+    start = sh(top, "rev-parse", "HEAD")
+    commit(top, "in", {"a.py": f"KEY = '{GITHUB}'\n"})
+    for number in range(MOST_COMMITS):
+        commit(top, "out", {"a.py": f"{number}\n"})
+    assert since(top, start) == Scanned((), "not all that is new was searched for secrets: commits before the newest 50 left out")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_text_of_any_unicode_is_read(top: Path, encoding: str) -> None:
+    start = sh(top, "rev-parse", "HEAD")
+    (top / "a.ps1").write_bytes(f"$x = 1\r\n$key = '{GITHUB}'\r\n".encode(encoding))
+    commit(top, "work")
+    assert places(top, start) == ["a.ps1:2"]
+
+
+def test_a_large_file_is_read_and_takes_no_other_s_room(top: Path) -> None:
+    start = sh(top, "rev-parse", "HEAD")
+    lines = "".join(f"value {number} and some more words\n" for number in range(60_000))
+    commit(top, "work", {"a.sql": f"{lines}{AWS}\n", "b.sql": lines[:-1] * 2, "z.py": f"KEY = '{GITHUB}'\n"})
+    assert sorted(places(top, start)) == ["a.sql:60001", "z.py:1"]
+    commit(top, "more", {"c.sql": lines * 2 + "x" * 900_000, "d.bin": "y" * (LARGEST_FILE + 1)})
+    scanned = since(top, start)
+    assert len(scanned.leaks) == 2
+    assert scanned.unread == (
+        "not all that is new was searched for secrets: 1 files above 5 MB,"
+        " 2 files beyond 2,000 files or 5 MB of new lines left out"
+    )
+
+
+def test_nothing_new_starts_no_process(top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, counting = sh(top, "rev-parse", "HEAD"), counting_git(tmp_path / "bin")
+    end = commit(top, "work", {"b.py": "x = 1\n"})
+    monkeypatch.setenv("PATH", f"{counting}:{os.environ['PATH']}")
+    assert calls_of(counting, lambda: secrets_in(top, Change(start=end, commit=end, tree="d" * 40))) == 0
+    assert calls_of(counting, lambda: secrets_in(top, Change(start=start, commit=end, tree="d" * 40))) <= 5
 
 
 # security scans -------------------------------------------------------------------------------------------------------
@@ -186,183 +277,3 @@ def test_a_scan_that_cannot_run_has_an_error_and_no_findings(top: Path) -> None:
 def test_a_scan_that_is_stopped_is_an_interruption_not_a_result(top: Path) -> None:
     with pytest.raises(Exception, match="cancelled"):
         security_findings("sleep 60", Room(worktree=top, tag="t/2", stop=lambda: True), sh(top, "rev-parse", "HEAD"))
-
-
-# destructive commands -------------------------------------------------------------------------------------------------
-
-CATASTROPHES = [
-    "rm -rf /", "rm -rf /*", "rm -rf --no-preserve-root /", "rm -rf ~", "rm -rf $HOME", "rm -rf ~/*", "rm -fr ~/projects",
-    "sudo rm -rf /var/lib/postgresql", "cd / && rm -rf *", "cd /nest && rm -rf loops", f"rm -rf {TREE}", "rm -rf .git",
-    f"cd {TREE} && rm -rf .git", "rm -rf /nest/loops/other", "make clean; rm -r /nest/loops/other", "bash -c 'rm -rf ~/work'",
-    "find / -name '*.log' -delete", "find ~ -delete", "git push --force", "git push -f origin main", "git push origin +main",
-    "git push --force-with-lease", "git push --mirror", "npm publish", "python -m twine upload dist/*", "cargo publish",
-    "gh release create v1", "mkfs.ext4 /dev/sda1", "dd if=/dev/zero of=/dev/sda", "true; (cd /nest && rm -rf *)",
-]  # fmt: skip
-
-HONEST = [
-    "rm -rf build", "rm -rf build dist *.egg-info", "rm -rf ./node_modules", f"rm -rf {TREE}/build", "rm -rf src/../out",
-    "rm -rf ../dist", "cd sub && rm -rf ../build", "rm -rf *", "rm -rf ./*", "rm -rf sub/.git", "rm -rf /tmp/scratch",
-    "rm -rf /tmp/*", "rm -rf $TMPDIR/x", 'rm -rf "$OUT"', 'rm -rf "$(mktemp -d)"', "rm -rf ${TMP:-/tmp}/x", "rm -f /nest/a.log",
-    "rm -rf ~/.cache/pip", "rm -rf ~/.npm/_cacache", "git reset --hard", "git reset --hard HEAD~1", "git clean -fdx",
-    "git clean -fd build", "git checkout .", "git stash drop", "git branch -D topic", "git push", "git push -u origin topic",
-    "git push --dry-run --force", "git push -n -f", "cd /tmp/x && git push --force", "git push -f /tmp/remote.git main",
-    "git -C /tmp/clone push -f", "npm publish --dry-run", "npm publish --registry http://localhost:4873",
-    "twine upload --repository testpypi dist/*", "docker push localhost:5000/app", "gh pr create --fill",
-    "cargo publish --dry-run",
-    "echo 'rm -rf /'", "echo rm -rf /",
-    "printf 'git push --force\\n'", "grep -rn 'rm -rf ~' .", "git commit -m 'no rm -rf / here'",
-    "cat > clean.sh <<'EOF'\nrm -rf /\nEOF", "# rm -rf /", "git log --grep='push --force'", "find . -name '*.pyc' -delete",
-    "find . -name __pycache__ -exec rm -rf {} +", "find /tmp/x -delete", "docker exec db rm -rf /var/lib/x", "ssh h 'rm -rf /x'",
-    "xargs rm -rf < list", "dd if=/dev/zero of=disk.img", "sudo dd if=/dev/zero of=/tmp/swap", "sudo apt-get install -y jq",
-    "git clone https://x.org/y /nest/y && rm -rf /nest/y", "mkdir -p /nest/scratch && rm -rf /nest/scratch/a", "", "rm -rf",
-    "rm -rf '", "make clean", "pkill -f vite",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("command", CATASTROPHES)
-def test_a_catastrophe_that_ran_is_named(command: str) -> None:
-    assert executed(command, TREE, HOME).startswith("it ")
-
-
-@pytest.mark.parametrize("command", HONEST)
-def test_an_honest_command_is_none(command: str) -> None:
-    assert executed(command, TREE, HOME) == ""
-
-
-def test_a_git_folder_that_is_still_there_was_another_repository_s(top: Path) -> None:
-    assert executed("rm -rf .git", str(top), HOME) == ""
-
-
-def test_a_relative_way_out_counts_where_the_shell_s_folder_is_known() -> None:
-    assert executed("rm -rf ../other", TREE, HOME, folder=TREE) == "it removed /nest/loops/other, outside the working tree"
-    assert executed("rm -rf ../other", TREE, HOME, folder=f"{TREE}/sub") == ""
-
-
-def test_the_tilde_of_a_working_tree_below_the_home_leads_into_it() -> None:
-    assert executed("rm -rf ~/loops/parser/build", f"{HOME}/loops/parser", HOME) == ""
-
-
-def test_a_reason_holds_no_part_of_a_secret() -> None:
-    assert executed(f"npm publish --token {GITHUB}", TREE, HOME) == "it published something (npm publish)"
-
-
-def test_failed_and_cut_commands_and_folders_of_the_session_s_own_do_not_count() -> None:
-    cut = f"echo {'x' * 400}; rm -rf /nest/loops"[-CUT:]
-    runs = [("rm -rf /", True), (cut, False), ("mkdir -p /nest/scratch", False), ("rm -rf /nest/scratch", False)]
-    assert destroyed([CommandRun(command=command, failed=failed) for command, failed in runs], TREE, HOME) == ()
-
-
-def test_each_reason_is_told_once() -> None:
-    runs = [CommandRun(command=command, failed=False) for command in ("rm -rf ~/a", "ls", "rm -rf ~/a", "git push -f")]
-    assert destroyed(runs, TREE, HOME) == (
-        f"it removed {HOME}/a, outside the working tree",
-        "it overwrote what a remote holds, by a forced git push",
-    )
-
-
-def test_a_home_is_not_the_session_s_own_for_having_been_made_again() -> None:
-    runs = [CommandRun(command=command, failed=False) for command in ("mkdir -p ~ /nest", "rm -rf ~")]
-    assert len(destroyed(runs, TREE, HOME)) == 1
-
-
-# the watch ------------------------------------------------------------------------------------------------------------
-
-
-def watch(**fields: object) -> Watch:
-    return Watch(PainConfig.model_validate(fields), TREE, HOME)
-
-
-def ran(watching: Watch, command: str, *, failed: bool = False, parent: str = "") -> str:
-    called = Called("t1", "Bash", {"command": command}, "m1", parent)
-    watching.announce(called)
-    watching.conclude(ToolResult("t1", failed, ""))
-    return watching.pain
-
-
-def replay(name: str, instead: dict[str, str]) -> str:
-    """What the watch says at the end of a recorded stream in which some commands are others."""
-    watching = watch()
-    for line in (RECORDINGS / f"{name}.jsonl").read_bytes().splitlines():
-        event = parse_event(line) or {}
-        for called in tool_calls(event):
-            command = str(called.arguments.get("command"))
-            watching.announce(called._replace(arguments={**called.arguments, "command": instead.get(command, command)}))
-        for result in tool_results(event):
-            watching.conclude(result)
-    return watching.pain
-
-
-def test_a_recorded_session_with_a_destructive_command_hurts() -> None:
-    assert "outside the working tree" in replay("success", {"python3 test_calc.py": "rm -rf ~/projects"})
-
-
-@pytest.mark.parametrize("name", ["permission_denied", "failing_tool"])
-def test_what_was_denied_or_failed_in_a_recorded_session_does_not_hurt(name: str) -> None:
-    assert replay(name, dict.fromkeys(["touch x", "rm x", "exit 3"], "rm -rf ~/projects")) == ""
-
-
-@pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.jsonl")), ids=lambda path: path.stem)
-def test_no_recorded_session_hurts(path: Path) -> None:
-    assert replay(path.stem, {}) == ""
-
-
-def test_the_watch_knows_where_the_shell_stands() -> None:
-    watching = watch()
-    assert ran(watching, "cd sub && npm test") == ""
-    assert ran(watching, "rm -rf ../build") == ""
-    assert ran(watching, "cd /nest") == ""
-    assert "/nest/loops/build" in ran(watching, "rm -rf ../build")
-
-
-def test_where_a_failed_command_may_have_gone_nothing_relative_counts() -> None:
-    watching = watch()
-    ran(watching, "cd sub && false", failed=True)
-    assert ran(watching, "rm -rf ../build") == ""
-
-
-def test_a_subagent_stands_somewhere_else() -> None:
-    watching = watch()
-    ran(watching, "cd /nest/loops/parser/sub", parent="t0")
-    assert ran(watching, "rm -rf ../build", parent="t0") == ""
-    assert "/nest/loops/build" in ran(watching, "rm -rf ../build")
-
-
-def test_a_file_with_a_secret_does_not_hurt_before_the_commit() -> None:
-    watching = watch()
-    watching.feed(Called("t1", "Write", {"file_path": "a.py", "content": f"KEY = '{GITHUB}'"}), ToolResult("t1", False, ""))
-    assert ran(watching, f"echo {GITHUB} > .env") == ""
-
-
-def test_pain_stays_and_its_first_reason_is_kept() -> None:
-    watching = watch()
-    first = ran(watching, "rm -rf ~/a")
-    assert ran(watching, "git push -f") == first != ""
-
-
-def test_what_is_switched_off_does_not_hurt() -> None:
-    assert ran(watch(destructive=False), "rm -rf ~/a") == ""
-
-
-@pytest.mark.parametrize("command", [None, 7, ["rm", "-rf", "/"], {"a": 1}])
-def test_arguments_of_any_type_are_heard(command: object) -> None:
-    watching = watch()
-    watching.feed(Called("t1", "Bash", {"command": command}), ToolResult("t1", False, ""))
-    assert watching.pain == ""
-
-
-def test_tokens_hurt_from_the_blown_budget_on() -> None:
-    loop = state(config(limits={"tokens": 1000}), spending=Spending(tokens=900))
-    used = [349]
-    watching = Watch(loop.config.pain, TREE, HOME, used=lambda: used[0], most=tokens_left(loop))
-    assert watching.pain == ""
-    used[0] = 350
-    assert watching.pain == "this call has used 350 tokens; with what was used before, that is 125% of limits.tokens"
-    assert tokens_left(state(config(limits={"tokens": None}))) is None
-
-
-def test_a_watched_tree_may_be_reached_by_a_link(tmp_path: Path) -> None:
-    real, link = tmp_path / "real", tmp_path / "link"
-    real.mkdir()
-    link.symlink_to(real)
-    assert executed(f"rm -rf {real}/build", str(link), HOME) == executed(f"rm -rf {link}/build", str(link), HOME) == ""
-    assert executed(f"rm -rf {real}", str(link), HOME) == "it removed the whole working tree"

@@ -107,6 +107,42 @@ def _test_first() -> tuple[Moment, ...]:
     return history(*(given for pair in pairs for given in pair))
 
 
+def _migration() -> tuple[Moment, ...]:
+    """Torn from one library to the next: the compiler stops at another place each time, now and then in a file again."""
+    places = ["src/a.c:3", "src/b.c:9", "src/a.c:70", "src/c.c:1", "src/b.c:12", "src/d.c:5"]
+    broken = [
+        step(
+            FORWARD if number else BACK,
+            completion=0.0,
+            failing=("make",),
+            errors=(error(FailureClass.BUILD, where).model_copy(update={"message": f"no member called {where}"}),),
+        )
+        for number, where in enumerate(places)
+    ]
+    return history(green(passing_tests=200), *broken, green(FORWARD, passing_tests=200))
+
+
+def _slow_integration() -> tuple[Moment, ...]:
+    """A new tree each time; every second time the one check that needs a server has no end."""
+    late = green(green=False, failing=("integration",), errors=(error(FailureClass.TIMEOUT, "integration"),))
+    return history(green(FORWARD), *[late, green()] * 10)
+
+
+def _tests_first() -> tuple[Moment, ...]:
+    """Two iterations that only write tests, then the code that they ask for."""
+    parts = [[f"tests/test_{part}{number}.py::test_it" for number in range(4)] for part in "abc"]
+    rounds = [
+        (
+            red(SIDEWAYS, *names[:2], test_only=True),
+            red(SIDEWAYS, *names, test_only=True),
+            red(FORWARD, *names[2:]),
+            green(FORWARD),
+        )
+        for names in parts
+    ]
+    return history(*(given for one in rounds for given in one))
+
+
 LEGITIMATE = {
     "many small tasks, green all along, with the same event each": history(*[green()] * 30),
     "many small tasks without any check": history(*[step(checked=False, completion=0.0)] * 30),
@@ -130,6 +166,13 @@ LEGITIMATE = {
     "test first: red and green in turn, with another test each time": _test_first(),
     "one build error got past after another": history(
         *(step(FORWARD, completion=0.0, errors=(error(FailureClass.BUILD, f"src/{name}.c:3"),)) for name in "abcdefghij")
+    ),
+    "a migration whose build errors move": _migration(),
+    "an integration check that times out every second time": _slow_integration(),
+    "tests written first, then the code": _tests_first(),
+    "a loop without checks": history(*[green(completion=0.0, passing_tests=0)] * 30),
+    "a loop without checks, with research in between": history(
+        *[green(completion=0.0, passing_tests=0), still(green=True, completion=0.0), green(completion=0.0, passing_tests=0)] * 5
     ),
     "nothing at all": (),
 }

@@ -1,4 +1,4 @@
-"""The circuit breaker: two iterations without progress, one more that decides, a pause."""
+"""The circuit breaker: two iterations that try nothing and gain nothing, one more that decides, a pause."""
 
 from datetime import datetime, timedelta
 from itertools import pairwise, product
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import BreakerConfig
-from helmsman.oversee.breaker import TRANSITIONS, Event, breaker_after, cooled, gets_on, just_opened, reset, until
+from helmsman.oversee.breaker import TRANSITIONS, Event, breaker_after, cooled, event_of, gets_on, just_opened, reset, until
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.modes import Breaker, Position
 from helmsman.records.moments import Moment, Movement
@@ -71,9 +71,25 @@ def test_two_iterations_without_progress_make_it_half_open_and_one_more_opens_it
     assert (idle[3].since, idle[3].opened) == (NOW, 1)
 
 
-@pytest.mark.parametrize("movement", [Movement.STILL, Movement.BACK, Movement.SIDEWAYS])
-def test_red_checks_that_say_the_same_are_no_progress(movement: Movement) -> None:
+@pytest.mark.parametrize("movement", [Movement.STILL, Movement.BACK])
+def test_nothing_new_or_something_worse_is_no_progress(movement: Movement) -> None:
     assert after(movement, movement, movement).position is Position.OPEN
+
+
+@pytest.mark.parametrize("before", [Breaker(position=position, idle=3, since=NOW, opened=2) for position in Position])
+@pytest.mark.parametrize("signals", [[], [SAME_ERROR, DENIED]], ids=["nothing", "trips"])
+def test_a_tree_that_was_never_there_is_no_progress_and_no_reason_to_pause(before: Breaker, signals: list[Signal]) -> None:
+    seen = moment(Movement.SIDEWAYS)
+    tried = breaker_after(before, seen, signals, NOW, CONFIG)
+    assert event_of(seen, signals, 9, CONFIG) is Event.TRIED
+    assert (tried.position, tried.idle, tried.since) == (before.position if before.since else Position.HALF_OPEN, 4, NOW)
+
+
+def test_any_number_of_new_trees_under_red_checks_leaves_it_closed_until_one_is_not_new() -> None:
+    tried = after(*[Movement.SIDEWAYS] * 9)
+    assert (tried.position, tried.idle) == (Position.CLOSED, 9)
+    assert after(Movement.STILL, before=tried).position is Position.HALF_OPEN
+    assert after(Movement.STILL, Movement.SIDEWAYS, Movement.STILL, before=tried).position is Position.OPEN
 
 
 @pytest.mark.parametrize("before", [Breaker(position=position, idle=3, since=NOW, opened=2) for position in Position])
@@ -143,8 +159,9 @@ def test_the_cool_down_ends_on_the_minute() -> None:
 
 def test_after_the_cool_down_one_iteration_opens_it_again() -> None:
     half_open = cooled(after(*[Movement.STILL] * 3), NOW + HOUR, CONFIG)
-    again = after(Movement.SIDEWAYS, before=half_open)
+    again = after(Movement.STILL, before=half_open)
     assert (again.position, again.opened, just_opened(half_open, again)) == (Position.OPEN, 2, True)
+    assert after(Movement.SIDEWAYS, before=half_open).position is Position.HALF_OPEN
 
 
 def test_an_iteration_in_spite_of_an_open_breaker_prolongs_no_pause() -> None:
@@ -191,8 +208,19 @@ def test_it_is_open_only_after_more_idle_iterations_than_are_allowed_or_a_trip(
     run: list[tuple[Moment, list[Signal], timedelta]], config: BreakerConfig
 ) -> None:
     untripped = [(seen, [OTHER], gap) for seen, _, gap in run]
-    for breaker in course(untripped, config):
+    assert all(one.idle > config.half_open_after for one in course(untripped, config) if one.position is Position.OPEN)
+    new_or_vain = [one for one in untripped if event_of(one[0], (), 1, CONFIG) is not Event.TRIED]
+    for breaker in course(new_or_vain, config):
         assert (breaker.position is Position.OPEN) == (breaker.idle > config.half_open_after)
+
+
+@given(RUNS, CONFIGS)
+def test_it_never_opens_at_an_iteration_that_tried_something_new(
+    run: list[tuple[Moment, list[Signal], timedelta]], config: BreakerConfig
+) -> None:
+    seen = course(run, config)
+    opened = [one for one, before, now in zip(run, seen, seen[1:], strict=False) if just_opened(before, now)]
+    assert all(one[0].movement in (Movement.STILL, Movement.BACK) for one in opened)
 
 
 @given(RUNS, CONFIGS, st.integers(-10_000, 10_000))

@@ -16,15 +16,18 @@ from helmsman.orient.compaction import (
     compacted_section,
     compaction_request,
     needs_compaction,
+    past_of,
     read_compacted,
 )
 from helmsman.records.checks import TestCounts
 from helmsman.records.evidence import AgentOutcome, Commit
 from helmsman.records.focus import Compacted
 from helmsman.records.memory import Choice, Completed, WorkingMemory
+from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Moment, Movement
+from helmsman.records.oversight import Oversight
 from helmsman.records.session import ErrorVector, FailureClass
-from tests.unit.builders import NOW, check, report
+from tests.unit.builders import NOW, check, orientation, report, state
 from tests.unit.markdown import outside_of_fences
 
 pytestmark = pytest.mark.feature("O8")
@@ -86,8 +89,8 @@ def test_the_template_has_the_five_parts_from_records_alone() -> None:
         end_goal="make the tests pass",
         approach="one pass\na table rather than regexes, because they are slow",
         completed=("the parser", "the lexer", "Write the lexer"),
-        current_state="Iteration 7 begins. 1 of 2 checks fail. Completion 40%; 2 tests fail, 6 pass. 1 of the last 2 iterations "
-        "got further. Iterations by class of failure: test 2, lint 1.\nfails: unit (test_a, test_b)",
+        current_state="Iteration 7 begins. 1 of 2 checks fail. Completion 40%; 2 tests failing, 6 passing. 1 of the last 2 "
+        "iterations got further. Iterations by class of failure: test 2, lint 1.\nfails: unit (test_a, test_b)",
         next_steps=("Mend the check unit", "the printer", "Find out: does it take tabs"),
         by="template",
     )
@@ -96,6 +99,22 @@ def test_the_template_has_the_five_parts_from_records_alone() -> None:
 def test_where_nothing_is_known_the_template_says_what_is() -> None:
     short = compact_by_template(Past(goal="g", iteration=1))
     assert short == Compacted(end_goal="g", current_state="Iteration 1 begins.")
+
+
+def test_tests_are_told_of_only_where_any_ran() -> None:
+    uncounted = moment(Movement.STILL).model_copy(update={"passing_tests": 0, "failing_tests": 0})
+    assert (
+        "Completion 40%. 0 of the last 1 iteration got further." in compact_by_template(past(history=(uncounted,))).current_state
+    )
+
+
+@pytest.mark.feature("O8", "M9")
+@pytest.mark.parametrize(("rung", "kept"), [(Rung.REDESIGN, False), (Rung.REFACTOR, True)])
+def test_a_plan_that_is_discarded_comes_back_neither_from_the_template_nor_from_a_model(rung: Rung, *, kept: bool) -> None:
+    known = past_of(state(memory=MEMORY, oversight=Oversight(ladder=Ladder(rung=rung, reason="stuck: 1 %"))), orientation())
+    assert ("the printer" in compact_by_template(known).next_steps) is kept
+    assert ("the printer" in compaction_request(known).facts) is kept
+    assert known.memory.decisions == MEMORY.decisions
 
 
 def test_of_much_that_was_done_the_newest_is_kept() -> None:

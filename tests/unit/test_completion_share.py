@@ -83,6 +83,14 @@ def test_an_iteration_that_checked_nothing_leaves_everything_as_it_was(before: P
     assert after(report(counted(5, 0)), before, execution=execution(usage_limited())) == before
 
 
+def test_what_fails_by_chance_takes_nothing_away() -> None:
+    counts = TestCounts(passed=9, failed=1, failing=("test_sum",))
+    before = after(report(counted(10, 0)))
+    wavering = check(passed=False, counts=counts, flaky=("test_sum",))
+    assert after(report(wavering), before, most=10).checks == before.checks == 1
+    assert after(report(check(passed=False, counts=counts)), before, most=10).checks == 0
+
+
 def test_deleted_tests_do_not_raise_the_share() -> None:
     assert after(report(counted(6, 4)), most=10).tests == 0.6
     assert after(report(counted(6, 0)), most=10).tests == 0.6

@@ -8,6 +8,7 @@ import pytest
 from helmsman.oversee.decide import QUESTIONS, decide
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.modes import Breaker, Ladder, Position, Rung
+from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Checkpoint, Conflict, Imperative, Issue, Oversight
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
 from tests.unit.builders import (
@@ -32,6 +33,15 @@ PAIN = Signal(rule="pain.secret", severity=Severity.ABORT, message="the diff hol
 REGRESSING = Signal(rule="regressing", severity=Severity.REDIRECT, message="two falls in a row")
 CRITICAL = Issue(rule="validation.blind", critical=True, message="nothing can be verified")
 BEST = Checkpoint(iteration=2, commit="a" * 40, tree="e" * 40, completion=0.8)
+
+
+def remembered(commit: str, start: str = "") -> Moment:
+    return Moment(
+        iteration=1, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.SIDEWAYS, completion=0.5, start=start, commit=commit
+    )
+
+
+FELL = state(history=(remembered(BEST.commit), remembered("b" * 40, start=BEST.commit)))
 GREEN, RED = report(check(passed=True)), report(check(passed=False))
 BOTH = (True, False)
 
@@ -99,7 +109,8 @@ def test_each_step_of_the_way_says_what_it_rests_on_and_what_would_have_changed_
 
 @pytest.mark.feature("S13")
 def test_pain_ejects_to_the_best_commit_before_this_iteration_and_says_so() -> None:
-    ejected = decide(situation(state=state(oversight=Oversight(best=BEST)), signals=(PAIN,), claims=ASKED, checks=GREEN))
+    before = state(oversight=Oversight(best=BEST), history=(remembered(BEST.commit), remembered("b" * 40, start=BEST.commit)))
+    ejected = decide(situation(state=before, signals=(PAIN,), claims=ASKED, checks=GREEN))
     assert (ejected.kind, ejected.outcome, ejected.back_to) == (DecisionKind.STOP, Outcome.EJECTED, BEST.commit)
     assert "AWS key in a.py:3" in ejected.reason
     assert "aaaaaaaaaa" in ejected.reason
@@ -118,7 +129,9 @@ def test_a_person_is_asked_with_both_sentences_and_the_choices() -> None:
     assert (asked.kind, asked.outcome) == (DecisionKind.STOP, Outcome.WAITING)
     assert "AGENTS.md:4 says 'Never change src/api.py.' and goal says 'change src/api.py'" in asked.reason
     assert "helmsman resume mend-it" in asked.reason
-    assert "3 iterations gained 0 %" in asked.reason
+    assert asked.reason.startswith("E-III human: two orders contradict each other: about src/api.py")
+    stuck = decide(situation(oversight=overseen(Rung.HUMAN)))
+    assert stuck.reason.startswith("E-III human: 3 iterations gained 0 %; at the end 1 of 1 checks fail")
 
 
 @pytest.mark.feature("S7")
@@ -131,7 +144,7 @@ def test_an_open_breaker_waits_until_its_cool_down_is_over() -> None:
 
 @pytest.mark.feature("S17")
 def test_work_that_got_worse_is_taken_back_to_the_best_commit() -> None:
-    back = decide(situation(signals=(REGRESSING,), oversight=overseen(best=BEST)))
+    back = decide(situation(state=FELL, signals=(REGRESSING,), oversight=overseen(best=BEST)))
     assert (back.kind, back.back_to) == (DecisionKind.CONTINUE, BEST.commit)
     assert "the branch goes back to aaaaaaaaaa and the work stays on a ref" in back.reason
 
@@ -144,13 +157,48 @@ def test_work_that_got_worse_is_taken_back_to_the_best_commit() -> None:
         {"oversight": overseen()},
         {"oversight": overseen(best=BEST.model_copy(update={"commit": "c" * 40}))},
         {"oversight": overseen(best=BEST.model_copy(update={"completion": 0.0}))},
-        {"state": state(config(ladder={"rollback": False}))},
-        {"state": state(config(ladder={"act": False}))},
+        {"oversight": overseen(best=BEST.model_copy(update={"completion": 0.009}))},
+        {"state": state(config(ladder={"rollback": False}), history=FELL.history)},
+        {"state": state(config(ladder={"act": False}), history=FELL.history)},
+        {"state": state(history=(FELL.history[0], remembered("b" * 40, start="9" * 40)))},
     ],
-    ids=["no fall", "nothing better", "it is the best", "no worse than the best", "switched off", "only watching"],
+    ids=[
+        "no fall",
+        "nothing better",
+        "it is the best",
+        "no worse than the best",
+        "two tests of many",
+        "switched off",
+        "only watching",
+        "a person committed in between",
+    ],
 )
 def test_otherwise_the_branch_stays_where_it_is(case: dict[str, Any]) -> None:
-    assert decide(situation(**{"signals": (REGRESSING,), "oversight": overseen(best=BEST), **case})).back_to == ""
+    assert decide(situation(**{"state": FELL, "signals": (REGRESSING,), "oversight": overseen(best=BEST), **case})).back_to == ""
+
+
+@pytest.mark.feature("S17", "S13")
+def test_what_a_person_committed_in_between_is_not_the_loops_to_take() -> None:
+    theirs = state(oversight=Oversight(best=BEST), history=(remembered(BEST.commit), remembered("8" * 40, start="9" * 40)))
+    ejected = decide(situation(state=theirs, signals=(PAIN,)))
+    assert ejected.back_to == "b" * 40  # where this iteration began
+
+
+@pytest.mark.feature("S13")
+def test_a_blown_budget_says_nothing_against_the_work() -> None:
+    blown = Signal(rule="pain.budget", severity=Severity.ABORT, message="150 % used")
+    now = BEST.model_copy(update={"commit": "c" * 40})
+    kept = decide(situation(state=FELL, signals=(blown,), oversight=overseen(best=now)))
+    assert (kept.outcome, kept.back_to) == (Outcome.EJECTED, "")
+
+
+@pytest.mark.feature("E8")
+def test_force_max_ends_completed_where_nothing_can_be_improved_any_more() -> None:
+    forced = state(config(completion={"force_max": True}))
+    proven = {"state": forced, "checks": GREEN, "claims": ASKED}
+    assert decide(situation(**proven, oversight=overseen(Rung.REDESIGN))).kind is DecisionKind.CONTINUE
+    assert decide(situation(**proven, oversight=overseen(position=Position.OPEN))).kind is DecisionKind.CONTINUE
+    assert decide(situation(**proven, oversight=overseen(Rung.HUMAN))).outcome is Outcome.COMPLETED
 
 
 @pytest.mark.feature("S8")

@@ -6,11 +6,12 @@ import pytest
 
 from helmsman.config import DetectConfig
 from helmsman.oversee.detectors import DETECTORS, detect
+from helmsman.oversee.detectors.windows import OF_THE_WORLD
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.moments import Moment
 from helmsman.records.session import FailureClass
 from helmsman.records.verdict import Severity, Signal
-from tests.unit.histories import BACK, FORWARD, SIDEWAYS, Step, error, green, history, red, step, still, waited
+from tests.unit.histories import BACK, FORWARD, SIDEWAYS, STILL, Step, error, green, history, red, step, still, waited
 
 pytestmark = pytest.mark.feature("S5")
 
@@ -42,6 +43,7 @@ CHEAP = step(FORWARD, cost_usd=0.5)
 A, B = red(SIDEWAYS, "test_a"), red(SIDEWAYS, "test_b")
 REFUSED = step(denials=3)
 UNDONE = step(reverted=1)
+OLD_GREEN = green(STILL, tree="old")
 
 TRIPPED: dict[str, list[list[Step]]] = {
     "stuck": [
@@ -56,7 +58,8 @@ TRIPPED: dict[str, list[list[Step]]] = {
         at(0.5, 0.7, 0.5, 0.7, 0.5),
         [step(FORWARD, completion=0.7), *at(0.4, 0.6, 0.4, 0.6)],
         [*at(0.2, 0.5, 0.5, 0.2), waited(), *at(0.5, 0.2)],
-        [given for _ in range(3) for given in (red(BACK, "a", completion=0.5), green())],
+        [given for _ in range(3) for given in (red(BACK, "a", completion=0.5), OLD_GREEN)],
+        [green(), *[given for _ in range(3) for given in (red(BACK, "a", completion=0.5), OLD_GREEN)]],
     ],
     "recurring_trees": [
         trees("a", "b", "a", "b"),
@@ -67,11 +70,14 @@ TRIPPED: dict[str, list[list[Step]]] = {
     "regressing": [[LOST] * 2, [step(FORWARD), LOST, waited(), LOST]],
     "plateau": [[step(FORWARD), *[step()] * 8], [*[still(green=True)] * 8]],
     "limit_cycle": [
+        [A, B, A],
+        [red(FORWARD, "test_a"), B, waited(), A],
         [A, B, A, B],
         [red(FORWARD, "test_a"), red(FORWARD, "test_b"), A, B],
         [A, A, B, B, A, B],
-        [A, B, green(), A, B, green()],
-        [A, green(), A, green()],
+        [A, B, OLD_GREEN, A, B, OLD_GREEN],
+        [A, OLD_GREEN, A, OLD_GREEN],
+        [red(SIDEWAYS, name) | {"failing_tests": 1 + place % 3} for place, name in enumerate("abcabc")],
         [step(failing=("make",)), step(failing=("lint",))] * 2,
     ],
     "same_error": [
@@ -107,6 +113,7 @@ ALIKE: dict[str, list[list[Step]]] = {
         [*at(0.5, 0.7, 0.5), step(FORWARD, completion=0.75), *at(0.6, 0.65)],
         at(0.5, 0.7, 0.5, 0.7, 0.5, 0.5),
         [given for name in "abc" for given in (red(BACK, name, completion=0.5), green())],
+        [given for _ in range(3) for given in (red(BACK, "a", completion=0.5), green())],
     ],
     "recurring_trees": [
         trees("a", "b", "a"),
@@ -117,17 +124,29 @@ ALIKE: dict[str, list[list[Step]]] = {
         [*trees("a"), *trees("a", reverted=1)],
         [*trees("a"), *trees("a", reverted=1), *trees("a")],
     ],
-    "regressing": [[LOST, step(), LOST], [LOST]],
+    "regressing": [[LOST, step(), LOST], [LOST], [LOST | {"undone": True}, LOST], [*[LOST | {"undone": True}] * 2, step()]],
     "plateau": [
         [step(FORWARD), *[step()] * 7],
         [step(FORWARD), *[step()] * 4, green(), *[step()] * 5],
         [step(FORWARD), *[waited()] * 12],
     ],
     "limit_cycle": [
-        [A, B, A],
+        [A, B],
+        [A, B, B, A],
         [A, B, red(FORWARD, "test_a"), B],
+        [A, red(FORWARD, "test_b"), A],
+        [A, B, red(FORWARD, "test_a")],
+        [A, red(SIDEWAYS, "test_a", "test_b"), A],
+        [red(SIDEWAYS, "test_a", "test_b"), A, red(SIDEWAYS, "test_a", "test_b")],
+        [step(failing=("make",)), step(failing=("make", "lint")), step(failing=("make",))],
+        [step(failing=("make", "lint")), step(failing=("make",)), step(failing=("make", "lint"))],
+        [A, B | {"failing_tests": 2}, A],
+        [A, green(), A],
         [A, A, A, A],
+        [A, green(), A, green()],
+        [A, B, green(), A, B, green()],
         [A, green(), B, green()],
+        *[[*[step(failing=("e2e",), errors=(error(kind, "e2e/login"),)), OLD_GREEN] * 3] for kind in OF_THE_WORLD],
         [given for _ in range(3) for given in (step(failing=("make",)), green())],
         [step(failing=("make",)), green(), A, green()] * 2,
         [A, B, A, B, B],
@@ -244,6 +263,13 @@ def test_the_third_iteration_in_a_row_beside_the_objective_is_told_what_to_do_in
     assert (signal.severity, signal.value, signal.threshold) == (Severity.REDIRECT, 0.2, 0.3)
 
 
+@pytest.mark.parametrize("newest", [green(relevance=0.2), BESIDE | {"checked": False}], ids=["green", "no checks"])
+def test_words_that_match_badly_are_only_told_of_where_the_work_gets_on(newest: Step) -> None:
+    signal = found("off_objective", *[BESIDE] * 3, newest)
+    assert signal is not None
+    assert signal.severity is Severity.WARN
+
+
 def test_denied_permissions_do_not_pause_work_that_gets_on_without_them() -> None:
     signal = found("denied", REFUSED, green(denials=1))
     assert signal is not None
@@ -271,6 +297,15 @@ def test_a_limit_cycle_names_what_fails_in_it_and_asks_for_another_design() -> N
     assert signal is not None
     assert signal.message.endswith("pytest, test_a, test_b")
     assert "new one" in signal.instruction
+
+
+def test_one_trade_and_back_is_told_as_that() -> None:
+    signal = found("limit_cycle", A, B, A)
+    assert signal is not None
+    assert signal.message == (
+        "the same 2 states of the checks come in turn, and the first came back after one turn; "
+        "what fails in them: pytest, test_a, test_b"
+    )
 
 
 def test_a_hostile_place_is_told_short_and_on_one_line() -> None:

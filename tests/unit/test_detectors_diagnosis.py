@@ -5,7 +5,7 @@ import pytest
 from helmsman.config import DetectConfig
 from helmsman.oversee.detectors import Recurring, Return, detect, diagnose, recurring
 from helmsman.records.oversight import Diagnosis
-from tests.unit.histories import FORWARD, SIDEWAYS, Step, error, green, history, red, step, still, waited
+from tests.unit.histories import FORWARD, SIDEWAYS, STILL, Step, error, green, history, red, step, still, waited
 
 pytestmark = pytest.mark.feature("S5", "S11")
 A, B = red(SIDEWAYS, "test_a"), red(SIDEWAYS, "test_b")
@@ -27,8 +27,13 @@ def test_a_stable_cycle_that_gets_on_is_productive(steps: list[Step]) -> None:
 
 @pytest.mark.parametrize(
     "steps",
-    [[still()] * 4, [step(FORWARD), *[A] * 4], [green(FORWARD), *[still(green=True, tool_calls=0)] * 2]],
-    ids=["no change", "the same failure", "empty sessions"],
+    [
+        [still()] * 4,
+        [step(FORWARD), *[A] * 4],
+        [green(FORWARD), *[still(green=True, tool_calls=0)] * 2],
+        [red(FORWARD, "test_a"), B, A],
+    ],
+    ids=["no change", "the same failure", "empty sessions", "one failure traded for another and back"],
 )
 def test_a_stable_cycle_in_vain_is_stuck(steps: list[Step]) -> None:
     assert diagnosed(*steps) is Diagnosis.STUCK
@@ -38,7 +43,7 @@ def test_a_stable_cycle_in_vain_is_stuck(steps: list[Step]) -> None:
     "steps",
     [
         [A, B, A, B],
-        [A, green(), A, green()],
+        [A, green(STILL), A, green(STILL)],
         [step(tree=name) for name in "abab"],
         [A, B, A, red(SIDEWAYS, "test_c"), A],
     ],
@@ -54,7 +59,7 @@ def test_what_came_back_long_ago_is_not_held_against_what_is_done_now() -> None:
     assert diagnosed(*past, *[still(green=True, completion=0.9)] * 4) is Diagnosis.STUCK
 
 
-@pytest.mark.parametrize("steps", [[], [A], [A, B], [red(FORWARD, "test_a"), B, A], [A, A, green()], [waited()] * 5])
+@pytest.mark.parametrize("steps", [[], [A], [A, B], [A, green(), A, green()], [A, A, green()], [waited()] * 5])
 def test_little_is_no_diagnosis(steps: list[Step]) -> None:
     assert diagnosed(*steps) is Diagnosis.NONE
 

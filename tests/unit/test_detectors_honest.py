@@ -4,11 +4,13 @@ import pytest
 
 from helmsman.config import DetectConfig
 from helmsman.oversee.detectors import detect, diagnose
+from helmsman.oversee.divergence import divergence
 from helmsman.oversee.learning import learn
+from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Diagnosis, Learnt
 from helmsman.records.verdict import Severity, Signal
-from tests.unit.histories import LEGITIMATE
+from tests.unit.histories import LEGITIMATE, history, step
 
 pytestmark = pytest.mark.feature("S4", "S5", "S10", "S14")
 EVERY_ONE = pytest.mark.parametrize("lived", LEGITIMATE.values(), ids=LEGITIMATE)
@@ -38,3 +40,12 @@ def test_legitimate_work_is_never_called_a_failure_to_learn(lived: tuple[Moment,
         told += signals
     assert {signal.severity for signal in told} <= {Severity.LOG}
     assert all(item.level < 2 for item in learnt)
+
+
+@pytest.mark.feature("M9")
+@pytest.mark.parametrize("gap", ["", "Mend src/parser.py", "Think about the design"])
+def test_a_plan_that_names_too_few_files_asks_nothing_of_the_tree(gap: str) -> None:
+    asked: list[str] = []
+    memory = WorkingMemory(remaining_gap=gap)
+    assert divergence(memory, (), lambda path: bool(asked.append(path)), history(step()), "") is None
+    assert asked == []

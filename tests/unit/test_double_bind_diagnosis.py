@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helmsman.oversee.double_bind.conflicts import conflicts
 from helmsman.oversee.double_bind.diagnosis import bind, bind_signal
 from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.ladder import LONGEST_REASON
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Conflict, Diagnosis
+from helmsman.records.oversight import Conflict, Diagnosis, Imperative
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.verdict import Severity
 from tests.unit.builders import NOW
@@ -94,7 +97,7 @@ def test_two_checks_of_which_one_fails_where_the_other_passes_are_suspected_of_a
     ]
     signal = bind_signal(diagnosis, found)
     assert signal is not None
-    assert "this is a suspicion" in signal.message
+    assert "two checks may exclude each other" in signal.message
 
 
 def test_checks_are_told_from_tests_by_their_names_where_those_are_given() -> None:
@@ -103,12 +106,34 @@ def test_checks_are_told_from_tests_by_their_names_where_those_are_given() -> No
     assert bind((), history, checks=("fast", "slow"))[0] is Diagnosis.DOUBLE_BIND
 
 
-def test_a_double_bind_asks_a_person_with_both_sentences_their_places_and_the_choices() -> None:
+def test_a_double_bind_asks_a_person_with_both_sentences_and_their_places_and_leaves_the_ways_out_to_the_decision() -> None:
     signal = bind_signal(Diagnosis.DOUBLE_BIND, SRC)
     assert signal is not None
     assert (signal.rule, signal.severity) == ("double_bind", Severity.PAUSE)
-    for part in ("“Never touch `src/`.” (AGENTS.md:3)", "(goal:1)", "strike out goal:1", "helmsman resume LOOP", "src/api.py"):
+    for part in ("“Never touch `src/`.” (AGENTS.md:3)", "(goal:1)", "src/api.py", "a person has to choose"):
         assert part in signal.message
+    assert "helmsman resume" not in signal.message
+
+
+@given(st.text(max_size=300), st.text(max_size=200), st.integers(0, 10**6), st.sampled_from(["checks", "", "AGENTS.md"]))
+def test_a_double_bind_is_told_whole_in_what_the_ladder_keeps_of_a_reason(text: str, place: str, line: int, start: str) -> None:
+    one = Imperative(source=start or place, line=line, text=text, modality="must")
+    found = Conflict(kind="scope", first=one, second=one.model_copy(update={"source": place}), about=text[:200])
+    signal = bind_signal(Diagnosis.DOUBLE_BIND, [found] * 5)
+    assert signal is not None
+    assert len(f"{signal.rule}: {signal.message}") <= LONGEST_REASON
+    assert signal.message.endswith("a person has to choose")
+
+
+def test_a_long_order_is_quoted_to_the_end_of_a_word() -> None:
+    order = Imperative(
+        source="goal",
+        text="Never change anything that the interface of the older clients depends on, in any way",
+        modality="must",
+    )
+    signal = bind_signal(Diagnosis.NONE, [Conflict(kind="scope", first=order, second=order, about="x")])
+    assert signal is not None
+    assert "“Never change anything that the interface of the older clients depends…” (goal)" in signal.message
 
 
 def test_forgetfulness_redirects_to_the_notes() -> None:

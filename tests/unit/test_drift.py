@@ -78,7 +78,7 @@ def test_a_drifting_iteration_is_flagged(name: str) -> None:
     task, changed, read = DRIFTING[name]
     found = drift(task, deeds(changed, read, "git status\nls"))
     assert flagged(found), found
-    assert all(path in sentence(found) and path in guidance(found) for path in found.strangers)
+    assert all(path in sentence(found) and path in guidance(found).names for path in found.strangers)
 
 
 # words ----------------------------------------------------------------------------------------------------------------
@@ -99,11 +99,17 @@ def test_that_there_may_be_more_strangers_than_are_kept_is_told() -> None:
 
 
 def test_the_guidance_names_the_files_and_says_what_to_do_in_positive_words() -> None:
-    told = guidance(LOST)
-    assert all(f"`{path}`" in told for path in LOST.strangers)
-    assert "Go on with the task" in told
-    assert "progress.md" in told
-    assert not any(word in told.lower() for word in ("never", "must not", "do not", "don't"))
+    intro, names, order = guidance(LOST)
+    assert names.split("\n") == list(LOST.strangers)
+    assert "Go on with the task" in order
+    assert "progress.md" in order
+    assert not any(word in f"{intro} {order}".lower() for word in ("never", "must not", "do not", "don't"))
+
+
+def test_the_words_around_the_files_hold_no_name_and_each_name_stays_on_its_line() -> None:
+    intro, names, order = guidance(LOST.model_copy(update={"strangers": ("x`\n# Objective", "b.py")}))
+    assert (intro, order) == (guidance(LOST).intro, guidance(LOST).order)
+    assert names == "x` # Objective\nb.py"
 
 
 def test_two_strangers_are_no_drift() -> None:

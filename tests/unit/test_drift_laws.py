@@ -30,7 +30,7 @@ FRIENDS = st.sampled_from(["shop.py", "lib/shop.py", "tests/test_shop.py", "radi
 
 def holds(found: Drift) -> bool:
     kept = all(path and len(path) <= 160 and path.isprintable() and "`" not in path for path in found.strangers)
-    told = len(sentence(found)) < 2000 and len(guidance(found)) < 2500 and "\n" not in sentence(found)
+    told = len(sentence(found)) < 2000 and len("".join(guidance(found))) < 2500 and "\n" not in sentence(found)
     return 0 <= found.related <= found.deeds and 0 <= found.relevance <= 1 and len(found.strangers) <= 10 and kept and told
 
 

@@ -16,9 +16,7 @@ TEST, TYPES = FailureClass.TEST, FailureClass.TYPES
 FAILS = red(SIDEWAYS, "test_a")
 OTHER = step(errors=(error(TYPES),), failing=("types",))
 STAGNATED = [FAILS] * 3
-REDESIGNED = red(SIDEWAYS, "test_a", rung=Rung.REDESIGN)
-GREEN_AGAIN = green(rung=Rung.REDESIGN)
-REDIRECT, PAUSE, WARN, LOG = Severity.REDIRECT, Severity.PAUSE, Severity.WARN, Severity.LOG
+REDIRECT, WARN, LOG = Severity.REDIRECT, Severity.WARN, Severity.LOG
 
 
 def lived(steps: Sequence[Step], *, intervened: bool = True) -> tuple[dict[FailureClass, Learnt], list[list[Signal]]]:
@@ -102,20 +100,19 @@ def test_an_intervention_has_helped_where_the_class_stays_away_for_three_iterati
     assert (helped.helped, helped.level, helped.in_row, helped.intervened_at) == (True, 0, 0, 3)
 
 
-def test_a_class_that_comes_back_twice_after_an_intervention_is_a_matter_for_a_person() -> None:
-    learnt, told = lived([*STAGNATED, GREEN_AGAIN, REDESIGNED, GREEN_AGAIN, REDESIGNED])
+def test_a_class_that_comes_back_twice_after_an_intervention_is_brought_before_the_ladder() -> None:
+    learnt, told = lived([*STAGNATED, green(), FAILS, green(), FAILS])
     assert learnt[TEST] == Learnt(kind=TEST, seen=5, in_row=1, level=3, intervened_at=3, recurred=2, helped=False)
-    assert severities(told)[3:] == [[], [WARN], [], [PAUSE]]
+    assert severities(told)[3:] == [[], [WARN], [], [REDIRECT]]
     (last,) = told[-1]
     assert (last.rule, last.value, last.threshold) == ("learning.unlearnable", 2, 2)
-    assert "test failures were seen in 5 iterations" in last.message
+    assert (last.instruction, "test failures were seen in 5 iterations" in last.message) == (INTERVENTIONS[TEST], True)
 
 
-def test_nobody_is_asked_before_a_redesign_has_had_its_chance() -> None:
-    learnt, told = lived([*STAGNATED, *[FAILS] * 4, REDESIGNED])
-    assert learnt[TEST].level == 2
-    assert PAUSE not in [severity for severities_told in severities(told) for severity in severities_told]
-    assert lived([*STAGNATED, *[FAILS] * 4, *[REDESIGNED] * 2])[0][TEST].level == 3
+@pytest.mark.parametrize("rung", Rung)
+def test_the_rung_that_it_came_back_on_does_not_matter(rung: Rung) -> None:
+    learnt, told = lived([*STAGNATED, *[red(SIDEWAYS, "test_a", rung=rung)] * 2])
+    assert (learnt[TEST].level, severities(told)[3:]) == (3, [[WARN], [REDIRECT]])
 
 
 def test_a_first_recurrence_repeats_what_was_ordered() -> None:
@@ -136,9 +133,9 @@ def test_what_never_reached_the_agent_is_not_measured() -> None:
     assert lived([*STAGNATED, *[green()] * 3], intervened=False)[0][TEST].helped is None
 
 
-def test_after_a_person_has_looked_the_class_gets_two_more_tries_before_they_are_asked_again() -> None:
-    _, told = lived([*STAGNATED, *[REDESIGNED] * 4])
-    assert severities(told)[3:] == [[WARN], [PAUSE], [WARN], [PAUSE]]
+def test_every_second_time_that_it_comes_back_the_ladder_hears_of_it_again() -> None:
+    _, told = lived([*STAGNATED, *[FAILS] * 4])
+    assert severities(told)[3:] == [[WARN], [REDIRECT], [WARN], [REDIRECT]]
 
 
 def test_after_an_intervention_that_helped_the_class_begins_at_the_bottom() -> None:

@@ -47,7 +47,8 @@ def test_an_iteration_is_remembered_in_numbers_and_identities() -> None:
         "outcome": AgentOutcome.FINISHED, "movement": Movement.FORWARD, "completion": 0.5, "checked": True, "green": False,
         "start": "b" * 40, "commit": "c" * 40, "tree": "d" * 40, "files": ("src/a.py", "src/b.py"), "files_changed": 2,
         "insertions": 7, "deletions": 3, "commits": 1, "passing_tests": 4, "failing_tests": 1, "failing": ("pytest", "test_sum"),
-        "tool_calls": 5, "denials": 1, "reverted": 0, "relevance": 0.25, "asked": True, "test_only": False, "rung": 1,
+        "tool_calls": 5, "denials": 1, "reverted": 0, "relevance": 0.25, "asked": True, "test_only": False,
+        "undone": False, "rung": 1,
     }  # fmt: skip
 
 
@@ -99,10 +100,38 @@ def test_an_iteration_in_which_the_agent_never_got_to_work_waited() -> None:
     assert (made.movement, made.checked, made.green, made.errors) == (Movement.WAITED, False, False, ())
 
 
-def test_all_green_is_every_check_and_at_least_one() -> None:
+def test_all_green_is_every_check() -> None:
     assert moment(checks=report(check(passed=True), check(passed=True))).green
     assert not moment(checks=report(check(passed=True), check(passed=False))).green
-    assert not moment(checks=report()).green
+
+
+def test_where_nothing_is_checked_nothing_speaks_against_the_work() -> None:
+    made = moment(checks=report())
+    assert (made.checked, made.green, made.failing, made.errors) == (True, True, (), ())
+
+
+FLAKY = check(passed=False, head=FAILED, counts=TestCounts(passed=4, failed=1, failing=("test_sum",)), flaky=("test_sum",))
+
+
+def test_what_fails_by_chance_is_left_out() -> None:
+    made = moment(checks=report(FLAKY, check(passed=True, name="unit", counts=TestCounts(passed=7))))
+    assert (made.green, made.failing, made.errors, made.passing_tests, made.failing_tests) == (True, (), (), 7, 0)
+
+
+def test_a_failure_beside_one_by_chance_counts_in_full() -> None:
+    counts = TestCounts(passed=4, failed=2, failing=("test_sum", "test_add"))
+    made = moment(checks=report(FLAKY.model_copy(update={"counts": counts})))
+    assert (made.green, made.failing, made.failing_tests) == (False, ("pytest", "test_sum", "test_add"), 2)
+    other = moment(checks=report(FLAKY, check(passed=False, name="lint", head="E501\n")))
+    assert (other.green, other.failing, len(other.errors)) == (False, ("lint",), 1)
+
+
+@pytest.mark.parametrize("passed", [True, False], ids=["green", "red"])
+@pytest.mark.parametrize(("files", "only"), [(("tests/test_a.py",), True), (("tests/test_a.py", "src/a.py"), False), ((), False)])
+def test_whether_only_tests_were_written_comes_from_the_files(files: tuple[str, ...], only: bool, passed: bool) -> None:
+    change = Change(start="b" * 40, commit="c" * 40, tree="d" * 40, files=files, files_changed=len(files))
+    made = moment(execution=Execution(call=call(), change=change), checks=report(check(passed=passed)))
+    assert made.test_only is only
 
 
 def test_the_movement_is_found_against_the_history() -> None:

@@ -109,6 +109,34 @@ def test_deleting_the_tests_that_fail_is_no_step_forward() -> None:
     assert moved([honest, fewer, none]) == [FORWARD, SIDEWAYS, SIDEWAYS]
 
 
+def test_tests_that_were_only_added_are_no_step_forward_while_what_failed_fails() -> None:
+    red = moment(**counts(10, 2), **failing("test_a"))
+    padded = counts(30, 2) | failing("test_a")
+    assert last(red, moment(**padded, test_only=True)) is SIDEWAYS
+    assert last(red, moment(**padded)) is FORWARD
+    assert last(red, moment(**counts(11, 1), **failing("test_a"), test_only=True)) is FORWARD
+    more = moment(**counts(30, 0), green=True, test_only=True)
+    assert last(red, more) is last(moment(**counts(20, 0), green=True), more) is FORWARD
+
+
+def test_a_build_error_that_is_got_past_is_forward_though_no_test_runs_yet() -> None:
+    broken = [moment(completion=0, **failing(f"src/{name}.c:3", kind=FailureClass.BUILD)) for name in "abb"]
+    assert moved([moment(**counts(60, 0), green=True), *broken]) == [FORWARD, BACK, FORWARD, SIDEWAYS]
+
+
+def test_a_build_that_breaks_where_tests_ran_hides_what_was_lost() -> None:
+    before, deleted = moment(**counts(60, 5), **failing("test_a")), moment(**counts(50, 5), **failing("test_b"))
+    assert last(before, moment(completion=0, **failing("a.c", kind=FailureClass.BUILD)), deleted) is not FORWARD
+
+
+def test_what_was_taken_off_the_branch_is_not_compared_with_and_its_trees_are_not_new() -> None:
+    first, undone = moment("a", completion=0.5), moment("b", completion=0.3, undone=True)
+    record = moment("c", completion=0.9, undone=True)
+    assert movement([first, undone], moment("d", completion=0.4)) is BACK
+    assert movement([first, record], moment("d", completion=0.6)) is FORWARD
+    assert movement([first, undone], moment("b", completion=0.5)) is STILL
+
+
 def test_a_build_that_breaks_is_a_step_back_though_no_test_fails_any_more() -> None:
     broken = moment(completion=0, **failing("src/a.py:3", kind=FailureClass.BUILD))
     assert last(moment(**counts(60, 40), **failing("test_a")), broken) is BACK
@@ -214,6 +242,8 @@ MOMENTS = st.builds(
     tree=NAMES,
     completion=st.sampled_from([0.0, 0.2, 0.5, 1.0]),
     files_changed=st.integers(0, 1),
+    test_only=st.booleans(),
+    undone=st.booleans(),
     passing_tests=st.integers(0, 3),
     failing_tests=st.integers(0, 3),
     green=st.booleans(),

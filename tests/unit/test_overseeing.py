@@ -13,9 +13,9 @@ from helmsman.records.findings import Finding, Weight
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.modes import Breaker, Ladder, Position, Rung
 from helmsman.records.moments import Movement
-from helmsman.records.oversight import Oversight
+from helmsman.records.oversight import Failed, Oversight, Stance, Strategy
 from helmsman.records.pain import Leak
-from helmsman.records.state import LoopState, advance, record_of
+from helmsman.records.state import LoopState, advance, record_of, reopen
 from helmsman.records.verdict import Decision, DecisionKind
 from tests.unit.builders import HOUR, MINUTE, NOW, call, check, config, orientation, report, sight, state, usage_limited
 
@@ -23,11 +23,11 @@ LEAK = Leak(path="a.py", line=3, kind="AWS Access Key", digest="abcdef", weight=
 GAMED = Finding(rule="tests.deleted", weight=Weight.BLOCK, path="t.py", message="test_a was deleted", honest="keep it")
 
 
-def worked(number: int, *, tree: str = "", files: int = 1) -> Execution:
-    """An iteration that made a tree of its own."""
-    commit = f"{number:040x}"
+def worked(number: int, *, tree: str = "", files: int = 1, begun: int = 0) -> Execution:
+    """An iteration that made a tree of its own, on top of the one before or of another one."""
+    commit, start = f"{number:040x}", f"{begun or number - 1:040x}" if number > 1 else "b" * 40
     names = tuple(f"f{one}.py" for one in range(files))
-    change = Change(start="b" * 40, commit=commit, tree=tree or commit, files=names, files_changed=files)
+    change = Change(start=start, commit=commit, tree=tree or commit, files=names, files_changed=files)
     return Execution(call=call(), change=change)
 
 
@@ -50,7 +50,7 @@ def stepped(before: LoopState, observed: Observed | None = None, **fields: Any) 
 @pytest.mark.feature("S4", "S7", "S8", "S18")
 def test_an_agent_that_gets_nowhere_is_noticed_redirected_and_brought_before_a_person() -> None:
     now, rungs = state(), list[Rung]()
-    for number in range(1, 12):
+    for number in range(1, 16):
         now, decision = stepped(now, execution=worked(number), checks=ran(3, 2))
         rungs.append(now.oversight.ladder.rung)
         if decision.kind is DecisionKind.STOP:
@@ -59,7 +59,7 @@ def test_an_agent_that_gets_nowhere_is_noticed_redirected_and_brought_before_a_p
     assert now.ending.rule == "ladder.human"
     assert rungs == sorted(rungs)
     assert set(Rung) - {Rung.EJECT} == set(rungs)
-    assert now.iteration <= 8  # a quarter of the iterations that are allowed
+    assert now.iteration <= 12  # it tries new things all the while
     assert len(now.history) == now.iteration
 
 
@@ -169,3 +169,48 @@ def test_the_state_stays_small_whatever_the_number_of_iterations() -> None:
         sizes.append(len(now.model_dump_json()))
     assert len(now.history) == 10
     assert sizes[-1] < 1.1 * sizes[20]
+
+
+@pytest.mark.feature("S17")
+def test_after_work_was_taken_back_the_loop_goes_on_from_where_it_was_best() -> None:
+    now = state()
+    for number, passed in enumerate((2, 4, 3), 1):
+        now, _ = stepped(now, execution=worked(number), checks=ran(passed, 5 - passed))
+    moment, seen = now.updated_at + HOUR, {"execution": worked(4), "checks": ran(1, 9), "findings": (GAMED,)}
+    looked = sight(state=now, started_at=moment - MINUTE, now=moment, **seen)
+    overseen = oversee(looked, Observed())
+    decision = decide(Situation(now, looked.evidence, overseen.signals, moment, overseen.oversight))
+    failed = Failed(iteration=4, ref="refs/x", commit=f"{4:040x}", back_to=decision.back_to, rule="regressing", why="it fell")
+    begun = orientation(started_at=moment - MINUTE)
+    after = advance(now, record_of(now, begun, looked.evidence, WorkingMemory(), overseen, decision, failed))
+    assert after.head == f"{2:040x}"
+    assert [one.undone for one in after.history] == [False, False, True, True]
+    assert (after.checks, after.findings) == (ran(4, 1), ())
+    assert after.most_tests == {"pytest": 5}  # not 10: five of them are gone with the work
+    assert after.oversight.strategy.stance is Stance.PIVOT
+    assert after.oversight.instructions == ()
+    again, decision = stepped(after, execution=worked(5, begun=2), checks=ran(3, 2))
+    assert again.history[-1].movement is Movement.BACK
+    assert decision.back_to == ""
+    _, decision = stepped(again, execution=worked(6, begun=5), checks=ran(2, 3))
+    assert decision.back_to == f"{2:040x}"  # two falls again, counted anew
+
+
+@pytest.mark.feature("S13", "E7")
+def test_a_secret_in_work_that_a_usage_limit_cut_off_is_seen() -> None:
+    cut_off = Execution(call=usage_limited(), change=worked(1).change)
+    _, decision = stepped(state(), Observed(leaks=(LEAK,)), execution=cut_off, checks=None)
+    assert decision.rule == "pain.secret"
+
+
+@pytest.mark.feature("S8", "S10")
+def test_what_was_before_a_person_sent_it_on_is_not_held_against_it() -> None:
+    now = state()
+    for number in range(1, 13):
+        now, _ = stepped(now, execution=worked(number), checks=ran(3, 2))
+    assert now.ending
+    sent_on = relieved(reopen(now, now.config, now.updated_at), now.updated_at)
+    assert (sent_on.oversight.strategy, sent_on.oversight.learning) == (Strategy(), ())
+    after, decision = stepped(sent_on, execution=worked(now.due), checks=ran(3, 2))
+    assert (decision.kind, after.oversight.ladder.rung) == (DecisionKind.CONTINUE, Rung.REDESIGN)
+    assert after.oversight.instructions == ()

@@ -21,6 +21,7 @@ from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Severity, Signal
 from tests.unit.builders import MINUTE, NOW, check, config, evidence, report, state
+from tests.unit.histories import LEGITIMATE
 
 pytestmark = pytest.mark.feature("S13")
 
@@ -79,7 +80,7 @@ def test_every_test_failing_after_all_passed_is_pain_with_the_numbers() -> None:
         [moment(1, 10), moment(2, 0, 1)],
         [moment(1, 10), moment(2, 0, 10, FailureClass.MISSING_MODULE)],
         [moment(1, 10), moment(2, 0, 10, FailureClass.NETWORK)],
-        [moment(1, 10), moment(2, 0, 0, FailureClass.BUILD), moment(3, 10)],
+        [moment(1, 10), moment(2, 0, 0, FailureClass.BUILD), moment(3, 0, 0, FailureClass.BUILD), moment(4, 10)],
         [moment(1, 10), moment(2, 0, 10, test_only=True)],
         [moment(1, 10), moment(2, 0, 10, movement=Movement.WAITED)],
         [moment(1, 10), moment(2, 0, checked=False)],
@@ -90,7 +91,7 @@ def test_every_test_failing_after_all_passed_is_pain_with_the_numbers() -> None:
     ],
     ids=[
         "first iteration", "never green", "too few tests", "red before", "one still passes", "one collection error",
-        "a broken import once", "a database that is down once", "a build mended at once", "tests first", "only waited",
+        "a broken import once", "a database that is down once", "a build mended soon", "tests first", "only waited",
         "not checked", "never built", "no tests at all", "a long refactoring", "no history",
     ],
 )  # fmt: skip
@@ -98,13 +99,36 @@ def test_what_only_looks_like_every_test_failing_is_no_pain(history: list[Moment
     assert felt(*history) == ()
 
 
-def test_a_build_that_is_still_broken_after_a_second_iteration_is_pain_once() -> None:
-    green, broken = moment(1, 10), [moment(number, 0, 0, FailureClass.BUILD) for number in (2, 3, 4)]
-    assert felt(green, *broken[:1]) == ()
-    told = felt(green, *broken[:2])
+def builds(*movements: Movement, **fields: Any) -> list[Moment]:
+    """Broken ones, after a first iteration in which all tests passed."""
+    return [moment(n, 0, 0, FailureClass.BUILD, movement=one, **fields) for n, one in enumerate(movements, start=2)]
+
+
+def test_a_build_that_is_still_broken_after_a_third_iteration_is_pain_once() -> None:
+    green, broken = moment(1, 10), builds(*[Movement.SIDEWAYS] * 4)
+    assert felt(green, *broken[:1]) == felt(green, *broken[:2]) == ()
+    told = felt(green, *broken[:3])
     assert rules(told) == ABORTED
-    assert "no test has passed in 2 iterations, from 2 on" in told[0].message
+    assert "no test has passed in 3 iterations, from 2 on; the last 3 got past no error" in told[0].message
     assert felt(green, *broken) == ()
+
+
+def test_a_broken_build_that_gets_past_an_error_has_three_more_iterations() -> None:
+    green, broken = moment(1, 10), builds(Movement.BACK, Movement.SIDEWAYS, Movement.FORWARD, *[Movement.STILL] * 4)
+    felt_so_far = [rules(felt(green, *broken[:many])) for many in range(1, 8)]
+    assert felt_so_far == [[], [], [], [], [], ABORTED, []]
+    assert "in 6 iterations, from 2 on; the last 3 got past no error" in felt(green, *broken[:6])[0].message
+
+
+def test_what_was_taken_off_the_branch_hurts_no_more() -> None:
+    green, undone = moment(1, 10), builds(*[Movement.BACK] * 2, undone=True)
+    assert felt(green, *undone, moment(4, 0, 0, FailureClass.BUILD)) == ()
+    assert rules(felt(green, *undone, moment(4, 0, 10))) == ABORTED
+
+
+@pytest.mark.parametrize("lived", LEGITIMATE.values(), ids=LEGITIMATE)
+def test_legitimate_work_hurts_nobody(lived: Sequence[Moment]) -> None:
+    assert [felt(*lived[:end]) for end in range(len(lived) + 1)] == [()] * (len(lived) + 1)
 
 
 def test_iterations_that_only_waited_do_not_come_between() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.orient.budget import whole
 from helmsman.orient.strategy import MOST, TABLE, Situation, plan, row_for, strategy_section
 from helmsman.records.control import Band, Control
 from helmsman.records.modes import Breaker, Feedback, Ladder, Rung
@@ -45,7 +46,8 @@ def test_every_combination_has_exactly_the_stance_that_its_gravest_fact_demands(
     for diagnosis, rung, feedback, band, raised, completion, idle in combinations:
         oversight = known(completion=completion, rung=rung, feedback=feedback, diagnosis=diagnosis, band=band, idle=idle)
         strategy = plan(oversight, raised)
-        escalates = diagnosis is Diagnosis.DOUBLE_BIND or rung >= Rung.REDESIGN
+        denied = DENIED in raised and diagnosis is not Diagnosis.DOUBLE_BIND
+        escalates = diagnosis is Diagnosis.DOUBLE_BIND or (rung >= Rung.REDESIGN and not denied)
         urgent = band is Band.PIVOT and idle >= 2 and diagnosis is not Diagnosis.PRODUCTIVE
         pivots = feedback is Feedback.BROKEN or DENIED in raised or STUCK in raised or diagnosis is Diagnosis.STUCK or urgent
         expected = Stance.ESCALATE if escalates else Stance.PIVOT if pivots else Stance.PERSIST
@@ -123,6 +125,23 @@ def test_the_output_narrows_the_work_and_moves_the_narrowing_to_the_front() -> N
     assert near[Band.PIVOT][0].startswith("Take the one failing test")
 
 
+def test_denied_permissions_which_lead_straight_to_a_person_are_named_on_his_rung() -> None:
+    strategy = plan(known(rung=Rung.HUMAN), (DENIED,))
+    assert (strategy.stance, "permissions were denied" in strategy.reasoning) == (Stance.PIVOT, True)
+
+
+def test_what_does_not_run_yet_is_made_to_run_and_changes_no_approach() -> None:
+    broken, stuck = plan(known(feedback=Feedback.BROKEN), ()), plan(known(), (STUCK,))
+    assert "\nMake it run first: nothing can be run" in whole(strategy_section(broken, Control()))
+    assert "\nChange the approach: " in whole(strategy_section(stuck, Control()))
+
+
+@pytest.mark.parametrize(("spent", "words"), [(1, "after 1 iteration on it"), (2, "after 2 iterations on it")])
+def test_one_iteration_is_told_in_the_singular(spent: int, words: str) -> None:
+    oversight = known(rung=Rung.REDESIGN).model_copy(update={"ladder": Ladder(rung=Rung.REDESIGN, spent=spent)})
+    assert words in plan(oversight, ()).reasoning
+
+
 def test_under_green_checks_nobody_is_sent_after_a_failing_test() -> None:
     for band in Band:
         assert "failing" not in " ".join(plan(known(feedback=Feedback.GREEN, band=band), ()).priorities)
@@ -141,9 +160,9 @@ def test_before_the_first_iteration_and_in_ordinary_work_the_prompt_says_nothing
 
 def test_the_section_has_stance_reason_urgency_and_numbered_orders() -> None:
     strategy = plan(known(rung=Rung.REDESIGN), ())
-    (section,) = strategy_section(strategy, Control(output=0.71, band=Band.PIVOT))
-    assert isinstance(section, str)
-    lines = section.splitlines()
+    section = strategy_section(strategy, Control(output=0.71, band=Band.PIVOT))
+    assert len(section) == 1 + len(strategy.priorities)  # each order is given whole or not at all
+    lines = whole(section).splitlines()
     assert lines[0] == "# How to go about this iteration"
     assert lines[1] == f"Begin on a higher level: {strategy.reasoning}. Urgency 0.71 of 1 (pivot)."
     assert lines[2] == f"1. {strategy.priorities[0]}"

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.config import LoopConfig
+from helmsman.orient.allowance import claude_config
 from helmsman.orient.budget import whole
 from helmsman.orient.treatments import (
     DAMPING,
@@ -20,13 +22,15 @@ from helmsman.orient.treatments import (
     treatment,
     treatment_section,
 )
+from helmsman.oversee.divergence import divergence
+from helmsman.records.control import Band, Control
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.memory import Choice, WorkingMemory
 from helmsman.records.modes import Breaker, Climb, Feedback, Ladder, Rung
 from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.oversight import Checkpoint, Diagnosis, Learnt, Oversight
 from helmsman.records.session import ErrorVector, FailureClass
-from tests.unit.builders import NOW, config
+from tests.unit.builders import NOW, check, config, report, state
 
 pytestmark = pytest.mark.feature("S8")
 CONFIG = config(ladder={"redesign_model": "another"})
@@ -93,12 +97,36 @@ def test_a_redesign_begins_with_an_empty_context_a_new_plan_another_model_and_an
 
 
 def test_a_redesign_reads_reasons_and_what_keeps_failing() -> None:
-    words = told(*[seen(ERROR)] * 3, seen(), ladder=on(Rung.REDESIGN), **FULL)
+    words = told(seen(ERROR), seen(), *[seen(ERROR)] * 2, ladder=on(Rung.REDESIGN), **FULL)
     assert "7, E-I refactor: regressing: worse in 2 iterations" in words
     assert "test failures in 5 iterations, 2 times again after it was dealt with" in words
     assert "3 times test at tests/test_parse.py::test_nested: assert 3 == 4" in words
     assert "the assumption that failed" in words
     assert words.count("Take the tokens apart") == 1
+
+
+def test_a_failure_that_was_mended_is_nothing_that_keeps_failing_and_something_that_may_be_forgotten() -> None:
+    other = ERROR.model_copy(update={"where": "tests/test_print.py::test_long"})
+    history = (*[seen(ERROR)] * 4, *[seen(other)] * 3)
+    words = told(*history, ladder=on(Rung.REDESIGN), **FULL)
+    assert ("test_nested" in words, "3 times test at tests/test_print.py::test_long" in words) == (False, True)
+    assert "test_nested" in told(*history, diagnosis=Diagnosis.AMNESIAC)
+
+
+@pytest.mark.feature("S17")
+def test_a_failure_that_the_work_taken_back_had_made_is_told_no_more() -> None:
+    oversight = Oversight.model_validate({"ladder": on(Rung.REFACTOR), **FULL})
+    red = report(check(passed=False, head="FAILED tests/test_parse.py::test_nested - assert 3 == 4"))
+    for checks, there in ((None, True), (red, True), (report(check(passed=True)), False), (report(check(passed=False)), False)):
+        words = whole(treatment_section(oversight, CONFIG, [seen(ERROR)] * 3, checks))
+        assert ("test_nested" in words, "test failures in 5 iterations" in words) == (there, there)
+
+
+def test_the_best_is_named_only_where_it_was_better() -> None:
+    for best, named in ((0.45, True), (0.424, False), (0.42, False), (0.3, False)):
+        checkpoint = Checkpoint(iteration=3, commit="c", tree="t", completion=best)
+        words = told(ladder=on(Rung.REFACTOR), progress=Progress(completion=0.42), best=checkpoint)
+        assert ("the best was" in words) is named
 
 
 def test_a_failure_that_was_seen_once_is_nothing_that_keeps_failing() -> None:
@@ -122,10 +150,11 @@ def test_a_redesign_that_goes_on_keeps_the_plan_that_it_made() -> None:
 
 def test_an_approach_that_gets_on_is_left_alone_on_its_rung_and_on_the_way_down() -> None:
     eased = Climb(iteration=9, before=Rung.REDESIGN, after=Rung.REFACTOR, reason="2 clean iterations", at=NOW)
-    for ladder in (on(Rung.REDESIGN, clean=1, spent=2), on(Rung.REFACTOR, climbs=(*CLIMBS, eased))):
+    for ladder in (on(Rung.REDESIGN, clean=1), on(Rung.REFACTOR, climbs=(*CLIMBS, eased))):
         assert "The new approach gets on" in told(ladder=ladder)
         assert given_on(Rung.REFACTOR, ladder=ladder).plan == "keep"
         assert not given_on(Rung.REFACTOR, ladder=ladder).fresh
+    assert "The redesign goes on" in told(ladder=on(Rung.REDESIGN, clean=1, spent=1))  # the last iteration was not clean
     troubled = on(Rung.REFACTOR, climbs=(*CLIMBS, eased), spent=1)
     assert "Another approach" in told(ladder=troubled)
 
@@ -168,19 +197,35 @@ def test_a_loop_that_goes_round_changes_plan_prompt_and_model_on_the_first_rung_
 
 
 @pytest.mark.feature("M9")
-def test_a_plan_that_came_apart_is_made_anew_in_a_fresh_context_once() -> None:
+def test_a_plan_that_came_apart_is_made_anew_in_a_fresh_context() -> None:
     ladder = on(Rung.REFACTOR, "plan.diverged: 3 of 4 files that it names are not there")
     given = given_on(Rung.REFACTOR, ladder=ladder)
     assert (given.fresh, given.plan, given.model) == (True, "regenerate", "")
     assert "# A new plan" in told(ladder=ladder)
-    going_on = ladder.model_copy(update={"spent": 1})
-    assert given_on(Rung.REFACTOR, ladder=going_on).plan == "keep"
-    assert "Another approach" in told(ladder=going_on)
+
+
+@pytest.mark.feature("M9")
+def test_a_plan_that_came_apart_is_kept_by_no_word_until_the_new_one_gets_on() -> None:
+    ladder = on(Rung.REFACTOR, "plan.diverged: 3 of 4 files that it names are not there", spent=1)
+    assert given_on(Rung.REFACTOR, ladder=ladder).plan == "regenerate"
+    assert "# A new plan" in told(ladder=ladder)
+    assert given_on(Rung.REFACTOR, ladder=ladder.model_copy(update={"clean": 1, "spent": 0})).plan == "keep"
+
+
+@pytest.mark.feature("M9")
+def test_beside_the_order_to_throw_the_plan_away_nothing_says_that_it_is_kept() -> None:
+    missing = WorkingMemory(remaining_gap="Fix src/money.py and src/tax.py")
+    signal = divergence(missing, (), lambda _: False, [seen()], "")
+    assert signal
+    assert "Keep the goal and the plan, and change the way." in told(ladder=on(Rung.REFACTOR))
+    words = told(ladder=on(Rung.REFACTOR), instructions=(signal.instruction,))
+    assert "Keep the goal, and change the way." in words
+    assert "the plan," not in words.partition("What the last iterations call for")[0]
 
 
 @pytest.mark.feature("S14")
 def test_a_structure_that_gets_on_is_not_changed_again() -> None:
-    words = told(ladder=on(Rung.REFACTOR, "limit_cycle: tree abc", clean=1, spent=1))
+    words = told(ladder=on(Rung.REFACTOR, "limit_cycle: tree abc", clean=1))
     assert "structure" not in words
 
 
@@ -229,6 +274,23 @@ def test_only_a_plan_that_failed_is_discarded_and_what_was_decided_stays() -> No
     memory = WorkingMemory(remaining_gap="1. parse", decisions=(Choice(chose="a parser"),), uncertainties=("size",))
     assert planned_anew(memory, given_on(Rung.REDESIGN)) == memory.model_copy(update={"remaining_gap": ""})
     assert planned_anew(memory, given_on(Rung.REFACTOR)) == memory
+
+
+@pytest.mark.feature("S1", "S8")
+@pytest.mark.parametrize(
+    ("rung", "band", "of", "model"),
+    [
+        (Rung.REDESIGN, Band.CONTINUE, CONFIG, "another"),
+        (Rung.PATCH, Band.PIVOT, CONFIG, "another"),
+        (Rung.PATCH, Band.ADJUST, CONFIG, ""),
+        (Rung.REDESIGN, Band.PIVOT, WATCHED, ""),
+    ],
+)
+def test_the_other_model_is_for_a_redesign_and_for_the_highest_urgency(
+    rung: Rung, band: Band, of: LoopConfig, model: str
+) -> None:
+    oversight = Oversight(ladder=on(rung), control=Control(band=band))
+    assert claude_config(state(of, oversight=oversight)).model == (model or of.claude.model)
 
 
 def test_the_texts_say_what_to_do() -> None:

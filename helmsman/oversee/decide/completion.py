@@ -5,13 +5,19 @@ import shlex
 
 from helmsman.oversee.decide.situation import Question, Situation, go_on, standing, stop
 from helmsman.records.findings import Weight
+from helmsman.records.modes import Rung
 from helmsman.records.verdict import Decision, Outcome
 
 
 def _completed(s: Situation) -> Decision | None:
-    if not s.evidence.proven or (s.state.config.completion.force_max and not s.limits):
+    if not s.evidence.proven or (s.state.config.completion.force_max and not _no_better(s)):
         return None
     return stop(s, f"completion.{_proof_word(s)}", f"{_why_done(s)} on {s.short}", Outcome.COMPLETED)
+
+
+def _no_better(s: Situation) -> bool:
+    """Whether force_max has come to its end: a limit, or nothing that the loop could still improve by itself."""
+    return bool(s.limits) or (s.steers and s.oversight.ladder.rung >= Rung.HUMAN)
 
 
 def _completed_before(s: Situation) -> Decision | None:

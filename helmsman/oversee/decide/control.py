@@ -3,11 +3,14 @@
 from datetime import timedelta
 
 from helmsman.oversee.decide.situation import BLOWN, Question, Situation, go_on, standing, stop, wait
-from helmsman.records.modes import Position, Rung
+from helmsman.records.modes import Ladder, Position, Rung
 from helmsman.records.oversight import Conflict
 from helmsman.records.verdict import Decision, Outcome
+from helmsman.texts import counted
 
 CONFLICTS_TOLD = 2
+LEAST_LOSS = 0.01
+"""Of completion; below it two tests of 500 that fail by chance would take work back."""
 
 
 def _pain(s: Situation) -> Decision | None:
@@ -29,7 +32,8 @@ def _last_good(s: Situation) -> str:
     harmless = all(signal.rule == BLOWN for signal in s.pains)
     best = (s.oversight if harmless else s.state.oversight).best
     good = best.commit if best else s.state.base_commit
-    return "" if good == s.commit else good
+    back = good if _all_ours(s, good) else s.evidence.execution.change.start
+    return "" if back == s.commit else back
 
 
 def _critical(s: Situation) -> Decision | None:
@@ -45,7 +49,8 @@ def _person(s: Situation) -> Decision | None:
     if ladder.rung < Rung.HUMAN or not s.steers:
         return None
     facts = "; ".join(_told(conflict) for conflict in s.oversight.conflicts[:CONFLICTS_TOLD])
-    reason = f"{ladder.rung.title}: {ladder.reason}{f'; {facts}' if facts else ''}; at the end {standing(s)}"
+    why = f"two orders contradict each other: {facts}" if facts else ladder.reason
+    reason = f"{ladder.rung.title}: {why}; at the end {standing(s)}"
     choices = (
         f"a person has to choose: change the goal, the checks or an order that contradicts another, and go on with"
         f" `helmsman resume {s.state.loop}` (it begins with a redesign); or take the branch over by hand; or leave it"
@@ -67,7 +72,7 @@ def _place(source: str, line: int) -> str:
 
 def _breaker(s: Situation) -> Decision | None:
     breaker, config = s.oversight.breaker, s.state.config.breaker
-    if breaker.position is not Position.OPEN or config.cool_down_minutes == 0 or not s.steers:
+    if breaker.position is not Position.OPEN or config.cool_down_minutes == 0 or not s.steers or s.evidence.proven:
         return None
     until = (breaker.since or s.now) + timedelta(minutes=config.cool_down_minutes)
     reason = f"the circuit breaker is open: {breaker.reason}; waiting until {until:%H:%M:%S} UTC, then one more iteration decides"
@@ -76,7 +81,16 @@ def _breaker(s: Situation) -> Decision | None:
 
 def _idle(s: Situation) -> str:
     breaker = s.oversight.breaker
-    return f"it is {breaker.position}, {breaker.idle} iterations in a row without progress"
+    at_once = "; breaker.cool_down_minutes is 0, so it goes on" if not s.state.config.breaker.cool_down_minutes else ""
+    return f"it is {breaker.position}, {counted(breaker.idle, 'iteration')} in a row without progress{at_once}{_watched(s)}"
+
+
+def _because_of(ladder: Ladder) -> str:
+    return f"{ladder.rung.title}: {ladder.reason}" if ladder.reason else ladder.rung.title
+
+
+def _watched(s: Situation) -> str:
+    return "" if s.steers else "; ladder.act is off, so nothing follows"
 
 
 def _continue(s: Situation) -> Decision:
@@ -98,8 +112,18 @@ def roll_back_to(s: Situation) -> str:
     """The best commit, where the work got worse in too many iterations in a row; empty where the branch stays."""
     best, regressing = s.oversight.best, any(signal.rule == "regressing" for signal in s.signals)
     rolls = regressing and s.steers and s.state.config.ladder.rollback and not s.state.config.completion.force_max
-    worse = best is not None and best.commit != s.commit and best.completion > s.oversight.progress.completion
-    return best.commit if rolls and worse and best else ""
+    lost = best.completion - s.oversight.progress.completion if best else 0.0
+    goes = rolls and best is not None and best.commit != s.commit and lost >= LEAST_LOSS
+    return best.commit if goes and best and _all_ours(s, best.commit) else ""
+
+
+def _all_ours(s: Situation, back: str) -> bool:
+    """Whether nothing but this loop's iterations lies between a commit and now: what a person committed is not ours to take."""
+    moments = [moment for moment in s.state.history if not moment.undone]
+    starts = [at for at, moment in enumerate(moments) if moment.commit == back]
+    chain = [moment.commit for moment in moments[starts[-1] :]] if starts else [back, *(moment.commit for moment in moments)]
+    begins = [*(moment.start for moment in (moments[starts[-1] + 1 :] if starts else moments)), s.evidence.execution.change.start]
+    return chain == begins or s.commit == back
 
 
 PAIN = Question(
@@ -120,9 +144,7 @@ PERSON = Question(
     "ladder.human",
     "Has the ladder come to a person?",
     _person,
-    lambda s: (
-        f"the rung is {s.oversight.ladder.rung.title}{f': {s.oversight.ladder.reason}' if s.oversight.ladder.reason else ''}"
-    ),
+    lambda s: f"the rung is {_because_of(s.oversight.ladder)}{_watched(s)}",
     lambda s: f"progress, or more iterations for a rung than {s.state.config.ladder.patience} (ladder.patience)",
 )
 BREAKER = Question(

@@ -3,14 +3,16 @@
 from collections.abc import Hashable, Sequence
 
 from helmsman.config.oversight import DetectConfig
-from helmsman.oversee.detectors.windows import checked, failures, in_vain, named, told_apart, worked
-from helmsman.records.moments import Moment, Movement
+from helmsman.oversee.detectors.windows import checked, failures, got_on, in_vain, named, told_apart, worked
+from helmsman.records.moments import Moment
 from helmsman.records.verdict import Severity, Signal
 
 CYCLE_WINDOW = 16
 """Iterations that cycles are looked for in: two rounds of the longest one, each step held for two iterations."""
 TREE_PERIODS = (2, 3)
 CYCLE_PERIODS = (2, 3, 4)
+TRADE = 3
+"""Iterations that show a trade of failures: two are one step, the third takes it back."""
 UNDONE = 2
 """Iterations in a row that edited and took it back."""
 
@@ -40,17 +42,21 @@ def recurring_trees(history: Sequence[Moment], _config: DetectConfig) -> Signal 
 
 
 def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Signal | None:
-    """The same failures in turn, two full rounds of 2 to 4 steps, whatever the trees (S14): another try would go round again."""
+    """The same failures in turn, two full rounds of 2 to 4 steps or one trade and back, whatever the trees (S14).
+
+    Another try would go round again.
+    """
     window = checked(history, CYCLE_WINDOW)
     states = [(moment.green, failures(moment)) for moment in window]
-    period = _period(_runs(states), CYCLE_PERIODS)
-    if not period or states[-1] == states[-2]:
+    traded, period = _traded(window), _period(_runs(states), CYCLE_PERIODS)
+    if not (traded or period) or states[-1] == states[-2]:
         return None
-    start = _start_of_runs(states, period)  # the second round: in the first one each state may have been news
-    if any(moment.movement is Movement.FORWARD for moment in window[start:]) or _unknown(window[start:]):
+    start = 1 - TRADE if traded else _start_of_runs(states, period)  # not the first time round: each state may have been news
+    if any(map(got_on, window[start:])) or _unknown(window[start:]):
         return None
-    names = sorted(frozenset[str]().union(*(failures(moment) for moment in window[start:])))
-    message = f"the same {period} states of the checks come in turn, two rounds by now; what fails in them: {named(names)}"
+    names = sorted(frozenset[str]().union(*(failures(moment) for moment in window[-max(period, 2) :])))
+    rounds = "two rounds by now" if period else "and the first came back after one turn"
+    message = f"the same {period or 2} states of the checks come in turn, {rounds}; what fails in them: {named(names)}"
     instruction = (
         "Mending one of these failures brings back the other. Set the present plan aside and write a new one whose design "
         "serves both at once: list what each of them demands, find the one structure that meets all of it, and build that."
@@ -59,7 +65,7 @@ def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Signal | No
         rule="limit_cycle",
         severity=Severity.REDIRECT,
         message=message,
-        value=period,
+        value=period or 2,
         threshold=CYCLE_PERIODS[0],
         instruction=instruction,
     )
@@ -91,6 +97,15 @@ def _runs(states: Sequence[Hashable]) -> list[Hashable]:
 def _period(runs: Sequence[Hashable], periods: Sequence[int]) -> int:
     """Steps of the shortest cycle that the last runs went through twice, 0 where there is none."""
     return next((p for p in periods if len(runs) >= 2 * p and runs[-p:] == runs[-2 * p : -p]), 0)
+
+
+def _traded(window: Sequence[Moment]) -> bool:
+    """Whether one failure was mended for another and back again, each time as many: the third state is the first one."""
+    last = window[-TRADE:]
+    if len(last) < TRADE or any(moment.green for moment in last) or len({moment.failing_tests for moment in last}) > 1:
+        return False
+    first, second, third = map(failures, last)
+    return first == third and bool(first - second) and bool(second - first)
 
 
 def _start_of_runs(states: Sequence[Hashable], count: int) -> int:

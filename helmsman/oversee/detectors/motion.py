@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
 from helmsman.config.oversight import DetectConfig
-from helmsman.oversee.detectors.windows import failures, fewer_fail, got_on, in_vain, told_apart, worked
+from helmsman.oversee.detectors.windows import fewer_fail, got_on, in_vain, worked
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
+from helmsman.texts import counted
 
 DEADBAND = 0.05
 """Change of completion that counts as none; S4's 5 %, and the default of `control.deadband`."""
@@ -45,11 +46,11 @@ def stuck(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
 def oscillating(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
     """Completion changed its direction 3 times since it was last better than ever (S4), each time by more than 5 %.
 
-    Red and green in turn are a way of working where no failure comes twice and each green tree is new.
+    Red and green in turn are a way of working where each green tree is new.
     """
     window = _since_best(worked(history, SWING_WINDOW * (config.sign_changes + 1)))
     steps = [after.completion - before.completion for before, after in pairwise(window)]
-    if not steps or abs(steps[-1]) <= DEADBAND or _test_first(window):
+    if not steps or abs(steps[-1]) <= DEADBAND or _recovers(window):
         return None
     moves = [step > 0 for step in steps if abs(step) > DEADBAND]
     turns = sum(before != after for before, after in pairwise(moves))
@@ -76,13 +77,14 @@ def oscillating(history: Sequence[Moment], config: DetectConfig) -> Signal | Non
 
 def regressing(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
     """2 iterations in a row made the evidence worse (S4). One alone is how a refactor begins."""
-    falls = list(takewhile(lambda moment: moment.movement is Movement.BACK, worked(history, 2 * config.falls + 1)[::-1]))
+    falls = list(takewhile(_falls, worked(history, 2 * config.falls + 1)[::-1]))
     if len(falls) < config.falls:
         return None
     newest = falls[0]
+    counts = f", {counted(newest.failing_tests, 'test')} failing" if newest.failing_tests or newest.passing_tests else ""
     message = (
-        f"{len(falls)} iterations in a row made it worse ({config.falls} trip this): completion is {newest.completion:.0%}, "
-        f"{newest.failing_tests} tests fail"
+        f"{counted(len(falls), 'iteration')} in a row made it worse ({config.falls} trip this): "
+        f"completion is {newest.completion:.0%}{counts}"
     )
     instruction = (
         "The last changes made things worse. Look at the diff since the best commit, keep what a check proves useful, "
@@ -126,15 +128,18 @@ def _looked_around(moment: Moment) -> bool:
     return moment.iteration <= 1 and not moment.files_changed and moment.tool_calls > 0
 
 
+def _falls(moment: Moment) -> bool:
+    """What was taken back has been dealt with."""
+    return moment.movement is Movement.BACK and not moment.undone
+
+
 def _since_best(window: Sequence[Moment]) -> Sequence[Moment]:
     """From the last iteration on that was better than ever."""
     best = [at for at, moment in enumerate(window) if moment.movement is Movement.FORWARD]
     return window[best[-1] :] if best else window
 
 
-def _test_first(window: Sequence[Moment]) -> bool:
-    """Red and green in turn, each failure for the first time, each green tree a new one."""
-    green, red = [m for m in window if m.green], [m for m in window if not m.green]
-    if not green or not all(map(got_on, green)) or not all(map(told_apart, red)):
-        return False
-    return len({failures(moment) for moment in red}) == len(red)
+def _recovers(window: Sequence[Moment]) -> bool:
+    """Red and green in turn, each green tree a new one: what breaks on the way is mended."""
+    green = [moment for moment in window if moment.green]
+    return bool(green) and all(map(got_on, green))

@@ -33,7 +33,8 @@ def off_objective(history: Sequence[Moment], config: DetectConfig) -> Signal | N
         f"{newest.relevance:.0%} of the deeds had to do with the task, below {config.relevance:.0%} "
         f"for {len(stray)} iterations in a row ({STRAY} trip this)"
     )
-    severity = Severity.REDIRECT if len(stray) > STRAY else Severity.WARN
+    lost = len(stray) > STRAY and not got_on(newest)  # words that match badly must not stop what gets on
+    severity = Severity.REDIRECT if lost else Severity.WARN
     instruction = (
         "Read the goal and the failing checks again, name the files that they speak of, and work in those; "
         "note everything else that you come across for later."

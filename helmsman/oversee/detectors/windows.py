@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from itertools import islice
 
 from helmsman.records.moments import Moment, Movement
-from helmsman.records.session import ErrorVector
+from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.texts import clean
 
 NAME_LENGTH = 200
+OF_THE_WORLD = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})
 _LINE = re.compile(r"(?::\d{1,9}){1,2}\Z")
 
 
@@ -58,8 +59,11 @@ def failures(moment: Moment) -> frozenset[str]:
 
 
 def told_apart(moment: Moment) -> bool:
-    """Whether more is known of its failures than which check failed: two red runs can look alike without being it."""
-    return bool(moment.errors) or moment.failing_tests > 0
+    """Whether more is known of its failures than which check failed: two red runs can look alike without being it.
+
+    That something took too long or could not be reached says nothing of the code.
+    """
+    return any(error.kind not in OF_THE_WORLD for error in moment.errors) or moment.failing_tests > 0
 
 
 def named(names: Sequence[str], most: int = 3) -> str:

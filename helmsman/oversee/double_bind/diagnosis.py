@@ -19,6 +19,9 @@ SWING = 4
 CHECKS = "checks"
 """Source of the orders that checks give."""
 _SHOWN = 200
+_CITED = 70
+"""Characters of an order that a message quotes; two of them and their places have to fit into the 300 that the ladder keeps."""
+_PLACE = 30
 _WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]{2,}")
 _GENERAL = (
     ANYTHING
@@ -59,7 +62,7 @@ def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Seque
     if diagnosis is Diagnosis.AMNESIAC:
         return Signal(rule="amnesiac", severity=Severity.REDIRECT, message=_FORGETS, value=SWING, instruction=_WRITE_IT_DOWN)
     if diagnosis is Diagnosis.DOUBLE_BIND and conflicts:
-        return Signal(rule="double_bind", severity=Severity.PAUSE, message=_choices(conflicts), value=len(conflicts), threshold=0)
+        return Signal(rule="double_bind", severity=Severity.PAUSE, message=_fact(conflicts), value=len(conflicts), threshold=0)
     fresh = [one for one in conflicts if one not in told]
     if diagnosis is not Diagnosis.NONE or not fresh:
         return None
@@ -139,27 +142,17 @@ def _complaints(recent: Sequence[Moment]) -> list[str]:
     return [*failing, *(error.where for error in errors), *(error.message for error in errors)]
 
 
-def _choices(conflicts: Sequence[Conflict]) -> str:
+def _fact(conflicts: Sequence[Conflict]) -> str:
+    """The ways out are told by the decision that follows from it."""
     first = conflicts[0]
-    more = f"; {len(conflicts) - 1} more contradictions are kept with the state" if len(conflicts) > 1 else ""
-    about = f"({first.kind}, about {first.about})"
-    head = f"nothing was gained in {STUCK_FOR} iterations, and two orders cannot both be followed {about}"
-    return f"{head}: {_cited(first.first)} against {_cited(first.second)}{more}. {_ways_out(first)}"
-
-
-def _ways_out(conflict: Conflict) -> str:
-    """What a person may do."""
-    if conflict.first.source == CHECKS:
-        return (
-            "They are checks of which each failed where the other one passed, twice, so this is a suspicion. Choose: drop "
-            "the first, drop "
-            "the second, or change one so that both can pass; then `helmsman resume LOOP`."
-        )
-    return (
-        f"Choose: follow the first (strike out {_place(conflict.second)}), follow the second (strike out "
-        f"{_place(conflict.first)}), or "
-        "reword one so that it names the exception. Edit the file, then `helmsman resume LOOP`."
+    more = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
+    kind = (
+        "two checks may exclude each other, each failed where the other passed, twice" if first.first.source == CHECKS else _BIND
     )
+    return f"{kind}: {_cited(first.first)} against {_cited(first.second)}{more}; a person has to choose"
+
+
+_BIND = f"nothing gained in {STUCK_FOR} iterations, two orders cannot both be followed"
 
 
 def _warning(fresh: Sequence[Conflict]) -> str:
@@ -171,7 +164,15 @@ def _warning(fresh: Sequence[Conflict]) -> str:
 
 
 def _cited(order: Imperative) -> str:
-    return f"“{order.text}” ({_place(order)})"
+    return f"“{_short(order.text, _CITED)}” ({_short(_place(order), _PLACE)})"
+
+
+def _short(text: str, longest: int) -> str:
+    """Cut between words where there are any; the place says where the rest stands."""
+    if len(text) <= longest:
+        return text
+    cut = text[:longest]
+    return f"{cut.rpartition(' ')[0] or cut[:-1]}…"
 
 
 def _place(order: Imperative) -> str:

@@ -1,7 +1,10 @@
 """A drift in words: for the record, and for the agent."""
 
+from typing import NamedTuple
+
 from helmsman.oversee.drift.judging import LEAST_STRANGERS, STRANGERS_KEPT
 from helmsman.records.session import Drift
+from helmsman.texts import clean
 
 
 def flagged(drift: Drift) -> bool:
@@ -16,12 +19,20 @@ def sentence(drift: Drift) -> str:
     return f"{number} changed {verb} nothing to do with the task by path or word: {', '.join(drift.strangers)}"
 
 
-def guidance(drift: Drift) -> str:
+class Guidance(NamedTuple):
+    """A drift for the next prompt."""
+
+    intro: str
+    names: str
+    """The strangers, one a line: foreign, to be fenced."""
+    order: str
+
+
+def guidance(drift: Drift) -> Guidance:
     """For the next prompt: the strangers, and what to do."""
-    names = "\n".join(f"- `{path}`" for path in drift.strangers)
-    return (
-        "Most files that the last iteration changed share no name or word with the task:\n"
-        f"{names}\n"
-        "Go on with the task itself now. Where these files belong to it, say why under DECISIONS in `.helmsman/progress.md`, "
-        "with their names; then they count as part of it."
+    return Guidance(
+        intro="Most files that the last iteration changed share no name or word with the task:",
+        names="\n".join(clean(path) for path in drift.strangers),
+        order="Go on with the task itself now. Where these files belong to it, say why under DECISIONS in "
+        "`.helmsman/progress.md`, with their names; then they count as part of it.",
     )

@@ -1,0 +1,119 @@
+"""Habits of agents that go wrong: healthy up to the onset, then at fault until being redirected cures them, if it ever does."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from bench.modelled.agents import Begin, Habit, edited, steady, step, stride
+from bench.modelled.worlds import Character, Step, Told, Tree
+
+Fault = Callable[[Character, Told, Tree], Step]
+"""One iteration at fault. The tree is the one at the onset."""
+
+CURED_PACE = 0.2
+
+
+def sick(fault: Fault) -> Begin:
+    """The habit of an agent with this fault."""
+
+    def begin(me: Character, told: Told) -> Habit:
+        told = yield from _healthy(me, told)
+        onset, first = told.tree, told.number
+        while told.number == first or not _cured(me, told):
+            told = yield replace(fault(me, told, onset), sick=True)
+        me.pace = CURED_PACE
+        honest = replace(told.tree, cheats=False)
+        return (yield from steady(me, replace(told, tree=honest)))
+
+    return begin
+
+
+def _healthy(me: Character, told: Told) -> Habit:
+    """It gets on up to the onset, and never so far that everything passes."""
+    for _ in range(me.onset):
+        done = stride(me, told)
+        if not done.tree.red:
+            break
+        told = yield done
+    return told
+
+
+def _cured(me: Character, told: Told) -> bool:
+    return told.redirected and me.dice(told).random() < me.response
+
+
+def still(me: Character, told: Told, _onset: Tree) -> Step:
+    """It looks around and changes nothing."""
+    return step(me, told, told.tree)
+
+
+def in_vain(me: Character, told: Told, _onset: Tree) -> Step:
+    """A new tree each time, and nothing comes of it."""
+    return step(me, told, edited(told))
+
+
+def varying(me: Character, told: Told, onset: Tree) -> Step:
+    """As in vain, and one of the failing tests says something else each time, out of the same few words."""
+    dice, tree = me.dice(told), edited(told)
+    test = dice.choice([name for name, _ in onset.failing])
+    words = tuple((name, dice.randrange(5) if name == test else far) for name, far in tree.failing)
+    return step(me, told, replace(tree, failing=words))
+
+
+def repeating(me: Character, told: Told, _onset: Tree) -> Step:
+    """The same edit to the same file: mostly it is there already, or is taken back."""
+    if me.dice(told).random() < 0.5:
+        return step(me, told, told.tree, reverted=2)
+    return step(me, told, edited(told), changed=1, insertions=4, deletions=4, place=0)
+
+
+def swinging(me: Character, told: Told, onset: Tree) -> Step:
+    """A, B, A, B: it takes back what it did before, to the letter."""
+    other = replace(onset, edition=onset.edition + 1_000)
+    return step(me, told, onset if told.tree == other else other, changed=2, insertions=9, deletions=9, place=0)
+
+
+def trading(me: Character, told: Told, onset: Tree) -> Step:
+    """It mends one test and breaks another, in turn, by a new tree each time."""
+    failing = sorted(test for test, _ in onset.failing)
+    passing = sorted(set(range(onset.tests)) - set(failing))
+    mended = failing[: max(1, len(failing) // 4)]
+    broken = passing[: max(1, len(passing) // 4)] if passing else []
+    swapped = onset.mended(mended).with_failing(broken)
+    at_onset = {test for test, _ in told.tree.failing} == set(failing)
+    return step(me, told, edited(told, swapped if at_onset else onset))
+
+
+def regressing(me: Character, told: Told, _onset: Tree) -> Step:
+    """Each iteration breaks something that passed."""
+    dice, failing = me.dice(told), {test for test, _ in told.tree.failing}
+    passing = sorted(set(range(told.tree.tests)) - failing)
+    lost = min(len(passing), dice.randint(1, max(1, told.tree.tests // 10)))
+    return step(me, told, edited(told, told.tree.with_failing(dice.sample(passing, lost))))
+
+
+def boasting(me: Character, told: Told, _onset: Tree) -> Step:
+    """It asks to be done under red checks, every time; now and then it edits something."""
+    return step(me, told, edited(told) if me.dice(told).random() < 0.5 else told.tree, asked=True)
+
+
+def gaming(me: Character, told: Told, _onset: Tree) -> Step:
+    """It makes the tests pass by weakening them, and asks to be done."""
+    tree = replace(told.tree, cheats=True)
+    return step(me, told, edited(told, tree) if me.dice(told).random() < 0.5 else tree, asked=True)
+
+
+def drifting(me: Character, told: Told, _onset: Tree) -> Step:
+    """It builds something that nobody asked for."""
+    deeds = me.dice(told).randint(5, 20)
+    return step(me, told, edited(told), folder="tools/telemetry", deeds=deeds, related=me.dice(told).randint(0, deeds // 6))
+
+
+def burning(me: Character, told: Told, _onset: Tree) -> Step:
+    """It reads on and on, at ten times the price, and changes nothing."""
+    return step(me, told, told.tree, dollars=10 * me.dollars * me.dice(told).lognormvariate(0, 0.35), tool_calls=200)
+
+
+def denied(me: Character, told: Told, _onset: Tree) -> Step:
+    """What it needs is not permitted to it."""
+    tree = edited(told) if me.dice(told).random() < 0.3 else told.tree
+    return step(me, told, tree, denials=me.dice(told).randint(1, 5))

@@ -1,0 +1,345 @@
+"""The watch over a running session, with recorded streams and a file system that is told what commands do to it."""
+
+import time
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import PainConfig
+from helmsman.records.state import Spending
+from helmsman.verify.agent_events import Called, ToolResult, parse_event, tool_calls, tool_results
+from tasks.pain_watch import Watch, standing_since, tokens_left
+from tests.fakes.repositories import make_repository
+from tests.unit.builders import config, state
+
+pytestmark = pytest.mark.feature("S13")
+
+RECORDINGS = Path(__file__).parents[1] / "recordings" / "claude"
+TREE = "/nest/loops/parser"
+HOME = "/nest/home/me"
+
+
+class Disk:
+    """Paths that are there; those among them that were there before the session are old."""
+
+    def __init__(self, *old: str) -> None:
+        self.there = self.old = {TREE, f"{TREE}/.git", *old}
+
+    def exists(self, path: str) -> bool:
+        return path in self.there
+
+    def standing(self, pattern: str, _: float) -> Iterable[str]:
+        return sorted(
+            path for path in self.there & self.old if fnmatchcase(path, pattern) and path.count("/") == pattern.count("/")
+        )
+
+    def without(self, *gone: str) -> None:
+        self.there = {path for path in self.there if not any(path == one or path.startswith(f"{one}/") for one in gone)}
+
+
+class Hearing:
+    """A watch with its disk."""
+
+    def __init__(self, *old: str, home: str = HOME, **fields: object) -> None:
+        self.disk, self._number = Disk(*old), 0
+        settings = PainConfig.model_validate(fields)
+        self.watch = Watch(settings, TREE, home, exists=self.disk.exists, standing=self.disk.standing)
+
+    def ran(
+        self, command: object, *gone: str, failed: bool = False, parent: str = "", said: str = "", background: bool = False
+    ) -> str:
+        """What the watch says after a command, while which some paths went."""
+        self._number += 1
+        identity, more = f"t{self._number}", {"run_in_background": True} if background else {}
+        self.watch.announce(Called(identity, "Bash", {"command": command, **more}, "m1", parent))
+        self.disk.without(*gone)
+        self.watch.conclude(ToolResult(identity, failed, said))
+        return self.watch.pain.removeprefix("a destructive command ran: ")
+
+
+# what is gone ---------------------------------------------------------------------------------------------------------
+
+REMOVALS = [
+    ("rm -rf ~", HOME), ("rm -rf $HOME", HOME), ("rm -rf ~/*", f"{HOME}/projects"), ("rm -fr ~/projects", f"{HOME}/projects"),
+    ("sudo rm -rf /var/lib/data", "/var/lib/data"), ("cd / && rm -rf *", "/nest"), ("cd /nest && rm -rf loops", "/nest/loops"),
+    ("rm -rf /nest/loops/oth*", "/nest/loops/other"), ("make clean; rm -r /nest/loops/other", "/nest/loops/other"),
+    ("bash -c 'rm -rf ~/projects'", f"{HOME}/projects"), ("find ~/projects -delete", f"{HOME}/projects"),
+    ("true; (cd /nest && rm -rf *)", "/nest/loops"), ("rm -rf ../other", "/nest/loops/other"),
+    ("clean() { rm -rf ~/projects; }; clean", f"{HOME}/projects"), ("rm -rf ~/projects || true", f"{HOME}/projects"),
+    ("if [ -d ~/projects ]; then rm -rf ~/projects; fi", f"{HOME}/projects"),
+]  # fmt: skip
+OLD = (
+    "/nest",
+    "/nest/loops",
+    "/nest/loops/other",
+    HOME,
+    f"{HOME}/projects",
+    f"{HOME}/.m2",
+    f"{HOME}/.cache/pip",
+    "/var/lib/data",
+)
+
+
+@pytest.mark.parametrize(("command", "gone"), REMOVALS)
+@pytest.mark.parametrize("failed", [False, True])
+def test_what_was_there_and_is_gone_is_named_however_the_command_ended(command: str, gone: str, *, failed: bool) -> None:
+    assert Hearing(*OLD).ran(command, gone, failed=failed).startswith(f"it removed {gone}, ")
+
+
+@pytest.mark.parametrize(("command", "_gone"), REMOVALS)
+def test_what_is_still_there_was_not_removed(command: str, _gone: str) -> None:
+    assert Hearing(*OLD).ran(command) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "gone", "said"),
+    [
+        ("rm -rf .git", f"{TREE}/.git", "it removed the working tree's .git"),
+        ("python clean.py", f"{TREE}/.git", "it removed the working tree's .git"),
+        (f"rm -rf {TREE}", TREE, "it removed the whole working tree"),
+        ("rm -rf /nest", "/nest", "it removed /nest, which holds the working tree"),
+    ],
+)
+def test_the_working_tree_and_its_git_folder_are_missed_whatever_removed_them(command: str, gone: str, said: str) -> None:
+    assert Hearing("/nest").ran(command, gone) == said
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "if [ -d ~/old-build ]; then rm -rf ~/old-build; fi",
+        "[ -e ~/x.lock ] && rm -rf ~/x.lock || true",
+        'clean() { rm -rf "$HOME/projects"; }',
+        "echo rm -rf ~/projects",
+        "cat > clean.sh <<'EOF'\nrm -rf ~/projects\nEOF",
+        "find ~/.m2 -name '*.lastUpdated' -delete",
+        "find ~/projects -type d -empty -delete",
+        "find . -name __pycache__ -exec rm -rf {} +",
+        'rm -rf "$OUT"',
+        "rm -rf '",
+        "rm -rf",
+        "",
+    ],
+)
+def test_a_command_that_removed_nothing_does_not_hurt(command: str) -> None:
+    assert Hearing(*OLD).ran(command, f"{HOME}/old-build") == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "gone"),
+    [
+        ("find ~/.m2 -name '*.lastUpdated' -delete", f"{HOME}/.m2"),
+        ("rm -rf ~/.cache/pip", f"{HOME}/.cache/pip"),
+        ("rm -rf /tmp/scratch", "/tmp/scratch"),
+        ("rm -rf build", f"{TREE}/build"),
+        (f"rm -rf {TREE}/*", f"{TREE}/build"),
+    ],
+)
+def test_what_goes_without_a_loss_does_not_hurt(command: str, gone: str) -> None:
+    assert Hearing(*OLD, "/tmp/scratch", f"{TREE}/build").ran(command, gone) == ""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "cargo new ~/p",
+        "mkdir -p ~/p/{a,b}",
+        "install -d ~/p",
+        "cp -r src ~/p",
+        "rsync -a src/ ~/p",
+        "git clone https://x.org/p ~/p",
+    ],
+)
+def test_what_the_session_made_is_its_own_to_remove(made: str) -> None:
+    hearing = Hearing(*OLD)
+    hearing.ran(made)
+    hearing.disk.there = {*hearing.disk.there, f"{HOME}/p"}
+    assert hearing.ran("rm -rf ~/p", f"{HOME}/p") == ""
+    assert hearing.ran(f"{made}; rm -rf ~/p") == ""
+
+
+def test_old_is_what_holds_anything_from_before(tmp_path: Path) -> None:
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / "old").touch()
+    time.sleep(0.05)
+    begun = time.time()
+    time.sleep(0.05)
+    (tmp_path / "deep" / "er" / "new").touch()
+    (tmp_path / "deep" / "new").touch()
+    (tmp_path / "fresh" / "er").mkdir(parents=True)
+    (tmp_path / "leads").symlink_to(tmp_path / "deep")
+    found = {
+        name: standing_since(f"{tmp_path}/{name}", begun) for name in ("deep", "fresh", "leads", "none", "*", "d?ep", "no/*")
+    }
+    old = (f"{tmp_path}/deep",)
+    assert found == {"deep": old, "fresh": (), "leads": (), "none": (), "*": old, "d?ep": old, "no/*": ()}
+
+
+@pytest.mark.parametrize("path", ["/nest/\ud800", "/nest/\ud800/*", "/" + "a" * 5000, "/" + "[" * 4000, "/" + "*" * 4000 + "?no"])
+def test_no_path_is_too_strange(path: str) -> None:
+    assert standing_since(path, time.time()) == ()
+    assert Watch(PainConfig(), TREE, HOME).announce(Called("t1", "Bash", {"command": f"rm -rf '{path}' {path}"})) is None
+
+
+def test_a_real_folder_that_is_gone_is_missed(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top")
+    watching = Watch(PainConfig(), str(top), str(tmp_path))
+    watching.announce(Called("t1", "Bash", {"command": "rm -rf .git"}))
+    (top / ".git").rename(tmp_path / "gone")
+    watching.conclude(ToolResult("t1", failed=False, output=""))
+    assert watching.pain == "a destructive command ran: it removed the working tree's .git"
+
+
+# what was sent or overwritten -----------------------------------------------------------------------------------------
+
+PUSHED = "it overwrote what a remote holds, by a forced git push"
+SENT = [
+    ("git push --force", PUSHED), ("git push -f origin main", PUSHED), ("git push origin +main", PUSHED),
+    ("git push --force-with-lease", PUSHED), ("git push --mirror", PUSHED), ("git add -A; git push -f", PUSHED),
+    ("npm test && git push -f && echo pushed", PUSHED), ("bash -c 'git push -f'", PUSHED), ("(cd sub && git push -f)", PUSHED),
+    ("if true; then ls; fi; git push -f", PUSHED), ("npm publish", "it published something (npm publish)"),
+    ("python -m twine upload dist/*", "it published something (twine upload)"), ("git add . && cargo publish", "it published"),
+    ("gh release create v1", "it published something (gh release)"), ("mkfs.ext4 /dev/sda1", "it wrote over a disk (mkfs.ext4)"),
+    ("sudo dd if=/dev/zero of=/dev/sda", "it wrote over a disk (dd)"), ("shred /dev/nvme0n1", "it wrote over a disk (shred)"),
+]  # fmt: skip
+HONEST = [
+    "git reset --hard", "git clean -fdx", "git push", "git push -u origin topic", "git push --dry-run --force", "git push -n -f",
+    "cd /tmp/x && git push --force", "git push -f /tmp/remote.git main", "git -C /tmp/clone push -f", "npm publish --dry-run",
+    "npm publish --registry http://localhost:4873", "twine upload --repository testpypi dist/*", "docker push localhost:5000/app",
+    "gh pr create --fill", "cargo publish --dry-run", "echo git push --force", "git commit -m 'no git push -f here'",
+    "git push --force || true", "git push -f || echo no", "false || git push -f", "git push -f; echo done",
+    "git push -f | tail -3", "git push -f\ngit status", "deploy() { git push -f; }", "deploy() {\n  git push -f\n}",
+    "function deploy { npm publish; }",
+    "deploy() ( git push -f )", "if false; then git push -f; fi", "for x in; do npm publish; done", "! git push -f",
+    "git push -f &",
+    "case $1 in now) npm publish;; esac", "npm publish || true", "bash -c 'git push -f || true'", "bash -c 'git push -f; true'",
+    "truncate -s 64M disk.img && mkfs.ext4 -q disk.img", "mkfs.ext4 -q disk.img", "dd if=/dev/zero of=disk.img",
+    "shred -u key.pem",
+    "sudo dd if=/dev/zero of=/tmp/swap", "mkfs.ext4 /dev/loop0", "dd if=a of=/dev/null", "mkfs.ext4 /dev/sda1 || true",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "said"), SENT)
+def test_what_surely_ran_to_a_good_end_is_named(command: str, said: str) -> None:
+    assert Hearing().ran(command).startswith(said)
+    assert Hearing().ran(command, failed=True) == Hearing().ran(command, background=True) == ""
+
+
+@pytest.mark.parametrize("command", HONEST)
+def test_what_may_not_have_run_or_does_no_harm_is_not(command: str) -> None:
+    assert Hearing().ran(command) == ""
+
+
+TOLD = " + 1a2b3c4...5d6e7f8 main -> main (forced update)\n"
+
+
+@pytest.mark.parametrize("command", ["git push -f 2>&1 | tail -3", "git push -f || true", "git push -f; git status"])
+def test_git_s_own_words_tell_of_a_forced_push_that_may_have_failed(command: str) -> None:
+    assert Hearing().ran(command, said=TOLD) == PUSHED
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("git push -f", " * [new branch]      topic -> topic\n"),
+        ("git push -f", "   1a2b3c4..5d6e7f8  main -> main\n"),
+        ("git push -f", "Everything up-to-date\n"),
+        ("git push", TOLD),
+        ("git fetch; git push -f || true", TOLD),
+    ],
+)
+def test_a_push_that_overwrote_nothing_does_not_hurt(command: str, said: str) -> None:
+    assert Hearing().ran(command, said=said) == ""
+
+
+def test_a_reason_holds_no_part_of_a_secret() -> None:
+    token = "npm_" + "k9Rz2LqXw7Tb4VnYc8Hd3MfJp6Gs5QaEu1Wi"
+    assert Hearing().ran(f"npm publish --token {token}") == "it published something (npm publish)"
+
+
+# the session ----------------------------------------------------------------------------------------------------------
+
+
+def replay(name: str, instead: dict[str, str], *gone: str) -> str:
+    """What the watch says at the end of a recorded stream in which some commands are others, and each removes some paths."""
+    hearing = Hearing(*OLD)
+    others: set[str] = set()
+    for line in (RECORDINGS / f"{name}.jsonl").read_bytes().splitlines():
+        event = parse_event(line) or {}
+        for called in tool_calls(event):
+            command = str(called.arguments.get("command"))
+            others |= {called.identity} if command in instead else set()
+            hearing.watch.announce(called._replace(arguments={**called.arguments, "command": instead.get(command, command)}))
+        for result in tool_results(event):
+            hearing.disk.without(*(gone if result.identity in others else ()))
+            hearing.watch.conclude(result)
+    return hearing.watch.pain
+
+
+def test_a_recorded_session_with_a_destructive_command_hurts() -> None:
+    told = replay("success", {"python3 test_calc.py": "rm -rf ~/projects"}, f"{HOME}/projects")
+    assert told == f"a destructive command ran: it removed {HOME}/projects, outside the working tree"
+
+
+@pytest.mark.parametrize("name", ["permission_denied", "failing_tool"])
+def test_what_was_denied_or_failed_in_a_recorded_session_does_not_hurt(name: str) -> None:
+    assert replay(name, dict.fromkeys(["touch x", "rm x", "exit 3"], "rm -rf ~/projects; npm publish")) == ""
+
+
+@pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_no_recorded_session_hurts(path: Path) -> None:
+    assert replay(path.stem, {}) == ""
+
+
+BESIDE = "/nest/loops/build"
+
+
+def test_the_watch_knows_where_the_shell_stands() -> None:
+    hearing = Hearing(BESIDE, f"{TREE}/build")
+    assert hearing.ran("cd sub && npm test") == ""
+    assert hearing.ran("rm -rf ../build", f"{TREE}/build") == ""
+    assert hearing.ran("cd /nest") == ""
+    assert BESIDE in hearing.ran("rm -rf ../build", BESIDE)
+
+
+def test_a_subagent_stands_somewhere_else() -> None:
+    hearing = Hearing(BESIDE)
+    hearing.ran(f"cd {TREE}/sub", parent="t0")
+    assert BESIDE in hearing.ran("rm -rf ../build", BESIDE)
+
+
+def test_pain_stays_and_its_first_reason_is_kept() -> None:
+    hearing = Hearing(*OLD)
+    first = hearing.ran("rm -rf ~/projects", f"{HOME}/projects")
+    assert hearing.ran("git push -f") == first != ""
+
+
+def test_what_is_switched_off_does_not_hurt() -> None:
+    hearing = Hearing(*OLD, destructive=False)
+    assert hearing.ran("rm -rf ~/projects; git push -f", f"{HOME}/projects", f"{TREE}/.git") == ""
+
+
+@pytest.mark.parametrize("command", [None, 7, ["rm", "-rf", "/"], {"a": 1}, "rm -rf \ud800 \0 ~\ud800"])
+def test_arguments_of_any_type_are_heard(command: object) -> None:
+    assert Hearing().ran(command) == ""
+
+
+def test_a_tool_call_without_an_id_or_of_another_tool_is_passed_over() -> None:
+    hearing = Hearing(*OLD)
+    hearing.watch.announce(Called("", "Bash", {"command": "git push -f"}))
+    hearing.watch.announce(Called("t1", "Write", {"file_path": "a.sh", "command": "git push -f"}))
+    for identity in ("", "t1", "t2"):
+        hearing.watch.conclude(ToolResult(identity, failed=False, output=""))
+    assert hearing.watch.pain == ""
+
+
+def test_tokens_hurt_from_the_blown_budget_on() -> None:
+    loop = state(config(limits={"tokens": 1000}), spending=Spending(tokens=900))
+    used = [349]
+    watching = Watch(loop.config.pain, TREE, HOME, used=lambda: used[0], most=tokens_left(loop))
+    assert watching.pain == ""
+    used[0] = 350
+    assert watching.pain == "this call has used 350 tokens; with what was used before, that is 125% of limits.tokens"
+    assert tokens_left(state(config(limits={"tokens": None}))) is None

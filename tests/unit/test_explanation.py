@@ -1,0 +1,76 @@
+"""How a loop is steered and why an iteration was decided as it was, in words for a person."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config.oversight import DetectConfig
+from helmsman.explanation import explanation, numbers, steering_lines
+from helmsman.oversee.detectors.motion import regressing
+from helmsman.records.modes import Breaker, Ladder, Rung
+from helmsman.records.oversight import Failed, Oversight
+from helmsman.records.verdict import Considered
+from tests.unit.builders import CONTINUE, config, record
+from tests.unit.histories import BACK, history, step
+
+pytestmark = pytest.mark.feature("S18")
+WATCHED = config(ladder={"act": False})
+LONG = "stuck: 3 iterations in a row gained 0.0% of completion together, and five per cent of it would have been enough for all"
+
+
+def health(oversight: Oversight, *, acts: bool = True) -> str:
+    (line,) = (line for line in steering_lines(oversight, config() if acts else WATCHED) if line.startswith("health"))
+    return line
+
+
+def test_an_ordinary_loop_has_nothing_to_notice() -> None:
+    assert health(Oversight()) == "health     nothing to notice"
+
+
+@pytest.mark.parametrize("rung", [Rung.PATCH, Rung.REDESIGN])
+def test_a_rung_from_which_nothing_follows_is_told_as_only_watched(rung: Rung) -> None:
+    oversight = Oversight(ladder=Ladder(rung=rung, reason="stuck: 1 %"))
+    assert health(oversight, acts=False).endswith(" (only watched: ladder.act is off)")
+    assert "watched" not in health(oversight)
+
+
+def test_a_long_reason_is_cut_at_a_word_and_shows_that_it_is() -> None:
+    told = health(Oversight(ladder=Ladder(rung=Rung.REFACTOR, reason=LONG)))
+    assert told == f"health     E-I refactor because of {LONG[: LONG.index(' been')]}…"
+    assert health(Oversight(ladder=Ladder(rung=Rung.REFACTOR, reason=LONG[:100]))).endswith(LONG[:100])
+
+
+@given(st.text(max_size=400))
+def test_whatever_the_reason_the_line_is_one_and_short(reason: str) -> None:
+    told = health(Oversight(ladder=Ladder(rung=Rung.REFACTOR, reason=reason)))
+    assert told.isprintable()
+    assert len(told) <= len("health     E-I refactor because of ") + 101
+
+
+@pytest.mark.parametrize(("idle", "words"), [(1, "1 iteration in a row"), (2, "2 iterations in a row")])
+def test_one_iteration_is_told_in_the_singular(idle: int, words: str) -> None:
+    assert any(words in line for line in numbers(Oversight(breaker=Breaker(idle=idle))))
+
+
+@pytest.mark.feature("S4")
+def test_a_fall_is_told_with_its_tests_only_where_any_ran() -> None:
+    counted = regressing(history(*[step(BACK, failing_tests=1, passing_tests=3)] * 2), DetectConfig())
+    uncounted = regressing(history(*[step(BACK)] * 2), DetectConfig())
+    assert counted
+    assert uncounted
+    assert counted.message.endswith("completion is 50%, 1 test failing")
+    assert uncounted.message.endswith("completion is 50%")
+
+
+def test_a_decision_is_told_with_its_way_what_would_have_changed_it_and_what_was_taken_off() -> None:
+    yes = Considered(rule="continue", question="Go on?", held=True, because="1 of 1 checks fail", otherwise="any yes above")
+    no = Considered(rule="limits", question="Is a limit reached?", held=False, because="3 of 50", otherwise="more iterations")
+    failed = Failed(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
+    decided = record(CONTINUE.model_copy(update={"path": (no, yes)}), failed=failed)
+    lines = list(explanation(decided))
+    assert lines[3:6] == [
+        "    no  Is a limit reached? 3 of 50",
+        "    yes Go on? 1 of 1 checks fail",
+        "        otherwise with: any yes above",
+    ]
+    assert lines[-1] == "taken off  ffffffffff stays at refs/x; the branch is at aaaaaaaaaa"
