@@ -27,6 +27,7 @@ from tasks.git import Repository, open_repository
 from tasks.journal import last_events
 from tasks.lock import holder
 from tasks.places import LoopFolder, loop_folder, worktree_of
+from tasks.reporting import NAME
 from tasks.state_ref import list_loops, read_records, read_state, state_ref
 
 
@@ -48,6 +49,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {kept.ref} ({kept.files} files)" for kept in state.salvaged),
         *([f"taken off  {state.failed.ref}"] if state.failed else ()),
+        *_report_lines(loop_folder(repository, state.loop), state),
         *(() if driver else next_lines(result)),
     ]
     print("\n".join(lines))
@@ -121,6 +123,11 @@ def _now_lines(folder: LoopFolder) -> list[str]:
         return []
     detail = f" – {tool.tool}: {clean(tool.detail)}" if tool else ""
     return [f"now        #{step.iteration} {step.step}{detail}"]
+
+
+def _report_lines(folder: LoopFolder, state: LoopState) -> list[str]:
+    path = folder.root / NAME
+    return [f"report     {clean(str(path))}"] if state.ending and path.exists() else []
 
 
 def _named_or_latest(repository: Repository, loop: str | None) -> LoopState:

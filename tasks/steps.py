@@ -44,6 +44,7 @@ from tasks.hearing import hear
 from tasks.journal import publish
 from tasks.opening import now_utc
 from tasks.remote import push_loop
+from tasks.reporting import write_report
 from tasks.state_ref import replace_state
 from tasks.workplace import workplace
 
@@ -218,6 +219,7 @@ def record(repository: str, state: LoopState, what: IterationRecord) -> Iteratio
     replace_state(place.repository, state, after, subject[:200], what)
     if state.config.remote.push:
         push_loop(place.repository, after)
+    write_report(place, after, what)
     publish(IterationRecorded(record=what))
     get_run_logger().info("\n".join(iteration_lines(what)))
     return what

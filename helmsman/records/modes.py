@@ -61,9 +61,9 @@ class Ladder(Record):
     reason: str = ""
     since: datetime | None = None
     spent: int = 0
-    """Iterations that the rung has had."""
+    """Iterations that the rung has had since the last clean one."""
     clean: int = 0
-    """Clean iterations in a row on this rung."""
+    """Clean iterations on this rung."""
     last_good: Rung = Rung.PATCH
     """Rung of the last clean iteration."""
     climbs: tuple[Climb, ...] = ()

@@ -23,6 +23,7 @@ from tests.fakes.wanderers import ASTRAY, HONEST, Session, Wanderer
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
 ALONE = ("--set", "steering.hooks=false", "--set", "breaker.cool_down_minutes=0")
+QUIET = "detect.off=['empty_sessions']"  # that one asks a person before the breaker opens
 BY_NAME = {wanderer.name: wanderer for wanderer in wanderers.WANDERERS}
 
 
@@ -97,6 +98,11 @@ def test_a_person_who_resumes_after_the_question_begins_with_a_redesign(tmp_path
         status = helmsman.run("status", "loop", "--repo", helmsman.repository)
     assert record["moment"]["rung"] == Rung.REDESIGN
     assert "health     E-I" in status.output
+    (path,) = [line.split()[1] for line in status.output.splitlines() if line.startswith("report ")]
+    report = Path(path).read_text()
+    assert report.startswith("# Loop loop: ■ stopped")
+    for words in ("helmsman resume loop", "E-I refactor to E-II redesign", "Is a limit reached?", "| still |"):
+        assert words in report
 
 
 @pytest.mark.feature("S17")
@@ -157,7 +163,7 @@ def test_a_double_bind_asks_with_both_sentences_and_where_they_stand(tmp_path: P
 
 @pytest.mark.feature("S7")
 def test_an_open_breaker_waits_for_its_cool_down_and_tries_once_more(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    fared = course("does nothing", tmp_path, prefect_server, "breaker.cool_down_minutes=0.03")
+    fared = course("does nothing", tmp_path, prefect_server, "breaker.cool_down_minutes=0.03", QUIET)
     waits = [record for record in fared.records if record.decision.kind is DecisionKind.WAIT]
     assert [record.decision.rule for record in waits] == ["breaker.open"] * len(waits)
     assert waits

@@ -70,6 +70,7 @@ TRIPPED: dict[str, list[list[Step]]] = {
     "regressing": [[LOST] * 2, [step(FORWARD), LOST, waited(), LOST]],
     "plateau": [[step(FORWARD), *[step()] * 8], [*[still(green=True)] * 8]],
     "limit_cycle": [
+        [A, B | {"failing_tests": 2}, A],
         [A, B, A],
         [red(FORWARD, "test_a"), B, waited(), A],
         [A, B, A, B],
@@ -140,7 +141,6 @@ ALIKE: dict[str, list[list[Step]]] = {
         [red(SIDEWAYS, "test_a", "test_b"), A, red(SIDEWAYS, "test_a", "test_b")],
         [step(failing=("make",)), step(failing=("make", "lint")), step(failing=("make",))],
         [step(failing=("make", "lint")), step(failing=("make",)), step(failing=("make", "lint"))],
-        [A, B | {"failing_tests": 2}, A],
         [A, green(), A],
         [A, A, A, A],
         [A, green(), A, green()],

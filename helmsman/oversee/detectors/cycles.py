@@ -100,9 +100,9 @@ def _period(runs: Sequence[Hashable], periods: Sequence[int]) -> int:
 
 
 def _traded(window: Sequence[Moment]) -> bool:
-    """Whether one failure was mended for another and back again, each time as many: the third state is the first one."""
+    """Whether one failure was mended for another and back again: the third state is the first one."""
     last = window[-TRADE:]
-    if len(last) < TRADE or any(moment.green for moment in last) or len({moment.failing_tests for moment in last}) > 1:
+    if len(last) < TRADE or any(moment.green for moment in last):
         return False
     first, second, third = map(failures, last)
     return first == third and bool(first - second) and bool(second - first)
