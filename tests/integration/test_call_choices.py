@@ -1,0 +1,56 @@
+"""What one call of the agent is made with, chosen from configuration and state."""
+
+from typing import Any
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.records.control import Band, Control
+from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.oversight import Oversight
+from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.state import LoopState
+from tasks.claude import without_secrets
+from tasks.steered import stop_seconds, window_of
+from tests.fakes.repositories import loop_state
+
+
+def configured(**sections: Any) -> LoopState:
+    config = LoopConfig.model_validate({"goal": "make it work", "checks": ("true",), **sections})
+    return loop_state("b" * 40).model_copy(update={"config": config})
+
+
+@pytest.mark.feature("S9")
+def test_a_large_window_is_known_by_the_name_that_it_was_asked_for_by() -> None:
+    large = configured(claude={"model": "claude-sonnet-4-5[1m]"})
+    assert window_of(large, "claude-sonnet-4-5") == 1_000_000
+    assert window_of(configured(), "claude-sonnet-4-5") < 1_000_000
+    assert window_of(configured(context={"window": 1234}), "claude-opus-5-5") == 1234
+
+
+@pytest.mark.feature("A4")
+def test_the_checks_of_a_stop_never_take_so_long_that_the_silence_looks_like_a_hang() -> None:
+    assert stop_seconds(configured()) == 120
+    assert stop_seconds(configured(claude={"idle_timeout_minutes": 1})) == 30
+    assert stop_seconds(configured(steering={"stop_blocks": 0})) == 0
+
+
+@pytest.mark.feature("S2", "A4")
+@pytest.mark.parametrize(("band", "seconds"), [(Band.CONTINUE, 100), (Band.WATCH, 100), (Band.ADJUST, 150), (Band.PIVOT, 150)])
+def test_the_less_the_work_gets_on_the_longer_its_own_checks_may_take(band: Band, seconds: int) -> None:
+    """The last one is held by half of the idle time."""
+    urgent = Oversight(control=Control(band=band))
+    state = configured(steering={"stop_seconds": 100}).model_copy(update={"oversight": urgent})
+    assert stop_seconds(state) == seconds
+    watched = state.model_copy(update={"config": configured(steering={"stop_seconds": 100}, ladder={"act": False}).config})
+    assert stop_seconds(watched) == 100
+
+
+@pytest.mark.feature("X1")
+def test_no_part_of_a_call_keeps_a_secret_that_the_agent_could_see() -> None:
+    secret = "a-very-secret-value-of-some-length"
+    error = ErrorVector(kind=FailureClass.OTHER, where=f"at {secret}", message=f"said {secret}")
+    told = {"looked": (f"/x/{secret}",), "edited": (f"/y/{secret}",), "errors": (error,), "pain": secret, "final_text": secret}
+    call = AgentCall.model_validate({"outcome": AgentOutcome.FINISHED, "exit_code": 0, "seconds": 1, **told})
+    assert secret in call.model_dump_json()
+    assert secret not in without_secrets(call, {"MY_API_TOKEN": secret}).model_dump_json()
