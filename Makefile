@@ -38,10 +38,11 @@ format: $(READY) ## format the code and mend what can be mended without thought
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(READY) ## print what the control costs, what the invariants find, and what cheating agents come to
+bench: $(READY) ## print what control costs and is worth, what the invariants find, what astray agents come to
 	$(BIN)/python bench/overhead.py
 	$(BIN)/python bench/hooks.py
 	$(BIN)/python bench/invariants.py
+	$(BIN)/python bench/simulate.py
 	$(BIN)/python bench/pathologies.py
 
 features: $(READY) ## print each row of docs/features.md with the tests that prove it

@@ -122,7 +122,8 @@ def test_files_that_have_nothing_to_do_with_the_task_are_on_record_and_told_to_t
     assert set(first.drift.strangers) == set(made.split())
     assert "drift.strangers" in [signal.rule for signal in first.signals]
     again = next(request for request in requests if request.call == 1)
-    assert "- `ui/theme.py`" in again.prompt
+    assert "# The last changes and the task" in again.prompt
+    assert "ui/theme.py" in again.prompt
 
 
 def test_left_to_itself_it_burns_all_that_it_may(tmp_path: Path, prefect_server: PrefectServer) -> None:

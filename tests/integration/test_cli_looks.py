@@ -16,7 +16,7 @@ from tasks.state_ref import write_state
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking, make_repository, the_object
 from tests.unit import builders
 
-COMMANDS = ("run", "resume", "status", "list", "log", "cancel", "config", "doctor", "demo", "rubric")
+COMMANDS = ("run", "resume", "status", "list", "log", "explain", "cancel", "config", "doctor", "demo", "rubric")
 HEAVY = {"prefect", "pydantic", "rich", "git", "httpx", "sqlalchemy", "yaml", "psutil"}
 
 Arrange = Callable[[Path], object]
