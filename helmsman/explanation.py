@@ -41,11 +41,11 @@ def numbers(oversight: Oversight) -> Iterator[str]:
     yield f"progress   {_shares(oversight.progress)}"
     terms = f"P {control.proportional:.2f}, I {control.integral:.2f}, D {control.derivative:+.3f} by {gains} ({control.phase})"
     yield f"control    {terms} give {control.output:.2f}: {control.band}"
-    since = f": {clean(breaker.reason)}" if breaker.reason else ""
-    yield f"breaker    {breaker.position}, {counted(breaker.idle, 'iteration')} in a row without progress{since}"
+    why = clean(breaker.reason) or f"{counted(breaker.idle, 'iteration')} in a row without progress"
+    yield f"breaker    {breaker.position}: {why}"
     yield f"ladder     {ladder.rung.title}{f': {clean(ladder.reason)}' if ladder.reason else ''}"
     yield f"feedback   {oversight.feedback}; diagnosis {oversight.diagnosis}"
-    if oversight.strategy.reasoning:
+    if oversight.strategy.reasoning and ladder.rung < Rung.HUMAN:  # there is no next iteration to go about
         yield f"strategy   {oversight.strategy.stance}: {clean(oversight.strategy.reasoning)}"
     for learnt in oversight.learning[:LEARNT_SHOWN]:
         yield f"learning   {learnt.kind}: level {learnt.level}, {learnt.in_row} in a row, {learnt.seen} in all"

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from helmsman.orient.budget import Foreign, Piece, fence, fit, tokens, trim
-from helmsman.orient.focus import find_object, printable, why_invalid
+from helmsman.orient.focus import printable, read_answer
 from helmsman.orient.progress import render
 from helmsman.orient.treatments import planned_anew, treatment
 from helmsman.records.briefing import Orientation
@@ -129,13 +129,9 @@ def compaction_request(past: Past) -> Question:
 
 def read_compacted(text: str) -> Compacted | str:
     """The past in short in a model's answer, also between fences or prose; or why there is none. Never raises."""
-    found = find_object(text, "endGoal")
-    if isinstance(found, str):
-        return found
-    try:
-        answer = _Answer.model_validate(found)
-    except ValidationError as error:
-        return why_invalid(error)
+    answer = read_answer(text, "endGoal", _Answer)
+    if isinstance(answer, str):
+        return answer
     if any(len(line) > LINE for line in (*answer.completed, *answer.next_steps)):
         return f"one of the lines in completed or nextSteps is longer than {LINE} characters"
     compacted = Compacted(

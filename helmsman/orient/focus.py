@@ -5,7 +5,7 @@ The focus is an additional section. Objective, checks, phases, invariants and gu
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -16,6 +16,7 @@ from helmsman.records.focus import Focus, Question, Urgency
 from helmsman.records.oversight import Oversight, Strategy
 from helmsman.records.state import LoopState
 
+_Form = TypeVar("_Form", bound=BaseModel)
 LONGEST_ANSWER = 40_000
 """Characters; what is longer is none of the answers that were asked for."""
 GOAL_TOKENS = 5_000
@@ -89,13 +90,9 @@ def focus_request(state: LoopState, oversight: Oversight, lessons: Sequence[str]
 
 def read_focus(text: str) -> Focus | str:
     """The focus in a model's answer, also between fences or prose; or why there is none that can be used. Never raises."""
-    found = find_object(text, "prompt")
-    if isinstance(found, str):
-        return found
-    try:
-        answer = _Answer.model_validate(found)
-    except ValidationError as error:
-        return why_invalid(error)
+    answer = read_answer(text, "prompt", _Answer)
+    if isinstance(answer, str):
+        return answer
     areas = tuple(printable(area).strip() for area in answer.areas)
     if not printable(answer.prompt).strip() or not all(areas) or max(map(len, areas)) > AREA:
         return f"the prompt is blank, or one of the focus areas is blank or longer than {AREA} characters"
@@ -114,6 +111,17 @@ def focus_section(focus: Focus | None) -> Sequence[Piece]:
     areas = "\n".join(f"{number}. {area}" for number, area in enumerate(focus.areas, 1))
     parts = (focus.prompt, areas, focus.system_context)
     return (_HEADING.format(urgency=focus.urgency), Foreign("\n\n".join(part for part in parts if part)))
+
+
+def read_answer(text: str, name: str, form: type[_Form]) -> _Form | str:
+    """The first JSON object with this name in it, in the form that was asked for; or why there is none. Never raises."""
+    found = find_object(text, name)
+    if isinstance(found, str):
+        return found
+    try:
+        return form.model_validate(found)
+    except ValidationError as error:
+        return _why_invalid(error)
 
 
 def find_object(text: str, name: str) -> Mapping[str, Any] | str:
@@ -135,7 +143,7 @@ def find_object(text: str, name: str) -> Mapping[str, Any] | str:
     return f"the answer holds no JSON object with `{name}`"
 
 
-def why_invalid(error: ValidationError) -> str:
+def _why_invalid(error: ValidationError) -> str:
     """The first thing that is wrong with an answer, without its words."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = printable(".".join(str(part) for part in first["loc"]))[:60]

@@ -52,11 +52,6 @@ def after(evidence: Evidence, progress: Progress) -> tuple[Issue, ...]:
     return (*_no_request(evidence, progress), *_asked_early(evidence), *_errors(evidence.execution.call.errors))[:MOST]
 
 
-def critical(issues: Sequence[Issue]) -> tuple[Issue, ...]:
-    """Those that stop the loop."""
-    return tuple(issue for issue in issues if issue.critical)
-
-
 def issues_section(issues: Sequence[Issue]) -> Sequence[Piece]:
     """The issues for the prompt: what to do in our words, what was found fenced, because it may name things of the repository."""
     if not issues:

@@ -107,12 +107,22 @@ def oversee(sight: Sight, observed: Observed) -> Overseen:
     view = guard("moment", None, lambda: _view(sight, observed, guard))
     if view is None or view.moment.movement is Movement.WAITED:
         hurts = guard("pain", NOTHING, lambda: _pains(view)) if view else NOTHING
-        return Overseen(signals=(*told, *hurts), oversight=_with_faults(sight.state.oversight, guard))
+        return _overseen(sight, guard, (*told, *hurts), sight.state.oversight)
     noticed = _notice(view)
     signals = (*told, *noticed.signals)
     earlier = sight.state.oversight
     oversight = guard("oversight", earlier, lambda: _concluded(view, noticed, signals, _modes(view, noticed, signals)))
-    return Overseen(signals=signals, oversight=_with_faults(oversight, guard), moment=view.moment)
+    return _overseen(sight, guard, signals, oversight, view.moment)
+
+
+def _overseen(
+    sight: Sight, guard: Guard, signals: Sequence[Signal], oversight: Oversight, moment: Moment | None = None
+) -> Overseen:
+    """With what broke: each fault is warned of once, and stays on record for as long as it is there."""
+    faults, known = tuple(guard.faults[:FAULTS_KEPT]), sight.state.oversight.faults
+    broken = (f"a part of the overseer was left out, and its default used: {fault}" for fault in faults if fault not in known)
+    warnings = (Signal(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken)
+    return Overseen(signals=(*signals, *warnings), oversight=oversight.model_copy(update={"faults": faults}), moment=moment)
 
 
 def relieved(state: LoopState, now: datetime) -> LoopState:
@@ -261,7 +271,3 @@ _GRAVITY = (Severity.ABORT, Severity.PAUSE, Severity.REDIRECT, Severity.WARN, Se
 
 def _one(signal: Signal | None) -> tuple[Signal, ...]:
     return (signal,) if signal else ()
-
-
-def _with_faults(oversight: Oversight, guard: Guard) -> Oversight:
-    return oversight.model_copy(update={"faults": tuple(guard.faults[:FAULTS_KEPT])})

@@ -140,6 +140,19 @@ def test_what_could_not_be_found_out_is_named_as_well() -> None:
     assert after.oversight.faults == ("variety: GitError",)
 
 
+@pytest.mark.feature("S6")
+def test_a_fault_is_warned_of_once_and_stays_on_record_while_it_is_there() -> None:
+    now, told = state(), list[list[str]]()
+    for number in range(1, 4):
+        seen = sight(state=now, execution=worked(number), checks=ran(number, 5))
+        found = oversee(seen, Observed(faults=("security scan: it told nothing",)))
+        told.append([signal.message for signal in found.signals if signal.rule == "oversight.fault"])
+        now = now.model_copy(update={"oversight": found.oversight})
+    assert [len(messages) for messages in told] == [1, 0, 0]
+    assert "security scan: it told nothing" in told[0][0]
+    assert now.oversight.faults == ("security scan: it told nothing",)
+
+
 @pytest.mark.feature("S7", "S8")
 def test_a_person_who_goes_on_closes_the_breaker_and_begins_with_a_redesign() -> None:
     stuck = Oversight(

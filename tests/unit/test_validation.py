@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from helmsman.orient.budget import Foreign, whole
 from helmsman.orient.prompt import brief
-from helmsman.orient.validation import TO_DO, after, before, critical, issues_section, remaining
+from helmsman.orient.validation import TO_DO, after, before, issues_section, remaining
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Moment, Movement, Progress
-from helmsman.records.oversight import Issue, Oversight, Stance, Strategy
+from helmsman.records.oversight import Oversight, Stance, Strategy
 from helmsman.records.proof import Proof
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState, Spending
@@ -165,11 +165,6 @@ def test_more_than_five_errors_in_a_session_are_told_with_their_classes(times: i
     assert [issue.message for issue in issues] == [
         f"{times} tool calls failed in the session (more than 5); classes: build, edit"
     ][:expected]
-
-
-def test_only_critical_issues_stop() -> None:
-    lost, odd = (Issue(rule="validation.x", critical=flag, message="m") for flag in (True, False))
-    assert critical((odd, lost)) == (lost,)
 
 
 def test_the_agent_reads_what_to_do_in_our_words_and_what_was_found_between_fences() -> None:
