@@ -3,14 +3,13 @@
 from helmsman.records.evidence import Execution
 from helmsman.records.oversight import Failed
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision
+from helmsman.records.verdict import PAIN, Decision
 from tasks.git import git, read_ref
 from tasks.state_ref import failed_ref
 from tasks.workplace import Workplace
 from tasks.worktree import go_back_to, keep, recover
 
 FILES_TOLD = 20
-PAIN = "pain."
 REGRESSING = "regressing"
 
 

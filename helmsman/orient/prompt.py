@@ -28,7 +28,6 @@ from helmsman.orient.strategy import strategy_section
 from helmsman.orient.treatments import treatment_section
 from helmsman.orient.validation import issues_section
 from helmsman.oversee.drift import flagged, guidance
-from helmsman.oversee.ladder import PAIN
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Contradiction
@@ -40,6 +39,7 @@ from helmsman.records.oversight import Failed
 from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
+from helmsman.records.verdict import PAIN
 from helmsman.texts import clean, counted
 
 REJECTIONS_SHOWN = 3

@@ -12,7 +12,6 @@ from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import clean, counted
 
-PAIN = "pain."
 CYCLES = frozenset({"limit_cycle", "recurring_trees", "oscillating"})
 """Rules that say that the loop goes round. Another try is one more turn: what changes is the structure."""
 PLAIN = CYCLES | {"regressing", "empty_sessions", "amnesiac"}
@@ -110,7 +109,7 @@ def _of(event: Event, signals: Sequence[Signal]) -> list[Signal]:
     """The signals that amount to an event, a cycle first. A limit that is reached ends the loop too, and hurts nobody."""
     severity = _SEVERITIES.get(event)
     found = [signal for signal in signals if signal.severity is severity]
-    hurting = [signal for signal in found if signal.rule.startswith(PAIN)] if event is Event.PAIN else found
+    hurting = [signal for signal in found if signal.hurts] if event is Event.PAIN else found
     return sorted(hurting, key=lambda signal: signal.rule not in CYCLES)
 
 

@@ -13,7 +13,7 @@ from helmsman.orient.strategy import plan
 from helmsman.orient.validation import after, before
 from helmsman.oversee.breaker import breaker_after, cooled, just_opened, reset
 from helmsman.oversee.control import steer
-from helmsman.oversee.decide.situation import BLOWN, PAIN
+from helmsman.oversee.decide.situation import BLOWN
 from helmsman.oversee.detectors import detect, diagnose
 from helmsman.oversee.divergence import UNTOUCHED, divergence
 from helmsman.oversee.double_bind.conflicts import conflicts
@@ -248,7 +248,7 @@ def _best(view: _View, signals: Sequence[Signal]) -> Checkpoint | None:
     """The latest commit of those that measured best. One that games its checks or hurts is no place to go back to."""
     moment, best = view.moment, view.earlier.best
     gamed = any(finding.weight is Weight.BLOCK for finding in view.sight.evidence.findings)
-    hurts = any(signal.severity is Severity.ABORT and signal.rule.startswith(PAIN) and signal.rule != BLOWN for signal in signals)
+    hurts = any(signal.hurts and signal.rule != BLOWN for signal in signals)
     if gamed or hurts or not moment.checked or (best and moment.completion < best.completion):
         return best
     return Checkpoint(

@@ -21,6 +21,10 @@ class Severity(StrEnum):
     """The loop ends."""
 
 
+PAIN = "pain."
+"""How the rules begin of what ends a loop at once, whatever else is going on."""
+
+
 class Signal(Record):
     """Something that the overseer noticed, with the rule and the numbers."""
 
@@ -31,6 +35,11 @@ class Signal(Record):
     threshold: float | None = None
     instruction: str = ""
     """What the next iteration is told to do, in positive words, 500 characters at most; empty where there is nothing to do."""
+
+    @property
+    def hurts(self) -> bool:
+        """Whether it ends the loop at once; a limit that is reached ends it too, and hurts nobody."""
+        return self.severity is Severity.ABORT and self.rule.startswith(PAIN)
 
 
 class Outcome(StrEnum):

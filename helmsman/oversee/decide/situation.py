@@ -11,8 +11,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
 
 BLOWN = "pain.budget"
-PAIN = "pain."
-"""How the rules begin of signals that end a loop at once, whatever else is going on."""
+"""The pain that says nothing against the work."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,12 @@ class Situation:
 
     @property
     def pains(self) -> list[Signal]:
-        return [signal for signal in self.signals if signal.rule.startswith(PAIN) and signal.severity is Severity.ABORT]
+        return [signal for signal in self.signals if signal.hurts]
 
     @property
     def limits(self) -> list[Signal]:
         """Limits that are reached."""
-        return [signal for signal in self.signals if signal.severity is Severity.ABORT and not signal.rule.startswith(PAIN)]
+        return [signal for signal in self.signals if signal.severity is Severity.ABORT and not signal.hurts]
 
     @property
     def steers(self) -> bool:
