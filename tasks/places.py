@@ -47,6 +47,11 @@ class LoopFolder:
     def journal(self) -> Path:
         return self.root / "journal.jsonl"
 
+    @property
+    def answers(self) -> Path:
+        """Answers to gates, put there by whoever got them; one file each, named by the gate's key."""
+        return self.root / "answers"
+
     def call(self, iteration: int, attempt: int) -> Path:
         return self.root / "calls" / f"{iteration:05d}-{attempt}"
 

@@ -5,6 +5,7 @@ from helmsman.config.base import Section
 from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
 from helmsman.config.loop import LoopConfig
 from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, Gain, LadderConfig, PainConfig
+from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
 from helmsman.config.proof import (
     JUDGE_MODEL,
     CheckConfig,
@@ -27,17 +28,20 @@ __all__ = [
     "DetectConfig",
     "FlakyConfig",
     "Gain",
+    "GatesConfig",
     "InvariantsConfig",
     "JudgeConfig",
     "LadderConfig",
     "LimitsConfig",
     "LoopConfig",
+    "OnPushConfig",
     "PainConfig",
     "PromptConfig",
     "RemoteConfig",
     "RetryConfig",
     "Section",
     "SteeringConfig",
+    "TrackerConfig",
     "UsageLimitConfig",
     "WorkspaceConfig",
 ]

@@ -7,6 +7,7 @@ from helmsman.config.agent import ClaudeConfig, ContextConfig, PromptConfig, Rem
 from helmsman.config.base import Section
 from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
 from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, LadderConfig, PainConfig
+from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
 from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, InvariantsConfig, JudgeConfig
 
 
@@ -37,6 +38,9 @@ class LoopConfig(Section):
     workspace: WorkspaceConfig = WorkspaceConfig()
     remote: RemoteConfig = RemoteConfig()
     prompt: PromptConfig = PromptConfig()
+    gates: GatesConfig = GatesConfig()
+    on_push: OnPushConfig = OnPushConfig()
+    tracker: TrackerConfig = TrackerConfig()
 
     @field_validator("goal")
     @classmethod

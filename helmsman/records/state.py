@@ -24,6 +24,7 @@ from helmsman.records.folds import (
     trust,
     windows,
 )
+from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment
@@ -112,6 +113,12 @@ class LoopState(Record):
     """Work that was taken off the branch after the last iteration."""
     verified: str = ""
     """The last commit on which completion was proven; only `force_max` goes on after it."""
+    gate: Gate | None = None
+    """The question that is open."""
+    answers: tuple[Answer, ...] = ()
+    """What was answered, newest last, 20 at most."""
+    guidance: tuple[str, ...] = ()
+    """What people said to the iteration that is due."""
     notes: tuple[str, ...] = ()
     """Rules that have warned once and need not warn again."""
     ending: Decision | None = None

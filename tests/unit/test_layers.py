@@ -229,7 +229,7 @@ def test_every_leaf_has_a_variable_of_its_own() -> None:
 
 
 def test_reserved_variables_are_no_configuration() -> None:
-    assert {"HELMSMAN_TAG", "HELMSMAN_HOME", "HELMSMAN_DEPTH"} == RESERVED
+    assert {"HELMSMAN_TAG", "HELMSMAN_HOME", "HELMSMAN_DEPTH", "HELMSMAN_TRACKER_TOKEN"} == RESERVED
     assert from_environment(dict.fromkeys(RESERVED, "1")) == {}
 
 

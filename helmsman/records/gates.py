@@ -1,0 +1,132 @@
+"""Gates: what a person is asked, which choices there are, and what was answered."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from helmsman.records.base import Record
+
+LONGEST_GUIDANCE = 4000
+"""Characters of guidance that one answer may hold."""
+
+
+class GateKind(StrEnum):
+    """Why a person is asked."""
+
+    PLAN = "plan"
+    """Before the first iteration."""
+    QUESTIONS = "questions"
+    """An alignment could not be finished without answers."""
+    MILESTONE = "milestone"
+    """Every so many iterations."""
+    REJECTIONS = "rejections"
+    """The judge has rejected the work too often in a row."""
+    HUMAN = "human"
+    """E-III of the ladder, or a signal that asks for a person."""
+    BUDGET = "budget"
+    """A limit is reached."""
+    MERGE = "merge"
+    """The work is proven to be done."""
+    HANDED_OVER = "handed-over"
+    """A person works on the branch by hand."""
+
+
+class Choice(StrEnum):
+    APPROVE = "approve"
+    REVISE = "revise"
+    """Not yet: the loop goes on working."""
+    ACCEPT = "accept"
+    """The work is done by a person's word."""
+    TAKE_OVER = "take-over"
+    """A person goes on by hand; the loop waits for them."""
+    STOP = "stop"
+
+
+class Rule(NamedTuple):
+    """What belongs to one kind of gate."""
+
+    title: str
+    choices: Mapping[Choice, str]
+    """What each choice will do, in a sentence."""
+
+
+_STOP = {Choice.STOP: "The loop ends; its work and its state are kept."}
+_TAKE_OVER = {Choice.TAKE_OVER: "You commit on the branch by hand; the loop waits until you hand it back."}
+
+GATES: Mapping[GateKind, Rule] = {
+    GateKind.PLAN: Rule("Plan", {Choice.APPROVE: "The first iteration begins.", **_STOP}),
+    GateKind.QUESTIONS: Rule("Questions", {Choice.APPROVE: "Your answers go into the alignment.", **_STOP}),
+    GateKind.MILESTONE: Rule("Milestone", {Choice.APPROVE: "The loop goes on.", **_TAKE_OVER, **_STOP}),
+    GateKind.REJECTIONS: Rule(
+        "Rejected by the judge",
+        {
+            Choice.APPROVE: "The loop goes on, and rejections are counted anew.",
+            Choice.ACCEPT: "The work is taken as done by your word, against the judge's.",
+            **_TAKE_OVER,
+            **_STOP,
+        },
+    ),
+    GateKind.HUMAN: Rule(
+        "The loop needs you", {Choice.APPROVE: "The loop goes on, beginning with a redesign.", **_TAKE_OVER, **_STOP}
+    ),
+    GateKind.BUDGET: Rule(
+        "A limit is reached", {Choice.APPROVE: "The loop goes on under the higher limits that you give.", **_TAKE_OVER, **_STOP}
+    ),
+    GateKind.MERGE: Rule(
+        "Proven: may it be merged?",
+        {
+            Choice.APPROVE: "The loop ends as completed, approved for merging.",
+            Choice.REVISE: "The loop goes on working, under your guidance.",
+            **_TAKE_OVER,
+            **_STOP,
+        },
+    ),
+    GateKind.HANDED_OVER: Rule(
+        "In your hands", {Choice.APPROVE: "The loop goes on from the commits that are on its branch now.", **_STOP}
+    ),
+}
+
+Way = Literal["engine", "command line", "tracker", "timeout"]
+"""Through which an answer came; `engine` is the Prefect UI or its API."""
+
+
+class Gate(Record):
+    """A question that is open."""
+
+    key: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
+    """Unique in its loop; safe as a key in Prefect and as the name of a file."""
+    kind: GateKind
+    question: str
+    """One sentence."""
+    evidence: str = ""
+    """What was seen, as Markdown."""
+    asked_at: datetime
+    deadline: datetime | None = None
+    """When the declared outcome takes the place of an answer; None: never."""
+    at_timeout: Choice = Choice.STOP
+    asked_of: str = ""
+    """Who is asked; empty: whoever comes."""
+
+    @property
+    def choices(self) -> Mapping[Choice, str]:
+        return GATES[self.kind].choices
+
+
+class Answer(Record):
+    """What a person, or the lapse of time, decided."""
+
+    gate: str
+    """Key of the gate."""
+    kind: GateKind
+    choice: Choice
+    guidance: str = Field(default="", max_length=LONGEST_GUIDANCE)
+    """Enters the next iteration's prompt."""
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Configuration that is changed, nested as in helmsman.toml."""
+    by: str = ""
+    """Who, as far as the way tells."""
+    via: Way
+    at: datetime

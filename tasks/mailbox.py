@@ -1,0 +1,38 @@
+"""Answers to gates as files: whoever gets one puts it there, whoever asked takes it. The first answer to a question counts.
+
+A file outlives the process that asked and the engine that it ran on.
+"""
+
+import os
+from pathlib import Path
+from uuid import uuid4
+
+from pydantic import ValidationError
+
+from helmsman.records.gates import Answer
+
+
+def put(mailbox: Path, answer: Answer) -> bool:
+    """Leave an answer. Returns whether it was the first to its question; a later one changes nothing."""
+    mailbox.mkdir(parents=True, exist_ok=True)
+    draft = mailbox / f".{answer.gate}-{uuid4().hex}"
+    try:
+        draft.write_text(answer.model_dump_json(), encoding="utf-8")
+        os.link(draft, _file(mailbox, answer.gate))  # unlike a rename, never over one that is there
+    except FileExistsError:
+        return False
+    finally:
+        draft.unlink(missing_ok=True)
+    return True
+
+
+def find(mailbox: Path, gate: str) -> Answer | None:
+    """The answer to a gate, None where there is none or it cannot be read."""
+    try:
+        return Answer.model_validate_json(_file(mailbox, gate).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def _file(mailbox: Path, gate: str) -> Path:
+    return mailbox / f"{gate}.json"
