@@ -29,6 +29,8 @@ Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE"
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="A TOML file that wins over the repository's own.")
 ]
+Guidance = Annotated[str, typer.Option("--guidance", metavar="TEXT", help="What the next iteration is told, in your words.")]
+By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who answers, for the record; your user name if not given.")]
 HERE = Path()
 
 
@@ -138,12 +140,71 @@ def cancel(loop: Loop, repo: Repo = HERE, as_json: Json = False) -> None:
     raise typer.Exit(cancel_loop(repo, loop, as_json=as_json))
 
 
+@app.command()
+def approve(
+    loop: Loop,
+    guidance: Guidance = "",
+    settings: Settings = None,
+    by: By = "",
+    repo: Repo = HERE,
+    as_json: Json = False,
+) -> None:
+    """Say yes to what a loop asks; with --guidance the next iteration is told, with --set limits or other keys change."""
+    from deployments.answering import answer_loop
+
+    told = answer_loop(repo, loop, "approve", guidance=guidance, settings=tuple(settings or ()), by=by, as_json=as_json)
+    raise typer.Exit(told)
+
+
+@app.command()
+def reject(loop: Loop, guidance: Guidance = "", by: By = "", repo: Repo = HERE, as_json: Json = False) -> None:
+    """Say no to what a loop asks: it works on where that is offered, else it ends."""
+    from deployments.answering import answer_loop, rejection
+
+    choice = rejection(repo, loop)
+    raise typer.Exit(answer_loop(repo, loop, choice, guidance=guidance, settings=(), by=by, as_json=as_json))
+
+
+@app.command()
+def answer(
+    loop: Loop,
+    choice: Annotated[
+        str | None,
+        typer.Argument(metavar="[CHOICE]", help="approve, revise, accept, take-over or stop; without it: what is asked."),
+    ] = None,
+    guidance: Guidance = "",
+    settings: Settings = None,
+    by: By = "",
+    repo: Repo = HERE,
+    as_json: Json = False,
+) -> None:
+    """Show what a loop asks and what each choice will do, or answer it with one of them."""
+    from deployments.answering import answer_loop
+
+    told = answer_loop(repo, loop, choice, guidance=guidance, settings=tuple(settings or ()), by=by, as_json=as_json)
+    raise typer.Exit(told)
+
+
 @app.command("config")
 def show_config(repo: Repo = HERE, config: ConfigFile = None, settings: Settings = None, as_json: Json = False) -> None:
     """Show every configuration value and where it comes from."""
     from deployments.showing import show_configuration
 
     show_configuration(repo, config, tuple(settings or ()), as_json=as_json)
+
+
+@app.command()
+def init(
+    goal: Annotated[str | None, typer.Option("--goal", metavar="TEXT", help="What shall be true at the end.")] = None,
+    repo: Repo = HERE,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: take the commands that work.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a helmsman.toml or RUBRIC.md that is there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Find the commands that prove something, try each, and write helmsman.toml and RUBRIC.md."""
+    from deployments.initialising import initialise
+
+    raise typer.Exit(initialise(repo, goal, yes=yes, force=force, as_json=as_json))
 
 
 @app.command()

@@ -12,6 +12,7 @@ from helmsman.records.events import StepStarted, ToolCalled
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
+from helmsman.show.gates import gate_lines
 from helmsman.texts import (
     clean,
     clean_lines,
@@ -36,7 +37,11 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     state = _named_or_latest(repository, loop)
     result, driver = result_of(state, state_ref(state.loop)), _driver(repository, state.loop)
     if as_json:
-        print(json.dumps({**result.model_dump(mode="json"), "driver": driver, "trust": state.trust.score}))
+        print(
+            json.dumps(
+                {**result.model_dump(mode="json"), "driver": driver, "trust": state.trust.score, "gate": _plain(state.gate)}
+            )
+        )
         return
     worktree = worktree_of(repository, state.loop, state.config.workspace)
     lines = [
@@ -50,7 +55,8 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         *(f"salvaged   {kept.ref} ({kept.files} files)" for kept in state.salvaged),
         *([f"taken off  {state.failed.ref}"] if state.failed else ()),
         *_report_lines(loop_folder(repository, state.loop), state),
-        *(() if driver else next_lines(result)),
+        *(gate_lines(state.gate, state.loop) if state.gate else ()),
+        *(() if driver or state.gate else next_lines(result)),
     ]
     print("\n".join(lines))
 

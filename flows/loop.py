@@ -9,6 +9,7 @@ from flows.iteration import iteration
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import advance
 from tasks.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, tidy, wait_if_due
+from tasks.gates import passed
 
 
 @flow(name="loop", persist_result=False)
@@ -17,7 +18,7 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
     with driving(request) as opened:
         state = opened
         try:
-            while state.ending is None:
+            while (state := passed(request, state)).ending is None:
                 wait_if_due(request.repository, state)
                 record = iteration(request.repository, state)
                 state = advance(state, record)

@@ -80,7 +80,14 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
     """Write down that the loop was cancelled or broken. `state` is the last that this driver knew."""
     get_run_logger().error("loop %s ends: %s", state.loop, why)
     reason = why if isinstance(why, HelmsmanError) else Cancelled("interrupted by a signal")
-    return close(repository, state, reason, now_utc())
+    return close(repository, _with_its_questions(repository, state), reason, now_utc())
+
+
+def _with_its_questions(repository: str, state: LoopState) -> LoopState:
+    """The loop as it is written down, where nothing but questions and answers came after what this driver knew."""
+    stored, _ = read_state(workplace(repository, state).repository, state.loop)
+    driven = (stored.iteration, stored.attempt, stored.spending) == (state.iteration, state.attempt, state.spending)
+    return stored if driven and stored.gates_asked > state.gates_asked else state
 
 
 def tidy(repository: str, state: LoopState) -> None:

@@ -34,7 +34,7 @@ POLL_SECONDS = 2.0
 FLUSH_SECONDS = 15
 
 CANCELLED = frozenset({StateType.CANCELLING, StateType.CANCELLED})
-UNFINISHED = [StateType.RUNNING, StateType.PENDING]
+UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.PAUSED]
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -34,5 +34,10 @@ def find(mailbox: Path, gate: str) -> Answer | None:
         return None
 
 
+def put_aside(mailbox: Path, gate: str) -> None:
+    """Take an answer that cannot be followed out of the way of the next one."""
+    _file(mailbox, gate).replace(mailbox / f"{gate}-refused-{uuid4().hex}")
+
+
 def _file(mailbox: Path, gate: str) -> Path:
     return mailbox / f"{gate}.json"

@@ -1,7 +1,7 @@
 """Bringing a loop to life: made from a request, or read back and mended after its driver died."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from helmsman.config import LoopConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import Layer, Resolved, from_environment, resolve
 from helmsman.naming import loop_id
+from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.limits import limit_signals
 from helmsman.oversee.overseeing import relieved
 from helmsman.records.request import LoopRequest
@@ -123,18 +124,14 @@ def _existing(repository: Repository, request: LoopRequest, now: datetime) -> Lo
     state, _ = read_state(repository, request.loop)
     if not request.reopen or state.outcome is Outcome.COMPLETED:
         return state
-    config = _reconfigured(state, request.settings)
+    config = reconfigured(state, request.settings)
+    if state.gate is not None:  # the question comes first, and its answer says how to go on
+        asking = state.model_copy(update={"config": config})
+        return replace_state(repository, state, asking, "resume")
     _require_budget(state, config)
     if state.ending is None and config == state.config:
         return state
     return replace_state(repository, state, relieved(reopen(state, config, now), now), "resume")
-
-
-def _reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
-    """The loop keeps the configuration that it began with; what is said now wins over it."""
-    if not settings:
-        return state.config
-    return resolve([Layer("command line", settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]).config
 
 
 def _require_budget(state: LoopState, config: LoopConfig) -> None:

@@ -40,7 +40,7 @@ from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import PAIN
-from helmsman.texts import clean, counted
+from helmsman.texts import clean, clean_lines, counted
 
 REJECTIONS_SHOWN = 3
 CHECKS = "last checks"
@@ -94,6 +94,7 @@ def _guard_rails(config: LoopConfig) -> str:
 def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list[Fact]:
     """What was found out, most specific first."""
     return [
+        ("guidance", _guidance(state.guidance)),
         *_steering(state, planned),
         (CHECKS, _last_checks(state.checks)),
         ("unfinished request", _unfinished_request(state)),
@@ -107,6 +108,12 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         ("working memory", _memory_problems(state.memory)),
         ("history", _past(state, orientation, planned)),
     ]
+
+
+def _guidance(said: Sequence[str]) -> Sequence[Piece]:
+    """The operator's own words, so they stand as orders, unlike what was found."""
+    words = "\n\n".join(clean_lines(text).strip() for text in said)
+    return (f"# What a person says to this iteration\n{words}",) if words else ()
 
 
 def _steering(state: LoopState, planned: Planned) -> list[Fact]:

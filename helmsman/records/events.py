@@ -6,6 +6,7 @@ from typing import Literal
 from helmsman.records.base import Record
 from helmsman.records.checks import CheckResult
 from helmsman.records.evidence import Guarded
+from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.session import StopAttempt
 from helmsman.records.verdict import Signal
@@ -80,6 +81,18 @@ class WaitStarted(Record):
     reason: str
 
 
+class GateOpened(Record):
+    """A person is asked."""
+
+    event: Literal["gate_opened"] = "gate_opened"
+    gate: Gate
+
+
+class GateAnswered(Record):
+    event: Literal["gate_answered"] = "gate_answered"
+    answer: Answer
+
+
 Event = (
     StepStarted
     | StepFinished
@@ -92,4 +105,6 @@ Event = (
     | SignalRaised
     | IterationRecorded
     | WaitStarted
+    | GateOpened
+    | GateAnswered
 )

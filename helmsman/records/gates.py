@@ -103,6 +103,8 @@ class Gate(Record):
     """One sentence."""
     evidence: str = ""
     """What was seen, as Markdown."""
+    questions: tuple[str, ...] = ()
+    """What is asked one by one, where it is more than a choice; 20 at most."""
     asked_at: datetime
     deadline: datetime | None = None
     """When the declared outcome takes the place of an answer; None: never."""

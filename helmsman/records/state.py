@@ -115,6 +115,8 @@ class LoopState(Record):
     """The last commit on which completion was proven; only `force_max` goes on after it."""
     gate: Gate | None = None
     """The question that is open."""
+    gates_asked: int = 0
+    """Questions asked so far."""
     answers: tuple[Answer, ...] = ()
     """What was answered, newest last, 20 at most."""
     guidance: tuple[str, ...] = ()
@@ -167,6 +169,7 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
             "windows": known_windows,
             "last_call": last_call(state.last_call, record, known_windows),
             "verified": record.execution.change.commit if record.proven else state.verified,
+            "guidance": () if counts else state.guidance,
             "notes": tuple(dict.fromkeys((*state.notes, *(signal.rule for signal in record.signals)))),
             "ending": record.decision if record.decision.kind is DecisionKind.STOP else None,
         }

@@ -14,6 +14,8 @@ KNOW_PREFECT = (
     "tasks.credentials",
     "tasks.driving",
     "tasks.engine_runs",
+    "tasks.gates",
+    "tasks.pausing",
     "tasks.steps",
 )
 """The files that speak with the engine; nobody else knows which one it is."""

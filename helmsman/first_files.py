@@ -1,0 +1,174 @@
+"""The first helmsman.toml and RUBRIC.md of a repository, as text. What is written here is read back as the same values."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from helmsman.config import CheckConfig
+from helmsman.texts import clean
+from helmsman.verify.rubric.items import criterion_items
+from helmsman.verify.rubric.pieces import Flaw, Kind, Piece, pieces
+from helmsman.verify.rubric.reading import read_rubric
+
+DEFAULT_TIMEOUT = 600
+
+
+@dataclass(frozen=True)
+class FirstCheck:
+    """A check, and why it is one."""
+
+    config: CheckConfig
+    why: str
+
+
+@dataclass(frozen=True)
+class Aside:
+    """A command that was found and is no check, and why."""
+
+    command: str
+    why: str
+
+
+# --- helmsman.toml ------------------------------------------------------------------------------------------------
+
+_HEAD = """\
+# What `helmsman run` does in this repository. Written by `helmsman init`; yours from now on.
+# `helmsman config` shows every key, its meaning and where its value comes from."""
+_SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_QUOTES = re.compile(r'"{2,}|"\Z')
+
+
+def helmsman_toml(goal: str, checks: Sequence[FirstCheck], asides: Sequence[Aside] = ()) -> str:
+    """The text of helmsman.toml. An empty goal is left to the command line."""
+    return "\n".join([_HEAD, "", *_goal_lines(goal), "", *_check_lines(checks, asides), ""])
+
+
+def _goal_lines(goal: str) -> Iterator[str]:
+    yield "# What shall be true at the end."
+    yield f"goal = {toml_string(goal)}" if goal else '# goal = "…"   # none yet: helmsman run GOAL'
+
+
+def _check_lines(checks: Sequence[FirstCheck], asides: Sequence[Aside]) -> Iterator[str]:
+    yield "# The commands that prove it. Each is run by `sh` in the root of a fresh worktree and has to exit with 0."
+    if checks:
+        yield "checks = ["
+        for check in checks:
+            yield f"    # {clean(check.why)}"
+            yield f"    {_check_table(check.config)},"
+        yield "]"
+    else:
+        yield '# checks = ["…"]   # none yet: helmsman run --check COMMAND'
+    if asides:
+        yield "# Found as well and left out:"
+        yield from (f"#   {clean(aside.command)}   ({clean(aside.why)})" for aside in asides)
+
+
+def _check_table(check: CheckConfig) -> str:
+    parts = [
+        f"name = {_basic(check.name)}" if check.name else "",
+        f"command = {_basic(check.command)}",
+        f"timeout_seconds = {check.timeout_seconds:g}" if check.timeout_seconds != DEFAULT_TIMEOUT else "",
+    ]
+    return f"{{ {', '.join(filter(None, parts))} }}"
+
+
+def toml_string(text: str) -> str:
+    """A string of TOML; of several lines where the text has several. The text must be free of lone surrogates."""
+    return _multi_line(text) if "\n" in text else _basic(text)
+
+
+def _basic(text: str) -> str:
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _multi_line(text: str) -> str:
+    """A first line break is not counted. Single quotation marks stay as they are, but never three of them, nor one at the end."""
+    lines = ("".join(mark if mark == '"' else _escaped(mark) for mark in line) for line in text.split("\n"))
+    body = _QUOTES.sub(lambda found: '\\"' * len(found[0]), "\n".join(lines))
+    return f'"""\n{body}"""'
+
+
+def _escaped(mark: str) -> str:
+    """What an editor or a terminal would not show as it is, is written as its number."""
+    if mark in _SHORT:
+        return _SHORT[mark]
+    if mark.isprintable():
+        return mark
+    return f"\\u{ord(mark):04X}" if ord(mark) <= 0xFFFF else f"\\U{ord(mark):08X}"  # noqa: PLR2004 - four digits
+
+
+# --- RUBRIC.md ----------------------------------------------------------------------------------------------------
+
+_FRONT = """\
+---
+title: What the work in this repository is judged by
+---
+"""
+_WITH = """\
+<!-- An independent model that never saw the agent's reasoning answers each criterion with yes or no, once the checks pass.
+     An item may end with options: (weight 2, 2 of 3 votes, tests: test_name, check: tests). The commands stand in helmsman.toml.
+     `helmsman rubric check` shows what is understood. -->
+"""
+_WITHOUT = """\
+<!-- Nothing is judged yet: the commands in helmsman.toml are all that has to pass. To have an independent model look as well,
+     write what it has to see behind this comment, each a sentence that can be answered with yes or no:
+
+     ## Judge criteria
+
+     - [api-errors] Every endpoint answers a wrong request with a JSON body that names the field. (tests: test_names_the_field)
+
+     `helmsman rubric check` shows what is understood. -->
+"""
+_END_OF_SENTENCE = " ."
+
+
+def rubric_md(criteria: Sequence[str]) -> str:
+    """The text of RUBRIC.md. Without criteria it says how to write them, and judges nothing."""
+    if not criteria:
+        return f"{_FRONT}\n{_WITHOUT}"
+    items = "\n".join(_criterion_line(text, number) for number, text in enumerate(criteria, 1))
+    return f"{_FRONT}\n{_WITH}\n## Judge criteria\n\n{items}\n"
+
+
+def one_line(text: str) -> str:
+    """A criterion as one line of plain text: what breaks lines or moves a cursor is a space."""
+    return " ".join(clean(text).split())
+
+
+def criterion_flaws(text: str) -> tuple[Flaw, ...]:
+    """What is wrong with a criterion as it was written, such as an option that does not exist."""
+    return read_rubric(f"## Judge criteria\n- [c1] {one_line(text)}").flaws
+
+
+def _criterion_line(text: str, number: int) -> str:
+    """Brackets at the end that are meant as options stay options. Those that would be wrong ones belong to the sentence."""
+    line = f"- [c{number}] {one_line(text)}"
+    return line + _END_OF_SENTENCE if line.endswith((")", ").", "):")) and criterion_flaws(text) else line
+
+
+# --- acceptance criteria in a goal --------------------------------------------------------------------------------
+
+_LABEL = re.compile(r"\W*(?:acceptance criteria|criteria(?: of acceptance)?|definition of done|done when)\W*", re.IGNORECASE)
+
+
+def criteria_of(goal: str) -> tuple[str, ...]:
+    """The list below a heading or a line such as `Acceptance criteria:`; none where there is no such list."""
+    every = [*pieces(goal)]
+    start = next((place for place, piece in enumerate(every, 1) if _labels(piece)), None)
+    if start is None:
+        return ()
+    return tuple(text for item in criterion_items(_until_something_else(every[start:])) if (text := one_line(item.text)))
+
+
+def _labels(piece: Piece) -> bool:
+    return piece.kind in {Kind.HEADING, Kind.TEXT} and _LABEL.fullmatch(piece.text) is not None
+
+
+def _until_something_else(rest: Sequence[Piece]) -> Iterator[Piece]:
+    """Up to a heading, or to prose that no item holds."""
+    apart = True
+    for piece in rest:
+        if piece.kind is Kind.HEADING or (piece.kind is Kind.TEXT and apart and not piece.depth):
+            return
+        yield piece
+        apart = piece.kind is Kind.BLANK

@@ -1,0 +1,1 @@
+"""Project files: what each of them says about how the project is tested, linted, typed and built."""

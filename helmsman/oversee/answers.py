@@ -1,0 +1,159 @@
+"""What an answer does to the loop: one table of effects. Invalid answers are refused before anything changes."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.layers import Layer, resolve
+from helmsman.oversee.gates import GATE
+from helmsman.oversee.limits import limit_signals
+from helmsman.oversee.overseeing import relieved
+from helmsman.records.forms import Form, answers_given, extension
+from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind, Way
+from helmsman.records.state import LoopState, end, reopen
+from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
+from helmsman.texts import clean
+
+ANSWERS_REMEMBERED = 20
+GUIDANCE_REMEMBERED = 5
+Effect = Callable[[LoopState, Answer, datetime], LoopState]
+
+RESUMED: Mapping[GateKind, Choice] = {
+    GateKind.PLAN: Choice.APPROVE,
+    GateKind.MILESTONE: Choice.APPROVE,
+    GateKind.REJECTIONS: Choice.APPROVE,
+    GateKind.HUMAN: Choice.APPROVE,
+    GateKind.BUDGET: Choice.APPROVE,
+    GateKind.HANDED_OVER: Choice.APPROVE,
+}
+"""What it answers when a person goes on with a loop without a word. A gate that is not here wants one."""
+
+
+def answered(state: LoopState, answer: Answer, now: datetime) -> LoopState:
+    """The loop after an answer to its open question. Raises OperatorError where the answer cannot be followed."""
+    gate = _open_gate(state, answer)
+    config = reconfigured(state, answer.settings)
+    closed = state.model_copy(
+        update={
+            "gate": None,
+            "answers": (*state.answers, answer)[-ANSWERS_REMEMBERED:],
+            "guidance": (*state.guidance, answer.guidance)[-GUIDANCE_REMEMBERED:] if answer.guidance.strip() else state.guidance,
+            "config": config,
+            "updated_at": now,
+        }
+    )
+    return EFFECTS[gate.kind, answer.choice](closed, answer, now)
+
+
+def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: datetime) -> Answer:
+    """What a filled-in form says."""
+    changed, more = form.changed(), extension(form, state.config.limits)
+    limits = {**more.get("limits", {}), **changed.get("limits", {})}
+    said = zip(gate.questions, answers_given(form, gate.questions), strict=True)
+    words = [f"{question}\n{answer}" for question, answer in said]
+    return Answer(
+        gate=gate.key,
+        kind=gate.kind,
+        choice=Choice(form.decision),
+        guidance="\n\n".join(filter(None, (*words, form.guidance)))[:LONGEST_GUIDANCE],
+        settings={**changed, "limits": limits} if limits else changed,
+        by=form.by,
+        via=via,
+        at=now,
+    )
+
+
+def lapsed(gate: Gate, now: datetime) -> Answer | None:
+    """The declared outcome, where nobody answered in time."""
+    if gate.deadline is None or now < gate.deadline:
+        return None
+    return Answer(gate=gate.key, kind=gate.kind, choice=gate.at_timeout, via="timeout", at=now)
+
+
+def reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
+    """The loop keeps the configuration that it began with; what is said now wins over it."""
+    if not settings:
+        return state.config
+    return resolve([Layer("your answer", settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]).config
+
+
+def _open_gate(state: LoopState, answer: Answer) -> Gate:
+    gate = state.gate
+    if gate is None or gate.key != answer.gate:
+        raise OperatorError(
+            f"loop {state.loop} does not ask that any more",
+            expected=f"an answer to {gate.key}" if gate else "no answer: nothing is asked",
+            found=f"one to {clean(answer.gate)}",
+            remedy=f"look at what it asks: helmsman status {state.loop}",
+        )
+    if answer.choice not in gate.choices:
+        raise OperatorError(
+            f"{answer.choice} is no choice here",
+            expected=f"one of {', '.join(gate.choices)}",
+            found=answer.choice,
+            remedy=f"look at what each will do: helmsman status {state.loop}",
+        )
+    return gate
+
+
+def _go_on(state: LoopState, _: Answer, now: datetime) -> LoopState:
+    return reopen(state, state.config, now)
+
+
+def _relieve(state: LoopState, _: Answer, now: datetime) -> LoopState:
+    """A person has looked: what was held against the loop is over."""
+    return relieved(reopen(state, state.config, now), now)
+
+
+def _extend(state: LoopState, _: Answer, now: datetime) -> LoopState:
+    still = [s for s in limit_signals(state.config.limits, state.spending, state.iteration) if s.severity is Severity.ABORT]
+    if still:
+        raise OperatorError(
+            "a limit is still reached, so there is nothing to go on with",
+            found="; ".join(signal.message for signal in still),
+            remedy=f"give more of it, for example {still[0].rule}=VALUE",
+        )
+    return reopen(state, state.config, now)
+
+
+def _complete(state: LoopState, answer: Answer, now: datetime) -> LoopState:
+    what = "accepted as done against the judge" if answer.choice is Choice.ACCEPT else "proven, and approved for merging"
+    return end(state, _ending(state, answer, what, Outcome.COMPLETED, now), now)
+
+
+def _stop(state: LoopState, answer: Answer, now: datetime) -> LoopState:
+    lapse = "nobody answered in time, and the declared outcome is to stop"
+    what = lapse if answer.via == "timeout" else "stopped"
+    return end(state, _ending(state, answer, what, Outcome.STOPPED, now), now)
+
+
+def _hand_over(state: LoopState, _: Answer, now: datetime) -> LoopState:
+    """The gate that waits for the way back is opened next, because of this answer."""
+    return state.model_copy(update={"ending": None, "waiting": None, "updated_at": now})
+
+
+def _ending(state: LoopState, answer: Answer, what: str, outcome: Outcome, now: datetime) -> Decision:
+    who = "" if answer.via == "timeout" else f" by {clean(answer.by) or 'a person'} ({answer.via})"
+    before = f"; before that: {state.ending.reason}" if state.ending else ""
+    words = f': "{clean(answer.guidance)[:300]}"' if answer.guidance else ""
+    return Decision(
+        kind=DecisionKind.STOP, rule=f"{GATE}{answer.kind}", reason=f"{what}{who}{words}{before}", at=now, outcome=outcome
+    )
+
+
+EFFECTS: Mapping[tuple[GateKind, Choice], Effect] = {
+    (GateKind.PLAN, Choice.APPROVE): _go_on,
+    (GateKind.MILESTONE, Choice.APPROVE): _go_on,
+    (GateKind.REJECTIONS, Choice.APPROVE): _relieve,
+    (GateKind.REJECTIONS, Choice.ACCEPT): _complete,
+    (GateKind.HUMAN, Choice.APPROVE): _relieve,
+    (GateKind.BUDGET, Choice.APPROVE): _extend,
+    (GateKind.MERGE, Choice.APPROVE): _complete,
+    (GateKind.MERGE, Choice.REVISE): _go_on,
+    (GateKind.HANDED_OVER, Choice.APPROVE): _relieve,
+    **{(kind, Choice.TAKE_OVER): _hand_over for kind in GateKind},
+    **{(kind, Choice.STOP): _stop for kind in GateKind},
+}
+"""Every choice that a gate of a loop offers has its effect here."""

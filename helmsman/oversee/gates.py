@@ -1,0 +1,95 @@
+"""When a person is asked: one table, in order; the first row that has something to ask opens a gate."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from helmsman.records.gates import Choice, Gate, GateKind
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from helmsman.texts import counted
+
+SAFE_TO_ASSUME = frozenset({GateKind.PLAN, GateKind.MILESTONE, GateKind.HUMAN, GateKind.REJECTIONS})
+"""Kinds that silence may approve where `gates.at_timeout` says so: none of them accepts work or spends more than was granted."""
+
+
+def gate_due(state: LoopState, now: datetime) -> Gate | None:
+    """The question that is open, or that has to be asked before anything else happens; None where there is none."""
+    if state.gate is not None:
+        return state.gate
+    asked = ((kind, question(state)) for kind, question in QUESTIONS)
+    return next((opened(state, kind, words, now) for kind, words in asked if words), None)
+
+
+def opened(state: LoopState, kind: GateKind, question: str, now: datetime) -> Gate:
+    """A gate with a key of its own."""
+    config = state.config.gates
+    approves = config.at_timeout == "approve" and kind in SAFE_TO_ASSUME
+    return Gate(
+        key=f"{kind}-{state.iteration}-{state.gates_asked + 1}",
+        kind=kind,
+        question=question,
+        asked_at=now,
+        deadline=now + timedelta(hours=config.timeout_hours),
+        at_timeout=Choice.APPROVE if approves else Choice.STOP,
+        asked_of=config.asked_of,
+    )
+
+
+def _handed_over(state: LoopState) -> str:
+    taken = bool(state.answers) and state.answers[-1].choice is Choice.TAKE_OVER
+    return f"You work on branch {state.branch} by hand. Hand it back when the loop shall go on." if taken else ""
+
+
+def _plan(state: LoopState) -> str:
+    begins = state.ending is None and state.iteration == 0
+    wanted = begins and state.config.gates.plan and not _answered(state, GateKind.PLAN)
+    return "Shall the loop begin with this goal, these checks and these limits?" if wanted else ""
+
+
+def _rejections(state: LoopState) -> str:
+    rejected = state.ending is not None and state.ending.rule == "judge.rejections"
+    return "The judge keeps rejecting the work. Is it right?" if rejected else ""
+
+
+def _human(state: LoopState) -> str:
+    stuck = state.ending is not None and state.ending.outcome is Outcome.WAITING and not state.ending.rule.startswith(GATE)
+    return "The loop does not get on by itself. How shall it go on?" if stuck else ""
+
+
+def _budget(state: LoopState) -> str:
+    ending = state.ending
+    reached = ending is not None and ending.outcome is Outcome.STOPPED and ending.rule.startswith("limits.")
+    wanted = reached and state.config.gates.budget
+    return f"A limit is reached ({ending.rule}). How much more may be used?" if ending and wanted else ""
+
+
+def _merge(state: LoopState) -> str:
+    done = state.ending is not None and state.ending.outcome is Outcome.COMPLETED and not state.ending.rule.startswith(GATE)
+    wanted = done and state.config.gates.merge and not _answered(state, GateKind.MERGE)
+    return "The work is proven to be done. May it be merged?" if wanted else ""
+
+
+def _milestone(state: LoopState) -> str:
+    every = state.config.gates.milestone_every
+    reached = every is not None and state.ending is None and state.iteration > 0 and state.iteration % every == 0
+    wanted = reached and not _answered(state, GateKind.MILESTONE)
+    return f"{counted(state.iteration, 'iteration')} are done. Shall the loop go on?" if wanted else ""
+
+
+def _answered(state: LoopState, kind: GateKind) -> bool:
+    """Whether this was asked and answered at the same iteration."""
+    return any(answer.gate.startswith(f"{kind}-{state.iteration}-") for answer in state.answers)
+
+
+GATE = "gate."
+"""How the rules begin of endings that a gate brought about."""
+
+QUESTIONS: tuple[tuple[GateKind, Callable[[LoopState], str]], ...] = (
+    (GateKind.HANDED_OVER, _handed_over),
+    (GateKind.PLAN, _plan),
+    (GateKind.REJECTIONS, _rejections),
+    (GateKind.HUMAN, _human),
+    (GateKind.BUDGET, _budget),
+    (GateKind.MERGE, _merge),
+    (GateKind.MILESTONE, _milestone),
+)

@@ -1,0 +1,116 @@
+"""The forms that gates are answered by, as pydantic models: their titles, help and defaults are what a person reads in the UI."""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
+
+from helmsman.errors import OperatorError
+from helmsman.layers import from_assignments
+from helmsman.records.gates import GATES, LONGEST_GUIDANCE, Choice, Gate, GateKind
+
+LONGEST_NAME = 100
+LONGEST_SETTINGS = 4000
+
+
+class Form(BaseModel):
+    """What every form has."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    decision: str = Field(title="Decision")
+    guidance: str = Field(
+        default="",
+        title="Guidance",
+        description="What the next iteration is told, in your words. It may stay empty.",
+        max_length=LONGEST_GUIDANCE,
+    )
+    settings: str = Field(
+        default="",
+        title="Changed settings",
+        description="KEY=VALUE, several separated by semicolons or lines, for example limits.iterations=40; goal=… "
+        "Any key of `helmsman config`.",
+        max_length=LONGEST_SETTINGS,
+    )
+    by: str = Field(default="", title="Your name", description="For the record. It may stay empty.", max_length=LONGEST_NAME)
+
+    @field_validator("settings")
+    @classmethod
+    def _are_assignments(cls, settings: str) -> str:
+        try:
+            from_assignments(_lines(settings))
+        except OperatorError as error:
+            raise ValueError(str(error)) from error
+        return settings
+
+    def changed(self) -> dict[str, Any]:
+        """The settings, nested as in helmsman.toml."""
+        return from_assignments(_lines(self.settings))
+
+
+class BudgetForm(Form):
+    """How much more a loop may use; the present limits stay where a field is 0."""
+
+    more_iterations: int = Field(default=0, ge=0, le=10_000, title="Iterations more", description="0 leaves the limit as it is.")
+    more_usd: float = Field(default=0, ge=0, le=100_000, title="US dollars more", description="0 leaves the limit as it is.")
+    more_hours: float = Field(default=0, ge=0, le=10_000, title="Hours more", description="0 leaves the limit as it is.")
+    more_tokens: int = Field(default=0, ge=0, title="Tokens more", description="0 leaves the limit as it is.")
+
+
+EXTENSIONS: Mapping[str, str] = {
+    "more_iterations": "iterations",
+    "more_usd": "cost_usd",
+    "more_hours": "wall_clock_hours",
+    "more_tokens": "tokens",
+}
+"""Field of the budget form -> key below `limits`."""
+
+
+@cache
+def form_of(kind: GateKind, choices: tuple[Choice, ...], questions: tuple[str, ...] = ()) -> type[Form]:
+    """The form of a gate. The decision is required and has no default: an empty form decides nothing."""
+    base = BudgetForm if kind is GateKind.BUDGET else Form
+    help_ = "; ".join(f"{choice}: {GATES[kind].choices[choice]}" for choice in choices)
+    one_of: Any = Literal[tuple(str(choice) for choice in choices)]  # pyright: ignore[reportInvalidTypeForm] - from the table
+    decision = (one_of, Field(title="Decision", description=help_))
+    asked = {f"answer_{at}": (str, Field(title=question, min_length=1)) for at, question in enumerate(questions, 1)}
+    create = cast("Callable[..., type[Form]]", create_model)
+    return create(f"{base.__name__}{kind.title().replace('-', '')}", __base__=base, decision=decision, **asked)
+
+
+def form_for(gate: Gate) -> type[Form]:
+    return form_of(gate.kind, tuple(gate.choices), gate.questions)
+
+
+def read_form(gate: Gate, given: Mapping[str, Any]) -> Form:
+    """Validate a filled-in form. Raises OperatorError with the field named."""
+    try:
+        return form_for(gate).model_validate(given)
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the form'}: {one['msg']}" for one in error.errors()[:5])
+        raise OperatorError("the answer cannot be read", found=problems, remedy="mend the field and answer again") from error
+
+
+def extension(form: Form, limits: BaseModel) -> dict[str, Any]:
+    """The limits that a budget form raises, nested as in helmsman.toml. One that is not set needs no raising."""
+    raised = {
+        key: getattr(limits, key) + more
+        for field, key in EXTENSIONS.items()
+        if (more := getattr(form, field, 0)) and getattr(limits, key) is not None
+    }
+    return {"limits": raised} if raised else {}
+
+
+def answers_given(form: Form, questions: tuple[str, ...]) -> tuple[str, ...]:
+    """The answers, in the order of the questions."""
+    return tuple(str(getattr(form, f"answer_{at}")) for at in range(1, len(questions) + 1))
+
+
+def _lines(settings: str) -> list[str]:
+    """A semicolon separates where another key follows it; elsewhere it belongs to the value."""
+    return [part.strip() for line in settings.splitlines() for part in _NEXT.split(line) if part.strip()]
+
+
+_NEXT = re.compile(r";\s*(?=[\w-]+(?:\.[\w-]+)*=)", re.ASCII)

@@ -1,0 +1,100 @@
+"""What a person reads who is asked: what was seen, the choices, and what each will do."""
+
+from collections.abc import Iterator
+
+from helmsman.oversee.limits import gauges
+from helmsman.records.gates import GATES, Gate
+from helmsman.records.modes import Rung
+from helmsman.records.state import LoopState
+from helmsman.show.markdown import block, code, plain
+from helmsman.texts import counted, duration, money
+
+FAILURES_SHOWN = 3
+OUTPUT_SHOWN = 1200
+MOMENTS_SHOWN = 10
+ANSWERS_SHOWN = 3
+
+
+def form_text(gate: Gate, loop: str, problem: str = "") -> str:
+    """The description of a gate's form, as Markdown. `problem`: why the last answer could not be followed."""
+    asked_of = f" Asked of: {plain(gate.asked_of)}." if gate.asked_of else ""
+    lines = [
+        f"## {GATES[gate.kind].title}: {code(loop)}",
+        f"**{plain(gate.question)}**{asked_of}",
+        *([f"> **Your last answer could not be followed.** {plain(problem, 1000)}"] if problem else ()),
+        gate.evidence,
+        "### What each choice will do",
+        "\n".join(f"- **{choice}**: {effect}" for choice, effect in gate.choices.items()),
+        *_deadline(gate),
+    ]
+    return "\n\n".join(lines)
+
+
+def evidence(state: LoopState, worktree: str) -> str:
+    """What was seen of a loop until now, as Markdown."""
+    return "\n\n".join(_evidence(state, worktree))
+
+
+def _evidence(state: LoopState, worktree: str) -> Iterator[str]:
+    if state.ending:
+        yield f"Why it stopped: {plain(state.ending.reason, 1500)}"
+    yield f"Goal: {plain(state.config.goal, 600)}"
+    yield _numbers(state)
+    yield _checks(state)
+    if state.judge.feedback:
+        yield f"The judge, last: {plain(state.judge.feedback[-1].reason, 800)}"
+    if state.oversight.conflicts:
+        yield "\n".join(f"- {plain(line)}" for line in _conflicts(state))
+    if state.history:
+        yield "\n".join(_table(state))
+    yield f"Look: `git log {state.base_commit[:10]}..{state.branch}`, worktree {code(worktree)}"
+    if state.answers:
+        yield "\n".join(_answers(state))
+
+
+def _numbers(state: LoopState) -> str:
+    spent, oversight = state.spending, state.oversight
+    used = ", ".join(f"{gauge.name} {gauge.share:.0%}" for gauge in gauges(state.config.limits, spent, state.iteration))
+    rows = (
+        f"- {counted(state.iteration, 'iteration')}, {money(spent.cost_usd)}, {spent.tokens:,} tokens, {duration(spent.seconds)}",
+        f"- used of the limits: {used}",
+        *([f"- progress {oversight.progress.completion:.0%}, {oversight.ladder.rung.title}"] if state.history else ()),
+        *([f"- because of {plain(oversight.ladder.reason)}"] if oversight.ladder.rung > Rung.PATCH else ()),
+    )
+    return "\n".join(rows)
+
+
+def _checks(state: LoopState) -> str:
+    if state.checks is None:
+        commands = "\n".join(f"- {code(check.command)}" for check in state.config.checks)
+        return f"Checks, not run yet:\n\n{commands}" if commands else "**No check is configured: nothing will be verified.**"
+    if not state.checks.results:
+        return "**No check is configured: nothing was verified.**"
+    lines = [f"- {'✔' if result.passed else '✘'} {code(result.command)}" for result in state.checks.results]
+    shown = [block(result.tail or result.head, OUTPUT_SHOWN) for result in state.checks.failures[:FAILURES_SHOWN]]
+    return "\n\n".join(["Checks:\n\n" + "\n".join(lines), *shown])
+
+
+def _conflicts(state: LoopState) -> Iterator[str]:
+    for conflict in state.oversight.conflicts[:FAILURES_SHOWN]:
+        said = (f"{one.source}:{one.line} says {one.text!r}" for one in (conflict.first, conflict.second))
+        yield f"about {conflict.about}: {' and '.join(said)}"
+
+
+def _table(state: LoopState) -> Iterator[str]:
+    yield "| # | progress | movement | rung | taken back |\n|---|---|---|---|---|"
+    for moment in state.history[-MOMENTS_SHOWN:]:
+        taken = "yes" if moment.undone else ""
+        yield f"| {moment.iteration} | {moment.completion:.0%} | {moment.movement} | E-{moment.rung} | {taken} |"
+
+
+def _answers(state: LoopState) -> Iterator[str]:
+    yield "Answered before:\n"
+    for answer in state.answers[-ANSWERS_SHOWN:]:
+        words = f": {plain(answer.guidance, 200)}" if answer.guidance else ""
+        yield f"- {answer.at:%Y-%m-%d %H:%M} UTC, {answer.kind}: **{answer.choice}** by {plain(answer.by) or answer.via}{words}"
+
+
+def _deadline(gate: Gate) -> Iterator[str]:
+    if gate.deadline is not None:
+        yield f"Without an answer by {gate.deadline:%Y-%m-%d %H:%M} UTC: **{gate.at_timeout}**."

@@ -1,0 +1,135 @@
+"""Questions outlive what asks them: the process, the engine; and they are answered from wherever a person is."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Generator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.demo.model import Request, Turn, bash, call, say
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.git import open_repository
+from tasks.state_ref import read_state
+from tests.fakes.answerer import answering
+from tests.fakes.bench import eventually
+from tests.fakes.command_line import Driving, driving, ended, make_repository
+from tests.fakes.prefect_server import PrefectServer
+
+pytestmark = pytest.mark.timeout(300)
+
+PATIENCE = 100
+TURNS = (call(bash("echo 42 > answer")), say("It is so.\n<promise>COMPLETE</promise>"))
+ASKING = ("--check", "test -e answer", "--set", "gates.ask=true", "--set", "gates.plan=true", "--yes")
+
+
+def script(request: Request) -> Turn:
+    return TURNS[min(request.turn, 1)]
+
+
+@pytest.fixture
+def helmsman(tmp_path: Path, prefect_server: PrefectServer) -> Generator[Driving]:
+    make_repository(tmp_path / "repository")
+    with driving(tmp_path, prefect_server.url, script) as command_line:
+        yield command_line
+
+
+def state_of(helmsman: Driving) -> LoopState:
+    return read_state(open_repository(helmsman.repository), "loop")[0]
+
+
+def paused_runs(server: PrefectServer, helmsman: Driving) -> list[Any]:
+    return [run for run in server.loop_runs(state_of(helmsman).uid) if run["state_type"] == "PAUSED"]
+
+
+def start(helmsman: Driving, server: PrefectServer) -> "subprocess.Popen[str]":
+    """A loop that waits for its plan to be confirmed."""
+    process = helmsman.start("run", "reach it", *ASKING, "--name", "loop", "--repo", helmsman.repository)
+    assert eventually(lambda: _asks(helmsman) and paused_runs(server, helmsman) != [], PATIENCE), process.poll()
+    return process
+
+
+def _asks(helmsman: Driving) -> bool:
+    try:
+        return state_of(helmsman).gate is not None
+    except Exception:  # noqa: BLE001 - the loop is not there yet
+        return False
+
+
+@pytest.mark.feature("H1", "H2", "E3")
+def test_an_answer_given_in_the_ui_while_nobody_drives_the_loop_counts(helmsman: Driving, prefect_server: PrefectServer) -> None:
+    process = start(helmsman, prefect_server)
+    process.send_signal(signal.SIGKILL)
+    ended(process)
+    with answering(prefect_server.url, "loop", {"decision": "stop", "guidance": "Wait for Bob.", "by": "Ada"}):
+        pass
+    resumed = helmsman.run("resume", "loop", "--repo", helmsman.repository)
+    assert resumed.exit_code == 3, resumed
+    state = state_of(helmsman)
+    assert state.ending is not None
+    assert (state.outcome, state.ending.rule, state.answers[-1].by) == (Outcome.STOPPED, "gate.plan", "Ada")
+    assert paused_runs(prefect_server, helmsman) == []
+
+
+@pytest.mark.feature("H1", "H2", "E3")
+def test_a_question_that_nobody_answered_is_asked_again_and_never_passed(
+    helmsman: Driving, prefect_server: PrefectServer
+) -> None:
+    process = start(helmsman, prefect_server)
+    process.send_signal(signal.SIGKILL)
+    ended(process)
+    again = helmsman.start("resume", "loop", "--repo", helmsman.repository)
+    with answering(prefect_server.url, "loop", _nothing, {"decision": "approve"}):
+        told = ended(again)
+    assert told.exit_code == 0, told
+    state = state_of(helmsman)
+    assert (state.outcome, state.gates_asked, len(state.answers)) == (Outcome.COMPLETED, 1, 1)
+
+
+def _nothing() -> None:
+    """The form of the run whose process died is there for a moment still."""
+
+
+@pytest.mark.feature("H1", "H2")
+def test_a_wait_outlives_the_engine_and_ends_by_an_answer_from_another_terminal(tmp_path: Path) -> None:
+    make_repository(tmp_path / "repository")
+    with PrefectServer.running(tmp_path / "server") as server, driving(tmp_path, server.url, script) as helmsman:
+        process = start(helmsman, server)
+        server.kill()
+        server.start()
+        shown = helmsman.run("status", "loop", "--repo", helmsman.repository)
+        assert "helmsman approve loop" in shown.output
+        approved = helmsman.run("approve", "loop", "--repo", helmsman.repository, "--by", "Ada", "--guidance", "Go.")
+        assert approved.exit_code == 0, approved
+        assert "The first iteration begins." in approved.output
+        told = ended(process)
+        assert told.exit_code == 0, told
+        answer = state_of(helmsman).answers[-1]
+        assert (answer.via, answer.by, answer.guidance) == ("command line", "Ada", "Go.")
+        assert datetime.now(answer.at.tzinfo) >= answer.at
+
+
+@pytest.mark.feature("H1")
+def test_the_command_line_refuses_answers_that_cannot_be_followed_and_second_ones(
+    helmsman: Driving, prefect_server: PrefectServer
+) -> None:
+    began = helmsman.run_loop("reach it", "--check", "test -e answer", "--set", "gates.plan=true", "--yes")
+    assert began.exit_code == 4, began
+    answer = ("--repo", helmsman.repository)
+    refused = helmsman.run("approve", "loop", *answer, "--set", "limits.iterations=many")
+    assert (refused.exit_code, "limits.iterations" in refused.errors) == (2, True), refused
+    unknown = helmsman.run("answer", "loop", "accept", *answer)
+    assert (unknown.exit_code, "decision" in unknown.errors) == (2, True), unknown
+    asked = helmsman.run("answer", "loop", *answer)
+    assert "Shall the loop begin" in asked.output
+    first = helmsman.run("approve", "loop", *answer, "--json")
+    assert json.loads(first.output)["choice"] == "approve"
+    second = helmsman.run("reject", "loop", *answer)
+    assert (second.exit_code, "has an answer already" in second.errors) == (2, True), second
+    resumed = helmsman.run("resume", "loop", *answer)
+    assert resumed.exit_code == 0, resumed
+    assert prefect_server.loop_runs(state_of(helmsman).uid)[-1]["state_type"] == "COMPLETED"

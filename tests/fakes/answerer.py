@@ -1,0 +1,76 @@
+"""Somebody who answers a loop's questions through the engine's API, as the UI does, while the loop waits."""
+
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+PATIENCE = 60
+Fill = Mapping[str, Any] | Callable[[], None]
+"""A form that is filled in, or something else that is done when the question is there."""
+
+
+@dataclass
+class Answerer:
+    """What was seen and what came of it."""
+
+    api: str
+    forms: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+    """Schemas of the forms that were there, with their descriptions."""
+    statuses: list[str] = field(default_factory=list[str])
+    problems: list[str] = field(default_factory=list[str])
+
+    def work(self, loop: str, fills: Sequence[Fill]) -> None:
+        """One fill after the other, each for a form that was not there before unless the last one was refused."""
+        known = ""
+        with httpx.Client(base_url=self.api, timeout=30, trust_env=False) as client:
+            for fill in fills:
+                run, keyset = self._wait_for_form(client, loop, known)
+                if callable(fill):
+                    fill()
+                    known = f"{run}/{keyset['response']}"
+                    continue
+                answer = client.post(f"/flow_runs/{run}/resume", json={"run_input": dict(fill)})
+                told = answer.raise_for_status().json()
+                self.statuses.append(told["status"])
+                self.problems.append(told["details"].get("reason") or "")
+                known = f"{run}/{keyset['response']}" if told["status"] == "ACCEPT" else ""
+
+    def _wait_for_form(self, client: httpx.Client, loop: str, known: str) -> tuple[str, Mapping[str, str]]:
+        wanted = {"tags": {"all_": [f"loop:{loop}"]}, "state": {"type": {"any_": ["PAUSED"]}}}
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            for run in client.post("/flow_runs/filter", json={"flow_runs": wanted}).raise_for_status().json():
+                keyset = run["state"]["state_details"]["run_input_keyset"]
+                shown = client.get(f"/flow_runs/{run['id']}/input/{keyset['schema']}")
+                if f"{run['id']}/{keyset['response']}" != known and shown.is_success:
+                    described = client.get(f"/flow_runs/{run['id']}/input/{keyset['description']}")
+                    self.forms.append({**shown.json(), "description": described.json() if described.is_success else ""})
+                    return run["id"], keyset
+            time.sleep(0.2)
+        raise AssertionError(f"loop {loop} asks nothing")
+
+
+@contextmanager
+def answering(api: str, loop: str, *fills: Fill) -> Generator[Answerer]:
+    """Answer in a thread while the block drives the loop."""
+    somebody, failed = Answerer(api), list[BaseException]()
+
+    def work() -> None:
+        try:
+            somebody.work(loop, fills)
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the test's own thread
+            failed.append(error)
+
+    thread = threading.Thread(target=work, name="somebody", daemon=True)
+    thread.start()
+    try:
+        yield somebody
+    finally:
+        thread.join(PATIENCE)
+    if failed:
+        raise failed[0]

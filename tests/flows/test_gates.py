@@ -1,0 +1,171 @@
+"""Gates on a real engine: a loop asks, a person answers by one of the ways, and the answer steers."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from flows.loop import loop
+from helmsman.records.gates import Answer, Choice, GateKind
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks import mailbox
+from tasks.git import git, open_repository
+from tasks.places import loop_folder, worktree_of
+from tasks.state_ref import read_state
+from tests.fakes.agents import PROMISE, calls_made, prompt_of, says
+from tests.fakes.answerer import answering
+from tests.flows.conftest import Drive
+from tests.flows.test_loop import SOLVE
+
+SOLVED = says(PROMISE, shell=SOLVE)
+NOISE = says(shell="date +%N > noise")
+
+
+def state_of(repository: Path) -> LoopState:
+    return read_state(open_repository(repository), "loop")[0]
+
+
+def put(repository: Path, choice: Choice, **more: object) -> None:
+    """Answer as the command line does."""
+    gate = state_of(repository).gate
+    assert gate is not None
+    said = {"gate": gate.key, "kind": gate.kind, "choice": choice, "via": "command line", "at": datetime.now(UTC), **more}
+    assert mailbox.put(loop_folder(open_repository(repository), "loop").answers, Answer.model_validate(said))
+
+
+def resume(repository: Path, **settings: object) -> LoopState:
+    loop(LoopRequest(repository=str(repository), loop="loop", reopen=True, settings=settings), return_state=True)
+    return state_of(repository)
+
+
+@pytest.mark.feature("H1", "O1")
+def test_a_confirmed_plan_starts_the_loop_and_the_guidance_reaches_the_first_prompt(drive: Drive, engine_url: str) -> None:
+    given = {"decision": "approve", "guidance": "Use the number of the guide.", "by": "Ada"}
+    with answering(engine_url, "loop", given) as person:
+        driven = drive([SOLVED], gates={"ask": True, "plan": True})
+    assert driven.state.outcome is Outcome.COMPLETED
+    assert "Use the number of the guide." in prompt_of(driven.agent, 0)
+    answer = driven.state.answers[-1]
+    assert (answer.kind, answer.choice, answer.by, answer.via) == (GateKind.PLAN, Choice.APPROVE, "Ada", "engine")
+    assert "make it so" in person.forms[0]["description"]
+    assert driven.state.guidance == ()
+
+
+@pytest.mark.feature("H1")
+def test_an_answer_that_cannot_be_followed_names_the_field_and_the_loop_keeps_waiting(drive: Drive, engine_url: str) -> None:
+    wrong = {"decision": "approve", "settings": "limits.iterations=many"}
+    right = {"decision": "approve", "settings": "limits.iterations=7; limits.cost_usd=3"}
+    with answering(engine_url, "loop", {}, {"decision": "perhaps"}, wrong, right) as person:
+        driven = drive([SOLVED], gates={"ask": True, "plan": True})
+    assert person.statuses == ["REJECT", "REJECT", "ACCEPT", "ACCEPT"]
+    assert "'decision' is a required property" in person.problems[0]
+    assert "'perhaps' is not one of" in person.problems[1]
+    assert "iterations" in person.forms[-1]["description"]
+    assert "could not be followed" in person.forms[-1]["description"]
+    assert (driven.state.config.limits.iterations, driven.state.config.limits.cost_usd) == (7, 3)
+    assert calls_made(driven.agent) == 1
+
+
+@pytest.mark.feature("H1")
+def test_an_answer_from_another_terminal_ends_the_wait_too(drive: Drive, engine_url: str, repository: Path) -> None:
+    with answering(engine_url, "loop", lambda: put(repository, Choice.STOP, by="Ada", guidance="not today")):
+        driven = drive([SOLVED], gates={"ask": True, "plan": True})
+    assert driven.state.ending is not None
+    assert (driven.state.outcome, driven.state.ending.rule) == (Outcome.STOPPED, "gate.plan")
+    assert 'stopped by Ada (command line): "not today"' in driven.state.ending.reason
+    assert calls_made(driven.agent) == 0
+
+
+@pytest.mark.feature("H1", "E9")
+def test_a_loop_that_waits_for_an_answer_can_be_cancelled_and_gone_on_with(
+    drive: Drive, engine_url: str, repository: Path
+) -> None:
+    with answering(engine_url, "loop", loop_folder(open_repository(repository), "loop").cancel.touch):
+        driven = drive([SOLVED], gates={"ask": True, "plan": True})
+    assert driven.state.outcome is Outcome.CANCELLED
+    assert driven.engine_state.is_cancelled()
+    assert driven.state.gate is not None
+    with answering(engine_url, "loop", {"decision": "approve"}):
+        after = resume(repository)
+    assert (after.outcome, after.answers[-1].choice) == (Outcome.COMPLETED, Choice.APPROVE)
+
+
+@pytest.mark.feature("H1")
+@pytest.mark.parametrize(("declared", "outcome"), [("stop", Outcome.STOPPED), ("approve", Outcome.COMPLETED)])
+def test_silence_comes_to_what_was_declared(drive: Drive, declared: str, outcome: Outcome) -> None:
+    driven = drive([SOLVED], gates={"ask": True, "plan": True, "timeout_hours": 0.0005, "at_timeout": declared})
+    assert driven.state.outcome is outcome
+    assert driven.state.answers[-1].via == "timeout"
+
+
+@pytest.mark.feature("H1", "M7")
+def test_a_loop_that_does_not_ask_ends_as_waiting_and_the_answer_counts_when_it_is_driven_again(drive: Drive) -> None:
+    driven = drive([NOISE, NOISE, SOLVED], gates={"milestone_every": 2})
+    assert driven.state.ending is not None
+    assert (driven.state.outcome, driven.state.ending.rule, driven.state.iteration) == (Outcome.WAITING, "gate.milestone", 2)
+    put(driven.repository, Choice.APPROVE, guidance="Look at answer.")
+    after = resume(driven.repository)
+    assert after.outcome is Outcome.COMPLETED
+    assert "Look at answer." in prompt_of(driven.agent, 2)
+
+
+@pytest.mark.feature("H1", "M7")
+def test_work_that_a_person_took_over_is_where_the_loop_goes_on(drive: Drive, engine_url: str, repository: Path) -> None:
+    def commit_by_hand() -> None:
+        state = state_of(repository)
+        worktree = worktree_of(open_repository(repository), "loop", state.config.workspace)
+        (worktree / "answer").write_text("42\n")
+        git(worktree, "add", "answer")
+        git(worktree, "commit", "--quiet", "--message", "By hand")
+        put(repository, Choice.APPROVE)
+
+    with answering(engine_url, "loop", {"decision": "take-over"}, commit_by_hand):
+        driven = drive([NOISE, says(PROMISE)], gates={"ask": True, "milestone_every": 1})
+    assert [(answer.kind, answer.choice) for answer in driven.state.answers[:2]] == [
+        (GateKind.MILESTONE, Choice.TAKE_OVER),
+        (GateKind.HANDED_OVER, Choice.APPROVE),
+    ]
+    assert driven.state.outcome is Outcome.COMPLETED
+    assert "By hand" in git(repository, "log", "--format=%s", "helmsman/loop")
+
+
+@pytest.mark.feature("H1", "E6")
+def test_a_budget_is_extended_by_what_the_form_says_and_by_nothing_less(drive: Drive, engine_url: str) -> None:
+    too_little = {"decision": "approve", "more_usd": 1}
+    enough = {"decision": "approve", "more_iterations": 2}
+    with answering(engine_url, "loop", too_little, enough) as person:
+        driven = drive([NOISE, NOISE, SOLVED], gates={"ask": True, "budget": True}, limits={"iterations": 2, "cost_usd": 5})
+    assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 3)
+    assert driven.state.config.limits.iterations == 4
+    assert "a limit is still reached" in person.forms[-1]["description"]
+
+
+@pytest.mark.feature("H1", "E6")
+def test_who_goes_on_with_a_loop_at_its_limit_gives_more_of_it(drive: Drive) -> None:
+    driven = drive([NOISE, SOLVED], gates={"budget": True}, limits={"iterations": 1})
+    assert driven.state.outcome is Outcome.WAITING
+    assert resume(driven.repository).outcome is Outcome.WAITING
+    assert resume(driven.repository, limits={"iterations": 2}).outcome is Outcome.COMPLETED
+
+
+@pytest.mark.feature("H1")
+def test_proven_work_counts_as_completed_only_once_it_is_approved(drive: Drive, engine_url: str) -> None:
+    again = {"decision": "revise", "guidance": "Add a note."}
+    noted = says(PROMISE, shell="echo because > note; git add note; git commit -qm Note")
+    with answering(engine_url, "loop", again, {"decision": "approve", "by": "Ada"}):
+        driven = drive([SOLVED, noted], gates={"ask": True, "merge": True})
+    assert driven.state.ending is not None
+    assert (driven.state.outcome, driven.state.ending.rule, driven.state.iteration) == (Outcome.COMPLETED, "gate.merge", 2)
+    assert "Add a note." in prompt_of(driven.agent, 1)
+    assert "approved for merging by Ada" in driven.state.ending.reason
+
+
+@pytest.mark.feature("H1")
+def test_proven_work_that_waits_for_approval_wants_a_word(drive: Drive) -> None:
+    driven = drive([SOLVED], gates={"merge": True})
+    assert driven.state.outcome is Outcome.WAITING
+    assert resume(driven.repository).outcome is Outcome.WAITING
+    put(driven.repository, Choice.APPROVE)
+    assert resume(driven.repository).outcome is Outcome.COMPLETED

@@ -1,0 +1,299 @@
+"""`helmsman init` in real repositories: what is read, what trying leaves behind, what is written and what is left alone."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.initialising import initialise
+from deployments.rubric import check_rubric
+from deployments.showing import show_configuration
+from deployments.wishes import Wishes, wished
+from helmsman.errors import OperatorError
+from helmsman.orient.commands import find_commands
+from helmsman.orient.projects.kinds import Candidate, Kind
+from tasks.config_files import read_rubric_file
+from tasks.detecting import LARGEST_TEXT, Fate, Tried, read_project, scratch, try_all, try_one
+from tasks.git import open_repository
+from tests.fakes.command_line import looking
+from tests.fakes.repositories import commit, make_repository, sh, with_submodule, write
+
+pytestmark = pytest.mark.feature("O1")
+
+MAKEFILE = "test:\n\t@echo '3 passed in 0.10s'\nlint:\n\t@echo it is ugly; exit 3\nbuild:\n\t@no-such-tool\n"
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home of helmsman"))
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "repository", {"Makefile": MAKEFILE})
+
+
+def footprint(top: Path) -> tuple[str, ...]:
+    """All that a try could leave in a repository."""
+    looks = (("status", "--porcelain", "--ignored"), ("for-each-ref",), ("worktree", "list"), ("config", "--list", "--local"))
+    return tuple(sh(top, *look) for look in looks)
+
+
+def told(capsys: pytest.CaptureFixture[str], repo: Path, *, code: int = 0, goal: str | None = None, force: bool = False) -> Any:
+    capsys.readouterr()
+    assert initialise(repo, goal, yes=True, force=force, as_json=True) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def tried(top: Path, commands: Iterable[str], longest: float = 60) -> list[Tried]:
+    candidates = [Candidate(command, Kind.TESTS, "here") for command in commands]
+    with scratch(open_repository(top)) as place:
+        return [try_one(place, candidate, longest) for candidate in candidates]
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def test_the_last_commit_is_read_and_not_the_checkout(top: Path) -> None:
+    write(top, {"go.mod": "module x\n"})
+    (top / "Makefile").unlink()
+    found = find_commands(read_project(open_repository(top)))
+    assert [one.command for one in found.candidates] == ["make test", "make lint", "make build"]
+
+
+def test_folders_below_and_the_autochecks_are_read(top: Path) -> None:
+    commit(top, "more", {"web/package.json": "{}", "a b/go.mod": "", ".claude/autochecks.sh": "true", "web/deep/go.mod": ""})
+    folders = read_project(open_repository(top))
+    assert folders.keys() == {"", "web"}
+    assert folders["web"].names == {"package.json", "deep"}
+    assert folders["web"].texts == {"package.json": "{}"}
+    assert ".claude/autochecks.sh" in folders[""].names
+
+
+def test_links_and_files_beyond_the_bound_are_not_read(top: Path) -> None:
+    (top / "tox.ini").symlink_to("/etc/hostname")
+    commit(top, "hostile", {"package.json": " " * (LARGEST_TEXT + 1), "pyproject.toml": "[tool.ruff]\n"})
+    root = read_project(open_repository(top))[""]
+    assert root.texts.keys() == {"Makefile", "pyproject.toml"}
+
+
+# --- trying -------------------------------------------------------------------------------------------------------
+
+
+def test_each_command_is_tried_and_its_fate_told(top: Path) -> None:
+    every = tried(
+        top,
+        ["echo 2 passed in 1.00s", "echo no; exit 3", "no-such-tool", "./Makefile", "echo no tests ran in 0.01s"],
+    )
+    fates = [Fate.WORKS, Fate.FAILS, Fate.CANNOT_START, Fate.CANNOT_START, Fate.WORKS]
+    assert [one.fate for one in every] == fates
+    assert [one.exit_code for one in every] == [0, 3, 127, 126, 0]
+    assert (every[0].tests, every[1].tail) == (2, "no\n")
+    assert [one.proves for one in every] == [True, False, False, False, False]
+
+
+def test_a_command_that_never_ends_is_ended_and_told_as_too_slow(top: Path) -> None:
+    (one,) = tried(top, ["echo begun; exec sleep 600"], longest=1)
+    assert (one.fate, one.exit_code, one.tail) == (Fate.TOO_SLOW, None, "begun\n")
+
+
+def test_what_there_is_no_time_left_for_is_not_tried(top: Path) -> None:
+    heard: list[Candidate] = []
+    candidates = [Candidate(command, Kind.TESTS, "here") for command in ("sleep 600", "true")]
+    with scratch(open_repository(top)) as place:
+        fates = [one.fate for one in try_all(place, candidates, heard.append, longest=0.5)]
+    assert fates == [Fate.TOO_SLOW, Fate.UNTRIED]
+    assert heard == candidates[:1]
+
+
+def test_trying_leaves_nothing_in_the_repository(tmp_path: Path, top: Path) -> None:
+    write(top, {"uncommitted": "work"})
+    before = footprint(top)
+    wreck = "echo x > Makefile; echo y > new; mkdir -p shut/in; chmod 500 shut; git checkout -q --detach"
+    assert [one.fate for one in tried(top, [wreck, "git diff --exit-code && test ! -e new"])] == [Fate.WORKS, Fate.WORKS]
+    assert footprint(top) == before
+    assert [*(tmp_path / "home of helmsman" / "worktrees").iterdir()] == []
+
+
+@pytest.mark.parametrize("breaks", ["rm .git", "rm .git; git init -q .", "rm .git; ln -s ../x .git", "echo gitdir: /x > .git"])
+def test_a_command_that_cuts_the_checkout_off_ends_it_before_another_repository_is_reset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, top: Path, breaks: str
+) -> None:
+    above = make_repository(tmp_path / "above", {"kept": "as it was"})
+    write(above, {"kept": "uncommitted"})
+    monkeypatch.setenv("HELMSMAN_HOME", str(above / "home"))
+    before = footprint(top)
+    with pytest.raises(OperatorError, match="broke the git link"):
+        tried(top, [breaks])
+    assert (above / "kept").read_text() == "uncommitted"
+    assert footprint(top) == before
+
+
+def test_secrets_are_not_among_what_a_command_sees(monkeypatch: pytest.MonkeyPatch, top: Path) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody-at-all")
+    (one,) = tried(top, ['test -z "$ANTHROPIC_API_KEY"'])
+    assert one.fate is Fate.WORKS
+
+
+def test_submodules_are_there_where_they_can_be_had_and_told_where_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = open_repository(with_submodule(tmp_path / "repository"))
+    with scratch(repository) as place:
+        assert "could not be checked out" in place.flaw  # git allows no local folders unless it is told to
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    write(tmp_path, {"gitconfig": "[protocol.file]\nallow = always\n"})
+    with scratch(repository) as place:
+        assert (place.path / "lib" / "lib.py").is_file()
+        assert place.flaw == ""
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_terminal_what_works_becomes_the_checks(capsys: pytest.CaptureFixture[str], top: Path) -> None:
+    found = told(capsys, top, goal="Make it work.\n\nAcceptance criteria:\n- It says so.\n- It is calm.\n")
+    assert found["checks"] == ["make test"]
+    assert [(one["command"], one["outcome"], one["exit_code"], one["kept"]) for one in found["tried"]] == [
+        ("make test", "works", 0, True), ("make lint", "fails", 2, False), ("make build", "fails", 2, False),
+    ]  # fmt: skip
+    assert found["next"] == [f"helmsman {words} --repo {top}" for words in ("rubric check", "run")]
+    config = wished(open_repository(top), Wishes()).config
+    assert [(check.name, check.command) for check in config.checks] == [("tests", "make test")]
+    assert [criterion.text for criterion in config.judge.criteria] == ["It says so.", "It is calm."]
+    assert "#   make lint   (Makefile, target lint: fails, exit 2)\n" in (top / "helmsman.toml").read_text()
+    assert check_rubric(top, None, as_json=True) == 0
+
+
+def test_people_see_a_table_of_what_works_and_what_comes_next(capsys: pytest.CaptureFixture[str], top: Path) -> None:
+    assert initialise(top, None, yes=False, force=False, as_json=False) == 0
+    shown = capsys.readouterr().out.splitlines()
+    (test,) = [line for line in shown if "make test" in line and "works" in line]
+    assert test.split()[:3] == ["1", "tests", "make"]
+    assert test.rstrip().endswith("yes")
+    assert "2: it is ugly" in shown
+    assert shown[-4:-2] == ["wrote      helmsman.toml", "wrote      RUBRIC.md"]
+    assert shown[-1] == f"next       helmsman run GOAL --repo {top}"
+
+
+HOSTILE_GOALS = [
+    'say "hi" and \\ and \'\'\' and """',
+    'several\nlines\n\twith """" marks\r\nand "ends"\n"',
+    "\n\n# not a comment\n[limits]\niterations = 1\n",
+    'x"\n[limits]\niterations = 1 #',
+    "émoji 🚢, right-to-left \u202e, line \u2028 break, \x1b[2J, \x00",
+    "]]>---\n+++",
+]
+
+
+@pytest.mark.feature("E11")
+@pytest.mark.parametrize("goal", HOSTILE_GOALS)
+def test_helmsman_config_reads_what_was_written(capsys: pytest.CaptureFixture[str], top: Path, goal: str) -> None:
+    told(capsys, top, goal=goal)
+    show_configuration(top, None, (), as_json=True)
+    read = json.loads(capsys.readouterr().out)
+    assert read["goal"] == {"value": goal, "source": "helmsman.toml"}
+    assert read["checks"] == {"value": [{"command": "make test", "name": "tests"}], "source": "helmsman.toml"}
+    assert {row["source"] for row in read.values()} == {"helmsman.toml", "default"}
+
+
+def test_a_project_of_which_nothing_is_known_gets_files_that_can_be_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    top = make_repository(tmp_path / "empty")
+    found = told(capsys, top)
+    assert (found["goal"], found["checks"], found["criteria"]) == ("", [], [])
+    assert found["notes"] == ["no command was found that could prove anything"]
+    assert found["next"] == [f"helmsman run GOAL --check COMMAND --repo {top}"]
+    assert wished(open_repository(top), Wishes(goal="g", checks=("true",))).config.judge.criteria == ()
+    assert read_rubric_file(top / "RUBRIC.md").flaws == ()
+
+
+def test_a_file_that_is_there_is_left_and_shown_as_it_would_be(capsys: pytest.CaptureFixture[str], top: Path) -> None:
+    write(top, {"helmsman.toml": 'goal = "mine"\n'})
+    assert initialise(top, "theirs", yes=True, force=False, as_json=False) == 2
+    shown = capsys.readouterr().out
+    assert (top / "helmsman.toml").read_text() == 'goal = "mine"\n'
+    assert "helmsman.toml was left as it is: it is there already." in shown
+    assert '    goal = "theirs"' in shown
+    assert "wrote      RUBRIC.md" in shown
+    found = told(capsys, top, code=2)
+    assert [(page["file"], page["written"]) for page in found["files"]] == [("helmsman.toml", False), ("RUBRIC.md", False)]
+    found = told(capsys, top, goal="theirs", force=True)
+    assert [page["written"] for page in found["files"]] == [True, True]
+    assert wished(open_repository(top), Wishes()).config.goal == "theirs"
+
+
+def test_no_link_is_followed_when_writing(capsys: pytest.CaptureFixture[str], tmp_path: Path, top: Path) -> None:
+    (top / "helmsman.toml").symlink_to(tmp_path / "elsewhere")
+    told(capsys, top, code=2)
+    assert not (tmp_path / "elsewhere").exists()
+    write(tmp_path, {"elsewhere": "kept"})
+    told(capsys, top, force=True)
+    assert (tmp_path / "elsewhere").read_text() == "kept"
+    assert not (top / "helmsman.toml").is_symlink()
+
+
+def test_settings_in_pyproject_are_not_silenced_by_a_new_file(capsys: pytest.CaptureFixture[str], top: Path) -> None:
+    write(top, {"pyproject.toml": '[tool.helmsman]\ngoal = "mine"\n'})
+    found = told(capsys, top, code=2)
+    assert "[tool.helmsman]" in found["files"][0]["why_not"]
+    assert not (top / "helmsman.toml").exists()
+
+
+@pytest.mark.parametrize("goal", ["", " \n", "\udcff"])
+def test_a_goal_that_cannot_be_written_down_is_refused(top: Path, goal: str) -> None:
+    with pytest.raises(OperatorError):
+        initialise(top, goal, yes=True, force=False, as_json=True)
+    assert not (top / "helmsman.toml").exists()
+
+
+def test_a_bare_repository_is_refused_because_nothing_can_be_written_there(tmp_path: Path, top: Path) -> None:
+    sh(tmp_path, "clone", "--quiet", "--bare", str(top), "bare")
+    with pytest.raises(OperatorError, match="bare"):
+        initialise(tmp_path / "bare", None, yes=True, force=False, as_json=True)
+
+
+def test_what_a_checkout_has_and_a_loop_will_not_is_told(capsys: pytest.CaptureFixture[str], top: Path) -> None:
+    commit(top, "a script", {"package.json": '{"scripts": {"lint": "no-such-tool"}}', ".gitignore": "node_modules\n"})
+    write(top, {"node_modules/x": "", "new": ""})
+    notes = told(capsys, top)["notes"]
+    assert notes[0] == "looked at the last commit, as a loop does; not at uncommitted work: new"
+    assert "without node_modules" in notes[1]
+
+
+# --- in a terminal ------------------------------------------------------------------------------------------------
+
+
+def in_terminal(tmp_path: Path, *answers: str, arguments: Sequence[str] = ()) -> str:
+    (tmp_path / "home of helmsman").mkdir(exist_ok=True)
+    command = looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "home of helmsman"))
+    typed = "".join(f"{answer}\n" for answer in answers)
+    ended = command.run_in_terminal("init", "--repo", "repository", *arguments, typed=typed)
+    assert ended.exit_code == 0, ended.output
+    return ended.output
+
+
+def test_in_a_terminal_goal_checks_and_criteria_are_asked_for(tmp_path: Path, top: Path) -> None:
+    shown = in_terminal(
+        tmp_path, "", 'Make "it" work', "9", "1, 2", "echo 1 passed in 1.00s", "exit 7", "n", "exit 8", "yes", "",
+        "It is calm (weigth 2)", "It is calm (weight 2)", "",
+    )  # fmt: skip
+    assert "expected numbers from 1 to 3, such as: 1" in shown
+    assert "did you mean weight?" in shown
+    config = wished(open_repository(top), Wishes()).config
+    assert config.goal == 'Make "it" work'
+    assert [check.command for check in config.checks] == ["make test", "make lint", "echo 1 passed in 1.00s", "exit 8"]
+    assert [(one.text, one.weight) for one in config.judge.criteria] == [("It is calm", 2)]
+
+
+def test_in_a_terminal_nothing_is_run_by_who_declines_it(tmp_path: Path, top: Path) -> None:
+    commit(top, "telling", {"Makefile": f"test:\n\ttouch {tmp_path / 'ran'}\n"})
+    in_terminal(tmp_path, "no", "", "none", "", "")
+    assert not (tmp_path / "ran").exists()
+    assert wished(open_repository(top), Wishes(goal="g")).config.checks == ()
+
+
+def test_with_yes_nothing_is_asked_in_a_terminal_either(tmp_path: Path, top: Path) -> None:
+    in_terminal(tmp_path, arguments=["--yes", "--goal", "g"])
+    assert [check.command for check in wished(open_repository(top), Wishes()).config.checks] == ["make test"]
