@@ -34,7 +34,7 @@ CACHE = "variety.json"
 def oversee(place: Workplace, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory) -> Overseen:
     """What the overseer makes of the iteration."""
     sight = Sight(state, evidence, orientation.started_at, now_utc())
-    overseen = conclude(sight, observe(place, state, evidence, memory))
+    overseen = conclude(sight, observe(place, state, evidence, memory), evidence.sought)
     for signal in overseen.signals:
         publish(SignalRaised(signal=signal))
     return overseen

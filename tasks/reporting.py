@@ -32,11 +32,11 @@ def _lines(place: Workplace, state: LoopState, record: IterationRecord) -> Itera
     if best := state.oversight.best:
         yield f"- best: `{best.commit[:12]}` of iteration {best.iteration}, {best.completion:.0%}"
     if state.failed:
-        yield f"- taken off the branch: `{state.failed.ref}`"
+        yield f"- taken off the branch: `{state.failed.ref}` after iteration {state.failed.iteration}: {clean(state.failed.why)}"
     yield f"- worktree: {clean(str(place.worktree))}"
     yield f"- go on: `helmsman resume {state.loop}`"
     yield "\n## How it went\n\n| # | completion | movement | rung | work |\n|---|---|---|---|---|"
-    for moment in state.history:
+    for moment in state.worked:
         taken = "taken back" if moment.undone else ""
         yield f"| {moment.iteration} | {moment.completion:.0%} | {moment.movement} | E-{moment.rung} | {taken} |"
     for climb in state.oversight.ladder.climbs:

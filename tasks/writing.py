@@ -1,4 +1,6 @@
-"""What a model writes for the loop: an iteration's focus, the past in short. It helps where it works and never stands in the way.
+"""What a model writes for the loop: an iteration's focus, the past in short, orders that it reads as contradictions.
+
+It helps where it works and never stands in the way.
 
 Whatever goes wrong is a reason in words, and the templates serve. Only a cancel is raised.
 """
@@ -11,14 +13,15 @@ from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.orient.compaction import Past, compact_by_template, compaction_request, read_compacted
 from helmsman.orient.focus import focus_request, read_focus
+from helmsman.oversee.double_bind.asked import conflict_request, read_conflicts
 from helmsman.records.focus import Compacted, Focus, Question, Writing, WrittenCompaction, WrittenFocus
-from helmsman.records.oversight import Oversight
+from helmsman.records.oversight import Imperative, Oversight, Sought
 from helmsman.records.state import LoopState
 from helmsman.records.usage import Usage
-from tasks.asking import ask, writing_model
+from tasks.asking import Late, ask, writing_model
 from tasks.process import never
 
-_Read = TypeVar("_Read", Focus, Compacted)
+_Read = TypeVar("_Read", Focus, Compacted, Sought)
 Credentials = Callable[[], Mapping[str, str]]
 """Looked up only where a model is asked."""
 
@@ -57,6 +60,24 @@ def write_compaction(
     return WrittenCompaction(**dict(writing), compacted=compacted or compact_by_template(past))
 
 
+def seek_conflicts(
+    state: LoopState,
+    orders: Sequence[Imperative],
+    *,
+    credentials: Credentials,
+    tag: str,
+    stop: Callable[[], bool] = never,
+) -> tuple[Sought | None, Writing]:
+    """What a model says of contradictions between these orders, and what asking took; None changes nothing of what is known."""
+
+    def read(answer: str) -> Sought | str:
+        return read_conflicts(answer, orders)
+
+    sought, writing = _written(lambda: conflict_request(state, orders), read, state.config, credentials, tag, stop)
+    reason = f"asked for contradictions between orders: {writing.reason}"[:_REASON] if writing.reason else ""
+    return sought, writing.model_copy(update={"reason": reason})
+
+
 def _written(
     question: Callable[[], Question],
     read: Callable[[str], _Read | str],
@@ -73,6 +94,8 @@ def _written(
         found = read(answer.text) if answer.stop in _WHOLE else _why_broken_off(answer.stop)
     except Cancelled:
         raise
+    except Late as late:
+        usage, found = late.usage, _in_words(late)
     except Exception as error:  # noqa: BLE001 - a helper that breaks must not break the loop
         found = _in_words(error)
     reason = found[:_REASON] if isinstance(found, str) else ""

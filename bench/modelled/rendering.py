@@ -55,6 +55,11 @@ def evidence(of: Character, state: LoopState, step: Step, commit: str, now: date
     return found.model_copy(update={"proof": prove(state.config, state.done, found)})
 
 
+def base_report(of: Character, tree: Tree) -> CheckReport:
+    """What the checks say before anybody has worked."""
+    return _report(of, None, Step(tree))
+
+
 def _call(step: Step, now: datetime) -> AgentCall:
     tokens = int(step.dollars * TOKENS_A_DOLLAR)
     reset = now + timedelta(minutes=step.reset_minutes)

@@ -9,9 +9,10 @@ from typing import Any
 
 from bench.modelled.kinds import Kind, agent, character
 from bench.modelled.plain_rules import followed
-from bench.modelled.rendering import config, evidence
+from bench.modelled.rendering import base_report, config, evidence
 from bench.modelled.worlds import Character, Step, Told, Tree
 from helmsman.config import LoopConfig
+from helmsman.oversee.baseline import with_baseline
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.observed import Observed
 from helmsman.oversee.overseeing import oversee
@@ -119,7 +120,7 @@ def _record(state: LoopState, found: Evidence, started: datetime, now: datetime)
 
 
 def fresh(of: Character, settings: LoopConfig) -> Loop:
-    """A loop that has just been created."""
+    """A loop that has just been created, and whose checks ran once on the tree that it begins with."""
     state = LoopState(
         loop="modelled",
         uid=of.seed,
@@ -131,7 +132,8 @@ def fresh(of: Character, settings: LoopConfig) -> Loop:
         branch="helmsman/modelled",
         head=BASE,
     )
-    return Loop(of, state, trees={BASE: of.start()})
+    begun = with_baseline(state, base_report(of, of.start()))
+    return Loop(of, begun, trees={BASE: of.start()})
 
 
 def run(

@@ -105,10 +105,13 @@ class PromptConfig(Section):
     written: bool = False
     """Have a model write the iteration's focus from objective, state, control and strategy; templates where that fails."""
     model: str = ""
-    """Model that writes focus and compaction. Empty: the judge's."""
+    """Model that writes focus and compaction and looks for contradictions. Empty: the judge's."""
     timeout_seconds: float = Field(default=90, gt=0, le=600)
-    """Seconds that writing may take; then the templates serve."""
+    """Seconds that each of them may take; then the loop goes on with templates and rules."""
     compact_tokens: int = Field(default=4000, ge=500)
     """Tokens of history and working memory from which they are rewritten in short by a fresh call."""
     compact: bool = False
     """Have a model do that. False: the oldest is cut off."""
+    contradictions: bool = False
+    """Have a model look for orders that contradict each other, where rules found none and the loop is in trouble (E-I or higher).
+    It is asked once until the orders change. What it finds is told; with a loop that goes round it asks for a person."""

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from helmsman.config.base import Section
+from helmsman.config.detectors import DetectorName
 
 Gain = tuple[float, float, float]
 
@@ -37,8 +38,8 @@ class ControlConfig(Section):
 class DetectConfig(Section):
     """What the overseer notices over several iterations. An empty session, waits and limits are never held against an agent."""
 
-    off: tuple[str, ...] = ()
-    """Detectors that are not asked, by name, for example `stuck`."""
+    off: tuple[DetectorName, ...] = ()
+    """Detectors that are not asked, by name, for example `stuck`. An unknown name is refused."""
     stuck_iterations: int = Field(default=3, ge=2)
     """Iterations in a row with too little gain that count as stuck."""
     stuck_gain: float = Field(default=0.05, ge=0, le=1)
@@ -77,10 +78,10 @@ class LadderConfig(Section):
 
     act: bool = True
     """False: the overseer only watches and tells. Limits still end the loop, and so does pain (see pain.*)."""
-    patience: int = Field(default=4, ge=1)
-    """Iterations that a rung gets before the next one is tried, where the agent tries new things; twice as many where no check
-    counts anything, one where it tries nothing or goes round. By simulation (bench/simulate.py): less stops too many agents that
-    would finish, more costs too much on those that would not."""
+    patience: int = Field(default=5, ge=1)
+    """Iterations that a rung gets before the next one is tried, where the agent tries new things; twice as many where checks
+    count next to nothing, one fewer where much fails or no word of it ever changes, one where it tries nothing or goes round. By
+    simulation (bench/simulate.py): less stops too many agents that would finish, more costs too much on those that would not."""
     refactor_clean: int = Field(default=3, ge=1)
     """Clean iterations from E-I back to E-0."""
     redesign_clean: int = Field(default=2, ge=1)

@@ -97,7 +97,7 @@ def past_of(state: LoopState, orientation: Orientation) -> Past:
         commits=orientation.commits,
         memory=planned_anew(state.memory, treatment(state.oversight, state.config)),
         checks=state.checks,
-        history=state.history,
+        history=state.worked,
     )
 
 

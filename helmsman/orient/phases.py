@@ -68,7 +68,7 @@ sound: `git checkout $commit -- PATH`.""")
 
 ROLLED_BACK = Template("""\
 # The last work was taken back
-Two iterations in a row made the checks worse, so their work was taken off. Your tree is as it was at its best, commit $back_to.
+$falls made the checks worse, so that work was taken off. Your tree is as it was at its best, commit $back_to.
 The work is kept as commit $commit: see `git show --stat $commit`. Go another way.""")
 
 UNSAFE = Template("""\

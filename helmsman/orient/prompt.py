@@ -5,6 +5,7 @@ end, where models weigh most.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise, takewhile
 
 from helmsman.config import LoopConfig
 from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, fit, tokens, whole
@@ -35,6 +36,7 @@ from helmsman.records.evidence import Commit
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.focus import Planned
 from helmsman.records.memory import WorkingMemory
+from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Failed
 from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import Drift
@@ -103,7 +105,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         ("judge feedback", _judge_feedback(state.judge)),
         ("last session", last_session(state.last_call, green=state.checks is not None and state.checks.passed)),
         ("drift", _drift(state.last_call.drift)),
-        ("rolled back", _rolled_back(state.failed)),
+        ("rolled back", _rolled_back(state.failed, state.worked)),
         ("interrupted work", _interrupted(state)),
         ("working memory", _memory_problems(state.memory)),
         ("history", _past(state, orientation, planned)),
@@ -122,8 +124,8 @@ def _steering(state: LoopState, planned: Planned) -> list[Fact]:
     if not state.config.ladder.act:
         return [focus]
     return [
-        ("treatment", treatment_section(oversight, state.config, state.history, state.checks)),
-        ("strategy", strategy_section(oversight.strategy, oversight.control) if state.history else ()),
+        ("treatment", treatment_section(oversight, state.config, state.worked, state.checks)),
+        ("strategy", strategy_section(oversight.strategy, oversight.control) if state.worked else ()),
         focus,
         ("issues", issues_section(oversight.issues)),
     ]
@@ -257,14 +259,24 @@ def _interrupted(state: LoopState) -> Sequence[Piece]:
     return ("# Interrupted work\n" + INTERRUPTED.substitute(commit=last.commit[:12], files=counted(last.files, "file")),)
 
 
-def _rolled_back(failed: Failed | None) -> Sequence[Piece]:
+def _rolled_back(failed: Failed | None, history: Sequence[Moment]) -> Sequence[Piece]:
     """Nothing of `Failed.why`, which is written for a person and names what was found."""
     if failed is None:
         return ()
     if failed.rule.startswith(PAIN):
         return (UNSAFE.substitute(rule=clean(failed.rule), back_to=failed.back_to[:12]),)
     files = (Foreign("\n".join(map(clean, failed.files))),) if failed.files else ()
-    return (ROLLED_BACK.substitute(commit=failed.commit[:12], back_to=failed.back_to[:12]), *files)
+    falls = _falls(history)
+    many = f"{counted(falls, 'iteration')} in a row" if falls > 1 else "The last iteration"
+    return (ROLLED_BACK.substitute(falls=many, commit=failed.commit[:12], back_to=failed.back_to[:12]), *files)
+
+
+def _falls(history: Sequence[Moment]) -> int:
+    """Iterations at the end that each made it worse and were taken back at once: each began where the one before it ended."""
+    work = [moment for moment in history if moment.movement is not Movement.WAITED][::-1]
+    fell = list(takewhile(lambda moment: moment.undone and moment.movement is Movement.BACK, work))
+    joined = takewhile(lambda pair: pair[0].start == pair[1].commit, pairwise(fell))
+    return min(len(fell), 1 + len(list(joined)))
 
 
 def _memory_problems(memory: WorkingMemory) -> Sequence[Piece]:

@@ -16,6 +16,16 @@ CYCLES = frozenset({"limit_cycle", "recurring_trees", "oscillating"})
 """Rules that say that the loop goes round. Another try is one more turn: what changes is the structure."""
 PLAIN = CYCLES | {"regressing", "empty_sessions", "amnesiac"}
 """Rules that leave no doubt: more of the same cannot help."""
+FALLS = frozenset({"regressing"})
+"""Of these, what is no news on a rung that got on: such work goes two steps forward and one back, and falls are taken back."""
+UNMOVED = frozenset({"same_words"})
+"""Rules that say that what was tried did not even reach what fails."""
+COARSE = 4
+"""Things that checks count, up to which a step of the work is seldom seen in them: each is a quarter of it or more."""
+FINE = 10
+"""Things that fail, from which work that gets anywhere soon shows in one of them."""
+LESS = 1
+"""Iterations fewer where nothing shows though it would."""
 KEPT_CLIMBS = 10
 LONGEST_REASON = 300
 
@@ -71,7 +81,7 @@ def ladder_after(
     event = event_of(moment, signals, opened=opened)
     seen = before if moment.movement is Movement.WAITED else _counted(before, event)
     step = STEPS.get((before.rung, event))
-    if step is None or not _due(step, seen, config, trials(moment, signals, config)):
+    if step is None or not _due(step, seen, config, trials(moment, signals, config, clean=seen.clean > 0)):
         return seen
     return _climbed(seen, step.after, moment.iteration, _reason(event, seen, signals, moment), now)
 
@@ -120,15 +130,28 @@ def _counted(before: Ladder, event: Event) -> Ladder:
     return before.model_copy(update={"spent": before.spent + 1})
 
 
-def trials(moment: Moment, signals: Sequence[Signal], config: LadderConfig) -> int:
-    """Iterations that a rung gets: one where the trouble is plain, twice the usual where the checks can hardly tell.
+def trials(moment: Moment, signals: Sequence[Signal], config: LadderConfig, *, clean: bool = False) -> int:
+    """Iterations that a rung gets: fewer the surer it is that nothing comes, one where the trouble is plain.
 
-    Plain: nothing new was tried, or the loop goes round or down. A check that counts nothing is red from the first step of a
-    long work to the last but one.
+    Plain: nothing new was tried, or the loop goes round or down. `clean`: whether anything got on here. A check that counts
+    nothing is red from the first step of a long work to the last but one, and one of three tests nearly as long.
     """
-    plain = moment.movement is Movement.STILL or any(signal.rule in PLAIN for signal in _of(Event.TROUBLE, signals))
-    counted_nothing = moment.passing_tests + moment.failing_tests == 0
-    return 1 if plain else config.patience * (2 if counted_nothing else 1)
+    rules = {signal.rule for signal in _of(Event.TROUBLE, signals)}
+    if moment.movement is Movement.STILL or rules & (PLAIN - FALLS if clean else PLAIN):
+        return 1
+    counted, failing = _counted_by_checks(moment)
+    if counted <= 1:
+        return 2 * config.patience
+    wrecked = moment.failing_tests > 0 == moment.passing_tests
+    if failing >= FINE or wrecked or rules & UNMOVED:
+        return max(1, config.patience - LESS)
+    return config.patience * (2 if counted <= COARSE else 1)
+
+
+def _counted_by_checks(moment: Moment) -> tuple[int, int]:
+    """Things that could be seen to pass, and those of them that fail. Where no test is counted, what the checks list."""
+    listed = sum([error.extent for error in moment.errors])
+    return max(moment.passing_tests + moment.failing_tests, listed), max(moment.failing_tests, listed)
 
 
 def _due(step: Step, ladder: Ladder, config: LadderConfig, patience: int) -> bool:

@@ -202,14 +202,15 @@ def _has(moment: Moment, kind: FailureClass) -> bool:
 
 
 def _gained(kind: FailureClass, seen: Sequence[Moment]) -> bool:
-    """Whether it got on, though the class still fails: forward, fewer failures of it, or fewer failing tests."""
+    """Whether it got on, though the class still fails: forward, fewer failures of it than lately, or fewer failing tests."""
     *before, newest = seen
     if newest.movement is Movement.FORWARD:
         return True
     if not before or not _has(before[-1], kind):
         return False
-    now, then = _extent(newest, kind), _extent(before[-1], kind)
-    return 0 < now < then or fewer_fail(before[-1], newest)
+    earlier = [moment for moment in before if _has(moment, kind)]  # what swings is below the last one every second time
+    now = _extent(newest, kind)
+    return all(0 < now < _extent(moment, kind) or fewer_fail(moment, newest) for moment in earlier)
 
 
 def _extent(moment: Moment, kind: FailureClass) -> int:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from helmsman.oversee.movement import movement
+from helmsman.oversee.movement import BASE, movement
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
-from helmsman.records.evidence import AgentCall
+from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.iteration import Evidence
 from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.session import ErrorVector, FailureClass
@@ -51,6 +51,13 @@ def moment_of(
     }
     draft = Moment.model_validate(told | _change(evidence) | _call(evidence.execution.call) | _checks(evidence.checks))
     return draft.model_copy(update={"movement": movement(history, draft)})
+
+
+def base_moment(state: LoopState, report: CheckReport, progress: Progress) -> Moment:
+    """The tree before the first iteration. Nobody worked on it, so whatever asks what an agent did passes over it."""
+    nobody = {"iteration": BASE, "at": state.updated_at, "outcome": AgentOutcome.FINISHED, "movement": Movement.WAITED}
+    where = {"start": state.head, "commit": state.head, "tree": report.tree, "completion": progress.completion}
+    return Moment.model_validate(nobody | where | _checks(report))
 
 
 def _change(evidence: Evidence) -> dict[str, Any]:

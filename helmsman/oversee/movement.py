@@ -18,6 +18,8 @@ from helmsman.records.session import ErrorVector, FailureClass
 
 TRUSTED = 10
 """Steps forward that are believed without more completion or passing tests; one after another, as first errors of a compiler."""
+BASE = 0
+"""Number of the moment that is no iteration: the tree that the loop began with."""
 _LINE = re.compile(r":\d+|\(\d+(?:,\d+)?\)")
 _NUMBER = re.compile(r"\d+")
 Identity = tuple[FailureClass, str, str]
@@ -37,13 +39,23 @@ class _Compared(NamedTuple):
         return self.work[-1]
 
 
+def is_base(moment: Moment) -> bool:
+    """Whether it stands for the tree that the loop began with."""
+    return moment.iteration == BASE
+
+
+def compared_with(moment: Moment) -> bool:
+    """Whether its evidence says what was there: checked, and either the base or somebody's work."""
+    return moment.checked and (moment.movement is not Movement.WAITED or is_base(moment))
+
+
 def movement(before: Sequence[Moment], draft: Moment) -> Movement:
     """Compare an iteration with those remembered before it, oldest first. The movement that `draft` holds is not looked at."""
     if draft.outcome in NEVER_AT_WORK:
         return Movement.WAITED
     fresh = draft.files_changed > 0 and all(moment.tree != draft.tree for moment in before)
     aside = Movement.SIDEWAYS if fresh else Movement.STILL
-    work = [moment for moment in before if moment.checked and moment.movement is not Movement.WAITED and not moment.undone]
+    work = [moment for moment in before if compared_with(moment) and not moment.undone]
     if not draft.checked:
         return aside
     if not work:
@@ -97,12 +109,12 @@ def _got_past(it: _Compared) -> bool:
     """A failure is gone, and one that was never seen stands in its place."""
     if not it.draft.errors or not it.previous.errors or not _sound(it):
         return False
-    now, last = set(map(_identity, it.draft.errors)), set(map(_identity, it.previous.errors))
+    now, last = set(map(identity, it.draft.errors)), set(map(identity, it.previous.errors))
     gone, new = last - now, now - last
     if _as_many_fail(it):
         places = {where for _, where, _ in gone}
         new = {one for one in new if one[1] in places}
-    return bool(gone and new) and _trusted(it) and not all(_seen(it, one) for one in new)
+    return bool(gone and new) and _trusted(it) and not all(_seen(it, one) or _wavers(it, one) for one in new)
 
 
 FORWARD: tuple[Callable[[_Compared], bool], ...] = (
@@ -153,11 +165,27 @@ def _as_many_fail(it: _Compared) -> bool:
 
 def _trusted(it: _Compared) -> bool:
     """Whether completion or passing tests were better than ever not too many steps ago."""
+    return sum(moment.movement is Movement.FORWARD for moment in it.work[_better_at(it) + 1 :]) < TRUSTED
+
+
+def _better_at(it: _Compared) -> int:
+    """Where completion or passing tests last became better than ever."""
     best, most = max(moment.completion for moment in it.work), max(moment.passing_tests for moment in it.work)
     first_best = next(place for place, moment in enumerate(it.work) if moment.completion == best)
     first_most = next(place for place, moment in enumerate(it.work) if moment.passing_tests == most)
-    since = it.work[max(first_best, first_most) + 1 :]
-    return sum(moment.movement is Movement.FORWARD for moment in since) < TRUSTED
+    return max(first_best, first_most)
+
+
+def _wavers(it: _Compared, one: Identity) -> bool:
+    """Whether what the place says came back to what it had said before, since a number was better: no way leads on from there."""
+    kind, where, _ = one
+    said = [words for moment in it.work[_better_at(it) :] if (words := _said_at(moment, kind, where))]
+    turns = [words for at, words in enumerate(said) if at == 0 or words != said[at - 1]]
+    return len(set(turns)) < len(turns)
+
+
+def _said_at(moment: Moment, kind: FailureClass, where: str) -> frozenset[str]:
+    return frozenset(_words(error.message) for error in moment.errors if error.kind is kind and _place(error.where) == where)
 
 
 def _seen(it: _Compared, one: Identity) -> bool:
@@ -166,7 +194,8 @@ def _seen(it: _Compared, one: Identity) -> bool:
     return any(_place(where) == place and _words(message) == words for where, message in raw)
 
 
-def _identity(error: ErrorVector) -> Identity:
+def identity(error: ErrorVector) -> Identity:
+    """What failed, without numbers that move with every edit or run."""
     return error.kind, _place(error.where), _words(error.message)
 
 

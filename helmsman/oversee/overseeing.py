@@ -16,8 +16,9 @@ from helmsman.oversee.control import steer
 from helmsman.oversee.decide.situation import BLOWN
 from helmsman.oversee.detectors import detect, diagnose
 from helmsman.oversee.divergence import UNTOUCHED, divergence
+from helmsman.oversee.double_bind.asked import held
 from helmsman.oversee.double_bind.conflicts import conflicts
-from helmsman.oversee.double_bind.diagnosis import bind, bind_signal
+from helmsman.oversee.double_bind.diagnosis import CONFLICT, bind, bind_signal
 from helmsman.oversee.feedback import feedback_of
 from helmsman.oversee.ladder import CYCLES, ladder_after, resumed
 from helmsman.oversee.learning import learn
@@ -32,7 +33,7 @@ from helmsman.records.findings import Weight
 from helmsman.records.folds import most_tests
 from helmsman.records.modes import Feedback, Rung
 from helmsman.records.moments import Moment, Movement, Progress
-from helmsman.records.oversight import Checkpoint, Conflict, Diagnosis, Learnt, Overseen, Oversight, Strategy, Variety
+from helmsman.records.oversight import Checkpoint, Conflict, Diagnosis, Learnt, Overseen, Oversight, Sought, Strategy, Variety
 from helmsman.records.pain import Scan
 from helmsman.records.state import LoopState, spend
 from helmsman.records.verdict import Severity, Signal
@@ -72,6 +73,8 @@ class _View:
     moment: Moment
     history: Sequence[Moment]
     """This one included."""
+    sought: Sought | None
+    """What a model last said of contradictions between orders."""
 
     @property
     def state(self) -> LoopState:
@@ -100,17 +103,20 @@ class _Noticed:
     baseline: Scan | None
 
 
-def oversee(sight: Sight, observed: Observed) -> Overseen:
-    """What the overseer makes of an iteration. An attempt in which the agent never got to work leaves everything as it was."""
+def oversee(sight: Sight, observed: Observed, sought: Sought | None = None) -> Overseen:
+    """What the overseer makes of an iteration. An attempt in which the agent never got to work leaves everything as it was.
+
+    `sought`: what a model said of contradictions before this iteration, where one was asked. It is paid for, so it is kept.
+    """
     guard = Guard(list(observed.faults))
     told = tuple(signal for source in SOURCES for signal in guard(source.__name__.strip("_"), NOTHING, lambda s=source: s(sight)))
-    view = guard("moment", None, lambda: _view(sight, observed, guard))
+    earlier = sight.state.oversight.model_copy(update={"sought": sought or sight.state.oversight.sought})
+    view = guard("moment", None, lambda: _view(sight, observed, guard, earlier.sought))
     if view is None or view.moment.movement is Movement.WAITED:
         hurts = guard("pain", NOTHING, lambda: _pains(view)) if view else NOTHING
-        return _overseen(sight, guard, (*told, *hurts), sight.state.oversight)
+        return _overseen(sight, guard, (*told, *hurts), earlier)
     noticed = _notice(view)
     signals = (*told, *noticed.signals)
-    earlier = sight.state.oversight
     oversight = guard("oversight", earlier, lambda: _concluded(view, noticed, signals, _modes(view, noticed, signals)))
     return _overseen(sight, guard, signals, oversight, view.moment)
 
@@ -136,17 +142,30 @@ def relieved(state: LoopState, now: datetime) -> LoopState:
         "learning": (),
         "issues": (),
         "instructions": (),
+        **_settled(earlier),
     }
     return state.model_copy(update={"oversight": earlier.model_copy(update=anew)})
 
 
-def _view(sight: Sight, observed: Observed, guard: Guard) -> _View:
+def _settled(earlier: Oversight) -> dict[str, object]:
+    """A model's reading on which a person has decided is not held against the orders again; they may have left them as they were.
+
+    It is not asked about them again either. What rules found stands as long as the orders do.
+    """
+    if earlier.diagnosis is not Diagnosis.DOUBLE_BIND or earlier.sought is None:
+        return {}
+    ruled = tuple(conflict for conflict in earlier.conflicts if conflict.by == "rules")
+    return {"conflicts": ruled, "sought": earlier.sought.model_copy(update={"conflicts": ()})}
+
+
+def _view(sight: Sight, observed: Observed, guard: Guard, sought: Sought | None) -> _View:
     state, evidence = sight.state, sight.evidence
     known, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
     earlier = state.oversight
     progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, known, judged=judged))
     moment = moment_of(state, state.history, evidence, progress, sight.started_at, sight.now, earlier.ladder.rung)
-    return _View(sight, observed, guard, progress, moment, (*state.history, moment)[-state.config.detect.remembered :])
+    history = (*state.history, moment)[-state.config.detect.remembered :]
+    return _View(sight, observed, guard, progress, moment, history, sought)
 
 
 def _notice(view: _View) -> _Noticed:
@@ -155,7 +174,7 @@ def _notice(view: _View) -> _Noticed:
     guard.faults.extend(broken)
     unlearnt = (earlier.learning, NOTHING)
     learning, stagnant = guard("learning", unlearnt, lambda: learn(earlier.learning, history, intervened=state.config.ladder.act))
-    bound, contradictions = guard("double bind", (Diagnosis.NONE, ()), lambda: _bound(view))
+    bound, contradictions = guard("double bind", (Diagnosis.NONE, ()), lambda: _bound(view, found))
     variety = _trend(view)
     told = (
         *found,
@@ -169,9 +188,12 @@ def _notice(view: _View) -> _Noticed:
     return _Noticed(told, diagnosis, contradictions, learning, variety, earlier.baseline or view.observed.scan)
 
 
-def _bound(view: _View) -> tuple[Diagnosis, tuple[Conflict, ...]]:
+def _bound(view: _View, found: Sequence[Signal]) -> tuple[Diagnosis, tuple[Conflict, ...]]:
+    """Rules first; a model is listened to where they are silent."""
     names = {check.title for check in view.state.config.checks}
-    return bind(conflicts(view.observed.orders), view.since_person, names)
+    orders = view.observed.orders
+    known = conflicts(orders) or held(view.sought, orders)
+    return bind(known, view.since_person, names, cycles=any(signal.rule in CYCLES for signal in found))
 
 
 def _trend(view: _View) -> tuple[Variety, ...]:
@@ -222,6 +244,7 @@ def _concluded(view: _View, noticed: _Noticed, signals: Sequence[Signal], modes:
         progress=view.progress,
         diagnosis=noticed.diagnosis,
         conflicts=noticed.conflicts,
+        sought=view.sought,
         learning=noticed.learning,
         variety=noticed.variety,
         baseline=noticed.baseline,
@@ -261,8 +284,8 @@ def _best(view: _View, signals: Sequence[Signal]) -> Checkpoint | None:
 
 
 def _instructions(signals: Sequence[Signal]) -> tuple[str, ...]:
-    """The gravest first, each once."""
-    gravest = sorted(signals, key=lambda signal: _GRAVITY.index(signal.severity))
+    """The gravest first, each once. That orders may contradict each other bears on every other one."""
+    gravest = sorted(signals, key=lambda signal: (signal.rule != CONFLICT, _GRAVITY.index(signal.severity)))
     return tuple(dict.fromkeys(signal.instruction for signal in gravest if signal.instruction))[:INSTRUCTIONS_KEPT]
 
 

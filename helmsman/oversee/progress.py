@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from helmsman.records.checks import CheckResult
+from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.iteration import Evidence
 from helmsman.records.moments import Progress
 
@@ -43,6 +43,17 @@ def progress_of(evidence: Evidence, before: Progress, most_tests: Mapping[str, i
         "items": before.items,
     }
     return Progress(**shares, completion=1.0 if evidence.proven else UNPROVEN * _mean(shares))
+
+
+def progress_at_start(report: CheckReport, most_tests: Mapping[str, int], *, judged: bool) -> Progress:
+    """Shares of the tree that nobody has worked on yet. Nothing is proven there: nobody has asked."""
+    nothing = Progress()
+    shares = {
+        "checks": _share(_checks(report.results), nothing.checks),
+        "tests": _share(_tests(report.results, most_tests), nothing.tests),
+        "criteria": 0.0 if judged else None,
+    }
+    return Progress(**shares, completion=UNPROVEN * _mean(shares))
 
 
 def _mean(shares: Mapping[str, float | None]) -> float:

@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from helmsman.records.base import Record
+from helmsman.records.oversight import Sought
 from helmsman.records.usage import Usage
 
 Urgency = Literal["low", "normal", "high", "critical"]
@@ -77,6 +78,8 @@ class Planned(Record):
 
     focus: Focus | None = None
     compacted: Compacted | None = None
+    sought: Sought | None = None
+    """What it said of contradictions between orders, where it was asked."""
     reasons: tuple[str, ...] = ()
     """Why nothing of a model's could be used."""
     usage: Usage = Usage()

@@ -11,7 +11,7 @@ from helmsman.records.focus import Planned
 from helmsman.records.judgement import Judgement
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment
-from helmsman.records.oversight import Failed, Oversight
+from helmsman.records.oversight import Failed, Oversight, Sought
 from helmsman.records.proof import Proof, Verdict
 from helmsman.records.session import Drift
 from helmsman.records.usage import Usage
@@ -36,6 +36,8 @@ class Evidence(Record):
     """What a model used up that wrote for the prompt."""
     unwritten: tuple[str, ...] = ()
     """Why such a model was asked in vain."""
+    sought: Sought | None = None
+    """What such a model said of contradictions between orders."""
     proof: Proof = Proof()
     judgement: Judgement | None = None
     """None where no judge was asked."""
@@ -102,4 +104,5 @@ def evidence_of(
         drift=testimony.drift,
         writing=planned.usage if planned else Usage(),
         unwritten=planned.reasons if planned else (),
+        sought=planned.sought if planned else None,
     )

@@ -46,6 +46,17 @@ class Conflict(Record):
     second: Imperative
     about: str
     """What both speak of."""
+    by: Literal["rules", "model"] = "rules"
+    """Who found it. A model's reading weighs less: alone it asks for nobody."""
+
+
+class Sought(Record):
+    """What a model said of contradictions that rules had not found."""
+
+    orders: str
+    """Fingerprint of the orders that it was asked about; it is not asked about them again."""
+    conflicts: tuple[Conflict, ...] = ()
+    """5 at most."""
 
 
 class Learnt(Record):
@@ -145,6 +156,8 @@ class Oversight(Record):
     diagnosis: Diagnosis = Diagnosis.NONE
     conflicts: tuple[Conflict, ...] = ()
     """5 at most."""
+    sought: Sought | None = None
+    """None: no model was asked."""
     learning: tuple[Learnt, ...] = ()
     """One for each class of failure that was seen."""
     variety: tuple[Variety, ...] = ()

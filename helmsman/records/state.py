@@ -132,6 +132,11 @@ class LoopState(Record):
         return self.iteration + 1
 
     @property
+    def worked(self) -> tuple[Moment, ...]:
+        """The history without the tree that the loop began with."""
+        return tuple(moment for moment in self.history if moment.iteration)
+
+    @property
     def outcome(self) -> Outcome | None:
         if self.ending is not None:
             return self.ending.outcome

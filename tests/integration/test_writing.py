@@ -13,10 +13,11 @@ from deployments.demo.model import ScriptedModel, by_call, call, environment
 from deployments.demo.turns import Turn, say
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.orient.compaction import Past, compact_by_template
-from helmsman.records.focus import Compacted, Focus, WrittenCompaction, WrittenFocus
-from helmsman.records.oversight import Oversight
+from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.records.focus import Compacted, Focus, Writing, WrittenCompaction, WrittenFocus
+from helmsman.records.oversight import Oversight, Sought
 from tasks.process import never
-from tasks.writing import write_compaction, write_focus
+from tasks.writing import seek_conflicts, write_compaction, write_focus
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.integration.processes import own_tag
@@ -58,6 +59,17 @@ def focus(credentials: Mapping[str, str], *, stop: Callable[[], bool] = never, *
 def compaction(credentials: Mapping[str, str], **prompt: Any) -> WrittenCompaction:
     with own_tag() as tag:
         return write_compaction(PAST, config(**settings(**prompt)), credentials=lambda: credentials, tag=tag)
+
+
+ORDERS = imperatives("AGENTS.md", "- Answers must be odd.\n- Stored values must be even.\n- Commit every step.")
+READ: dict[str, Any] = {"conflicts": [{"first": 1, "second": 2, "kind": "pattern", "about": "the answer"}]}
+
+
+def contradictions(*turns: Turn | Raw, **prompt: Any) -> tuple[Sought | None, Writing]:
+    with JudgeApi(turns) as api, own_tag() as tag:
+        of = state(config(**settings(contradictions=True, **prompt)), iteration=3)
+        credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
+        return seek_conflicts(of, ORDERS, credentials=lambda: credentials, tag=tag)
 
 
 def by_api(*turns: Turn | Raw, **prompt: Any) -> WrittenFocus:
@@ -144,6 +156,22 @@ def test_a_model_that_takes_longer_than_the_limit_is_not_waited_for(turn: Turn |
     written = by_api(turn, timeout_seconds=0.5)
     assert written.focus is None
     assert "within 0.5 s (prompt.timeout_seconds)" in written.reason
+
+
+def test_a_question_that_was_not_answered_in_time_is_charged_by_an_estimate_that_says_so() -> None:
+    with JudgeApi([Turn(delay=30)]) as api:
+        written = focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=0.5)
+        (sent,) = api.requests
+    letters = len(sent.body["system"][0]["text"]) + len(sent.prompt)
+    assert written.usage.tokens == pytest.approx(letters / 4, abs=2)
+    assert written.usage.cost_usd == pytest.approx(written.usage.input_tokens * 4 / 1e6)
+    assert (written.usage.output_tokens, written.focus) == (0, None)
+    assert f"its question is charged, by estimate {written.usage.tokens:,} tokens" in written.reason
+
+
+def test_a_model_without_a_known_price_is_charged_its_tokens() -> None:
+    written = by_api(Turn(delay=30), timeout_seconds=0.5, model="claude-unheard-of")
+    assert (written.usage.tokens > 100, written.usage.cost_usd) == (True, 0)
 
 
 def test_a_cancel_while_the_model_writes_is_raised() -> None:
@@ -234,13 +262,41 @@ def test_by_the_cli_too_whatever_goes_wrong_is_a_reason(turns: list[Turn], why: 
     assert why in written.reason
 
 
-def test_a_cli_that_takes_longer_than_the_limit_is_ended(home: Path) -> None:
+def test_a_cli_that_takes_longer_than_the_limit_is_ended_and_its_question_charged(home: Path) -> None:
     written = by_cli([Turn(delay=60)], home, timeout_seconds=2)
     assert written.focus is None
     assert "within 2 s (prompt.timeout_seconds)" in written.reason
+    assert written.usage.tokens > 100
 
 
 def test_a_cancel_ends_the_cli(home: Path) -> None:
     started = time.monotonic()
     with pytest.raises(Cancelled):
         by_cli([Turn(delay=60)], home, stop=lambda: time.monotonic() - started > 1)
+
+
+@pytest.mark.feature("S11")
+def test_contradictions_between_orders_are_read_by_a_model_with_what_it_cost() -> None:
+    sought, writing = contradictions(Turn(text=json.dumps(READ), usage=USAGE))
+    assert sought
+    (found,) = sought.conflicts
+    assert (found.first, found.second, found.by) == (*ORDERS[:2], "model")
+    assert (writing.reason, writing.usage.tokens, writing.model) == ("", 1100, "claude-opus-5-5")
+
+
+@pytest.mark.feature("S11")
+@pytest.mark.parametrize(
+    ("turn", "why", "limit"),
+    [
+        (say("There are none."), "no JSON object", {}),
+        (Turn(text=json.dumps(READ), stop_reason="refusal"), "declined", {}),
+        (Turn(status=401), "credentials were refused", {}),
+        (Turn(delay=30), "within 0.5 s", {"timeout_seconds": 0.5}),
+    ],
+    ids=["words", "refused", "401", "late"],
+)
+def test_a_call_for_contradictions_that_fails_says_nothing_of_the_orders(turn: Turn, why: str, limit: dict[str, float]) -> None:
+    sought, writing = contradictions(turn, **limit)
+    assert sought is None
+    assert writing.reason.startswith("asked for contradictions between orders: ")
+    assert why in writing.reason

@@ -35,6 +35,16 @@ def wrong(extent: int = 3, where: str = "src/app.py:7", movement: Any = SIDEWAYS
     return step(movement, errors=(error(FailureClass.TYPES, where, extent),), failing=("types",))
 
 
+def many(first: int, of: int = 30) -> Step:
+    """So many failing tests that their list is cut; the names on it begin with this number."""
+    names = tuple(f"test_{number:02d}" for number in range(first, first + 19))
+    return red(SIDEWAYS, *names) | {"failing_tests": of}
+
+
+def said(message: str) -> Step:
+    return wrong() | {"errors": (error(FailureClass.TYPES, "src/app.py:7", 3).model_copy(update={"message": message}),)}
+
+
 LOST = step(BACK, completion=0.4)
 BESIDE = step(relevance=0.2)
 IDLE = still(tool_calls=0)
@@ -80,6 +90,7 @@ TRIPPED: dict[str, list[list[Step]]] = {
         [A, OLD_GREEN, A, OLD_GREEN],
         [red(SIDEWAYS, name) | {"failing_tests": 1 + place % 3} for place, name in enumerate("abcabc")],
         [step(failing=("make",)), step(failing=("lint",))] * 2,
+        [many(0), many(2, of=31), many(0)],
     ],
     "same_error": [
         [wrong()] * 5,
@@ -87,6 +98,12 @@ TRIPPED: dict[str, list[list[Step]]] = {
         [wrong(where=f"src/app.py:{line}:1") for line in range(5)],
         [wrong(extent) for extent in (3, 3, 5, 4, 3)],
         [wrong(0)] * 5,
+    ],
+    "same_words": [
+        [wrong()] * 8,
+        [wrong(movement=FORWARD), waited(), *[wrong()] * 7],
+        [wrong(where=f"src/app.py:{line}") for line in range(8)],
+        [said(f"took {seconds} s") for seconds in range(8)],
     ],
     "empty_sessions": [[step(FORWARD), IDLE, IDLE], [IDLE, waited(), IDLE], [green(), *[IDLE | {"green": True}] * 2]],
     "off_objective": [[BESIDE] * 2, [step(), BESIDE, BESIDE]],
@@ -150,6 +167,17 @@ ALIKE: dict[str, list[list[Step]]] = {
         [given for _ in range(3) for given in (step(failing=("make",)), green())],
         [step(failing=("make",)), green(), A, green()] * 2,
         [A, B, A, B, B],
+        [many(0), many(2, of=32), many(0)],
+        [many(0), many(2, of=31), many(0, of=33)],
+    ],
+    "same_words": [
+        [wrong()] * 7,
+        [*[wrong()] * 7, wrong(movement=FORWARD)],
+        [*[wrong()] * 4, wrong(movement=FORWARD), *[wrong()] * 6],
+        [said(f"no such {'item' if number < 7 else 'name'}") for number in range(8)],
+        [wrong(extent) for extent in (3, 3, 3, 3, 3, 3, 3, 2)],
+        [wrong(0) | {"failing_tests": 9, "passing_tests": number // 7} for number in range(8)],
+        [green()] * 8,
     ],
     "same_error": [
         [wrong()] * 4,
@@ -200,6 +228,7 @@ SEVERITIES = {
     "plateau": Severity.REDIRECT,
     "limit_cycle": Severity.REDIRECT,
     "same_error": Severity.REDIRECT,
+    "same_words": Severity.REDIRECT,
     "empty_sessions": Severity.REDIRECT,
     "off_objective": Severity.WARN,
     "resource_burn": Severity.WARN,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.oversee.double_bind.conflicts import conflicts
@@ -116,6 +116,8 @@ def test_a_double_bind_asks_a_person_with_both_sentences_and_their_places_and_le
 
 
 @given(st.text(max_size=300), st.text(max_size=200), st.integers(0, 10**6), st.sampled_from(["checks", "", "AGENTS.md"]))
+@example("x" * 300, "p" * 200, 10**6, "")
+@example("word " * 60, "p" * 200, 0, "checks")
 def test_a_double_bind_is_told_whole_in_what_the_ladder_keeps_of_a_reason(text: str, place: str, line: int, start: str) -> None:
     one = Imperative(source=start or place, line=line, text=text, modality="must")
     found = Conflict(kind="scope", first=one, second=one.model_copy(update={"source": place}), about=text[:200])

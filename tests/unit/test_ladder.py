@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from helmsman.config import BreakerConfig, DetectConfig, LadderConfig
 from helmsman.oversee.breaker import breaker_after, just_opened
 from helmsman.oversee.detectors import DETECTORS, detect
-from helmsman.oversee.ladder import KEPT_CLIMBS, PLAIN, STEPS, Event, ladder_after, resumed
+from helmsman.oversee.ladder import KEPT_CLIMBS, PLAIN, STEPS, Event, ladder_after, resumed, trials
 from helmsman.oversee.learning import learn
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.modes import Breaker, Ladder, Rung
@@ -19,7 +19,7 @@ from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Learnt
 from helmsman.records.verdict import Severity, Signal
 from tests.unit.builders import HOUR, MINUTE, NOW
-from tests.unit.histories import LEGITIMATE, history, red
+from tests.unit.histories import LEGITIMATE, error, history, red, step
 
 pytestmark = pytest.mark.feature("S8")
 CONFIG = LadderConfig()
@@ -44,6 +44,7 @@ class Iteration(NamedTuple):
     opened: bool = False
     tests: int = 20
     """Passing tests that the checks count; one more fails unless it is green. 0: they count nothing."""
+    failed: int = 1
 
 
 CLEAN = Iteration(Movement.FORWARD)
@@ -73,18 +74,24 @@ def course(
         now = start + number * MINUTE
         told = {"iteration": number, "at": now, "outcome": AgentOutcome.FINISHED, "movement": one.movement, "green": one.green}
         moment = Moment.model_validate(
-            told | {"completion": 0.5, "passing_tests": one.tests, "failing_tests": int(one.tests > 0 and not one.green)}
+            told
+            | {"completion": 0.5, "passing_tests": one.tests, "failing_tests": one.failed * (one.tests > 0 and not one.green)}
         )
         found.append(ladder_after(found[-1], moment, one.signals, opened=one.opened, now=now, config=config))
     return found
+
+
+def listing(extent: int) -> Moment:
+    """A red iteration whose one check lists so many failures."""
+    return history(step(errors=(error(extent=extent),)))[0]
 
 
 def rungs(*iterations: Iteration, before: Ladder | None = None) -> list[int]:
     return [int(ladder.rung) for ladder in course(*iterations, before=before)]
 
 
-def test_the_first_trouble_leaves_the_lowest_rung_and_every_other_rung_gets_four_iterations_that_try_new_things() -> None:
-    assert rungs(*[TRIED] * 10) == [0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3]
+def test_the_first_trouble_leaves_the_lowest_rung_and_every_other_rung_gets_five_iterations_that_try_new_things() -> None:
+    assert rungs(*[TRIED] * 12) == [0, *[1] * 5, *[2] * 5, 3, 3]
 
 
 @pytest.mark.parametrize("movement", [Movement.SIDEWAYS, Movement.BACK])
@@ -100,23 +107,52 @@ def test_a_rung_gets_one_iteration_where_nothing_is_tried() -> None:
 
 def test_a_plain_rule_that_only_told_shortens_nothing() -> None:
     told = (STUCK, signal("regressing", Severity.WARN))
-    assert rungs(*[TRIED._replace(signals=told)] * 5)[-2:] == [1, 2]
+    assert rungs(*[TRIED._replace(signals=told)] * 6)[-2:] == [1, 2]
 
 
 @pytest.mark.parametrize("green", [False, True])
 def test_a_rung_gets_twice_as_many_where_no_check_counts_anything(green: bool) -> None:
     uncounted = Iteration(Movement.BACK, (STUCK,), green=green, tests=0)
-    assert rungs(*[uncounted] * 9) == [0, *[1] * 8, 2]
+    assert rungs(*[uncounted] * 11) == [0, *[1] * 10, 2]
+
+
+@pytest.mark.parametrize(("tests", "failed", "spends"), [(2, 1, 10), (3, 1, 10), (4, 1, 5), (500, 1, 5), (20, 9, 5), (20, 10, 4)])
+def test_a_rung_gets_more_where_few_things_are_counted_and_fewer_where_much_fails(tests: int, failed: int, spends: int) -> None:
+    tried = TRIED._replace(tests=tests, failed=failed)
+    assert rungs(*[tried] * (spends + 1)) == [0, *[1] * spends, 2]
+
+
+@pytest.mark.parametrize("tests", [3, 20])
+def test_a_rung_gets_fewer_where_no_word_of_a_failure_moves_however_few_are_counted(tests: int) -> None:
+    unmoved = TRIED._replace(signals=(STUCK, signal("same_words", Severity.REDIRECT)), tests=tests)
+    assert rungs(*[unmoved] * 5) == [0, 1, 1, 1, 1, 2]
+    assert rungs(*[unmoved._replace(tests=0)] * 11) == [0, *[1] * 10, 2]
+
+
+def test_a_rung_gets_fewer_where_not_one_test_passes() -> None:
+    wreck = history(red(Movement.SIDEWAYS, "test_a", "test_b", "test_c") | {"passing_tests": 0})[0]
+    beside = wreck.model_copy(update={"passing_tests": 1})
+    assert [trials(moment, (STUCK,), CONFIG) for moment in (wreck, beside)] == [4, 10]
+
+
+def test_failures_that_a_check_lists_are_counted_though_no_test_is() -> None:
+    assert [trials(listing(extent), (STUCK,), CONFIG) for extent in (0, 1, 2, 4, 5, 9, 10)] == [10, 10, 10, 10, 5, 5, 4]
+
+
+def test_falls_are_plain_on_a_rung_that_never_got_on_and_no_news_on_one_that_did() -> None:
+    fell = Iteration(Movement.BACK, (signal("regressing", Severity.REDIRECT),))
+    assert rungs(fell, before=Ladder(rung=Rung.REFACTOR)) == [1, 2]
+    assert rungs(CLEAN, *[fell] * 10, before=Ladder(rung=Rung.REFACTOR)) == [*[1] * 11, 2]
 
 
 def test_a_rung_gets_twice_as_many_where_something_got_on_and_one_where_the_trouble_is_plain_all_the_same() -> None:
-    assert rungs(CLEAN, *[TRIED] * 8, before=Ladder(rung=Rung.REFACTOR)) == [*[1] * 9, 2]
-    assert rungs(CLEAN, *[TRIED._replace(tests=0)] * 16, before=Ladder(rung=Rung.REFACTOR)) == [*[1] * 17, 2]
+    assert rungs(CLEAN, *[TRIED] * 10, before=Ladder(rung=Rung.REFACTOR)) == [*[1] * 11, 2]
+    assert rungs(CLEAN, *[TRIED._replace(tests=0)] * 20, before=Ladder(rung=Rung.REFACTOR)) == [*[1] * 21, 2]
     assert rungs(CLEAN, TROUBLE, before=Ladder(rung=Rung.REFACTOR)) == [1, 1, 2]
 
 
 def test_iterations_without_trouble_use_up_patience_as_well() -> None:
-    assert rungs(TRIED, QUIET, NOTHING, QUIET, TRIED) == [0, 1, 1, 1, 1, 2]
+    assert rungs(TRIED, QUIET, NOTHING, QUIET, QUIET, TRIED) == [0, 1, 1, 1, 1, 1, 2]
 
 
 def test_a_clean_iteration_gives_a_rung_its_patience_back() -> None:
@@ -245,8 +281,8 @@ def test_what_cannot_be_learnt_comes_before_a_person_by_way_of_every_rung() -> N
     ladder = steered(history(*words), DetectConfig(off=tuple(name for name, _ in DETECTORS)))[-1]
     assert [(climb.iteration, climb.after, climb.reason.split(":")[0]) for climb in ladder.climbs] == [
         (3, Rung.REFACTOR, "learning.stagnation"),
-        (7, Rung.REDESIGN, "learning.unlearnable"),
-        (11, Rung.HUMAN, "learning.unlearnable"),
+        (9, Rung.REDESIGN, "learning.unlearnable"),
+        (15, Rung.HUMAN, "learning.unlearnable"),
     ]
 
 

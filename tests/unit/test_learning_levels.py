@@ -81,6 +81,15 @@ def test_a_gain_within_the_same_class_is_no_stagnation(steps: list[Step]) -> Non
     assert told == [[]] * len(steps)
 
 
+def test_what_swings_gains_nothing_by_being_below_its_last_turn() -> None:
+    def listed(*extents: int) -> list[Step]:
+        return [step(SIDEWAYS, failing=("make",), errors=(error(FailureClass.OTHER, "make", extent),)) for extent in extents]
+
+    swings, falls = (lived(listed(*extents))[0][FailureClass.OTHER] for extents in ((35, 30, 35, 30), (35, 30, 35, 29)))
+    assert (swings.level, swings.in_row) == (2, 3)
+    assert (falls.level, falls.in_row) == (0, 1)
+
+
 @pytest.mark.parametrize("extents", [(9, 0, 0), (0, 9, 9), (9, 9, 9), (7, 8, 9)])
 def test_an_extent_that_is_unknown_or_no_smaller_is_no_gain(extents: tuple[int, ...]) -> None:
     learnt, _ = lived([step(errors=(error(extent=extent),)) for extent in extents])

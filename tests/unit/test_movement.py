@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.movement import TRUSTED, movement
+from helmsman.oversee.movement import BASE, TRUSTED, movement
 from helmsman.records.evidence import NEVER_AT_WORK, AgentOutcome
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.session import ErrorVector, FailureClass
@@ -181,6 +181,42 @@ def test_failures_that_nothing_counts_are_got_past_until_a_number_has_to_be_bett
     assert moved(endless) == [FORWARD] * (TRUSTED + 1) + [SIDEWAYS] * (14 - TRUSTED)
     better = [one.model_copy(update={"completion": 0.6}) if number >= 12 else one for number, one in enumerate(endless)]
     assert moved(better)[12:] == [FORWARD] * 3
+
+
+def says(word: str, **fields: Any) -> Moment:
+    return moment(errors=(error("t", f"no such {word}"),), **fields)
+
+
+def test_words_that_came_back_lead_nowhere_until_a_number_is_better() -> None:
+    assert moved([says(word) for word in "abc"])[1:] == [FORWARD, FORWARD]
+    assert moved([says(word) for word in "abacd"])[1:] == [FORWARD, SIDEWAYS, SIDEWAYS, SIDEWAYS]
+    better = [*(says(word) for word in "aba"), says("a", completion=0.6), says("c", completion=0.6)]
+    assert moved(better)[3:] == [FORWARD, FORWARD]
+
+
+def test_words_that_came_back_at_one_place_say_nothing_of_another() -> None:
+    elsewhere = moment(errors=(error("u", "no such z"),))
+    assert moved([*(says(word) for word in "aba"), elsewhere])[-1] is FORWARD
+
+
+def base(**fields: Any) -> Moment:
+    return moment("base", iteration=BASE, movement=Movement.WAITED, **fields)
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [(counts(5, 5), SIDEWAYS), (counts(6, 4), FORWARD), (counts(4, 6), BACK)],
+    ids=["as many", "more", "fewer"],
+)
+def test_the_first_iteration_is_compared_with_the_tree_that_the_loop_began_with(
+    first: dict[str, Any], expected: Movement
+) -> None:
+    assert movement([base(**counts(5, 5))], moment(**first)) is expected
+    assert movement([], moment(**first)) is FORWARD
+
+
+def test_research_on_the_first_tree_is_still() -> None:
+    assert movement([base(**counts(5, 5))], moment("base", files_changed=0, **counts(5, 5))) is STILL
 
 
 def test_a_tree_that_was_there_before_is_still_and_a_new_one_sideways() -> None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from helmsman.oversee.decide.situation import BLOWN, Question, Situation, go_on, standing, stop, wait
 from helmsman.records.modes import Ladder, Position, Rung
-from helmsman.records.oversight import Conflict
+from helmsman.records.oversight import Conflict, Diagnosis
 from helmsman.records.verdict import Decision, Outcome
 from helmsman.texts import counted
 
@@ -48,7 +48,8 @@ def _person(s: Situation) -> Decision | None:
     ladder = s.oversight.ladder
     if ladder.rung < Rung.HUMAN or not s.steers:
         return None
-    facts = "; ".join(_told(conflict) for conflict in s.oversight.conflicts[:CONFLICTS_TOLD])
+    sure = [one for one in s.oversight.conflicts if one.by == "rules" or s.oversight.diagnosis is Diagnosis.DOUBLE_BIND]
+    facts = "; ".join(_told(conflict) for conflict in sure[:CONFLICTS_TOLD])
     why = f"two orders contradict each other: {facts}" if facts else ladder.reason
     reason = f"{ladder.rung.title}: {why}; at the end {standing(s)}"
     choices = (
@@ -60,8 +61,9 @@ def _person(s: Situation) -> Decision | None:
 
 def _told(conflict: Conflict) -> str:
     first, second = conflict.first, conflict.second
+    reader = "as a model reads it, " if conflict.by == "model" else ""
     return (
-        f"about {conflict.about}, {_place(first.source, first.line)} says {first.text!r}"
+        f"{reader}about {conflict.about}, {_place(first.source, first.line)} says {first.text!r}"
         f" and {_place(second.source, second.line)} says {second.text!r}"
     )
 

@@ -7,7 +7,8 @@ from helmsman.oversee.detectors.cycles import limit_cycle, recurring_trees, reve
 from helmsman.oversee.detectors.diagnosis import Recurring, Return, diagnose, recurring
 from helmsman.oversee.detectors.motion import oscillating, plateau, regressing, stuck
 from helmsman.oversee.detectors.sessions import denied, empty_sessions, off_objective, output_decline, resource_burn
-from helmsman.oversee.detectors.work import growing_diff, only_tests, same_error
+from helmsman.oversee.detectors.work import growing_diff, only_tests, same_error, same_words
+from helmsman.oversee.movement import is_base
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Signal
 
@@ -20,6 +21,7 @@ DETECTORS: tuple[tuple[str, Detector], ...] = (
     ("oscillating", oscillating),
     ("regressing", regressing),
     ("same_error", same_error),
+    ("same_words", same_words),
     ("stuck", stuck),
     ("plateau", plateau),
     ("empty_sessions", empty_sessions),
@@ -40,7 +42,7 @@ def detect(
     signals, faults = list[Signal](), list[str]()
     if not history or history[-1].movement is Movement.WAITED:
         return (), ()
-    work = tuple(moment for moment in history if moment.movement is not Movement.WAITED)  # once for all of them
+    work = tuple(moment for moment in history if moment.movement is not Movement.WAITED or is_base(moment))  # once for all
     for name, detector in detectors:
         if name in config.off:
             continue

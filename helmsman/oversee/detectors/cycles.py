@@ -3,7 +3,17 @@
 from collections.abc import Hashable, Sequence
 
 from helmsman.config.oversight import DetectConfig
-from helmsman.oversee.detectors.windows import checked, failures, got_on, in_vain, named, told_apart, worked
+from helmsman.oversee.detectors.windows import (
+    compared,
+    complete,
+    failures,
+    got_on,
+    in_vain,
+    named,
+    told_apart,
+    worked,
+    worked_from,
+)
 from helmsman.records.moments import Moment
 from helmsman.records.verdict import Severity, Signal
 
@@ -19,7 +29,7 @@ UNDONE = 2
 
 def recurring_trees(history: Sequence[Moment], _config: DetectConfig) -> Signal | None:
     """The same trees in turn, A/B/A/B or A/B/C/A/B/C by hash (S5), or one tree that edits left and came back to twice."""
-    window = [moment for moment in worked(history, CYCLE_WINDOW) if moment.tree]
+    window = [moment for moment in worked_from(history, CYCLE_WINDOW) if moment.tree]
     period = _period(_runs([moment.tree for moment in window]), TREE_PERIODS)
     if period and window[-1].tree == window[-2].tree:
         return None  # it came round before; what holds still now is another matter
@@ -46,8 +56,8 @@ def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Signal | No
 
     Another try would go round again.
     """
-    window = checked(history, CYCLE_WINDOW)
-    states = [(moment.green, failures(moment)) for moment in window]
+    window = compared(history, CYCLE_WINDOW)
+    states = [_state(moment) for moment in window]
     traded, period = _traded(window), _period(_runs(states), CYCLE_PERIODS)
     if not (traded or period) or states[-1] == states[-2]:
         return None
@@ -99,13 +109,26 @@ def _period(runs: Sequence[Hashable], periods: Sequence[int]) -> int:
     return next((p for p in periods if len(runs) >= 2 * p and runs[-p:] == runs[-2 * p : -p]), 0)
 
 
+def _state(moment: Moment) -> Hashable:
+    """What fails. Where not all of it is listed, how many tests do is part of it: equal lists alone prove nothing."""
+    return moment.green, failures(moment), 0 if complete(moment) else moment.failing_tests
+
+
 def _traded(window: Sequence[Moment]) -> bool:
     """Whether one failure was mended for another and back again: the third state is the first one."""
     last = window[-TRADE:]
     if len(last) < TRADE or any(moment.green for moment in last):
         return False
-    first, second, third = map(failures, last)
-    return first == third and bool(first - second) and bool(second - first)
+    first, second, third = last
+    new = failures(second) - failures(first)
+    return _state(first) == _state(third) and bool(new) and _mended(first, second, len(new))
+
+
+def _mended(before: Moment, after: Moment, new: int) -> bool:
+    """Whether some failure is gone for certain. A full list may have dropped its name for one of the new failures."""
+    if complete(after):
+        return bool(failures(before) - failures(after))
+    return after.failing_tests - before.failing_tests < new
 
 
 def _start_of_runs(states: Sequence[Hashable], count: int) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from helmsman.oversee.detectors.windows import NAME_LENGTH, checked, failures, got_on, worked
+from helmsman.oversee.detectors.windows import NAME_LENGTH, checked, complete, failures, got_on, worked
 from helmsman.oversee.ladder import CYCLES
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Diagnosis
@@ -12,8 +12,6 @@ from helmsman.records.verdict import Signal
 
 FACTS_WINDOW = 20
 MOST_FACTS = 10
-LISTED, ERRORS = 20, 5
-"""How many failures and errors a Moment lists at most: a full list does not prove that another one is gone."""
 STEADY = 3
 """Iterations that make a cycle stable: S4's patience."""
 RETURNS = 2
@@ -55,7 +53,7 @@ def recurring(history: Sequence[Moment]) -> Recurring:
     """Which failures and trees were gone and came back, and which failures alternate."""
     seen = checked(history, FACTS_WINDOW)
     there = [failures(moment) for moment in seen]
-    found = _returned(_without_constant(there), [_complete(moment) for moment in seen])
+    found = _returned(_without_constant(there), [complete(moment) for moment in seen])
     trees = [frozenset((moment.tree,)) for moment in worked(history, FACTS_WINDOW) if moment.tree]
     pairs = combinations([item.name for item in found], 2)
     apart = [pair for pair in pairs if not any(pair[0] in one and pair[1] in one for one in there)]
@@ -78,11 +76,6 @@ def diagnose(history: Sequence[Moment], signals: Sequence[Signal]) -> Diagnosis:
     if rules & IN_VAIN:
         return Diagnosis.STUCK
     return Diagnosis.PRODUCTIVE if len(last) == STEADY and all(map(got_on, last)) else Diagnosis.NONE
-
-
-def _complete(moment: Moment) -> bool:
-    """Whether what it does not list did not fail."""
-    return len(moment.failing) < LISTED and len(moment.errors) < ERRORS and moment.failing_tests <= LISTED
 
 
 def _without_constant(there: Sequence[frozenset[str]]) -> list[frozenset[str]]:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
 from helmsman.config.oversight import DetectConfig
-from helmsman.oversee.detectors.windows import fewer_fail, got_on, in_vain, worked
+from helmsman.oversee.detectors.windows import fewer_fail, got_on, in_vain, worked, worked_from
+from helmsman.oversee.movement import is_base
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import counted
@@ -20,9 +21,9 @@ def stuck(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
 
     A green run with a tree never seen in each iteration gets on (see `got_on`); so does a fall of failing tests.
     """
-    seen = [moment for moment in worked(history, config.stuck_iterations + 2) if not _looked_around(moment)]
+    seen = [moment for moment in worked_from(history, config.stuck_iterations + 2) if not _looked_around(moment)]
     window = seen[-config.stuck_iterations - 1 :]  # with the one before them, where there is one
-    steps = window[-config.stuck_iterations :]
+    steps = [moment for moment in window[-config.stuck_iterations :] if not is_base(moment)]
     if len(steps) < config.stuck_iterations or not in_vain(steps) or fewer_fail(window[0], window[-1]):
         return None
     gain = window[-1].completion - window[0].completion

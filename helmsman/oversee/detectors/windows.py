@@ -4,11 +4,14 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
+from helmsman.oversee.movement import compared_with, is_base
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.texts import clean
 
 NAME_LENGTH = 200
+LISTED, ERRORS = 20, 5
+"""How many failures and errors a Moment lists at most: a full list does not prove that another one is gone."""
 OF_THE_WORLD = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})
 _LINE = re.compile(r"(?::\d{1,9}){1,2}\Z")
 
@@ -22,6 +25,17 @@ def worked(history: Sequence[Moment], count: int) -> list[Moment]:
 def checked(history: Sequence[Moment], count: int) -> list[Moment]:
     """The last `count` iterations whose evidence is known, newest last."""
     newest = (moment for moment in reversed(history) if moment.checked and moment.movement is not Movement.WAITED)
+    return list(islice(newest, count))[::-1]
+
+
+def compared(history: Sequence[Moment], count: int) -> list[Moment]:
+    """As `checked`, and the tree that the loop began with where it reaches back so far: a state, but nobody's work."""
+    return list(islice(filter(compared_with, reversed(history)), count))[::-1]
+
+
+def worked_from(history: Sequence[Moment], count: int) -> list[Moment]:
+    """As `worked`, and the tree that the loop began with where it reaches back so far."""
+    newest = (moment for moment in reversed(history) if moment.movement is not Movement.WAITED or is_base(moment))
     return list(islice(newest, count))[::-1]
 
 
@@ -56,6 +70,11 @@ def failures(moment: Moment) -> frozenset[str]:
     if moment.failing_tests:
         return frozenset(moment.failing)
     return frozenset((*moment.failing, *(f"{error.kind} at {place(error)}" for error in moment.errors)))
+
+
+def complete(moment: Moment) -> bool:
+    """Whether what it does not list did not fail."""
+    return len(moment.failing) < LISTED and len(moment.errors) < ERRORS and moment.failing_tests <= LISTED
 
 
 def told_apart(moment: Moment) -> bool:

@@ -1,10 +1,11 @@
 """What the work itself shows: the same failure, more and more lines, tests instead of code."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
 
 from helmsman.config.oversight import DetectConfig
 from helmsman.oversee.detectors.windows import checked, fewer_fail, in_vain, named, place, worked
+from helmsman.oversee.movement import identity
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.session import ErrorVector
 from helmsman.records.verdict import Severity, Signal
@@ -37,6 +38,31 @@ def same_error(history: Sequence[Moment], config: DetectConfig) -> Signal | None
         message=message,
         value=len(window),
         threshold=config.same_error,
+        instruction=instruction,
+    )
+
+
+def same_words(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
+    """8 iterations in a row left every failure as it was, word for word but for numbers, and every count.
+
+    Where checks are coarse, words are the first thing to move when work gets somewhere.
+    """
+    window = checked(history, config.plateau)
+    if len(window) < config.plateau or any(moment.movement is Movement.FORWARD for moment in window[1:]):
+        return None
+    if len({_state(moment) for moment in window}) > 1 or not window[-1].errors:
+        return None
+    message = f"{len(window)} iterations in a row left every failure word for word as it was ({config.plateau} trip this)"
+    instruction = (
+        "Nothing that was changed reached what fails. Prove first that the failing check runs the code that you edit: make it "
+        "fail in another way on purpose, then go on from there."
+    )
+    return Signal(
+        rule="same_words",
+        severity=Severity.REDIRECT,
+        message=message,
+        value=len(window),
+        threshold=config.plateau,
         instruction=instruction,
     )
 
@@ -78,6 +104,11 @@ def only_tests(history: Sequence[Moment], _config: DetectConfig) -> Signal | Non
         threshold=TESTS_ONLY,
         instruction=instruction,
     )
+
+
+def _state(moment: Moment) -> Hashable:
+    counts = (moment.passing_tests, moment.failing_tests, moment.failing)
+    return counts, tuple((identity(error), error.extent) for error in moment.errors)
 
 
 def _lasting(window: Sequence[Moment]) -> Iterator[ErrorVector]:

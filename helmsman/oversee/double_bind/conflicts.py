@@ -35,10 +35,11 @@ def conflicts(orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
     found = [conflict for source in _SOURCES for conflict in source(done)]
     found += [*_coverage(done, known), *_opposed_ranks(known), *_rival_tops(known)]
     ranked = sorted(found, key=lambda one: (_soft(one), _GRAVITY[one.kind], place[one.first], place[one.second]))
-    return tuple(_first_of_each_pair(ranked))[:MOST_CONFLICTS]
+    return tuple(distinct(ranked))[:MOST_CONFLICTS]
 
 
-def _first_of_each_pair(found: Iterable[Conflict]) -> Iterator[Conflict]:
+def distinct(found: Iterable[Conflict]) -> Iterator[Conflict]:
+    """The first conflict of each pair of orders that hold in the same place."""
     seen: set[frozenset[str]] = set()
     for conflict in found:
         pair = frozenset((_said(conflict.first), _said(conflict.second)))

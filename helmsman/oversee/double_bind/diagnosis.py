@@ -14,13 +14,17 @@ from helmsman.records.verdict import Severity, Signal
 
 STUCK_FOR = 3
 """Iterations without anything gained until a contradiction is held to be the cause."""
+CONFLICT = "orders.conflict"
+"""Rule of the warning that two orders may contradict each other."""
 SWING = 4
 """Iterations that show A, B, A, B."""
 CHECKS = "checks"
 """Source of the orders that checks give."""
 _SHOWN = 200
 _CITED = 70
-"""Characters of an order that a message quotes; two of them and their places have to fit into the 300 that the ladder keeps."""
+"""Characters of an order that a warning quotes."""
+_CITED_AS_REASON = 50
+"""The same for what asks a person; two of them and their places have to fit into the 300 that the ladder keeps."""
 _PLACE = 30
 _WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]{2,}")
 _GENERAL = (
@@ -35,25 +39,30 @@ _TEST_NAME = re.compile(r"::| > |#|^test_|\.test_|\bTest[A-Z]|\.py\b")
 
 
 def bind(
-    found: Sequence[Conflict], history: Sequence[Moment], checks: Collection[str] = ()
+    found: Sequence[Conflict], history: Sequence[Moment], checks: Collection[str] = (), *, cycles: bool = False
 ) -> tuple[Diagnosis, tuple[Conflict, ...]]:
     """What makes the loop swing or stand, and the conflicts that matter.
 
     `checks`: names of the configured checks; without them a check is told from a test by the form of its name.
+    `cycles`: whether a detector says that the loop goes round. What a model has read counts only where it does, and only where
+    rules found nothing.
     """
     moments = [moment for moment in history if moment.movement is not Movement.WAITED]
     recent, swing = moments[-STUCK_FOR:], moments[-SWING:]
     if not _stands(recent):
         return Diagnosis.NONE, tuple(found[:MOST_CONFLICTS])
     swings = _failures_swing(swing)
-    touched = [one for one in found if swings or _touches(one, recent)]
+    ruled, read = ([one for one in found if one.by == by] for by in ("rules", "model"))
+    touched = [one for one in ruled if swings or _touches(one, recent)]
     if touched:
         rest = [one for one in found if one not in touched]
         return Diagnosis.DOUBLE_BIND, tuple([*touched, *rest][:MOST_CONFLICTS])
-    between = _between_checks(swing, checks) if swings and not found else None
+    between = _between_checks(swing, checks) if swings and not ruled else None
     if between:
-        return Diagnosis.DOUBLE_BIND, (between,)
-    forgets = not found and (swings or _trees_swing(swing))
+        return Diagnosis.DOUBLE_BIND, (between, *read)[:MOST_CONFLICTS]
+    forgets = not ruled and (swings or _trees_swing(swing))
+    if read and (forgets or (cycles and not ruled)):
+        return Diagnosis.DOUBLE_BIND, tuple(read[:MOST_CONFLICTS])
     return (Diagnosis.AMNESIAC if forgets else Diagnosis.NONE), tuple(found[:MOST_CONFLICTS])
 
 
@@ -66,7 +75,14 @@ def bind_signal(diagnosis: Diagnosis, conflicts: Sequence[Conflict], told: Seque
     fresh = [one for one in conflicts if one not in told]
     if diagnosis is not Diagnosis.NONE or not fresh:
         return None
-    return Signal(rule="orders.conflict", severity=Severity.WARN, message=_warning(fresh), value=len(fresh), threshold=0)
+    return Signal(
+        rule=CONFLICT,
+        severity=Severity.WARN,
+        message=_warning(fresh),
+        value=len(fresh),
+        threshold=0,
+        instruction=_look_at(fresh[0]) if fresh[0].by == "model" else "",
+    )
 
 
 _FORGETS = (
@@ -146,25 +162,43 @@ def _fact(conflicts: Sequence[Conflict]) -> str:
     """The ways out are told by the decision that follows from it."""
     first = conflicts[0]
     more = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
-    kind = (
-        "two checks may exclude each other, each failed where the other passed, twice" if first.first.source == CHECKS else _BIND
-    )
-    return f"{kind}: {_cited(first.first)} against {_cited(first.second)}{more}; a person has to choose"
+    pair = f"{_cited(first.first, _CITED_AS_REASON)} against {_cited(first.second, _CITED_AS_REASON)}"
+    return f"{_kind(first)}: {pair}{more}; a person has to choose"
+
+
+def _kind(conflict: Conflict) -> str:
+    if conflict.by == "model":
+        return "it goes round, and a model reads two orders as a contradiction"
+    return _CHECKS_BIND if conflict.first.source == CHECKS else _BIND
 
 
 _BIND = f"nothing gained in {STUCK_FOR} iterations, two orders cannot both be followed"
+_CHECKS_BIND = "two checks may exclude each other, each failed where the other passed, twice"
 
 
 def _warning(fresh: Sequence[Conflict]) -> str:
     one = fresh[0]
     more = f"; {len(fresh) - 1} more like it" if len(fresh) > 1 else ""
     pair = f"{_cited(one.first)} against {_cited(one.second)}"
+    if one.by == "model":
+        told = f"a model reads two orders as a contradiction ({one.kind}, about {one.about}), rules found none: {pair}"
+        return f"{told}{more}. The loop goes on; if it goes round over this, it stops for a person"
     told = f"two orders seem to contradict each other ({one.kind}, about {one.about}): {pair}"
     return f"{told}{more}. The loop goes on; if it gets stuck over this, it stops for a person"
 
 
-def _cited(order: Imperative) -> str:
-    return f"“{_short(order.text, _CITED)}” ({_short(_place(order), _PLACE)})"
+def _look_at(conflict: Conflict) -> str:
+    """Where the two orders stand, and none of their words: an instruction is ours."""
+    places = f"{_short(_place(conflict.first), _PLACE)} and {_short(_place(conflict.second), _PLACE)}"
+    return (
+        f"Two of your orders may contradict each other, by a model's reading: look at {places}. Find a way that follows both. "
+        "Where there is none, do the part of the work on which they agree, and write the two orders and the question that "
+        "decides between them under UNCERTAINTIES in `.helmsman/progress.md`."
+    )
+
+
+def _cited(order: Imperative, longest: int = _CITED) -> str:
+    return f"“{_short(order.text, longest)}” ({_short(_place(order), _PLACE)})"
 
 
 def _short(text: str, longest: int) -> str:

@@ -1,0 +1,101 @@
+"""A loop that goes to and fro between two orders, which only a model reads as a contradiction."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.demo.turns import Turn, say
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.oversight import Diagnosis
+from helmsman.records.verdict import Outcome, Severity
+from tasks.git import git, open_repository
+from tasks.state_ref import read_records
+from tests.fakes.agents import PROMISE, Call, says
+from tests.fakes.judge_api import JudgeApi
+from tests.flows.conftest import Drive, Driven
+
+pytestmark = pytest.mark.feature("S11")
+RULES = "# Rules\n\n- Answers must be odd.\n- Stored values must be even.\n- Commit every step.\n"
+READ = {"conflicts": [{"first": 2, "second": 3, "kind": "pattern", "about": "whether the answer is odd"}]}
+ANSWER = Turn(text=json.dumps(READ), usage={"input_tokens": 900, "output_tokens": 100})
+TO_AND_FRO = 'if [ "$(cat answer)" = 7 ]; then echo 8 > answer; else echo 7 > answer; fi; git add answer; git commit -qm Try'
+IN_VAIN = 'echo "$(date +%N)" > answer; git add answer; git commit -qm Try'
+SOLVE = "echo 42 > answer; git add answer; git commit -qm Answer"
+Swing = Callable[..., tuple[Driven, JudgeApi]]
+
+
+@pytest.fixture
+def asked(drive: Drive, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Swing:
+    """Drive a loop in a repository with these rules, and see what its model was asked."""
+    (repository / "AGENTS.md").write_text(RULES)
+    git(repository, "add", "--all")
+    git(repository, "commit", "--quiet", "--message", "rules")
+
+    def run(turn: Turn, *calls: Call, contradictions: bool = True, **settings: Any) -> tuple[Driven, JudgeApi]:
+        with JudgeApi([turn]) as api:
+            monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-the-test")
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+            given = {"limits": {"iterations": 9}, "breaker": {"cool_down_minutes": 0}, **settings}
+            return drive(calls, prompt={"contradictions": contradictions}, **given), api
+
+    return run
+
+
+def records(driven: Driven) -> list[IterationRecord]:
+    return list(read_records(open_repository(driven.repository), "loop"))[::-1]
+
+
+def test_a_loop_that_goes_to_and_fro_asks_a_person_with_the_two_orders_that_a_model_named(asked: Swing) -> None:
+    driven, api = asked(ANSWER, says(shell=TO_AND_FRO))
+    ending, oversight = driven.state.ending, driven.state.oversight
+    assert ending
+    assert (ending.outcome, ending.rule, oversight.diagnosis) == (Outcome.WAITING, "ladder.human", Diagnosis.DOUBLE_BIND)
+    for part in (
+        "as a model reads it",
+        "AGENTS.md:3 says 'Answers must be odd.'",
+        "AGENTS.md:4 says 'Stored values must be even.'",
+    ):
+        assert part in ending.reason
+    lived = records(driven)
+    (asking,) = [record for record in lived if record.sought]
+    assert len(api.requests) == 1
+    assert "3. AGENTS.md:4 (must): Stored values must be even." in api.requests[0].prompt
+    assert [record.writing.tokens for record in lived] == [1000 * (record is asking) for record in lived]
+    assert driven.state.spending.tokens == 1000 + 100 * len(lived)
+
+
+def test_without_a_model_the_same_loop_is_taken_for_forgetful(asked: Swing) -> None:
+    driven, api = asked(ANSWER, says(shell=TO_AND_FRO), contradictions=False)
+    assert Diagnosis.AMNESIAC in {record.oversight.diagnosis for record in records(driven)}
+    assert driven.state.ending
+    assert "as a model reads it" not in driven.state.ending.reason
+    assert not api.requests
+
+
+def test_a_loop_that_only_stands_is_told_once_and_goes_on(asked: Swing) -> None:
+    driven, api = asked(ANSWER, says(shell=IN_VAIN), limits={"iterations": 7})
+    lived = records(driven)
+    told = [signal for record in lived for signal in record.signals if signal.rule == "orders.conflict"]
+    assert [signal.severity for signal in told] == [Severity.WARN]
+    assert "a model reads two orders as a contradiction" in told[0].message
+    assert Diagnosis.DOUBLE_BIND not in {record.oversight.diagnosis for record in lived}
+    prompts = [path.read_text() for path in sorted(driven.agent.glob("*.prompt"), key=lambda path: int(path.stem))]
+    assert ["by a model's reading: look at AGENTS.md:3 and AGENTS.md:4." in prompt for prompt in prompts].count(True) == 1
+    assert len(api.requests) == 1
+
+
+def test_a_model_that_fails_changes_nothing_and_is_asked_again(asked: Swing) -> None:
+    driven, api = asked(say("I see none."), says(shell=TO_AND_FRO))
+    lived = records(driven)
+    assert len(api.requests) == len([record for record in lived if record.unwritten]) > 1
+    assert driven.state.oversight.sought is None
+    assert Diagnosis.AMNESIAC in {record.oversight.diagnosis for record in lived}
+
+
+def test_a_healthy_loop_pays_nothing(asked: Swing) -> None:
+    driven, api = asked(ANSWER, says(shell=IN_VAIN), says(PROMISE, shell=SOLVE))
+    assert driven.state.outcome is Outcome.COMPLETED
+    assert not api.requests

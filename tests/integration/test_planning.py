@@ -1,0 +1,98 @@
+"""The step `plan` where orders may contradict each other: when a model is asked, and what of it is kept and charged."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.demo.turns import Turn, say
+from helmsman.oversee.double_bind.asked import fingerprint
+from helmsman.records.focus import Planned
+from helmsman.records.modes import Ladder, Rung
+from helmsman.records.oversight import Oversight, Sought
+from helmsman.records.state import LoopState
+from tasks.git import git, open_repository
+from tasks.orders import read_orders
+from tasks.places import LoopFolder
+from tasks.planning import write
+from tasks.workplace import Workplace
+from tests.fakes.judge_api import JudgeApi, Raw
+from tests.unit.builders import config, orientation, state
+
+pytestmark = pytest.mark.feature("S11")
+RULES = "- Answers must be odd.\n- Stored values must be even.\n- Commit every step.\n"
+READ = json.dumps({"conflicts": [{"first": 2, "second": 3, "kind": "pattern", "about": "the answer"}]})
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
+    for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "CLAUDE_"))]:
+        monkeypatch.delenv(name)
+    work = tmp_path / "work"
+    work.mkdir()
+    git(work, "init", "--quiet", "--initial-branch=main")
+    git(work, "commit", "--quiet", "--allow-empty", "--message", "start")
+    (work / "AGENTS.md").write_text(RULES)
+    return Workplace(open_repository(work), work, LoopFolder(tmp_path / "loop"))
+
+
+def stands(rung: Rung = Rung.REFACTOR, sought: Sought | None = None, *, asks: bool = True, seconds: float = 60) -> LoopState:
+    of = config("make it so", prompt={"contradictions": asks, "timeout_seconds": seconds})
+    return state(of, iteration=4, oversight=Oversight(ladder=Ladder(rung=rung, reason="stuck"), sought=sought))
+
+
+def planned(place: Workplace, before: LoopState, *answers: Turn | Raw) -> tuple[Planned, int]:
+    """What was planned, and how often a model was asked."""
+    with JudgeApi(answers or (say(READ),)) as api:
+        credentials: Mapping[str, str] = {"ANTHROPIC_API_KEY": "sk-ant-of-the-test", "ANTHROPIC_BASE_URL": api.url}
+        return write(place, before, orientation(), lambda: credentials), len(api.requests)
+
+
+def test_in_trouble_a_model_is_asked_once_about_the_orders_of_the_worktree(place: Workplace) -> None:
+    plan, asked = planned(place, stands())
+    assert plan.sought
+    assert [(one.first.text, one.second.line, one.by) for one in plan.sought.conflicts] == [("Answers must be odd.", 2, "model")]
+    assert (asked, plan.usage.tokens > 0, plan.reasons) == (1, True, ())
+    again, asked = planned(place, stands(sought=plan.sought))
+    assert (asked, again) == (0, Planned())
+
+
+def test_orders_that_changed_are_asked_about_again(place: Workplace) -> None:
+    known = Sought(orders=fingerprint(read_orders(place.worktree, stands().config)))
+    (place.worktree / "AGENTS.md").write_text(f"{RULES}- Push nothing.\n")
+    assert planned(place, stands(sought=known))[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "rules"),
+    [
+        (stands(Rung.PATCH), RULES),
+        (stands(asks=False), RULES),
+        (stands(), ""),
+        (stands(), "- Use mocks.\n- Never use mocks.\n"),
+    ],
+    ids=["healthy", "off", "one order", "rules see it"],
+)
+def test_a_loop_that_need_not_ask_pays_nothing(place: Workplace, before: LoopState, rules: str) -> None:
+    (place.worktree / "AGENTS.md").write_text(rules)
+    assert planned(place, before) == (Planned(), 0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "seconds"),
+    [(say("I see none."), 60), (Turn(delay=60), 3), (Turn(status=401), 60)],
+    ids=["words", "late", "refused"],
+)
+def test_a_call_that_fails_changes_nothing_and_says_why(place: Workplace, answer: Turn, seconds: float) -> None:
+    plan, asked = planned(place, stands(seconds=seconds), answer)
+    assert (plan.sought, asked) == (None, 1)
+    assert [reason.startswith("asked for contradictions between orders: ") for reason in plan.reasons] == [True]
+    assert (plan.usage.tokens > 0) is (answer.status is None)
+
+
+def test_what_was_planned_survives_its_way_through_the_engine(place: Workplace) -> None:
+    plan: Any = planned(place, stands())[0]
+    assert Planned.model_validate_json(plan.model_dump_json()) == plan

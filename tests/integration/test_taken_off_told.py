@@ -1,0 +1,37 @@
+"""Why work was taken off the branch, where a person looks for it: in the report and in the status."""
+
+from pathlib import Path
+
+import pytest
+
+from deployments.showing import show_status
+from helmsman.records.oversight import Failed
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks.reporting import NAME, write_report
+from tasks.state_ref import replace_state
+from tests.fakes.repositories import NOW, Work, begin, make_repository
+from tests.unit.builders import record
+
+pytestmark = pytest.mark.feature("S17")
+WHY = "2 iterations in a row made it worse:\x1b[2J completion is 20%"
+SHOWN = "2 iterations in a row made it worse: [2J completion is 20%"
+FAILED = Failed(iteration=4, ref="refs/helmsman/x/failed/4-1", commit="f" * 40, back_to="a" * 40, why=WHY)
+ENDING = Decision(kind=DecisionKind.STOP, rule="limits.iterations", reason="5 of 5", at=NOW, outcome=Outcome.STOPPED)
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home"))
+    return begin(make_repository(tmp_path / "repository"), tmp_path / "worktree")
+
+
+def test_the_report_says_why_work_was_taken_off_and_after_which_iteration(work: Work) -> None:
+    write_report(work.place, work.state.model_copy(update={"failed": FAILED, "ending": ENDING}), record(ENDING))
+    text = (work.place.folder.root / NAME).read_text(encoding="utf-8")
+    assert f"- taken off the branch: `refs/helmsman/x/failed/4-1` after iteration 4: {SHOWN}\n" in text
+
+
+def test_the_status_says_why_work_was_taken_off(work: Work, capsys: pytest.CaptureFixture[str]) -> None:
+    replace_state(work.place.repository, work.state, work.state.model_copy(update={"failed": FAILED}), "it fell")
+    show_status(work.place.repository.top, work.state.loop, as_json=False)
+    assert f"taken off  refs/helmsman/x/failed/4-1: {SHOWN}\n" in capsys.readouterr().out

@@ -1,0 +1,127 @@
+"""The tree that a loop begins with: known to what compares, and nobody's work."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.modelled.kinds import BY_NAME, character
+from bench.modelled.rendering import base_report, config
+from bench.modelled.steered import BASE, fresh, run
+from helmsman.oversee.baseline import with_baseline
+from helmsman.oversee.detectors import detect
+from helmsman.oversee.movement import is_base
+from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.state import LoopState
+from tests.unit.histories import BACK, SIDEWAYS, green, history, red, step
+
+pytestmark = pytest.mark.feature("S4", "S8")
+SEEDS = st.integers(0, 10_000)
+
+
+def report(passed: int, failed: int) -> CheckReport:
+    counts = TestCounts(passed=passed, failed=failed, failing=tuple(f"test_{number}" for number in range(failed)))
+    result = CheckResult(name="pytest", command="pytest", passed=not failed, exit_code=int(failed > 0), seconds=1, counts=counts)
+    return CheckReport(tree="base", results=(result,))
+
+
+def unbegun() -> LoopState:
+    of = character(BY_NAME["steady"], 1)
+    return fresh(of, config(of)).state.model_copy(update={"history": (), "checks": None})
+
+
+def begun_with(*steps: object, base: CheckReport) -> tuple[Moment, ...]:
+    return (*with_baseline(unbegun(), base).history, *history(*steps))  # pyright: ignore[reportArgumentType]
+
+
+def rules(moments: tuple[Moment, ...]) -> set[str]:
+    return {signal.rule for signal in detect(moments, unbegun().config.detect)[0]}
+
+
+def test_a_loop_knows_what_it_began_with_and_has_spent_nothing() -> None:
+    state, began = with_baseline(unbegun(), report(6, 2)), unbegun()
+    (moment,) = state.history
+    assert (moment.iteration, moment.commit, moment.tree, moment.failing_tests) == (0, BASE, "base", 2)
+    assert state.checks == state.best_checks == report(6, 2)
+    assert state.oversight.best is not None
+    assert state.oversight.best.commit == BASE
+    assert state.oversight.progress.completion == moment.completion > 0
+    assert state.most_tests == {"pytest": 8}
+    assert (state.due, state.spending, state.head) == (began.due, began.spending, began.head)
+
+
+def test_it_can_be_told_again_before_the_first_iteration_and_never_after_it() -> None:
+    first, second = report(6, 2), report(7, 1)
+    assert with_baseline(with_baseline(unbegun(), first), second) == with_baseline(unbegun(), second)
+    worked = unbegun().model_copy(update={"history": history(green())})
+    assert with_baseline(worked, first) is worked
+    later = unbegun().model_copy(update={"iteration": 1})
+    assert with_baseline(later, first) is later
+
+
+def test_where_no_check_ran_there_is_nothing_to_compare_with() -> None:
+    state = unbegun()
+    assert with_baseline(state, CheckReport(tree="base")) is state
+
+
+A = red(SIDEWAYS, "test_0", "test_1")
+B = red(SIDEWAYS, "test_0", "test_2")
+
+
+def test_a_trade_of_failures_is_seen_in_the_second_iteration() -> None:
+    assert "limit_cycle" in rules(begun_with(B, A, base=report(20, 2)))
+    assert "limit_cycle" not in rules(history(B, A))
+
+
+def test_two_other_failures_one_after_the_other_are_no_trade() -> None:
+    assert "limit_cycle" not in rules(begun_with(B, red(SIDEWAYS, "test_1", "test_2"), base=report(20, 2)))
+
+
+def test_an_agent_that_takes_its_first_work_back_twice_is_seen() -> None:
+    trees = [step(SIDEWAYS, tree=tree) for tree in ("x", "base", "x")]
+    assert "recurring_trees" in rules(begun_with(*trees, base=report(20, 2)))
+    assert "recurring_trees" not in rules(begun_with(*trees[:2], base=report(20, 2)))
+
+
+def test_the_base_is_no_iteration_that_got_nowhere() -> None:
+    assert not rules(begun_with(A, A, base=report(20, 2))) & {"stuck", "empty_sessions", "plateau", "same_error", "regressing"}
+    assert "regressing" not in rules(begun_with(step(BACK), base=report(20, 2)))
+    assert rules(begun_with(base=report(20, 2))) == set()
+
+
+def test_what_fewer_tests_fail_in_than_in_the_base_is_not_stuck() -> None:
+    steps = [
+        red(SIDEWAYS, *(f"test_{number}" for number in range(failed))) | {"passing_tests": 30 - failed} for failed in (9, 8, 7)
+    ]
+    assert "stuck" not in rules(begun_with(*steps, base=report(20, 10)))
+    same = [red(SIDEWAYS, *(f"test_{number}" for number in range(10)), completion=0.3) for _ in range(3)]
+    assert "stuck" in rules(begun_with(*same, base=report(20, 10)))
+
+
+@given(name=st.sampled_from(["regressing", "steady", "many small tasks"]), seed=SEEDS)
+def test_the_base_stays_what_it_is_in_a_loop(name: str, seed: int) -> None:
+    loop, seen = run(BY_NAME[name], seed)
+    first = loop.state.history[0]
+    assert is_base(first)
+    assert first.movement is Movement.WAITED
+    assert len(loop.state.history) == len(seen) + 1
+    assert seen[0].record.moment is not None
+    assert seen[0].record.iteration == 1
+
+
+@given(seed=SEEDS)
+def test_work_that_only_gets_worse_goes_back_to_the_base_where_nothing_was_better(seed: int) -> None:
+    of = character(BY_NAME["regressing"], seed)
+    _, seen = run(BY_NAME["regressing"], seed)
+    back = {one.record.failed.back_to for one in seen if one.record.failed}
+    assert of.onset > 0 or of.check not in {"pytest", "typed"} or not back or back == {BASE}
+
+
+@given(seed=SEEDS)
+def test_the_report_on_the_base_is_that_of_an_iteration_that_changes_nothing(seed: int) -> None:
+    of = character(BY_NAME["stuck, no change"], seed)
+    _, seen = run(BY_NAME["stuck, no change"], seed)
+    if of.onset == 0:
+        assert seen[0].record.checks == base_report(of, of.start())
+        assert seen[0].record.moment is not None
+        assert seen[0].record.moment.movement is Movement.STILL

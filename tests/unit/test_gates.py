@@ -1,0 +1,287 @@
+"""When a person is asked, what each answer does, and what cannot be answered so."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.oversee.answers import EFFECTS, RESUMED, answer_of, answered, lapsed
+from helmsman.oversee.gates import SAFE_TO_ASSUME, gate_due, opened
+from helmsman.records.forms import form_for, read_form
+from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
+from helmsman.records.state import LoopState, Spending
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.show.asking import evidence, form_text
+from tests.unit import builders
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+OF_A_LOOP = [kind for kind in GateKind if kind is not GateKind.QUESTIONS]
+
+
+def ending(rule: str, outcome: Outcome) -> Decision:
+    return Decision(kind=DecisionKind.STOP, rule=rule, reason=f"because of {rule}", at=NOW, outcome=outcome)
+
+
+def loop(gates: dict[str, Any] | None = None, **changes: Any) -> LoopState:
+    config = LoopConfig.model_validate({"goal": "make it so", "checks": ["make test"], "gates": gates or {}})
+    return builders.state(config).model_copy(update=changes)
+
+
+def asking(kind: GateKind, **changes: Any) -> LoopState:
+    state = loop(**changes)
+    return state.model_copy(update={"gate": opened(state, kind, "Well?", NOW), "gates_asked": 1})
+
+
+def said(state: LoopState, choice: Choice, **more: Any) -> Answer:
+    assert state.gate is not None
+    return Answer(gate=state.gate.key, kind=state.gate.kind, choice=choice, via="engine", at=NOW, **more)
+
+
+WHEN: list[tuple[GateKind, LoopState]] = [
+    (GateKind.PLAN, loop({"plan": True})),
+    (GateKind.MILESTONE, loop({"milestone_every": 3}, iteration=6)),
+    (GateKind.REJECTIONS, loop(ending=ending("judge.rejections", Outcome.WAITING))),
+    (GateKind.HUMAN, loop(ending=ending("ladder.human", Outcome.WAITING))),
+    (GateKind.BUDGET, loop({"budget": True}, ending=ending("limits.iterations", Outcome.STOPPED))),
+    (GateKind.MERGE, loop({"merge": True}, ending=ending("completion.verified", Outcome.COMPLETED))),
+]
+
+NEVER: list[LoopState] = [
+    loop(),
+    loop({"plan": True}, iteration=1),
+    loop({"milestone_every": 3}),
+    loop({"milestone_every": 3}, iteration=4),
+    loop(iteration=3),
+    loop(ending=ending("limits.iterations", Outcome.STOPPED)),
+    loop(ending=ending("completion.verified", Outcome.COMPLETED)),
+    loop({"merge": True, "budget": True}, ending=ending("cancelled", Outcome.CANCELLED)),
+    loop({"merge": True}, ending=ending("gate.merge", Outcome.COMPLETED)),
+    loop({"budget": True}, ending=ending("completion.denied", Outcome.STOPPED)),
+    loop({"plan": True, "merge": True}, ending=ending("pain.secret", Outcome.EJECTED)),
+]
+
+
+@pytest.mark.feature("H1", "M7", "O1")
+@pytest.mark.parametrize(("kind", "state"), WHEN)
+def test_a_person_is_asked_where_the_loop_needs_one(kind: GateKind, state: LoopState) -> None:
+    gate = gate_due(state, NOW)
+    assert gate is not None
+    assert gate.kind is kind
+    assert gate.deadline == NOW + timedelta(hours=72)
+
+
+@pytest.mark.feature("H1", "M7")
+@pytest.mark.parametrize("state", NEVER)
+def test_nobody_is_asked_where_the_loop_needs_nobody(state: LoopState) -> None:
+    assert gate_due(state, NOW) is None
+
+
+@pytest.mark.feature("H1")
+@pytest.mark.parametrize(("kind", "state"), WHEN)
+def test_a_question_that_is_open_is_the_one_that_stays_open(kind: GateKind, state: LoopState) -> None:
+    gate = gate_due(state, NOW)
+    later = state.model_copy(update={"gate": gate, "gates_asked": 1})
+    assert gate_due(later, NOW + timedelta(days=30)) == gate, kind
+
+
+@pytest.mark.feature("H1", "M7")
+@pytest.mark.parametrize("kind", [GateKind.PLAN, GateKind.MILESTONE])
+def test_what_was_answered_is_not_asked_again_at_the_same_iteration(kind: GateKind) -> None:
+    state = dict(WHEN)[kind]
+    gate = gate_due(state, NOW)
+    asked = state.model_copy(update={"gate": gate, "gates_asked": 1})
+    after = answered(asked, said(asked, Choice.APPROVE), NOW)
+    assert gate_due(after, NOW) is None
+
+
+@pytest.mark.feature("H1")
+def test_every_choice_that_is_offered_has_an_effect() -> None:
+    assert {(kind, choice) for kind in OF_A_LOOP for choice in GATES[kind].choices} <= EFFECTS.keys()
+
+
+@pytest.mark.feature("H1")
+@pytest.mark.parametrize(("kind", "choice"), [(kind, choice) for kind in OF_A_LOOP for choice in GATES[kind].choices])
+def test_every_answer_closes_its_question_and_is_on_record(kind: GateKind, choice: Choice) -> None:
+    state = asking(kind, ending=ending("ladder.human", Outcome.WAITING), iteration=2)
+    after = answered(state, said(state, choice, guidance="Mind the gap.", by="Ada"), NOW)
+    assert after.gate is None
+    assert (after.answers[-1].choice, after.answers[-1].by, after.guidance) == (choice, "Ada", ("Mind the gap.",))
+    outcomes = {Choice.STOP: Outcome.STOPPED, Choice.ACCEPT: Outcome.COMPLETED}
+    completes = kind is GateKind.MERGE and choice is Choice.APPROVE
+    assert after.outcome is (Outcome.COMPLETED if completes else outcomes.get(choice))
+
+
+@pytest.mark.feature("H1")
+def test_a_loop_that_was_taken_over_asks_for_the_way_back() -> None:
+    state = asking(GateKind.HUMAN, ending=ending("ladder.human", Outcome.WAITING))
+    after = answered(state, said(state, Choice.TAKE_OVER), NOW)
+    gate = gate_due(after, NOW)
+    assert gate is not None
+    assert gate.kind is GateKind.HANDED_OVER
+    handed = after.model_copy(update={"gate": gate})
+    back = answered(handed, said(handed, Choice.APPROVE), NOW)
+    assert (gate_due(back, NOW), back.ending) == (None, None)
+
+
+@pytest.mark.feature("H1")
+@pytest.mark.parametrize(
+    ("choice", "more", "words"),
+    [
+        (Choice.ACCEPT, {}, "accept is no choice here"),
+        (Choice.APPROVE, {"settings": {"limits": {"iterations": "many"}}}, "limits.iterations"),
+        (Choice.APPROVE, {"settings": {"limitz": {}}}, "limitz"),
+    ],
+)
+def test_an_answer_that_cannot_be_followed_says_why(choice: Choice, more: dict[str, Any], words: str) -> None:
+    state = asking(GateKind.MILESTONE)
+    with pytest.raises(OperatorError, match=words):
+        answered(state, said(state, choice, **more), NOW)
+
+
+@pytest.mark.feature("H1")
+def test_an_answer_to_a_question_that_is_over_is_refused() -> None:
+    state = asking(GateKind.MILESTONE)
+    late = said(state, Choice.APPROVE).model_copy(update={"gate": "plan-0-1"})
+    with pytest.raises(OperatorError, match="does not ask that any more"):
+        answered(state, late, NOW)
+
+
+@pytest.mark.feature("H1", "E6")
+def test_a_budget_is_extended_only_past_the_limit_that_is_reached() -> None:
+    spent = Spending(cost_usd=3)
+    state = asking(GateKind.BUDGET, iteration=30, spending=spent, ending=ending("limits.iterations", Outcome.STOPPED))
+    assert state.gate is not None
+    for field, enough in (("more_usd", False), ("more_iterations", True)):
+        form = read_form(state.gate, {"decision": "approve", field: 5})
+        answer = answer_of(state, state.gate, form, via="engine", now=NOW)
+        if enough:
+            after = answered(state, answer, NOW)
+            assert (after.ending, after.config.limits.iterations) == (None, state.config.limits.iterations + 5)
+        else:
+            with pytest.raises(OperatorError, match="a limit is still reached"):
+                answered(state, answer, NOW)
+
+
+@pytest.mark.feature("H1")
+@pytest.mark.parametrize("kind", OF_A_LOOP)
+def test_a_form_asks_for_a_decision_among_the_choices_and_assumes_none(kind: GateKind) -> None:
+    state = asking(kind)
+    assert state.gate is not None
+    schema = form_for(state.gate).model_json_schema()
+    fields = schema["properties"]
+    assert next(iter(fields)) == "decision"
+    assert fields["decision"]["enum"] == list(GATES[kind].choices)
+    assert schema["required"] == ["decision"]
+    assert all(field.get("title") and field.get("description") for field in fields.values())
+
+
+@pytest.mark.feature("H1")
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "decision"),
+        ({"decision": "perhaps"}, "decision"),
+        ({"decision": "stop", "guidance": "x" * 4001}, "guidance"),
+        ({"decision": "stop", "settings": "limits iterations 5"}, "settings"),
+        ({"decision": "stop", "gaol": "x"}, "gaol"),
+        ({"decision": "approve", "more_usd": -1}, "more_usd"),
+    ],
+)
+def test_a_form_that_is_filled_in_wrongly_names_the_field(given: dict[str, Any], words: str) -> None:
+    state = asking(GateKind.BUDGET)
+    assert state.gate is not None
+    with pytest.raises(OperatorError, match=words):
+        read_form(state.gate, given)
+
+
+@pytest.mark.feature("H1")
+def test_settings_of_a_form_may_hold_several_keys_and_values_with_semicolons() -> None:
+    state = asking(GateKind.MILESTONE)
+    assert state.gate is not None
+    form = read_form(state.gate, {"decision": "approve", "settings": 'checks=["a; b"]; limits.iterations=9\ngoal=new; and old'})
+    answer = answer_of(state, state.gate, form, via="engine", now=NOW)
+    assert answer.settings == {"checks": ["a; b"], "limits": {"iterations": 9}, "goal": "new; and old"}
+
+
+@pytest.mark.feature("H1")
+def test_questions_are_answered_one_by_one() -> None:
+    gate = opened(loop(), GateKind.QUESTIONS, "Please answer.", NOW).model_copy(update={"questions": ("Which port?", "Why?")})
+    with pytest.raises(OperatorError, match="answer_2"):
+        read_form(gate, {"decision": "approve", "answer_1": "8080", "answer_2": ""})
+    form = read_form(gate, {"decision": "approve", "answer_1": "8080", "answer_2": "So."})
+    assert answer_of(loop(), gate, form, via="engine", now=NOW).guidance == "Which port?\n8080\n\nWhy?\nSo."
+
+
+@pytest.mark.feature("H1")
+@pytest.mark.parametrize("kind", list(GateKind))
+@pytest.mark.parametrize("declared", ["stop", "approve"])
+def test_silence_never_accepts_work_nor_spends_more(kind: GateKind, declared: str) -> None:
+    state = loop({"at_timeout": declared})
+    gate = opened(state, kind, "Well?", NOW)
+    assert lapsed(gate, NOW + timedelta(hours=71)) is None
+    lapse = lapsed(gate, NOW + timedelta(hours=72))
+    assert lapse is not None
+    approves = declared == "approve" and kind in SAFE_TO_ASSUME
+    assert (lapse.choice, lapse.via) == (Choice.APPROVE if approves else Choice.STOP, "timeout")
+    assert not {GateKind.MERGE, GateKind.BUDGET, GateKind.QUESTIONS} & SAFE_TO_ASSUME
+
+
+@pytest.mark.feature("H1")
+def test_only_a_word_approves_work_or_answers_questions() -> None:
+    assert set(GateKind) - RESUMED.keys() == {GateKind.MERGE, GateKind.QUESTIONS}
+
+
+class _Elements(HTMLParser):
+    def __init__(self) -> None:
+        """Collect the names of elements."""
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - as HTMLParser has it
+        self.found.append(tag)
+
+
+HOSTILE = st.text(alphabet=st.sampled_from(list("<>&`*_[]()!#|\\\n\r\x1b\"' abscript=/:")), max_size=60)
+
+
+@pytest.mark.feature("X3", "H1")
+@given(goal=HOSTILE, reason=HOSTILE, problem=HOSTILE, output=HOSTILE)
+def test_nothing_foreign_becomes_markup_of_a_form(goal: str, reason: str, problem: str, output: str) -> None:
+    config = LoopConfig.model_validate({"goal": f"g{goal}", "checks": ["make test"]})
+    stopped = ending("ladder.human", Outcome.WAITING).model_copy(update={"reason": reason})
+    report = builders.report(builders.check(passed=False, tail=output))
+    state = builders.state(config).model_copy(update={"ending": stopped, "checks": report})
+    gate = opened(state, GateKind.HUMAN, "Well?", NOW).model_copy(update={"evidence": evidence(state, goal)})
+    text = form_text(gate, state.loop, problem)
+    outside = [line for at, line in enumerate(text.split("\n")) if not _in_fence(text.split("\n"), at)]
+    parser = _Elements()
+    parser.feed("\n".join(line for line in outside if "`" not in line))
+    assert parser.found == []
+    assert "](" not in "\n".join(line for line in outside if "`" not in line)
+    assert json.loads(json.dumps(text)) == text
+
+
+def _in_fence(lines: list[str], at: int) -> bool:
+    return sum(line.startswith("```") for line in lines[:at]) % 2 == 1
+
+
+@pytest.mark.feature("H1")
+def test_a_form_says_who_is_asked_what_was_seen_and_what_each_choice_does() -> None:
+    state = loop({"asked_of": "the platform team"}, iteration=3, ending=ending("ladder.human", Outcome.WAITING))
+    gate: Gate = opened(state, GateKind.HUMAN, "Well?", NOW).model_copy(update={"evidence": evidence(state, "here")})
+    text = form_text(gate, state.loop)
+    for words in (
+        "the platform team",
+        "because of ladder",
+        "make it so",
+        "3 iterations",
+        "**take-over**: You commit",
+        "2026-03-04",
+    ):
+        assert words in text, words
