@@ -1,8 +1,9 @@
 """People and triggers: when a person is asked, where they are told, and which push starts a loop."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from helmsman.config.base import Count, Section
 
@@ -45,7 +46,7 @@ class TrackerConfig(Section):
 
     kind: Literal["", "gitea", "github"] = ""
     """Which one. Empty: none."""
-    url: str = ""
+    url: str = Field(default="", pattern=r"^(https?://\S+)?$")
     """Base URL of its API, for example `https://git.example.org/api/v1`. Empty: GitHub's own."""
     repository: str = Field(default="", pattern=r"^([\w.-]+/[\w.-]+)?$")
     """`owner/name`."""
@@ -55,3 +56,17 @@ class TrackerConfig(Section):
     """Logins whose comments may answer. Empty: nobody's."""
     poll_seconds: float = Field(default=30, ge=1, le=3600)
     """Seconds between two looks for an answer while a question is open."""
+    from_rung: int = Field(default=2, ge=1, le=4)
+    """Rung of the ladder from which a climb is told (2: a redesign; what is tried below it needs nobody)."""
+    notify: tuple[str, ...] = ()
+    """Prefect notification blocks that are told too, by type and name: `slack-webhook/ops`. They need no tracker."""
+
+    @model_validator(mode="after")
+    def _can_be_reached(self) -> Self:
+        if self.kind and not {"", ".", ".."}.isdisjoint(self.repository.split("/")):
+            raise PydanticCustomError("no_repository", "tracker.repository as owner/name")
+        if self.kind == "gitea" and not self.url:
+            raise PydanticCustomError("no_url", "tracker.url too, for example https://git.example.org/api/v1")
+        if any(name.count("/") != 1 or name.strip("/") != name for name in self.notify):
+            raise PydanticCustomError("no_block", "tracker.notify as a list of blocks by type and name, as slack-webhook/ops")
+        return self

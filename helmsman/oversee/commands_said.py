@@ -1,0 +1,92 @@
+"""Answers in comments: `/helmsman approve`, and what it may be followed by. What the open question does not offer is refused."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple, cast
+
+from helmsman.errors import OperatorError
+from helmsman.layers import from_assignments, shown
+from helmsman.oversee.answers import EFFECTS, answer_of, answered
+from helmsman.records.forms import LONGEST_SETTINGS, form_for, read_form
+from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate
+from helmsman.records.state import LoopState
+from helmsman.show.issues import COMMAND, sets_limits
+
+SET = "set"
+MAY_BE_SET = frozenset({"limits"})
+"""Sections that a comment may change. A check or a program's path would run what a tracker's account says."""
+
+
+class Command(NamedTuple):
+    """What a comment says to us."""
+
+    verb: str
+    """In lower case; empty where there is none."""
+    rest: str
+    """Of its line."""
+    below: str
+    """The lines after it."""
+
+
+def command_in(comment: str) -> Command | None:
+    """The command in the first line; None where a comment is not meant for us."""
+    first, _, below = comment.strip().replace("\r\n", "\n").partition("\n")
+    word, _, rest = first.strip().partition(" ")
+    if word.lower() != COMMAND:
+        return None
+    verb, _, rest = rest.strip().partition(" ")
+    return Command(verb.lower(), rest.strip(), below.strip())
+
+
+def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> Answer:
+    """The answer to the loop's open question. Raises OperatorError with what is wrong where it cannot be followed."""
+    gate = state.gate
+    if gate is None:
+        raise OperatorError("nothing is asked any more")
+    choice = _choice(command, gate)
+    settings: Mapping[str, Any] = _settings(command) if command.verb == SET else {}
+    words = command.below if command.verb == SET else "\n".join(filter(None, (command.rest, command.below)))
+    answer = _filled_in(state, gate, {"decision": choice, "guidance": _guidance(words), "by": by[:100]}, at)
+    answer = answer.model_copy(update={"settings": dict(settings) or answer.settings})
+    if (gate.kind, choice) in EFFECTS:
+        answered(state, answer, at)
+    return answer
+
+
+def _choice(command: Command, gate: Gate) -> Choice:
+    if command.verb == SET and sets_limits(gate):
+        return Choice.APPROVE
+    choice = next((choice for choice in gate.choices if choice == command.verb), None)
+    if choice is None:
+        raise OperatorError("that is nothing that may be said here", found=f"{COMMAND} {shown(command.verb)}")
+    return choice
+
+
+def _settings(command: Command) -> Mapping[str, Any]:
+    """Parted by spaces, so a value has none."""
+    if not command.rest or len(command.rest) > LONGEST_SETTINGS:
+        raise OperatorError("nothing that can be set is named", expected=f"{COMMAND} set limits.iterations=40")
+    settings = from_assignments(command.rest.split())
+    refused = sorted(settings.keys() - MAY_BE_SET)
+    if refused or not all(isinstance(value, dict) for value in settings.values()):
+        raise OperatorError(
+            "a comment may not set that",
+            expected="limits.KEY=VALUE",
+            found=", ".join(map(shown, refused)) or "limits itself",
+            remedy="answer on the command line or in the Prefect UI, where every key can be set",
+        )
+    return settings
+
+
+def _guidance(words: str) -> str:
+    if len(words) > LONGEST_GUIDANCE:
+        raise OperatorError("the guidance is too long", expected=f"{LONGEST_GUIDANCE:,} characters", found=f"{len(words):,}")
+    return words
+
+
+def _filled_in(state: LoopState, gate: Gate, given: Mapping[str, str], at: datetime) -> Answer:
+    """Every question of a gate is answered by all that was said: a comment has no fields."""
+    asked = {name: given["guidance"] for name in form_for(gate).model_fields if name.startswith("answer_")}
+    form = read_form(gate, cast("Mapping[str, Any]", {**given, **asked}))
+    answer = answer_of(state, gate, form, via="tracker", now=at)
+    return answer.model_copy(update={"guidance": given["guidance"]}) if asked else answer

@@ -1,0 +1,49 @@
+"""The tracker that is configured, with its token: from a Prefect block where one is named, else from a variable."""
+
+from helmsman.config import TrackerConfig
+from helmsman.errors import OperatorError, WorldError
+from tasks.environment import ours
+from tasks.tracker.calling import TOKEN
+from tasks.tracker.gitea import gitea
+from tasks.tracker.github import github
+from tasks.tracker.rest import RestTracker
+
+
+def open_tracker(config: TrackerConfig, patience: float) -> RestTracker:
+    """The tracker for a few calls, `patience` seconds in all. Raises OperatorError where there is no token."""
+    token = tracker_token(config)
+    return (gitea if config.kind == "gitea" else github)(config.url, config.repository, token, patience)
+
+
+def where(config: TrackerConfig) -> str:
+    """Which tracker it is, for what is remembered of it."""
+    return f"{config.kind} {config.url} {config.repository}"
+
+
+def tracker_token(config: TrackerConfig) -> str:
+    variables = _from_block(config.block) if config.block else ours()
+    token = variables.get(TOKEN, "").strip()
+    if not token:
+        raise OperatorError(
+            "there is no token for the tracker",
+            expected=f"{TOKEN} in the environment, or a Tracker block that tracker.block names",
+            remedy="give one that may read and write issues and labels of tracker.repository",
+        )
+    return token
+
+
+def _from_block(name: str) -> dict[str, str]:
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    from blocks.tracker import Tracker
+
+    try:
+        block = Tracker.load(name)
+    except ValueError as error:
+        remedy = "save a Tracker block under that name in the Prefect UI, or leave tracker.block out"
+        raise OperatorError("tracker.block names a block that is not there", found=name, remedy=remedy) from error
+    except PrefectHTTPStatusError as error:
+        raise WorldError("Prefect could not be asked for the tracker's token", found=str(error)) from error
+    if not isinstance(block, Tracker):
+        raise TypeError("a block loads as a coroutine inside an event loop")
+    return block.environment()

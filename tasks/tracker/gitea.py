@@ -1,0 +1,34 @@
+"""Gitea's API, by its public swagger description; Forgejo's is the same here."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from tasks.tracker.calling import Api
+from tasks.tracker.rest import COLOUR, RestTracker
+
+
+class Gitea(RestTracker):
+    """Issues of one repository at a Gitea. Labels go by their ids."""
+
+    list_query: ClassVar[Mapping[str, int]] = {"limit": 50}
+    comments_query: ClassVar[Mapping[str, int]] = {}  # it gives them all at once
+
+    def _named(self, labels: Sequence[str]) -> list[int]:
+        known = self._known_labels()
+        return [known[label] if label in known else self._make_label(label) for label in labels]
+
+    def _handle(self, label: str) -> str:
+        known = self._known_labels().get(label)
+        return "" if known is None else str(known)
+
+    def _colour(self) -> str:
+        return f"#{COLOUR}"
+
+    def _state(self, *, is_open: bool) -> Mapping[str, str]:
+        return {"state": "open" if is_open else "closed"}
+
+
+def gitea(url: str, repository: str, token: str, patience: float) -> Gitea:
+    """`patience`: seconds for all calls together."""
+    headers = {"Accept": "application/json", "Authorization": f"token {token}"}
+    return Gitea(Api(url, headers, token, patience), repository)

@@ -1,0 +1,40 @@
+"""What this machine remembers of a loop's issues: it saves calls, and a second issue where a list lacks the first one yet.
+
+Nothing in it is needed: what is forgotten is found again by its marks.
+"""
+
+from uuid import uuid4
+
+from pydantic import Field, ValidationError
+
+from helmsman.records.base import Record
+from tasks.places import LoopFolder
+
+NAME = "tracker.json"
+
+
+class Remembered(Record):
+    """Of one loop, at one tracker."""
+
+    where: str
+    issues: dict[str, int] = Field(default_factory=dict[str, int])
+    """Number of the issue for each detection."""
+    told: dict[str, str] = Field(default_factory=dict[str, str])
+    """The loop's concerns as the tracker was told of them last: stage by detection."""
+
+
+def remembered(folder: LoopFolder, where: str) -> Remembered:
+    """Nothing of another tracker."""
+    try:
+        found = Remembered.model_validate_json((folder.root / NAME).read_bytes())
+    except (OSError, ValidationError):
+        return Remembered(where=where)
+    return found if found.where == where else Remembered(where=where)
+
+
+def remember(folder: LoopFolder, what: Remembered) -> None:
+    """As a whole or not at all: a driver may die in the midst of it."""
+    folder.root.mkdir(parents=True, exist_ok=True)
+    draft = folder.root / f".{NAME}-{uuid4().hex}"
+    draft.write_text(what.model_dump_json(), encoding="utf-8")
+    draft.replace(folder.root / NAME)

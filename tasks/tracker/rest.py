@@ -1,0 +1,159 @@
+"""What the APIs of Gitea and GitHub have in common; their adapters say where they differ."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, Self
+
+from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+
+from helmsman.records.tracking import OURS, Comment, Found
+from tasks.tracker.calling import Api, identity_of, unknown_form
+
+COLOUR = "5319e7"
+ABOUT_LABEL = "Opened by Helmsman, which steers a coding agent"
+MISSING = frozenset({404, 410})
+EDITED_AFTER = timedelta(seconds=2)
+"""A server may touch a comment once more while it is made."""
+
+
+class _User(BaseModel):
+    login: str = ""
+
+
+class _Label(BaseModel):
+    name: str
+
+
+class _Issue(BaseModel):
+    number: int
+    state: str
+    body: str | None = None
+    user: _User | None = None
+    labels: list[_Label] = Field(default_factory=list[_Label])
+    pull_request: dict[str, Any] | None = None
+
+
+class _Comment(BaseModel):
+    id: int
+    body: str | None = None
+    user: _User | None = None
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+    original_author: str | None = None
+    """At Gitea, of a comment that was brought from elsewhere: nobody here has written it."""
+
+
+class RestTracker(ABC):
+    """Issues of one repository."""
+
+    list_query: ClassVar[Mapping[str, int]]
+    """How many objects a page are asked for; a server may give fewer."""
+    comments_query: ClassVar[Mapping[str, int]]
+    """The same for comments."""
+
+    def __init__(self, api: Api, repository: str) -> None:
+        self._api = api
+        self._home = f"/repos/{repository}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._api.__exit__(*exception)
+
+    def find(self, since: datetime) -> Sequence[Found]:
+        query = {"state": "all", "labels": OURS, "since": _stamp(since), **self.list_query}
+        found = (_issue(one) for one in self._api.pages(f"{self._home}/issues", **query))
+        return [issue for issue in found if issue is not None and OURS in issue.labels]  # Gitea knows no unknown label
+
+    def get(self, number: int) -> Found | None:
+        reply = self._api.call("GET", self._issue(number), accept=MISSING)
+        return None if reply.status in MISSING else _issue(reply.content)
+
+    def create(self, title: str, body: str, labels: Sequence[str]) -> Found:
+        content = {"title": title, "body": body, "labels": self._named(labels)}
+        reply = self._api.call("POST", f"{self._home}/issues", body=content)
+        made = _issue(reply.content)
+        if made is None:
+            raise unknown_form("a pull request in place of an issue")
+        return made
+
+    def comment(self, number: int, body: str) -> None:
+        self._api.call("POST", f"{self._issue(number)}/comments", body={"body": body})
+
+    def comments(self, number: int, since: datetime | None = None) -> Sequence[Comment]:
+        query = {**self.comments_query, **({"since": _stamp(since)} if since else {})}
+        found = [_comment(one) for one in self._api.pages(f"{self._issue(number)}/comments", **query)]
+        return sorted(found, key=lambda one: (one.created_at, one.identity))
+
+    def set_open(self, number: int, *, is_open: bool) -> None:
+        self._api.call("PATCH", self._issue(number), body=self._state(is_open=is_open))
+
+    def label(self, number: int, *, add: Sequence[str], remove: Iterable[str]) -> None:
+        if add:
+            self._api.call("POST", f"{self._issue(number)}/labels", body={"labels": self._named(add)})
+        for handle in filter(None, map(self._handle, remove)):
+            self._api.call("DELETE", f"{self._issue(number)}/labels/{handle}", accept=MISSING)
+
+    def _issue(self, number: int) -> str:
+        return f"{self._home}/issues/{number}"
+
+    def _known_labels(self) -> Mapping[str, int]:
+        """Ids of the repository's labels by their names."""
+        known = self._api.pages(f"{self._home}/labels", **self.list_query)
+        return {str(label.get("name")): identity_of(label) for label in known}
+
+    def _make_label(self, name: str) -> int:
+        content = {"name": name, "color": self._colour(), "description": ABOUT_LABEL}
+        made = self._api.call("POST", f"{self._home}/labels", body=content).content
+        return identity_of(made)
+
+    @abstractmethod
+    def _named(self, labels: Sequence[str]) -> list[str] | list[int]:
+        """Labels as an issue takes them; those that are missing are made."""
+
+    @abstractmethod
+    def _handle(self, label: str) -> str:
+        """A label in a path; empty where the repository has none of that name."""
+
+    @abstractmethod
+    def _colour(self) -> str: ...
+
+    @abstractmethod
+    def _state(self, *, is_open: bool) -> Mapping[str, str]: ...
+
+
+def _issue(content: Any) -> Found | None:
+    """None for a pull request: to these APIs it is an issue too."""
+    try:
+        read = _Issue.model_validate(content)
+    except ValidationError as error:
+        raise unknown_form(str(error)) from error
+    if read.pull_request is not None:
+        return None
+    return Found(
+        number=read.number,
+        is_open=read.state == "open",
+        author=read.user.login if read.user else "",
+        body=read.body or "",
+        labels=tuple(label.name for label in read.labels),
+    )
+
+
+def _comment(content: Any) -> Comment:
+    try:
+        read = _Comment.model_validate(content)
+    except ValidationError as error:
+        raise unknown_form(str(error)) from error
+    return Comment(
+        identity=read.id,
+        author=read.user.login if read.user and not read.original_author else "",
+        body=read.body or "",
+        created_at=read.created_at,
+        edited=read.updated_at - read.created_at > EDITED_AFTER,
+    )
+
+
+def _stamp(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

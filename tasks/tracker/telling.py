@@ -1,0 +1,97 @@
+"""What the driver calls: tell what is new of a loop, and listen for an answer. Neither ever raises or takes long."""
+
+import logging
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from helmsman.errors import HelmsmanError
+from helmsman.oversee.escalations import changes, concerns
+from helmsman.records.gates import Answer
+from helmsman.records.state import LoopState
+from helmsman.show.issues import notification
+from tasks.environment import ours
+from tasks.notifying import notify
+from tasks.secrets_in_records import without_secrets
+from tasks.tracker.access import open_tracker, where
+from tasks.tracker.answers import heard_answer
+from tasks.tracker.remembering import remembered
+from tasks.tracker.upkeep import Upkeep
+from tasks.workplace import Workplace
+
+TELLING_SECONDS = 30.0
+"""For all calls of one telling."""
+LISTENING_SECONDS = 10.0
+
+_log = logging.getLogger(__name__)
+_last_told: dict[str, LoopState] = {}
+_complaints: dict[str, str] = {}
+"""By loop and deed, what went wrong last: a tracker that is away is not complained of every half a minute."""
+
+
+def tell(before: LoopState | None, after: LoopState, place: Workplace) -> None:
+    """Bring the tracker up to date with a loop, and notify of what is new. `before`: None at a start, where nothing is new.
+
+    What a tracker could not be told is made up for the next time.
+    """
+    if after.config.tracker.kind:
+        with _complaining(f"{after.uid} tell"):
+            _tell_tracker(after, place)
+    if before is not None and after.config.tracker.notify:
+        with _complaining(f"{after.uid} notify"):
+            for change in changes(before, after):
+                subject, body = notification(change, without_secrets(after, ours()))
+                notify(after.config.tracker.notify, subject, body)
+
+
+def tell_news(state: LoopState, place: Workplace) -> None:
+    """Tell what is new since this process told of the loop last."""
+    before = _last_told.get(state.uid)
+    _last_told[state.uid] = state
+    tell(before, state, place)
+
+
+def answer_from_tracker(state: LoopState, place: Workplace) -> Answer | None:
+    """The answer to the open question that stands in a comment; None where there is none, or it cannot be asked for."""
+    config = state.config.tracker
+    if state.gate is None or not config.kind or not config.allowed_users:
+        return None
+    with _complaining(f"{state.uid} listen"), open_tracker(config, LISTENING_SECONDS) as tracker:
+        return heard_answer(tracker, state, place)
+    return None
+
+
+class TrackerEar:
+    """Listens for an answer to a question as often as is configured, however often it is asked."""
+
+    def __init__(self, state: LoopState, place: Workplace) -> None:
+        """It listens the first time that it is asked."""
+        self._state, self._place, self._next = state, place, 0.0
+
+    def __call__(self) -> Answer | None:
+        if time.monotonic() < self._next:
+            return None
+        self._next = time.monotonic() + self._state.config.tracker.poll_seconds
+        return answer_from_tracker(self._state, self._place)
+
+
+def _tell_tracker(state: LoopState, place: Workplace) -> None:
+    """Nothing is asked where nothing is new."""
+    wanted, config = concerns(without_secrets(state, ours())), state.config.tracker
+    if remembered(place.folder, where(config)).told == {one.detection: one.stage for one in wanted}:
+        return
+    with open_tracker(config, TELLING_SECONDS) as tracker:
+        Upkeep(tracker, without_secrets(state, ours()), place).bring_up_to_date(wanted)
+
+
+@contextmanager
+def _complaining(deed: str) -> Generator[None]:
+    """An observer never stops a loop: whatever goes wrong is a line in the log, once until it goes well again."""
+    try:
+        yield
+        _complaints.pop(deed, None)
+    except Exception as error:  # noqa: BLE001 - an observer may fail in any way
+        complaint = str(error) if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}"
+        if _complaints.get(deed) != complaint:
+            _complaints[deed] = complaint
+            _log.warning("people could not be told of the loop, or heard: %s", complaint)

@@ -1,0 +1,91 @@
+"""Blocks that an operator keeps in Prefect: the tracker's token, and whoever is notified."""
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from helmsman.config import TrackerConfig
+from helmsman.errors import OperatorError
+from tasks.notifying import notify
+from tasks.tracker.access import tracker_token
+
+pytestmark = pytest.mark.feature("H3")
+
+
+class Webhook(ThreadingHTTPServer):
+    """Keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.heard: list[dict[str, Any]] = []
+        super().__init__(("127.0.0.1", 0), partial(_Heard, self.heard))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/T000/secret-path"
+
+
+class _Heard(BaseHTTPRequestHandler):
+    def __init__(self, heard: list[dict[str, Any]], *exchange: Any) -> None:
+        self._heard = heard
+        super().__init__(*exchange)
+
+    def do_POST(self) -> None:
+        self._heard.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        self.send_response_only(200)
+        self.end_headers()
+
+
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    with Webhook() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def keep(url: str, name: str) -> None:
+    from prefect.blocks.notifications import CustomWebhookNotificationBlock
+
+    sent = {"subject": "{{subject}}", "body": "{{body}}"}
+    CustomWebhookNotificationBlock.model_validate({"name": "ops", "url": url, "json_data": sent}).save(name, overwrite=True)  # pyright: ignore[reportUnusedCoroutine]
+
+
+def test_every_block_that_is_named_is_told(engine_url: str, webhook: Webhook) -> None:
+    keep(webhook.url, "told-one")
+    keep(webhook.url, "told-two")
+    notify(("custom-webhook/told-one", "custom-webhook/told-two"), "Helmsman, loop x: stuck", "It asks.")
+    assert webhook.heard == [{"subject": "Helmsman, loop x: stuck", "body": "It asks."}] * 2
+
+
+def test_a_block_that_cannot_be_told_is_a_line_in_the_log_and_keeps_no_other_from_being_told(
+    engine_url: str, webhook: Webhook, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Webhook() as gone:
+        keep(gone.url, "gone")
+    keep(webhook.url, "there")
+    with caplog.at_level(logging.WARNING):
+        notify(("custom-webhook/gone", "custom-webhook/nowhere", "secret/nowhere", "custom-webhook/there"), "s", "b")
+    assert len(webhook.heard) == 1
+    told = [one for one in caplog.messages if "could not be told" in one]
+    assert len(told) == 3
+    assert not any("secret-path" in one for one in told)
+
+
+def test_the_tracker_s_token_comes_from_the_block_that_is_named(engine_url: str) -> None:
+    from pydantic import SecretStr
+
+    from blocks.tracker import Tracker
+
+    Tracker(token=SecretStr("token-in-a-block")).save("issues", overwrite=True)  # pyright: ignore[reportUnusedCoroutine] - no event loop runs
+    assert tracker_token(TrackerConfig(kind="github", repository="acme/site", block="issues")) == "token-in-a-block"
+    with pytest.raises(OperatorError, match="not there") as told:
+        tracker_token(TrackerConfig(kind="github", repository="acme/site", block="nowhere"))
+    assert "tracker.block" in told.value.remedy

@@ -1,0 +1,165 @@
+"""Gitea and GitHub by one port, against servers that hold each request against the public description of their API."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from blocks.tracker import Tracker
+from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from tasks.tracker.access import open_tracker, tracker_token
+from tasks.tracker.calling import TOKEN as VARIABLE
+from tasks.tracker.rest import RestTracker
+from tests.fakes.tracker_api import BOT, START, TOKEN, Fault, TrackerApi
+from tests.integration.trackers import configured
+from tests.unit.builders import HOUR
+
+pytestmark = pytest.mark.feature("H3")
+
+
+@pytest.fixture(params=["github", "gitea"])
+def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[TrackerApi]:
+    monkeypatch.setenv(VARIABLE, TOKEN)
+    with TrackerApi(request.param, most=3) as server:
+        yield server
+    assert server.violations == []
+
+
+def tracker(api: TrackerApi, **more: Any) -> RestTracker:
+    return open_tracker(configured(api, **more), 20)
+
+
+def test_what_was_created_is_found_page_by_page_and_other_people_s_is_not(api: TrackerApi) -> None:
+    api.open_issue("eve", "mine", ["bug"])
+    api.open_issue("eve", "a change", ["helmsman"], pull=True)
+    with tracker(api) as port:
+        made = [port.create(f"No. {at}", f"first line\nof {at}", ("helmsman", "helmsman:E-II")) for at in range(7)]
+        found = port.find(START)
+    assert [issue.number for issue in made] == [3, 4, 5, 6, 7, 8, 9]
+    assert sorted(issue.number for issue in found) == [3, 4, 5, 6, 7, 8, 9]
+    assert {(issue.author, issue.is_open, issue.labels) for issue in found} == {(BOT, True, ("helmsman", "helmsman:E-II"))}
+    assert found[-1].body.splitlines() == ["first line", "of 0"]
+
+
+def test_a_tracker_without_our_label_has_none_of_our_issues(api: TrackerApi) -> None:
+    api.open_issue("eve", "mine", ["bug"])
+    with tracker(api) as port:
+        assert port.find(START) == []
+
+
+def test_what_was_not_changed_since_is_not_looked_at(api: TrackerApi) -> None:
+    with tracker(api) as port:
+        port.create("Old", "old", ("helmsman",))
+        assert port.find(api.now + HOUR) == []
+
+
+def test_labels_are_made_once_moved_and_leave_other_people_s_alone(api: TrackerApi) -> None:
+    with tracker(api) as port:
+        port.create("Another", "text", ("helmsman", "helmsman:E-II"))
+        number = port.create("It", "text", ("helmsman", "helmsman:E-II")).number
+        api.issues[number].labels.append("urgent")
+        api.labels["urgent"] = 99
+        port.label(number, add=("helmsman:E-III",), remove=("helmsman:E-II", "helmsman:question"))
+    assert sorted(api.issues[number].labels) == ["helmsman", "helmsman:E-III", "urgent"]
+    assert [name for name in api.labels if name.startswith("helmsman")] == ["helmsman", "helmsman:E-II", "helmsman:E-III"]
+
+
+def test_an_issue_is_closed_and_opened_again(api: TrackerApi) -> None:
+    with tracker(api) as port:
+        number = port.create("It", "text", ("helmsman",)).number
+        port.set_open(number, is_open=False)
+        assert [issue.is_open for issue in port.find(START)] == [False]
+        port.set_open(number, is_open=True)
+        again = port.get(number)
+        assert again is not None
+        assert again.is_open
+        assert port.get(99) is None
+
+
+def test_comments_come_in_order_with_who_vouches_for_them(api: TrackerApi) -> None:
+    with tracker(api) as port:
+        number = port.create("It", "text", ("helmsman",)).number
+        for at in range(5):
+            api.say(number, "alice", f"comment {at}", edited=at == 3)
+        api.say(number, "", "by a deleted account")
+        api.say(number, "alice", "brought from elsewhere", original_author="" if api.kind == "github" else "alice")
+        comments = port.comments(number)
+        assert [one.identity for one in port.comments(number, comments[5].created_at)] == [4, 6, 7]
+    assert [one.body for one in comments[:5]] == [f"comment {at}" for at in range(5)]
+    assert [one.edited for one in comments] == [False, False, False, True, False, False, False]
+    vouched_for = api.kind == "github"  # only Gitea brings comments from elsewhere, and says so
+    assert [one.author for one in comments[4:]] == ["alice", "", "alice" if vouched_for else ""]
+
+
+@pytest.mark.parametrize(
+    ("status", "problem"),
+    [(401, "token"), (403, "may not"), (404, "does not know"), (410, "no issues"), (301, "moved"), (423, "archived")],
+)
+def test_what_the_operator_can_mend_says_how_and_is_not_tried_again(api: TrackerApi, status: int, problem: str) -> None:
+    api.faults = [Fault(status)]
+    with pytest.raises(OperatorError, match=problem) as told, tracker(api) as port:
+        port.find(START)
+    assert told.value.remedy
+    assert api.requests == []
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault(500), Fault(502), Fault(503), Fault(429, {"Retry-After": "0"}), Fault(403, {"Retry-After": "0"})]
+)
+def test_what_passes_by_itself_is_tried_again(api: TrackerApi, fault: Fault) -> None:
+    with tracker(api) as port:
+        api.faults = [fault]
+        assert port.find(START) == []
+
+
+def test_a_tracker_that_asks_for_a_long_pause_is_left_alone(api: TrackerApi) -> None:
+    for headers in ({"Retry-After": "3600"}, {"X-RateLimit-Remaining": "0"}):
+        api.faults = [Fault(403, headers)]
+        with pytest.raises(WorldError), tracker(api) as port:
+            port.find(START)
+    assert api.requests == []
+
+
+def test_a_new_issue_is_not_asked_for_again_where_it_may_have_been_made(api: TrackerApi) -> None:
+    with tracker(api) as port:
+        port.create("First", "text", ("helmsman",))
+        api.faults = [Fault(502, method="POST", done=True)]
+        with pytest.raises(WorldError):
+            port.create("Second", "text", ("helmsman",))
+        api.faults = [Fault(429, {"Retry-After": "0"}, "POST")]
+        port.create("Third", "text", ("helmsman",))
+    assert [issue.title for issue in api.issues.values()] == ["First", "Second", "Third"]
+
+
+def test_a_tracker_that_is_away_is_the_world_s_fault(api: TrackerApi) -> None:
+    with TrackerApi(api.kind) as gone:
+        config = configured(gone)
+    with pytest.raises(WorldError, match="cannot be reached"), open_tracker(config, 2) as port:
+        port.find(START)
+
+
+@pytest.mark.parametrize("token", ["schlüssel", "two\nlines", ""])
+def test_a_token_that_is_none_is_the_operator_s(api: TrackerApi, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, token)
+    with pytest.raises(OperatorError) as told, tracker(api) as port:
+        port.find(START)
+    assert VARIABLE in f"{told.value.remedy}{told.value.expected}"
+
+
+def test_no_error_repeats_the_token(api: TrackerApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, f"{TOKEN}-of-somebody-else")
+    with pytest.raises(HelmsmanError) as told, tracker(api, repository=f"acme/{TOKEN}-of-somebody-else") as port:
+        port.find(START)
+    assert TOKEN not in str(told.value)
+
+
+def test_the_block_gives_the_token_and_does_not_show_it() -> None:
+    block = Tracker(token=SecretStr("hidden-token"))
+    assert block.environment() == {VARIABLE: "hidden-token"}
+    assert "hidden" not in repr(block) + str(block)
+
+
+def test_the_token_comes_from_the_environment_where_no_block_is_named(api: TrackerApi) -> None:
+    assert tracker_token(configured(api)) == TOKEN
+    assert api.requests == []

@@ -1,0 +1,262 @@
+"""What a tracker is told of a loop, and what people answer there: once each, and never in the way of the loop."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.records.gates import Choice
+from helmsman.records.state import LoopState
+from tasks.git import open_repository
+from tasks.places import loop_folder
+from tasks.tracker.calling import TOKEN as VARIABLE
+from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell
+from tasks.workplace import Workplace
+from tests.fakes.repositories import make_repository
+from tests.fakes.tracker_api import BOT, TOKEN, Fault, TrackerApi
+from tests.integration.trackers import asking, ended, loop
+from tests.unit.builders import check, report
+
+pytestmark = pytest.mark.feature("H3")
+
+
+@pytest.fixture(params=["github", "gitea"])
+def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[TrackerApi]:
+    monkeypatch.setenv(VARIABLE, TOKEN)
+    with TrackerApi(request.param, most=3) as server:
+        yield server
+    assert server.violations == []
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workplace:
+    make_repository(tmp_path / "top")
+    repository = open_repository(tmp_path / "top")
+    return Workplace(repository, tmp_path / "tree", loop_folder(repository, "mend-it"))
+
+
+def asked(api: TrackerApi, place: Workplace, **fields: Any) -> LoopState:
+    """A loop whose question stands at the tracker."""
+    fresh = asking(api, **fields)
+    tell(None, fresh, place)
+    return fresh
+
+
+def test_an_escalation_is_one_issue_however_often_it_is_told(api: TrackerApi, place: Workplace) -> None:
+    stuck = ended(api)
+    for _ in range(3):
+        tell(loop(api), stuck, place)
+    (place.folder.root / "tracker.json").unlink()  # as on another machine
+    tell(None, stuck, place)
+    (issue,) = api.issues.values()
+    assert (issue.is_open, issue.labels, issue.comments) == (True, ["helmsman", "helmsman:stopped"], [])
+    assert "it is stuck" in issue.body
+
+
+def test_nothing_is_asked_of_the_tracker_where_nothing_is_new(api: TrackerApi, place: Workplace) -> None:
+    tell(loop(api), loop(api, iteration=1), place)
+    assert api.requests == []
+    tell(None, ended(api), place)
+    made = len(api.requests)
+    tell(ended(api), ended(api, iteration=2), place)
+    assert len(api.requests) == made
+
+
+def test_it_is_closed_on_recovery_and_opened_with_a_comment_when_it_comes_back(api: TrackerApi, place: Workplace) -> None:
+    first, well, again = ended(api), loop(api), ended(api, number=2)
+    tell(well, first, place)
+    tell(first, well, place)
+    assert [issue.is_open for issue in api.issues.values()] == [False]
+    tell(well, again, place)
+    (issue,) = api.issues.values()
+    assert issue.is_open
+    assert ["This is over" in one.body for one in issue.comments] == [True, False]
+    tell(again, well, place)
+    assert not issue.is_open
+    assert ["This is over" in one.body for one in issue.comments] == [True, False, True]
+
+
+def test_an_issue_that_the_list_does_not_show_yet_is_not_opened_twice(api: TrackerApi, place: Workplace) -> None:
+    api.lagging = True
+    tell(None, ended(api), place)
+    tell(None, ended(api, number=2), place)
+    assert len(api.issues) == 1
+    assert len(api.issues[1].comments) == 1
+
+
+def test_an_issue_whose_creation_was_not_heard_of_is_found_again(api: TrackerApi, place: Workplace) -> None:
+    api.labels = {"helmsman": 1, "helmsman:stopped": 2}
+    api.faults = [Fault(502, method="POST", done=True)]
+    tell(None, ended(api), place)
+    tell(None, ended(api), place)
+    assert len(api.issues) == 1
+    assert api.issues[1].comments == []
+
+
+def test_what_a_tracker_that_was_away_missed_is_made_up_for(
+    api: TrackerApi, place: Workplace, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            api.faults = [Fault(401)]
+            tell(None, ended(api), place)
+    assert len([one for one in caplog.messages if "refuses the token" in one]) == 1
+    assert not api.issues
+    tell(ended(api), ended(api), place)
+    assert len(api.issues) == 1
+
+
+def test_a_token_that_may_not_label_makes_no_second_issue(api: TrackerApi, place: Workplace) -> None:
+    api.labels, api.may_label = {"helmsman": 1, "helmsman:stopped": 2}, False
+    for number in (1, 1, 2, 2):
+        tell(None, ended(api, number=number), place)
+    assert len(api.issues) == 1
+    assert len(api.issues[1].comments) == 1
+
+
+def test_each_loop_and_each_detection_has_an_issue_of_its_own(api: TrackerApi, place: Workplace) -> None:
+    tell(None, ended(api), place)
+    tell(None, ended(api, "other.rule"), place)
+    tell(None, ended(api, uid="u2"), place)
+    assert [issue.is_open for issue in api.issues.values()] == [False, True, True]
+
+
+@pytest.mark.parametrize("secret", ["correct-horse-battery", "horse_#1@stable!2", "two-of-horses\nin_many_lines"])
+def test_no_secret_reaches_the_tracker(api: TrackerApi, place: Workplace, monkeypatch: pytest.MonkeyPatch, secret: str) -> None:
+    """Neither as prose, where Markdown's signs are escaped, nor as code."""
+    monkeypatch.setenv("DEPLOY_PASSWORD", secret)
+    stuck = ended(api)
+    assert stuck.ending is not None
+    told = {
+        "ending": stuck.ending.model_copy(update={"reason": f"it says {secret}"}),
+        "checks": report(check(passed=False, tail=secret)),
+    }
+    tell(None, stuck.model_copy(update=told), place)
+    assert "horse" not in api.issues[1].body
+    assert api.issues[1].body.count("DEPLOY") >= 3
+
+
+def test_telling_never_raises_whatever_is_wrong(api: TrackerApi, place: Workplace, caplog: pytest.LogCaptureFixture) -> None:
+    broken = loop(api).config.tracker.model_copy(update={"url": "gopher://127.0.0.1"})
+    stuck = ended(api)
+    tell(None, stuck.model_copy(update={"config": stuck.config.model_copy(update={"tracker": broken})}), place)
+    place.folder.root.mkdir(parents=True)
+    (place.folder.root / "tracker.json").write_text("{broken")
+    tell(None, stuck, place)
+    assert "cannot be asked" in caplog.text
+    assert len(api.issues) == 1
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_command_of_an_allowed_user_is_the_answer(api: TrackerApi, place: Workplace) -> None:
+    waiting = asked(api, place)
+    assert answer_from_tracker(waiting, place) is None
+    api.say(1, "alice", "I am looking at it.")
+    api.say(1, "ALICE", "/helmsman approve use the cache\nand test it")
+    api.say(1, "bob", "/helmsman stop")
+    answer = answer_from_tracker(waiting, place)
+    assert answer is not None
+    assert (answer.gate, answer.choice, answer.by, answer.via) == ("milestone-3-1", Choice.APPROVE, "ALICE", "tracker")
+    assert answer.guidance == "use the cache\nand test it"
+
+
+def test_what_was_understood_is_told_once(api: TrackerApi, place: Workplace) -> None:
+    waiting = asked(api, place)
+    api.say(1, "alice", "/helmsman revise")
+    api.say(1, "alice", "/helmsman approve")
+    first = answer_from_tracker(waiting, place)
+    assert answer_from_tracker(waiting, place) == first
+    replies = [one.body for one in api.issues[1].comments if one.author == BOT]
+    assert ["Not understood" in replies[0], "Understood as **approve**" in replies[1]] == [True, True]
+    assert len(replies) == 2
+
+
+@pytest.mark.parametrize(
+    "author", ["eve", "", "alice-", BOT], ids=["a stranger", "a deleted account", "a look-alike", "our own account"]
+)
+def test_nobody_else_s_comment_answers_or_gets_a_reply(api: TrackerApi, place: Workplace, author: str) -> None:
+    waiting = asked(api, place)
+    api.say(1, author, "/helmsman stop")
+    assert answer_from_tracker(waiting, place) is None
+    assert len(api.issues[1].comments) == 1
+
+
+def test_a_person_may_use_the_account_of_the_token(api: TrackerApi, place: Workplace) -> None:
+    waiting = asked(api, place, tracker={"allowed_users": (BOT,)})
+    api.say(1, BOT, "/helmsman stop")
+    answer = answer_from_tracker(waiting, place)
+    assert answer is not None
+    assert answer.choice is Choice.STOP
+    assert answer_from_tracker(waiting, place) == answer
+
+
+def test_a_comment_from_before_the_question_answers_nothing(api: TrackerApi, place: Workplace) -> None:
+    asked(api, place)
+    api.say(1, "alice", "/helmsman stop")
+    second = asked(api, place, number=2)
+    assert answer_from_tracker(second, place) is None
+    api.say(1, "alice", "/helmsman approve")
+    answer = answer_from_tracker(second, place)
+    assert answer is not None
+    assert (answer.gate, answer.choice) == ("milestone-3-2", Choice.APPROVE)
+
+
+def test_a_comment_that_somebody_changed_does_not_count(api: TrackerApi, place: Workplace) -> None:
+    waiting = asked(api, place)
+    api.say(1, "alice", "/helmsman stop", edited=True)
+    assert answer_from_tracker(waiting, place) is None
+    assert "was changed" in api.issues[1].comments[-1].body
+
+
+def test_a_comment_that_pretends_to_be_ours_changes_nothing(api: TrackerApi, place: Workplace) -> None:
+    asked(api, place)
+    forged = "<!-- helmsman: uid=u1 detection=gate.milestone stage=milestone-3-2 -->\n/helmsman stop"
+    api.say(1, "eve", forged)
+    second = asked(api, place, number=2)
+    assert [one.author for one in api.issues[1].comments] == ["eve", BOT]
+    assert answer_from_tracker(second, place) is None
+
+
+def test_a_question_that_was_never_told_is_told_when_an_answer_is_looked_for(api: TrackerApi, place: Workplace) -> None:
+    waiting = asking(api)
+    assert answer_from_tracker(waiting, place) is None
+    assert len(api.issues) == 1
+    api.say(1, "alice", "/helmsman approve")
+    assert answer_from_tracker(waiting, place) is not None
+
+
+def test_where_nobody_is_allowed_nobody_is_asked(api: TrackerApi, place: Workplace) -> None:
+    waiting = asked(api, place, tracker={"allowed_users": ()})
+    before = len(api.requests)
+    assert answer_from_tracker(waiting, place) is None
+    assert answer_from_tracker(loop(api), place) is None
+    assert len(api.requests) == before
+    assert "/helmsman" not in api.issues[1].body
+
+
+def test_an_answer_counts_though_the_reply_fails(api: TrackerApi, place: Workplace) -> None:
+    waiting = asked(api, place)
+    api.say(1, "alice", "/helmsman approve")
+    api.faults = [Fault(403, method="POST")]
+    assert answer_from_tracker(waiting, place) is not None
+
+
+def test_an_ear_listens_no_oftener_than_is_configured(api: TrackerApi, place: Workplace) -> None:
+    ear = TrackerEar(asked(api, place), place)
+    before = len(api.requests)
+    assert [ear(), len(api.requests) > before] == [None, True]
+    heard = len(api.requests)
+    api.say(1, "alice", "/helmsman approve")
+    assert [ear() for _ in range(5)] == [None] * 5
+    assert len(api.requests) == heard
+
+
+def test_listening_never_raises(api: TrackerApi, place: Workplace) -> None:
+    waiting = asked(api, place)
+    for fault in (Fault(401), Fault(404), Fault(200)):
+        api.faults = [fault]
+        assert answer_from_tracker(waiting, place) is None

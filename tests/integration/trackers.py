@@ -1,0 +1,33 @@
+"""A tracker on loopback, and loops that have something to tell it."""
+
+from typing import Any
+
+from helmsman.config import LoopConfig, TrackerConfig
+from helmsman.records.gates import Gate, GateKind
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tests.fakes.tracker_api import REPOSITORY, START, TrackerApi
+from tests.unit.builders import HOUR, MINUTE, state
+
+
+def configured(api: TrackerApi, **more: Any) -> TrackerConfig:
+    users = {"allowed_users": ("Alice", "bob"), "poll_seconds": 3600}
+    return TrackerConfig.model_validate({"kind": api.kind, "url": api.url, "repository": REPOSITORY, **users, **more})
+
+
+def loop(api: TrackerApi, **fields: Any) -> LoopState:
+    """One that nobody need know of."""
+    tracker = configured(api, **fields.pop("tracker", {}))
+    config = LoopConfig.model_validate({"goal": "mend it", "checks": ("pytest",), "tracker": tracker})
+    return state(config, **{"created_at": START, **fields})
+
+
+def ended(api: TrackerApi, rule: str = "some.rule", number: int = 1, **fields: Any) -> LoopState:
+    at = START + number * HOUR
+    ending = Decision(kind=DecisionKind.STOP, rule=rule, reason="it is stuck", at=at, outcome=Outcome.STOPPED)
+    return loop(api, ending=ending, **fields)
+
+
+def asking(api: TrackerApi, kind: GateKind = GateKind.MILESTONE, number: int = 1, **fields: Any) -> LoopState:
+    gate = Gate(key=f"{kind}-3-{number}", kind=kind, question="And now?", asked_at=START + number * MINUTE)
+    return loop(api, gate=gate, **fields)

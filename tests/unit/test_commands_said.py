@@ -1,0 +1,165 @@
+"""Answers in comments: what the open question offers is understood, everything else is refused in words."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.errors import OperatorError
+from helmsman.oversee.commands_said import answer_in, command_in
+from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.show.issues import command_lines, refused, sets_limits
+from tests.unit.builders import MINUTE, NOW, state
+
+pytestmark = pytest.mark.feature("H3")
+
+
+def asking(kind: GateKind = GateKind.HUMAN, **fields: Any) -> LoopState:
+    gate = Gate(key=f"{kind}-3-1", kind=kind, question="How shall it go on?", asked_at=NOW)
+    ending = Decision(kind=DecisionKind.STOP, rule="ladder.human", reason="stuck", at=NOW, outcome=Outcome.WAITING)
+    return state(gate=gate, ending=ending, iteration=3, **fields)
+
+
+def said(comment: str, loop: LoopState | None = None) -> Answer:
+    command = command_in(comment)
+    assert command is not None
+    return answer_in(command, loop or asking(), by="alice", at=NOW + MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("comment", "choice", "guidance"),
+    [
+        ("/helmsman approve", Choice.APPROVE, ""),
+        ("/helmsman approve use the cache", Choice.APPROVE, "use the cache"),
+        ("/helmsman approve\r\nUse the cache.\r\n\r\nAnd test it.", Choice.APPROVE, "Use the cache.\n\nAnd test it."),
+        ("  \n/Helmsman  APPROVE  gently \nplease", Choice.APPROVE, "gently\nplease"),
+        ("/helmsman take-over", Choice.TAKE_OVER, ""),
+        ("/helmsman stop it costs too much", Choice.STOP, "it costs too much"),
+    ],
+)
+def test_a_command_and_its_guidance_are_read(comment: str, choice: Choice, guidance: str) -> None:
+    answer = said(comment)
+    assert (answer.choice, answer.guidance, answer.by, answer.via) == (choice, guidance, "alice", "tracker")
+    assert (answer.gate, answer.kind, answer.at) == ("human-3-1", GateKind.HUMAN, NOW + timedelta(minutes=1))
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "",
+        "Please approve this.",
+        "helmsman approve",
+        "> /helmsman approve",
+        "I would say\n/helmsman approve",
+        "/helmsmanapprove",
+        "//helmsman approve",
+        "`/helmsman approve`",
+        "<!-- x --> /helmsman approve",
+    ],
+)
+def test_only_a_first_line_that_begins_with_our_name_is_meant_for_us(comment: str) -> None:
+    assert command_in(comment) is None
+
+
+@pytest.mark.parametrize("kind", [GateKind.MILESTONE, GateKind.REJECTIONS, GateKind.HUMAN, GateKind.BUDGET])
+def test_other_limits_can_be_set_and_approve_going_on(kind: GateKind) -> None:
+    answer = said("/helmsman set limits.iterations=40 limits.cost_usd=80.5\nMind the cost.", asking(kind))
+    assert (answer.choice, answer.settings) == (Choice.APPROVE, {"limits": {"iterations": 40, "cost_usd": 80.5}})
+    assert answer.guidance == "Mind the cost."
+
+
+@pytest.mark.parametrize("kind", [GateKind.MERGE, GateKind.HANDED_OVER])
+def test_where_approving_means_more_than_going_on_setting_a_limit_does_not_approve(kind: GateKind) -> None:
+    with pytest.raises(OperatorError, match="nothing that may be said here"):
+        said("/helmsman set limits.iterations=40", asking(kind))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "checks=['true']",
+        "claude.binary=/tmp/evil",
+        "goal=x",
+        "limits=5",
+        "tracker.allowed_users=['eve']",
+        "limits.iterations=40 checks=[]",
+    ],
+)
+def test_nothing_but_limits_can_be_set_by_a_comment(settings: str) -> None:
+    with pytest.raises(OperatorError, match="may not set that"):
+        said(f"/helmsman set {settings}")
+
+
+@pytest.mark.parametrize(
+    "settings", ["limits.iterations=many", "limits.iterations=0", "limits.wishes=3", "limits.iterations", ""]
+)
+def test_a_limit_that_is_none_is_refused_before_anything_changes(settings: str) -> None:
+    with pytest.raises(OperatorError):
+        said(f"/helmsman set {settings}")
+
+
+def test_an_extension_that_is_too_small_is_refused() -> None:
+    spent = {"iterations": 3}
+    loop = asking(GateKind.BUDGET, config={"goal": "x", "checks": ["true"], "limits": spent})
+    with pytest.raises(OperatorError, match="still reached"):
+        said("/helmsman approve", loop)
+    assert said("/helmsman set limits.iterations=4", loop).settings == {"limits": {"iterations": 4}}
+
+
+@pytest.mark.parametrize(
+    "comment", ["/helmsman", "/helmsman revise", "/helmsman accept", "/helmsman launch \x1b[2J", "/helmsman approve!"]
+)
+def test_what_the_question_does_not_offer_is_refused(comment: str) -> None:
+    with pytest.raises(OperatorError, match="nothing that may be said here") as told:
+        said(comment)
+    assert "\x1b" not in str(told.value)
+
+
+def test_a_refusal_says_what_may_be_said() -> None:
+    gate = asking().gate
+    assert gate is not None
+    told = refused("no", gate)
+    assert all(f"`/helmsman {choice}`" in told for choice in gate.choices)
+    assert "accept" not in told
+
+
+@pytest.mark.parametrize("kind", GateKind)
+def test_everything_that_is_offered_is_understood(kind: GateKind) -> None:
+    loop = asking(kind)
+    assert loop.gate is not None
+    offered = [line.split("`")[1] for line in command_lines(loop.gate) if line.startswith("- ")]
+    assert len(offered) == len(loop.gate.choices) + sets_limits(loop.gate)
+    assert [said(command, loop).gate for command in offered] == [loop.gate.key] * len(offered)
+
+
+def test_questions_one_by_one_are_answered_by_all_that_is_said() -> None:
+    loop = asking(GateKind.QUESTIONS)
+    assert loop.gate is not None
+    loop = loop.model_copy(update={"gate": loop.gate.model_copy(update={"questions": ("Which database?", "Which port?")})})
+    assert said("/helmsman approve\n1. SQLite\n2. 80", loop).guidance == "1. SQLite\n2. 80"
+    with pytest.raises(OperatorError, match="answer_1"):
+        said("/helmsman approve", loop)
+
+
+def test_guidance_that_is_too_long_is_refused_and_not_cut() -> None:
+    assert len(said(f"/helmsman approve\n{'x' * LONGEST_GUIDANCE}").guidance) == LONGEST_GUIDANCE
+    with pytest.raises(OperatorError, match="too long"):
+        said(f"/helmsman approve\n{'x' * (LONGEST_GUIDANCE + 1)}")
+
+
+@given(st.sampled_from(GateKind), st.text(max_size=60))
+def test_whatever_follows_our_name_is_an_offered_answer_or_a_refusal(kind: GateKind, words: str) -> None:
+    loop = asking(kind)
+    command = command_in(f"/helmsman {words}")
+    assert loop.gate is not None
+    assert command is not None
+    try:
+        answer = answer_in(command, loop, by="alice", at=NOW)
+    except OperatorError:
+        return
+    assert answer.choice in loop.gate.choices
+    assert answer.settings.keys() <= {"limits"}

@@ -1,0 +1,348 @@
+"""What of a loop is a person's concern, and its issues: one for each detection, told once, closed when it is over."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.oversee.escalations import changes, concerns, deeds, question_detection
+from helmsman.records.gates import Answer, Choice, Gate, GateKind
+from helmsman.records.modes import Climb, Ladder, Rung
+from helmsman.records.oversight import Oversight
+from helmsman.records.state import LoopState
+from helmsman.records.tracking import Act, Comment, Deed, Escalation, Found, TrackedIssue
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.show.asking import evidence
+from helmsman.show.issues import closing_comment, harmless, issue_body, notification, read_mark, title, tracked
+from tests.unit.builders import HOUR, MINUTE, NOW, state
+from tests.unit.markdown import outside_of_fences
+
+pytestmark = pytest.mark.feature("H3")
+CYCLE, WORSE = "limit_cycle: tree abc was there 3 times", "regressing: 40 % lost"
+UP_TO_2 = ((Rung.PATCH, Rung.REFACTOR, CYCLE), (Rung.REFACTOR, Rung.REDESIGN, CYCLE))
+UP_TO_3 = (*UP_TO_2, (Rung.REDESIGN, Rung.HUMAN, WORSE))
+
+
+def ladder(*climbs: tuple[Rung, Rung, str]) -> Oversight:
+    made = tuple(
+        Climb(iteration=at, before=before, after=after, reason=reason, at=NOW + at * MINUTE)
+        for at, (before, after, reason) in enumerate(climbs, 1)
+    )
+    return Oversight(ladder=Ladder(rung=made[-1].after if made else Rung.PATCH, reason=made[-1].reason, climbs=made))
+
+
+def climbed(*climbs: tuple[Rung, Rung, str], **fields: Any) -> LoopState:
+    return state(oversight=ladder(*climbs), iteration=len(climbs), **fields)
+
+
+def ending(rule: str, outcome: Outcome = Outcome.STOPPED, reason: str = "because") -> Decision:
+    return Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=NOW + HOUR, outcome=outcome)
+
+
+def gate(kind: GateKind = GateKind.HUMAN, number: int = 1, **fields: Any) -> Gate:
+    return Gate.model_validate(
+        {"key": f"{kind}-3-{number}", "kind": kind, "question": "And now?", "asked_at": NOW + number * HOUR, **fields}
+    )
+
+
+def told(loop: LoopState) -> list[tuple[str, str]]:
+    return [(one.detection, one.level) for one in concerns(loop)]
+
+
+def issue_for(one: Escalation, number: int = 7, **fields: Any) -> TrackedIssue:
+    made = {"number": number, "is_open": True, "detection": one.detection, "stages": (one.stage,), "labels": one.labels}
+    return TrackedIssue.model_validate({**made, **fields})
+
+
+def acts(done: tuple[Deed, ...]) -> list[tuple[Act, str]]:
+    return [(deed.act, deed.detection) for deed in done]
+
+
+# --- what concerns a person -----------------------------------------------------------------------------------------
+
+
+def test_a_loop_that_gets_on_concerns_nobody() -> None:
+    assert concerns(state()) == ()
+    assert concerns(climbed(UP_TO_2[0])) == ()
+
+
+def test_a_climb_concerns_a_person_from_the_configured_rung_on() -> None:
+    assert told(climbed(*UP_TO_2)) == [("limit_cycle", "E-II")]
+    tracker = {"goal": "x", "checks": ["true"], "tracker": {"from_rung": 3}}
+    assert told(climbed(*UP_TO_2, config=tracker)) == []
+    assert told(climbed(*UP_TO_3, config=tracker)) == [("regressing", "E-III")]
+
+
+def test_each_detection_that_is_still_in_force_is_a_concern_of_its_own() -> None:
+    assert told(climbed(*UP_TO_3)) == [("limit_cycle", "E-II"), ("regressing", "E-III")]
+    assert told(climbed(*UP_TO_3, (Rung.HUMAN, Rung.REDESIGN, "a person goes on"))) == [("limit_cycle", "E-II")]
+    assert told(climbed(*UP_TO_2, (Rung.REDESIGN, Rung.REFACTOR, "2 clean iterations"))) == []
+
+
+def test_the_same_detection_on_a_higher_rung_is_the_same_concern() -> None:
+    loop = climbed(*UP_TO_2, (Rung.REDESIGN, Rung.HUMAN, CYCLE))
+    assert told(loop) == [("limit_cycle", "E-III")]
+    assert concerns(loop)[0].stage != concerns(climbed(*UP_TO_2))[0].stage
+
+
+def test_a_ladder_that_only_watches_concerns_nobody() -> None:
+    assert told(climbed(*UP_TO_3, config={"goal": "x", "checks": ["true"], "ladder": {"act": False}})) == []
+
+
+def test_a_question_about_the_rung_belongs_to_what_led_there() -> None:
+    for kind in (GateKind.HUMAN, GateKind.HANDED_OVER):
+        loop = climbed(*UP_TO_3, gate=gate(kind), ending=ending("ladder.human", Outcome.WAITING))
+        assert told(loop) == [("limit_cycle", "E-II"), ("regressing", "E-III")]
+        assert question_detection(loop) == "regressing"
+        assert [one.stage for one in concerns(loop) if one.gate] == [f"{kind}-3-1"]
+
+
+@pytest.mark.parametrize("kind", GateKind)
+def test_every_question_is_a_concern(kind: GateKind) -> None:
+    loop = state(gate=gate(kind))
+    assert [(one.detection, one.level, one.stage) for one in concerns(loop)] == [
+        (question_detection(loop), "question", f"{kind}-3-1")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind"),
+    [("limits.cost_usd", GateKind.BUDGET), ("judge.rejections", GateKind.REJECTIONS), ("ladder.human", GateKind.HUMAN)],
+)
+def test_an_end_and_the_question_about_it_are_one_issue(rule: str, kind: GateKind) -> None:
+    climbs = UP_TO_3 if kind is GateKind.HUMAN else UP_TO_2
+    ended = climbed(*climbs, ending=ending(rule))
+    asked = ended.model_copy(update={"gate": gate(kind)})
+    left_open = asked.model_copy(update={"ending": ending(f"gate.{kind}", Outcome.WAITING)})
+    assert {one.detection for one in concerns(ended)} == {one.detection for one in concerns(asked)}
+    assert concerns(asked) == concerns(left_open)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "level"),
+    [(Outcome.STOPPED, "stopped"), (Outcome.FAILED, "failed"), (Outcome.EJECTED, "E-IV"), (Outcome.WAITING, "waiting")],
+)
+def test_an_end_without_completion_concerns_a_person(outcome: Outcome, level: str) -> None:
+    assert told(state(ending=ending("some.rule", outcome))) == [("some.rule", level)]
+
+
+def test_what_is_done_or_was_ended_by_a_person_concerns_nobody_any_more() -> None:
+    stopped = Answer(gate="human-3-1", kind=GateKind.HUMAN, choice=Choice.STOP, via="tracker", at=NOW)
+    for last in (ending("completion.verified", Outcome.COMPLETED), ending("cancelled", Outcome.CANCELLED)):
+        assert told(climbed(*UP_TO_3, ending=last)) == []
+    assert told(climbed(*UP_TO_3, ending=ending("gate.human"), answers=(stopped,))) == []
+    lapsed = stopped.model_copy(update={"via": "timeout"})
+    assert told(climbed(*UP_TO_3, ending=ending("gate.human"), answers=(lapsed,))) == [
+        ("limit_cycle", "E-II"),
+        ("regressing", "E-III"),
+    ]
+
+
+def test_the_question_whether_proven_work_may_be_merged_is_a_concern() -> None:
+    proven = state(ending=ending("completion.verified", Outcome.COMPLETED), gate=gate(GateKind.MERGE))
+    assert told(proven) == [("gate.merge", "question")]
+
+
+# --- what is done at the tracker ------------------------------------------------------------------------------------
+
+
+def test_a_concern_without_an_issue_opens_one_and_then_nothing_more_is_done() -> None:
+    wanted = concerns(climbed(*UP_TO_2))
+    assert acts(deeds(wanted, ())) == [(Act.OPEN, "limit_cycle")]
+    assert deeds(wanted, ())[0].add == ("helmsman", "helmsman:E-II")
+    assert deeds(wanted, (issue_for(wanted[0]),)) == ()
+
+
+def test_something_new_is_a_comment_and_moves_the_label() -> None:
+    before, after = concerns(climbed(*UP_TO_2))[0], concerns(climbed(*UP_TO_2, (Rung.REDESIGN, Rung.HUMAN, CYCLE)))
+    known = issue_for(before, labels=(*before.labels, "urgent"))
+    (deed,) = deeds(after, (known,))
+    assert (deed.act, deed.number, deed.reopen) == (Act.COMMENT, 7, False)
+    assert (deed.add, deed.remove) == (("helmsman:E-III",), ("helmsman:E-II",))
+
+
+def test_what_comes_back_is_told_in_its_old_issue_which_opens_again() -> None:
+    first = concerns(climbed(*UP_TO_2))[0]
+    closed = issue_for(first, is_open=False, stages=(first.stage, f"over.{first.stage}"))
+    again = concerns(climbed(*UP_TO_2, (Rung.REDESIGN, Rung.REFACTOR, "clean"), (Rung.REFACTOR, Rung.REDESIGN, CYCLE)))
+    (deed,) = deeds(again, (closed,))
+    assert (deed.act, deed.number, deed.reopen) == (Act.COMMENT, 7, True)
+
+
+def test_an_issue_that_a_person_closed_stays_closed_until_something_is_new() -> None:
+    wanted = concerns(climbed(*UP_TO_2))
+    assert deeds(wanted, (issue_for(wanted[0], is_open=False),)) == ()
+
+
+def test_what_is_over_is_closed_and_told_once() -> None:
+    known = issue_for(concerns(climbed(*UP_TO_2))[0])
+    (deed,) = deeds((), (known,))
+    assert (deed.act, deed.stage) == (Act.CLOSE, f"over.{known.stages[0]}")
+    (again,) = deeds((), (known.model_copy(update={"stages": (*known.stages, deed.stage)}),))
+    assert (again.act, again.stage) == (Act.CLOSE, "")
+
+
+def test_of_two_issues_about_the_same_the_older_one_is_spoken_in() -> None:
+    before, after = concerns(climbed(*UP_TO_2)), concerns(climbed(*UP_TO_2, (Rung.REDESIGN, Rung.HUMAN, CYCLE)))
+    assert [deed.number for deed in deeds(after, (issue_for(before[0], 9), issue_for(before[0], 4)))] == [4]
+
+
+CLIMBS = st.lists(st.sampled_from([CYCLE, WORSE, "stuck: 1 % gained"]), max_size=4)
+
+
+@given(CLIMBS, CLIMBS)
+def test_doing_what_is_to_be_done_leaves_nothing_to_do(first: list[str], second: list[str]) -> None:
+    """Whatever the tracker held, it holds the loop's concerns afterwards, and is not told again."""
+    issues: dict[int, TrackedIssue] = {}
+    for reasons in (first, second):
+        wanted = concerns(climbed(*((Rung(at), Rung(at + 1), reason) for at, reason in enumerate(reasons)))) if reasons else ()
+        for deed in deeds(wanted, tuple(issues.values())):
+            _do(issues, deed)
+        assert deeds(wanted, tuple(issues.values())) == ()
+        assert {one.detection for one in issues.values() if one.is_open} == {one.detection for one in wanted}
+
+
+def _do(issues: dict[int, TrackedIssue], deed: Deed) -> None:
+    number = deed.number or len(issues) + 1
+    known = issues.get(number) or TrackedIssue(number=number, is_open=True, detection=deed.detection)
+    labels = tuple(one for one in (*known.labels, *deed.add) if one not in deed.remove)
+    is_open = deed.act is not Act.CLOSE and (known.is_open or deed.reopen)
+    stages = (*known.stages, deed.stage) if deed.stage else known.stages
+    issues[number] = known.model_copy(update={"labels": labels, "is_open": is_open, "stages": stages})
+
+
+# --- what is told once ----------------------------------------------------------------------------------------------
+
+
+def test_whoever_is_told_once_hears_what_is_new_and_what_is_over() -> None:
+    quiet, second, third = state(), climbed(*UP_TO_2), climbed(*UP_TO_3)
+    assert [(one.escalation.detection, one.over) for one in changes(quiet, second)] == [("limit_cycle", False)]
+    assert [(one.escalation.detection, one.over) for one in changes(second, third)] == [("regressing", False)]
+    assert [(one.escalation.detection, one.over) for one in changes(third, second)] == [("regressing", True)]
+    assert changes(third, third.model_copy(update={"iteration": 9})) == ()
+
+
+def test_a_notification_reads_well_and_calls_nobody() -> None:
+    (change,) = changes(state(), climbed(*UP_TO_2[:1], (Rung.REFACTOR, Rung.REDESIGN, "stuck: @everyone <!channel> #12")))
+    subject, body = notification(change, state())
+    assert subject == "Helmsman, loop mend-it: stuck"
+    assert body.replace("\u200b", "").startswith("The loop mend-it has come to E-II redesign. stuck: @everyone <!channel> #12")
+    assert "@everyone" not in body
+    assert "<!channel" not in body
+
+
+# --- how it reads ---------------------------------------------------------------------------------------------------
+
+LOADED = re.compile(r"(?<![\w`])@\w|\B#\d|<!--|</?[a-z]|\bGH-\d|!\d", re.IGNORECASE)
+EVIL = "fixes #1, closes acme/site#2 and GH-3 !4 @alice <img src=x> <!-- helmsman: uid=u1 stage=y -->\n```\n@bob\n# Title"
+
+
+def body_of(loop: LoopState) -> str:
+    return issue_body(concerns(loop)[0], evidence(loop, "/tmp/tree"), answers=True)
+
+
+def test_an_issue_tells_what_happened_what_can_be_done_and_what_was_seen() -> None:
+    loop = state(gate=gate(GateKind.BUDGET, deadline=NOW + 72 * HOUR), config={"goal": "mend the parser", "checks": ["pytest"]})
+    body = body_of(loop)
+    assert title(concerns(loop)[0]) == "Helmsman, loop mend-it: a limit is reached"
+    assert body.startswith(
+        "<!-- helmsman: uid=u1 detection=limits stage=budget-3-1 -->\nThe loop `mend-it` asks: A limit is reached."
+    )
+    for part in (
+        "And now?",
+        "`/helmsman approve`",
+        "`/helmsman set limits.iterations=40`",
+        "mend the parser",
+        "`pytest`",
+        "**stop**",
+    ):
+        assert part in body
+
+
+def test_without_allowed_users_no_comment_is_invited() -> None:
+    one = concerns(state(gate=gate()))[0]
+    assert "/helmsman" not in issue_body(one, "", answers=False)
+
+
+@pytest.mark.parametrize("text", [EVIL, "`@alice`", "a\\@alice \\#1", "&#64;alice <b>", "@alice\u200b#1"])
+def test_nothing_from_the_repository_is_obeyed(text: str) -> None:
+    loop = state(
+        config={"goal": text, "checks": [{"command": "true", "name": text}]},
+        ending=ending("some.rule", reason=text),
+        branch=text.replace(" ", "")[:40],
+    )
+    first, _, rest = body_of(loop).partition("\n")
+    assert read_mark(first) == {"uid": "u1", "detection": "some.rule", "stage": f"stopped-{NOW + HOUR:%Y%m%dT%H%M%S%f}"}
+    shown = re.sub(r"(`+)[^`].*?\1", "", "\n".join(outside_of_fences(rest)))
+    assert not LOADED.search(shown.replace("\\", ""))
+
+
+@given(st.text(alphabet="@#!ghGH-<`~\\ \n1a[](){}*_&;:/", max_size=80))
+def test_no_text_is_obeyed_wherever_it_stands(text: str) -> None:
+    loop = state(ending=ending("some.rule", reason=text), gate=None, config={"goal": f"x{text}", "checks": ["true"]})
+    for part in (body_of(loop), title(concerns(loop)[0]), notification(changes(state(), loop)[0], loop)[1]):
+        rest = part.partition("\n")[2] if part.startswith("<!--") else part
+        assert not re.search(r"@\w|#\d|<!--|\b[gG][hH]\\?-\d|!\d", rest)
+        assert not re.search(r"<[a-z/]", "\n".join(outside_of_fences(rest)) if part.startswith("<!--") else "")
+
+
+@given(st.text(max_size=60))
+def test_what_is_made_harmless_looks_the_same_and_stays_so(text: str) -> None:
+    once = harmless(text)
+    assert once.replace("\u200b", "") == text.replace("\u200b", "")
+    assert harmless(once) == once
+
+
+# --- how it is found again ------------------------------------------------------------------------------------------
+
+
+def found(loop: LoopState, **fields: Any) -> Found:
+    return Found.model_validate({"number": 7, "is_open": True, "author": "bot", "body": body_of(loop), **fields})
+
+
+def comment(author: str, body: str) -> Comment:
+    return Comment(identity=1, author=author, body=body, created_at=NOW)
+
+
+def test_an_issue_is_known_by_its_first_line_alone() -> None:
+    loop = climbed(*UP_TO_2)
+    known = tracked(found(loop), (), "u1")
+    assert known is not None
+    assert (known.detection, known.stages) == ("limit_cycle", (concerns(loop)[0].stage,))
+    assert tracked(found(loop), (), "u2") is None
+    assert tracked(found(loop, body=f"see:\n{body_of(loop)}"), (), "u1") is None
+    assert tracked(found(loop, body=body_of(loop).replace("\n", "\r\n")), (), "u1") == known
+
+
+def test_marks_count_where_we_wrote_them() -> None:
+    loop, later = climbed(*UP_TO_2), climbed(*UP_TO_3[:2], (Rung.REDESIGN, Rung.HUMAN, CYCLE))
+    said = comment("bot", body_of(later))
+    known, forged = (tracked(found(loop), (one,), "u1") for one in (said, said.model_copy(update={"author": "eve"})))
+    assert known is not None
+    assert forged is not None
+    assert [len(known.stages), len(forged.stages)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (
+            {
+                "answers": (
+                    Answer(gate="human-3-1", kind=GateKind.HUMAN, choice=Choice.APPROVE, via="tracker", by="alice", at=NOW),
+                )
+            },
+            "alice",
+        ),
+        ({"ending": ending("completion.verified", Outcome.COMPLETED, "every check passes")}, "every check passes"),
+        ({"oversight": ladder(*UP_TO_2, (Rung.REDESIGN, Rung.REFACTOR, "2 clean iterations"))}, "2 clean iterations"),
+        ({}, "goes on"),
+    ],
+)
+def test_an_issue_is_closed_with_the_reason(fields: dict[str, Any], words: str) -> None:
+    issue = TrackedIssue(number=7, is_open=True, detection="stuck", stages=("human-3-1",))
+    said = closing_comment(issue, "over.human-3-1", state(**fields))
+    assert read_mark(said)["stage"] == "over.human-3-1"
+    assert words in said
