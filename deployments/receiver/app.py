@@ -1,0 +1,193 @@
+"""The door at which webhooks knock: GitHub's, Gitea's and our own post-receive hook's.
+
+A message is read to the end or refused, its signature is compared before anything in it is looked at, and what it brings is on
+the disk before it is answered. What is told to whoever has no secret tells nothing about us.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from deployments.receiver.signatures import is_fresh, is_signed
+from helmsman.errors import WorldError
+from helmsman.pushes import Allowed, Told, find_allowed, read_forge, read_hook, sift
+from helmsman.records.push import Nothing, Push, Source
+from helmsman.texts import clean
+from tasks.deliveries import Accepted, Deliveries
+
+LARGEST_BODY = 8 * 1024 * 1024
+"""Bytes; the event of a push with thousands of commits has a few of these."""
+PATIENCE_SECONDS = 10
+"""In which a message must have come in."""
+
+_DELIVERY = re.compile(r"[A-Za-z0-9-]{8,100}", re.ASCII)
+_log = logging.getLogger(__name__)
+
+
+class Way(NamedTuple):
+    """How one kind of sender says what."""
+
+    source: Source
+    content: str
+    signature: str
+    delivery: str
+    read: Callable[[bytes], Told]
+    event: str = ""
+    """The header that says what happened; empty: it is always a push."""
+    timestamp: str = ""
+    """The header that says when; it and the delivery are then signed as well. The forges sign the body alone."""
+
+
+WAYS = {
+    "/github": Way(
+        "github", "application/json", "x-hub-signature-256", "x-github-delivery", read_forge, event="x-github-event"
+    ),
+    "/gitea": Way("gitea", "application/json", "x-gitea-signature", "x-gitea-delivery", read_forge, event="x-gitea-event"),
+    "/git": Way(
+        "git", "text/plain", "x-helmsman-signature", "x-helmsman-delivery", read_hook, timestamp="x-helmsman-timestamp"
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """What answering needs."""
+
+    secret: bytes
+    allowed: Mapping[str, Allowed]
+    deliveries: Deliveries
+    accepted: Callable[[], None]
+    """Called after something new was kept."""
+
+
+def receiver_app(receiver: Receiver) -> Starlette:
+    """Answer the three ways, and whoever asks after our health."""
+    ways = [Route(path, _endpoint(receiver, way), methods=["POST"]) for path, way in WAYS.items()]
+    return Starlette(routes=[*ways, Route("/health", _health, methods=["GET"])], exception_handlers={HTTPException: _refuse})
+
+
+def _endpoint(receiver: Receiver, way: Way) -> Callable[[Request], Any]:
+    async def answer(request: Request) -> Response:
+        body = await _body(request, way)
+        delivery = _verified(receiver, way, request, body)
+        if way.event and request.headers.get(way.event) != "push":
+            return _told(HTTPStatus.OK, way, ["nothing to do: only pushes start loops"])
+        return await run_in_threadpool(_deliver, receiver, way, delivery, body)
+
+    return answer
+
+
+async def _health(_: Request) -> Response:
+    return PlainTextResponse("ok\n")
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker; it is registered for these alone
+    _log.warning("%s %s refused: %s", error.status_code, clean(request.url.path)[:100], error.detail)
+    return PlainTextResponse(f"{error.detail}\n", status_code=error.status_code, headers=error.headers)
+
+
+# --- what comes in ------------------------------------------------------------------------------------------------
+
+
+async def _body(request: Request, way: Way) -> bytes:
+    """The whole body, if it is what the way expects, of a bearable size, and there in time."""
+    content = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content != way.content or "content-encoding" in request.headers:
+        raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send {way.content}, not compressed")
+    announced = request.headers.get("content-length", "0")
+    if not announced.isdecimal() or int(announced) > LARGEST_BODY:
+        raise _too_large()
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await _gathered(request)
+    except TimeoutError:
+        raise HTTPException(HTTPStatus.REQUEST_TIMEOUT, "the message did not come to its end") from None
+    except ClientDisconnect:
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "the sender has gone") from None
+
+
+async def _gathered(request: Request) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            raise _too_large()
+    return bytes(body)
+
+
+def _too_large() -> HTTPException:
+    """The rest is not read, so nothing more can be said on this connection."""
+    return HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the message is too large", headers={"connection": "close"})
+
+
+def _verified(receiver: Receiver, way: Way, request: Request, body: bytes) -> str:
+    """The delivery's name, if the signature is right and the message fresh."""
+    signature, delivery, at = (request.headers.get(name, "") for name in (way.signature, way.delivery, way.timestamp))
+    if not signature:
+        raise HTTPException(HTTPStatus.UNAUTHORIZED, "the message is not signed")
+    parts = (f"{at}.{delivery}.".encode(), body) if way.timestamp else (body,)
+    if not is_signed(receiver.secret, parts, signature):
+        raise HTTPException(HTTPStatus.FORBIDDEN, "the signature is wrong")
+    if way.timestamp and not is_fresh(at, time.time()):
+        raise HTTPException(HTTPStatus.CONFLICT, "the message is too old, or the clocks differ")
+    if not _DELIVERY.fullmatch(delivery):
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "the message has no name of its own")
+    return delivery
+
+
+# --- what becomes of it -------------------------------------------------------------------------------------------
+
+
+def _deliver(receiver: Receiver, way: Way, delivery: str, body: bytes) -> Response:
+    """Keep what counts of a message that is known to be genuine."""
+    try:
+        told = way.read(body)
+    except ValueError:
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "the message does not say what was pushed") from None
+    found = find_allowed(receiver.allowed, told.names)
+    if found is None:
+        raise HTTPException(HTTPStatus.NOT_FOUND, "no such repository starts loops here")
+    name, allowed = found
+    now = datetime.now(UTC)
+    facts = {"repository": name, "location": allowed.at, "source": way.source, "delivery": delivery, "received_at": now}
+    sifted = sift(told.updates, allowed.branches, facts)
+    kept = _keep(receiver, f"{way.source}:{delivery}", [one for one in sifted if isinstance(one, Push)], now)
+    if kept.new:
+        receiver.accepted()
+    return _told(HTTPStatus.ACCEPTED if kept.new else HTTPStatus.OK, way, [_line(one, kept) for one in sifted])
+
+
+def _keep(receiver: Receiver, delivery: str, pushes: list[Push], now: datetime) -> Accepted:
+    try:
+        return receiver.deliveries.accept(delivery, pushes, now)
+    except WorldError:
+        _log.exception("a delivery is lost unless it is sent again")
+        raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be kept; send it again") from None
+
+
+def _line(one: Push | Nothing, kept: Accepted) -> str:
+    if isinstance(one, Nothing):
+        return f"nothing to do: {one.reason}"
+    if one in kept.new:
+        return f"accepted: {one.what}"
+    return f"known already: {one.what}"
+
+
+def _told(status: HTTPStatus, way: Way, lines: list[str]) -> Response:
+    for line in lines:
+        _log.info("%s by %s: %s", status.value, way.source, clean(line))
+    return PlainTextResponse("".join(f"{line}\n" for line in lines), status_code=status)

@@ -1,0 +1,79 @@
+"""Handing accepted pushes on to the engine, for as long as it takes: a server that is down delays a push and loses none."""
+
+import logging
+import threading
+from typing import Self
+
+from helmsman.errors import HelmsmanError, WorldError
+from helmsman.records.push import Push
+from helmsman.texts import clean
+from tasks.deliveries import Deliveries
+from tasks.opening import now_utc
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+"""Seconds until the next attempt, doubled each time."""
+LOOK_SECONDS = 30.0
+"""Between two looks for what another receiver has left behind."""
+
+_log = logging.getLogger(__name__)
+
+
+class Sender:
+    """A thread that lives while the block runs."""
+
+    def __init__(self, deliveries: Deliveries) -> None:
+        """Nothing is sent before the block is entered."""
+        self._deliveries = deliveries
+        self._awake, self._done = threading.Event(), False
+        self._thread = threading.Thread(target=self._run, name="push-sender", daemon=True)
+
+    def wake(self) -> None:
+        """Something new is waiting."""
+        self._awake.set()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done = True
+        self.wake()
+        self._thread.join(timeout=5)  # in the middle of a request it is left behind; what was not sent is still in the file
+
+    def _run(self) -> None:
+        pause = FIRST_PAUSE
+        while not self._done:
+            self._awake.clear()
+            all_sent = self._send_all()
+            pause = FIRST_PAUSE if all_sent else min(2 * pause, LONGEST_PAUSE)
+            self._awake.wait(LOOK_SECONDS if all_sent else pause)
+
+    def _send_all(self) -> bool:
+        """Whether nothing waits any more. The first push that the engine has no ear for ends the round."""
+        try:
+            while pushes := self._deliveries.waiting():
+                sent = [self._send(push) for push in pushes]
+                if not all(sent):
+                    return False
+        except WorldError as error:
+            _log.warning("pushes wait: %s", clean(str(error)))
+            return False
+        except Exception:  # noqa: BLE001 - the thread lives as long as the receiver
+            _log.exception("pushes wait: this was not foreseen")
+            return False
+        return True
+
+    def _send(self, push: Push) -> bool:
+        """Whether its run exists. One that the engine refuses does not hold up the others."""
+        from tasks.push_runs import start_run
+
+        try:
+            run = start_run(push)
+        except WorldError:
+            raise
+        except HelmsmanError as error:
+            _log.error("%s waits: %s", push.what, clean(str(error)))
+            return False
+        self._deliveries.started(push, run)
+        _log.info("%s: flow run %s, %.1f s after it came", push.what, run, (now_utc() - push.received_at).total_seconds())
+        return True

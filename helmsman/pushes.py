@@ -1,0 +1,195 @@
+"""Pushes as GitHub, Gitea and a post-receive hook tell them: read, checked, and held against what the operator allows.
+
+All that comes in here was sent by somebody else. Names of branches are taken only where git itself would take them, and where a
+repository lies is never read from a message.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+
+from helmsman.config.base import Section
+from helmsman.errors import OperatorError
+from helmsman.naming import loop_id
+from helmsman.records.base import Record
+from helmsman.records.push import OWN_BRANCHES, Nothing, Push, is_branch, is_commit
+
+HEADS = "refs/heads/"
+MOST_BRANCHES = 20
+"""Branches of one message that count: a mirror pushed for the first time is not the wish for a loop on each of its branches."""
+OWN_EMAIL = "helmsman@localhost"
+OWN_TRAILER = re.compile(r"^Helmsman-Loop: \S", re.MULTILINE)
+
+_ZEROS = re.compile(r"0+")
+_HOOK_LINE = re.compile(r"([^ ]+) ([^ ]+) (.+)", re.DOTALL)
+_URL = re.compile(r"(?:https?|ssh|git|file)://[^\s\x00-\x1f]+")
+_SCP = re.compile(r"[\w.-]+@[\w.-]+:[^\s\x00-\x1f]+", re.ASCII)
+
+
+class Update(NamedTuple):
+    """One ref that was moved, as it was told."""
+
+    ref: str
+    before: str
+    after: str
+
+
+class Told(NamedTuple):
+    """What a message says."""
+
+    names: tuple[str, ...]
+    """Of the repository, the most exact first."""
+    updates: tuple[Update, ...]
+
+
+def _place(at: str) -> str:
+    if not (at.startswith("/") or _URL.fullmatch(at) or _SCP.fullmatch(at)):
+        raise ValueError("expected an absolute path, a URL, or user@host:path")
+    return at
+
+
+class Allowed(Section):
+    """A repository that may start loops."""
+
+    at: Annotated[str, AfterValidator(_place)]
+    """Where the machine that runs loops finds it: an absolute path, or a URL."""
+    branches: tuple[str, ...] = ("**",)
+    """Branches that the repository's own configuration may choose from."""
+
+
+def _with_defaults(said: object) -> object:
+    return {"at": said} if isinstance(said, str) else said
+
+
+class AllowedFile(Section):
+    """The operator's file: repositories by the name that webhooks give them."""
+
+    repositories: dict[str, Annotated[Allowed, BeforeValidator(_with_defaults)]] = Field(min_length=1)
+
+
+# --- reading what was sent ----------------------------------------------------------------------------------------
+
+
+class _Repository(Record):
+    full_name: str = Field(min_length=1, max_length=300)
+    html_url: str = ""
+
+
+class _Payload(Record):
+    ref: str
+    before: str
+    after: str
+    repository: _Repository
+
+
+def read_forge(body: bytes) -> Told:
+    """What a push event of GitHub or Gitea says; both use the same names. Raises ValueError where it is none."""
+    payload = _Payload.model_validate_json(body)
+    known = payload.repository
+    where = re.fullmatch(r"https?://([^/@\s]+/\S+)", known.html_url)
+    names = (where[1].rstrip("/"), known.full_name) if where else (known.full_name,)
+    return Told(names, (Update(payload.ref, payload.before, payload.after),))
+
+
+def read_hook(body: bytes) -> Told:
+    """What our post-receive hook sends: the repository's name, then the lines that git gave it. Raises ValueError otherwise."""
+    name, *lines = body.decode(errors="replace").removesuffix("\n").split("\n")
+    found = [_HOOK_LINE.fullmatch(line) for line in lines]
+    if not name or not found or not all(found):
+        raise ValueError("expected a name and lines of OLD NEW REF")
+    return Told((name,), tuple(Update(ref=line[3], before=line[1], after=line[2]) for line in found if line))
+
+
+# --- which of it counts -------------------------------------------------------------------------------------------
+
+
+def sift(updates: Sequence[Update], branches: Iterable[str], facts: Mapping[str, Any]) -> list[Push | Nothing]:
+    """A push for each branch that may start a loop, and for everything else the reason why not.
+
+    `facts` is what else is known of them: repository, location, source, delivery, moment.
+    """
+    allowed = tuple(branches)
+    found = [_sifted(update, allowed, facts) for update in updates[:MOST_BRANCHES]]
+    left_out = len(updates) - MOST_BRANCHES
+    return [*found, Nothing(reason=f"{left_out} more refs in one push are not looked at")] if left_out > 0 else found
+
+
+def _sifted(update: Update, branches: tuple[str, ...], facts: Mapping[str, Any]) -> Push | Nothing:
+    branch = update.ref.removeprefix(HEADS)
+    reason = _why_not(update, branch, branches)
+    if reason:
+        return Nothing(reason=reason)
+    before = None if _ZEROS.fullmatch(update.before) else update.before
+    return Push.model_validate({**facts, "branch": branch, "commit": update.after, "before": before})
+
+
+def _why_not(update: Update, branch: str, branches: tuple[str, ...]) -> str:
+    if not update.ref.startswith(HEADS):
+        return "only pushes to branches start loops"
+    if _ZEROS.fullmatch(update.after):
+        return "the branch was deleted"
+    if not is_branch(branch) or not is_commit(update.after) or not (is_commit(update.before) or _ZEROS.fullmatch(update.before)):
+        return "branch or commit are not written as git writes them"
+    if branch.startswith(OWN_BRANCHES):
+        return "the branch is Helmsman's own"
+    return "" if wanted(branch, branches) else f"{branch} is none of the branches that the operator allows"
+
+
+def wanted(branch: str, patterns: Iterable[str]) -> bool:
+    """Whether a branch is named by one of the patterns: `*` stands for anything but a slash, `**` for any number of levels."""
+    levels = branch.split("/")
+    return any(_matches(levels, pattern.split("/")) for pattern in patterns)
+
+
+def _matches(levels: Sequence[str], patterns: Sequence[str]) -> bool:
+    """Level by level, all ways at once: the time does not explode with the number of `**`, whoever wrote them."""
+    ways = {0}
+    for pattern in patterns:
+        if pattern == "**":
+            ways = set(range(min(ways, default=len(levels) + 1), len(levels) + 1))
+        else:
+            ways = {way + 1 for way in ways if way < len(levels) and fnmatchcase(levels[way], pattern)}
+    return len(levels) in ways
+
+
+def made_by_us(author: str, committer: str, message: str) -> bool:
+    """Whether a commit is Helmsman's own work, by the e-mail addresses of its makers and its message."""
+    return OWN_EMAIL in {author, committer} or OWN_TRAILER.search(message) is not None
+
+
+def push_key(push: Push) -> str:
+    """The same for every message about the same commit on the same branch, whoever sends it by whichever way."""
+    return hashlib.sha256(f"{push.location}\0{push.branch}\0{push.commit}".encode()).hexdigest()
+
+
+def push_loop_id(push: Push) -> str:
+    """The loop of a push: always the same, so that it cannot be started twice."""
+    unique = hashlib.sha256(push.branch.encode()).hexdigest()[:4]  # other branches may come to the same words
+    return loop_id(f"push {push.branch}", f"{push.commit[:12]}-{unique}")
+
+
+# --- what the operator allows -------------------------------------------------------------------------------------
+
+
+def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, Allowed]:
+    """Read what the operator's file says. Raises OperatorError."""
+    try:
+        return AllowedFile.model_validate(table).repositories
+    except ValidationError as error:
+        raise OperatorError(
+            f"{source} does not say which repositories may start loops",
+            expected='a table [repositories] with lines such as "owner/name" = "/srv/git/name.git"',
+            found="; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:3]),
+            remedy="correct the file; docs/push.md shows one",
+        ) from None
+
+
+def find_allowed(allowed: Mapping[str, Allowed], names: Iterable[str]) -> tuple[str, Allowed] | None:
+    """The operator's name and entry for the first of these names that is listed; forges tell no capitals from small letters."""
+    known = {name.casefold(): name for name in allowed}
+    found = next((known[name.casefold()] for name in names if name.casefold() in known), None)
+    return None if found is None else (found, allowed[found])

@@ -1,0 +1,74 @@
+"""Push: what came to a branch of a repository, as its forge or its hook told it."""
+
+import re
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from helmsman.records.base import Record
+
+LONGEST_BRANCH = 200
+OWN_BRANCHES = "helmsman/"
+"""Branches of loops begin so."""
+
+_COMMIT = r"[0-9a-f]{40}|[0-9a-f]{64}"
+_NOT_IN_BRANCHES = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock/")
+"""What git itself allows in no ref."""
+
+Source = Literal["github", "gitea", "git"]
+
+
+def is_branch(name: str) -> bool:
+    """Whether git would take it as the name of a branch, and a terminal shows it as it is."""
+    within = 0 < len(name) <= LONGEST_BRANCH and name.isprintable()
+    ends = name.startswith(("-", ".", "/")) or name.endswith((".lock", ".", "/")) or name in {"@", "HEAD"}
+    return within and not ends and not _NOT_IN_BRANCHES.search(name)
+
+
+def is_commit(text: str) -> bool:
+    """Whether it is a commit's whole id, and not git's zeros for "none"."""
+    return re.fullmatch(_COMMIT, text) is not None and text.strip("0") != ""
+
+
+def _branch(name: str) -> str:
+    if not is_branch(name):
+        raise ValueError("not the name of a branch")
+    return name
+
+
+def _commit(text: str) -> str:
+    if not is_commit(text):
+        raise ValueError("not the whole id of a commit")
+    return text
+
+
+Commit = Annotated[str, AfterValidator(_commit)]
+
+
+class Push(Record):
+    """A branch was moved to a commit."""
+
+    repository: str = Field(min_length=1, max_length=300)
+    """What the operator calls it."""
+    location: str = Field(min_length=1, max_length=4000)
+    """Where it is found by the machine that runs the loop: a folder or a URL. The operator says it, never the sender."""
+    branch: Annotated[str, AfterValidator(_branch)]
+    commit: Commit
+    before: Commit | None = None
+    """Where the branch was; None: it is new."""
+    source: Source
+    delivery: str = Field(pattern=r"^[A-Za-z0-9-]{8,100}$")
+    """The sender's own name for its message."""
+    received_at: datetime
+
+    @property
+    def what(self) -> str:
+        """In words."""
+        return f"{self.commit[:10]} on {self.branch} of {self.repository}"
+
+
+class Nothing(Record):
+    """A push that starts no loop, and why."""
+
+    reason: str

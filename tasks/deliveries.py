@@ -1,0 +1,103 @@
+"""What webhooks have delivered, in a file: what was accepted is not forgotten before its run exists, and nothing counts twice.
+
+Any number of receivers may share the file. Each call is one transaction on a connection of its own.
+"""
+
+import sqlite3
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from helmsman.errors import WorldError
+from helmsman.pushes import push_key
+from helmsman.records.push import Push
+from tasks.places import state_home
+
+FORGET_AFTER = timedelta(days=30)
+"""A message that comes again after that long finds its loop in the repository, which starts none twice either."""
+MOST_AT_ONCE = 100
+"""Pushes that are handed out in one go."""
+PATIENCE_SECONDS = 10
+"""For another process to end its transaction."""
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS deliveries (name TEXT PRIMARY KEY, at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS pushes (key TEXT PRIMARY KEY, at REAL NOT NULL, push TEXT NOT NULL, run TEXT NOT NULL DEFAULT '');
+CREATE INDEX IF NOT EXISTS waiting ON pushes (at) WHERE run = '';
+"""
+
+
+class Accepted(NamedTuple):
+    """What became of a delivery."""
+
+    repeated: bool
+    """The delivery came before; nothing else was looked at."""
+    new: tuple[Push, ...] = ()
+    """Those of its pushes that nobody has told of before."""
+
+
+def deliveries_file() -> Path:
+    return state_home() / "receiver" / "deliveries.sqlite"
+
+
+class Deliveries:
+    """Every method raises WorldError where the file cannot be used: a full disk, a lock that is never let go."""
+
+    def __init__(self, file: Path) -> None:
+        """Make the file where it is missing."""
+        self._file = file
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._transaction() as database:
+            for statement in filter(str.strip, TABLES.split(";")):
+                database.execute(statement)
+
+    def accept(self, delivery: str, pushes: Sequence[Push], now: datetime) -> Accepted:
+        """Keep the pushes of a delivery, unless they or it are known. When this returns, they are on the disk."""
+        moment = now.timestamp()
+        with self._transaction() as database:
+            _forget(database, moment - FORGET_AFTER.total_seconds())
+            if not _insert(database, "INSERT OR IGNORE INTO deliveries VALUES (?, ?)", (delivery, moment)):
+                return Accepted(repeated=True)
+            return Accepted(repeated=False, new=tuple(push for push in pushes if _keep(database, push, moment)))
+
+    def waiting(self) -> list[Push]:
+        """Pushes without a run, oldest first."""
+        with self._transaction() as database:
+            found = database.execute("SELECT push FROM pushes WHERE run = '' ORDER BY at LIMIT ?", (MOST_AT_ONCE,)).fetchall()
+        return [Push.model_validate_json(text) for (text,) in found]
+
+    def started(self, push: Push, run: str) -> None:
+        """Remember the run of a push: it waits no longer."""
+        with self._transaction() as database:
+            database.execute("UPDATE pushes SET run = ? WHERE key = ?", (run, push_key(push)))
+
+    @contextmanager
+    def _transaction(self) -> Generator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self._file, timeout=PATIENCE_SECONDS, isolation_level=None)) as database:
+                database.execute("BEGIN IMMEDIATE")
+                yield database
+                database.execute("COMMIT")  # without it, closing takes everything back
+        except sqlite3.Error as error:
+            raise WorldError(
+                "what webhooks delivered cannot be kept",
+                found=f"{self._file}: {error}",
+                remedy="look at the disk; the sender may send it again",
+            ) from error
+
+
+def _keep(database: sqlite3.Connection, push: Push, moment: float) -> bool:
+    row = push_key(push), moment, push.model_dump_json()
+    return _insert(database, "INSERT OR IGNORE INTO pushes (key, at, push) VALUES (?, ?, ?)", row)
+
+
+def _insert(database: sqlite3.Connection, statement: str, row: tuple[object, ...]) -> bool:
+    """Whether it was not there."""
+    return database.execute(statement, row).rowcount == 1
+
+
+def _forget(database: sqlite3.Connection, before: float) -> None:
+    database.execute("DELETE FROM deliveries WHERE at < ?", (before,))
+    database.execute("DELETE FROM pushes WHERE at < ?", (before,))

@@ -1,0 +1,83 @@
+"""The configuration that a pushed commit carries: its few files laid out in a folder, read from git and from nowhere else."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
+
+from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.layers import shown
+from tasks.config_files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
+from tasks.git import Repository, git, git_bytes
+
+FILES = ("helmsman.toml", "pyproject.toml", RUBRIC, AUTOCHECKS)
+REGULAR = frozenset({"100644", "100755"})
+"""Modes of files; a link would lead out of the repository."""
+
+
+def lay_out(repository: Repository, commit: str, folder: Path) -> None:
+    """Write the files of configuration, and the goals that they name, as they are in a commit."""
+    for name in FILES:
+        _write(repository, commit, name, folder)
+    for named in _goal_files(folder):
+        lay_out_file(repository, commit, named, folder)
+
+
+def lay_out_file(repository: Repository, commit: str, named: object, folder: Path) -> Path:
+    """Write one more file that the configuration names. Raises OperatorError where it does not lie in the repository."""
+    path = PurePosixPath(named) if isinstance(named, str) and named else PurePosixPath("/")
+    if (
+        path.is_absolute()
+        or ".." in path.parts
+        or not str(named).isprintable()
+        or not _write(repository, commit, str(path), folder)
+    ):
+        raise OperatorError(
+            "the goal of the pushed commit cannot be read",
+            expected="a file of the repository, by its path from the top",
+            found=shown(named),
+            remedy="correct goal_file, and push again",
+        )
+    return folder / path
+
+
+def _write(repository: Repository, commit: str, name: str, folder: Path) -> bool:
+    """Whether there is such a file in the commit."""
+    listed = git(repository.common, "ls-tree", "-z", "--long", "--full-tree", commit, "--", f":(top,literal){name}")
+    mode, _, blob, size = listed.partition("\t")[0].split() if listed else ("", "", "", "")
+    if mode not in REGULAR:
+        return False
+    if int(size) > LARGEST_FILE:
+        raise OperatorError(f"{name} of the pushed commit is too large", expected=f"{LARGEST_FILE} bytes at most", found=size)
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(git_bytes(repository.common, "cat-file", "blob", blob))
+    return True
+
+
+def _goal_files(folder: Path) -> Iterator[object]:
+    """What the files name as their goals. One that cannot be read names none; whoever reads the configuration says so."""
+    for table in (*_tables(folder), *_front(folder)):
+        if "goal_file" in table:
+            yield table["goal_file"]
+
+
+def _tables(folder: Path) -> Iterator[Mapping[str, Any]]:
+    yield _toml(folder / FILES[0])
+    tool: Any = _toml(folder / FILES[1]).get("tool")
+    ours: Any = cast("dict[str, Any]", tool).get("helmsman") if isinstance(tool, dict) else None
+    if isinstance(ours, dict):
+        yield cast("dict[str, Any]", ours)
+
+
+def _front(folder: Path) -> Iterator[Mapping[str, Any]]:
+    with suppress(HelmsmanError):
+        if (folder / RUBRIC).exists():
+            yield read_rubric_file(folder / RUBRIC).front
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return {}

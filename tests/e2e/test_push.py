@@ -1,0 +1,217 @@
+"""From a push to a loop's result: hook or webhook, receiver, engine, worker, loop; every one of them real."""
+
+import asyncio
+import json
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from prefect.events import Event
+from prefect.events.clients import PrefectEventSubscriber
+from prefect.events.filters import EventFilter, EventNameFilter
+
+from deployments.demo.model import Request, Turn, bash, call, say
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.git import git, open_repository
+from tasks.state_ref import list_loops
+from tests.fakes.bench import eventually
+from tests.fakes.command_line import Driving, driving
+from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.pushing import (
+    Listening,
+    Served,
+    deploy,
+    github,
+    install_hook,
+    listed,
+    listening,
+    send,
+    served_repository,
+    worker,
+)
+from tests.fakes.repositories import sh
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("push"), pytest.mark.feature("D2")]  # one engine, one worker
+
+PATIENCE = 100
+ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+ANSWER = (
+    call(bash("echo 42 > answer && git add answer && git commit -m 'Answer'")),
+    say("It is so.\n<promise>COMPLETE</promise>"),
+)
+CONFIGURATION = """
+checks = ["test -e answer"]
+
+[on_push]
+branches = ["main", "release/*"]
+goal_file = "docs/goal.md"
+"""
+FILES = {"helmsman.toml": CONFIGURATION, "docs/goal.md": "There shall be an answer.\n"}
+
+
+def script(request: Request) -> Turn:
+    return ANSWER[min(request.turn, 1)]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that takes part."""
+
+    server: PrefectServer
+    api: httpx.Client
+    helmsman: Driving
+    receiver: Listening
+    served: Served
+
+    def runs_of(self, commit: str) -> list[Mapping[str, Any]]:
+        wanted = {"flows": {"name": {"any_": ["on_push"]}}, "sort": "EXPECTED_START_TIME_DESC", "limit": 200}
+        found = self.api.post("/flow_runs/filter", json=wanted).raise_for_status().json()
+        return [run for run in found if run["parameters"]["push"]["commit"] == commit]
+
+    def run_of(self, commit: str) -> Mapping[str, Any]:
+        """The one run of a commit, once it has ended."""
+
+        def has_ended() -> bool:
+            return [run["state_type"] in ENDED for run in self.runs_of(commit)] == [True]
+
+        assert eventually(has_ended, PATIENCE), (self.receiver.log.read_text(), self.runs_of(commit))
+        return self.runs_of(commit)[0]
+
+    def start(self, **push: Any) -> str:
+        """A run that was not started by the receiver."""
+        deployment = self.api.get("/deployments/name/on_push/on-push").raise_for_status().json()["id"]
+        wanted = {"state": {"type": "SCHEDULED"}, "parameters": {"push": push}}
+        return self.api.post(f"/deployments/{deployment}/create_flow_run", json=wanted).raise_for_status().json()["id"]
+
+    def ended(self, run: str) -> Mapping[str, Any]:
+        def read() -> Mapping[str, Any]:
+            return self.api.get(f"/flow_runs/{run}").raise_for_status().json()
+
+        assert eventually(lambda: read()["state_type"] in ENDED, PATIENCE), read()["state"]
+        return read()
+
+    def loops(self, commit: str) -> list[LoopState]:
+        return [loop for loop in list_loops(open_repository(self.served.bare)) if loop.base_commit == commit]
+
+    def nothing_more_waits(self) -> None:
+        """Pushes are handed on in their order: once this one has its run, all before it would have theirs."""
+        commit = self.served.commit("a mark")
+        self.served.push(f"HEAD:refs/heads/marks/{uuid4().hex[:8]}")
+        assert eventually(lambda: len(self.runs_of(commit)) == 1, PATIENCE), self.receiver.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Generator[Scene]:
+    folder = tmp_path_factory.mktemp("pushed")
+    served = served_repository(folder / "served", FILES)
+    repos = listed(folder, {"project": str(served.bare), "owner/project": str(served.bare)})
+    with PrefectServer.running(folder / "server") as server, driving(folder, server.url, script) as helmsman:
+        deploy(helmsman.variables)
+        with (
+            worker(folder, helmsman.variables),
+            listening(folder, repos, helmsman.variables) as receiver,
+            httpx.Client(base_url=server.url, timeout=30, trust_env=False) as api,
+        ):
+            install_hook(served, receiver.url)
+            yield Scene(server, api, helmsman, receiver, served)
+
+
+def test_a_push_becomes_an_event_a_run_and_a_loop_whose_result_is_on_a_branch(scene: Scene) -> None:
+    def push() -> str:
+        commit = scene.served.commit("work to do", {"notes": uuid4().hex})
+        scene.served.push("HEAD:main")
+        return commit
+
+    commit, event = asyncio.run(_event_of(scene.server.url, push))
+    run = scene.run_of(commit)
+    (loop,) = scene.loops(commit)
+    assert (run["state_type"], run["name"], loop.outcome) == ("COMPLETED", loop.loop, Outcome.COMPLETED), run["state"]
+    assert (loop.base_branch, loop.config.goal) == ("main", "There shall be an answer.")
+    assert git(scene.served.bare, "show", f"{loop.branch}:answer") == "42\n"
+    assert git(scene.served.bare, "rev-parse", "main").strip() == commit
+    assert (event.resource.name, event.payload["branch"]) == ("project", "main")
+    assert [related.id for related in event.related] == [f"prefect.flow-run.{run['id']}"]
+
+
+def test_the_same_commit_by_another_way_or_by_a_run_of_somebody_s_starts_nothing(scene: Scene) -> None:
+    commit = scene.served.commit("once", {"notes": uuid4().hex})
+    scene.served.push("HEAD:refs/heads/release/once")
+    run = scene.run_of(commit)
+    known = send(f"{scene.receiver.url}/github", *_webhook(commit, "refs/heads/release/once"))
+    assert (known.status_code, known.text) == (200, f"known already: {commit[:10]} on release/once of owner/project\n")
+    again = scene.ended(scene.start(**{**run["parameters"]["push"], "delivery": str(uuid4())}))
+    (loop,) = scene.loops(commit)
+    assert again["state"]["name"] == "NothingToDo"
+    assert f"loop {loop.loop} was started for" in again["state"]["message"]
+    assert (loop.iteration, loop.spending.agent_calls) == (1, 1)
+
+
+def test_what_a_loop_has_made_starts_none_under_whatever_name_it_is_pushed(scene: Scene) -> None:
+    commit = scene.served.commit("to be answered", {"notes": uuid4().hex})
+    scene.served.push("HEAD:refs/heads/release/asked")
+    scene.run_of(commit)
+    (loop,) = scene.loops(commit)
+    sh(scene.served.clone, "fetch", "--quiet", "origin", loop.branch)
+    answered = sh(scene.served.clone, "rev-parse", "FETCH_HEAD")
+    scene.served.push(f"{answered}:refs/heads/helmsman/mine", f"{answered}:refs/heads/release/asked")
+    run = scene.run_of(answered)  # the only one: nobody was told of the branch helmsman/mine
+    assert (run["parameters"]["push"]["branch"], run["state"]["name"]) == ("release/asked", "NothingToDo")
+    assert "was made by a loop; Helmsman does not start itself" in run["state"]["message"]
+
+
+def test_a_configuration_that_is_wrong_fails_the_run_and_says_why(scene: Scene) -> None:
+    commit = scene.served.commit("wrong", {"helmsman.toml": CONFIGURATION.replace("goal_file", "gaol_file")})
+    scene.served.push("HEAD:refs/heads/release/wrong")
+    scene.served.commit("right again", FILES)
+    run = scene.run_of(commit)
+    assert run["state_type"] == "FAILED"
+    assert "on_push.gaol_file (helmsman.toml): unknown key; did you mean" in run["state"]["message"]
+
+
+@pytest.mark.feature("X2")
+def test_a_message_with_a_wrong_signature_starts_nothing(scene: Scene) -> None:
+    commit = scene.served.commit("forged", {"notes": uuid4().hex})
+    install_hook(scene.served, scene.receiver.url, secret="what somebody thinks that it is")
+    try:
+        scene.served.push("HEAD:refs/heads/release/forged")
+        log = scene.served.bare / "helmsman-push.log"
+        assert eventually(lambda: log.exists() and "403" in log.read_text()), scene.receiver.log.read_text()
+        refused = send(f"{scene.receiver.url}/github", *_webhook(commit, "refs/heads/release/forged", "the wrong secret"))
+        assert (refused.status_code, refused.text) == (403, "the signature is wrong\n")
+        for kept in (scene.served.bare / "helmsman-unsent").iterdir():
+            kept.unlink()
+    finally:
+        install_hook(scene.served, scene.receiver.url)
+    scene.nothing_more_waits()
+    assert scene.runs_of(commit) == []
+
+
+def test_a_push_while_the_engine_is_down_is_run_once_it_is_back(scene: Scene) -> None:
+    scene.server.kill()
+    commit = scene.served.commit("nobody there", {"notes": uuid4().hex})
+    scene.served.push("HEAD:refs/heads/release/patience")
+    assert scene.served.hook_is_done()
+    assert eventually(lambda: "pushes wait: the engine cannot be reached" in scene.receiver.log.read_text(), PATIENCE)
+    scene.server.start()
+    assert scene.run_of(commit)["state_type"] == "COMPLETED"
+    assert [loop.outcome for loop in scene.loops(commit)] == [Outcome.COMPLETED]
+
+
+def _webhook(commit: str, ref: str, *secret: str) -> tuple[bytes, dict[str, str]]:
+    body = json.dumps({"ref": ref, "before": "0" * 40, "after": commit, "repository": {"full_name": "owner/project"}}).encode()
+    return body, github(body, *secret)
+
+
+async def _event_of(url: str, push: Callable[[], str]) -> tuple[str, Event]:
+    """What is pushed, and the event that tells people of it."""
+    named = EventFilter(event=EventNameFilter(name=["git.push"]))
+    async with asyncio.timeout(PATIENCE), PrefectEventSubscriber(api_url=url, filter=named) as stream:
+        commit = push()
+        async for event in stream:
+            if event.payload["commit"] == commit:
+                return commit, event
+    raise AssertionError("the stream of events has ended")

@@ -1,0 +1,194 @@
+"""Whoever pushes: a bare repository with our hook, people who push to it, forges with webhooks, and a receiver that listens."""
+
+import hashlib
+import hmac
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+
+from tests.fakes.bench import ROOT, eventually
+from tests.fakes.repositories import commit, sh
+
+SECRET = "a secret that only these tests know"
+HOOK = ROOT / "deployments" / "hooks" / "post-receive"
+PREFECT = Path(sys.executable).with_name("prefect")
+PATIENCE = 100
+START = """
+import sys
+from pathlib import Path
+from deployments.receiver.serving import serve
+serve(Path(sys.argv[1]), "127.0.0.1", int(sys.argv[2]))
+"""
+
+
+# --- the receiver -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Listening:
+    """A receiver in a process of its own."""
+
+    url: str
+    process: "subprocess.Popen[str]"
+    log: Path
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(PATIENCE)
+
+
+def listed(folder: Path, repositories: Mapping[str, str]) -> Path:
+    """The operator's file."""
+    file = folder / f"repositories-{uuid4().hex[:6]}.toml"
+    lines = [f'"{name}" = "{place}"\n' for name, place in repositories.items()]
+    file.write_text("[repositories]\n" + "".join(lines), encoding="utf-8")
+    return file
+
+
+@contextmanager
+def listening(folder: Path, repos: Path, variables: Mapping[str, str], port: int = 0) -> Generator[Listening]:
+    """A receiver while the block runs; it keeps what it knows below HELMSMAN_HOME of its variables."""
+    log = folder / f"receiver-{uuid4().hex[:6]}.log"
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", START, str(repos), str(port)],
+            cwd=folder,
+            env={"PYTHONPATH": str(ROOT), **variables, "HELMSMAN_WEBHOOK_SECRET": SECRET},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+    assert process.stdout is not None
+    try:
+        url = process.stdout.readline().removeprefix("listening on ").strip()
+        assert url, log.read_text()
+        yield Listening(url, process, log)
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+        process.stdout.close()
+
+
+# --- those who send -----------------------------------------------------------------------------------------------
+
+
+def signed(body: bytes, secret: str = SECRET) -> str:
+    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def github(body: bytes, secret: str = SECRET, **changed: str) -> dict[str, str]:
+    """The headers that GitHub sends with a push."""
+    own = {"content-type": "application/json", "x-github-event": "push", "x-github-delivery": str(uuid4())}
+    return {**own, "x-hub-signature-256": f"sha256={signed(body, secret)}", **_dashed(changed)}
+
+
+def gitea(body: bytes, secret: str = SECRET, **changed: str) -> dict[str, str]:
+    own = {"content-type": "application/json", "x-gitea-event": "push", "x-gitea-delivery": str(uuid4())}
+    return {**own, "x-gitea-signature": signed(body, secret), **_dashed(changed)}
+
+
+def by_hook(body: bytes, secret: str = SECRET, at: float | None = None, **changed: str) -> dict[str, str]:
+    """What our hook sends."""
+    told, delivery = str(int(time.time() if at is None else at)), str(uuid4())
+    signature = signed(f"{told}.{delivery}.".encode() + body, secret)
+    own = {"content-type": "text/plain", "x-helmsman-timestamp": told, "x-helmsman-delivery": delivery}
+    return {**own, "x-helmsman-signature": f"sha256={signature}", **_dashed(changed)}
+
+
+def _dashed(changed: Mapping[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in changed.items()}
+
+
+def send(url: str, body: bytes, headers: Mapping[str, str]) -> httpx.Response:
+    return httpx.post(url, content=body, headers=headers, timeout=30, trust_env=False)
+
+
+# --- those who push -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Served:
+    """A bare repository that somebody works with."""
+
+    bare: Path
+    clone: Path
+
+    def commit(self, subject: str, files: Mapping[str, str] | None = None) -> str:
+        return commit(self.clone, subject, files)
+
+    def push(self, *refspecs: str) -> None:
+        sh(self.clone, "push", "--quiet", "origin", *refspecs)
+
+    def hook_is_done(self) -> bool:
+        """Whether nothing is left to be sent, soon."""
+        unsent = self.bare / "helmsman-unsent"
+        return eventually(lambda: unsent.is_dir() and not list(unsent.iterdir()))
+
+
+def served_repository(folder: Path, files: Mapping[str, str]) -> Served:
+    """On `main`, with one commit that was pushed before there was a hook."""
+    folder.mkdir(parents=True, exist_ok=True)
+    bare, clone = folder / "project.git", folder / "clone"
+    sh(folder, "init", "--quiet", "--bare", str(bare))
+    sh(folder, "clone", "--quiet", str(bare), str(clone))
+    sh(clone, "symbolic-ref", "HEAD", "refs/heads/main")
+    served = Served(bare, clone)
+    served.commit("start", files)
+    served.push("main")
+    return served
+
+
+def install_hook(served: Served, url: str, secret: str = SECRET) -> None:
+    """As the script itself says that it is done."""
+    file = served.bare.parent / f"secret-{uuid4().hex[:6]}"
+    file.write_text(secret)
+    shutil.copy(HOOK, served.bare / "hooks" / "post-receive")
+    sh(served.bare, "config", "helmsman.url", url)
+    sh(served.bare, "config", "helmsman.secretFile", str(file))
+
+
+# --- the engine ---------------------------------------------------------------------------------------------------
+
+
+def prefect(variables: Mapping[str, str], *arguments: str) -> None:
+    """A command of Prefect's in the project's folder."""
+    command = [str(PREFECT), *arguments]
+    own = {**variables, "PWD": str(ROOT)}
+    ended = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def deploy(variables: Mapping[str, str], names: Sequence[str] = ("on-push",)) -> None:
+    prefect(variables, "work-pool", "create", "helmsman", "--type", "process", "--overwrite")
+    for name in names:
+        prefect(variables, "--no-prompt", "deploy", "--name", name)
+
+
+@contextmanager
+def worker(folder: Path, variables: Mapping[str, str]) -> Generator[None]:
+    """A process worker and all that it starts, in a process group that ends with the block."""
+    command = [PREFECT, "worker", "start", "--pool", "helmsman", "--name", "a-worker"]
+    own = {**variables, "PREFECT_WORKER_QUERY_SECONDS": "1"}
+    with (folder / "worker.log").open("w") as log:
+        process = subprocess.Popen(command, cwd=folder, env=own, stdout=log, stderr=log, start_new_session=True)
+        try:
+            assert eventually(lambda: "started!" in (folder / "worker.log").read_text(), PATIENCE), "the worker does not come up"
+            yield
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            process.wait(PATIENCE)

@@ -1,0 +1,111 @@
+"""What was delivered is kept once, by however many receivers, and forgotten after a while."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.errors import WorldError
+from helmsman.records.push import Push
+from tasks.deliveries import FORGET_AFTER, Accepted, Deliveries
+from tests.fakes.bench import ROOT
+
+pytestmark = pytest.mark.feature("D2")
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+RACER = """
+import sys
+from pathlib import Path
+from tasks.deliveries import Deliveries
+from helmsman.records.push import Push
+from datetime import datetime
+push = Push.model_validate_json(sys.argv[2])
+deliveries = Deliveries(Path(sys.argv[1]))
+sys.stdin.read()
+new = 0
+for number in range(40):
+    one = push.model_copy(update={"commit": f"{number + 1:040x}"})
+    new += len(deliveries.accept(f"{sys.argv[3]}-{number}", [one], push.received_at).new)
+print(new)
+"""
+
+
+def push(commit: str = "a1" * 20, **changes: Any) -> Push:
+    known = {"repository": "name", "location": "/srv/name.git", "branch": "main", "source": "git", "delivery": "delivery-1"}
+    return Push.model_validate({**known, "commit": commit, "received_at": NOW, **changes})
+
+
+@pytest.fixture
+def deliveries(tmp_path: Path) -> Deliveries:
+    return Deliveries(tmp_path / "state" / "deliveries.sqlite")
+
+
+def test_a_push_waits_until_its_run_is_known(deliveries: Deliveries) -> None:
+    first, second = push("a1" * 20), push("b2" * 20)
+    assert deliveries.accept("one", [first], NOW) == Accepted(repeated=False, new=(first,))
+    assert deliveries.accept("two", [second], NOW + timedelta(seconds=1)) == Accepted(repeated=False, new=(second,))
+    assert deliveries.waiting() == [first, second]
+    deliveries.started(first, "a-run")
+    assert deliveries.waiting() == [second]
+
+
+def test_a_delivery_counts_once_and_a_commit_once_by_whichever_delivery(deliveries: Deliveries) -> None:
+    deliveries.accept("one", [push()], NOW)
+    assert deliveries.accept("one", [push("b2" * 20)], NOW) == Accepted(repeated=True)
+    assert deliveries.accept("two", [push(source="github"), push("c3" * 20)], NOW).new == (push("c3" * 20),)
+    deliveries.started(push(), "a-run")
+    assert deliveries.accept("three", [push()], NOW).new == ()
+    assert deliveries.waiting() == [push("c3" * 20)]
+
+
+def test_what_is_old_is_forgotten(deliveries: Deliveries, tmp_path: Path) -> None:
+    deliveries.accept("one", [push()], NOW)
+    deliveries.accept("two", [], NOW + FORGET_AFTER)
+    assert deliveries.accept("one", [push()], NOW + FORGET_AFTER).repeated
+    later = NOW + FORGET_AFTER + timedelta(seconds=1)
+    assert deliveries.accept("one", [push()], later).new == (push(),)
+    with sqlite3.connect(tmp_path / "state" / "deliveries.sqlite") as database:
+        assert database.execute("SELECT count(*) FROM deliveries").fetchone() == (2,)
+
+
+def test_another_process_finds_what_the_first_had_left(deliveries: Deliveries, tmp_path: Path) -> None:
+    deliveries.accept("one", [push()], NOW)
+    assert Deliveries(tmp_path / "state" / "deliveries.sqlite").waiting() == [push()]
+
+
+def test_of_several_receivers_at_once_exactly_one_takes_each_push(deliveries: Deliveries, tmp_path: Path) -> None:
+    file = str(tmp_path / "state" / "deliveries.sqlite")
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-P", "-c", RACER, file, push().model_dump_json(), f"racer-{number}"],
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(3)
+    ]
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.close()
+        racer.stdin = None
+    told = [racer.communicate(timeout=60)[0] for racer in racers]
+    assert sum(map(int, told)) == len(deliveries.waiting()) == 40
+
+
+def test_a_file_that_cannot_be_used_is_the_world_s_fault(tmp_path: Path) -> None:
+    file = tmp_path / "deliveries.sqlite"
+    file.write_bytes(b"this is no database at all, and longer than a header" * 20)
+    with pytest.raises(WorldError, match="what webhooks delivered cannot be kept"):
+        Deliveries(file)
+
+
+@pytest.mark.feature("X2")
+def test_nobody_else_on_the_machine_may_read_it(deliveries: Deliveries, tmp_path: Path) -> None:
+    deliveries.accept("one", [push()], NOW)
+    assert (tmp_path / "state").stat().st_mode & 0o077 == 0

@@ -1,0 +1,285 @@
+"""What a push comes to, in real repositories: the commit found, its own configuration read, own work known, one loop at most."""
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.errors import OperatorError, WorldError
+from helmsman.records.push import Nothing, Push
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks.git import git, open_repository
+from tasks.lock import drive_alone
+from tasks.places import loop_folder
+from tasks.pushes import begin, find_repository
+from tasks.state_ref import loop_names, read_state, replace_state, write_state
+from tests.fakes.pushing import Served, served_repository
+from tests.fakes.repositories import commit, loop_state, sh
+
+pytestmark = pytest.mark.feature("D2")
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+CONFIGURATION = """
+goal = "The goal of the file"
+checks = ["make test"]
+[on_push]
+branches = ["main", "feature/*"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Served:
+    return served_repository(tmp_path, {"helmsman.toml": CONFIGURATION})
+
+
+def push_of(served: Served, commit: str = "", branch: str = "main", **changes: Any) -> Push:
+    known = {"repository": "project", "location": str(served.bare), "source": "git", "delivery": "delivery-1", "received_at": NOW}
+    what = commit or sh(served.bare, "rev-parse", f"refs/heads/{branch}")
+    return Push.model_validate({**known, "branch": branch, "commit": what, **changes})
+
+
+def pushed(served: Served, branch: str = "main", **files: str) -> Push:
+    served.commit("change", {name.replace("__", "/"): text for name, text in files.items()} or {"notes": branch})
+    served.push(f"HEAD:refs/heads/{branch}")
+    return push_of(served, branch=branch)
+
+
+def started(push: Push) -> LoopState:
+    request = begin(push, NOW)
+    assert isinstance(request, LoopRequest), request
+    return read_state(open_repository(Path(request.repository)), request.loop)[0]
+
+
+def reason(push: Push) -> str:
+    found = begin(push, NOW)
+    assert isinstance(found, Nothing), found
+    return found.reason
+
+
+# --- what is started ----------------------------------------------------------------------------------------------
+
+
+def test_a_push_gets_a_loop_on_its_commit_with_the_commit_s_own_configuration(served: Served) -> None:
+    push = push_of(served)
+    served.commit("later", {"helmsman.toml": CONFIGURATION.replace("make test", "false")})
+    served.push("main")
+    loop = started(push)
+    assert (loop.base_commit, loop.head, loop.base_branch, loop.branch) == (
+        push.commit,
+        push.commit,
+        "main",
+        f"helmsman/{loop.loop}",
+    )
+    assert (loop.config.goal, [check.command for check in loop.config.checks]) == ("The goal of the file", ["make test"])
+
+
+def test_the_file_that_on_push_names_holds_the_goal(served: Served) -> None:
+    text = CONFIGURATION.replace('goal = "The goal of the file"', "") + 'goal_file = "./docs/goal.md"\n'
+    push = pushed(served, **{"helmsman.toml": text, "docs/goal.md": "What the file says\n"})
+    assert started(push).config.goal == "What the file says"
+
+
+def test_it_never_works_in_a_checkout_whatever_the_configuration_says(served: Served) -> None:
+    push = pushed(served, **{"helmsman.toml": CONFIGURATION + "[workspace]\nin_place = true\n"})
+    assert not started(push).config.workspace.in_place
+
+
+def test_the_commit_is_fetched_into_the_operator_s_clone(served: Served, tmp_path: Path) -> None:
+    sh(tmp_path, "clone", "--quiet", str(served.bare), str(tmp_path / "workers"))
+    push = pushed(served, "feature/new")
+    assert started(push.model_copy(update={"location": str(tmp_path / "workers")})).base_commit == push.commit
+
+
+def test_a_url_is_cloned_once_and_fetched_from_afterwards(served: Served, home: Path) -> None:
+    first = push_of(served, location=f"file://{served.bare}")
+    assert started(first).base_commit == first.commit
+    second = pushed(served).model_copy(update={"location": first.location})
+    assert started(second).base_commit == second.commit
+    assert [path.name.partition("-")[0] for path in (home / "repositories").iterdir()] == ["project"]
+    assert find_repository(first.location).parent == home / "repositories"
+
+
+# --- what starts nothing ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", [None, 'goal = "g"\nchecks = ["true"]\n', CONFIGURATION.replace('"main"', '"trunk"')], ids=["none", "silent", "other"]
+)
+def test_a_commit_whose_configuration_does_not_name_the_branch_starts_nothing(text: str | None, served: Served) -> None:
+    if text is None:
+        (served.clone / "helmsman.toml").unlink()
+    push = pushed(served, **({"helmsman.toml": text} if text else {"notes": "x"}))
+    assert "its configuration names no such branch in on_push.branches" in reason(push)
+
+
+def test_a_commit_that_is_not_on_the_branch_starts_nothing(served: Served) -> None:
+    elsewhere = pushed(served, "feature/x")
+    assert "does not hold that commit" in reason(push_of(served, elsewhere.commit, "main"))
+    assert "does not hold that commit" in reason(push_of(served, "a1" * 20, "main"))
+    assert "does not hold that commit" in reason(push_of(served, elsewhere.commit, "gone"))
+    assert loop_names(open_repository(served.bare)) == []
+
+
+def test_the_same_push_again_goes_on_with_a_dead_driver_s_loop_and_leaves_every_other_alone(served: Served) -> None:
+    push = push_of(served)
+    loop = started(push)
+    assert started(push) == loop  # nobody drives it: its driver died
+    repository = open_repository(served.bare)
+    with drive_alone(loop_folder(repository, loop.loop).lock, loop.loop):
+        assert reason(push).startswith(f"loop {loop.loop} is at work for")
+    why = Decision(kind=DecisionKind.STOP, rule="limit.iterations", reason="enough", at=NOW, outcome=Outcome.STOPPED)
+    replace_state(repository, loop, loop.model_copy(update={"ending": why, "outcome": Outcome.STOPPED}), "end")
+    assert reason(push).endswith("has ended: limit.iterations")
+    assert loop_names(repository) == [loop.loop]
+
+
+def test_runs_that_race_for_one_push_come_to_one_loop(served: Served) -> None:
+    code = """
+import sys
+from tasks.opening import now_utc
+from tasks.pushes import begin
+from helmsman.records.push import Push
+push = Push.model_validate_json(sys.argv[1])
+sys.stdin.read()
+print(begin(push, now_utc()).model_dump_json())
+"""
+    command = [sys.executable, "-c", code, push_of(served).model_dump_json()]
+    racers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.close()
+        racer.stdin = None
+    told = [json.loads(racer.communicate(timeout=60)[0]) for racer in racers]
+    assert {found["loop"] for found in told} == set(loop_names(open_repository(served.bare)))
+    assert len(loop_names(open_repository(served.bare))) == 1
+
+
+# --- Helmsman's own -----------------------------------------------------------------------------------------------
+
+
+def test_a_branch_of_a_loop_starts_nothing(served: Served) -> None:
+    served.push("HEAD:refs/heads/helmsman/a-loop")
+    assert reason(push_of(served, branch="helmsman/a-loop")) == "helmsman/a-loop is a branch of Helmsman's own"
+
+
+def test_a_commit_that_helmsman_wrote_starts_nothing_on_whatever_branch(served: Served) -> None:
+    git(served.clone, "commit", "--quiet", "--allow-empty", "--message", "as our own git writes it")
+    served.push("HEAD:main")
+    assert "was made by a loop" in reason(push_of(served))
+    served.commit("by a person\n\nHelmsman-Loop: a-loop")
+    served.push("HEAD:main")
+    assert "was made by a loop" in reason(push_of(served))
+
+
+def test_what_an_agent_committed_as_somebody_else_is_known_by_its_loop(served: Served) -> None:
+    loop = started(push_of(served))
+    by_agent = served.commit("the agent's, under the person's name", {"answer": "42"})
+    served.push(f"HEAD:refs/heads/{loop.branch}", "HEAD:main")
+    assert "was made by a loop" in reason(push_of(served, by_agent))
+    by_person = pushed(served)  # on top of the loop's work
+    assert started(by_person).base_commit == by_person.commit
+
+
+def test_a_loop_that_worked_in_place_is_known_by_what_it_added(served: Served) -> None:
+    start = sh(served.clone, "rev-parse", "HEAD")
+    by_agent = served.commit("the agent's", {"answer": "42"})
+    served.push("main")
+    repository = open_repository(served.bare)
+    state = loop_state(start, branch="main", head=by_agent)
+    write_state(repository, state, over=None, record=None, subject="start")
+    assert "was made by a loop" in reason(push_of(served, by_agent))
+    assert started(push_of(served, start)).base_commit == start
+    assert started(pushed(served)).base_branch == "main"
+
+
+def test_a_state_that_cannot_be_read_does_not_stand_in_the_way(served: Served) -> None:
+    tree = sh(served.bare, "rev-parse", "main^{tree}")
+    broken = sh(served.bare, "commit-tree", tree, "-m", "no state at all")
+    sh(served.bare, "update-ref", "refs/helmsman/broken/state", broken)
+    assert started(push_of(served)).base_branch == "main"
+
+
+# --- wrong or hostile configuration -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("goal = [", "helmsman.toml cannot be used: "),
+        (CONFIGURATION + 'mood = "align"\n', "on_push.mood (helmsman.toml): unknown key"),
+        (CONFIGURATION.replace('goal = "The goal of the file"', ""), "goal: missing"),
+        (CONFIGURATION.replace('checks = ["make test"]', ""), "configures no check"),
+        (CONFIGURATION + 'mode = "align"\n', "a push can start a loop, not an alignment"),
+        (CONFIGURATION + 'goal_file = "empty.md"\n', "is empty"),
+        (CONFIGURATION + 'goal_file = "missing.md"\n', "found: 'missing.md'"),
+    ],
+)
+def test_a_wrong_configuration_is_refused_and_leaves_no_loop(text: str, words: str, served: Served) -> None:
+    push = pushed(served, **{"helmsman.toml": text, "empty.md": " \n"})
+    with pytest.raises(OperatorError) as caught:
+        begin(push, NOW)
+    assert words in str(caught.value)
+    assert "/tmp" not in str(caught.value)
+    assert loop_names(open_repository(served.bare)) == []
+
+
+@pytest.mark.feature("X3")
+@pytest.mark.parametrize("named", ["/etc/hostname", "../../../../../../etc/hostname", "link", "linked/hostname", "docs", ""])
+@pytest.mark.parametrize(
+    "where", ["goal_file = {}\nchecks = ['true']\n[on_push]\nbranches = ['main']\n", CONFIGURATION + "goal_file = {}\n"]
+)
+def test_no_goal_file_leads_out_of_the_repository(where: str, named: str, served: Served) -> None:
+    (served.clone / "link").symlink_to("/etc/hostname")
+    (served.clone / "linked").symlink_to("/etc")
+    push = pushed(served, **{"helmsman.toml": where.format(json.dumps(named)), "docs/readme": "x"})
+    if named or where.startswith("goal_file"):
+        with pytest.raises(OperatorError, match="the goal of the pushed commit cannot be read"):
+            begin(push, NOW)
+    else:
+        assert started(push).config.goal == "The goal of the file"
+
+
+@pytest.mark.feature("X3")
+def test_a_configuration_that_is_a_link_is_none(served: Served, tmp_path: Path) -> None:
+    (tmp_path / "outside.toml").write_text(CONFIGURATION)
+    (served.clone / "helmsman.toml").unlink()
+    (served.clone / "helmsman.toml").symlink_to(tmp_path / "outside.toml")
+    assert "names no such branch" in reason(pushed(served))
+
+
+@pytest.mark.feature("X3")
+def test_a_branch_that_a_shell_would_stumble_over_is_only_a_name(served: Served, tmp_path: Path) -> None:
+    hostile = "feature/we\"ird$(touch${IFS}pwned)`touch${IFS}pwned`;'&|"
+    loop = started(pushed(served, hostile))
+    assert loop.base_branch == hostile
+    assert git(served.bare, "rev-parse", "--verify", "--quiet", loop.base_commit)
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_a_repository_that_cannot_be_reached_is_the_world_s_fault(served: Served, tmp_path: Path) -> None:
+    with pytest.raises(WorldError, match="could not be cloned"):
+        begin(push_of(served, location=f"file://{tmp_path}/nowhere.git"), NOW)
+    sh(tmp_path, "clone", "--quiet", str(served.bare), str(tmp_path / "workers"))
+    push = pushed(served)
+    sh(tmp_path / "workers", "remote", "set-url", "origin", f"file://{tmp_path}/nowhere.git")
+    with pytest.raises(WorldError, match="could not be fetched"):
+        begin(push.model_copy(update={"location": str(tmp_path / "workers")}), NOW)
+
+
+def test_a_commit_of_a_person_in_another_clone_is_theirs(served: Served, tmp_path: Path) -> None:
+    sh(tmp_path, "clone", "--quiet", str(served.bare), str(tmp_path / "other"))
+    theirs = commit(tmp_path / "other", "theirs", {"x": "y"})
+    sh(tmp_path / "other", "push", "--quiet", "origin", "HEAD:main")
+    assert started(push_of(served, theirs)).base_commit == theirs

@@ -1,0 +1,346 @@
+"""The receiver as a process of its own: what it takes, and how it refuses everything else."""
+
+import http.client
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from deployments.receiver.app import LARGEST_BODY
+from deployments.receiver.serving import serve
+from deployments.receiver.signatures import FRESH_SECONDS
+from helmsman.errors import OperatorError
+from tasks.deliveries import Deliveries
+from tests.fakes.bench import eventually
+from tests.fakes.pushing import SECRET, Listening, by_hook, gitea, github, listed, listening, send
+
+pytestmark = pytest.mark.feature("D2", "X2")
+
+ZEROS = "0" * 40
+NOWHERE = "http://127.0.0.1:9/api"
+"""No engine: nothing that is accepted leaves the file."""
+Headers = Callable[[bytes], dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("receiver")
+
+
+@pytest.fixture(scope="module")
+def variables(home: Path) -> dict[str, str]:
+    own = {"PATH": os.environ["PATH"], "HOME": str(home), "HELMSMAN_HOME": str(home / "state")}
+    return {**own, "PREFECT_API_URL": NOWHERE, "PREFECT_HOME": str(home / "prefect")}
+
+
+@pytest.fixture(scope="module")
+def repos(home: Path) -> Path:
+    file = listed(home, {"owner/name": "/srv/name.git"})
+    with file.open("a") as more:
+        more.write('[repositories."git.example.org/owner/narrow"]\nat = "/srv/narrow.git"\nbranches = ["main"]\n')
+    return file
+
+
+@pytest.fixture(scope="module")
+def receiver(home: Path, repos: Path, variables: dict[str, str]) -> Generator[Listening]:
+    with listening(home, repos, variables) as found:
+        yield found
+
+
+@pytest.fixture
+def kept(home: Path, receiver: Listening) -> Deliveries:
+    assert receiver.url
+    return Deliveries(home / "state" / "receiver" / "deliveries.sqlite")
+
+
+_commits = iter(f"{number:040x}" for number in range(1, 10**6))
+
+
+def event(commit: str, branch: str = "main", **changes: Any) -> bytes:
+    known = {"ref": f"refs/heads/{branch}", "before": ZEROS, "after": commit, "repository": {"full_name": "owner/name"}}
+    return json.dumps({**known, **changes}).encode()
+
+
+def lines(commit: str, name: str = "owner/name", ref: str = "refs/heads/main") -> bytes:
+    return f"{name}\n{ZEROS} {commit} {ref}\n".encode()
+
+
+def commits(kept: Deliveries) -> list[str]:
+    return [push.commit for push in kept.waiting()]
+
+
+def statuses(urls: list[str], body: bytes) -> list[int]:
+    """What a message that is sent to all of these at once is answered with, sorted."""
+
+    def status(url: str) -> int:
+        return send(url, body, github(body)).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        return sorted(pool.map(status, urls))
+
+
+# --- what is taken ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "made", "headers"), [("github", event, github), ("gitea", event, gitea), ("git", lines, by_hook)]
+)
+def test_a_signed_push_is_on_the_disk_before_it_is_answered(
+    path: str, made: Callable[[str], bytes], headers: Headers, receiver: Listening, kept: Deliveries
+) -> None:
+    commit = next(_commits)
+    body = made(commit)
+    answer = send(f"{receiver.url}/{path}", body, headers(body))
+    assert (answer.status_code, answer.text) == (202, f"accepted: {commit[:10]} on main of owner/name\n")
+    (push,) = [push for push in kept.waiting() if push.commit == commit]
+    received = push.received_at
+    assert (push.location, push.branch, push.before) == ("/srv/name.git", "main", None)
+    assert abs((datetime.now(UTC) - received).total_seconds()) < 100
+
+
+def test_the_same_message_again_and_the_same_commit_by_another_way_add_nothing(receiver: Listening, kept: Deliveries) -> None:
+    commit = next(_commits)
+    body = event(commit)
+    headers = github(body)
+    answers = [
+        send(f"{receiver.url}/github", body, headers),
+        send(f"{receiver.url}/github", body, headers),  # a replay
+        send(f"{receiver.url}/github", body, github(body)),  # one under another name
+        send(f"{receiver.url}/gitea", body, gitea(body)),
+        send(f"{receiver.url}/git", lines(commit), by_hook(lines(commit))),
+    ]
+    assert [answer.status_code for answer in answers] == [202, 200, 200, 200, 200]
+    assert {answer.text for answer in answers[1:]} == {f"known already: {commit[:10]} on main of owner/name\n"}
+    assert commits(kept).count(commit) == 1
+
+
+def test_of_many_messages_at_once_about_one_commit_exactly_one_is_accepted(receiver: Listening, kept: Deliveries) -> None:
+    commit = next(_commits)
+    body = event(commit)
+    assert statuses([f"{receiver.url}/github"] * 16, body) == [200] * 15 + [202]
+    assert commits(kept).count(commit) == 1
+
+
+def test_one_message_of_the_hook_may_tell_of_several_branches(receiver: Listening, kept: Deliveries) -> None:
+    one, other = next(_commits), next(_commits)
+    body = lines(one) + f'{ZEROS} {other} refs/heads/we"ird$(id)\n{one} {ZEROS} refs/heads/gone\n'.encode()
+    answer = send(f"{receiver.url}/git", body, by_hook(body))
+    assert answer.text.splitlines() == [
+        f"accepted: {one[:10]} on main of owner/name",
+        f'accepted: {other[:10]} on we"ird$(id) of owner/name',
+        "nothing to do: the branch was deleted",
+    ]
+    assert {one, other} <= set(commits(kept))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"ref": "refs/tags/v1"}, "only pushes to branches start loops"),
+        ({"ref": "refs/heads/helmsman/a-loop"}, "the branch is Helmsman's own"),
+        ({"ref": "refs/heads/a\x1b[31mb"}, "branch or commit are not written as git writes them"),
+        ({"after": ZEROS}, "the branch was deleted"),
+        (
+            {"ref": "refs/heads/x", "repository": {"full_name": "a/b", "html_url": "https://git.example.org/owner/narrow"}},
+            "x is none of the branches that the operator allows",
+        ),
+    ],
+)
+def test_a_genuine_message_that_starts_nothing_is_told_why(changes: dict[str, Any], words: str, receiver: Listening) -> None:
+    body = event(next(_commits), **changes)
+    answer = send(f"{receiver.url}/github", body, github(body))
+    assert (answer.status_code, answer.text) == (200, f"nothing to do: {words}\n")
+
+
+@pytest.mark.parametrize(("path", "headers"), [("github", github), ("gitea", gitea)])
+def test_other_events_of_a_forge_are_taken_and_left_alone(path: str, headers: Headers, receiver: Listening) -> None:
+    body = b'{"zen": "Keep it logically awesome."}'
+    answer = send(f"{receiver.url}/{path}", body, {**headers(body), f"x-{path}-event": "ping"})
+    assert (answer.status_code, answer.text) == (200, "nothing to do: only pushes start loops\n")
+
+
+def test_nothing_in_a_message_chooses_a_path(receiver: Listening, kept: Deliveries) -> None:
+    commit = next(_commits)
+    known = {"full_name": "owner/name", "html_url": "file:///etc", "clone_url": "file:///etc", "ssh_url": "x@y:/etc"}
+    body = event(commit, repository=known, location="/etc")
+    send(f"{receiver.url}/github", body, github(body))
+    assert [push.location for push in kept.waiting() if push.commit == commit] == ["/srv/name.git"]
+
+
+# --- what is refused ----------------------------------------------------------------------------------------------
+
+
+def stale(body: bytes) -> dict[str, str]:
+    return by_hook(body, at=time.time() - FRESH_SECONDS - 60)
+
+
+def of_the_future(body: bytes) -> dict[str, str]:
+    return by_hook(body, at=time.time() + FRESH_SECONDS + 60)
+
+
+def without(name: str, headers: Headers) -> Headers:
+    return lambda body: {key: value for key, value in headers(body).items() if key != name}
+
+
+def with_(headers: Headers, **changes: str) -> Headers:
+    return lambda body: {**headers(body), **{name.replace("_", "-"): value for name, value in changes.items()}}
+
+
+def by_another(body: bytes) -> dict[str, str]:
+    return github(body, "another secret")
+
+
+def of_another_body(body: bytes) -> dict[str, str]:
+    return github(body + b" ")
+
+
+NOT_JSON = "send application/json, not compressed"
+NO_NAME = "the message has no name of its own"
+BODY = event("c1" * 20)
+LINES = lines("c1" * 20)
+DEEP = b'{"ref":' * 100_000
+REFUSED: dict[str, tuple[str, bytes, Headers, int, str]] = {
+    "unsigned": ("github", BODY, without("x-hub-signature-256", github), 401, "the message is not signed"),
+    "unsigned, gitea": ("gitea", BODY, without("x-gitea-signature", gitea), 401, "the message is not signed"),
+    "unsigned, git": ("git", LINES, without("x-helmsman-signature", by_hook), 401, "the message is not signed"),
+    "another secret": ("github", BODY, by_another, 403, "the signature is wrong"),
+    "another body": ("github", BODY, of_another_body, 403, "the signature is wrong"),
+    "no hexadecimal": ("github", BODY, with_(github, x_hub_signature_256="sha256=\u00fc"), 403, "the signature is wrong"),
+    "a weaker hash": ("github", BODY, with_(github, x_hub_signature_256="sha1=" + "0" * 40), 403, "the signature is wrong"),
+    "another's signature": ("git", LINES, with_(by_hook, x_helmsman_timestamp="1700000000"), 403, "the signature is wrong"),
+    "another's delivery": ("git", LINES, with_(by_hook, x_helmsman_delivery="delivery-9"), 403, "the signature is wrong"),
+    "stale": ("git", LINES, stale, 409, "the message is too old, or the clocks differ"),
+    "of the future": ("git", LINES, of_the_future, 409, "the message is too old, or the clocks differ"),
+    "oversized": ("github", b" " * (LARGEST_BODY + 1), github, 413, "the message is too large"),
+    "malformed": ("github", b'{"ref": 5', github, 400, "the message does not say what was pushed"),
+    "nested for ever": ("github", DEEP, github, 400, "the message does not say what was pushed"),
+    "not UTF-8": ("gitea", b"\xff\xfe{}", gitea, 400, "the message does not say what was pushed"),
+    "no lines": ("git", b"owner/name\n", by_hook, 400, "the message does not say what was pushed"),
+    "no delivery": ("github", BODY, without("x-github-delivery", github), 400, NO_NAME),
+    "a hostile delivery": ("github", BODY, with_(github, x_github_delivery="' OR 1=1"), 400, NO_NAME),
+    "a form": ("github", BODY, with_(github, content_type="application/x-www-form-urlencoded"), 415, NOT_JSON),
+    "JSON for the hook": ("git", LINES, with_(by_hook, content_type="application/json"), 415, "send text/plain, not compressed"),
+    "compressed": ("github", BODY, with_(github, content_encoding="gzip"), 415, NOT_JSON),
+    "unknown": ("git", lines("c1" * 20, "somebody/else"), by_hook, 404, "no such repository starts loops here"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "body", "headers", "status", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_is_not_genuine_or_no_push_is_refused_with_a_status_of_its_own(
+    path: str, body: bytes, headers: Headers, status: int, words: str, receiver: Listening, kept: Deliveries
+) -> None:
+    answer = send(f"{receiver.url}/{path}", body, {name: value.encode("latin-1") for name, value in headers(body).items()})  # pyright: ignore[reportArgumentType]
+    assert (answer.status_code, answer.text) == (status, f"{words}\n")
+    assert "server" not in answer.headers
+    assert "c1" * 20 not in commits(kept)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "git", 405), ("PUT", "github", 405), ("POST", "health", 405), ("GET", "", 404), ("GET", "docs", 404)],
+)
+def test_another_method_or_path_is_refused(method: str, path: str, status: int, receiver: Listening) -> None:
+    assert httpx.request(method, f"{receiver.url}/{path}", trust_env=False).status_code == status
+
+
+def test_a_body_without_an_end_is_cut_off_while_it_comes(receiver: Listening) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=30)
+    connection.putrequest("POST", "/github")
+    for name, value in {**github(b""), "transfer-encoding": "chunked"}.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    piece = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
+    sent = 0
+    try:
+        while sent < 100 * len(piece):
+            connection.send(piece)
+            sent += len(piece)
+    except ConnectionError:
+        pass
+    assert sent < 100 * len(piece)
+    connection.close()
+    assert httpx.get(f"{receiver.url}/health", trust_env=False).text == "ok\n"
+
+
+def test_health_tells_nothing_but_that_it_is_there(receiver: Listening) -> None:
+    answer = httpx.get(f"{receiver.url}/health", trust_env=False)
+    assert (answer.status_code, answer.text) == (200, "ok\n")
+
+
+def test_it_listens_on_loopback_only(receiver: Listening) -> None:
+    found = psutil.Process(receiver.process.pid).net_connections(kind="inet")
+    assert {one.laddr for one in found if one.status == psutil.CONN_LISTEN} == {("127.0.0.1", receiver.port)}
+
+
+def test_no_secret_and_no_body_is_in_the_log(receiver: Listening) -> None:
+    body = event(next(_commits), marker="what nobody should write down")
+    send(f"{receiver.url}/github", body, github(body, "a wrong secret of somebody"))
+    send(f"{receiver.url}/github", body, github(body))
+    log = receiver.log.read_text()
+    assert "the signature is wrong" in log
+    assert not [word for word in (SECRET, "a wrong secret", "what nobody should", "sha256") if word in log]
+
+
+# --- two of them, and their ends ----------------------------------------------------------------------------------
+
+
+def test_two_receivers_of_one_home_accept_a_push_once(
+    home: Path, repos: Path, variables: dict[str, str], receiver: Listening
+) -> None:
+    commit = next(_commits)
+    body = event(commit)
+    with listening(home, repos, variables) as second:
+        assert statuses([f"{receiver.url}/github", f"{second.url}/github"] * 6, body) == [200] * 11 + [202]
+
+
+def test_what_was_accepted_is_there_after_a_kill(tmp_path: Path, repos: Path, variables: dict[str, str]) -> None:
+    own = {**variables, "HELMSMAN_HOME": str(tmp_path / "state")}
+    commit = next(_commits)
+    body = event(commit)
+    with listening(tmp_path, repos, own) as first:
+        assert send(f"{first.url}/github", body, github(body)).status_code == 202
+        first.kill()
+    with listening(tmp_path, repos, own) as second:
+        assert send(f"{second.url}/github", body, github(body)).status_code == 200
+        assert eventually(lambda: "pushes wait: the engine cannot be reached" in second.log.read_text(), 60)
+    assert commits(Deliveries(tmp_path / "state" / "receiver" / "deliveries.sqlite")) == [commit]
+
+
+# --- what the operator got wrong ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"HELMSMAN_WEBHOOK_SECRET": ""}, "no secret"),
+        ({"HELMSMAN_WEBHOOK_SECRET": "short"}, "16 characters or more"),
+        ({"PREFECT_API_URL": ""}, "no Prefect server is configured"),
+        ({}, "cannot listen"),
+    ],
+)
+def test_it_does_not_start_where_something_is_missing(
+    changed: dict[str, str], words: str, repos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"HELMSMAN_WEBHOOK_SECRET": SECRET, "PREFECT_API_URL": NOWHERE, "HELMSMAN_HOME": str(tmp_path)}
+    for name, value in {**own, **changed}.items():
+        monkeypatch.setenv(name, value)
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OperatorError) as caught:
+        serve(repos, "127.0.0.1", taken.getsockname()[1])
+    assert words in str(caught.value)
+
+
+def test_a_list_of_repositories_that_is_missing_or_broken_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELMSMAN_WEBHOOK_SECRET", SECRET)
+    (tmp_path / "broken.toml").write_text("[repositories\n")
+    for name in ("missing.toml", "broken.toml"):
+        with pytest.raises(OperatorError, match="the list of repositories cannot be read"):
+            serve(tmp_path / name, "127.0.0.1", 0)

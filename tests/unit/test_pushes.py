@@ -1,0 +1,328 @@
+"""What webhooks say of pushes, which of it counts, and what the operator's file allows."""
+
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from helmsman.errors import OperatorError
+from helmsman.pushes import (
+    MOST_BRANCHES,
+    OWN_EMAIL,
+    Allowed,
+    Told,
+    Update,
+    find_allowed,
+    made_by_us,
+    push_key,
+    push_loop_id,
+    read_allowed,
+    read_forge,
+    read_hook,
+    sift,
+    wanted,
+)
+from helmsman.records.push import LONGEST_BRANCH, Nothing, Push, is_branch, is_commit
+from helmsman.records.request import is_loop_id
+
+pytestmark = pytest.mark.feature("D2")
+
+ZEROS = "0" * 40
+COMMIT = "a1" * 20
+FACTS = {
+    "repository": "owner/name",
+    "location": "/srv/name.git",
+    "source": "git",
+    "delivery": "delivery-1",
+    "received_at": datetime(2026, 11, 22, tzinfo=UTC),
+}
+
+branch_texts = st.text(st.sampled_from("ab/.-@{}~^:?*[\\ \x00\x1b\x7f\u202e\u00e9lock'\"$`;&|<>"), max_size=12)
+
+
+def push(branch: str = "main", commit: str = COMMIT, **changes: Any) -> Push:
+    return Push.model_validate({**FACTS, "branch": branch, "commit": commit, **changes})
+
+
+def forge(**changes: Any) -> bytes:
+    repository = {"full_name": "owner/name", "html_url": "https://git.example.org/owner/name"}
+    return json.dumps({"ref": "refs/heads/main", "before": ZEROS, "after": COMMIT, "repository": repository, **changes}).encode()
+
+
+# --- names of branches and commits --------------------------------------------------------------------------------
+
+
+@pytest.mark.feature("X3")
+@given(branch_texts)
+@settings(max_examples=60)
+@example("a.lock")
+@example("a.lock/b")
+@example("-a")
+@example("@")
+@example("a@{b")
+@example("a/.b")
+def test_a_name_is_taken_only_where_git_itself_would_take_it(name: str) -> None:
+    if is_branch(name):
+        command = ["git", "check-ref-format", "--branch", name]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+        assert name.isprintable()
+
+
+@pytest.mark.parametrize(
+    "name", ["main", "feature/x", "Größe", "we\"ird$(id)`id`;'&|", "v1.2", "a@b", "fix-#12", "l" * LONGEST_BRANCH, "+plus"]
+)
+def test_a_branch_that_somebody_may_really_have_is_taken(name: str) -> None:
+    assert is_branch(name)
+
+
+@pytest.mark.feature("X3")
+@pytest.mark.parametrize(
+    "name",
+    ["", "HEAD", "--upload-pack=x", "a b", "a..b", "a\nb", "a:b", "a/", "/a", "a//b", "a\x1b[31m", "\u202ea", "l" * 201],
+)
+def test_a_name_that_could_mean_something_else_is_refused(name: str) -> None:
+    assert not is_branch(name)
+    with pytest.raises(ValidationError):
+        push(branch=name)
+
+
+@given(st.text("0123456789abcdefABCDEFg-\n ", max_size=70))
+@example(COMMIT)
+@example("b2" * 32)
+@example(COMMIT + "\n")
+@example(ZEROS)
+def test_a_commit_is_a_whole_id_in_small_letters(text: str) -> None:
+    whole = len(text) in {40, 64} and all(sign in "0123456789abcdef" for sign in text) and set(text) != {"0"}
+    assert is_commit(text) == whole
+
+
+# --- patterns -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("branch", "pattern", "matches"),
+    [
+        ("main", "main", True),
+        ("feature/main", "main", False),
+        ("feature/x", "feature/*", True),
+        ("feature/x/y", "feature/*", False),
+        ("feature/x/y", "feature/**", True),
+        ("a/b/c/d", "a/**/d", True),
+        ("a/d", "a/**/d", True),
+        ("v1.2", "v[0-9].*", True),
+        ("Main", "main", False),
+        ("anything/at/all", "**", True),
+        ("main", "", False),
+    ],
+)
+def test_a_pattern_names_branches_level_by_level(branch: str, pattern: str, matches: bool) -> None:
+    assert wanted(branch, ["nobody", pattern]) == matches
+
+
+levels = st.lists(st.sampled_from(["a", "b", "ab"]), min_size=1, max_size=5)
+
+
+@given(levels, st.lists(st.sampled_from(["a", "b", "*", "**", "a*"]), min_size=1, max_size=5))
+def test_patterns_mean_what_their_plain_definition_says(names: list[str], pattern: list[str]) -> None:
+    def defined(names: list[str], pattern: list[str]) -> bool:
+        if not pattern:
+            return not names
+        if pattern[0] == "**":
+            return any(defined(names[taken:], pattern[1:]) for taken in range(len(names) + 1))
+        return bool(names) and fnmatchcase(names[0], pattern[0]) and defined(names[1:], pattern[1:])
+
+    assert wanted("/".join(names), ["/".join(pattern)]) == defined(names, pattern)
+
+
+def test_no_pattern_takes_for_ever() -> None:
+    assert not wanted("/".join(["a"] * 100), ["/".join(["**", "a"] * 50 + ["b"])])
+    assert not wanted("a" * 200, ["*a" * 100 + "b"])
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def test_a_push_event_of_a_forge_is_read_with_both_names_of_its_repository() -> None:
+    update = Update("refs/heads/main", ZEROS, COMMIT)
+    assert read_forge(forge()) == Told(("git.example.org/owner/name", "owner/name"), (update,))
+
+
+@pytest.mark.parametrize("url", ["", "javascript:alert(1)", "https://user:word@evil/owner/name", "/etc"])
+def test_an_address_that_is_none_adds_no_name(url: str) -> None:
+    assert read_forge(forge(repository={"full_name": "owner/name", "html_url": url})).names == ("owner/name",)
+
+
+def test_the_lines_of_the_hook_are_read_whatever_a_ref_is_called() -> None:
+    hostile = 'refs/heads/we"ird$(id) \u2028x'
+    body = f"name\n{ZEROS} {COMMIT} refs/heads/main\n{COMMIT} {ZEROS} {hostile}\n".encode()
+    assert read_hook(body) == Told(("name",), (Update("refs/heads/main", ZEROS, COMMIT), Update(hostile, COMMIT, ZEROS)))
+
+
+@pytest.mark.parametrize("body", [b"", b"\n", b"name", b"name\n", b"name\nold new", b"name\n\n", b"\xff\xfe"])
+def test_what_is_no_message_of_the_hook_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError):
+        read_hook(body)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+)
+
+
+@given(
+    st.binary()
+    | json_values.map(lambda value: json.dumps(value).encode())
+    | st.just(b"[" * 100_000)
+    | st.just(b'{"a":' * 100_000)
+)
+def test_nothing_that_is_sent_breaks_the_readers(body: bytes) -> None:
+    for read in (read_forge, read_hook):
+        try:
+            assert isinstance(read(body), Told)
+        except ValueError:
+            continue
+
+
+@pytest.mark.parametrize("missing", ["ref", "before", "after", "repository"])
+def test_a_forge_s_event_without_what_makes_it_a_push_is_refused(missing: str) -> None:
+    with pytest.raises(ValueError):
+        read_forge(json.dumps({key: value for key, value in json.loads(forge()).items() if key != missing}).encode())
+
+
+# --- sifting ------------------------------------------------------------------------------------------------------
+
+
+def sifted(
+    ref: str = "refs/heads/main", before: str = ZEROS, after: str = COMMIT, branches: tuple[str, ...] = ("**",)
+) -> Push | Nothing:
+    (found,) = sift([Update(ref, before, after)], branches, FACTS)
+    return found
+
+
+def test_a_branch_that_was_moved_is_a_push() -> None:
+    assert sifted() == push()
+    assert sifted(before="b2" * 20) == push(before="b2" * 20)
+
+
+@pytest.mark.parametrize(
+    ("update", "words"),
+    [
+        ({"ref": "refs/tags/v1"}, "only pushes to branches"),
+        ({"ref": "main"}, "only pushes to branches"),
+        ({"ref": "refs/helmsman/a/state"}, "only pushes to branches"),
+        ({"after": ZEROS}, "deleted"),
+        ({"ref": "refs/heads/helmsman/a-loop"}, "Helmsman's own"),
+        ({"ref": "refs/heads/a..b"}, "not written as git writes"),
+        ({"ref": "refs/heads/"}, "not written as git writes"),
+        ({"after": "HEAD"}, "not written as git writes"),
+        ({"before": "--exec"}, "not written as git writes"),
+        ({"ref": "refs/heads/other", "branches": ("main",)}, "none of the branches that the operator allows"),
+    ],
+)
+def test_everything_else_is_nothing_and_says_why(update: Mapping[str, Any], words: str) -> None:
+    found = sifted(**update)
+    assert isinstance(found, Nothing)
+    assert words in found.reason
+
+
+def test_of_very_many_branches_in_one_push_only_the_first_count() -> None:
+    found = sift([Update(f"refs/heads/b{number}", ZEROS, COMMIT) for number in range(MOST_BRANCHES + 5)], ("**",), FACTS)
+    assert [type(one) for one in found] == [Push] * MOST_BRANCHES + [Nothing]
+    assert found[-1] == Nothing(reason="5 more refs in one push are not looked at")
+
+
+@pytest.mark.feature("X3")
+@given(st.text(max_size=80), st.text(max_size=45), st.text(max_size=45))
+def test_no_reason_repeats_what_a_sender_wrote_where_it_was_not_checked(ref: str, before: str, after: str) -> None:
+    (found,) = sift([Update(ref, before, after)], ("main",), FACTS)
+    assert isinstance(found, Nothing)
+    assert found.reason.isprintable()
+
+
+# --- one loop for one push ----------------------------------------------------------------------------------------
+
+branches = st.text(min_size=1, max_size=40).filter(is_branch)
+commits = st.text("0123456789abcdef", min_size=40, max_size=40).filter(is_commit)
+
+
+@given(branches, commits)
+def test_the_loop_of_a_push_can_be_named_in_refs_and_folders(branch: str, commit: str) -> None:
+    assert is_loop_id(push_loop_id(push(branch, commit)))
+
+
+@given(branches, branches, commits, commits)
+@example("feature/a-b", "feature/a/b", COMMIT, COMMIT)
+def test_pushes_share_a_loop_only_where_branch_and_commit_are_the_same(one: str, other: str, first: str, second: str) -> None:
+    same = (one, first[:12]) == (other, second[:12])
+    assert (push_loop_id(push(one, first)) == push_loop_id(push(other, second))) == same
+
+
+def test_the_key_of_a_push_hangs_on_place_branch_and_commit_and_on_nothing_else() -> None:
+    known = push_key(push())
+    assert push_key(push(delivery="delivery-2", source="github", before="b2" * 20, repository="Owner/Name")) == known
+    assert (
+        len({known, push_key(push(branch="other")), push_key(push(commit="b2" * 20)), push_key(push(location="/srv/b.git"))}) == 4
+    )
+
+
+@pytest.mark.parametrize(
+    ("author", "committer", "message", "ours"),
+    [
+        ("p@example.org", "p@example.org", "Mend it", False),
+        (OWN_EMAIL, "p@example.org", "Mend it", True),
+        ("p@example.org", OWN_EMAIL, "Mend it", True),
+        ("p@example.org", "p@example.org", "Squashed\n\nHelmsman-Loop: mend-it\n", True),
+        ("p@example.org", "p@example.org", "Speak of Helmsman-Loop: in the docs", False),
+    ],
+)
+def test_helmsman_s_own_commits_are_known_by_their_makers_and_their_trailer(
+    author: str, committer: str, message: str, ours: bool
+) -> None:
+    assert made_by_us(author, committer, message) == ours
+
+
+# --- the operator's file ------------------------------------------------------------------------------------------
+
+
+def test_a_repository_is_a_place_or_a_table_with_branches() -> None:
+    table = {"repositories": {"a": "/srv/a.git", "b": {"at": "https://git.example.org/b.git", "branches": ["main"]}}}
+    assert read_allowed(table, "FILE") == {
+        "a": Allowed(at="/srv/a.git"),
+        "b": Allowed(at="https://git.example.org/b.git", branches=("main",)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({}, "repositories: Field required"),
+        ({"repositories": {}}, "repositories: Dictionary should have at least 1"),
+        ({"repositories": "a"}, "repositories: Input should be"),
+        ({"repositories": {"a": "srv/a.git"}}, "repositories.a.at: .*expected an absolute path"),
+        ({"repositories": {"a": "--upload-pack=x"}}, "repositories.a.at: "),
+        ({"repositories": {"a": "ext::sh -c id"}}, "repositories.a.at: "),
+        ({"repositories": {"a": {"branches": ["main"]}}}, "repositories.a.at: Field required"),
+        ({"repositories": {"a": {"at": "/a", "branch": "main"}}}, "repositories.a.branch: Extra inputs"),
+        ({"repositories": {"a": 5}}, "repositories.a: "),
+        ({"repositories": {"a": "/a"}, "secret": "x"}, "secret: Extra inputs"),
+    ],
+)
+def test_a_wrong_file_is_refused_and_says_where(table: dict[str, Any], words: str) -> None:
+    with pytest.raises(OperatorError) as caught:
+        read_allowed(table, "FILE")
+    assert re.search(words, caught.value.found)
+
+
+def test_the_first_listed_name_counts_and_capitals_do_not() -> None:
+    allowed = {"Owner/Name": Allowed(at="/a"), "git.example.org/owner/name": Allowed(at="/b")}
+    assert find_allowed(allowed, ("git.example.org/owner/name", "owner/name")) == ("git.example.org/owner/name", Allowed(at="/b"))
+    assert find_allowed(allowed, ("github.com/owner/name", "OWNER/name")) == ("Owner/Name", Allowed(at="/a"))
+    assert find_allowed(allowed, ("somebody/else",)) is None
