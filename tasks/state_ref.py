@@ -23,6 +23,8 @@ STATE = "/state"
 
 DURABLY = "-c", "core.fsync=objects,reference"
 """A power cut must not leave a ref that points to an empty object; git's default is to trust the disk."""
+LARGEST_BATCH = 64
+"""Records that are read by one git process."""
 STALE_LOCK_SECONDS = 60
 """A ref is locked for milliseconds; a lock of that age belongs to a git that was killed."""
 
@@ -103,8 +105,18 @@ def read_records(repository: Repository, loop: str) -> Iterator[IterationRecord]
     with_a_new_one = "--diff-filter=AM"  # a state without a record takes the last one away, which is a change as well
     chain = "log", "--first-parent", "--format=%H", with_a_new_one, state_ref(loop), "--", "record.json"
     commits = git(repository.common, *chain).split()
-    for commit in commits:
-        yield IterationRecord.model_validate_json(git(repository.common, "cat-file", "blob", f"{commit}:record.json"))
+    for first, size in _batches(len(commits)):
+        names = [f"{commit}:record.json" for commit in commits[first : first + size]]
+        found = read_objects(repository.common, names)
+        yield from (IterationRecord.model_validate_json(stored[1]) for stored in found if stored is not None)
+
+
+def _batches(number: int) -> Iterator[tuple[int, int]]:
+    """Starts and sizes: one first, because most readers want the newest; then as many as one git process may bring."""
+    first, size = 0, 1
+    while first < number:
+        yield first, size
+        first, size = first + size, LARGEST_BATCH
 
 
 def free_salvage_ref(repository: Repository, loop: str, iteration: int, attempt: int) -> str:

@@ -6,8 +6,7 @@ from helmsman.oversee.limits import gauges
 from helmsman.records.gates import GATES, Gate
 from helmsman.records.modes import Rung
 from helmsman.records.state import LoopState
-from helmsman.show.markdown import block, code, plain
-from helmsman.texts import counted, duration, money
+from helmsman.show.cells import code, fence, prose
 
 FAILURES_SHOWN = 3
 OUTPUT_SHOWN = 1200
@@ -17,11 +16,11 @@ ANSWERS_SHOWN = 3
 
 def form_text(gate: Gate, loop: str, problem: str = "") -> str:
     """The description of a gate's form, as Markdown. `problem`: why the last answer could not be followed."""
-    asked_of = f" Asked of: {plain(gate.asked_of)}." if gate.asked_of else ""
+    asked_of = f" Asked of: {prose(gate.asked_of)}." if gate.asked_of else ""
     lines = [
         f"## {GATES[gate.kind].title}: {code(loop)}",
-        f"**{plain(gate.question)}**{asked_of}",
-        *([f"> **Your last answer could not be followed.** {plain(problem, 1000)}"] if problem else ()),
+        f"**{prose(gate.question)}**{asked_of}",
+        *([f"> **Your last answer could not be followed.** {prose(problem, 1000)}"] if problem else ()),
         gate.evidence,
         "### What each choice will do",
         "\n".join(f"- **{choice}**: {effect}" for choice, effect in gate.choices.items()),
@@ -37,15 +36,15 @@ def evidence(state: LoopState, worktree: str) -> str:
 
 def _evidence(state: LoopState, worktree: str) -> Iterator[str]:
     if state.ending:
-        yield f"Why it stopped: {plain(state.ending.reason, 1500)}"
-    yield f"Goal: {plain(state.config.goal, 600)}"
+        yield f"Why it stopped: {prose(state.ending.reason, 1500)}"
+    yield f"Goal: {prose(state.config.goal, 600)}"
     yield _numbers(state)
     yield _checks(state)
     if state.judge.feedback:
-        yield f"The judge, last: {plain(state.judge.feedback[-1].reason, 800)}"
+        yield f"The judge, last: {prose(state.judge.feedback[-1].reason, 800)}"
     if state.oversight.conflicts:
-        yield "\n".join(f"- {plain(line)}" for line in _conflicts(state))
-    if state.history:
+        yield "\n".join(f"- {prose(line)}" for line in _conflicts(state))
+    if state.iteration:
         yield "\n".join(_table(state))
     yield f"Look: `git log {state.base_commit[:10]}..{state.branch}`, worktree {code(worktree)}"
     if state.answers:
@@ -54,12 +53,12 @@ def _evidence(state: LoopState, worktree: str) -> Iterator[str]:
 
 def _numbers(state: LoopState) -> str:
     spent, oversight = state.spending, state.oversight
-    used = ", ".join(f"{gauge.name} {gauge.share:.0%}" for gauge in gauges(state.config.limits, spent, state.iteration))
+    rows_of = gauges(state.config.limits, spent, state.iteration)
+    used = ", ".join(f"{gauge.used:,.4g} of {gauge.limit:,.6g} {gauge.unit}" for gauge in rows_of)
     rows = (
-        f"- {counted(state.iteration, 'iteration')}, {money(spent.cost_usd)}, {spent.tokens:,} tokens, {duration(spent.seconds)}",
-        f"- used of the limits: {used}",
-        *([f"- progress {oversight.progress.completion:.0%}, {oversight.ladder.rung.title}"] if state.history else ()),
-        *([f"- because of {plain(oversight.ladder.reason)}"] if oversight.ladder.rung > Rung.PATCH else ()),
+        f"- used: {used}",
+        *([f"- progress {oversight.progress.completion:.0%}, {oversight.ladder.rung.title}"] if state.iteration else ()),
+        *([f"- because of {prose(oversight.ladder.reason)}"] if oversight.ladder.rung > Rung.PATCH else ()),
     )
     return "\n".join(rows)
 
@@ -71,7 +70,8 @@ def _checks(state: LoopState) -> str:
     if not state.checks.results:
         return "**No check is configured: nothing was verified.**"
     lines = [f"- {'✔' if result.passed else '✘'} {code(result.command)}" for result in state.checks.results]
-    shown = [block(result.tail or result.head, OUTPUT_SHOWN) for result in state.checks.failures[:FAILURES_SHOWN]]
+    printed = (result.tail.strip() or result.head.strip() for result in state.checks.failures[:FAILURES_SHOWN])
+    shown = [fence(output, OUTPUT_SHOWN) for output in printed if output]
     return "\n\n".join(["Checks:\n\n" + "\n".join(lines), *shown])
 
 
@@ -83,7 +83,7 @@ def _conflicts(state: LoopState) -> Iterator[str]:
 
 def _table(state: LoopState) -> Iterator[str]:
     yield "| # | progress | movement | rung | taken back |\n|---|---|---|---|---|"
-    for moment in state.history[-MOMENTS_SHOWN:]:
+    for moment in state.worked[-MOMENTS_SHOWN:]:
         taken = "yes" if moment.undone else ""
         yield f"| {moment.iteration} | {moment.completion:.0%} | {moment.movement} | E-{moment.rung} | {taken} |"
 
@@ -91,8 +91,8 @@ def _table(state: LoopState) -> Iterator[str]:
 def _answers(state: LoopState) -> Iterator[str]:
     yield "Answered before:\n"
     for answer in state.answers[-ANSWERS_SHOWN:]:
-        words = f": {plain(answer.guidance, 200)}" if answer.guidance else ""
-        yield f"- {answer.at:%Y-%m-%d %H:%M} UTC, {answer.kind}: **{answer.choice}** by {plain(answer.by) or answer.via}{words}"
+        words = f": {prose(answer.guidance, 200)}" if answer.guidance else ""
+        yield f"- {answer.at:%Y-%m-%d %H:%M} UTC, {answer.kind}: **{answer.choice}** by {prose(answer.by) or answer.via}{words}"
 
 
 def _deadline(gate: Gate) -> Iterator[str]:

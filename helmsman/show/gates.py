@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator
 
-from helmsman.records.gates import GATES, Choice, Gate, GateKind
+from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
 from helmsman.texts import clean, clean_lines, counted
 
 EVIDENCE_LINES = 8
@@ -20,11 +20,19 @@ def gate_lines(gate: Gate, loop: str) -> list[str]:
     return [
         f"asked      {GATES[gate.kind].title} ({clean(gate.key)}), {gate.asked_at:%Y-%m-%d %H:%M} UTC{_asked_of(gate)}",
         f"question   {clean(gate.question)}",
+        *(f"{_INDENT}{number}. {clean(question)}" for number, question in enumerate(gate.questions, 1)),
         *_evidence_lines(gate),
         *_choice_lines(gate, loop),
         "with       --guidance TEXT: told to the next iteration; approve also takes --set KEY=VALUE",
         f"deadline   {_deadline(gate)}",
     ]
+
+
+def answer_line(answer: Answer) -> str:
+    """What was answered, by whom and through which way."""
+    words = f": {clean(answer.guidance)[:EVIDENCE_WIDTH]}" if answer.guidance else ""
+    who = f" by {clean(answer.by)}" if answer.by else ""
+    return f"answered   {answer.choice}{who} ({answer.via}){words}"
 
 
 def answer_command(gate: Gate, choice: Choice, loop: str) -> str:

@@ -1,0 +1,104 @@
+"""Foreign text in rows, sentences and fences of Markdown: it ends none of them and becomes no HTML, link, image or heading.
+
+Two UIs read the result, and they do not agree: one knows no entity by number, one makes links of addresses behind backslashes.
+Both are met with what means the same to every reader: a backslash before a bar, and a joiner inside of addresses.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from helmsman.texts import clean
+
+BREAK = "<br>"
+LONGEST_CELL = 300
+"""Characters of foreign text in a row."""
+LONGEST_OUTPUT = 4000
+LONGEST_LINE = 400
+
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_MARKS = "\\`*_[]()~#$!|"
+_ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)(?=.)", re.IGNORECASE)
+_JOINER = "\u2060"
+"""Shows nothing and joins words: an address with it inside is no address."""
+_WORD = re.compile(r"(?:\\.|(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|[^\s])+")
+"""With code in it as one; a backtick behind a backslash begins none."""
+_UNSEEN = re.compile(r"\\|\*\*|`|\u2060|(?<=&)\w+;")
+_BEGINS_A_LIST = re.compile(r"^(\d*)([-+=.)])")
+
+
+def one_line(text: str, most: int = LONGEST_CELL) -> str:
+    """Foreign text on one line, cut where it is longer."""
+    line = " ".join(clean(text).split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def prose(text: str, most: int = LONGEST_CELL) -> str:
+    """Foreign text within a sentence or a row, as it is read."""
+    escaped = "".join(_escaped(character) for character in one_line(text, most))
+    return _BEGINS_A_LIST.sub(r"\1\\\2", _ADDRESS.sub(_JOINER, escaped))
+
+
+def code(text: str, most: int = LONGEST_CELL) -> str:
+    """Foreign text as code. With a bar or a break in it, as prose: no two readers agree on a bar within code within a row."""
+    line = one_line(text, most)
+    if "|" in line or BREAK in line:
+        return prose(line, most)
+    ticks = "`" * (1 + _longest_run(line))
+    room = " " if "`" in line else ""
+    return f"{ticks}{room}{line}{room}{ticks}" if line else ""
+
+
+def fence(text: str, most: int = LONGEST_OUTPUT) -> str:
+    """Foreign text of several lines. Where it is longer, its end: there the outcome stands."""
+    body = "\n".join(_fitting(clean(line).rstrip()) for line in text.expandtabs(4).splitlines()).strip("\n")
+    if len(body) > most:
+        body = f"[… {len(body) - most:,} characters are left out …]\n{body[-most:]}"
+    ticks = "`" * max(3, 1 + _longest_run(body))
+    return f"{ticks}\n{body}\n{ticks}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int] = ()) -> str:
+    """Rows of cells that `prose` or `code` made, or that are our own words. Empty where there is no row.
+
+    `widths`: characters of each column, for the reader that breaks no line by itself.
+    """
+    broken = [[wrapped(cell, width) for cell, width in zip(row, widths, strict=True)] if widths else row for row in rows]
+    return "\n".join([_row(head), _row(["---"] * len(head)), *map(_row, broken)]) if broken else ""
+
+
+def wrapped(markdown: str, width: int) -> str:
+    """A cell in lines of about so many characters. It is broken between words, and never within code."""
+    return BREAK.join(BREAK.join(_lines(line, width)) for line in markdown.split(BREAK))
+
+
+def stacked(parts: Iterable[str]) -> str:
+    """Paragraphs, tables and fences, one below the other; empty ones are left out."""
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _lines(markdown: str, width: int) -> Iterator[str]:
+    line, used = "", 0
+    for word in (found[0] for found in _WORD.finditer(markdown)):
+        long = len(_UNSEEN.sub("", word))
+        if line and used + 1 + long > width:
+            yield line
+            line, used = word, long
+        else:
+            line, used = (f"{line} {word}", used + 1 + long) if line else (word, long)
+    yield line
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _escaped(character: str) -> str:
+    return _ENTITIES.get(character) or (f"\\{character}" if character in _MARKS else character)
+
+
+def _fitting(line: str) -> str:
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall(r"`+", text)), default=0)

@@ -1,0 +1,221 @@
+"""A loop on one page of HTML, for a person who was asleep while it ran: how it ended and why, the numbers, the course, each step.
+
+The page holds all that it needs: no script, no address, no font. A Content-Security-Policy says so to the browser as well, and
+allows no style but the one whose digest it names; a text that broke out, against all escaping, could still do nothing.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from helmsman.records.gates import Answer, Gate
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.modes import Climb
+from helmsman.records.result import result_of
+from helmsman.records.state import LoopState
+from helmsman.show.details import ENDINGS, HEADS, answers_table, iteration
+from helmsman.show.markup import NOTHING, Markup, element, escaped, joined, opening
+from helmsman.show.pieces import bullets, code, facts, folded, output, paragraph, span, table
+from helmsman.show.style import STYLE
+from helmsman.show.traces import Trace, figures_of, trace_of
+from helmsman.texts import SIGNS, counted, duration, money, next_lines
+
+MOST_DETAILED = 500
+"""Iterations that are shown one by one."""
+MOST_OUTPUTS = 50
+"""Iterations that are shown with the outputs of checks and the agent's last words."""
+TITLE_SHOWN = 160
+
+
+def page(state: LoopState, records: Sequence[IterationRecord], state_ref: str, earlier: Sequence[Trace] = ()) -> str:
+    """The whole document. Records in the order of their time; of those before them only the traces, for the charts."""
+    shown = records[-MOST_DETAILED:]
+    traces = [*earlier, *(trace_of(record) for record in records)]
+    body = element(
+        "main",
+        _head(state, state_ref),
+        _gate(state.gate) if state.gate else NOTHING,
+        _numbers(state),
+        _course(traces, state.oversight.ladder.climbs),
+        _people(state.answers),
+        _iterations(state, shown, len(traces) - len(shown)),
+        _places(state, state_ref),
+        _foot(state),
+    )
+    document = element("html", _document_head(state), element("body", body), lang="en")
+    return f"<!DOCTYPE html>\n{document}\n"
+
+
+def _document_head(state: LoopState) -> Markup:
+    style = Markup(STYLE)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    return element(
+        "head",
+        opening("meta", charset="utf-8"),
+        opening("meta", http_equiv="Content-Security-Policy", content=policy),
+        opening("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        opening("meta", name="referrer", content="no-referrer"),
+        opening("link", rel="icon", href="data:,"),  # or a browser asks the server for one
+        element("title", escaped(f"{state.loop}: {SIGNS[state.outcome]}")),
+        element("style", style),
+    )
+
+
+# --- how it stands ------------------------------------------------------------------------------------------------
+
+
+def _head(state: LoopState, state_ref: str) -> Markup:
+    first, _, rest = state.config.goal.strip().partition("\n")
+    title = first if len(first) <= TITLE_SHOWN else f"{first[:TITLE_SHOWN]}…"
+    long = rest.strip() or title != first
+    return element(
+        "header",
+        element("div", escaped("Helmsman"), code(state.loop), span(_as_of(state)), class_="over"),
+        element("h1", escaped(title)),
+        folded("the whole goal", output(state.config.goal)) if long else NOTHING,
+        _why(state, state_ref),
+    )
+
+
+def _as_of(state: LoopState) -> str:
+    return f"as of {state.updated_at:%Y-%m-%d %H:%M} UTC"
+
+
+def _why(state: LoopState, state_ref: str) -> Markup:
+    result, kind = result_of(state, state_ref), ENDINGS[state.outcome]
+    rule = [escaped(" "), code(result.rule)] if result.rule else []
+    until = f" It goes on at {state.waiting.until:%Y-%m-%d %H:%M} UTC." if state.waiting and not state.ending else ""
+    steps = [step.strip() for line in next_lines(result) for step in line.removeprefix("next").split(";")]
+    return element(
+        "div",
+        paragraph(element("strong", escaped(SIGNS[state.outcome])), *rule),
+        paragraph(escaped(f"{result.reason or 'Nothing has stopped it.'}{until}")),
+        paragraph(span("What next: ", "soft"), *(joined([code(step), escaped(" ")]) for step in steps), class_="small"),
+        class_=f"why {kind}",
+    )
+
+
+def _gate(gate: Gate) -> Markup:
+    """The question that is open, before everything else that there is to read."""
+    deadline = f"{gate.deadline:%Y-%m-%d %H:%M} UTC, then {gate.at_timeout}" if gate.deadline else ""
+    choices = ((choice, escaped(effect)) for choice, effect in gate.choices.items())
+    known = (("asked of", escaped(gate.asked_of)), ("until", escaped(deadline)), ("key", code(gate.key)))
+    return joined(
+        [
+            element("h2", escaped("A question is open")),
+            element(
+                "div",
+                paragraph(element("strong", escaped(gate.question))),
+                output(gate.evidence),
+                bullets(escaped(question) for question in gate.questions),
+                facts((*choices, *known)),
+                class_="card",
+            ),
+        ]
+    )
+
+
+def _numbers(state: LoopState) -> Markup:
+    limits, spent, best = state.config.limits, state.spending, state.oversight.best
+    hours = f"of {limits.wall_clock_hours:g} hours allowed" if limits.wall_clock_hours else "no limit"
+    held = state.trust.checked - state.trust.contradicted
+    control, breaker = state.oversight.control, state.oversight.breaker
+    cards = (
+        (
+            "Completion",
+            f"{state.oversight.progress.completion:.0%}",
+            f"best: #{best.iteration}, {best.completion:.0%}" if best else "",
+        ),
+        ("Iterations", f"{state.iteration:,}", f"of {limits.iterations:,} allowed"),
+        ("Cost", money(spent.cost_usd), f"of {money(limits.cost_usd)} allowed" if limits.cost_usd else "no limit"),
+        ("Time", duration(spent.seconds), hours),
+        ("Tokens", f"{spent.tokens:,}", counted(spent.agent_calls, "agent call")),
+        (
+            "Claims that held",
+            f"{held} of {state.trust.checked}",
+            "compared with evidence" if state.trust.checked else "none was compared",
+        ),
+        ("Ladder", state.oversight.ladder.rung.title, f"breaker {breaker.position.replace('_', '-')}"),
+        ("Urgency", f"{control.output:.2f}", control.band),
+    )
+    return element("section", *(_card(*card) for card in cards), class_="numbers")
+
+
+def _card(name: str, value: str, note: str) -> Markup:
+    lines = (("name", name), ("value", value), ("note", note))
+    return element("div", *(element("div", escaped(text), class_=kind) for kind, text in lines), class_="card")
+
+
+# --- the course ---------------------------------------------------------------------------------------------------
+
+
+def _course(traces: Sequence[Trace], climbs: Sequence[Climb]) -> Markup:
+    figures = [element("figure", *charts, class_="card") for charts in figures_of(traces)]
+    rows = [
+        (escaped(str(climb.iteration)), escaped(f"{climb.before.title} to {climb.after.title}"), escaped(climb.reason))
+        for climb in climbs
+    ]
+    return element(
+        "section",
+        element("h2", escaped("The course")),
+        element("div", *figures, class_="charts"),
+        folded(f"why it went up or down the ladder ({len(rows)})", table(("after", "from to", "reason"), rows))
+        if rows
+        else NOTHING,
+    )
+
+
+def _people(answers: Sequence[Answer]) -> Markup:
+    if not answers:
+        return NOTHING
+    return element(
+        "section",
+        element("h2", escaped("What people decided")),
+        element("div", answers_table(answers), class_="card"),
+    )
+
+
+def _iterations(state: LoopState, records: Sequence[IterationRecord], before: int) -> Markup:
+    heading = element("div", *(span(name) for name in HEADS), class_="row heading")
+    since = records[0].started_at if before else state.created_at  # a plan is answered before the first one starts
+    entries = list(_entries(records, state.answers, since))[::-1]
+    left_out = f"{counted(before, 'earlier attempt')} only in the charts; each one with: helmsman log {state.loop} N"
+    return element(
+        "section",
+        element("h2", escaped("Iterations, newest first")),
+        element("div", heading, *entries, class_="card list")
+        if entries
+        else paragraph(escaped("None has ended yet."), class_="soft"),
+        paragraph(escaped(left_out), class_="soft small") if before else NOTHING,
+    )
+
+
+def _entries(records: Sequence[IterationRecord], answers: Sequence[Answer], since: datetime) -> Iterator[Markup]:
+    """In the order of time, each with the answers that came since the one before it."""
+    for number, record in enumerate(records, start=1):
+        given = [answer for answer in answers if since < answer.at <= record.ended_at]
+        newest = number == len(records)
+        yield iteration(record, answers=given, outputs=number > len(records) - MOST_OUTPUTS, opened=newest)
+        since = record.ended_at
+
+
+# --- where it is --------------------------------------------------------------------------------------------------
+
+
+def _places(state: LoopState, state_ref: str) -> Markup:
+    rows: list[tuple[str, Markup]] = [
+        ("branch", joined([code(state.branch), escaped(" at "), code(state.head[:12])])),
+        ("began at", joined([code(state.base_commit[:12]), escaped(f" {state.base_branch}")])),
+        ("proven at", code(state.verified[:12]) if state.verified else NOTHING),
+        ("state", code(state_ref)),
+        *(("salvaged", code(kept.ref)) for kept in state.salvaged),
+        ("taken off", code(state.failed.ref) if state.failed else NOTHING),
+    ]
+    return element("section", element("h2", escaped("Where it lies")), element("div", facts(rows), class_="card"))
+
+
+def _foot(state: LoopState) -> Markup:
+    lasted = f"{state.created_at:%Y-%m-%d %H:%M} to {state.updated_at:%Y-%m-%d %H:%M} UTC"
+    return element("footer", escaped(f"Helmsman, loop {state.loop}, {lasted}. Every number is read from the loop's own records."))

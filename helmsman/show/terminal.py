@@ -1,0 +1,251 @@
+"""A running loop on one screen: rows of text, each with a style and a rank. Pure: what was read goes in, rows come out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from helmsman.explanation import steering_lines
+from helmsman.oversee.limits import gauges
+from helmsman.records.gates import Answer
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.state import LoopState
+from helmsman.show.doings import Doings
+from helmsman.show.gates import answer_line, gate_lines
+from helmsman.texts import check_text, clean, context_text, counted, duration, judgement_lines, money
+
+BARS = "▁▂▃▄▅▆▇█"
+CHECKS_SHOWN = 6
+LOW_SCREEN = 32
+"""Rows; below it the chart of progress has one row, else `HIGH_CHART`."""
+HIGH_CHART = 5
+LABEL = 11
+"""Columns before the text of a row."""
+
+
+class Row(NamedTuple):
+    """A line of the screen."""
+
+    text: str
+    style: str = ""
+    rank: int = 0
+    """Where the screen is too low, rows of the highest rank are left out first."""
+    whole: bool = False
+    """Where the screen is too narrow, it goes on in the next line instead of being cut: somebody may have to type it."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Everything that a frame is made of."""
+
+    state: LoopState
+    doings: Doings
+    record: IterationRecord | None
+    """Of the iteration that ended last."""
+    driver: str
+    """Who drives the loop; empty: nobody does."""
+    driven_since: datetime | None
+    answered: Answer | None
+    """What the open question was answered, while the loop has not taken it."""
+    now: datetime
+
+    @property
+    def under_way(self) -> datetime | None:
+        """When the step began that is being done: by this driver, not by one that died; None where there is none."""
+        since = self.doings.since
+        if not self.driver or not self.doings.step or since is None:
+            return None
+        return since if self.driven_since is None or since >= self.driven_since else None
+
+    @property
+    def over(self) -> bool:
+        """Whether the loop has ended, and whoever drove it has gone."""
+        return self.state.ending is not None and not self.driver
+
+
+def frame(sight: Sight, width: int, height: int) -> list[Row]:
+    """The whole screen, from the top. The size only says how much of a chart fits."""
+    return [
+        _head(sight),
+        _goal(sight),
+        _driven(sight),
+        *_waiting(sight),
+        *_gate(sight),
+        *_progress(sight.state, width, height),
+        *_spent(sight.state),
+        *_said_last(sight),
+        *_calls(sight),
+        *_checks(sight),
+    ]
+
+
+def changed_rows(before: Sight | None, now: Sight) -> list[Row]:
+    """What a person without a screen has to be told once, where it is not as it was: goal, driver, question, answer."""
+    if before is None:
+        return [_goal(now), *_asked_and_driven(now)]
+    known = {_goal(before), *_answered(before), *_asked_and_driven(before)}
+    return [row for row in (_goal(now), *_answered(now), *_asked_and_driven(now)) if row not in known]
+
+
+def _asked_and_driven(sight: Sight) -> list[Row]:
+    return [] if sight.over else [_driven(sight), *_gate(sight)]
+
+
+def chart(shares: Sequence[float], height: int) -> list[str]:
+    """Columns for values between 0 and 1, the highest row first. Even nothing has a mark, so that each value can be counted."""
+    levels = [max(round(min(max(share, 0.0), 1.0) * height * len(BARS)), 1) for share in shares]
+    return ["".join(_cell(level - row * len(BARS)) for level in levels) for row in range(height - 1, -1, -1)]
+
+
+def _cell(level: int) -> str:
+    return BARS[min(level, len(BARS)) - 1] if level > 0 else " "
+
+
+def _head(sight: Sight) -> Row:
+    doings, since, limit = sight.doings, sight.under_way, sight.state.config.limits.iterations
+    name = clean(sight.state.loop)
+    if since is None:
+        return Row(f"{'●' if sight.driver else '○'} {name}  #{sight.state.due} of {limit}  {_idle(sight)}", "bold")
+    attempt = f" (attempt {doings.attempt})" if doings.attempt > 1 else ""
+    calls = f", {counted(doings.tool_calls, 'tool call')}" if doings.tool_calls else ""
+    step = f"{clean(doings.step)} {_age(since, sight.now)}{calls}"
+    return Row(f"● {name}  #{doings.iteration or sight.state.due} of {limit}{attempt}  {step}", "bold cyan")
+
+
+def _goal(sight: Sight) -> Row:
+    return Row(f"goal       {clean(sight.state.config.goal.strip())}", rank=5)
+
+
+def _idle(sight: Sight) -> str:
+    if sight.state.ending is not None:
+        return "is about to end or to begin again" if sight.driver else "has ended"
+    if sight.state.gate is not None:
+        return "waits for your answer"
+    if sight.state.waiting is not None:
+        return "waits"
+    return "between two steps" if sight.driver else "nobody drives it"
+
+
+def _driven(sight: Sight) -> Row:
+    if sight.driver:
+        return Row(f"driven by  {clean(sight.driver)}", "dim", rank=30)
+    return Row(f"driven by  nobody{_taking_up(sight)}: helmsman resume {clean(sight.state.loop)}", "yellow", rank=1, whole=True)
+
+
+def _taking_up(sight: Sight) -> str:
+    """What may bring a driver without anybody's doing; a loop that is resumed by hand meanwhile would keep that one out."""
+    if sight.state.gate is not None:
+        return "; where no engine takes it up after your answer"
+    if sight.state.iteration == 0 and sight.doings.since is None:
+        return " yet; an engine takes a moment to come up; if none was started"
+    return "; go on with"
+
+
+def _waiting(sight: Sight) -> Iterator[Row]:
+    waiting = sight.state.waiting
+    if waiting is not None:
+        moment = f"{waiting.until:%Y-%m-%d %H:%M:%S} UTC ({_age(sight.now, waiting.until)} more)"
+        yield Row(f"waiting    until {moment}: {clean(waiting.reason)}", "yellow", rank=2, whole=True)
+
+
+def _gate(sight: Sight) -> Iterator[Row]:
+    gate, answer = sight.state.gate, sight.answered
+    if gate is not None and answer is not None:
+        yield Row(f"given      {answer_line(answer)[LABEL:]}; the loop has not taken it yet", "green", rank=2, whole=True)
+    elif gate is not None:
+        yield from _gate_rows(gate_lines(gate, sight.state.loop))
+
+
+def _gate_rows(lines: Sequence[str]) -> Iterator[Row]:
+    """The question and the commands stay longest: they alone cannot be guessed."""
+    label = ""
+    for line in lines:
+        label = line[:LABEL].strip() or label
+        matters = label == "question" or line.lstrip().startswith("helmsman ")
+        rank = 2 if matters else 8 if label == "evidence" else 4
+        yield Row(line, "bold yellow" if matters else "yellow", rank, whole=True)
+
+
+def _answered(sight: Sight) -> Iterator[Row]:
+    """The last answer that the loop has taken."""
+    yield from (Row(answer_line(answer), rank=13) for answer in sight.state.answers[-1:])
+
+
+def _progress(state: LoopState, width: int, height: int) -> Iterator[Row]:
+    if not state.history:
+        return
+    shares = [moment.completion for moment in state.history][-max(width - LABEL, 1) :]
+    lines = chart(shares, 1 if height < LOW_SCREEN or state.gate else HIGH_CHART)
+    yield from (Row(f"{_axis(row, len(lines)):<{LABEL}}{line}", "cyan", rank=10) for row, line in enumerate(lines))
+    yield from (Row(line, rank=11) for line in steering_lines(state.oversight, state.config))
+    ladder, breaker = state.oversight.ladder, state.oversight.breaker
+    idle = f", {counted(breaker.idle, 'iteration')} in a row without progress" if breaker.idle else ""
+    yield Row(f"level      {ladder.rung.title}, breaker {breaker.position}{idle}", rank=11)
+
+
+def _axis(row: int, rows: int) -> str:
+    if rows == 1:
+        return ""
+    return {0: f"{'100%':>{LABEL - 1}}", rows - 1: f"{'0%':>{LABEL - 1}}"}.get(row, "")
+
+
+def _spent(state: LoopState) -> Iterator[Row]:
+    limits, spending, style = state.config.limits, state.spending, _alarm(state)
+    share = {gauge.name: f" ({gauge.share:.0%})" for gauge in gauges(limits, spending, state.iteration)}
+    cost = "" if limits.cost_usd is None else f" of {money(limits.cost_usd)}{share['cost_usd']}"
+    tokens = "" if limits.tokens is None else f" of {limits.tokens:,}{share['tokens']}"
+    yield Row(f"spent      {money(spending.cost_usd)}{cost}, {spending.tokens:,}{tokens} tokens", style, rank=9)
+    hours = "" if limits.wall_clock_hours is None else f" of {limits.wall_clock_hours:g} hours{share['wall_clock_hours']}"
+    calls = f"{counted(spending.agent_calls, 'agent call')}, {len(state.recent_calls)} of {limits.calls_per_hour} in an hour"
+    yield Row(f"time       {duration(spending.seconds)}{hours}, {calls}", style, rank=14)
+
+
+def _alarm(state: LoopState) -> str:
+    limits = state.config.limits
+    nearest = max(gauge.share for gauge in gauges(limits, state.spending, state.iteration))
+    return "red" if nearest >= limits.alarm_at else "yellow" if nearest >= limits.warn_at else ""
+
+
+def _said_last(sight: Sight) -> Iterator[Row]:
+    """What the last iteration came to."""
+    state, record = sight.state, sight.record
+    if state.last_call.context.peak:
+        yield Row(f"context    {context_text(state.last_call.context)}", rank=13)
+    yield from _judged(state, record)
+    yield from _answered(sight)
+    decision = state.ending or (record.decision if record else None)
+    if decision is not None:
+        number = f"#{record.iteration} " if record else ""
+        yield Row(f"decision   {number}{decision.kind} ({clean(decision.rule)}): {clean(decision.reason)}", rank=6)
+
+
+def _judged(state: LoopState, record: IterationRecord | None) -> Iterator[Row]:
+    """The verdict of the last iteration; where it had none, the last rejection that is remembered."""
+    lines = list(judgement_lines(record.judgement if record else None))
+    if lines:
+        yield Row(lines[0], rank=12)
+    elif state.judge.feedback:
+        last = state.judge.feedback[-1]
+        yield Row(f"judge      rejected #{last.iteration}: {clean(last.reason)}", rank=12)
+
+
+def _calls(sight: Sight) -> Iterator[Row]:
+    """Oldest first; the newest stays longest."""
+    calls, style = sight.doings.calls, "" if sight.under_way else "dim"
+    least = 20 if sight.state.gate else 2
+    for number, said in enumerate(calls):
+        label = "" if number else "calls"
+        yield Row(f"{label:<{LABEL}}{_age(said.at, sight.now):>8}  {said.text}", style, rank=least + len(calls) - number)
+
+
+def _checks(sight: Sight) -> Iterator[Row]:
+    """Those of the attempt under way; before any has begun, the last report."""
+    report, checks = sight.state.checks, [said.text for said in sight.doings.checks.values()]
+    shown = checks or [check_text(result) for result in (report.results if report else ())]
+    for number, text in enumerate(shown[-CHECKS_SHOWN:]):
+        style = {"✔": "green", "✘": "red"}.get(text[:1], "") if checks else "dim"
+        yield Row(f"{'' if number else 'checks':<{LABEL}}{text}", style, rank=8)
+
+
+def _age(since: datetime, now: datetime) -> str:
+    return duration(max((now - since).total_seconds(), 0.0))

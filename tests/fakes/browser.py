@@ -1,0 +1,62 @@
+"""A real browser without a screen, for what people look at."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Page, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+QUIET = ("--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+"""A browser that asks nobody anything by itself."""
+PATIENCE = 30_000
+"""Milliseconds that the browser may take for one thing, on a busy machine as well."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a page said and asked for while it was open."""
+
+    complaints: list[str] = field(default_factory=list[str])
+    """Warnings and errors of its console, and what broke in it."""
+    requests: list[str] = field(default_factory=list[str])
+    """Addresses, those of data in the page itself left out."""
+
+
+@contextmanager
+def browser_page(
+    *, scheme: Literal["light", "dark"] = "light", width: int = 1280, height: int = 900
+) -> Generator[tuple[Page, Heard]]:
+    """An empty page of a browser of its own, and what is heard of it."""
+    with tempfile.TemporaryDirectory(prefix="helmsman-browser-") as home, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=found_browser(),
+            args=[*QUIET, *(["--no-sandbox"] if os.geteuid() == 0 else [])],  # its sandbox refuses to work for root
+            env={"HOME": home, "PATH": os.environ["PATH"], "LANG": "C.UTF-8"},
+        )
+        try:
+            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+            page.set_default_timeout(PATIENCE)
+            yield page, _listening(page)
+        finally:
+            browser.close()
+
+
+def found_browser() -> Path:
+    """Where it is installed. It is part of what the tests need; without it they fail."""
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    assert found, f"no browser is installed (looked for {', '.join(NAMES)}); install the package `chromium`"
+    return Path(found)
+
+
+def _listening(page: Page) -> Heard:
+    heard = Heard()
+    page.on("console", lambda said: heard.complaints.append(said.text) if said.type in {"warning", "error"} else None)
+    page.on("pageerror", lambda error: heard.complaints.append(str(error)))
+    page.on("request", lambda asked: None if asked.url.startswith("data:") else heard.requests.append(asked.url))
+    return heard

@@ -1,0 +1,151 @@
+"""What a loop shows in the engine's UI: under which keys, on which page, and that showing it never stops a loop."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from prefect import flow
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, FlowRunFilter, FlowRunFilterTags, LogFilter
+from prefect.client.schemas.objects import Artifact
+
+from helmsman.records.state import LoopState
+from tasks.artifacts import Shelf, bring_up_to_date, publish_artifacts
+from tasks.engine_runs import flush, run_id
+from tests.fakes.agents import PROMISE, says
+from tests.fakes.bench import eventually
+from tests.flows.conftest import Drive
+from tests.unit.builders import STOP
+from tests.unit.shown import troubled_gate, troubled_record, troubled_state
+
+pytestmark = pytest.mark.usefixtures("engine_url")
+NAMES = ("dashboard", "iterations", "checks", "verdicts", "gates", "progress")
+KINDS = {"progress": "progress"}
+SECRET = "sk-ant-api03-0123456789abcdef"
+
+
+def artifacts_of(run: UUID) -> list[Artifact]:
+    """Oldest first."""
+    wanted = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run]))
+    with get_client(sync_client=True) as client:
+        found = client.read_artifacts(artifact_filter=wanted, limit=200)
+    return sorted(found, key=lambda artifact: str(artifact.created))
+
+
+def by_key(run: UUID) -> dict[str, Any]:
+    """What each artifact of a run holds."""
+    return {str(artifact.key): artifact.data for artifact in artifacts_of(run)}
+
+
+def in_a_run(what: Callable[[], object]) -> UUID:
+    """Do something in a flow run of its own. Returns the run's id."""
+
+    @flow(name="showing", persist_result=False)
+    def showing() -> UUID:
+        what()
+        return run_id()
+
+    return showing()
+
+
+def loop_run(uid: str) -> UUID:
+    with get_client(sync_client=True) as client:
+        runs = client.read_flow_runs(flow_run_filter=FlowRunFilter(tags=FlowRunFilterTags(all_=[f"uid:{uid}"])))
+    return next(run.id for run in runs if run.parent_task_run_id is None)
+
+
+def told(run: UUID) -> list[str]:
+    """Warnings in the log of a run."""
+    flush()
+    with get_client(sync_client=True) as client:
+        logs = client.read_logs(LogFilter.model_validate({"flow_run_id": {"any_": [run]}, "level": {"ge_": 30}}))
+    return [log.message for log in logs]
+
+
+def ended(**fields: Any) -> LoopState:
+    return troubled_state().model_copy(update={"ending": STOP, "gate": None, **fields})
+
+
+def test_a_driven_loop_leaves_each_artifact_once_on_its_own_page(drive: Drive) -> None:
+    driven = drive([says(), says(PROMISE, shell="echo 42 > answer")], name="auth-fix")
+    left = artifacts_of(loop_run(driven.state.uid))
+    assert Counter(artifact.key for artifact in left) == dict.fromkeys((f"auth-fix-{name}" for name in NAMES), 1)
+    assert {artifact.key: artifact.type for artifact in left} == {f"auth-fix-{n}": KINDS.get(n, "markdown") for n in NAMES}
+    shown = {str(artifact.key): str(artifact.data) for artifact in left}
+    assert shown["auth-fix-dashboard"].startswith("# auth-fix: ✔ completed")
+    assert shown["auth-fix-iterations"].startswith("# auth-fix: 2 iterations")
+
+
+@pytest.mark.feature("H5")
+def test_what_is_shown_again_is_brought_up_to_date_and_not_shown_twice() -> None:
+    def show() -> None:
+        publish_artifacts(ended(iteration=10), troubled_record())
+        publish_artifacts(ended(iteration=11), troubled_record())
+
+    run = in_a_run(show)
+    assert Counter(artifact.key for artifact in artifacts_of(run)) == dict.fromkeys((f"mend-it-{name}" for name in NAMES), 1)
+    assert "11 iterations of 30" in by_key(run)["mend-it-dashboard"]
+    assert by_key(run)["mend-it-progress"] == 48.0
+
+
+@pytest.mark.feature("H5")
+def test_an_iteration_keeps_what_it_came_to_on_its_own_page() -> None:
+    pages: list[UUID] = []
+
+    @flow(name="iteration", persist_result=False)
+    def iteration() -> None:
+        pages.append(run_id())
+
+    def show() -> None:
+        shelf = Shelf(has_readers=True)
+        with get_client(sync_client=True) as client:
+            for number in (1, 2):
+                record = troubled_record().model_copy(update={"iteration": number})
+                iteration.with_options(flow_run_name=f"mend-it #{number}")()
+                bring_up_to_date(client, shelf, run_id(), ended(iteration=number), record)
+            bring_up_to_date(client, shelf, run_id(), ended(iteration=2, gate=troubled_gate("How?")), None)
+
+    run = in_a_run(show)
+    assert set(by_key(pages[0])) == {"mend-it-dashboard", "mend-it-checks", "mend-it-verdicts"}
+    assert "1 iteration of 30" in by_key(pages[0])["mend-it-dashboard"]
+    for page in (run, pages[1]):  # the newest version goes on to tell how the loop stands
+        assert by_key(page)["mend-it-dashboard"].startswith("# mend-it: ? a person is asked")
+
+
+@pytest.mark.feature("H5")
+def test_where_nobody_can_look_only_an_end_and_a_question_are_shown() -> None:
+    going = ended(ending=None)
+    assert artifacts_of(in_a_run(lambda: publish_artifacts(going, troubled_record()))) == []
+    asked = in_a_run(lambda: publish_artifacts(troubled_state()))
+    assert len(artifacts_of(asked)) == len(NAMES)
+
+
+def test_what_an_iteration_did_is_still_told_when_a_person_is_asked_after_it() -> None:
+    def show() -> None:
+        publish_artifacts(ended(ending=None), troubled_record())
+        publish_artifacts(troubled_state())
+
+    assert "40 passed, 2 failed" in by_key(in_a_run(show))["mend-it-dashboard"]
+
+
+@pytest.mark.feature("H5")
+def test_an_engine_that_refuses_them_costs_one_line_in_the_log() -> None:
+    refused = ended(loop="No Key Of Prefect's")
+    run = in_a_run(lambda: publish_artifacts(refused, troubled_record()))
+    assert artifacts_of(run) == []
+    assert eventually(lambda: bool(told(run)))
+    assert len(told(run)) == 1
+    assert "the artifacts of loop No Key Of Prefect's are not up to date" in told(run)[0]
+
+
+@pytest.mark.feature("H5")
+def test_no_secret_is_in_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    words = f"{'x' * 280} {SECRET} *{SECRET}*"
+    run = in_a_run(lambda: publish_artifacts(troubled_state(words), troubled_record(words)))
+    shown = [f"{artifact.data} {artifact.description}" for artifact in artifacts_of(run)]
+    assert len(shown) == len(NAMES)
+    assert not [text for text in shown if SECRET[:12] in text.replace("\\", "")]
+    assert any("ANTHROPIC" in text for text in shown)

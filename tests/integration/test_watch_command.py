@@ -1,0 +1,394 @@
+"""`helmsman watch` from outside: a real terminal or a pipe, a real repository, and a loop that this test drives itself."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from rich.text import Text
+
+from helmsman.records.events import CheckFinished, Event, GateAnswered, GateOpened, IterationRecorded, StepStarted, ToolCalled
+from helmsman.records.gates import Answer, Choice, Gate, GateKind
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks.answer_box import put
+from tasks.following import newest_record
+from tasks.git import git, open_repository
+from tasks.journal import Listener, journal_to
+from tasks.lock import drive_alone
+from tasks.places import loop_folder
+from tasks.state_ref import read_state, write_state
+from tests.fakes.bench import eventually
+from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking, make_repository, the_object
+from tests.fakes.terminal import CURSOR, OFF, ON, Terminal
+from tests.unit import builders
+
+pytestmark = pytest.mark.feature("H4")
+
+NOW = datetime.now(UTC)
+EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"
+DONE = Decision(kind=DecisionKind.STOP, rule="completion.verified", reason="all is proven", at=NOW, outcome=Outcome.COMPLETED)
+GATE = Gate(key="merge-1", kind=GateKind.MERGE, question="May it be merged?", asked_at=NOW, deadline=NOW + timedelta(hours=1))
+
+
+@dataclass
+class Driven:
+    """A loop whose driver is this process: it holds the lock, writes the journal and moves the state as a driver does."""
+
+    root: Path
+    name: str = "mend-it"
+    held: ExitStack = field(default_factory=ExitStack)
+
+    def __post_init__(self) -> None:
+        self.repository = open_repository(self.root)
+        self.folder = loop_folder(self.repository, self.name)
+
+    def create(self, **fields: Any) -> None:
+        state = builders.state(fields.pop("of", None), loop=self.name, **fields)
+        write_state(self.repository, state, over=None, record=None, subject="start")
+
+    def drive(self) -> Listener:
+        self.held.enter_context(drive_alone(self.folder.lock, self.name))
+        return journal_to(self.folder.journal)
+
+    def let_go(self) -> None:
+        self.held.close()
+
+    def move(self, **fields: Any) -> None:
+        state, commit = read_state(self.repository, self.name)
+        moved = LoopState.model_validate({**dict(state), **fields})
+        write_state(self.repository, moved, over=commit, record=fields.pop("record", None), subject="move")
+
+    def tell(self, *events: Event) -> None:
+        write = journal_to(self.folder.journal)
+        for event in events:
+            write(event)
+
+
+def step(name: str = "execute", iteration: int = 1) -> StepStarted:
+    return StepStarted(iteration=iteration, attempt=1, step=name)
+
+
+def tool(detail: str) -> ToolCalled:
+    return ToolCalled(tool="Bash", detail=detail)
+
+
+@pytest.fixture
+def helmsman(tmp_path: Path) -> CommandLine:
+    make_repository(tmp_path / "repository")
+    return looking(tmp_path)
+
+
+@pytest.fixture
+def loop(helmsman: CommandLine) -> Generator[Driven]:
+    made = Driven(helmsman.repository)
+    yield made
+    made.let_go()
+
+
+@contextmanager
+def terminal(helmsman: CommandLine, *arguments: str | Path, size: tuple[int, int] = (100, 24)) -> Generator[Terminal]:
+    command = [HELMSMAN, "watch", *arguments, "--repo", helmsman.repository]
+    with Terminal.running(command, helmsman.folder, helmsman.variables, size) as shown:
+        yield shown
+
+
+@contextmanager
+def piped(helmsman: CommandLine, *arguments: str | Path) -> Generator[tuple["subprocess.Popen[str]", Path]]:
+    """Its output goes to a file, so that it can be read while more comes."""
+    output = helmsman.folder / "output"
+    with output.open("w", encoding="utf-8") as file:
+        process = subprocess.Popen(
+            [HELMSMAN, "watch", *arguments, "--repo", helmsman.repository],
+            cwd=helmsman.folder,
+            env=dict(helmsman.variables),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+    try:
+        yield process, output
+    finally:
+        process.kill()
+        process.wait()
+
+
+def says(output: Path, words: str) -> bool:
+    return eventually(lambda: words in output.read_text("utf-8"), 60)
+
+
+# --- on a screen --------------------------------------------------------------------------------------------------
+
+
+def test_a_screen_follows_a_loop_from_another_terminal_and_ends_with_it(helmsman: CommandLine, loop: Driven) -> None:
+    loop.create()
+    loop.drive()
+    loop.tell(step(), tool("pytest -q"))
+    with terminal(helmsman) as shown:
+        assert shown.shows("Bash: pytest -q")
+        assert shown.frame[0].startswith("● mend-it  #1 of 30  execute ")
+        assert [line for line in shown.frame if line.startswith("driven by  process ")]
+        loop.tell(tool("git commit"), CheckFinished(result=builders.check(passed=True, name="unit")))
+        assert shown.shows("Bash: git commit")
+        assert shown.shows("✔ unit")
+        record = builders.record(iteration=1)
+        loop.move(iteration=1, spending={"cost_usd": 1.5}, record=record)
+        loop.tell(IterationRecorded(record=record), step(iteration=2))
+        assert shown.shows("#2 of 30  execute")
+        assert shown.shows("$1.50 of $50.00")
+        assert shown.shows("decision   #1 continue (continue): 1 of 1 checks fail")
+        loop.move(ending=DONE)
+        loop.let_go()
+        assert shown.end() == 0
+        after = shown.written.partition(OFF)[2]
+    assert "outcome    ✔ completed" in after
+    assert "why        completion.verified: all is proven" in after
+
+
+def test_a_screen_of_any_size_is_never_overrun(helmsman: CommandLine, loop: Driven) -> None:
+    loop.create(of=builders.config(f"世界 {EVIL}" * 500), gate=GATE.model_copy(update={"evidence": f"{EVIL}\n" * 99}))
+    loop.drive()
+    loop.tell(step(), *(tool(f"{number} 世界 {EVIL}" * 9) for number in range(20)))
+    with terminal(helmsman, size=(80, 24)) as shown:
+        for columns, rows in ((80, 24), (40, 12), (120, 50), (20, 4), (7, 2)):
+            shown.resize(columns, rows)
+            assert eventually(lambda: len(shown.frame) == rows and shown.widest == columns, 60), shown.frame  # noqa: B023
+        assert "\x1b]0;" not in shown.written
+        assert "\x1b[2J" not in shown.written
+
+
+@pytest.mark.parametrize(("request_to_end", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_whoever_ends_the_view_leaves_the_loop_alone_and_the_terminal_as_it_was(
+    request_to_end: signal.Signals, status: int, helmsman: CommandLine, loop: Driven
+) -> None:
+    loop.create()
+    loop.drive()
+    loop.tell(step())
+    with terminal(helmsman) as shown:
+        assert shown.shows("execute")
+        assert ON in shown.written
+        shown.process.send_signal(request_to_end)
+        assert shown.end() == status
+        restored = shown.written.rpartition("\x1b[H")[2]
+    assert CURSOR in restored
+    assert OFF in restored
+    assert "Traceback" not in shown.written
+    assert not loop.folder.cancel.exists()
+    assert read_state(loop.repository, loop.name)[0].outcome is None
+
+
+def test_a_question_appears_with_its_commands_and_goes_when_it_is_answered(helmsman: CommandLine, loop: Driven) -> None:
+    loop.create()
+    loop.drive()
+    with terminal(helmsman) as shown:
+        assert shown.shows("between two steps")
+        loop.move(gate=GATE)
+        assert shown.shows("question   May it be merged?")
+        assert shown.shows("helmsman reject mend-it --guidance TEXT")
+        answer = Answer(gate=GATE.key, kind=GATE.kind, choice=Choice.REVISE, by="ada", via="command line", at=NOW)
+        put(loop.folder.answers, answer)
+        assert shown.shows("given      revise by ada (command line)")
+
+
+def test_a_driver_that_dies_is_told_and_the_next_one_too(helmsman: CommandLine, loop: Driven) -> None:
+    loop.create(iteration=1)
+    loop.drive()
+    loop.tell(step(iteration=2))
+    with terminal(helmsman) as shown:
+        assert shown.shows("● mend-it  #2 of 30  execute")
+        loop.let_go()
+        assert shown.shows("driven by  nobody; go on with: helmsman resume mend-it")
+        loop.drive()
+        loop.tell(step("checks", iteration=2))
+        assert shown.shows("● mend-it  #2 of 30  checks")
+
+
+def test_a_loop_that_is_not_there_yet_is_waited_for_on_a_screen(helmsman: CommandLine, loop: Driven) -> None:
+    Driven(helmsman.repository, "another").create()
+    with terminal(helmsman, "mend-it") as shown:
+        assert shown.has_written("waiting for loop mend-it to begin in")
+        assert "where there are another" in shown.written
+        loop.create()
+        assert shown.shows("○ mend-it  #1 of 30  nobody drives it")
+        assert shown.shows("nobody yet; an engine takes a moment to come up")
+
+
+def test_a_loop_that_has_ended_is_told_without_a_screen(helmsman: CommandLine, loop: Driven) -> None:
+    loop.create(ending=DONE)
+    with terminal(helmsman) as shown:
+        assert shown.end() == 0
+        assert "✔ completed" in shown.written
+        assert ON not in shown.written
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 24)])
+def test_one_frame_in_a_terminal_is_as_wide_as_it(size: tuple[int, int], helmsman: CommandLine, loop: Driven) -> None:
+    loop.create(of=builders.config("x" * 500))
+    with terminal(helmsman, "--once", size=size) as shown:
+        assert shown.end() == 0
+        lines = Text.from_ansi(shown.written.replace("\r", "")).plain.splitlines()
+    assert max(map(len, lines)) == size[0]
+    assert ON not in shown.written
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(helmsman: CommandLine, loop: Driven) -> None:
+    loop.create()
+    loop.drive()
+    with Terminal.running(
+        [HELMSMAN, "watch", "--repo", helmsman.repository], helmsman.folder, {**helmsman.variables, "TERM": "dumb"}
+    ) as shown:
+        assert shown.has_written("driven by  process")
+        assert "\x1b" not in shown.written
+
+
+# --- in a pipe ----------------------------------------------------------------------------------------------------
+
+
+def test_a_pipe_gets_a_line_for_each_thing_as_it_comes_and_no_cursor_movement(helmsman: CommandLine, loop: Driven) -> None:
+    loop.create()
+    loop.drive()
+    record = builders.record(iteration=1)
+    loop.tell(step(), tool("long ago"), IterationRecorded(record=record), step(iteration=2), tool(f"ls {EVIL}"))
+    with piped(helmsman) as (process, output):
+        assert says(output, "Bash: ls good")
+        assert "long ago" not in output.read_text("utf-8")
+        loop.tell(tool("git commit"))
+        assert says(output, "Bash: git commit")
+        loop.tell(GateOpened(gate=GATE, loop=loop.name))
+        loop.move(gate=GATE)
+        assert says(output, "helmsman approve mend-it")
+        answer = Answer(gate=GATE.key, kind=GATE.kind, choice=Choice.REVISE, by="ada", via="tracker", at=NOW)
+        loop.tell(GateAnswered(answer=answer))
+        loop.move(gate=None, answers=(answer,))
+        assert says(output, "answered   revise by ada (tracker)")
+        loop.tell(IterationRecorded(record=builders.record(iteration=2)))
+        loop.move(ending=DONE)
+        loop.let_go()
+        assert process.wait(60) == 0
+        told = output.read_text("utf-8")
+    assert told.startswith("#2  the agent starts\n    Bash: ls good")
+    assert "#2  agent finished" in told
+    assert told.rstrip().splitlines()[-1].startswith("next       git diff")
+    assert [told.count(words) for words in ("helmsman approve mend-it", "answered   revise")] == [1, 1]
+    assert not {character for character in told if not character.isprintable()} - {"\n"}
+
+
+def test_a_loop_that_ends_with_a_question_ends_the_view_with_its_commands(helmsman: CommandLine, loop: Driven) -> None:
+    loop.create(gate=GATE, ending=DONE.model_copy(update={"outcome": Outcome.WAITING}))
+    told = helmsman.run("watch", "--repo", helmsman.repository)
+    assert (told.exit_code, told.errors) == (0, "")
+    assert "outcome    … waiting" in told.output
+    assert "           helmsman approve mend-it" in told.output
+
+
+def test_colours_that_are_forced_do_not_make_a_pipe_a_screen(helmsman: CommandLine, loop: Driven) -> None:
+    loop.create(ending=None)
+    loop.drive()
+    forced = CommandLine(helmsman.folder, {**helmsman.variables, "FORCE_COLOR": "1"})
+    with piped(forced) as (_, output):
+        assert says(output, "driven by  process")
+        assert ON not in output.read_text("utf-8")
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "none": lambda path: path.unlink(),
+    "cut off": lambda path: os.truncate(path, path.stat().st_size - 9),
+    "rubbish": lambda path: path.write_bytes(path.read_bytes() + b"\xff\x00" * 9000),
+}
+
+
+@pytest.mark.parametrize("journal", DAMAGES)
+def test_one_frame_is_printed_whatever_became_of_the_journal(journal: str, helmsman: CommandLine, loop: Driven) -> None:
+    loop.create(of=builders.config(f"goal {EVIL}"), iteration=1)
+    loop.drive()
+    loop.tell(step(iteration=2), tool(EVIL))
+    DAMAGES[journal](loop.folder.journal)
+    told = helmsman.run("watch", "mend-it", "--once", "--repo", helmsman.repository)
+    assert (told.exit_code, told.errors) == (0, "")
+    assert told.output.startswith("● mend-it  #2 of 30  " + ("between two steps" if journal == "none" else "execute"))
+    assert "goal       goal good" in told.output
+    assert "Ctrl-C" not in told.output
+    assert not {character for character in told.output if not character.isprintable()} - {"\n"}
+
+
+def test_a_loop_is_watched_from_a_worktree_and_from_any_folder(helmsman: CommandLine, loop: Driven) -> None:
+    loop.create()
+    loop.drive()
+    loop.tell(step(), tool("pytest"))
+    beside = helmsman.folder / "beside"
+    git(helmsman.repository, "worktree", "add", "--quiet", "--detach", str(beside))
+    (beside / "deep").mkdir()
+    told = helmsman.run("watch", "--once", "--repo", beside / "deep")
+    assert (told.exit_code, told.errors) == (0, "")
+    assert "Bash: pytest" in told.output
+
+
+def test_of_several_loops_the_one_that_runs_is_watched(helmsman: CommandLine, loop: Driven) -> None:
+    loop.create()
+    loop.drive()
+    Driven(helmsman.repository, "a-later-one").create(updated_at=NOW + timedelta(days=999))
+    assert helmsman.run("watch", "--once", "--repo", helmsman.repository).output.startswith("● mend-it ")
+    loop.let_go()
+    assert helmsman.run("watch", "--once", "--repo", helmsman.repository).output.startswith("○ a-later-one ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [([], "no loop was started"), (["nix"], "no loop 'nix'"), (["../x"], "no loop '../x'"), (["nix", "--once"], "no loop 'nix'")],
+)
+def test_in_a_pipe_a_loop_that_is_not_there_is_a_mistake(arguments: list[str], words: str, helmsman: CommandLine) -> None:
+    told = helmsman.run("watch", *arguments, "--repo", helmsman.repository)
+    assert told.exit_code == 2
+    assert words in told.errors
+
+
+def test_as_json_the_end_is_waited_for_and_told_in_the_shape_of_status(helmsman: CommandLine, loop: Driven) -> None:
+    loop.create()
+    loop.drive()
+    once = helmsman.run("watch", "--once", "--json", "--repo", helmsman.repository)
+    assert the_object(once.output)["driver"].startswith("process ")
+    with piped(helmsman, "--json") as (process, output):
+        loop.move(ending=DONE)
+        loop.let_go()
+        assert process.wait(60) == 0
+        result = the_object(output.read_text("utf-8"))
+    assert set(result) >= RESULT_KEYS
+    assert (result["outcome"], result["driver"]) == ("completed", None)
+    assert helmsman.run("status", "--json", "--repo", helmsman.repository).output == output.read_text("utf-8")
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def test_the_newest_record_is_found_below_states_that_have_none(loop: Driven) -> None:
+    loop.create()
+    assert newest_record(loop.repository, loop.name) is None
+    loop.move(iteration=1, record=builders.record(iteration=1))
+    loop.move(iteration=2, record=builders.record(iteration=2))
+    loop.move(gate=GATE)
+    loop.move(gate=None)
+    found = newest_record(loop.repository, loop.name)
+    assert found
+    assert found.iteration == 2
+
+
+def test_a_quiet_loop_costs_next_to_nothing_to_watch(helmsman: CommandLine, loop: Driven) -> None:
+    """Counted in work, not in time: once at rest, a frame a second is all that is written."""
+    loop.create()
+    loop.drive()
+    loop.tell(step(), *(tool("x" * 100) for _ in range(2_000)))
+    with terminal(helmsman) as shown:
+        assert shown.shows("2000 tool calls"), shown.written[-3000:]
+        process = psutil.Process(shown.process.pid)
+        before, frames = process.io_counters().read_chars, len(shown.written.split("\x1b[H"))
+        assert eventually(lambda: len(shown.written.split("\x1b[H")) > frames + 4, 60)
+        read = process.io_counters().read_chars - before
+    assert read < loop.folder.journal.stat().st_size / 2, "it reads the journal again"

@@ -1,0 +1,257 @@
+"""A record and a state in which nothing is left out, to see all that can be shown, and the same with foreign text everywhere."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel
+
+from helmsman.records.checks import CheckReport, TestCounts
+from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction, StatusReport, Trust
+from helmsman.records.control import Band, Control, Gains
+from helmsman.records.evidence import (
+    AgentCall,
+    AgentOutcome,
+    Change,
+    CommandRun,
+    Commit,
+    Execution,
+    Guarded,
+    RateLimit,
+    Salvage,
+)
+from helmsman.records.findings import Finding, Weight
+from helmsman.records.gates import Answer, Choice, Gate, GateKind
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.modes import Breaker, Climb, Feedback, Ladder, Position, Rung
+from helmsman.records.moments import Movement, Progress
+from helmsman.records.oversight import Checkpoint, Diagnosis, Failed, Issue, Learnt, Oversight, Stance, Strategy
+from helmsman.records.proof import Denial, Proof
+from helmsman.records.session import Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
+from helmsman.records.state import LoopState
+from helmsman.records.usage import Usage
+from helmsman.records.verdict import Considered, Decision, DecisionKind, Outcome, Severity, Signal
+from tests.unit.builders import HOUR, MINUTE, NOW, check, config, record, state
+from tests.unit.histories import history, red
+
+_Value = TypeVar("_Value")
+FAILED = Failed(
+    iteration=7,
+    ref="refs/helmsman/mend-it/failed/7-1",
+    commit="e" * 40,
+    back_to="b" * 40,
+    rule="regressing",
+    why="two more tests failed than before",
+    files=("shop.py",),
+)
+STOP = Decision(
+    kind=DecisionKind.STOP,
+    rule="ladder.human",
+    reason="the same failure five times; a person has to choose",
+    at=NOW,
+    outcome=Outcome.WAITING,
+    path=(
+        Considered(rule="pain", question="Is there pain?", held=False, because="none"),
+        Considered(rule="ladder.human", question="A person?", held=True, because="rung 3 of 3", otherwise="a clean iteration"),
+    ),
+    back_to="b" * 40,
+)
+CALL = AgentCall(
+    outcome=AgentOutcome.MAX_TURNS,
+    exit_code=1,
+    seconds=75,
+    error="turns are used up",
+    session_id="s-1",
+    model="claude-of-the-day",
+    cli_version="2.1",
+    usage=Usage(cost_usd=1.25, input_tokens=1000, cache_creation_tokens=20, cache_read_tokens=300, output_tokens=4),
+    turns=9,
+    tools=(("Bash", 12), ("mcp__tool", 3)),
+    commands=(CommandRun(command="make", failed=True),),
+    edited=("shop.py",),
+    looked=("README.md",),
+    final_text="It is nearly done.\nOne test fails.",
+    permission_denials=("WebFetch",),
+    guarded=(Guarded(rule="no-verify", tool="Bash", detail="git commit -n", denied=True),),
+    api_retries=2,
+    context=ContextUse(
+        tokens=50,
+        peak=90_000,
+        window=200_000,
+        heard=100,
+        noise=25,
+        compactions=(Compaction(trigger="auto", before=9000, after=100),),
+    ),
+    errors=(ErrorVector(kind=FailureClass.TEST, where="test_a", message="assert", extent=2, times=3),),
+    failures_in_row=4,
+    stops=(StopAttempt(blocked=True, why="a check fails", failing=("pytest",), failing_tests=1),),
+    rotated="the context was full",
+    pain="it removed what was not its own",
+    resumed=True,
+    rate_limit=RateLimit(status="allowed", window="five_hour"),
+)
+CHANGE = Change(
+    start="b" * 40,
+    commit="c" * 40,
+    tree="d" * 40,
+    commits=(Commit(id="c" * 40, subject="Mend the shop"),),
+    files=("shop.py", "tests/test_shop.py"),
+    files_changed=2,
+    insertions=33,
+    deletions=11,
+    leftovers_committed=True,
+)
+CHECKS = CheckReport(
+    tree="d" * 40,
+    results=(
+        check(
+            passed=False,
+            head="collected 3 items",
+            tail="1 failed, 2 passed",
+            counts=TestCounts(passed=2, failed=1, skipped=4, failing=("test_a",)),
+            flaky=("test_b",),
+            error="could not start",
+        ),
+        check(passed=True, name="lint", command="ruff check"),
+    ),
+    left_behind=("cache.db",),
+)
+JUDGEMENT = Judgement(
+    outcome=JudgementOutcome.REJECTED,
+    cause="errors are swallowed",
+    criteria=(
+        CriterionVerdict(
+            criterion="errors",
+            met=False,
+            votes_met=1,
+            votes_cast=3,
+            votes_needed=2,
+            reason="the except is empty",
+            evidence="shop.py:4",
+        ),
+        CriterionVerdict(criterion="calm", met=True, votes_met=3, votes_cast=3, votes_needed=2, reason="it is"),
+    ),
+    principle="look at the excepts",
+    score=0.5,
+    model="judge-of-the-day",
+    way="api",
+    usage=Usage(cost_usd=0.5, input_tokens=60, output_tokens=6),
+    calls=3,
+    seconds=4,
+)
+OVERSIGHT = Oversight(
+    progress=Progress(checks=0.5, tests=0.75, completion=0.625),
+    control=Control(
+        proportional=0.375, integral=1.5, derivative=-0.125, gains=Gains(), phase="focused", output=0.8125, band=Band.PIVOT
+    ),
+    breaker=Breaker(position=Position.HALF_OPEN, idle=3, reason="three idle iterations"),
+    ladder=Ladder(
+        rung=Rung.HUMAN,
+        reason="same_error",
+        climbs=(Climb(iteration=5, before=Rung.REDESIGN, after=Rung.HUMAN, reason="the redesign failed", at=NOW),),
+    ),
+    feedback=Feedback.FAILING,
+    diagnosis=Diagnosis.STUCK,
+    learning=(Learnt(kind=FailureClass.TEST, seen=4, in_row=3, level=2),),
+    strategy=Strategy(stance=Stance.PIVOT, reasoning="nothing moved", priorities=("look again",)),
+    issues=(Issue(rule="validation.blocker", critical=True, message="the same test fails"),),
+    best=Checkpoint(iteration=4, commit="f" * 40, tree="a" * 40, completion=0.875),
+    faults=("the part `drift` broke",),
+)
+ANSWERS = (
+    Answer(
+        gate="milestone-6",
+        kind=GateKind.MILESTONE,
+        choice=Choice.APPROVE,
+        guidance="Leave the tests alone.",
+        settings={"limits": {"iterations": 40}},
+        by="ada",
+        via="command line",
+        at=NOW - MINUTE / 2,
+    ),
+)
+
+
+def full_record(decision: Decision = STOP, **fields: Any) -> IterationRecord:
+    """Everything happened in it."""
+    (moment,) = history(red(Movement.BACK, "test_a"))
+    given: Mapping[str, Any] = {
+        "iteration": 7,
+        "attempt": 2,
+        "execution": Execution(call=CALL, change=CHANGE, put_back=("RUBRIC.md",), transcript="t.zst"),
+        "checks": CHECKS,
+        "findings": (
+            Finding(rule="tests.deleted", weight=Weight.BLOCK, path="tests/test_shop.py", line=3, message="gone", honest="keep"),
+            Finding(rule="lint.suppressed", weight=Weight.WARN, path="shop.py", message="silenced", honest="mend it"),
+        ),
+        "claims": Claims(
+            wants_to_finish=True,
+            how="EXIT_SIGNAL",
+            status=StatusReport(status="complete"),
+            claims=(Claim(kind=ClaimKind.TESTS_PASS, said="all pass", source="last message"),),
+        ),
+        "contradictions": (
+            Contradiction(layer=ClaimLayer.CONTRADICTION, said="all tests pass", found="1 test fails", source="last message"),
+        ),
+        "claims_checked": 5,
+        "proof": Proof(asked=True, how="EXIT_SIGNAL", denied=(Denial(rule="claims", why="a claim did not hold"),)),
+        "judgement": JUDGEMENT,
+        "memory": WorkingMemory(),
+        "signals": (
+            Signal(rule="stuck", severity=Severity.REDIRECT, message="nothing moves", value=3, threshold=2, instruction="Go on."),
+            Signal(rule="limits.cost_usd", severity=Severity.LOG, message="70% used"),
+        ),
+        "oversight": OVERSIGHT,
+        "moment": moment,
+        "failed": FAILED,
+        **fields,
+    }
+    return record(decision, **given)
+
+
+def full_state(**fields: Any) -> LoopState:
+    """After that record, with a question open."""
+    gate = Gate(
+        key="human-7",
+        kind=GateKind.HUMAN,
+        question="What shall become of it?",
+        evidence="| # | completion |\n|---|---|\n| 7 | 62% |",
+        questions=("Which of the two orders counts?",),
+        asked_at=NOW,
+        deadline=NOW + HOUR,
+        asked_of="the team",
+    )
+    known: Mapping[str, Any] = {
+        "updated_at": NOW + timedelta(minutes=2),
+        "iteration": 7,
+        "spending": {"agent_calls": 9, "cost_usd": 12.5, "tokens": 123_456, "seconds": 7384},
+        "checks": CHECKS,
+        "salvaged": (Salvage(iteration=3, attempt=1, ref="refs/helmsman/mend-it/salvage/3-1", commit="1" * 40, files=2),),
+        "trust": Trust(checked=8, contradicted=2),
+        "oversight": OVERSIGHT,
+        "failed": FAILED,
+        "verified": "9" * 40,
+        "gate": gate,
+        "answers": ANSWERS,
+        "ending": STOP,
+        **fields,
+    }
+    return state(config("Mend the shop.\nAll of it."), **known)
+
+
+def overwritten(value: _Value, text: str) -> _Value:
+    """The same with this text in the place of every text. Enumerations, numbers and moments stay; nothing is validated."""
+    return cast("_Value", _overwritten(value, text))
+
+
+def _overwritten(value: Any, text: str) -> Any:
+    if isinstance(value, BaseModel):
+        names = type(value).model_fields
+        return value.model_copy(update={name: _overwritten(getattr(value, name), text) for name in names})
+    if isinstance(value, tuple):
+        return tuple(_overwritten(item, text) for item in cast("tuple[Any, ...]", value))
+    if isinstance(value, dict):
+        return {text: text}
+    return text if type(value) is str else value

@@ -1,0 +1,191 @@
+"""The dashboard: each of the six systems with a sign and the numbers behind it, whatever the loop has been through."""
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+
+from helmsman.config import LoopConfig
+from helmsman.records.control import Band, Control
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.modes import Breaker, Ladder, Position, Rung
+from helmsman.records.oversight import Conflict, Imperative, Oversight
+from helmsman.records.state import LoopState, Spending
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.show.dashboard import dashboard
+from helmsman.show.system import Sign
+from tests.unit.builders import NOW, STOP, call, check, config, execution, record, report, state
+from tests.unit.histories import SIDEWAYS, green, history, red, step
+from tests.unit.rendered import read
+from tests.unit.shown import troubled_gate, troubled_record, troubled_state
+from tests.unit.test_cells import EVIL, FOREIGN
+
+SYSTEMS = ("1", "2", "3", "3*", "4", "5")
+MINUS, TIMES = "\N{MINUS SIGN}", "\N{MULTIPLICATION SIGN}"
+GREEN = report(check(passed=True))
+ORDER = Imperative(source="goal", text="change shop.py", modality="must")
+
+
+def overview(state: LoopState, record: IterationRecord | None = None) -> dict[str, str]:
+    """By system how it stands, as the first table says."""
+    rows = read(dashboard(state, record)).tables[0][1:]
+    return {row[0].split()[1]: row[1].split()[0] for row in rows}
+
+
+def told(page: str, system: str) -> dict[str, str]:
+    """What a system's own section tells, by name."""
+    sections = [section for section in page.split("\n## ")[1:] if section.split()[2] == system]
+    return {row[0]: row[1] for row in read(f"## {sections[0]}").tables[0][1:]}
+
+
+@pytest.mark.feature("H5")
+def test_there_are_six_systems_each_with_its_sign() -> None:
+    page = read(dashboard(troubled_state(), troubled_record()))
+    rows = page.tables[0][1:]
+    assert tuple(row[0].split()[1] for row in rows) == SYSTEMS
+    assert page.headings[1:] == [f"{row[1].split()[0]} {row[0]}" for row in rows]
+
+
+@pytest.mark.feature("H5")
+@pytest.mark.parametrize(
+    ("system", "name", "numbers"),
+    [
+        ("1", "tree", f"3 files, +31 {MINUS}17, now at cccccccccc"),
+        ("1", "tests", "40 passed, 2 failed, 1 skipped"),
+        ("1", "tool calls", "11 (Bash 8, some words 3) in 9 turns"),
+        ("1", "context", "60% of 200,000 tokens at its fullest, 30% of tool output is noise"),
+        ("2", "attempt", "2; work was salvaged 1 time"),
+        ("2", "guard rails", "denied by some words: some words"),
+        ("3", "controller", f"P 0.52 {TIMES} 0.50, I 1.50 {TIMES} 0.20, D -0.040 {TIMES} 0.30 (exploration) → 0.61: adjust"),
+        ("3", "iterations", "████░░░░░░ 11 of 30 (37%)"),
+        ("3", "time", "█░░░░░░░░░ 1:30:00 of 12 h (12%)"),
+        ("3", "cost", "█░░░░░░░░░ $4.25 of $50.00 (8%)"),
+        ("3", "calls in an hour", "6 of 100"),
+        ("3", "ladder", "E-II redesign: some words"),
+        ("3", "failures that return", "test: 3 in a row, 7 in all, level 2, what was done did not help"),
+        ("3*", "claims", "17 of 20 claims held so far"),
+        ("3*", "purpose", "4 of 10 deeds had to do with the task"),
+        ("3*", "judge", "rejected, 1 of 2 criteria met: some words"),
+        ("3*", "rejections in a row", "2 of 5"),
+        ("4", "progress", "tests 95%, checks 50%, criteria 25%"),
+        ("4", "best so far", "48% after iteration 9, at aaaaaaaaaa"),
+        ("5", "limits", "30 iterations, 12 h, $50.00, any number of tokens, 100 calls an hour"),
+        ("5", "open question", "some words (human-11-3)"),
+        ("5", "answers", "milestone-5-1 approve by some words (command line): some words"),
+    ],
+)
+def test_a_system_tells_its_numbers(system: str, name: str, numbers: str) -> None:
+    assert told(dashboard(troubled_state(), troubled_record()), system)[name] == numbers
+
+
+@pytest.mark.feature("H5")
+def test_the_iterations_left_are_told_with_the_numbers_behind_them() -> None:
+    climbing = state(iteration=4, history=history(*(step(completion=completion) for completion in (0.1, 0.2, 0.3, 0.4))))
+    words = told(dashboard(climbing), "4")["iterations left"]
+    assert " ".join(words.split()) == (
+        "about 6 (from 6 to 6): 40% done at +10.0 points an iteration (median of the last 4; middle half +10.0 to +10.0); "
+        "the limit leaves 26"
+    )
+
+
+def _with(**fields: Any) -> LoopState:
+    return state(checks=GREEN, **fields)
+
+
+@pytest.mark.feature("H5")
+@pytest.mark.parametrize(
+    ("system", "before", "sign"),
+    [
+        ("2", state(), Sign.GOOD),
+        (
+            "2",
+            state(oversight=Oversight(conflicts=(Conflict(kind="scope", first=ORDER, second=ORDER, about="x"),))),
+            Sign.BAD,
+        ),
+        ("3", state(), Sign.GOOD),
+        ("3", state(oversight=Oversight(control=Control(output=0.6, band=Band.ADJUST))), Sign.WATCH),
+        ("3", state(oversight=Oversight(ladder=Ladder(rung=Rung.REFACTOR))), Sign.WATCH),
+        ("3", state(oversight=Oversight(ladder=Ladder(rung=Rung.HUMAN))), Sign.BAD),
+        ("3", state(oversight=Oversight(breaker=Breaker(position=Position.OPEN))), Sign.BAD),
+        ("3", state(spending=Spending(cost_usd=36)), Sign.WATCH),
+        ("3", state(spending=Spending(cost_usd=50)), Sign.BAD),
+        ("3*", state(), Sign.IDLE),
+        ("3*", _with(), Sign.GOOD),
+        ("3*", state(checks=report(check(passed=False))), Sign.WATCH),
+        ("3*", _with(findings=troubled_state().findings), Sign.BAD),
+        ("3*", _with(contradictions=troubled_state().contradictions), Sign.BAD),
+        ("4", state(), Sign.IDLE),
+        ("4", state(history=history(*[step(completion=0.1 * n) for n in range(5)])), Sign.GOOD),
+        ("4", state(history=history(*[step(completion=0.3)] * 5)), Sign.WATCH),
+        ("4", state(history=history(*[step(completion=0.9 - 0.1 * n) for n in range(5)])), Sign.BAD),
+        ("5", state(), Sign.GOOD),
+        ("5", state(gate=troubled_gate("how?")), Sign.WATCH),
+        ("5", state(ending=STOP), Sign.GOOD),
+        (
+            "5",
+            state(ending=Decision(kind=DecisionKind.STOP, rule="limits", reason="", at=NOW, outcome=Outcome.STOPPED)),
+            Sign.BAD,
+        ),
+    ],
+)
+def test_the_sign_follows_from_the_numbers(system: str, before: LoopState, sign: Sign) -> None:
+    assert overview(before)[system] == sign
+
+
+@pytest.mark.parametrize(
+    ("outcome", "moment", "sign"),
+    [
+        (AgentOutcome.FINISHED, green(), Sign.GOOD),
+        (AgentOutcome.FINISHED, red(SIDEWAYS, "a"), Sign.WATCH),
+        (AgentOutcome.MAX_TURNS, green(), Sign.WATCH),
+        (AgentOutcome.CRASHED, red(SIDEWAYS, "a"), Sign.BAD),
+        (AgentOutcome.USAGE_LIMIT, red(SIDEWAYS, "a"), Sign.BAD),
+    ],
+)
+def test_the_sign_of_the_work_follows_from_its_end_and_from_what_it_brought(
+    outcome: AgentOutcome, moment: dict[str, Any], sign: Sign
+) -> None:
+    done = record(execution=execution(call(outcome)), moment=history(moment)[0])
+    assert overview(state(), done)["1"] == sign
+
+
+def test_before_the_first_iteration_there_is_nothing_yet() -> None:
+    page = read(dashboard(state()))
+    assert overview(state())["1"] == Sign.IDLE
+    assert page.headings[0] == "mend-it: ▶ running"
+    assert "no iteration has ended since the loop was opened" in page.paragraphs
+
+
+def test_a_loop_that_nothing_verifies_says_so() -> None:
+    unchecked = LoopConfig(goal="write", allow_no_checks=True)
+    assert told(dashboard(state(unchecked, checks=report())), "3*")["checks"] == "none is configured: nothing is verified"
+
+
+@pytest.mark.feature("H5")
+def test_progress_and_rungs_are_drawn_once_there_is_a_way_to_draw() -> None:
+    assert dashboard(state(history=history(step()))).count("](data:image/svg+xml;base64,") == 0
+    assert dashboard(state(history=history(step(), step()))).count("](data:image/svg+xml;base64,") == 1
+    assert dashboard(state(history=history(step(), step(rung=1)))).count("](data:image/svg+xml;base64,") == 2
+
+
+@pytest.mark.feature("H5", "X3")
+@settings(max_examples=40, deadline=None)
+@given(FOREIGN)
+@example(EVIL)
+def test_foreign_text_changes_nothing_but_the_words(text: str) -> None:
+    hostile = f"{text} x {text}"  # never nothing at all
+    page = read(dashboard(troubled_state(hostile), troubled_record(hostile)))
+    usual = read(dashboard(troubled_state(), troubled_record()))
+    assert page.strangers == page.fences == []
+    assert page.headings == usual.headings
+    assert [len(row) for table in page.tables for row in table] == [2 + (n < 7) for n in range(sum(map(len, page.tables)))]
+
+
+@pytest.mark.feature("H5")
+def test_a_dashboard_stays_small_however_much_there_is_to_tell() -> None:
+    long = config("x" * 100_000, checks=tuple(f"check {n} {'<' * 5000}" for n in range(100)))
+    much = troubled_state("&" * 20_000).model_copy(
+        update={"config": long, "history": history(*[step(rung=n % 4) for n in range(1000)])}
+    )
+    assert len(dashboard(much, troubled_record("&" * 20_000))) < 200_000

@@ -1,0 +1,144 @@
+"""A journal that another process writes: each event is told once, whatever happens to the file."""
+
+import itertools
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.records.events import ToolCalled
+from helmsman.show.doings import Told
+from tasks.following import AT_ONCE, FIRST_LOOK, Follower
+from tasks.journal import LONGEST_JOURNAL, journal_to
+from tests.unit.builders import NOW
+
+pytestmark = pytest.mark.feature("H4")
+
+
+def tool(detail: str) -> ToolCalled:
+    return ToolCalled(tool="Bash", detail=detail)
+
+
+def details(news: Sequence[Told]) -> list[str]:
+    return [told.event.detail for told in news if isinstance(told.event, ToolCalled)]
+
+
+def line(detail: str) -> bytes:
+    return f"{NOW.isoformat()} {tool(detail).model_dump_json()}\n".encode()
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    return tmp_path / "journal.jsonl"
+
+
+@given(st.lists(st.text(max_size=20), max_size=8), st.lists(st.integers(0, 600)))
+def test_however_a_journal_grows_each_event_is_told_once_and_in_order(words: list[str], cuts: list[int]) -> None:
+    whole = b"".join(map(line, words))
+    borders = sorted({0, *(min(cut, len(whole)) for cut in cuts), len(whole)})
+    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "journal.jsonl").open("ab", buffering=0) as file:
+        follower, told = Follower(Path(file.name)), list[str]()
+        for begin, end in itertools.pairwise(borders):
+            file.write(whole[begin:end])
+            told += details(follower.news())
+        follower.close()
+    assert told == words
+
+
+def test_nothing_is_lost_or_told_twice_where_the_journal_is_turned_over(journal: Path) -> None:
+    write, follower, told = journal_to(journal), Follower(journal), list[int]()
+    for number in range(7):
+        write(tool(f"{number}{'x' * (LONGEST_JOURNAL // 3)}"))
+        write(tool(str(number)))
+        if number != 3:  # one look is missed, and the journal is turned over meanwhile
+            told += [int(detail) for detail in details(follower.news()) if "x" not in detail]
+    follower.close()
+    assert journal.with_suffix(".1.jsonl").exists()
+    assert told == list(range(7))
+
+
+def test_the_first_look_takes_only_the_end_and_no_half_line(journal: Path) -> None:
+    journal.write_bytes(line("x" * FIRST_LOOK) + line("old") + line("x" * (FIRST_LOOK - 300)) + line("new"))
+    follower = Follower(journal)
+    assert [detail for detail in details(follower.news()) if "x" not in detail] == ["old", "new"]
+    follower.close()
+    journal.write_bytes(line("too long ago") + line("x" * FIRST_LOOK) + line("new"))
+    follower = Follower(journal)
+    assert details(follower.news()) == ["new"]
+    follower.close()
+
+
+def test_right_after_a_turn_over_the_older_journal_is_read_too(journal: Path) -> None:
+    journal.with_suffix(".1.jsonl").write_bytes(line("x" * FIRST_LOOK) + line("before"))
+    journal.write_bytes(line("after"))
+    follower = Follower(journal)
+    assert details(follower.news()) == ["before", "after"]
+    assert follower.news() == []
+    follower.close()
+
+
+def test_a_journal_that_is_not_there_yet_is_read_from_its_beginning_later(journal: Path) -> None:
+    follower = Follower(journal)
+    assert follower.news() == []
+    journal.write_bytes(line("one"))
+    assert details(follower.news()) == ["one"]
+    journal.unlink()
+    assert follower.news() == []
+    journal.write_bytes(line("two"))
+    assert details(follower.news()) == ["two"]
+    follower.close()
+
+
+def test_a_journal_that_was_cut_off_is_read_anew(journal: Path) -> None:
+    follower = Follower(journal)
+    journal.write_bytes(line("one") + line("two") + b"half of a li")
+    assert details(follower.news()) == ["one", "two"]
+    os.truncate(journal, 0)
+    with journal.open("ab") as file:
+        file.write(line("three"))
+    assert details(follower.news()) == ["three"]
+    follower.close()
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        b"\n",
+        b"\xff\xfe\n",
+        b"{}\n",
+        b"2026-11-22T12:00:00 {}\n",
+        line("naive").replace(b"+00:00", b""),
+        b"yesterday " + line("x"),
+    ],
+)
+def test_a_line_that_is_none_of_ours_is_passed_over(rubbish: bytes, journal: Path) -> None:
+    journal.write_bytes(line("one") + rubbish + line("two"))
+    follower = Follower(journal)
+    assert details(follower.news()) == ["one", "two"]
+    follower.close()
+
+
+def test_a_line_without_end_is_given_up_and_what_comes_after_it_is_told(journal: Path) -> None:
+    journal.write_bytes(b"")
+    follower, endless = Follower(journal), line("x" * 2 * AT_ONCE)
+    assert follower.news() == []
+    with journal.open("ab", buffering=0) as file:
+        for begin in range(0, len(endless), AT_ONCE):
+            file.write(endless[begin : begin + AT_ONCE])
+            assert follower.news() == []
+        file.write(line("one"))
+    assert details(follower.news()) == ["one"]
+    follower.close()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_pipe_or_a_folder_in_its_place_keeps_nobody_waiting(make: object, journal: Path) -> None:
+    assert callable(make)
+    make(journal)
+    follower = Follower(journal)
+    assert follower.news() == []
+    follower.close()

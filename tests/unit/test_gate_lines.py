@@ -1,0 +1,103 @@
+"""An open gate in a terminal: whoever reads it knows what is asked, what each answer will do, and what to type."""
+
+import shlex
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.records.gates import GATES, Choice, Gate, GateKind
+from helmsman.show.gates import EVIDENCE_LINES, EVIDENCE_WIDTH, answer_command, gate_lines
+from tests.unit.builders import NOW
+
+pytestmark = pytest.mark.feature("H1", "H4")
+
+LATER = NOW + timedelta(hours=72)
+EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews; rm -rf ~ `id` $(id)"
+
+
+def gate(kind: GateKind = GateKind.MERGE, **fields: object) -> Gate:
+    return Gate.model_validate({"key": "merge-3", "kind": kind, "question": "May it be merged?", "asked_at": NOW, **fields})
+
+
+def test_every_part_of_a_question_is_told() -> None:
+    asked = gate(evidence="All **4** tests pass.\n\nThe judge approves.", deadline=LATER, asked_of="the team")
+    assert gate_lines(asked, "mend-it") == [
+        "asked      Proven: may it be merged? (merge-3), 2026-11-22 12:00 UTC, of the team",
+        "question   May it be merged?",
+        "evidence   All **4** tests pass.",
+        "           The judge approves.",
+        "approve    The loop ends as completed, approved for merging.",
+        "           helmsman approve mend-it",
+        "revise     The loop goes on working, under your guidance.",
+        "           helmsman reject mend-it --guidance TEXT",
+        "take-over  You commit on the branch by hand; the loop waits until you hand it back.",
+        "           helmsman answer mend-it take-over",
+        "stop       The loop ends; its work and its state are kept.",
+        "           helmsman answer mend-it stop",
+        "with       --guidance TEXT: told to the next iteration; approve also takes --set KEY=VALUE",
+        "deadline   2026-11-25 12:00 UTC; unanswered until then: stop (The loop ends; its work and its state are kept.)",
+    ]
+
+
+@pytest.mark.parametrize("kind", GateKind)
+def test_each_choice_of_each_kind_has_a_command_of_its_own(kind: GateKind) -> None:
+    lines = gate_lines(gate(kind), "mend-it")
+    commands = [line.strip() for line in lines if line.strip().startswith("helmsman ")]
+    assert commands == [answer_command(gate(kind), choice, "mend-it") for choice in GATES[kind].choices]
+    assert len(set(commands)) == len(commands)
+    assert all(any(line.endswith(effect) for line in lines) for effect in GATES[kind].choices.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "choice", "command"),
+    [
+        (GateKind.BUDGET, Choice.APPROVE, "helmsman approve mend-it --set limits.KEY=VALUE"),
+        (GateKind.QUESTIONS, Choice.APPROVE, "helmsman approve mend-it --guidance TEXT"),
+        (GateKind.MILESTONE, Choice.STOP, "helmsman reject mend-it"),
+        (GateKind.MERGE, Choice.REVISE, "helmsman reject mend-it --guidance TEXT"),
+        (GateKind.MERGE, Choice.STOP, "helmsman answer mend-it stop"),
+        (GateKind.REJECTIONS, Choice.ACCEPT, "helmsman answer mend-it accept"),
+    ],
+)
+def test_rejecting_means_revising_where_that_is_offered_and_stopping_elsewhere(
+    kind: GateKind, choice: Choice, command: str
+) -> None:
+    assert answer_command(gate(kind), choice, "mend-it") == command
+
+
+def test_questions_are_told_one_by_one() -> None:
+    lines = gate_lines(gate(GateKind.QUESTIONS, questions=("Which database?", f"By when?{EVIL}")), "mend-it")
+    assert lines[2] == "           1. Which database?"
+    assert lines[3].startswith("           2. By when?good ]0;owned")
+
+
+def test_a_question_without_a_deadline_says_that_it_stays_open() -> None:
+    assert gate_lines(gate(), "mend-it")[-1] == "deadline   none: the question stays open until somebody answers"
+
+
+@pytest.mark.parametrize(("lines", "more"), [(EVIDENCE_LINES, ""), (EVIDENCE_LINES + 1, "… 1 more line"), (999, "more lines")])
+def test_long_evidence_is_shortened_and_says_by_how_much(lines: int, more: str) -> None:
+    told = gate_lines(gate(evidence="x" * 10_000 + "\n" + "line\n\n" * (lines - 1)), "mend-it")
+    shown = told[2 : told.index("approve    The loop ends as completed, approved for merging.")]
+    assert len(shown) == EVIDENCE_LINES + bool(more)
+    assert shown[0] == f"evidence   {'x' * (EVIDENCE_WIDTH - 1)}…"
+    assert more in shown[-1]
+
+
+def test_without_evidence_there_is_no_line_for_it() -> None:
+    assert not [line for line in gate_lines(gate(evidence=" \n\t\n"), "mend-it") if "evidence" in line]
+
+
+@given(st.text() | st.just(EVIL), st.sampled_from(GateKind))
+def test_nothing_that_others_wrote_moves_a_cursor_or_breaks_a_line(text: str, kind: GateKind) -> None:
+    lines = gate_lines(gate(kind, question=text, evidence=text, asked_of=text, questions=(text,)), text)
+    assert all(line.isprintable() for line in lines)
+
+
+@given(st.text(min_size=1) | st.just(EVIL), st.sampled_from(GateKind))
+def test_a_loop_s_name_is_never_more_than_one_word_to_a_shell(name: str, kind: GateKind) -> None:
+    for choice in GATES[kind].choices:
+        words = shlex.split(answer_command(gate(kind), choice, name))
+        assert len(words) == len(shlex.split(answer_command(gate(kind), choice, "mend-it")))

@@ -1,0 +1,62 @@
+"""How many iterations it may still take, read from the pace of the last ones."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.oversee.progress import UNPROVEN
+from helmsman.show.outlook import LEAST, SLOWEST, outlook
+from tests.unit.histories import green, history, step, waited
+
+FORWARD = "forward"
+
+
+def climb(*completions: float) -> list[dict[str, object]]:
+    return [step(completion=completion) for completion in completions]
+
+
+@pytest.mark.feature("H5")
+@given(st.floats(0, 0.5), st.floats(0.01, 0.05), st.integers(3, 8))
+def test_a_steady_climb_is_told_to_the_iteration(begin: float, pace: float, count: int) -> None:
+    seen = outlook(history(*climb(*(begin + pace * number for number in range(count)))), 5)
+    last = begin + pace * (count - 1)
+    assert seen.left == pytest.approx(math.ceil((UNPROVEN - last) / pace), abs=1)
+    assert seen.least == seen.most == seen.left
+    assert seen.pace == pytest.approx(pace)
+
+
+@given(st.lists(st.floats(0, 0.94), min_size=LEAST, max_size=12), st.integers(2, 10))
+def test_the_range_holds_the_estimate_and_nothing_is_told_of_work_that_does_not_get_on(values: list[float], window: int) -> None:
+    seen = outlook(history(*climb(*values)), window)
+    assert seen.slow <= seen.pace <= seen.fast
+    assert (seen.left is None) == (seen.pace < SLOWEST)
+    assert seen.left is None or (seen.left >= 1 and seen.least is not None and seen.least <= seen.left)
+    assert seen.most is None or (seen.left is not None and seen.left <= seen.most)
+
+
+def test_one_leap_does_not_make_a_pace() -> None:
+    assert outlook(history(*climb(0.1, 0.1, 0.1, 0.1, 0.8)), 5).left is None
+
+
+def test_only_the_last_iterations_count() -> None:
+    assert outlook(history(*climb(0.0, 0.3, 0.6, 0.6, 0.6, 0.6)), 3).left is None
+
+
+def test_waits_what_was_not_checked_and_what_was_taken_back_say_nothing_of_the_pace() -> None:
+    silent = [waited(), step(completion=0.0, checked=False), step(completion=0.0, undone=True)]
+    seen = outlook(history(step(completion=0.1), *silent, step(completion=0.5), *silent, step(completion=0.9)), 5)
+    assert seen.seen == 3
+    assert seen.pace == pytest.approx(0.1)  # four iterations for each step of 0.4
+
+
+@pytest.mark.parametrize("count", range(LEAST))
+def test_before_three_iterations_no_pace_is_told(count: int) -> None:
+    seen = outlook(history(*climb(*([0.5] * count))), 5)
+    assert (seen.known, seen.seen) == (False, count)
+
+
+def test_where_everything_is_green_none_is_left() -> None:
+    seen = outlook(history(*[green(completion=UNPROVEN)] * 4), 5)
+    assert (seen.reached, seen.left) == (True, 0)

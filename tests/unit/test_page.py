@@ -1,0 +1,331 @@
+"""The page of a loop: whole without anything from elsewhere, deaf to what foreign text would have it do, true to its records."""
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass, field
+from datetime import timedelta
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helmsman.records.checks import CheckReport
+from helmsman.records.control import Control
+from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.judgement import JudgementOutcome
+from helmsman.records.modes import Ladder, Rung
+from helmsman.records.moments import Progress
+from helmsman.records.oversight import Oversight
+from helmsman.records.state import Spending, Waiting
+from helmsman.records.usage import Usage
+from helmsman.show.details import MINUS
+from helmsman.show.page import MOST_DETAILED, MOST_OUTPUTS, page
+from helmsman.show.pieces import OUTPUT_SHOWN
+from helmsman.show.style import STYLE
+from helmsman.show.traces import checks_kind, judge_kind, trace_of
+from helmsman.texts import clean, duration, money
+from tests.unit.builders import CONTINUE, HOUR, NOW, STOP, WAIT, check, record, report, state
+from tests.unit.full_records import JUDGEMENT, full_record, full_state, overwritten
+
+pytestmark = pytest.mark.feature("H4")
+
+REF = "refs/helmsman/mend-it/state"
+VOID = {"meta", "link"}
+ELEMENTS = {
+    "html", "head", "body", "meta", "link", "title", "style", "main", "header", "section", "footer", "div", "figure",
+    "h1", "h2", "h3", "p", "span", "strong", "code", "pre", "time", "ul", "li", "dl", "dt", "dd",
+    "details", "summary", "progress",
+    "table", "thead", "tbody", "tr", "th", "td",
+    "svg", "text", "line", "polyline", "polygon", "circle", "rect",
+}  # fmt: skip
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)><a href='javascript:alert(1)'>x</a>",
+    "' onmouseover='alert(1)' x='",
+    "</style></title></pre></textarea><iframe src=//evil.example></iframe>",
+    "--><svg onload=alert(1)>]]><![CDATA[",
+    "&lt;script&gt;&#60;b&#62;",
+    "\x1b[2J\x00\ud800\u202e<b\u2028>",
+    "{{7*7}} ${x} %s `rm`",
+)
+
+
+@dataclass
+class Read(HTMLParser):
+    """What a browser makes of the page: elements with their attributes, and texts."""
+
+    elements: list[tuple[str, dict[str, str | None]]] = field(default_factory=list[tuple[str, dict[str, str | None]]])
+    open: list[str] = field(default_factory=list[str])
+    texts: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def read(html: str) -> Read:
+    parser = Read()
+    parser.feed(html)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+def text_of(html: str) -> str:
+    """All that is read, without the style."""
+    return " ".join(read(html.replace(STYLE, "")).texts)
+
+
+def assert_harmless(html: str) -> None:
+    found = read(html)
+    assert {tag for tag, _ in found.elements} <= ELEMENTS
+    for tag, attributes in found.elements:
+        assert not [
+            name for name in attributes if name.startswith("on") or name in {"style", "src", "srcset", "action", "xlink:href"}
+        ]
+        assert ("href" not in attributes) or (tag, attributes["href"]) == ("link", "data:,")
+    assert len(found.named("style")) == 1
+
+
+@pytest.mark.feature("X3")
+@given(
+    text=st.sampled_from(HOSTILE) | st.text(min_size=1, max_size=60) | st.lists(st.sampled_from(HOSTILE), min_size=1).map("".join)
+)
+@settings(max_examples=60)
+def test_foreign_text_in_every_field_stays_text(text: str) -> None:
+    records = [overwritten(full_record(iteration=number), text) for number in (6, 7)]
+    html = page(overwritten(full_state(), text), records, text)
+    assert_harmless(html)
+    html.encode()  # no half characters
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", html)
+    shown = clean(text).strip()
+    assert " ".join(text_of(html).split()).count(" ".join(shown.split())) > 50
+
+
+def test_nothing_is_loaded_and_the_browser_is_told_so() -> None:
+    html = page(full_state(), [full_record()], REF)
+    assert_harmless(html)
+    (policy,) = [meta["content"] for meta in read(html).named("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    assert f"<style>{STYLE}</style>" in html
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", html)
+
+
+def test_the_whole_record_is_there() -> None:
+    text = text_of(page(full_state(), [full_record()], REF))
+    for words in (
+        "Mend the shop.", "All of it.", "… waiting", "ladder.human", "a person has to choose", "helmsman resume mend-it",
+        "What shall become of it?", "Which of the two orders counts?", "| 7 | 62% |", "beginning with a redesign", "the team",
+        "Leave the tests alone.", '{"limits": {"iterations": 40}}', "ada (command line)",
+        "Is there pain?", "rung 3 of 3", "otherwise with: a clean iteration", "nothing moves", "told: Go on.", "3 / 2",
+        "✘ pytest: 2 passed, 1 failed, 4 skipped", "collected 3 items", "1 failed, 2 passed", "cache.db", "✔ lint",
+        "all tests pass", "1 test fails", "a claim did not hold", "tests.deleted", "tests/test_shop.py:3",
+        "errors are swallowed", "1 of 3, 2 needed", "the except is empty", "shop.py:4", "50% of the weight met",
+        f"2 files +33 {MINUS}11", "Mend the shop",
+        "RUBRIC.md", "two more tests failed than before", "refs/helmsman/mend-it/failed/7-1",
+        "claude-of-the-day", "1,324 (4 written, 300 read from the cache)", "90,000 of 200,000 tokens", "Bash 12, mcp__tool 3",
+        "turns are used up", "denied (no-verify): Bash git commit -n", "It is nearly done.",
+        "P 0.38, I 1.50, D -0.125", "the part `drift` broke", "E-II redesign to E-III human", "the redesign failed",
+        "refs/helmsman/mend-it/salvage/3-1", REF, "breaker half-open",
+    ):  # fmt: skip
+        assert words in text, words
+
+
+def cells(html: str) -> list[list[str]]:
+    """The lines of iterations as they are read, newest first."""
+    return [_Line(line).cells for line in re.findall(r'<summary class="row">(.*?)</summary>', html)]
+
+
+class _Line(HTMLParser):
+    """The texts of the outermost elements."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__()
+        self.cells: list[str] = []
+        self._depth = 0
+        self.feed(line)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - as it is called
+        if self._depth == 0:
+            self.cells.append("")
+        self._depth += 1
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - as it is called
+        self._depth -= 1
+
+    def handle_data(self, data: str) -> None:
+        self.cells[-1] += data
+
+
+@given(
+    dollars=st.floats(0, 1e6),
+    counts=st.tuples(*[st.integers(1, 10**9)] * 4),
+    completion=st.floats(0, 1),
+    rung=st.sampled_from(Rung),
+    minutes=st.integers(0, 10**6),
+)
+def test_every_number_of_a_line_is_the_records(
+    dollars: float, counts: tuple[int, int, int, int], completion: float, rung: Rung, minutes: int
+) -> None:
+    iteration, files, insertions, deletions = counts
+    change = Change(start="b", commit="c", tree="d", files_changed=files, insertions=insertions, deletions=deletions)
+    called = AgentCall(
+        outcome=AgentOutcome.FINISHED, exit_code=0, seconds=1, usage=Usage(cost_usd=dollars), tools=(("Bash", files),)
+    )
+    made = record(
+        CONTINUE.model_copy(update={"at": NOW + timedelta(minutes=minutes)}),
+        iteration=iteration,
+        execution=Execution(call=called, change=change),
+        oversight=Oversight(
+            progress=Progress(completion=completion), ladder=Ladder(rung=rung), control=Control(output=completion)
+        ),
+    )
+    spent = Spending(cost_usd=dollars, tokens=insertions, agent_calls=files, seconds=deletions)
+    html = page(state(spending=spent, iteration=iteration), [made], REF)
+    (line,) = cells(html)
+    tools = f"finished, {files} tool call{'s' if files > 1 else ''}"
+    work = f"{files} file{'s' if files > 1 else ''} +{insertions} {MINUS}{deletions}"
+    assert line[:8] == [
+        str(iteration),
+        f"{NOW + timedelta(minutes=minutes):%d %b %H:%M}",
+        tools,
+        work,
+        "✘ 1 of 1",
+        f" {completion:.0%}",
+        f"E-{rung:d}",
+        money(dollars),
+    ]
+    assert line[8].startswith("continue 1 of 1 checks fail")
+    values = re.findall(r'<div class="value">(.*?)</div>', html)
+    assert values[1:5] == [f"{iteration:,}", money(dollars), duration(deletions), f"{insertions:,}"]
+    assert [bar["value"] for bar in read(html).named("progress")] == [f"{completion:.3f}"]
+
+
+def test_iterations_stand_newest_first_and_only_the_newest_is_open() -> None:
+    html = page(state(iteration=3), [record(iteration=number) for number in (1, 2, 3)], REF)
+    assert [line[0] for line in cells(html)] == ["3", "2", "1"]
+    entries = re.findall(r"<details( open=.open.)?><summary class=.row.", html)
+    assert [bool(entry) for entry in entries] == [True, False, False]
+
+
+def test_a_second_attempt_is_told_from_the_first() -> None:
+    html = page(state(), [record(WAIT), record(attempt=2)], REF)
+    assert [line[0] for line in cells(html)] == ["1.2", "1"]
+
+
+@pytest.mark.parametrize(("hours", "beside"), [(0.5, ["1"]), (1.5, ["2"]), (2, ["2"]), (2.5, [])])
+def test_an_answer_stands_with_the_iteration_that_ended_next(hours: float, beside: list[str]) -> None:
+    ends = [CONTINUE.model_copy(update={"at": NOW + number * HOUR}) for number in (1, 2)]
+    records = [full_record(end, iteration=number) for number, end in enumerate(ends, start=1)]
+    answer = full_state().answers[0].model_copy(update={"at": NOW + hours * HOUR})
+    html = page(full_state(answers=(answer,)), records, REF)
+    assert_answered(html, {"2": 1, "1": 2}, beside)
+
+
+def test_an_answer_from_before_what_is_shown_stands_with_none_of_it() -> None:
+    earlier, shown = full_record(iteration=1), full_record(CONTINUE.model_copy(update={"at": NOW + 2 * HOUR}), iteration=2)
+    answer = full_state().answers[0].model_copy(update={"at": NOW + HOUR / 2})
+    assert_answered(page(full_state(answers=(answer,)), [shown], REF, [trace_of(earlier)]), {"2": 1}, [])
+
+
+def assert_answered(html: str, places: dict[str, int], beside: list[str]) -> None:
+    """The answer is in the list of all, and in the details of these iterations only."""
+    listed, *entries = html.split('<summary class="row">')
+    assert "Leave the tests alone." in listed
+    assert [number for number, at in places.items() if "Leave the tests alone." in entries[at - 1]] == beside
+
+
+def test_a_long_loop_is_shown_in_part_and_drawn_whole() -> None:
+    one = full_record()
+    records = [one.model_copy(update={"iteration": number, "attempt": 1}) for number in range(9_401, 10_001)]
+    earlier = [trace_of(one)._replace(iteration=number, attempt=1) for number in range(1, 9_401)]
+    html = page(full_state(iteration=10_000), records, REF, earlier)
+    assert len(cells(html)) == MOST_DETAILED
+    assert html.count("output of pytest") == html.count("its last words") == MOST_OUTPUTS
+    assert "9500 earlier attempts only in the charts" in html
+    assert "completion" in html
+    assert re.search(r"<text[^>]*>1</text>.*<text[^>]*>10k</text>", html)
+    assert len(html) < 12_000_000
+
+
+def test_of_a_long_output_the_end_is_shown_and_the_rest_counted() -> None:
+    long = "x" * 500 + "\nBEGIN" + "y" * OUTPUT_SHOWN + "END"
+    html = page(state(), [record(checks=report(check(passed=False, head=long)))], REF)
+    assert "END" in html
+    assert "BEGIN" not in html
+    assert f"[{len(long) - OUTPUT_SHOWN:,} characters left out]" in html
+
+
+def test_a_loop_that_has_not_begun_has_a_page_as_well() -> None:
+    html = page(state(), [], REF)
+    assert_harmless(html)
+    text = text_of(html)
+    assert "None has ended yet." in text
+    assert "Nothing has stopped it." in text
+    assert text.count("nothing to show yet") > 5
+
+
+def test_a_loop_that_waits_says_until_when() -> None:
+    waiting = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="the usage limit is reached.")
+    text = text_of(page(state(waiting=waiting), [record(WAIT)], REF))
+    assert f"It goes on at {NOW + HOUR:%Y-%m-%d %H:%M} UTC." in text
+
+
+def test_completion_looks_like_completion() -> None:
+    html = page(state(ending=STOP, iteration=1), [record(STOP)], REF)
+    assert '<div class="why good">' in html
+    assert "git merge helmsman/mend-it" in text_of(html)
+
+
+@pytest.mark.parametrize(
+    ("found", "kind"),
+    [
+        (None, "neutral"),
+        (report(), "neutral"),
+        (report(check(passed=True)), "good"),
+        (report(check(passed=True), check(passed=False)), "bad"),
+        (report(check(passed=True, flaky=("test_a",))), "warn"),
+    ],
+)
+def test_checks_are_good_bad_or_doubtful(found: CheckReport | None, kind: str) -> None:
+    assert checks_kind(found) == kind
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind"),
+    list(zip(JudgementOutcome, ("good", "bad", "warn", "warn", "warn"), strict=True)),
+)
+def test_a_verdict_is_good_bad_or_doubtful(outcome: JudgementOutcome, kind: str) -> None:
+    assert judge_kind(JUDGEMENT.model_copy(update={"outcome": outcome})) == kind
+    assert judge_kind(None) == "neutral"
+
+
+def test_a_trace_holds_the_records_numbers() -> None:
+    made: IterationRecord = full_record()
+    expected: dict[str, Any] = {
+        "iteration": 7, "attempt": 2, "label": "7.2", "counts": True, "completion": 0.625, "proportional": 0.375, "integral": 1.5,
+        "derivative": -0.125, "output": 0.8125, "rung": 3, "cost_usd": 1.75, "tokens": 1390, "context": 0.45, "window": 200_000,
+        "checks": "bad", "claims": "bad", "judge": "bad", "rules": ("stuck", "limits.cost_usd"),
+    }  # fmt: skip
+    assert {name: getattr(trace_of(made), name) for name in expected} == expected

@@ -1,0 +1,161 @@
+"""Tables of iterations, checks, verdicts and gates."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given, settings
+
+from helmsman.records.checks import CheckReport
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.state import LoopState
+from helmsman.show.tables import FAILURES, ITERATIONS, ROWS, checks_table, gates_table, iterations_table, verdicts_table
+from tests.unit.builders import check, config, record, report, state
+from tests.unit.histories import SIDEWAYS, green, history, red, step, waited
+from tests.unit.rendered import read
+from tests.unit.shown import troubled_gate, troubled_record, troubled_report, troubled_state
+from tests.unit.test_cells import EVIL, FOREIGN
+
+PAGES: dict[str, Callable[[str], str]] = {
+    "iterations": lambda text: iterations_table(troubled_state(text)),
+    "checks": lambda text: checks_table(troubled_state(text), troubled_record(text)),
+    "verdicts": lambda text: verdicts_table(troubled_state(text), troubled_record(text)),
+    "gates": lambda text: gates_table(troubled_state(text)),
+}
+
+
+def rows_of(state: LoopState) -> list[list[str]]:
+    return read(iterations_table(state)).tables[0][1:]
+
+
+@pytest.mark.feature("H5")
+def test_an_iteration_is_told_with_its_numbers() -> None:
+    last = step(completion=0.48, passing_tests=40, failing_tests=2, rung=2, cost_usd=1.25, seconds=754.0, undone=True, attempt=2)
+    assert rows_of(state(iteration=1, history=history(last))) == [
+        ["1 (2)", "48%", "sideways", "✘", "40 of 42", "+20 \N{MINUS SIGN}5 in 1", "12", "$1.25", "0:12:34", "E-II", "taken back"]
+    ]
+
+
+@pytest.mark.feature("H5")
+def test_the_newest_fifty_are_shown_and_those_before_are_counted() -> None:
+    page = read(iterations_table(state(iteration=10_000, history=history(*[green()] * 80))))
+    assert [row[0] for row in page.tables[0][1:]] == [str(number) for number in range(80, 80 - ITERATIONS, -1)]
+    assert f"{10_000 - ITERATIONS} earlier iterations left out: helmsman log mend-it has them." in page.paragraphs
+
+
+def test_a_wait_is_no_iteration_and_still_a_row() -> None:
+    page = read(iterations_table(state(iteration=2, history=history(green(), waited(), green()))))
+    assert len(page.tables[0]) == 1 + 3
+    assert "usage limit" in page.tables[0][2][-1]
+    assert "left out" not in " ".join(page.paragraphs)
+
+
+def test_what_is_worth_a_remark_is_remarked() -> None:
+    odd = red(SIDEWAYS, "a", outcome=AgentOutcome.TIMED_OUT, asked=True, test_only=True, denials=3, relevance=0.25)
+    remarks = rows_of(state(iteration=1, history=history(odd)))[0][-1]
+    assert " ".join(remarks.split()) == "timed out, asked to be done, only tests, 3 refused, 25% to the point"
+
+
+def test_the_tree_before_the_first_iteration_is_the_last_row() -> None:
+    base = history(green(completion=0.2))[0].model_copy(update={"iteration": 0})
+    rows = rows_of(state(iteration=1, history=(base, *history(green()))))
+    assert [row[0] for row in rows] == ["1", "start"]
+
+
+@pytest.mark.feature("H5")
+def test_failing_checks_show_the_ends_of_what_they_printed() -> None:
+    failing = check(passed=False, head="the beginning", tail="the outcome")
+    page = read(checks_table(state(checks=report(failing, check(passed=True)))))
+    assert page.headings == ["mend-it: 1 of 2 checks pass", "✘ pytest", "Invariants"]
+    assert page.fences == ["the outcome\n"]
+
+
+def test_a_check_that_could_not_run_says_why() -> None:
+    page = read(checks_table(troubled_state("no such file"), troubled_record("no such file")))
+    assert page.tables[0][3][0] == "✘"
+    assert page.tables[0][3][3:] == ["\N{EN DASH}", "2.0 s", "timed out; no such file"]
+
+
+def test_where_nothing_was_checked_the_report_before_is_shown_as_such() -> None:
+    page = read(checks_table(state(checks=report(check(passed=True))), record(checks=None)))
+    assert "In the last iteration nothing was checked; this is the report before it." in page.paragraphs
+
+
+def test_many_checks_and_failures_are_counted() -> None:
+    many = CheckReport(tree="d" * 40, results=(check(passed=False, head="x"),) * 100)
+    page = read(checks_table(state(checks=many)))
+    assert len(page.tables[0]) == 1 + ROWS
+    assert f"and {100 - ROWS} more" in page.paragraphs
+    assert len(page.fences) == FAILURES
+
+
+@pytest.mark.feature("H5")
+def test_the_way_to_a_decision_is_told_with_what_would_change_it() -> None:
+    page = read(verdicts_table(troubled_state(), troubled_record()))
+    assert page.headings == ["mend-it: verdicts", "After iteration 11: continue", "Completion", "Claims", "Judge", "Rejections"]
+    assert page.tables[0][1:] == [["", "Is a limit reached?", "some words"], ["→", "Else?", "some words"]]
+    assert "What would change it: some words." in page.paragraphs
+
+
+@pytest.mark.feature("H5")
+def test_each_criterion_is_told_with_its_votes() -> None:
+    page = read(verdicts_table(troubled_state(), troubled_record()))
+    assert [row[:2] for row in page.tables[3][1:]] == [["✔", "c1"], ["✘", "c2"]]
+    assert [" ".join(row[2].split()) for row in page.tables[3][1:]] == ["3 of 3, needs 2", "1 of 3, needs 2"]
+
+
+def test_without_criteria_there_is_no_judge_and_without_iterations_no_decision() -> None:
+    page = read(verdicts_table(state()))
+    assert page.headings == ["mend-it: verdicts", "Claims", "Judge"]
+    assert "There are no criteria, so no judge is asked." in page.paragraphs
+
+
+@pytest.mark.feature("H5")
+def test_an_open_question_is_told_with_the_command_behind_each_choice() -> None:
+    page = read(gates_table(state(gate=troubled_gate("What now?"))))
+    assert page.headings[0] == "mend-it: a person is asked"
+    assert [row[0] for row in page.tables[0]] == ["Choice", "approve", "take-over", "stop"]
+    assert page.tables[0][1][2] == "helmsman approve mend-it"
+
+
+def test_answers_are_told_newest_first_with_who_gave_them() -> None:
+    answers = tuple(troubled_state().answers[0].model_copy(update={"gate": f"milestone-{n}-1"}) for n in (5, 10))
+    rows = read(gates_table(state(answers=answers))).tables[0][1:]
+    assert [row[0].partition("\n")[0] for row in rows] == ["milestone-10-1", "milestone-5-1"]
+    assert " ".join(rows[0][1].split()) == "approve some words (command line)"
+
+
+def test_where_nobody_was_asked_it_says_so() -> None:
+    page = read(gates_table(state()))
+    assert page.headings == ["mend-it: nobody is asked", "Answers"]
+
+
+@pytest.mark.feature("H5", "X3")
+@pytest.mark.parametrize("name", PAGES)
+@settings(max_examples=30, deadline=None)
+@given(text=FOREIGN)
+@example(text=EVIL)
+@example(text="```\n| a |\n```")
+def test_foreign_text_changes_nothing_but_the_words(name: str, text: str) -> None:
+    page, usual = read(PAGES[name](f"{text} x {text}")), read(PAGES[name]("some words"))  # never nothing at all
+    assert page.strangers == []
+    assert len(page.headings) == len(usual.headings)
+    assert len(page.fences) == len(usual.fences)
+    assert [[len(row) for row in table] for table in page.tables] == [[len(row) for row in table] for table in usual.tables]
+
+
+@pytest.mark.feature("H5")
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_stays_small_however_much_there_is_to_tell(name: str) -> None:
+    assert len(PAGES[name]("&" * 20_000)) < 100_000
+    many = troubled_state("&" * 2000).model_copy(
+        update={
+            "config": config(judge={"criteria": tuple(f"criterion {n}" for n in range(200))}),
+            "checks": CheckReport(tree="d" * 40, results=troubled_report("&" * 2000).results * 60),
+            "history": history(*[red(SIDEWAYS, "a")] * 1000),
+            "findings": troubled_state("&" * 2000).findings * 15,
+            "contradictions": troubled_state("&" * 2000).contradictions * 20,
+            "answers": troubled_state("&" * 2000).answers * 20,
+        }
+    )
+    for page in (iterations_table(many), checks_table(many), verdicts_table(many), gates_table(many)):
+        assert len(page) < 200_000

@@ -1,0 +1,360 @@
+"""What `helmsman watch` makes of events, state and lock: rows that fit a screen, and nothing that moves a cursor."""
+
+from dataclasses import replace
+from datetime import timedelta
+from functools import reduce
+from io import StringIO
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from deployments.watching import fit
+from helmsman.records.control import Control
+from helmsman.records.events import (
+    CheckFinished,
+    CheckStarted,
+    Event,
+    IterationRecorded,
+    SignalRaised,
+    StepFinished,
+    StepStarted,
+    StopAnswered,
+    ToolCalled,
+    ToolGuarded,
+    WaitStarted,
+)
+from helmsman.records.evidence import AgentOutcome, Guarded
+from helmsman.records.gates import Answer, Choice, Gate, GateKind
+from helmsman.records.judgement import Judgement, JudgementOutcome
+from helmsman.records.modes import Breaker, Ladder, Position, Rung
+from helmsman.records.moments import Moment, Movement, Progress
+from helmsman.records.oversight import Oversight
+from helmsman.records.reflexion import JudgeMemory, Rejection
+from helmsman.records.session import ContextUse, LastCall, StopAttempt
+from helmsman.records.state import Waiting
+from helmsman.show.doings import CALLS_KEPT, CHECKS_KEPT, Doings, Told, after
+from helmsman.show.terminal import BARS, Row, Sight, changed_rows, chart, frame
+from tests.unit import builders
+from tests.unit.builders import HOUR, LIMIT_REACHED, MINUTE, NOW, STOP
+
+pytestmark = pytest.mark.feature("H4")
+
+EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"
+EXECUTE = StepStarted(iteration=2, attempt=1, step="execute")
+DRIVER = "process 7 on here since 2026-11-22T11:00:00+00:00"
+
+
+def tool(detail: str) -> ToolCalled:
+    return ToolCalled(tool="Bash", detail=detail)
+
+
+# --- what is being done -------------------------------------------------------------------------------------------
+
+
+def done(*events: Event) -> Doings:
+    """One event a second."""
+    told = (Told(NOW + timedelta(seconds=second), event) for second, event in enumerate(events))
+    return reduce(after, told, Doings())
+
+
+def test_the_step_that_began_and_has_not_ended_is_the_one_under_way() -> None:
+    begun, ended = (
+        StepStarted(iteration=2, attempt=1, step="orient"),
+        StepFinished(iteration=2, attempt=1, step="orient", seconds=1),
+    )
+    doings = done(begun, ended, EXECUTE, ended)
+    assert (doings.iteration, doings.attempt, doings.step, doings.since) == (2, 1, "execute", NOW + timedelta(seconds=2))
+    assert done(begun, ended).step == ""
+    assert sight(done(begun, ended)).under_way is None
+
+
+def test_tool_calls_and_what_was_answered_to_them_stand_in_one_list_and_only_calls_are_counted() -> None:
+    denied = ToolGuarded(guarded=Guarded(rule="destructive", tool="Bash", detail="rm -rf /", denied=True))
+    sent_back = StopAnswered(attempt=StopAttempt(blocked=True, why="1 of 1 checks fail"))
+    doings = done(EXECUTE, tool("ls"), denied, sent_back, SignalRaised(signal=LIMIT_REACHED), WaitStarted(until=NOW, reason="r"))
+    assert [said.text for said in doings.calls] == [
+        "Bash: ls",
+        "denied (destructive): Bash rm -rf /",
+        "wants to stop, sent back: 1 of 1 checks fail",
+        "abort: 50 of 50 US dollars used (100%)",
+    ]
+    assert doings.tool_calls == 1
+
+
+def test_a_check_has_one_line_which_says_whether_it_runs_or_what_came_of_it() -> None:
+    failed = CheckFinished(result=builders.check(passed=False, name="unit"))
+    doings = done(EXECUTE, CheckStarted(name="lint"), CheckStarted(name="unit"), failed)
+    assert [said.text for said in doings.checks.values()] == ["… lint", "✘ unit (exit 1)"]
+
+
+@pytest.mark.parametrize("again", [(3, 1), (2, 2)])
+def test_another_iteration_or_attempt_begins_with_nothing_called(again: tuple[int, int]) -> None:
+    begin = StepStarted(iteration=again[0], attempt=again[1], step="orient")
+    doings = done(EXECUTE, tool("ls"), CheckStarted(name="unit"), begin)
+    assert (doings.tool_calls, doings.calls, doings.checks) == (0, (), {})
+    assert done(EXECUTE, tool("ls"), replace_step(EXECUTE, "checks")).tool_calls == 1
+
+
+def replace_step(event: StepStarted, step: str) -> StepStarted:
+    return event.model_copy(update={"step": step})
+
+
+def test_between_two_iterations_no_step_is_under_way() -> None:
+    doings = done(EXECUTE, tool("ls"), IterationRecorded(record=builders.record(iteration=2)))
+    assert (doings.step, doings.tool_calls) == ("", 1)
+
+
+def test_only_the_last_calls_and_checks_are_kept() -> None:
+    doings = done(EXECUTE, *(event for n in range(100) for event in (tool(f"{n}"), CheckStarted(name=f"{n}"))))
+    assert len(doings.calls) == CALLS_KEPT
+    assert len(doings.checks) == CHECKS_KEPT
+    assert (doings.calls[-1].text, doings.tool_calls) == ("Bash: 99", 100)
+
+
+# --- the frame ----------------------------------------------------------------------------------------------------
+
+
+def sight(doings: Doings | None = None, *, driver: str = DRIVER, **fields: Any) -> Sight:
+    record, answered = fields.pop("record", None), fields.pop("answered", None)
+    state = builders.state(**fields)
+    driven_since = NOW - HOUR if driver else None
+    return Sight(state, doings or Doings(), record, driver, driven_since, answered, NOW + MINUTE)
+
+
+def shown(of: Sight, width: int = 100, height: int = 24) -> list[str]:
+    return [row.text for row in frame(of, width, height)]
+
+
+def moment(completion: float, number: int = 1) -> Moment:
+    return Moment(iteration=number, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.FORWARD, completion=completion)
+
+
+def test_the_first_row_says_what_is_being_done_and_for_how_long() -> None:
+    assert shown(sight(done(EXECUTE, tool("ls"))))[0] == "● mend-it  #2 of 30  execute 0:01:00, 1 tool call"
+    again = replace(done(EXECUTE), attempt=2)
+    assert shown(sight(again))[0] == "● mend-it  #2 of 30 (attempt 2)  execute 0:01:00"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "● mend-it  #5 of 30  between two steps"),
+        ({"driver": ""}, "○ mend-it  #5 of 30  nobody drives it"),
+        ({"gate": {"key": "plan-1", "kind": "plan", "question": "Well?", "asked_at": NOW}}, "waits for your answer"),
+        ({"waiting": Waiting(until=NOW + HOUR, rule="r", reason="r")}, "#5 of 30  waits"),
+        ({"ending": STOP}, "is about to end or to begin again"),
+    ],
+)
+def test_where_no_step_is_under_way_the_first_row_says_why(fields: dict[str, Any], words: str) -> None:
+    assert words in shown(sight(iteration=4, **fields))[0]
+
+
+def test_where_only_tool_calls_were_read_the_step_is_the_one_that_calls_tools() -> None:
+    assert shown(sight(done(tool("ls"), tool("ls")), iteration=4))[0] == "● mend-it  #5 of 30  execute 0:01:00, 2 tool calls"
+
+
+def test_a_step_of_a_driver_that_died_is_not_under_way() -> None:
+    doings = done(EXECUTE)
+    assert sight(doings).under_way == NOW
+    assert sight(doings, driver="").under_way is None
+    assert replace(sight(doings), driven_since=NOW + MINUTE).under_way is None  # another one has taken over
+
+
+def test_a_loop_is_over_when_it_has_ended_and_its_driver_has_gone() -> None:
+    assert sight(driver="", ending=STOP).over
+    assert not sight(ending=STOP).over
+    assert not sight(driver="").over
+
+
+@pytest.mark.parametrize(
+    ("fields", "row"),
+    [
+        ({"iteration": 3}, "driven by  nobody; go on with: helmsman resume mend-it"),
+        ({}, "driven by  nobody yet; an engine takes a moment to come up; if none was started: helmsman resume mend-it"),
+        (
+            {"gate": {"key": "plan-1", "kind": "plan", "question": "Well?", "asked_at": NOW}},
+            "driven by  nobody; where no engine takes it up after your answer: helmsman resume mend-it",
+        ),
+    ],
+)
+def test_where_nobody_drives_it_the_way_on_is_told(fields: dict[str, Any], row: str) -> None:
+    assert row in shown(sight(driver="", **fields))
+
+
+def test_how_it_is_steered_and_what_it_has_used_up_is_told() -> None:
+    ladder, breaker = Ladder(rung=Rung.REFACTOR, reason="stuck"), Breaker(position=Position.HALF_OPEN, idle=2, reason="r")
+    oversight = Oversight(progress=Progress(completion=0.5), control=Control(output=0.4), ladder=ladder, breaker=breaker)
+    limits = {"cost_usd": 10, "tokens": 1_000_000, "wall_clock_hours": 2}
+    spending = {"agent_calls": 4, "cost_usd": 9.5, "tokens": 250_000, "seconds": 1800}
+    of = sight(
+        of=builders.config(limits=limits),
+        oversight=oversight,
+        spending=spending,
+        recent_calls=(NOW, NOW),
+        history=(moment(0.2), moment(0.5)),
+        last_call=LastCall(context=ContextUse(peak=50, window=100)),
+    )
+    rows = shown(of)
+    for row in (
+        "           ▂▄",
+        "progress   50%, urgency 0.40 (continue)",
+        "level      E-I refactor, breaker half_open, 2 iterations in a row without progress",
+        "spent      $9.50 of $10.00 (95%), 250,000 of 1,000,000 (25%) tokens",
+        "time       0:30:00 of 2 hours (25%), 4 agent calls, 2 of 100 in an hour",
+        "context    50% of 100 tokens at its fullest",
+    ):
+        assert row in rows
+    assert {row.style for row in frame(of, 80, 24) if row.text.startswith(("spent", "time"))} == {"red"}
+
+
+def test_the_last_verdict_and_decision_are_told() -> None:
+    judged = Judgement(outcome=JudgementOutcome.REJECTED, cause="c2 is not met")
+    rows = shown(sight(record=builders.record(judgement=judged, iteration=3), iteration=3))
+    assert "judge      rejected: c2 is not met" in rows
+    assert "decision   #3 continue (continue): 1 of 1 checks fail" in rows
+
+
+def test_where_the_last_iteration_was_not_judged_the_last_rejection_is_told() -> None:
+    rejected = Rejection(iteration=2, at=NOW, consecutive=1, reason="c1 is not met")
+    rows = shown(sight(record=builders.record(iteration=3), judge=JudgeMemory(feedback=(rejected,))))
+    assert "judge      rejected #2: c1 is not met" in rows
+
+
+def test_until_when_it_waits_is_told() -> None:
+    waiting = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="the usage limit is reached")
+    assert "waiting    until 2026-11-22 13:00:00 UTC (0:59:00 more): the usage limit is reached" in shown(sight(waiting=waiting))
+
+
+GATE = Gate(key="merge-3", kind=GateKind.MERGE, question="May it be merged?", asked_at=NOW)
+
+
+def test_an_open_question_is_told_with_the_commands_that_answer_it() -> None:
+    rows = shown(sight(gate=GATE))
+    assert "question   May it be merged?" in rows
+    assert "           helmsman reject mend-it --guidance TEXT" in rows
+
+
+def test_a_question_that_is_answered_is_not_asked_any_more() -> None:
+    answer = Answer(gate="merge-3", kind=GateKind.MERGE, choice=Choice.APPROVE, by=f"ada{EVIL}", via="tracker", at=NOW)
+    rows = shown(sight(gate=GATE, answered=answer))
+    assert [row for row in rows if row.startswith("given      approve by ada") and row.endswith("not taken it yet")]
+    assert not [row for row in rows if "helmsman approve" in row]
+
+
+def test_the_last_answer_that_was_taken_is_told() -> None:
+    given = Answer(gate="merge-1", kind=GateKind.MERGE, choice=Choice.REVISE, by="ada", via="engine", at=NOW)
+    answers = [given, given.model_copy(update={"by": "bob", "guidance": "mend it"})]
+    rows = shown(sight(answers=answers))
+    assert [row for row in rows if row.startswith("answered")] == ["answered   revise by bob (engine): mend it"]
+    assert [row.text for row in changed_rows(sight(gate=GATE, answers=answers[:1]), sight(answers=answers))] == [
+        "answered   revise by bob (engine): mend it"
+    ]
+
+
+def test_before_any_check_has_begun_the_last_report_is_shown() -> None:
+    report = builders.report(builders.check(passed=False))
+    assert "checks     ✘ pytest (exit 1)" in shown(sight(checks=report))
+    assert "checks     … lint" in shown(sight(done(EXECUTE, CheckStarted(name="lint")), checks=report))
+
+
+def test_what_changes_is_told_once_where_there_is_no_screen() -> None:
+    first, asked = sight(), sight(gate=GATE)
+    assert [row.text[:9] for row in changed_rows(None, first)] == ["goal     ", "driven by"]
+    assert changed_rows(first, replace(first, now=NOW + HOUR)) == []
+    assert changed_rows(first, asked)[0].text.startswith("asked ")
+    assert changed_rows(asked, asked) == []
+    assert "helmsman resume" in changed_rows(first, sight(driver="", iteration=1))[0].text
+    assert changed_rows(first, sight(driver="", ending=STOP)) == []
+
+
+@given(st.text() | st.just(EVIL))
+def test_nothing_that_others_wrote_reaches_the_screen_as_more_than_text(evil: str) -> None:
+    guarded = Guarded(rule="r", tool=evil, detail=evil, denied=True)
+    doings = done(
+        StepStarted(iteration=1, attempt=1, step=evil),
+        ToolCalled(tool=evil, detail=evil),
+        ToolGuarded(guarded=guarded),
+        StopAnswered(attempt=StopAttempt(blocked=True, why=evil)),
+        SignalRaised(signal=LIMIT_REACHED.model_copy(update={"message": evil})),
+        CheckStarted(name=evil),
+        CheckFinished(result=builders.check(passed=False, name=evil + "2", error=evil)),
+    )
+    of = sight(
+        doings,
+        driver=f"process {evil}",
+        loop=evil,
+        of=builders.config(f"g{evil}"),
+        gate=GATE.model_copy(update={"question": evil, "evidence": evil}),
+        waiting=Waiting(until=NOW, rule=evil, reason=evil),
+        history=(moment(1),),
+        oversight=Oversight(faults=(evil,), ladder=Ladder(rung=Rung.REFACTOR, reason=evil)),
+        record=builders.record(
+            STOP.model_copy(update={"reason": evil, "rule": evil}),
+            judgement=Judgement(outcome=JudgementOutcome.REJECTED, cause=evil),
+        ),
+    )
+    assert all(row.text.isprintable() for row in [*frame(of, 80, 24), *frame(replace(of, driver=""), 80, 60)])
+
+
+# --- chart and screen ---------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=50), st.integers(1, 6))
+def test_a_chart_has_a_column_for_each_value_and_is_the_higher_the_larger_it_is(shares: list[float], height: int) -> None:
+    rows = chart(shares, height)
+    assert [len(row) for row in rows] == [len(shares)] * height
+    levels = [sum(BARS.find(row[column]) + 1 for row in rows) for column in range(len(shares))]
+    assert all(1 <= level <= height * len(BARS) for level in levels)
+    assert [level for _, level in sorted(zip(shares, levels, strict=True))] == sorted(levels)
+
+
+def test_a_chart_is_read_from_its_lowest_row_up() -> None:
+    assert chart([0, 0.5, 1], 1) == ["▁▄█"]
+    assert chart([0, 0.5, 1], 2) == ["  █", "▁██"]
+
+
+def test_a_high_screen_has_a_high_chart_and_a_narrow_one_the_last_columns() -> None:
+    of = sight(history=tuple(moment(1, n) for n in range(50)))
+    assert [row for row in shown(of, 80, 50) if "█" in row] == [
+        *(f"{axis:>10} {'█' * 50}" for axis in ("100%", "", "", "")),
+        f"{'0%':>10} {'█' * 50}",
+    ]
+    assert [row for row in shown(of, 40, 24) if "█" in row] == [f"{'':11}{'█' * 29}"]
+
+
+ROWS = st.lists(
+    st.builds(
+        Row, st.text(st.characters(codec="utf-8", exclude_categories=("C",))), st.just(""), st.integers(0, 9), st.booleans()
+    )
+)
+
+
+def screen() -> Console:
+    return Console(file=StringIO(), highlight=False)
+
+
+@given(ROWS, st.integers(1, 90), st.integers(1, 20))
+def test_rows_never_need_more_than_the_screen_has(rows: list[Row], width: int, height: int) -> None:
+    lines = fit(rows, screen(), width, height)
+    assert len(lines) <= height
+    assert all(one.cell_len <= width for one in lines)
+
+
+def test_the_least_important_rows_are_left_out_and_the_others_stay_in_order() -> None:
+    rows = [Row("a", rank=3), Row("b", rank=1), Row("c", rank=9), Row("d", rank=2)]
+    assert [one.plain for one in fit(rows, screen(), 10, 3)] == ["a", "b", "d"]
+
+
+def test_a_row_is_cut_where_the_screen_ends_and_carried_on_where_it_may_be_typed() -> None:
+    command = "approve    helmsman approve a-loop-with-a-name --guidance TEXT"
+    assert [one.plain for one in fit([Row(command)], screen(), 30, 9)] == ["approve    helmsman approve a…"]
+    told = [one.plain.rstrip() for one in fit([Row(command, whole=True)], screen(), 40, 9)]
+    assert told == ["approve    helmsman approve", "           a-loop-with-a-name --guidance", "           TEXT"]
+
+
+def test_a_goal_of_a_megabyte_is_laid_out_like_any_other() -> None:
+    of = sight(of=builders.config("x" * 1_000_000))
+    assert [one for one in fit(frame(of, 80, 24), screen(), 80, 24) if one.plain.startswith("goal       xxx")]
