@@ -11,7 +11,7 @@ from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import Answer, Choice, Gate
 from helmsman.records.state import LoopState
 from helmsman.show.gates import gate_lines
-from tasks import mailbox
+from tasks import answer_box
 from tasks.engine import configured_api
 from tasks.environment import ours
 from tasks.git import Repository, open_repository
@@ -38,7 +38,7 @@ def answer_loop(
         "by": by or ours().get("USER", ""),
     }
     answer = _valid(state, gate, given)
-    if not mailbox.put(loop_folder(repository, loop).answers, answer):
+    if not answer_box.put(loop_folder(repository, loop).answers, answer):
         raise OperatorError(
             f"the question of loop {loop} has an answer already",
             found=_first(repository, loop, gate),
@@ -70,7 +70,7 @@ def _valid(state: LoopState, gate: Gate, given: Mapping[str, Any]) -> Answer:
 
 
 def _first(repository: Repository, loop: str, gate: Gate) -> str:
-    found = mailbox.find(loop_folder(repository, loop).answers, gate.key)
+    found = answer_box.find(loop_folder(repository, loop).answers, gate.key)
     return f"{found.choice} by {found.by or found.via} at {found.at:%Y-%m-%d %H:%M} UTC" if found else "one that cannot be read"
 
 

@@ -98,6 +98,19 @@ def status(
     show_status(repo, loop, as_json=as_json)
 
 
+@app.command()
+def watch(
+    loop: Annotated[str | None, typer.Argument(metavar="[LOOP]", help="The loop; one that runs, else the latest.")] = None,
+    repo: Repo = HERE,
+    once: Annotated[bool, typer.Option("--once", help="Print how it stands at this moment and end.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Watch a loop from any terminal until it ends: step, tools, checks, progress, cost, questions. Ctrl-C leaves it alone."""
+    from deployments.watching import watch
+
+    raise typer.Exit(watch(repo, loop, once=once, as_json=as_json))
+
+
 @app.command("list")
 def list_loops(repo: Repo = HERE, as_json: Json = False) -> None:
     """List the repository's loops, the latest first."""
@@ -130,6 +143,21 @@ def explain(
     from deployments.showing import show_explanation
 
     show_explanation(repo, loop, iteration, as_json=as_json)
+
+
+@app.command()
+def report(
+    loop: Loop,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to; - prints it. The loop's own folder if not given."),
+    ] = None,
+    repo: Repo = HERE,
+) -> None:
+    """Write a loop on one page of HTML, with charts and every iteration; it needs nothing but a browser."""
+    from deployments.report_page import report
+
+    report(repo, loop, output)
 
 
 @app.command()
@@ -205,6 +233,31 @@ def init(
     from deployments.initialising import initialise
 
     raise typer.Exit(initialise(repo, goal, yes=yes, force=force, as_json=as_json))
+
+
+@app.command()
+def receive(
+    repos: Annotated[
+        Path, typer.Option("--repos", metavar="FILE", help="Which repositories may start loops; docs/push.md shows one.")
+    ],
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: a free one, which is printed.")] = 8747,
+) -> None:
+    """Listen for signed webhooks, and start the loops that pushed commits configure."""
+    from deployments.receiver.serving import serve
+
+    serve(repos, host, port)
+
+
+@app.command()
+def deploy(
+    pool: Annotated[str, typer.Option("--pool", metavar="NAME", help="The work pool; made if missing.")] = "helmsman",
+    as_json: Json = False,
+) -> None:
+    """Bring work pool, deployments and automations onto the configured Prefect server; again after every upgrade."""
+    from deployments.deploying import deploy
+
+    raise typer.Exit(deploy(pool, as_json=as_json))
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """What a person sees while a loop runs: a live line in a terminal, plain lines elsewhere. Fed from events, asked by nobody."""
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -13,7 +13,10 @@ from helmsman.records.events import (
     CheckFinished,
     CheckStarted,
     Event,
+    GateAnswered,
+    GateOpened,
     IterationRecorded,
+    LoopBegun,
     SignalRaised,
     StepStarted,
     StopAnswered,
@@ -21,7 +24,8 @@ from helmsman.records.events import (
     ToolGuarded,
     WaitStarted,
 )
-from helmsman.texts import check_text, clean, counted, duration, guard_text, iteration_lines, money, stop_text
+from helmsman.show.gates import answer_line, gate_lines
+from helmsman.texts import begun_lines, check_text, clean, counted, duration, guard_text, iteration_lines, money, stop_text
 from tasks.journal import Listener
 
 
@@ -49,6 +53,12 @@ class PlainLines:
 
     def _lines(self, event: Event) -> Iterator[str]:
         match event:
+            case LoopBegun():
+                yield from begun_lines(event.report)
+            case GateOpened():
+                yield from gate_lines(event.gate, event.loop)
+            case GateAnswered():
+                yield answer_line(event.answer)
             case StepStarted(step="execute"):
                 yield f"#{event.iteration}  the agent starts"
             case ToolCalled():
@@ -96,6 +106,9 @@ class LiveView:
 
     def _handlers(self) -> dict[type, Callable[..., None]]:
         return {
+            LoopBegun: self._on_begun,
+            GateOpened: self._on_gate,
+            GateAnswered: self._on_answer,
             StepStarted: self._on_step,
             ToolCalled: self._on_tool,
             CheckStarted: self._on_check,
@@ -107,6 +120,16 @@ class LiveView:
 
     def _enter(self, step: str) -> None:
         self._step, self._detail, self._since, self._tools = step, "", time.monotonic(), 0
+
+    def _on_begun(self, event: LoopBegun) -> None:
+        self._settle(begun_lines(event.report))
+
+    def _on_gate(self, event: GateOpened) -> None:
+        self._settle(gate_lines(event.gate, event.loop))
+        self._enter("waiting for an answer")
+
+    def _on_answer(self, event: GateAnswered) -> None:
+        self._settle([answer_line(event.answer)])
 
     def _on_step(self, event: StepStarted) -> None:
         self._iteration = event.iteration
@@ -127,7 +150,11 @@ class LiveView:
 
     def _on_recorded(self, event: IterationRecorded) -> None:
         self._cost += event.record.execution.call.usage.cost_usd
-        for line in iteration_lines(event.record):
+        self._settle(iteration_lines(event.record))
+
+    def _settle(self, lines: Iterable[str]) -> None:
+        """Above the live line, to stay."""
+        for line in lines:
             self._console.print(Text(line, style=_style(line)), soft_wrap=True)
 
     def _on_wait(self, event: WaitStarted) -> None:

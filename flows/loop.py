@@ -8,6 +8,8 @@ from prefect.client.schemas.objects import State
 from flows.iteration import iteration
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import advance
+from tasks.artifacts import publish_artifacts
+from tasks.beginning import begun
 from tasks.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, tidy, wait_if_due
 from tasks.gates import passed
 
@@ -18,11 +20,14 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
     with driving(request) as opened:
         state = opened
         try:
+            state = begun(request.repository, state)
             while (state := passed(request, state)).ending is None:
                 wait_if_due(request.repository, state)
                 record = iteration(request.repository, state)
                 state = advance(state, record)
+                publish_artifacts(state, record)
         except STOPPED_FROM_OUTSIDE as why:
             state = end_from_outside(request.repository, state, why)
+        publish_artifacts(state)
         tidy(request.repository, state)
     return engine_state(state)

@@ -15,6 +15,8 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 
 GUARDED_SHOWN = 5
+NOT_STARTED = frozenset({126, 127})
+"""Exit codes of a shell for a command that may not be executed, or is not there."""
 ERRORS_SHOWN = 3
 SIGNS = {
     Outcome.COMPLETED: "✔ completed",
@@ -72,6 +74,17 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     yield f"    → {record.decision.kind}: {clean(record.decision.reason)}"
     if change.leftovers_committed:
         yield "    note       the agent left work uncommitted; Helmsman committed it"
+
+
+def begun_lines(report: CheckReport) -> Iterator[str]:
+    """The checks before any work: what the loop begins with, and what could not even start."""
+    yield "#0  the checks before any work"
+    yield from (f"    {line}" for line in check_lines(report))
+    for result in report.failures:
+        if result.error or result.exit_code in NOT_STARTED:
+            yield f"    warn       {clean(result.name)} cannot start; if the work is not to make it, mend the command"
+    if report.passed:
+        yield "    warn       every check passes before any work: they do not show whether the goal is reached"
 
 
 def guard_text(guarded: Guarded) -> str:

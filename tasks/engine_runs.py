@@ -18,7 +18,7 @@ from prefect.client.schemas.filters import (
     FlowRunFilterStateType,
     FlowRunFilterTags,
 )
-from prefect.client.schemas.objects import StateType
+from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext, TagsContext
 from prefect.events.worker import EventsWorker
 from prefect.exceptions import PrefectHTTPStatusError
@@ -32,6 +32,13 @@ POLL_SECONDS = 2.0
 """How often the engine is asked whether somebody cancelled; a cancel must be through within 10 s."""
 
 FLUSH_SECONDS = 15
+
+PAGE = 100
+"""Runs that one request asks for."""
+REPOSITORY = "helmsman.repository"
+"""Label of a run: where its loop is, on the machine that drove it last."""
+SUPERSEDED = "Superseded"
+"""How a dead driver's run shows. No automation starts it again, as one that is merely `Crashed`: its loop goes on elsewhere."""
 
 CANCELLED = frozenset({StateType.CANCELLING, StateType.CANCELLED})
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.PAUSED]
@@ -55,15 +62,21 @@ def loop_tags(state: LoopState) -> set[str]:
     return {"helmsman", f"loop:{state.loop}", f"uid:{state.uid}"}
 
 
-def announce(state: LoopState) -> None:
+def announce(state: LoopState, repository: Path) -> None:
     """Give this run the loop's name and tags, and end the runs that a dead driver left unfinished."""
     mine = run_id()
     with get_client(sync_client=True) as client:
         client.update_flow_run(mine, name=state.loop, tags=loop_tags(state))
+        client.update_flow_run_labels(mine, {REPOSITORY: str(repository)})
         for stale in _unfinished(client, state):
             if stale != mine:
                 message = f"its process died; loop {state.loop} goes on in flow run {mine}"
-                client.set_flow_run_state(stale, Crashed(message=message), force=True)
+                client.set_flow_run_state(stale, Crashed(name=SUPERSEDED, message=message), force=True)
+
+
+def tagged(run: FlowRun, kind: str) -> str:
+    """What a run is tagged with after `loop:` or `uid:`; empty where it is not."""
+    return next((tag.removeprefix(kind) for tag in run.tags if tag.startswith(kind)), "")
 
 
 @contextmanager

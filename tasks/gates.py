@@ -18,13 +18,15 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.show.asking import evidence, form_text
-from tasks import mailbox, pausing
+from tasks import answer_box, pausing
+from tasks.artifacts import publish_artifacts
 from tasks.environment import ours
 from tasks.git import read_ref
 from tasks.journal import publish
 from tasks.opening import now_utc
-from tasks.secrets_kept import redact
+from tasks.secrets_in_records import without_secrets
 from tasks.state_ref import replace_state
+from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell_news
 from tasks.workplace import Workplace, workplace
 
 _log = logging.getLogger(__name__)
@@ -40,27 +42,32 @@ def passed(request: LoopRequest, state: LoopState) -> LoopState:
         if after is None:
             return _left_open(place, state, gate)
         state, going_on = after, None
+    tell_news(state, place)
     return state
 
 
 def _written_down(place: Workplace, state: LoopState, gate: Gate) -> tuple[LoopState, Gate]:
     if state.gate is not None:
         return state, state.gate
-    gate = gate.model_copy(update={"evidence": redact(evidence(state, str(place.worktree)), ours())})
-    publish(GateOpened(gate=gate))
+    gate = gate.model_copy(update={"evidence": evidence(without_secrets(state, ours()), str(place.worktree))})
+    publish(GateOpened(loop=state.loop, gate=gate))
     opened = state.model_copy(update={"gate": gate, "gates_asked": state.gates_asked + 1, "updated_at": gate.asked_at})
-    return replace_state(place.repository, state, opened, f"ask: {gate.key}"), gate
+    after = replace_state(place.repository, state, opened, f"ask: {gate.key}")
+    publish_artifacts(after)
+    tell_news(after, place)
+    return after, gate
 
 
 def _with_known_answer(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
     """An answer that came while nobody drove the loop, or the lapse of its time."""
-    found = mailbox.find(place.folder.answers, gate.key)
+    _listen(place, answer_from_tracker(state, place))
+    found = answer_box.find(place.folder.answers, gate.key)
     if found is not None:
         try:
             return _closed(place, state, found)
         except OperatorError:
             _log.exception("an answer cannot be followed; it is put aside, and the question stays open")
-            mailbox.put_aside(place.folder.answers, gate.key)
+            answer_box.put_aside(place.folder.answers, gate.key)
     for given in pausing.earlier_inputs(state.uid, gate.key):
         after, problem = _after_form(place, state, gate, given)
         if after is not None:
@@ -92,7 +99,7 @@ def _asked(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
         description = form_text(gate, state.loop, problem)
         if pausing.suspends():
             pausing.suspend(gate.key, form, description)
-        given = pausing.pause(gate.key, form, description, _waker(place, gate))
+        given = pausing.pause(gate.key, form, description, _waker(place, state, gate))
         if given is None:
             after = _with_known_answer(place, state, gate)
         else:
@@ -110,13 +117,21 @@ def _after_form(place: Workplace, state: LoopState, gate: Gate, given: Mapping[s
         return None, str(error)
 
 
-def _waker(place: Workplace, gate: Gate) -> Callable[[], str]:
+def _listen(place: Workplace, heard: Answer | None) -> None:
+    """An answer from the tracker lies where all answers lie: the first one counts."""
+    if heard is not None:
+        answer_box.put(place.folder.answers, heard)
+
+
+def _waker(place: Workplace, state: LoopState, gate: Gate) -> Callable[[], str]:
     """What else may end the wait for a form: a cancel, an answer by another way, the lapse of time."""
+    ear = TrackerEar(state, place)
 
     def wake() -> str:
         if place.folder.cancel.exists():
             return pausing.CANCELLED
-        found = mailbox.find(place.folder.answers, gate.key)
+        _listen(place, ear())
+        found = answer_box.find(place.folder.answers, gate.key)
         lapse = None if found else lapsed(gate, now_utc())
         decided = found or lapse
         return decided.choice if decided else ""
@@ -129,7 +144,9 @@ def _closed(place: Workplace, state: LoopState, answer: Answer) -> LoopState:
     after = answered(state, answer, now_utc())
     after = after.model_copy(update={"head": read_ref(place.repository.common, f"refs/heads/{state.branch}") or state.head})
     publish(GateAnswered(answer=answer))
-    return replace_state(place.repository, state, after, f"answer: {answer.gate}: {answer.choice} ({answer.via})")
+    after = replace_state(place.repository, state, after, f"answer: {answer.gate}: {answer.choice} ({answer.via})")
+    tell_news(after, place)
+    return after
 
 
 def _left_open(place: Workplace, state: LoopState, gate: Gate) -> LoopState:

@@ -66,7 +66,7 @@ def _go_on(repository: Repository, push: Push, where: Path) -> LoopRequest | Not
     if read_ref(repository.common, state_ref(loop)) is None:
         return None
     state, _ = read_state(repository, loop)
-    if state.ending is not None:
+    if state.ending is not None and state.gate is None:
         return Nothing(reason=f"loop {loop} was started for {push.what} before and has ended: {state.ending.rule}")
     if holder(loop_folder(repository, loop).lock) is not None:
         return Nothing(reason=f"loop {loop} is at work for {push.what} already")

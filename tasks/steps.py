@@ -76,8 +76,9 @@ class TreeKey(CachePolicy):
     def compute_key(
         self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
     ) -> str | None:
-        state, execution = inputs["state"], inputs["execution"]
-        return f"helmsman-{state.uid}-{working.checks_fingerprint(state.config)}-{execution.change.tree}"
+        state = inputs["state"]
+        tree = inputs["tree"] if "tree" in inputs else inputs["execution"].change.tree
+        return f"helmsman-{state.uid}-{working.checks_fingerprint(state.config)}-{tree}"
 
 
 class Step(Task[P, R]):
@@ -145,6 +146,12 @@ def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> 
     except Exception:  # noqa: BLE001 - whatever else it is, it is not the world's fault
         return False
     return False
+
+
+@step(TreeKey())
+def baseline(repository: str, state: LoopState, tree: str) -> CheckReport:
+    """The checks on what the loop begins with."""
+    return working.check_base(workplace(repository, state), state, tree)
 
 
 @step(StepKey())

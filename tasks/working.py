@@ -58,11 +58,20 @@ def execute(
 
 
 def check(place: Workplace, state: LoopState, execution: Execution) -> CheckReport:
-    """Run the checks on the tree that the iteration ended with. A check that leaves the branch does not take the loop along."""
-    change = execution.change
+    """Run the checks on the tree that the iteration ended with."""
+    return _check(place, state, execution.change.commit, execution.change.tree)
+
+
+def check_base(place: Workplace, state: LoopState, tree: str) -> CheckReport:
+    """Run the checks on the tree that the loop begins with."""
+    return _check(place, state, state.head, tree)
+
+
+def _check(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
+    """A check that leaves the branch does not take the loop along."""
     room = Room(place.worktree, place.tag(state), place.folder.cancel.exists, required_tests(state.config), state.checks)
-    report = run_checks(room, change.commit, change.tree, state.config)
-    hold_branch(place.worktree, state.branch, change.commit)
+    report = run_checks(room, commit, tree, state.config)
+    hold_branch(place.worktree, state.branch, commit)
     return report
 
 

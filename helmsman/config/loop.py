@@ -18,6 +18,8 @@ class LoopConfig(Section):
     """What shall be true at the end."""
     checks: Checks = ()
     """The commands that prove it; all must exit with 0."""
+    baseline: bool = True
+    """Run the checks once before the first iteration: each is shown to work or to fail, and the agent is told what fails."""
     allow_no_checks: bool = False
     """Start without any check. Nothing is verified then, and the loop says so."""
     flaky: FlakyConfig = FlakyConfig()

@@ -4,12 +4,19 @@ from datetime import datetime
 from typing import Literal
 
 from helmsman.records.base import Record
-from helmsman.records.checks import CheckResult
+from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.evidence import Guarded
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.session import StopAttempt
 from helmsman.records.verdict import Signal
+
+
+class LoopBegun(Record):
+    """The checks have been tried before any work."""
+
+    event: Literal["loop_begun"] = "loop_begun"
+    report: CheckReport
 
 
 class StepStarted(Record):
@@ -85,6 +92,7 @@ class GateOpened(Record):
     """A person is asked."""
 
     event: Literal["gate_opened"] = "gate_opened"
+    loop: str
     gate: Gate
 
 
@@ -94,7 +102,8 @@ class GateAnswered(Record):
 
 
 Event = (
-    StepStarted
+    LoopBegun
+    | StepStarted
     | StepFinished
     | AgentStarted
     | ToolCalled

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from helmsman.errors import OperatorError
 from helmsman.layers import from_assignments
-from helmsman.records.gates import GATES, LONGEST_GUIDANCE, Choice, Gate, GateKind
+from helmsman.records.gates import LONGEST_GUIDANCE, Choice, Gate, GateKind
 
 LONGEST_NAME = 100
 LONGEST_SETTINGS = 4000
@@ -72,9 +72,11 @@ EXTENSIONS: Mapping[str, str] = {
 def form_of(kind: GateKind, choices: tuple[Choice, ...], questions: tuple[str, ...] = ()) -> type[Form]:
     """The form of a gate. The decision is required and has no default: an empty form decides nothing."""
     base = BudgetForm if kind is GateKind.BUDGET else Form
-    help_ = "; ".join(f"{choice}: {GATES[kind].choices[choice]}" for choice in choices)
     one_of: Any = Literal[tuple(str(choice) for choice in choices)]  # pyright: ignore[reportInvalidTypeForm] - from the table
-    decision = (one_of, Field(title="Decision", description=help_))
+    decision = (
+        one_of,
+        Field(title="Decision", description=f"What shall happen: {', '.join(choices)}. Above it says what each will do."),
+    )
     asked = {f"answer_{at}": (str, Field(title=question, min_length=1)) for at, question in enumerate(questions, 1)}
     create = cast("Callable[..., type[Form]]", create_model)
     return create(f"{base.__name__}{kind.title().replace('-', '')}", __base__=base, decision=decision, **asked)

@@ -9,14 +9,26 @@ from tests.contracts.source import PACKAGES, ROOT, dotted, imports, modules, tre
 KNOW_PREFECT = (
     "blocks.claude",
     "blocks.judge",
+    "blocks.tracker",
+    "deployments.automations",
+    "deployments.deploying",
     "flows.iteration",
     "flows.loop",
+    "flows.on_push",
+    "flows.sweep",
+    "tasks.artifacts",
+    "tasks.beginning",
     "tasks.credentials",
     "tasks.driving",
     "tasks.engine_runs",
     "tasks.gates",
+    "tasks.notifying",
     "tasks.pausing",
+    "tasks.push_runs",
+    "tasks.reviving",
     "tasks.steps",
+    "tasks.sweeping",
+    "tasks.tracker.access",
 )
 """The files that speak with the engine; nobody else knows which one it is."""
 HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil")

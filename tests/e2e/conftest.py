@@ -10,6 +10,7 @@ import pytest
 
 from tests.fakes.bench import Bench, Ending, bench, ended
 from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.team import Team, running
 
 
 @dataclass(frozen=True)
@@ -55,4 +56,11 @@ def loop_bench(tmp_path: Path, prefect_server: PrefectServer) -> Generator[Bench
 def embedded_bench(tmp_path: Path) -> Generator[Bench]:
     """One whose loop starts an engine of its own."""
     with bench(tmp_path, None) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Generator[Team]:
+    """For the tests of the group `team`: they run on one worker of xdist, and the engine comes up once."""
+    with running(tmp_path_factory.mktemp("team")) as made:
         yield made

@@ -13,12 +13,14 @@ from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
 
+FIRST = "baseline"
+"""The step before the first iteration."""
 STEPS = ("orient", "plan", "prompt", "execute", "checks", "invariants", "learn", "claims", "judge", "oversee", "decide", "record")
 MOMENTS = ("start", "middle", "end")
 AT_WORK = ("execute", "middle")
 """The one moment at which an agent's call is in flight."""
 REPEATING_NO_CALL = [
-    *((step, moment) for step in STEPS for moment in MOMENTS if (step, moment) != AT_WORK),
+    *((step, moment) for step in (FIRST, *STEPS) for moment in MOMENTS if (step, moment) != AT_WORK),
     ("execute", "unnoted"),
 ]
 
@@ -32,7 +34,7 @@ def test_an_undisturbed_loop_takes_two_iterations_and_keeps_what_the_agent_left_
     ending = undisturbed.ending
     assert (ending.outcome, ending.iterations, ending.agent_calls, ending.records) == (Outcome.COMPLETED, 2, 2, (2, 1))
     assert ending.commits == ("The rest", "helmsman: keep what iteration 1 left uncommitted", "Half of it")
-    assert set(undisturbed.calls) == set(STEPS)
+    assert set(undisturbed.calls) == {FIRST, *STEPS}
 
 
 @pytest.mark.feature("E3")
@@ -68,7 +70,7 @@ def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_ag
     cut_off, *anew = loop_bench.sessions()
     assert cut_off in {(1, 3), (1, 4)}  # a tool call for which nobody answers is denied; the CLI may still say so to its model
     assert anew == TWO_WHOLE_SESSIONS
-    assert loop_bench.finished_steps() == steps_of((1, 1), only=("orient", "plan", "prompt")) + steps_of((1, 2), (2, 1))
+    assert loop_bench.finished_steps() == steps_of((1, 1), only=(FIRST, "orient", "plan", "prompt")) + steps_of((1, 2), (2, 1))
     assert loop_bench.salvaged() == {"1-1": {"one.txt", "two.txt"}}
     assert loop_bench.is_quiet(), loop_bench.processes()
 

@@ -6,7 +6,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -14,9 +14,16 @@ from uuid import uuid4
 
 import httpx
 
-from tasks.engine import SERVER
+from tasks.engine import QUIET, SERVER
 from tasks.process import run
 
+TEAM_SERVER = {
+    **{name: value for name, value in SERVER.items() if name in QUIET or "TASK_RUN_RECORDER" in name},
+    "PREFECT_UI_ENABLED": "1",
+    "PREFECT_SERVER_EVENTS_PROACTIVE_GRANULARITY": "PT1S",
+    "PREFECT_SERVER_EVENTS_EXPIRED_BUCKET_BUFFER": "PT5S",  # how long it waits for late news before it takes silence for one
+}
+"""One with all services, as a team has it: pages, schedules, automations, events. It looks more often at what did not happen."""
 START_SECONDS = 100
 LONGEST_LIFE = 3600
 
@@ -24,9 +31,9 @@ LONGEST_LIFE = 3600
 class PrefectServer:
     """Always on the same port, with the same database."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] = SERVER) -> None:
         """Keep everything in this folder; nothing runs before `start`."""
-        self._folder = folder
+        self._folder, self._settings = folder, settings
         self._port = _free_port()
         self._process = 0
         self._thread: threading.Thread | None = None
@@ -48,10 +55,10 @@ class PrefectServer:
 
     @classmethod
     @contextmanager
-    def running(cls, folder: Path) -> Generator[Self]:
-        """A server while the block runs."""
+    def running(cls, folder: Path, settings: Mapping[str, str] = SERVER) -> Generator[Self]:
+        """A server while the block runs: the embedded one's services, or TEAM_SERVER."""
         folder.mkdir(parents=True, exist_ok=True)
-        server = cls(folder)
+        server = cls(folder, settings)
         server.start()
         try:
             yield server
@@ -83,10 +90,12 @@ class PrefectServer:
     def _run(self) -> None:
         command = [sys.executable, "-P", "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
         options = ["--host", "127.0.0.1", "--port", str(self._port), "--log-level", "error", "--lifespan", "on"]
+        own = {"PATH": os.environ["PATH"], "HOME": str(self._folder), "PREFECT_HOME": str(self._folder / "prefect")}
+        own["PREFECT_UI_API_URL"] = self.url
         run(
             [*command, *options, "--timeout-graceful-shutdown", "3"],
             cwd=self._folder,
-            env={"PATH": os.environ["PATH"], "HOME": str(self._folder), "PREFECT_HOME": str(self._folder / "prefect"), **SERVER},
+            env={**own, **self._settings},
             tag=f"test-server-{uuid4().hex}",
             deadline=LONGEST_LIFE,
             merge_stderr=True,

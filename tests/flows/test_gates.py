@@ -10,7 +10,7 @@ from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks import mailbox
+from tasks import answer_box
 from tasks.git import git, open_repository
 from tasks.places import loop_folder, worktree_of
 from tasks.state_ref import read_state
@@ -32,7 +32,7 @@ def put(repository: Path, choice: Choice, **more: object) -> None:
     gate = state_of(repository).gate
     assert gate is not None
     said = {"gate": gate.key, "kind": gate.kind, "choice": choice, "via": "command line", "at": datetime.now(UTC), **more}
-    assert mailbox.put(loop_folder(open_repository(repository), "loop").answers, Answer.model_validate(said))
+    assert answer_box.put(loop_folder(open_repository(repository), "loop").answers, Answer.model_validate(said))
 
 
 def resume(repository: Path, **settings: object) -> LoopState:

@@ -16,7 +16,10 @@ from tasks.state_ref import write_state
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking, make_repository, the_object
 from tests.unit import builders
 
-COMMANDS = ("run", "resume", "status", "list", "log", "explain", "cancel", "config", "doctor", "demo", "rubric")
+COMMANDS = (
+    "run", "resume", "status", "watch", "list", "log", "explain", "report", "approve", "reject", "answer", "cancel", "config",
+    "init", "deploy", "receive", "doctor", "demo", "rubric",
+)  # fmt: skip
 HEAVY = {"prefect", "pydantic", "rich", "git", "httpx", "sqlalchemy", "yaml", "psutil"}
 
 Arrange = Callable[[Path], object]
@@ -314,7 +317,16 @@ def keep(repository: Repository, evil: str = "plain") -> None:
     write_state(repository, state, over=None, record=record, subject="start")
 
 
-LOOKS = (("status",), ("status", "mend-it"), ("list",), ("log", "mend-it"), ("log", "mend-it", "1"), ("config",), ("doctor",))
+LOOKS = (
+    ("status",),
+    ("status", "mend-it"),
+    ("watch", "mend-it", "--once"),
+    ("list",),
+    ("log", "mend-it"),
+    ("log", "mend-it", "1"),
+    ("config",),
+    ("doctor",),
+)
 
 
 @pytest.mark.feature("X3")

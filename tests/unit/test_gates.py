@@ -280,7 +280,7 @@ def test_a_form_says_who_is_asked_what_was_seen_and_what_each_choice_does() -> N
         "the platform team",
         "because of ladder",
         "make it so",
-        "3 iterations",
+        "3 of 30 iterations",
         "**take-over**: You commit",
         "2026-03-04",
     ):

@@ -1,0 +1,135 @@
+"""`helmsman deploy`: work pool, deployments and automations on the configured Prefect server. Doing it again changes nothing."""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import httpx
+import yaml
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound, PrefectHTTPStatusError
+from prefect.workers.process import ProcessWorker
+
+from deployments.automations import automations, declare
+from helmsman.errors import OperatorError, WorldError
+from helmsman.texts import clean
+from tasks.engine import configured_api, engine
+from tasks.environment import ours
+from tasks.process import run
+
+POOL = "helmsman"
+SWEEP = "sweep/sweep"
+PROCESS = "process"
+LONGEST_SECONDS = 300.0
+"""For Prefect's own command: it imports every flow."""
+HERE = Path(__file__).parent
+
+R = TypeVar("R")
+
+
+def deploy(pool: str, *, as_json: bool) -> int:
+    """Create what is missing, bring the rest up to date, and say what to do next."""
+    url = configured_api(ours())
+    if url is None:
+        raise OperatorError(
+            "no Prefect server is configured, so there is nowhere to deploy to",
+            remedy="start one: prefect server start; then: prefect config set PREFECT_API_URL=http://127.0.0.1:4200/api",
+        )
+    with engine() as engine_is_up:
+        engine_is_up()
+        kind = _on_the_server(partial(_pool_type, pool=pool))
+        names = _deploy_all(pool)
+        automated = _on_the_server(declare_ours)
+    if as_json:
+        print(json.dumps({"server": url, "pool": pool, "pool_type": kind, "deployments": names, "automations": automated}))
+    else:
+        print("\n".join(_told(url, pool, kind, names, automated)))
+    return 0
+
+
+def project() -> tuple[Path, Mapping[str, Any]]:
+    """The folder that holds the flows, and what prefect.yaml says of them. A wheel carries that file beside this one."""
+    found = next((file for file in (HERE / "prefect.yaml", HERE.parent / "prefect.yaml") if file.is_file()), None)
+    if found is None:
+        raise OperatorError(
+            "prefect.yaml is missing from this installation", expected=f"one in {HERE.parent}", remedy="install Helmsman anew"
+        )
+    return HERE.parent, yaml.safe_load(found.read_text(encoding="utf-8"))
+
+
+def placed(described: Mapping[str, Any], folder: Path, pool: str) -> dict[str, Any]:
+    """The deployments for another work pool, with the folder spelled out from which a worker takes the flows."""
+    pull = [{"prefect.deployments.steps.set_working_directory": {"directory": str(folder)}}]
+    deployments = [{**one, "work_pool": {**one.get("work_pool", {}), "name": pool}} for one in described["deployments"]]
+    return {**described, "pull": pull, "deployments": deployments}
+
+
+def declare_ours(client: SyncPrefectClient, **seconds: float) -> list[str]:
+    """Create or mend our automations, once the sweep is deployed. Returns their names."""
+    wanted = automations(client.read_deployment_by_name(SWEEP).id, **seconds)
+    declare(client, wanted)
+    return [automation.name for automation in wanted]
+
+
+def _on_the_server(what: Callable[[SyncPrefectClient], R]) -> R:
+    try:
+        with get_client(sync_client=True) as client:
+            return what(client)
+    except (httpx.HTTPError, PrefectHTTPStatusError) as error:
+        raise WorldError("the Prefect server refuses or has gone away", found=str(error)[:500]) from error
+
+
+def _pool_type(client: SyncPrefectClient, pool: str) -> str:
+    """One that is there is left as its operator made it, of whatever type."""
+    try:
+        return client.read_work_pool(pool).type
+    except ObjectNotFound:
+        pass
+    wanted = WorkPoolCreate(name=pool, type=PROCESS, base_job_template=ProcessWorker.get_default_base_job_template())
+    try:
+        return client.create_work_pool(wanted).type
+    except ObjectAlreadyExists:  # somebody deploys beside us
+        return client.read_work_pool(pool).type
+
+
+def _deploy_all(pool: str) -> list[str]:
+    """Have Prefect read our flows, as `prefect deploy --all` does. Returns the names of the deployments."""
+    folder, described = project()
+    wanted = placed(described, folder, pool)
+    with tempfile.TemporaryDirectory(prefix="helmsman-deploy-") as scratch:
+        file = Path(scratch) / "prefect.yaml"
+        file.write_text(yaml.safe_dump(wanted), encoding="utf-8")
+        command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
+        ended = run(
+            command,
+            cwd=folder,
+            env={**os.environ, "PWD": str(folder)},
+            tag=f"deploy-{uuid4().hex}",
+            deadline=LONGEST_SECONDS,
+            merge_stderr=True,
+        )
+    if ended.exit_code != 0:
+        words = "\n".join(clean(line) for line in (ended.head + ended.tail).splitlines()[-20:])
+        raise WorldError("Prefect could not deploy the flows", found=words, remedy="look at the server's log")
+    return [f"{one['entrypoint'].rpartition(':')[2]}/{one['name']}" for one in wanted["deployments"]]
+
+
+def _told(url: str, pool: str, kind: str, names: list[str], automated: list[str]) -> list[str]:
+    worker = f"prefect worker start --pool {pool}"
+    return [
+        f"server       {clean(url)}",
+        f"work pool    {clean(pool)} ({clean(kind)})",
+        *(f"deployment   {name}" for name in names),
+        *(f"automation   {name}" for name in automated),
+        "",
+        f"Next, on the machine that holds the repositories:  {worker}",
+        'and start a loop:  prefect deployment run loop/loop --param request=\'{"repository": "DIR", "goal": "..."}\'',
+        "docs/deployments.md tells of schedules, other machines and what happens when one dies.",
+    ]

@@ -1,0 +1,77 @@
+"""Under a worker, a run that crashed goes on by itself, once: no person, no second payment, and no cycle of crashes."""
+
+from pathlib import Path
+
+import pytest
+
+from helmsman.records.verdict import Outcome
+from tests.e2e.conftest import Undisturbed
+from tests.fakes.bench import Bench, eventually, one_call_more
+from tests.fakes.team import PATIENCE, TWO_SESSIONS, Team
+from tests.fakes.two_sessions import CHECK, TWO_WHOLE_SESSIONS
+
+pytestmark = [pytest.mark.timeout(500), pytest.mark.xdist_group("team")]
+
+
+def held(team: Team, bench: Bench) -> str:
+    """A run whose agent is in the middle of its first session."""
+    team.hold()
+    run = team.start(bench, TWO_SESSIONS, CHECK)
+    assert team.is_held(), (team.states(run), team.log)
+    return run
+
+
+def goes_on(team: Team, run: str) -> bool:
+    """Whether a run is started again by itself."""
+    return eventually(lambda: "AwaitingRetry" in team.states(run), PATIENCE)
+
+
+@pytest.mark.feature("D3", "E3")
+def test_a_run_that_died_with_its_worker_is_noticed_and_goes_on_with_nothing_repeated(
+    team: Team, tmp_path: Path, undisturbed: Undisturbed
+) -> None:
+    seen, bench = len(team.helmsman.model.requests), team.bench(tmp_path / "a")
+    run = held(team, bench)
+    team.kill_worker()
+    team.kill(run)
+    assert eventually(lambda: not bench.tagged()), bench.tagged()
+    team.let_go()
+    assert team.run_of(run)["state_name"] == "Running"  # nobody is left to say otherwise
+    team.start_worker()
+    assert goes_on(team, run), team.states(run)
+    ended = team.ended(run)
+    assert (ended["state_type"], ended["run_count"]) == ("COMPLETED", 2), ended["state"]
+    names = team.states(run)
+    assert names[names.index("Crashed") :][:2] == ["Crashed", "AwaitingRetry"]
+    assert bench.ending() == one_call_more(undisturbed.ending)
+    _, *anew = team.sessions(seen)
+    assert anew == TWO_WHOLE_SESSIONS
+    assert set(bench.finished_steps().values()) == {1}
+    assert bench.salvaged() == {"1-1": {"one.txt", "two.txt"}}
+    below = {found["state_name"] for found in team.server.runs(bench.state.uid) if found["parent_task_run_id"]}
+    assert below == {"Superseded", "Completed"}
+
+
+@pytest.mark.feature("D3")
+def test_a_run_that_crashes_a_second_time_stays_crashed_and_a_person_may_go_on_with_it(team: Team, tmp_path: Path) -> None:
+    bench, other = team.bench(tmp_path / "a"), team.bench(tmp_path / "b")
+    run = held(team, bench)
+    team.hold()
+    team.kill(run)
+    assert goes_on(team, run), team.states(run)
+    assert team.is_held(), (team.states(run), team.log)
+    team.kill(run)
+    assert eventually(lambda: team.states(run).count("Crashed") == 2, PATIENCE), team.states(run)
+
+    first = held(team, other)
+    team.kill(first)
+    assert goes_on(team, first), team.states(first)  # what crashed after it is acted on, so its turn has passed
+    team.let_go()
+    assert team.ended(first)["state_type"] == "COMPLETED"
+    assert (team.states(run)[-1], team.states(run).count("AwaitingRetry")) == ("Crashed", 1)
+    assert bench.state.ending is None
+
+    resumed = team.helmsman.run("resume", bench.state.loop, "--repo", bench.repository)
+    assert resumed.exit_code == 0, resumed
+    assert (bench.state.outcome, bench.state.iteration) == (Outcome.COMPLETED, 2)
+    assert set(bench.salvaged()) == {"1-1", "1-2"}

@@ -1,0 +1,84 @@
+"""What `helmsman deploy` leaves on a server: deployments whose schedules fire, and automations under their names."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from deployments.automations import CRASHED_RUN, SILENT_RUN, automations, declare
+from deployments.deploying import placed, project
+from helmsman.records.verdict import Outcome
+from tasks.git import open_repository
+from tasks.opening import now_utc
+from tasks.state_ref import list_loops
+from tests.fakes.bench import ROOT, eventually
+from tests.fakes.team import ENDED, PATIENCE, Team
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("team")]
+
+
+@pytest.mark.feature("D1")
+def test_a_schedule_fires_and_its_loop_runs(team: Team, tmp_path: Path) -> None:
+    bench, loop = team.bench(tmp_path / "a"), team.id_of("loop/loop")
+    request = {"repository": str(bench.repository), "goal": "an answer", "checks": ["test -e answer"]}
+    each_minute = {"interval": 60, "anchor_date": (now_utc() + timedelta(seconds=12)).isoformat()}
+    team.set_deployment(loop, schedules=[{"schedule": each_minute, "active": True, "parameters": {"request": request}}])
+
+    def fired() -> list[Mapping[str, Any]]:
+        of = {"deployment_id": {"any_": [loop]}, "state": {"type": {"any_": list(ENDED)}}}
+        found = team.post("/flow_runs/filter", {"flow_runs": of}).raise_for_status().json()
+        return [run for run in found if run["auto_scheduled"]]
+
+    assert eventually(lambda: fired() != [], PATIENCE), team.log
+    team.set_deployment(loop, schedules=[])
+    run, loops = fired()[0], {state.loop: state.outcome for state in list_loops(open_repository(bench.repository))}
+    assert (run["state_type"], loops.get(run["name"])) == ("COMPLETED", Outcome.COMPLETED), run["state"]
+
+
+@pytest.mark.feature("D1", "D3")
+def test_deploying_tells_what_is_there_afterwards(team: Team) -> None:
+    told = team.deployed
+    assert (told["pool"], told["pool_type"]) == ("helmsman", "process")
+    assert {"loop/loop", "on_push/on-push", "sweep/sweep"} <= set(told["deployments"])
+    assert told["automations"] == [SILENT_RUN, CRASHED_RUN]
+    for name in told["deployments"]:
+        assert team.api.get(f"/deployments/name/{name}").json()["work_pool_name"] == "helmsman"
+    sweep = team.api.get("/deployments/name/sweep/sweep").json()
+    assert [schedule["active"] for schedule in sweep["schedules"]] == [True]
+
+
+@pytest.mark.feature("D3")
+def test_automations_are_declared_under_their_names_and_left_alone_when_nothing_changed(team: Team) -> None:
+    (wanted, _) = automations(uuid4(), silence_seconds=1000)
+    mine = wanted.model_copy(update={"name": "one of a test"})
+    with temporary_settings({PREFECT_API_URL: team.server.url}), get_client(sync_client=True) as client:
+
+        def stored() -> dict[str, Any]:
+            (found,) = team.post("/automations/filter", {"automations": {"name": {"any_": [mine.name]}}}).json()
+            return found
+
+        declare(client, [mine])
+        first = stored()
+        declare(client, [mine])
+        assert stored() == first
+        client.create_automation(mine)  # somebody's second one of the same name
+        team.api.patch(f"/automations/{first['id']}", json={"enabled": False}).raise_for_status()
+        declare(client, [mine.model_copy(update={"description": "another"})])
+        last = stored()
+        assert (last["id"], last["description"], last["enabled"]) == (first["id"], "another", False)
+        client.delete_automation(first["id"])
+
+
+def test_another_work_pool_and_the_place_of_the_flows_are_written_into_what_is_deployed() -> None:
+    folder, described = project()
+    assert folder == ROOT
+    for_others = placed(described, folder, "others")
+    assert {one["work_pool"]["name"] for one in for_others["deployments"]} == {"others"}
+    assert str(ROOT) in str(for_others["pull"])
+    assert [one["entrypoint"] for one in for_others["deployments"]] == [one["entrypoint"] for one in described["deployments"]]
+    assert {one["work_pool"]["name"] for one in described["deployments"]} == {"helmsman"}

@@ -1,0 +1,90 @@
+"""Under a worker, a loop that waits for a person leaves its process, and goes on in another one."""
+
+from pathlib import Path
+
+import pytest
+
+from helmsman.records.gates import Answer, Choice, GateKind
+from helmsman.records.verdict import Outcome
+from tasks import answer_box
+from tasks.lock import holder
+from tasks.opening import now_utc
+from tests.fakes.bench import eventually
+from tests.fakes.team import PATIENCE, TWO_SESSIONS, Team
+from tests.fakes.two_sessions import CHECK, LOOP, TWO_WHOLE_SESSIONS
+
+pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("team")]
+
+PLAN_FIRST = {"gates": {"plan": True}}
+LAPSES_SOON = {"gates": {"plan": True, "timeout_hours": 20 / 3600}}
+
+
+@pytest.mark.feature("H2", "D1")
+def test_a_loop_that_waits_frees_process_and_place_and_goes_on_in_a_new_process(team: Team, tmp_path: Path) -> None:
+    seen, bench = len(team.helmsman.model.requests), team.bench(tmp_path / "a")
+    loop = team.id_of("loop/loop")
+    team.set_deployment(loop, concurrency_limit=1)
+    run = team.start(bench, TWO_SESSIONS, CHECK, gates={"milestone_every": 1})
+    assert team.is_asleep(run), team.states(run)
+    assert holder(bench.loop_folder.lock) is None
+    waiting = bench.state
+    assert waiting.gate is not None
+    assert (waiting.gate.kind, waiting.ending, waiting.iteration) == (GateKind.MILESTONE, None, 1)
+
+    other = team.start(team.bench(tmp_path / "b"), "an answer", "test -e answer")
+    assert team.ended(other)["state_type"] == "COMPLETED"
+
+    told = team.post(f"/flow_runs/{run}/resume", {"run_input": {"decision": "approve", "guidance": "Go on.", "by": "Ada"}})
+    assert (told.status_code, told.json()["status"]) == (201, "ACCEPT"), told.text
+    ended = team.ended(run)
+    team.set_deployment(loop, concurrency_limit=None)
+    assert (ended["state_type"], ended["run_count"]) == ("COMPLETED", 1), ended["state"]
+    state = bench.state
+    assert (state.outcome, state.answers[-1].by, state.answers[-1].via) == (Outcome.COMPLETED, "Ada", "engine")
+    assert set(bench.finished_steps().values()) == {1}
+    whole = [session for session in team.sessions(seen) if session in TWO_WHOLE_SESSIONS]
+    assert whole == TWO_WHOLE_SESSIONS
+    assert team.states(run).count("Running") == 2
+
+
+@pytest.mark.feature("H2", "H1")
+def test_an_answer_by_the_command_line_wakes_a_loop_that_has_left_its_process(team: Team, tmp_path: Path) -> None:
+    bench = team.bench(tmp_path / "a")
+    run = team.start(bench, "an answer", "test -e answer", **PLAN_FIRST)
+    assert team.is_asleep(run), team.states(run)
+    approved = team.helmsman.run("approve", LOOP, "--repo", bench.repository, "--by", "Bob", "--guidance", "Do.")
+    assert (approved.exit_code, "A worker goes on with that" in approved.output) == (0, True), approved
+    assert team.ended(run)["state_type"] == "COMPLETED"
+    assert [(answer.by, answer.via) for answer in bench.state.answers] == [("Bob", "command line")]
+
+
+@pytest.mark.feature("H2", "D1")
+def test_a_sweep_wakes_loops_whose_time_is_up_or_whose_answer_the_engine_missed_and_no_other(team: Team, tmp_path: Path) -> None:
+    lapsing, answered, patient = (team.bench(tmp_path / name) for name in "abc")
+    runs = [
+        team.start(bench, "an answer", "test -e answer", **settings)
+        for bench, settings in ((lapsing, LAPSES_SOON), (answered, PLAN_FIRST), (patient, PLAN_FIRST))
+    ]
+    for run in runs:
+        assert team.is_asleep(run), team.states(run)
+    gate = answered.state.gate
+    assert gate is not None
+    answer = Answer(gate=gate.key, kind=gate.kind, choice=Choice.APPROVE, by="Eve", via="tracker", at=now_utc())
+    assert answer_box.put(answered.loop_folder.answers, answer)
+    deadline = lapsing.state.gate.deadline if lapsing.state.gate else None
+    assert deadline is not None
+    assert eventually(lambda: now_utc() > deadline, PATIENCE)
+
+    swept = team.ended(team.run("sweep/sweep", {}))
+    assert f"{LOOP} (approve by Eve)" in swept["state"]["message"] or team.states(runs[1]).count("Running") == 2
+    assert [team.ended(run)["state_type"] for run in runs[:2]] == ["FAILED", "COMPLETED"]
+    ending = lapsing.state.ending
+    assert ending is not None
+    assert "nobody answered in time" in ending.reason
+    assert team.run_of(runs[2])["state_name"] == "Suspended"
+    assert patient.state.gate is not None
+    again = team.ended(team.run("sweep/sweep", {}))
+    assert (again["state_name"], again["state"]["message"]) == (
+        "NothingToDo",
+        "1 wait for a person; woken: none; revived after a crash: none",
+    )

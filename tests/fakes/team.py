@@ -1,0 +1,189 @@
+"""An engine with all its services, deployments and a worker that may die, as a team has them."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import httpx
+import psutil
+
+from deployments.demo.model import Request, Turn, bash, call, say
+from tests.fakes import two_sessions
+from tests.fakes.bench import ROOT, Bench, eventually
+from tests.fakes.command_line import Driving, driving, make_repository, processes
+from tests.fakes.prefect_server import TEAM_SERVER, PrefectServer
+from tests.fakes.two_sessions import LOOP, iteration_of
+
+Process: TypeAlias = subprocess.Popen[bytes]
+PATIENCE = 120
+SERVICE_UNAVAILABLE = 503
+SILENCE_SECONDS = 45
+"""Instead of 90: a heartbeat comes every 30 s, and tests wait for one that does not."""
+SETTLED_SECONDS = 12
+"""Instead of 30."""
+ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+PREFECT = Path(sys.executable).with_name("prefect")
+TWO_SESSIONS = two_sessions.WISHES.goal or ""
+ANSWER = (call(bash("echo 42 > answer")), say("It is so.\n<promise>COMPLETE</promise>"))
+DEPLOY = """
+from prefect.client.orchestration import get_client
+from deployments.deploying import declare_ours, deploy
+deploy("helmsman", as_json=True)
+with get_client(sync_client=True) as client:
+    declare_ours(client, silence_seconds={silence}, settled_seconds={settled})
+"""
+
+
+def script(request: Request) -> Turn:
+    """A goal that is reached in two sessions, and one that is reached at once."""
+    return two_sessions.script(request) if TWO_SESSIONS in request.prompt else ANSWER[min(request.turn, 1)]
+
+
+@dataclass
+class Team:
+    server: PrefectServer
+    helmsman: Driving
+    api: httpx.Client
+    deployed: Mapping[str, Any]
+    """What `helmsman deploy --json` told."""
+    workers: list[Process] = field(default_factory=list[Process])
+
+    @property
+    def home(self) -> Path:
+        return self.helmsman.folder / "home"
+
+    def bench(self, folder: Path) -> Bench:
+        """A repository of its own, to look at the one loop in it."""
+        folder.mkdir(exist_ok=True)
+        make_repository(folder / "repository")
+        return Bench(folder, self.helmsman.model, dict(self.helmsman.variables))
+
+    def start(self, bench: Bench, goal: str, check: str, **settings: Any) -> str:
+        """Have the deployment start a loop. Returns the id of its run."""
+        request = {"repository": str(bench.repository), "goal": goal, "checks": [check], "loop": LOOP, "settings": settings}
+        return self.run("loop/loop", {"request": request})
+
+    def run(self, deployment: str, parameters: Mapping[str, Any]) -> str:
+        wanted = {"state": {"type": "SCHEDULED"}, "parameters": parameters}
+        started = self.post(f"/deployments/{self.id_of(deployment)}/create_flow_run", wanted)
+        return str(started.raise_for_status().json()["id"])
+
+    def id_of(self, deployment: str) -> str:
+        return str(self.api.get(f"/deployments/name/{deployment}").raise_for_status().json()["id"])
+
+    def post(self, where: str, what: Any) -> httpx.Response:
+        """Asked again, as every client of Prefect's does, while its SQLite has no time."""
+        until = time.monotonic() + PATIENCE
+        while (answer := self.api.post(where, json=what)).status_code == SERVICE_UNAVAILABLE and time.monotonic() < until:
+            time.sleep(0.5)
+        return answer
+
+    def set_deployment(self, deployment: str, **changes: Any) -> None:
+        def is_set() -> bool:
+            return self.api.patch(f"/deployments/{deployment}", json=changes).is_success
+
+        assert eventually(is_set, PATIENCE)
+
+    def run_of(self, run: str) -> Mapping[str, Any]:
+        return self.api.get(f"/flow_runs/{run}").raise_for_status().json()
+
+    def states(self, run: str) -> list[str]:
+        """Names of the states that a run went through, oldest first."""
+        found = self.api.get("/flow_run_states/", params={"flow_run_id": run}).raise_for_status().json()
+        return [state["name"] for state in sorted(found, key=lambda state: state["timestamp"])]
+
+    def ended(self, run: str, *names: str) -> Mapping[str, Any]:
+        """The run, once it has ended or its state is called so."""
+
+        def is_there() -> bool:
+            found = self.run_of(run)
+            return found["state_type"] in ENDED or found["state_name"] in names
+
+        assert eventually(is_there, PATIENCE), (self.states(run), self.log)
+        return self.run_of(run)
+
+    def is_asleep(self, run: str) -> bool:
+        """Whether a run waits for a person, and no process of it is left."""
+        return self.ended(run, "Suspended")["state_name"] == "Suspended" and self.has_left(run)
+
+    def has_left(self, run: str) -> bool:
+        """Whether no process of a run is left, soon."""
+        return eventually(lambda: not processes("PREFECT__FLOW_RUN_ID", run))
+
+    def kill(self, run: str) -> None:
+        """The driver of a run, and whatever bears its number; not the agent, which must end by itself."""
+        for process in processes("PREFECT__FLOW_RUN_ID", run):
+            with suppress(psutil.Error):
+                process.send_signal(signal.SIGKILL)
+
+    def hold(self) -> None:
+        """Keep an agent in the middle of its next first session."""
+        (self.home / "held").unlink(missing_ok=True)
+        (self.home / "hold").touch()
+
+    def is_held(self) -> bool:
+        return eventually((self.home / "held").exists, PATIENCE)
+
+    def let_go(self) -> None:
+        (self.home / "hold").unlink()
+
+    def sessions(self, since: int) -> list[tuple[int, int]]:
+        """For each session that the model saw after so many requests: its iteration and how many requests it made."""
+        seen = Counter((one.call, iteration_of(one)) for one in self.helmsman.model.requests[since:])
+        return [(iteration, requests) for (_, iteration), requests in sorted(seen.items())]
+
+    @property
+    def log(self) -> str:
+        return (self.helmsman.folder / "worker.log").read_text()[-4000:]
+
+    def start_worker(self) -> None:
+        command = [PREFECT, "worker", "start", "--pool", "helmsman", "--name", f"worker-{len(self.workers)}"]
+        variables = {**self.helmsman.variables, "PREFECT_WORKER_QUERY_SECONDS": "1"}
+        with (self.helmsman.folder / "worker.log").open("a") as log:
+            self.workers.append(
+                subprocess.Popen(command, cwd=self.helmsman.folder, env=variables, stdout=log, stderr=log, start_new_session=True)
+            )
+
+    def kill_worker(self) -> None:
+        self.workers[-1].kill()
+        self.workers[-1].wait(PATIENCE)
+
+    def end(self) -> None:
+        """Whatever a worker started bears the home of the team, and ends with `driving`."""
+        for worker in self.workers:
+            worker.terminate()
+            worker.wait(PATIENCE)
+
+
+@contextmanager
+def running(folder: Path) -> Generator[Team]:
+    with PrefectServer.running(folder / "server", TEAM_SERVER) as server, driving(folder, server.url, script) as helmsman:
+        deployed = json.loads(_deploy(helmsman).splitlines()[-1])
+        with httpx.Client(base_url=server.url, timeout=30, trust_env=False) as api:
+            made = Team(server, helmsman, api, deployed)
+            made.start_worker()
+            try:
+                yield made
+            finally:
+                made.end()
+
+
+def _deploy(helmsman: Driving) -> str:
+    code, variables = (
+        DEPLOY.format(silence=SILENCE_SECONDS, settled=SETTLED_SECONDS),
+        {**helmsman.variables, "PYTHONPATH": str(ROOT)},
+    )
+    command = [sys.executable, "-P", "-c", code]
+    ended = subprocess.run(
+        command, cwd=helmsman.folder, env=variables, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
