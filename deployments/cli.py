@@ -250,6 +250,21 @@ def receive(
 
 
 @app.command()
+def align(
+    goal: Annotated[str | None, typer.Argument(metavar="[GOAL]", help="What shall be true at the end.")] = None,
+    goal_file: Annotated[Path | None, typer.Option("--goal-file", metavar="FILE", help="Read the goal from a file.")] = None,
+    repo: Repo = HERE,
+    out: Annotated[str, typer.Option("--out", metavar="FILE", help="The file, from the repository's top.")] = "ALIGNMENT.md",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: leave questions open in the file.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Find out what nobody has said yet, ask it, and write it down before a loop starts."""
+    from deployments.alignment import align_goal
+
+    raise typer.Exit(align_goal(repo, goal, goal_file, out, yes=yes, as_json=as_json))
+
+
+@app.command()
 def deploy(
     pool: Annotated[str, typer.Option("--pool", metavar="NAME", help="The work pool; made if missing.")] = "helmsman",
     as_json: Json = False,

@@ -16,6 +16,7 @@ from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id
 from helmsman.records.result import exit_code, result_of
 from helmsman.records.state import LoopState
 from helmsman.texts import clean, money, next_lines, result_lines
+from tasks.aligning import refuse_open_questions
 from tasks.claude import refuse_root
 from tasks.claude_binary import find_binary
 from tasks.engine import engine
@@ -34,6 +35,7 @@ def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool) -> int:
     repository = open_repository(repo.absolute())
     config = wished(repository, wishes).config
     _refuse_agent(config)
+    refuse_open_questions(repository, config.alignment)
     name = _free_name(repository, wishes.name, config.goal)
     if ask:
         _confirm(repository, config, name)

@@ -17,6 +17,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
 from helmsman.texts import clean
+from tasks.aligning import aligned, goal_layer
 from tasks.call_folder import CallFolder, interrupted_call
 from tasks.config_files import read_layers
 from tasks.environment import ours
@@ -42,7 +43,8 @@ def configure(
     said |= {"goal": request.goal} if request.goal else {}
     said |= {"checks": list(request.checks)} if request.checks else {}
     environment = Layer("environment", from_environment(ours()))
-    return resolve([Layer("command line", said), *stronger, environment, *read_layers(repository), *weaker])
+    layers = [Layer("command line", said), *stronger, environment, *read_layers(repository)]
+    return resolve([*layers, *goal_layer(repository, layers), *weaker])
 
 
 def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
@@ -60,6 +62,7 @@ def create_loop(repository: Repository, config: LoopConfig, name: str, now: date
     if read_ref(repository.common, state_ref(name)):
         return read_state(repository, name)[0]
     _require_checks(config)
+    config = aligned(repository, config, config.alignment)
     branch = _branch(repository, config, name)
     base, _ = commit_and_tree(repository.top)
     state = LoopState(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from helmsman.orient.alignment import own_goal
 from helmsman.orient.allowance import checks_allowance, claude_config
 from helmsman.orient.context import known_window
 from helmsman.orient.guardrails import Rules, is_fix
@@ -91,7 +92,7 @@ def _rules(place: Workplace, state: LoopState, start: str, home: str) -> Rules:
         home=home,
         resolve=os.path.realpath,
         exists=_exists,
-        fix=is_fix(state.config.goal),
+        fix=is_fix(own_goal(state.config.goal)),
         tests=_TestsBefore(place.worktree, state.base_commit),
     )
 

@@ -16,6 +16,9 @@ class LoopConfig(Section):
 
     goal: str = Field(min_length=1)
     """What shall be true at the end."""
+    alignment: str = "ALIGNMENT.md"
+    """Alignment file, by its path from the top: what it agrees on is added to the goal when a loop is created, and an open
+    question in it stops the start. One of the usual name may be missing. Empty: none."""
     checks: Checks = ()
     """The commands that prove it; all must exit with 0."""
     baseline: bool = True

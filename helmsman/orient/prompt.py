@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
 from helmsman.config import LoopConfig
+from helmsman.orient.alignment import own_goal
 from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, fit, tokens, whole
 from helmsman.orient.compaction import compact_by_template, compacted_section, compacts, past_of
 from helmsman.orient.focus import focus_section
@@ -82,14 +83,14 @@ def _after(state: LoopState) -> list[Section]:
         ("phases 1-4", PHASES_1_TO_4.substitute()),
         ("invariants", INVARIANTS.substitute(branch=state.branch)),
         *([("guard rails", _guard_rails(state.config))] if state.config.steering.hooks else []),
-        ("closing", CLOSING.substitute(goal=state.config.goal.strip(), promise=state.config.completion.promise)),
+        ("closing", CLOSING.substitute(goal=own_goal(state.config.goal), promise=state.config.completion.promise)),
     ]
 
 
 def _guard_rails(config: LoopConfig) -> str:
     """The rules that tool calls are judged by, in the words of the rules themselves."""
     limits, protected = config.limits, config.invariants.protect
-    rules = Rules(worktree="", protected=protected, nesting=limits.nesting, fix=is_fix(config.goal))
+    rules = Rules(worktree="", protected=protected, nesting=limits.nesting, fix=is_fix(own_goal(config.goal)))
     return "\n".join(("# Guard rails: a tool call that leaves them is refused", *(f"- {line}" for line in as_text(rules))))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 PATIENCE = 60
+SERVICE_UNAVAILABLE = 503
 Fill = Mapping[str, Any] | Callable[[], None]
 """A form that is filled in, or something else that is done when the question is there."""
 
@@ -34,7 +35,7 @@ class Answerer:
                     fill()
                     known = f"{run}/{keyset['response']}"
                     continue
-                answer = client.post(f"/flow_runs/{run}/resume", json={"run_input": dict(fill)})
+                answer = _posted(client, f"/flow_runs/{run}/resume", {"run_input": dict(fill)})
                 told = answer.raise_for_status().json()
                 self.statuses.append(told["status"])
                 self.problems.append(told["details"].get("reason") or "")
@@ -53,6 +54,14 @@ class Answerer:
                     return run["id"], keyset
             time.sleep(0.2)
         raise AssertionError(f"loop {loop} asks nothing")
+
+
+def _posted(client: httpx.Client, where: str, what: Mapping[str, Any]) -> httpx.Response:
+    """Asked again, as every client of Prefect's does, while its SQLite has no time."""
+    until = time.monotonic() + PATIENCE
+    while (answer := client.post(where, json=what)).status_code == SERVICE_UNAVAILABLE and time.monotonic() < until:
+        time.sleep(0.2)
+    return answer
 
 
 @contextmanager

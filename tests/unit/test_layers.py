@@ -258,7 +258,7 @@ def test_an_environment_that_is_not_utf_8_is_an_error_of_that_key() -> None:
 def test_leaves_are_every_value_in_the_order_of_declaration() -> None:
     config = LoopConfig.model_validate({"goal": "x", "limits": {"iterations": 4}})
     found = leaves(config)
-    assert list(found)[:5] == ["goal", "checks", "baseline", "allow_no_checks", "flaky.largest_failing_set"]
+    assert list(found)[:6] == ["goal", "alignment", "checks", "baseline", "allow_no_checks", "flaky.largest_failing_set"]
     assert found["limits.iterations"] == 4
     assert LoopConfig.model_validate(nested(found)) == config
 

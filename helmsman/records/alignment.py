@@ -1,0 +1,269 @@
+"""Alignment: what is agreed before a loop starts, the request for one, what is known of the repository, and what came of it."""
+
+import posixpath
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from helmsman.config import Section
+from helmsman.records.base import Record
+from helmsman.records.usage import Usage
+from helmsman.texts import clean, clean_lines
+
+ALIGNMENT = "ALIGNMENT.md"
+ROUNDS = 3
+"""Times that a model is asked for one alignment at most."""
+LONGEST_GOAL, LONGEST_PROSE, LONGEST_LINE, LONGEST_ANSWER, LONGEST_MORE = 50_000, 5_000, 1_000, 4_000, 200_000
+MOST_LINES, MOST_QUESTIONS = 60, 20
+"""Questions at most: as many as a form may have."""
+SAME = ".!?: "
+"""What may end a question without making it another one."""
+
+
+def one_line(text: str) -> str:
+    """Text on one line: what breaks lines or moves a cursor is a space."""
+    return " ".join(clean(text).split())
+
+
+def prose(text: str) -> str:
+    """Text of several lines, each as a terminal shows it, without blank ones at either end."""
+    return "\n".join(line.rstrip() for line in clean_lines(text).splitlines()).strip("\n")
+
+
+def inside(path: str) -> str:
+    """A path from the top of the repository. Raises ValueError for one that leads elsewhere, or into git's own folder."""
+    normal = posixpath.normpath(path) if path else "."
+    first, outside = normal.partition("/")[0], ".." in path.split("/")
+    if outside or first.lower() in {"", ".", ".git"} or not path.isprintable():
+        raise PydanticCustomError("outside", "a file of the repository, by its path from the top")
+    return normal
+
+
+def _said(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("blank", "expected some words")
+    return text
+
+
+def _at_most(characters: int) -> AfterValidator:
+    def bounded(text: str) -> str:
+        if len(text) > characters:
+            raise PydanticCustomError("long", "expected {most} characters at most", {"most": f"{characters:,}"})
+        return text
+
+    return AfterValidator(bounded)
+
+
+Line = Annotated[str, AfterValidator(one_line), AfterValidator(_said), _at_most(LONGEST_LINE)]
+Lines = Annotated[tuple[Line, ...], Field(max_length=MOST_LINES)]
+Prose = Annotated[str, AfterValidator(prose)]
+Inside = Annotated[str, AfterValidator(inside)]
+
+
+class Specification(Record):
+    """What is wanted: it bridges the gulf of envisioning."""
+
+    goal: Annotated[Prose, AfterValidator(_said), _at_most(LONGEST_GOAL)]
+    """In the words of whoever ordered it; no model changes them."""
+    deliverables: Lines = ()
+    out_of_scope: Lines = ()
+
+
+class Stage(Record):
+    """One stage of the work."""
+
+    what: Line
+    proof: Annotated[str, AfterValidator(one_line), _at_most(LONGEST_LINE)] = ""
+    """What can be looked at once it is done. Empty: nobody has said."""
+
+
+class Process(Record):
+    """How it is to be reached: it bridges the gulf of execution."""
+
+    approach: Annotated[Prose, _at_most(LONGEST_PROSE)] = ""
+    sequence: Annotated[tuple[Stage, ...], Field(max_length=MOST_LINES)] = ()
+    assumptions: Lines = ()
+    """Of languages, libraries, tools and services."""
+
+
+class Evaluation(Record):
+    """How it is known to be reached: it bridges the gulf of evaluation."""
+
+    machine_checks: Lines = ()
+    """Commands."""
+    behavioural_checks: Lines = ()
+    edge_cases: Lines = ()
+
+
+class Asked(Record):
+    """A question to a person."""
+
+    question: Line
+    answer: Annotated[str, AfterValidator(one_line), _at_most(LONGEST_ANSWER)] | None = None
+    """None: it is open. Empty: it is left to whoever does the work."""
+
+    @property
+    def open(self) -> bool:
+        return self.answer is None
+
+    @property
+    def key(self) -> str:
+        """Equal for questions that differ in nothing but case and their ends."""
+        return self.question.casefold().rstrip(SAME)
+
+
+class GapCheck(Record):
+    """What stands between the wish and the work."""
+
+    capability: Lines = ()
+    """What it is not certain that the agent can do here."""
+    instruction: Lines = ()
+    """What can be read in more than one way."""
+    intentionality: Lines = ()
+    """What of the result's form and quality nobody has pictured yet."""
+    questions: Annotated[tuple[Asked, ...], Field(max_length=MOST_QUESTIONS)] = ()
+    """Open, or answered and not yet worked in."""
+    answered: Annotated[tuple[Asked, ...], Field(max_length=MOST_LINES)] = ()
+    """What the other sections have taken into account."""
+
+    @field_validator("answered")
+    @classmethod
+    def _are_answered(cls, answered: tuple[Asked, ...]) -> tuple[Asked, ...]:
+        if any(one.open for one in answered):
+            raise PydanticCustomError("open", "expected an answer to each")
+        return answered
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        return tuple(one.question for one in self.questions if one.open)
+
+
+class Made(Record):
+    """How an alignment came about."""
+
+    by: Literal["model", "template", "person"] = "person"
+    model: str = Field(default="", max_length=200)
+    round: int = Field(default=0, ge=0, le=1000)
+    """How often a model was asked, or should have been."""
+    commit: str = Field(default="", max_length=100)
+    """Of the repository that was looked at."""
+    cost_usd: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """Of all rounds."""
+    reason: str = Field(default="", max_length=1000)
+    """Why no model wrote the last of it, where that is so."""
+
+
+class Alignment(Record):
+    """The four sections of the alignment file."""
+
+    specification: Specification
+    process: Process = Process()
+    evaluation: Evaluation = Evaluation()
+    gaps: GapCheck = GapCheck()
+    made: Made = Made()
+    more: Annotated[str, AfterValidator(str.rstrip), _at_most(LONGEST_MORE)] = ""
+    """Sections that others have added behind the four, as they stand."""
+
+    @property
+    def due(self) -> Literal["answers", "folding", ""]:
+        """What it takes to finish: answers of a person, working them in, or nothing."""
+        if self.gaps.open:
+            return "answers"
+        return "folding" if self.gaps.questions else ""
+
+    def with_questions(self, questions: Iterable[Asked]) -> "Alignment":
+        return self.model_copy(update={"gaps": self.gaps.model_copy(update={"questions": tuple(questions)})})
+
+
+class AlignRequest(Section):
+    """The parameters of the align flow, the same from the command line, the UI and a schedule."""
+
+    repository: str = Field(min_length=1)
+    """Path of the repository on the machine that runs the flow; it needs a checkout to write in."""
+    goal: str = Field(default="", max_length=LONGEST_GOAL)
+    """What shall be true at the end. Empty: the repository's helmsman.toml says it, or the alignment file that is there."""
+    out: Inside = ALIGNMENT
+    """The alignment file, by its path from the top of the repository. One that is there is gone on with."""
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Further configuration, nested as in helmsman.toml; it wins over the repository's."""
+    ask: bool = True
+    """Pause the run for its questions. False: they stay open in the file, and the run ends."""
+
+
+class FoundCommand(Record):
+    """A command that the repository's files name. It was not run."""
+
+    command: str
+    kind: str
+    where: str
+
+
+class RepositoryFacts(Record):
+    """What a model is told of the repository. All of it is foreign but for checks and criteria."""
+
+    commit: str
+    files: tuple[str, ...] = ()
+    """Names of the two upper levels, folders with a slash."""
+    left_out: int = 0
+    """Names beyond those."""
+    readme: str = ""
+    """Its beginning."""
+    guides: str = ""
+    """The beginning of what the repository tells agents."""
+    commands: tuple[FoundCommand, ...] = ()
+    commits: tuple[str, ...] = ()
+    """Subjects, newest first."""
+    checks: tuple[str, ...] = ()
+    """The operator's."""
+    criteria: tuple[str, ...] = ()
+    """The operator's."""
+
+
+class Proposal(Record):
+    """One answer of a model."""
+
+    text: str
+    stop: str
+    """Why the model stopped, as the API names it; `late` where it did not answer in time."""
+    usage: Usage = Usage()
+
+
+class AlignResult(Record):
+    """What came of it: what `--json` prints and what a finished flow run tells."""
+
+    outcome: Literal["aligned", "questions", "stopped", "cancelled"]
+    """`questions`: some are open, and a loop does not start before they are answered."""
+    file: str
+    """By its path from the top of the repository."""
+    goal: str
+    questions: tuple[str, ...]
+    """Those that are open."""
+    by: Literal["model", "template", "person"]
+    round: int
+    cost_usd: float
+    reason: str
+    """Why no model wrote the last of it, or who stopped it; empty where all went well."""
+
+    @field_validator("cost_usd")
+    @classmethod
+    def _in_parts_of_a_cent(cls, cost: float) -> float:
+        return round(cost, 6)
+
+
+def result_of(
+    alignment: Alignment, file: str, outcome: Literal["stopped", "cancelled"] | None = None, why: str = ""
+) -> AlignResult:
+    """Summarise an alignment for people and machines."""
+    made = alignment.made
+    return AlignResult(
+        outcome=outcome or ("questions" if alignment.gaps.open else "aligned"),
+        file=file,
+        goal=alignment.specification.goal,
+        questions=alignment.gaps.open,
+        by=made.by,
+        round=made.round,
+        cost_usd=made.cost_usd,
+        reason=why or made.reason,
+    )

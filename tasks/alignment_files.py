@@ -1,0 +1,98 @@
+"""The alignment file on the disk: read with bounds, written in one step, and nothing that somebody wrote is lost."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from helmsman.errors import OperatorError
+from helmsman.orient.alignment_file import LARGEST, is_alignment, read, render
+from helmsman.records.alignment import Alignment
+
+_BYTES = 4
+"""Of one character in UTF-8 at most."""
+
+
+def place_of(top: Path, file: str) -> Path:
+    """Where the file lies. Raises OperatorError where a link on the way leads out of the repository, or the file is one."""
+    path = top / file
+    if not path.parent.resolve().is_relative_to(top.resolve()) or path.is_symlink():
+        raise OperatorError(
+            "the alignment file is not in the repository",
+            expected="a file, and no link",
+            found=str(path),
+            remedy="give another path",
+        )
+    return path
+
+
+def read_text(path: Path) -> str | None:
+    """The file's text; None where there is no such file. Raises OperatorError where it cannot be read."""
+    try:
+        if not path.exists():
+            return None
+        if not path.is_file():  # a pipe would block for ever, a device would never end
+            raise _unreadable(path, "something else than a file")
+        with path.open("rb") as file:
+            data = file.read(LARGEST * _BYTES + 1)
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise _unreadable(path, f"bytes that are no UTF-8 ({error.reason})") from error
+    except OSError as error:
+        raise _unreadable(path, str(error.strerror)) from error
+
+
+def read_alignment(path: Path) -> Alignment | None:
+    """What the file says; None where there is none. Raises OperatorError where it is no alignment, with the line."""
+    text = read_text(path)
+    return None if text is None else understood(path, text)
+
+
+def understood(path: Path, text: str) -> Alignment:
+    found = read(text)
+    if isinstance(found, str):
+        kind = "cannot be read" if is_alignment(text) else "is no alignment"
+        remedy = "mend the file" if is_alignment(text) else "move it away, or give another path"
+        raise OperatorError(f"{path} {kind}", found=found, remedy=f"{remedy}; docs/align.md shows its form")
+    return found
+
+
+def write_alignment(path: Path, alignment: Alignment) -> str:
+    """Put it in the place of whatever is there, in one step. Returns the text that stands there now."""
+    text = render(alignment)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, text)
+    except OSError as error:
+        raise OperatorError(
+            f"{path} cannot be written", found=str(error.strerror), remedy="make room for it, or make the folder writable"
+        ) from error
+    return text
+
+
+def keep_aside(folder: Path, text: str) -> Path:
+    """Keep a text that somebody else wrote and that is about to be replaced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix="before-", suffix=".md", dir=folder)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    return Path(name)
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(handle)
+        Path(beside).chmod(0o644)
+        Path(beside).replace(path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+
+
+def _unreadable(path: Path, found: str) -> OperatorError:
+    return OperatorError(
+        f"{path} cannot be read", expected="a Markdown file", found=found, remedy="mend it, or give another path"
+    )

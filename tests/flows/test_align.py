@@ -1,0 +1,344 @@
+"""The align flow on a real engine: rounds with a model, people who answer, and whatever dies in between."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+import httpx
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import State, StateType
+from prefect.exceptions import Pause
+from prefect.flow_engine import run_flow
+
+from deployments.demo.turns import Turn, say
+from flows.align import align
+from helmsman.errors import OperatorError
+from helmsman.orient.alignment import STANDARD
+from helmsman.records.alignment import Alignment, AlignRequest
+from tasks.aligning import align_folder, align_name
+from tasks.alignment_files import read_alignment
+from tasks.git import open_repository
+from tasks.lock import drive_alone
+from tests.fakes.answerer import answering
+from tests.fakes.judge_api import JudgeApi
+from tests.unit.test_alignment import GOOD
+
+pytestmark = pytest.mark.feature("M1")
+ROOT = Path(__file__).parents[2]
+ASKS, KNOWS = say(json.dumps(GOOD)), say(json.dumps(GOOD | {"approach": "With semicolons.", "blockingQuestions": []}))
+ANSWER = {"decision": "approve", "answer_1": "a semicolon"}
+AWAY = Turn(status=529, headers={"x-should-retry": "false"})
+QUICK = {"retry": {"attempts": 1, "first_delay_seconds": 0.01, "jitter": 0}}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A goal to align in a repository, and a model that answers."""
+
+    repository: Path
+    api: JudgeApi
+    file: str
+    """No two tests share its name in the engine."""
+
+    @property
+    def name(self) -> str:
+        return align_name(self.file)
+
+    @property
+    def path(self) -> Path:
+        return self.repository / self.file
+
+    @property
+    def asked(self) -> int:
+        """How often the model was asked."""
+        return len(self.api.requests)
+
+    def request(self, *, ask: bool = True, **settings: Any) -> AlignRequest:
+        given = {**QUICK, **settings}
+        return AlignRequest(repository=str(self.repository), goal="export the rows", out=self.file, settings=given, ask=ask)
+
+    def run(self, *, ask: bool = True, **settings: Any) -> State[Any]:
+        return align(self.request(ask=ask, **settings), return_state=True)
+
+    def written(self) -> Alignment:
+        found = read_alignment(self.path)
+        assert found is not None
+        return found
+
+
+Desks = Callable[[Sequence[Turn]], Desk]
+
+
+@pytest.fixture
+def desk(engine_url: str, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Desks]:
+    """Made from what the model says, one answer after the other and the last one for ever."""
+    opened: list[JudgeApi] = []
+
+    def make(turns: Sequence[Turn]) -> Desk:
+        api = JudgeApi(turns)
+        opened.append(api.__enter__())
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-the-test")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+        return Desk(repository, api, f"{uuid4().hex[:8]}.md")
+
+    yield make
+    for api in opened:
+        api.__exit__()
+
+
+def ending(state: State[Any]) -> tuple[StateType, str | None]:
+    return state.type, state.name
+
+
+def test_a_goal_that_leaves_nothing_open_is_written_down_and_done(desk: Desks) -> None:
+    at = desk([KNOWS])
+    state = at.run()
+    assert ending(state) == (StateType.COMPLETED, "Aligned")
+    assert at.file in (state.message or "")
+    written = at.written()
+    assert (written.due, written.specification.goal, written.process.approach) == ("", "export the rows", "With semicolons.")
+    assert (written.made.by, written.made.round, written.made.cost_usd > 0) == ("model", 1, True)
+    assert list(align_folder(open_repository(at.repository), at.file).root.iterdir()) == [
+        align_folder(open_repository(at.repository), at.file).lock
+    ]
+
+
+@pytest.mark.feature("H1")
+def test_questions_pause_the_run_for_a_form_and_the_answers_go_into_a_second_request(desk: Desks, engine_url: str) -> None:
+    at = desk([ASKS, KNOWS])
+    with answering(
+        engine_url, at.name, {"decision": "approve"}, {**ANSWER, "guidance": "Mind the header.", "by": "Ada"}
+    ) as person:
+        state = at.run()
+    assert ending(state) == (StateType.COMPLETED, "Aligned")
+    assert person.statuses == ["REJECT", "ACCEPT"]
+    assert "answer_1" in person.problems[0]
+    assert person.forms[0]["properties"]["answer_1"]["title"] == "Which separator?"
+    assert "export the rows" in person.forms[0]["description"]
+    assert "Which separator?\na semicolon" in at.api.requests[1].prompt
+    assert "Mind the header." in at.api.requests[1].prompt
+    written = at.written()
+    assert [(one.question, one.answer) for one in written.gaps.answered] == [
+        ("Said beside the answers to round 1", "Mind the header."),
+        ("Which separator?", "a semicolon"),
+    ]
+    assert (written.made.round, written.process.approach, at.asked) == (2, "With semicolons.", 2)
+
+
+def test_a_run_that_does_not_ask_leaves_the_questions_in_the_file(desk: Desks) -> None:
+    at = desk([ASKS])
+    state = at.run(ask=False)
+    assert ending(state) == (StateType.FAILED, "Waiting")
+    assert "Which separator?" in (state.message or "")
+    assert at.written().gaps.open == ("Which separator?",)
+    assert ending(at.run(ask=False)) == (StateType.FAILED, "Waiting")
+    assert at.asked == 1
+
+
+def test_answers_that_a_person_wrote_into_the_file_are_worked_in_by_the_next_run(desk: Desks) -> None:
+    at = desk([ASKS, KNOWS])
+    at.run(ask=False)
+    answer_in_file(at)
+    assert ending(at.run(ask=False)) == (StateType.COMPLETED, "Aligned")
+    assert at.written().process.approach == "With semicolons."
+    assert (at.written().gaps.answered[0].answer, at.asked) == ("a tab", 2)
+
+
+def answer_in_file(at: Desk) -> None:
+    text = at.path.read_text().replace("- [ ] Which separator?", "- [x] Which separator?\n  - Answer: a tab")
+    at.path.write_text(text.replace("a CSV export", "a TSV export"))
+
+
+@pytest.mark.feature("H1")
+def test_answers_in_the_file_end_the_wait_for_a_form(desk: Desks, engine_url: str) -> None:
+    at = desk([ASKS, KNOWS])
+    with answering(engine_url, at.name, lambda: answer_in_file(at)):
+        state = at.run()
+    assert ending(state) == (StateType.COMPLETED, "Aligned")
+    assert "- a TSV export" in at.api.requests[1].prompt
+    assert at.written().gaps.answered[0].answer == "a tab"
+
+
+@pytest.mark.feature("H1")
+def test_a_person_can_stop_it_and_the_questions_stay(desk: Desks, engine_url: str) -> None:
+    at = desk([ASKS])
+    stop = {"decision": "stop", "answer_1": "-", "guidance": "Not now.", "by": "Ada"}
+    with answering(engine_url, at.name, {**ANSWER, "settings": "limits.iterations=3"}, stop) as person:
+        state = at.run()
+    assert ending(state) == (StateType.FAILED, "Stopped")
+    assert 'stopped by Ada: "Not now."' in (state.message or "")
+    assert "an alignment changes none" in person.forms[-1]["description"]
+    assert at.written().gaps.open == ("Which separator?",)
+
+
+@pytest.mark.feature("H1")
+def test_silence_stops_it(desk: Desks) -> None:
+    at = desk([ASKS])
+    state = at.run(gates={"timeout_hours": 0.0005})
+    assert ending(state) == (StateType.FAILED, "Stopped")
+    assert "nobody answered in time" in (state.message or "")
+
+
+@pytest.mark.feature("H1", "E9")
+def test_a_wait_can_be_cancelled_and_what_was_paid_for_is_not_asked_again(desk: Desks, engine_url: str) -> None:
+    at = desk([ASKS, KNOWS])
+    cancel = align_folder(open_repository(at.repository), at.file).cancel.touch
+    with answering(engine_url, at.name, cancel):
+        assert ending(at.run()) == (StateType.CANCELLED, "Cancelled")
+    with answering(engine_url, at.name, ANSWER):
+        assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
+    assert at.asked == 2
+
+
+def test_after_three_rounds_answers_are_kept_without_asking_a_model_once_more(desk: Desks, engine_url: str) -> None:
+    at = desk([say(json.dumps(GOOD | {"blockingQuestions": [f"Question {n}?"]})) for n in range(9)])
+    with answering(engine_url, at.name, ANSWER, ANSWER, ANSWER):
+        assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
+    written = at.written()
+    assert [one.question for one in written.gaps.answered] == ["Question 0?", "Question 1?", "Question 2?"]
+    assert (at.asked, written.made.round, written.made.reason) == (3, 3, "a model has been asked 3 times")
+
+
+@pytest.mark.parametrize(
+    ("turns", "why", "asked"),
+    [
+        ([AWAY], "no model could be asked: the model could not be reached", 2),
+        ([say("Certainly!")], "the answer holds no JSON object", 2),
+        ([Turn(text=json.dumps(GOOD), stop_reason="refusal")], "the model declined to answer", 2),
+    ],
+    ids=["away", "no JSON", "refused"],
+)
+def test_without_an_answer_of_use_the_template_asks_and_says_why(
+    desk: Desks, turns: Sequence[Turn], why: str, asked: int
+) -> None:
+    at = desk(turns)
+    state = at.run(ask=False)
+    assert ending(state) == (StateType.FAILED, "Waiting")
+    written = at.written()
+    assert (written.made.by, written.gaps.open[: len(STANDARD)], at.asked) == ("template", STANDARD, asked)
+    assert why in written.made.reason
+    assert "no model looked for gaps" in (state.message or "")
+
+
+def test_an_answer_of_no_use_is_asked_for_once_more_with_the_reason(desk: Desks) -> None:
+    at = desk([say("Certainly!"), KNOWS])
+    assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
+    assert "the answer holds no JSON object with `blockingQuestions`" in at.api.requests[1].prompt
+    assert at.written().made.cost_usd == pytest.approx(2 * (100 * 4 + 20 * 20) / 1e6, rel=0.01)
+
+
+def test_answers_outlive_a_model_that_is_away_when_they_are_worked_in(desk: Desks, engine_url: str) -> None:
+    at = desk([ASKS, AWAY])
+    with answering(engine_url, at.name, ANSWER):
+        assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
+    written = at.written()
+    assert (written.gaps.answered[0].answer, written.process.approach, written.made.by) == (
+        "a semicolon",
+        "Write export.py.",
+        "model",
+    )
+    assert "no model could be asked" in written.made.reason
+
+
+def test_credentials_that_are_refused_are_an_error_and_nothing_is_written(desk: Desks) -> None:
+    at = desk([Turn(status=401)])
+    state = at.run()
+    assert state.is_failed()
+    with pytest.raises(OperatorError, match="credentials were refused"):
+        state.result()
+    assert not at.path.exists()
+
+
+def test_one_alignment_is_made_by_one_process(desk: Desks) -> None:
+    at = desk([KNOWS])
+    with drive_alone(align_folder(open_repository(at.repository), at.file).lock, "another"):
+        state = at.run()
+    with pytest.raises(OperatorError, match="is being made already"):
+        state.result()
+
+
+# --- whatever dies ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.feature("E3")
+def test_an_answer_that_could_not_be_written_down_is_not_paid_for_twice(desk: Desks) -> None:
+    at = desk([KNOWS])
+    blocked = Desk(at.repository, at.api, f"check.sh/{at.file}")
+    with pytest.raises(OperatorError, match="cannot be"):
+        blocked.run().result()
+    assert at.asked == 1
+    (at.repository / "check.sh").unlink()
+    assert ending(blocked.run()) == (StateType.COMPLETED, "Aligned")
+    assert at.asked == 1
+
+
+def test_whoever_begins_anew_gets_a_new_answer(desk: Desks) -> None:
+    at = desk([ASKS, KNOWS])
+    at.run(ask=False)
+    at.path.unlink()
+    assert ending(at.run(ask=False)) == (StateType.COMPLETED, "Aligned")
+    assert at.asked == 2
+
+
+KILLED = """
+import sys
+from flows.align import align
+from helmsman.records.alignment import AlignRequest
+align(AlignRequest.model_validate_json(sys.argv[1]))
+"""
+
+
+@pytest.mark.feature("E3", "H2")
+def test_a_form_that_was_filled_in_after_its_process_was_killed_counts_and_nothing_is_paid_for_twice(
+    desk: Desks, engine_url: str, tmp_path: Path
+) -> None:
+    at = desk([ASKS, KNOWS])
+    kill_while_it_waits(at, engine_url, tmp_path)
+    with answering(engine_url, at.name, ANSWER) as person:
+        pass
+    assert person.statuses == ["ACCEPT"]
+    assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
+    assert (at.written().gaps.answered[0].answer, at.asked) == ("a semicolon", 2)
+
+
+def kill_while_it_waits(at: Desk, engine_url: str, folder: Path) -> None:
+    """A process that makes the alignment is killed once its questions are there."""
+    request = at.request().model_dump_json()
+    environment = {**os.environ, "PREFECT_API_URL": engine_url, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-P", "-c", KILLED, request], cwd=folder, env=environment) as process:
+        with answering(engine_url, at.name, lambda: process.send_signal(signal.SIGKILL)):
+            pass
+        assert process.wait(60) == -signal.SIGKILL
+
+
+@pytest.mark.feature("H1", "H2")
+def test_under_a_worker_the_run_leaves_its_process_and_goes_on_where_it_was_once_the_form_is_filled_in(
+    desk: Desks, engine_url: str
+) -> None:
+    at = desk([ASKS, KNOWS])
+    with get_client(sync_client=True) as client:
+        deployed = client.create_deployment(client.create_flow(align), f"test-{at.file}")
+        run = client.create_flow_run_from_deployment(deployed, parameters={"request": at.request().model_dump(mode="json")})
+        with pytest.raises(Pause):
+            run_flow(align, flow_run=run, parameters={"request": at.request()})
+        suspended = client.read_flow_run(run.id)
+        assert suspended.state is not None
+        assert (suspended.state.type, suspended.state.name) == (StateType.PAUSED, "Suspended")
+        assert fill_in(engine_url, str(run.id), ANSWER) == "ACCEPT"
+        again = client.read_flow_run(run.id)
+        state = run_flow(align, flow_run=again, parameters={"request": at.request()}, return_type="state")
+    assert ending(cast("State[Any]", state)) == (StateType.COMPLETED, "Aligned")
+    assert (at.written().gaps.answered[0].answer, at.asked) == ("a semicolon", 2)
+
+
+def fill_in(engine_url: str, run: str, form: Mapping[str, Any]) -> str:
+    told = httpx.post(f"{engine_url}/flow_runs/{run}/resume", json={"run_input": dict(form)}, trust_env=False, timeout=30)
+    return str(told.raise_for_status().json()["status"])

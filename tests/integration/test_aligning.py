@@ -1,0 +1,370 @@
+"""Aligning in real repositories: what is read of them, how a model is asked, what becomes of the file, when a loop may start."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.alignment import align_goal
+from deployments.demo.model import ScriptedModel, by_call, call, environment
+from deployments.demo.turns import Turn, say
+from helmsman.errors import Cancelled, OperatorError, WorldError
+from helmsman.layers import Layer
+from helmsman.orient.alignment import align_question, own_goal, read_proposal
+from helmsman.orient.alignment_file import render
+from helmsman.records.alignment import (
+    ALIGNMENT,
+    Alignment,
+    AlignRequest,
+    Asked,
+    GapCheck,
+    Proposal,
+    RepositoryFacts,
+    Specification,
+)
+from tasks.align_config import configured
+from tasks.aligning import (
+    Work,
+    align_folder,
+    align_name,
+    aligned,
+    attempt_id,
+    goal_layer,
+    present,
+    propose,
+    put,
+    refuse_open_questions,
+)
+from tasks.alignment_files import read_alignment, write_alignment
+from tasks.git import Repository, open_repository
+from tasks.process import never
+from tasks.repository_facts import LONGEST_TEXT, MOST_NAMES, gather_facts
+from tests.fakes.claude_cli import bundled_cli
+from tests.fakes.judge_api import JudgeApi, Raw
+from tests.fakes.repositories import commit, make_repository, sh, write
+from tests.integration.processes import own_tag
+from tests.unit.builders import config
+from tests.unit.test_alignment import GOAL, GOOD
+
+pytestmark = pytest.mark.feature("M1")
+KEY = "sk-ant-a-secret-of-the-test"
+FORM = "StructuredOutput"
+NO_RETRY = {"x-should-retry": "false"}
+USAGE = {"input_tokens": 1000, "output_tokens": 100}
+OPEN = Alignment(
+    specification=Specification(goal=GOAL, deliverables=("a CSV export",)),
+    gaps=GapCheck(questions=(Asked(question="Which separator?"),)),
+)
+DONE = OPEN.with_questions(()).model_copy(update={"gaps": GapCheck(answered=(Asked(question="Which separator?", answer=";"),))})
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "CLAUDE_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home of helmsman"))
+    return tmp_path
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    return make_repository(
+        tmp_path / "repository", {"README.md": "# A tool\n", "Makefile": "test:\n\ttrue\n", "src/a.py": "A = 1\n"}
+    )
+
+
+def opened(top: Path) -> Repository:
+    return open_repository(top)
+
+
+def work(top: Path, goal: str = GOAL, file: str = ALIGNMENT) -> Work:
+    return Work(opened(top), config(goal), file, uid="u1", asks=False)
+
+
+# --- what is read of a repository ---------------------------------------------------------------------------------
+
+
+def test_the_last_commit_is_read_two_levels_deep_with_its_readme_its_commands_and_its_commits(top: Path) -> None:
+    last = commit(top, "more", {"src/deep/er.py": "", "AGENTS.md": "Be brief.\n", "CLAUDE.md": "See AGENTS.md.\n"})
+    write(top, {"uncommitted.py": ""})
+    facts = gather_facts(opened(top), config(checks=("tox",), judge={"criteria": [{"id": "c1", "text": "It is fast."}]}))
+    assert facts.commit == last
+    assert facts.files == ("AGENTS.md", "CLAUDE.md", "Makefile", "README.md", "src/", "src/a.py", "src/deep/")
+    assert (facts.left_out, facts.readme, facts.guides) == (0, "# A tool", "Be brief.\n\nSee AGENTS.md.")
+    assert [one.command for one in facts.commands] == ["make test"]
+    assert facts.commits == ("more", "start")
+    assert (facts.checks, facts.criteria) == (("tox",), ("It is fast.",))
+
+
+def test_hostile_names_texts_and_sizes_are_bounded_and_made_harmless(top: Path) -> None:
+    (top / "README.md").unlink()
+    (top / "README.md").symlink_to("/etc/hostname")
+    odd = {
+        "-x/a": "",
+        "--output=pwned/a": "",
+        ":(top)b/a": "",
+        "a\nb": "",
+        "a\x1b[2Jb": "",
+        "AGENTS.md": "word \x1b[2J " * 100_000,
+    }
+    many = {f"many/{n:04d}": "" for n in range(MOST_NAMES)}
+    (top / os.fsdecode(b"\xff.py")).write_text("")
+    commit(top, "hostile\x1b[2J", {**odd, **many})
+    facts = gather_facts(opened(top), config())
+    assert (len(facts.files), facts.left_out > 0, facts.readme) == (MOST_NAMES, True, "")
+    assert all(name.isprintable() for name in (*facts.files, *facts.commits))
+    assert len(facts.guides) <= LONGEST_TEXT
+    assert not (top / "pwned").exists()
+
+
+def test_a_secret_of_ours_that_lies_in_the_repository_is_not_shown_to_a_model(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    commit(top, f"use {KEY}", {"README.md": f"key = {KEY}\n", KEY: ""})
+    assert KEY not in gather_facts(opened(top), config()).model_dump_json()
+
+
+def test_an_empty_repository_is_no_obstacle(tmp_path: Path) -> None:
+    empty = make_repository(tmp_path / "empty", {".gitkeep": ""})
+    assert gather_facts(opened(empty), config()).files == (".gitkeep",)
+
+
+# --- asking a model -----------------------------------------------------------------------------------------------
+
+
+def proposal(credentials: Mapping[str, str], *, stop: Callable[[], bool] = never, **prompt: Any) -> Proposal:
+    of = config(GOAL, prompt={"timeout_seconds": 20, **prompt}, claude={"binary": str(bundled_cli())})
+    with own_tag() as tag:
+        return propose(align_question(GOAL, RepositoryFacts(commit="c")), of, credentials=credentials, tag=tag, stop=stop)
+
+
+def by_api(*turns: Turn | Raw, **prompt: Any) -> Proposal:
+    with JudgeApi(turns) as api:
+        return proposal({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, **prompt)
+
+
+def subscription(url: str, home: Path) -> dict[str, str]:
+    """No key, so that the CLI is asked."""
+    known = environment(url, home)
+    known["ANTHROPIC_AUTH_TOKEN"] = known.pop("ANTHROPIC_API_KEY")
+    return known
+
+
+def test_a_model_is_asked_by_the_api_and_its_answer_charged() -> None:
+    said = by_api(Turn(text=json.dumps(GOOD), usage=USAGE))
+    assert isinstance(read_proposal(said.text, said.stop, GOAL), Alignment)
+    assert said.usage.cost_usd == pytest.approx((1000 * 4 + 100 * 20) / 1e6)
+
+
+def test_a_model_is_asked_by_the_cli_where_no_key_is_known(home: Path) -> None:
+    with ScriptedModel(by_call([[call((FORM, GOOD))]])) as model:
+        said = proposal(subscription(model.url, home))
+    found = read_proposal(said.text, said.stop, GOAL)
+    assert isinstance(found, Alignment), found
+    assert found.gaps.open == ("Which separator?",)
+
+
+def test_an_answer_that_does_not_come_in_time_is_charged_and_not_waited_for() -> None:
+    said = by_api(Turn(delay=30), timeout_seconds=0.2)
+    assert (said.stop, said.text, said.usage.tokens > 100) == ("late", "", True)
+
+
+@pytest.mark.parametrize(
+    ("turn", "kind", "why"),
+    [
+        (Turn(status=529, headers=NO_RETRY), WorldError, "could not be reached"),
+        (Turn(text="{}", cut=True), WorldError, "broke off"),
+        (Turn(status=401, error_message=f"invalid key {KEY}"), OperatorError, "credentials were refused"),
+    ],
+)
+def test_who_is_to_blame_for_no_answer_is_told_apart_and_the_key_is_not_told(turn: Turn, kind: type[Exception], why: str) -> None:
+    with pytest.raises(kind, match=why) as told:
+        by_api(turn)
+    assert KEY not in str(told.value)
+
+
+def test_a_secret_that_a_model_repeats_is_taken_out() -> None:
+    assert KEY not in by_api(say(json.dumps(GOOD | {"approach": f"Use {KEY}."}))).text
+
+
+def test_a_cancel_while_a_model_is_asked_is_raised() -> None:
+    started = time.monotonic()
+    with JudgeApi([Turn(delay=30)]) as api:
+        credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
+        with pytest.raises(Cancelled):
+            proposal(credentials, stop=lambda: time.monotonic() - started > 0.3)
+
+
+# --- the file -----------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_written_whole_and_read_back_and_nothing_is_left_beside_it(top: Path) -> None:
+    assert put(work(top, file="docs/plan/A.md"), OPEN, over=None) is None
+    assert read_alignment(top / "docs/plan/A.md") == OPEN
+    assert [path.name for path in (top / "docs/plan").iterdir()] == ["A.md"]
+    assert (top / "docs/plan/A.md").stat().st_mode & 0o777 == 0o644
+
+
+def test_what_somebody_wrote_meanwhile_is_kept_aside_and_our_own_text_is_not(top: Path) -> None:
+    put(work(top), OPEN, over=None)
+    assert put(work(top), DONE, over=OPEN) is None
+    edited = render(DONE).replace("a CSV export", "a TSV export")
+    (top / ALIGNMENT).write_text(edited)
+    kept = put(work(top), DONE, over=DONE)
+    assert kept is not None
+    assert kept.read_text() == edited
+    assert kept.is_relative_to(opened(top).common)
+    assert sh(top, "status", "--porcelain") == f"?? {ALIGNMENT}"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"# Plans\n", "is no alignment"),
+        (b"# Alignment\n## Spec\n", "cannot be read"),
+        (b"# Alignment\n\xff", "no UTF-8"),
+        (render(OPEN).replace("Export", "Import").encode(), "is about another goal"),
+    ],
+)
+def test_a_file_that_is_not_ours_is_refused_and_left_as_it_is(top: Path, text: bytes, why: str) -> None:
+    (top / ALIGNMENT).write_bytes(text)
+    with pytest.raises(OperatorError, match=why):
+        present(work(top))
+    assert (top / ALIGNMENT).read_bytes() == text
+
+
+def test_links_pipes_and_folders_are_no_alignment_files(top: Path, tmp_path: Path) -> None:
+    write_alignment(tmp_path / "outside.md", OPEN)
+    (top / "link.md").symlink_to(tmp_path / "outside.md")
+    (top / "away").symlink_to(tmp_path)
+    os.mkfifo(top / "pipe.md")
+    for name in ("link.md", "away/outside.md", "pipe.md", "src"):
+        with pytest.raises(OperatorError, match=r"not in the repository|something else than a file"):
+            present(work(top, file=name))
+
+
+def test_an_attempt_that_was_broken_off_goes_on_under_its_id_and_another_goal_under_another(top: Path) -> None:
+    folder = align_folder(opened(top), ALIGNMENT)
+    first = attempt_id(folder, GOAL)
+    assert attempt_id(folder, "Export the\nrows as CSV") == first
+    assert attempt_id(folder, "Something else") != first
+    folder.attempt.write_text("[]")
+    assert attempt_id(folder, GOAL) != first
+
+
+def test_names_in_the_engine_differ_where_files_do() -> None:
+    assert align_name("a-b.md") != align_name("a.b.md")
+    assert align_name(ALIGNMENT).startswith("align-alignment-md-")
+
+
+def test_a_goal_that_is_said_wins_over_the_files_and_the_files_over_the_configured(top: Path) -> None:
+    write(top, {"helmsman.toml": 'goal = "configured"\n'})
+    request = AlignRequest(repository=str(top))
+    assert configured(request).goal == "configured"
+    write_alignment(top / ALIGNMENT, OPEN)
+    assert configured(request).goal == GOAL
+    assert configured(request.model_copy(update={"goal": "said"})).goal == "said"
+    write(top, {"goal.md": "x" * 50_001, "helmsman.toml": 'goal_file = "goal.md"\n'})
+    with pytest.raises(OperatorError, match="too long to be aligned"):
+        configured(AlignRequest(repository=str(top), out="another.md"))
+
+
+# --- a loop that starts -------------------------------------------------------------------------------------------
+
+
+def test_a_loop_does_not_start_while_a_question_is_open_and_is_told_the_ways_out(top: Path) -> None:
+    write_alignment(top / ALIGNMENT, OPEN)
+    with pytest.raises(OperatorError) as told:
+        aligned(opened(top), config(GOAL), ALIGNMENT)
+    for part in (str(top / ALIGNMENT), "1 question ", "Which separator?", "helmsman align", "--set alignment="):
+        assert part in str(told.value)
+
+
+def test_a_loop_that_starts_is_told_what_was_agreed(top: Path) -> None:
+    write_alignment(top / ALIGNMENT, DONE)
+    told = aligned(opened(top), config(GOAL), ALIGNMENT).goal
+    assert (own_goal(told), "- a CSV export" in told, "Which separator? Answer: ;" in told) == (GOAL, True, True)
+
+
+@pytest.mark.parametrize("text", [None, "# Alignment of our wheels\n"])
+def test_a_repository_without_an_alignment_starts_loops_as_ever(top: Path, text: str | None) -> None:
+    if text:
+        (top / ALIGNMENT).write_text(text)
+    assert aligned(opened(top), config(GOAL), ALIGNMENT) == config(GOAL)
+    assert goal_layer(top, [Layer("a file", {})]) == []
+
+
+def test_a_loop_can_be_started_without_the_file(top: Path) -> None:
+    write_alignment(top / ALIGNMENT, OPEN)
+    assert aligned(opened(top), config(GOAL), "") == config(GOAL)
+    assert goal_layer(top, [Layer("command line", {"alignment": ""})]) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "why"), [("missing.md", "is not there"), ("../x.md", "not in the repository"), ("README.md", "is no alignment")]
+)
+def test_a_file_that_was_named_has_to_be_one(top: Path, file: str, why: str) -> None:
+    with pytest.raises(OperatorError, match=why):
+        refuse_open_questions(opened(top), file)
+
+
+def test_an_alignment_about_another_goal_stops_a_start(top: Path) -> None:
+    write_alignment(top / ALIGNMENT, DONE)
+    with pytest.raises(OperatorError, match="about another goal"):
+        aligned(opened(top), config("Import the rows"), ALIGNMENT)
+
+
+def test_a_loop_to_which_nobody_gives_a_goal_has_the_files(top: Path) -> None:
+    write_alignment(top / "A.md", DONE)
+    assert goal_layer(top, [Layer("command line", {"alignment": "A.md"})]) == [Layer("A.md", {"goal": GOAL})]
+    assert goal_layer(top, [Layer("command line", {"alignment": "A.md"}), Layer("a file", {"goal": "x"})]) == []
+
+
+def test_a_bare_repository_has_no_alignment(top: Path, tmp_path: Path) -> None:
+    sh(tmp_path, "clone", "--quiet", "--bare", str(top), "bare.git")
+    assert refuse_open_questions(opened(tmp_path / "bare.git"), ALIGNMENT) is None
+
+
+# --- the command, as far as it needs no engine --------------------------------------------------------------------
+
+
+def command(top: Path, goal: str | None = None, out: str = ALIGNMENT, goal_file: Path | None = None) -> int:
+    return align_goal(top, goal, goal_file, out, yes=True, as_json=True)
+
+
+def test_questions_that_are_open_end_the_command_with_what_to_do(top: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_alignment(top / ALIGNMENT, OPEN)
+    assert command(top) == 4
+    told = json.loads(capsys.readouterr().out)
+    assert (told["outcome"], told["questions"], told["goal"]) == ("questions", ["Which separator?"], GOAL)
+    assert align_goal(top, None, None, ALIGNMENT, yes=True, as_json=False) == 4
+    shown = capsys.readouterr().out
+    assert "open       1 question" in shown
+    assert "answer in ALIGNMENT.md, each question ticked with its answer below it, then: helmsman align --repo" in shown
+
+
+def test_an_alignment_that_leaves_nothing_open_is_left_as_it_is(top: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_alignment(top / "A.md", DONE)
+    before = (top / "A.md").read_bytes()
+    assert align_goal(top, GOAL, None, "A.md", yes=True, as_json=False) == 0
+    assert "helmsman run --set alignment=A.md" in capsys.readouterr().out
+    assert (top / "A.md").read_bytes() == before
+
+
+def test_what_a_person_could_have_got_wrong_is_refused_before_the_engine_starts(top: Path, tmp_path: Path) -> None:
+    sh(tmp_path, "clone", "--quiet", "--bare", str(top), "bare.git")
+    (tmp_path / "goal.md").write_text("")
+    empty, wrong = tmp_path / "goal.md", dict[str, Callable[[], object]]()
+    wrong["goal: missing"] = lambda: command(top)
+    wrong["the goal says nothing"] = lambda: command(top, " ")
+    wrong["the goal cannot be used"] = lambda: command(top, "x" * 50_001)
+    wrong["--out cannot be used"] = lambda: command(top, "a", "../x.md")
+    wrong["gives both goal and goal_file"] = lambda: command(top, "a", goal_file=empty)
+    wrong["is empty"] = lambda: command(top, goal_file=empty)
+    wrong["a bare repository"] = lambda: command(tmp_path / "bare.git", "a")
+    for why, attempt in wrong.items():
+        with pytest.raises(OperatorError, match=why):
+            attempt()

@@ -1,0 +1,236 @@
+"""ALIGNMENT.md both ways: what is written is read back, what a person writes is understood, what would be lost is told."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helmsman.orient.alignment import goal_text
+from helmsman.orient.alignment_file import LARGEST, NOTHING, is_alignment, read, render
+from helmsman.records.alignment import Alignment, Asked, Evaluation, GapCheck, Made, Process, Specification, Stage
+from tests.unit.test_alignment import GOAL
+
+pytestmark = pytest.mark.feature("M1")
+
+WORDS = st.text(
+    st.one_of(st.characters(codec="utf-8"), st.sampled_from("`>#-*+[]x (){}:.1\n\t\r\u2028\u202e")), min_size=1, max_size=60
+)
+WORD = WORDS.filter(lambda text: "".join(c if c.isprintable() else " " for c in text).strip() != "")
+TRICKY = st.sampled_from(
+    [
+        "## Process",
+        "- [x] yes",
+        "[ ] open",
+        "> quoted",
+        NOTHING,
+        "`a` and `b`",
+        "``",
+        "Answer: x",
+        "Proof: x",
+        "1. one",
+        "<!-- x",
+        "---",
+    ]
+)
+LINES = st.lists(st.one_of(WORD, TRICKY), max_size=4)
+TEXT = st.one_of(st.just(""), WORD, TRICKY, st.lists(st.one_of(WORD, TRICKY), max_size=4).map("\n".join))
+
+
+def questions(answer: st.SearchStrategy[str | None]) -> st.SearchStrategy[tuple[Asked, ...]]:
+    return st.lists(st.builds(Asked, question=st.one_of(WORD, TRICKY), answer=answer), max_size=4).map(tuple)
+
+
+ANSWER = st.one_of(st.just(""), WORD, TRICKY)
+ALIGNMENTS = st.builds(
+    Alignment,
+    specification=st.builds(Specification, goal=st.one_of(WORD, TRICKY, st.just(GOAL)), deliverables=LINES, out_of_scope=LINES),
+    process=st.builds(
+        Process,
+        approach=TEXT,
+        sequence=st.lists(st.builds(Stage, what=st.one_of(WORD, TRICKY), proof=ANSWER), max_size=4),
+        assumptions=LINES,
+    ),
+    evaluation=st.builds(Evaluation, machine_checks=LINES, behavioural_checks=LINES, edge_cases=LINES),
+    gaps=st.builds(
+        GapCheck,
+        capability=LINES,
+        instruction=LINES,
+        intentionality=LINES,
+        questions=questions(st.one_of(st.none(), ANSWER)),
+        answered=questions(ANSWER),
+    ),
+    made=st.builds(
+        Made,
+        by=st.sampled_from(["model", "template", "person"]),
+        model=WORDS,
+        round=st.integers(0, 1000),
+        commit=WORDS.map(lambda text: text[:40]),
+        cost_usd=st.floats(0, 1e6),
+        reason=st.one_of(WORDS, st.just("--> <!-- \n## Process")),
+    ),
+    more=st.one_of(st.just(""), WORDS.map(lambda words: f"## Handed over\n\n### Goal\n{words}".replace("\r\n", "\n"))),
+)
+
+
+@given(ALIGNMENTS)
+def test_what_is_written_is_read_back_as_the_same(alignment: Alignment) -> None:
+    assert read(render(alignment)) == alignment
+
+
+@settings(max_examples=30)
+@given(ALIGNMENTS)
+def test_no_word_of_anybody_makes_a_heading_in_the_file(alignment: Alignment) -> None:
+    own, headings = alignment.model_copy(update={"more": ""}), ("#", "##", "###")
+    found = [line for line in render(own).split("\n") if line.split(" ")[0] in headings]
+    assert len(found) == 1 + 4 + 14
+
+
+@given(st.text(st.one_of(st.characters(), st.sampled_from("#->`[]\n ")), max_size=400))
+def test_reading_any_text_ends_with_an_alignment_or_a_reason(text: str) -> None:
+    assert read(f"# Alignment\n{text}")
+    assert read(text)
+
+
+@settings(max_examples=50)
+@given(ALIGNMENTS, st.data())
+def test_a_file_from_which_a_line_was_lost_is_read_or_refused_with_a_reason(alignment: Alignment, data: st.DataObject) -> None:
+    lines = render(alignment).split("\n")
+    del lines[data.draw(st.integers(0, len(lines) - 1))]
+    assert read("\n".join(lines))
+
+
+BY_HAND = """\
+# alignment
+
+## specification
+### GOAL
+Export the rows
+as CSV
+### Deliverables
+A CSV export
+that opens anywhere.
+
+* `x export`, a command
+  of one line
+### Out of scope
+## Process
+### Approach
+### Sequence
+1) Write it
+    * Proof: the tests
+      of it pass
+2) Document it
+### Stack assumptions
+## Evaluation
+### Machine checks
+- `pytest -q`
+- make lint
+### Behavioural checks
+### Edge cases
+## Gap check
+### Capability
+### Instruction
+### Intentionality
+### Blocking questions
+- [ ] Which separator?
+- [ ] Which columns?
+      all of them?
+  - name
+    and age
+- [X] Which encoding?
+- Which order?
+### Answered questions
+## Notes
+- [ ] not a question
+"""
+
+
+def test_a_file_that_a_person_wrote_in_another_manner_is_understood() -> None:
+    found = read(BY_HAND.replace("\n", "\r\n"))
+    assert isinstance(found, Alignment), found
+    assert found.specification.goal == "Export the rows\nas CSV"
+    assert found.specification.deliverables == ("A CSV export that opens anywhere.", "`x export`, a command of one line")
+    assert found.process.sequence == (Stage(what="Write it", proof="the tests of it pass"), Stage(what="Document it"))
+    assert found.evaluation.machine_checks == ("pytest -q", "make lint")
+    assert [(one.question, one.answer) for one in found.gaps.questions] == [
+        ("Which separator?", None),
+        ("Which columns? all of them?", "name and age"),
+        ("Which encoding?", ""),
+        ("Which order?", None),
+    ]
+    assert found.gaps.open == ("Which separator?", "Which order?")
+    assert (found.made, found.more) == (Made(), "## Notes\n- [ ] not a question")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("# alignment", "# Something else", "its first line is not `# Alignment`"),
+        ("## Gap check", "## Gap chek", "'Gap chek' is not known here; expected: Specification, Process, Evaluation, Gap check"),
+        ("### Capability", "### Capabilities", "'Capabilities' is not known here; expected: Capability, Instruction"),
+        ("## Evaluation\n", "", "'Machine checks' is not known here"),
+        ("## Process\n### Approach", "### Approach", "'Approach' is not known here"),
+        ("### Out of scope", "### Deliverables", "line 13: the heading 'Deliverables' stands there twice"),
+        ("## Process", "## Process\nSome words.", "line 15: this stands right under a section"),
+        ("Export the rows\nas CSV\n", "", "specification goal: expected some words"),
+        ("### GOAL\nExport the rows\nas CSV\n", "", "specification goal: Field required"),
+        ("- Which order?", "- [ ]", "gaps questions question"),
+        ("- make lint", f"- {'x' * 1001}", "1,000 characters"),
+        ("- make lint", "- y\n" * 61, "evaluation machine checks: Tuple should have at most 60 items"),
+        ("- Which order?", "\n".join(f"- [ ] q{n}" for n in range(20)), "gaps questions: Tuple should have at most 20 items"),
+    ],
+)
+def test_what_would_be_lost_in_a_file_is_told_with_its_place(old: str, new: str, why: str) -> None:
+    assert BY_HAND.count(old) == 1
+    found = read(BY_HAND.replace(old, new))
+    assert isinstance(found, str), found
+    assert why in found
+
+
+def test_a_file_beyond_the_bound_is_not_read() -> None:
+    assert read(BY_HAND + "x" * LARGEST) == f"it is longer than {LARGEST:,} characters"
+
+
+def test_the_file_that_the_documentation_shows_is_an_alignment() -> None:
+    shown = (
+        (Path(__file__).parents[2] / "docs" / "align.md")
+        .read_text(encoding="utf-8")
+        .partition("```markdown\n")[2]
+        .partition("```")[0]
+    )
+    found = read(shown)
+    assert isinstance(found, Alignment), found
+    assert found.gaps.open == ("Which separator?",)
+
+
+def test_a_missing_section_is_told_by_its_name() -> None:
+    assert read(BY_HAND.partition("## Gap check")[0]) == "a section is missing: ## Gap check"
+
+
+@pytest.mark.parametrize("noted", ["{}", "[]", '{"round": -1}', '{"cost_usd": Infinity}', "{" * 5000 + "}", '{"by": "nobody"}'])
+def test_a_note_of_ours_that_somebody_changed_counts_as_none(noted: str) -> None:
+    found = read(BY_HAND.replace("# alignment", f"# Alignment\n<!-- helmsman {noted} -->", 1))
+    assert isinstance(found, Alignment), found
+    assert found.made == Made()
+
+
+def test_nothing_that_is_noted_ends_the_comment_that_it_is_noted_in() -> None:
+    noted = Made(by="template", model="--> <!--", reason="--> <script>")
+    (line,) = [
+        line for line in render(Alignment(specification=Specification(goal=GOAL), made=noted)).split("\n") if "<!--" in line
+    ]
+    assert (line.count("<!--"), line.count("-->"), line.endswith("} -->")) == (1, 1, True)
+
+
+def test_a_document_of_somebodys_own_is_told_from_an_alignment() -> None:
+    assert is_alignment("\n# ALIGNMENT \n")
+    assert not is_alignment("# Alignment of wheels\n")
+    assert not is_alignment("")
+
+
+@settings(max_examples=30)
+@given(ALIGNMENTS)
+def test_nothing_in_an_alignment_makes_a_heading_of_its_own_in_the_goal(alignment: Alignment) -> None:
+    _, _, agreed = goal_text("goal", alignment).partition("# Agreed before the start")
+    assert not [line for line in agreed.split("\n") if line.startswith(("#", "```", "~~~"))]
