@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -43,6 +44,8 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     console = Console(stderr=as_json, highlight=False)
     asks = not (yes or as_json) and sys.stdin.isatty() and sys.stderr.isatty()
     against = obstacles(repository.top, force=force)
+    for ending in (signal.SIGTERM, signal.SIGHUP):  # a closed terminal must leave no checkout behind
+        signal.signal(ending, lambda number, _: sys.exit(128 + number))
     with scratch(repository) as place:
         seen = _look(repository, place, console, asks=asks)
         if not as_json:

@@ -21,7 +21,7 @@ from helmsman.config import CheckConfig, LoopConfig, Section
 from helmsman.errors import OperatorError
 
 PREFIX = "HELMSMAN_"
-RESERVED = frozenset({"HELMSMAN_TAG", "HELMSMAN_HOME", "HELMSMAN_DEPTH", "HELMSMAN_TRACKER_TOKEN", "HELMSMAN_WEBHOOK_SECRET"})
+RESERVED = frozenset(f"{PREFIX}{name}" for name in ("TAG", "HOME", "DEPTH", "TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET"))
 """Variables of the same prefix that are no configuration."""
 
 LONGEST_VALUE = 80

@@ -19,6 +19,7 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.logging import get_run_logger
+from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
@@ -78,11 +79,15 @@ def publish_artifacts(state: LoopState, record: IterationRecord | None = None) -
         run = run_id()
         if run in _shelves and not _shelves[run].due(state, record):
             return
-        with get_client(httpx_settings={"timeout": ANSWER_SECONDS}, sync_client=True) as client:
+        with (
+            temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),  # what is not written now is written next time
+            get_client(httpx_settings={"timeout": ANSWER_SECONDS}, sync_client=True) as client,
+        ):
             shelf = _shelf(client, run, state.loop)
             if shelf.due(state, record):
                 bring_up_to_date(client, shelf, run, state, record)
     except Exception as error:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
+        _shelves.pop(run_id(), None)  # an artifact may have been deleted: next time it is asked what is there
         get_run_logger().warning("the artifacts of loop %s are not up to date: %s", state.loop, _in_a_line(error))
 
 

@@ -100,4 +100,4 @@ def _insert(database: sqlite3.Connection, statement: str, row: tuple[object, ...
 
 def _forget(database: sqlite3.Connection, before: float) -> None:
     database.execute("DELETE FROM deliveries WHERE at < ?", (before,))
-    database.execute("DELETE FROM pushes WHERE at < ?", (before,))
+    database.execute("DELETE FROM pushes WHERE at < ? AND run != ''", (before,))

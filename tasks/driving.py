@@ -50,8 +50,11 @@ STATE_TYPES = {
 def driving(request: LoopRequest) -> Generator[LoopState]:
     """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
     refuse_nested()
-    opened = open_loop(request, suffix=run_id().hex[:6], now=now_utc())
     repository = open_repository(Path(request.repository))
+    with ExitStack() as opening:
+        if request.reopen and request.loop:  # one that somebody drives is left as it is
+            opening.enter_context(drive_alone(loop_folder(repository, request.loop).lock, request.loop))
+        opened = open_loop(request, suffix=run_id().hex[:6], now=now_utc())
     folder = loop_folder(repository, opened.loop)
     with ExitStack() as stack:
         stack.enter_context(drive_alone(folder.lock, opened.loop))

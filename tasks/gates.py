@@ -13,7 +13,7 @@ from helmsman.oversee.answers import RESUMED, answer_of, answered, lapsed
 from helmsman.oversee.gates import GATE, gate_due
 from helmsman.records.events import GateAnswered, GateOpened
 from helmsman.records.forms import form_for, read_form
-from helmsman.records.gates import Answer, Gate
+from helmsman.records.gates import Answer, Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
@@ -25,9 +25,10 @@ from tasks.git import read_ref
 from tasks.journal import publish
 from tasks.opening import now_utc
 from tasks.secrets_in_records import without_secrets
-from tasks.state_ref import replace_state
+from tasks.state_ref import Fenced, replace_state
 from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell_news
 from tasks.workplace import Workplace, workplace
+from tasks.worktree import ensure_worktree
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ def passed(request: LoopRequest, state: LoopState) -> LoopState:
     while (due := gate_due(state, now_utc())) is not None:
         state, gate = _written_down(place, state, due)
         after = _with_known_answer(place, state, gate) or _by_going_on(place, state, gate, going_on)
-        after = after or _asked(place, state, gate)
+        after = after or _lapsed(place, state, gate) or _asked(place, state, gate)
         if after is None:
             return _left_open(place, state, gate)
         state, going_on = after, None
@@ -59,12 +60,14 @@ def _written_down(place: Workplace, state: LoopState, gate: Gate) -> tuple[LoopS
 
 
 def _with_known_answer(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
-    """An answer that came while nobody drove the loop, or the lapse of its time."""
+    """An answer that came while nobody drove the loop."""
     _listen(place, answer_from_tracker(state, place))
     found = answer_box.find(place.folder.answers, gate.key)
     if found is not None:
         try:
             return _closed(place, state, found)
+        except Fenced:
+            raise
         except OperatorError:
             _log.exception("an answer cannot be followed; it is put aside, and the question stays open")
             answer_box.put_aside(place.folder.answers, gate.key)
@@ -73,6 +76,10 @@ def _with_known_answer(place: Workplace, state: LoopState, gate: Gate) -> LoopSt
         if after is not None:
             return after
         _log.warning("an earlier answer cannot be followed: %s", problem)
+    return None
+
+
+def _lapsed(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
     lapse = lapsed(gate, now_utc())
     return _closed(place, state, lapse) if lapse else None
 
@@ -101,7 +108,7 @@ def _asked(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
             pausing.suspend(gate.key, form, description)
         given = pausing.pause(gate.key, form, description, _waker(place, state, gate))
         if given is None:
-            after = _with_known_answer(place, state, gate)
+            after = _with_known_answer(place, state, gate) or _lapsed(place, state, gate)
         else:
             after, problem = _after_form(place, state, gate, given)
         if after is not None:
@@ -113,6 +120,8 @@ def _after_form(place: Workplace, state: LoopState, gate: Gate, given: Mapping[s
     try:
         form = read_form(gate, given)
         return _closed(place, state, answer_of(state, gate, form, via="engine", now=now_utc())), ""
+    except Fenced:
+        raise
     except OperatorError as error:
         return None, str(error)
 
@@ -142,11 +151,25 @@ def _waker(place: Workplace, state: LoopState, gate: Gate) -> Callable[[], str]:
 def _closed(place: Workplace, state: LoopState, answer: Answer) -> LoopState:
     """Fold an answer; the loop goes on from what was committed meanwhile. Raises OperatorError for what cannot be followed."""
     after = answered(state, answer, now_utc())
-    after = after.model_copy(update={"head": read_ref(place.repository.common, f"refs/heads/{state.branch}") or state.head})
+    head = read_ref(place.repository.common, f"refs/heads/{state.branch}") or state.head
+    if answer.kind is GateKind.MERGE and after.outcome is Outcome.COMPLETED and head != state.head:
+        raise _moved(state, head)
+    after = after.model_copy(update={"head": head})
+    if after.ending is None:
+        ensure_worktree(place.repository, place.worktree, after.branch, after.head)
     publish(GateAnswered(answer=answer))
     after = replace_state(place.repository, state, after, f"answer: {answer.gate}: {answer.choice} ({answer.via})")
     tell_news(after, place)
     return after
+
+
+def _moved(state: LoopState, head: str) -> OperatorError:
+    return OperatorError(
+        "the branch has moved on since the work was proven",
+        expected=f"{state.branch} at {state.head[:12]}",
+        found=head[:12],
+        remedy="answer revise, so that what is there now is proven; or put the branch back",
+    )
 
 
 def _left_open(place: Workplace, state: LoopState, gate: Gate) -> LoopState:

@@ -1,6 +1,7 @@
 """Bringing a loop to life: made from a request, or read back and mended after its driver died."""
 
 import secrets
+import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import Layer, Resolved, from_environment, resolve
 from helmsman.naming import loop_id
 from helmsman.oversee.answers import reconfigured
+from helmsman.oversee.gates import gate_due
 from helmsman.oversee.limits import limit_signals
 from helmsman.oversee.overseeing import relieved
 from helmsman.records.request import LoopRequest
@@ -23,6 +25,7 @@ from tasks.config_files import read_layers
 from tasks.environment import ours
 from tasks.git import Repository, commit_and_tree, current_branch, open_repository, read_ref
 from tasks.holding import finish_held
+from tasks.places import loop_folder
 from tasks.process import end_tagged
 from tasks.state_ref import read_state, replace_state, state_ref, write_state
 from tasks.workplace import Workplace, workplace
@@ -76,6 +79,8 @@ def create_loop(repository: Repository, config: LoopConfig, name: str, now: date
         branch=branch,
         head=base,
     )
+    for left in ("answers", "calls"):  # of a loop of that name that was removed: they would pass for this one's
+        shutil.rmtree(loop_folder(repository, name).root / left, ignore_errors=True)
     write_state(repository, state, over=None, record=None, subject=f"start: {config.goal[:60]}")
     return state
 
@@ -128,7 +133,8 @@ def _existing(repository: Repository, request: LoopRequest, now: datetime) -> Lo
     if not request.reopen or state.outcome is Outcome.COMPLETED:
         return state
     config = reconfigured(state, request.settings)
-    if state.gate is not None:  # the question comes first, and its answer says how to go on
+    unasked = config.gates.ask and gate_due(state.model_copy(update={"config": config}), now) is not None
+    if state.gate is not None or unasked:  # the question comes first, and its answer says how to go on
         asking = state.model_copy(update={"config": config})
         return replace_state(repository, state, asking, "resume")
     _require_budget(state, config)

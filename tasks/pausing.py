@@ -85,7 +85,7 @@ def pause(gate: str, form: type[Form], description: str, wake: Wake) -> Mapping[
             _log.info("the form was filled in with something that it does not take")
         except KeyboardInterrupt as interrupt:
             raise Cancelled(CANCELLED if woken.cancelled else "interrupted by a signal") from interrupt
-    return None if woken.answered else _filled_in(run, key)
+    return _filled_in(run, key)  # a form that came first counts, whatever came another way meanwhile
 
 
 def suspend(gate: str, form: type[Form], description: str) -> None:
@@ -113,7 +113,6 @@ def stand_in(form: type[Form], decision: str) -> dict[str, str]:
 
 
 class _Woken:
-    answered = False
     cancelled = False
 
 
@@ -139,7 +138,6 @@ def _watch(run: UUID, form: type[Form], wake: Wake, done: threading.Event, woken
             pthread_kill(main, SIGINT)
             return
         if decision:
-            woken.answered = True
             with suppress(*ENGINE_AWAY), get_client(sync_client=True) as client:
                 _resume(client, run, stand_in(form, decision))
 

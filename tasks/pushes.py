@@ -168,8 +168,8 @@ def _clone(url: str, to: Path) -> None:
 
 
 def _on_branch(repository: Repository, push: Push) -> bool:
-    """Whether the branch holds the commit, after fetching where it has to be fetched."""
-    if _held(repository, push):
+    """Whether the branch holds the commit, after fetching where needed. A clone of ours is only as new as its fetch."""
+    if push.location.startswith("/") and _held(repository, push):
         return True
     if not succeeds(repository.common, "remote", "get-url", REMOTE):
         return False
@@ -184,7 +184,8 @@ def _on_branch(repository: Repository, push: Push) -> bool:
 
 
 def _held(repository: Repository, push: Push) -> bool:
-    refs = (f"refs/heads/{push.branch}", f"refs/remotes/{REMOTE}/{push.branch}")
+    fetched = f"refs/remotes/{REMOTE}/{push.branch}"
+    refs = (f"refs/heads/{push.branch}", fetched) if push.location.startswith("/") else (fetched,)
     return any(succeeds(repository.common, "merge-base", "--is-ancestor", push.commit, ref) for ref in refs)
 
 

@@ -1,5 +1,6 @@
 """`helmsman receive`: everything that can be wrong is refused before the first message is taken."""
 
+import asyncio
 import ipaddress
 import logging
 import os
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from deployments.receiver.app import Receiver, receiver_app
 from deployments.receiver.sending import Sender
@@ -21,6 +23,16 @@ from tasks.pushes import read_allowed_file
 SECRET = "HELMSMAN_WEBHOOK_SECRET"  # noqa: S105 - the name of a variable
 MOST_CONNECTIONS = 32
 """At once; each may hold a body in memory."""
+LONGEST_CONNECTION = 20
+"""Seconds; uvicorn itself waits for ever for a message's headers, and whoever sends none would take a place from the others."""
+
+
+class _Prompt(H11Protocol):
+    """A connection that ends, whatever its sender does."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().connection_made(transport)
+        self.loop.call_later(LONGEST_CONNECTION, transport.close)
 
 
 def serve(repos: Path, host: str, port: int) -> None:
@@ -37,6 +49,7 @@ def serve(repos: Path, host: str, port: int) -> None:
 def _config(app: object) -> uvicorn.Config:
     return uvicorn.Config(
         app,  # pyright: ignore[reportArgumentType] - its own name for an application is wider than ours
+        http=_Prompt,
         log_config=None,
         access_log=False,  # it would write down what anybody sends
         server_header=False,

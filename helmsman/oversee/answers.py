@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
@@ -50,7 +50,7 @@ def answered(state: LoopState, answer: Answer, now: datetime) -> LoopState:
 def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: datetime) -> Answer:
     """What a filled-in form says."""
     changed, more = form.changed(), extension(form, state.config.limits)
-    limits = {**more.get("limits", {}), **changed.get("limits", {})}
+    limits = {**more.get("limits", {}), **_table(changed.get("limits", {}))}
     said = zip(gate.questions, answers_given(form, gate.questions), strict=True)
     words = [f"{question}\n{answer}" for question, answer in said]
     return Answer(
@@ -63,6 +63,12 @@ def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: dateti
         via=via,
         at=now,
     )
+
+
+def _table(limits: object) -> Mapping[str, Any]:
+    if not isinstance(limits, Mapping):
+        raise OperatorError("limits is a table", expected="limits.KEY=VALUE", found=f"limits={clean(str(limits))}")
+    return cast("Mapping[str, Any]", limits)
 
 
 def lapsed(gate: Gate, now: datetime) -> Answer | None:

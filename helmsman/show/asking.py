@@ -46,7 +46,7 @@ def _evidence(state: LoopState, worktree: str) -> Iterator[str]:
         yield "\n".join(f"- {prose(line)}" for line in _conflicts(state))
     if state.iteration:
         yield "\n".join(_table(state))
-    yield f"Look: `git log {state.base_commit[:10]}..{state.branch}`, worktree {code(worktree)}"
+    yield f"Look: {code(f'git log {state.base_commit[:10]}..{state.branch}')}, worktree {code(worktree)}"
     if state.answers:
         yield "\n".join(_answers(state))
 

@@ -39,8 +39,9 @@ def tell(before: LoopState | None, after: LoopState, place: Workplace) -> None:
             _tell_tracker(after, place)
     if before is not None and after.config.tracker.notify:
         with _complaining(f"{after.uid} notify"):
-            for change in changes(before, after):
-                subject, body = notification(change, without_secrets(after, ours()))
+            was, now = without_secrets(before, ours()), without_secrets(after, ours())
+            for change in changes(was, now):
+                subject, body = notification(change, now)
                 notify(after.config.tracker.notify, subject, body)
 
 
@@ -57,7 +58,7 @@ def answer_from_tracker(state: LoopState, place: Workplace) -> Answer | None:
     if state.gate is None or not config.kind or not config.allowed_users:
         return None
     with _complaining(f"{state.uid} listen"), open_tracker(config, LISTENING_SECONDS) as tracker:
-        return heard_answer(tracker, state, place)
+        return heard_answer(tracker, without_secrets(state, ours()), place)
     return None
 
 

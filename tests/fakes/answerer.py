@@ -24,6 +24,8 @@ class Answerer:
     """Schemas of the forms that were there, with their descriptions."""
     statuses: list[str] = field(default_factory=list[str])
     problems: list[str] = field(default_factory=list[str])
+    afterwards: Callable[[], None] = lambda: None
+    """What is done at once after a form was taken."""
 
     def work(self, loop: str, fills: Sequence[Fill]) -> None:
         """One fill after the other, each for a form that was not there before unless the last one was refused."""
@@ -38,6 +40,7 @@ class Answerer:
                 answer = _posted(client, f"/flow_runs/{run}/resume", {"run_input": dict(fill)})
                 told = answer.raise_for_status().json()
                 self.statuses.append(told["status"])
+                self.afterwards()
                 self.problems.append(told["details"].get("reason") or "")
                 known = f"{run}/{keyset['response']}" if told["status"] == "ACCEPT" else ""
 

@@ -91,6 +91,18 @@ def test_what_is_shown_again_is_brought_up_to_date_and_not_shown_twice() -> None
 
 
 @pytest.mark.feature("H5")
+def test_one_that_somebody_deleted_is_made_anew() -> None:
+    def show() -> None:
+        publish_artifacts(ended(iteration=10), troubled_record())
+        with get_client(sync_client=True) as client:
+            client.delete_artifact(next(one.id for one in artifacts_of(run_id()) if str(one.key).endswith("progress")))
+        publish_artifacts(ended(iteration=11, notes=("changed",)), troubled_record())
+        publish_artifacts(ended(iteration=12), troubled_record())
+
+    assert "12 iterations of 30" in by_key(in_a_run(show))["mend-it-dashboard"]
+
+
+@pytest.mark.feature("H5")
 def test_an_iteration_keeps_what_it_came_to_on_its_own_page() -> None:
     pages: list[UUID] = []
 

@@ -6,14 +6,18 @@ from pathlib import Path
 import pytest
 
 from flows.loop import loop
+from helmsman.config import GatesConfig
+from helmsman.errors import OperatorError
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks import answer_box
+from tasks.driving import driving
 from tasks.git import git, open_repository
+from tasks.opening import open_loop
 from tasks.places import loop_folder, worktree_of
-from tasks.state_ref import read_state
+from tasks.state_ref import read_state, replace_state
 from tests.fakes.agents import PROMISE, calls_made, prompt_of, says
 from tests.fakes.answerer import answering
 from tests.flows.conftest import Drive
@@ -169,3 +173,78 @@ def test_proven_work_that_waits_for_approval_wants_a_word(drive: Drive) -> None:
     assert resume(driven.repository).outcome is Outcome.WAITING
     put(driven.repository, Choice.APPROVE)
     assert resume(driven.repository).outcome is Outcome.COMPLETED
+
+
+@pytest.mark.feature("H1")
+def test_a_loop_is_not_answered_by_one_of_its_name_that_was_removed(drive: Drive) -> None:
+    driven = drive([SOLVED], gates={"plan": True})
+    put(driven.repository, Choice.APPROVE)
+    assert resume(driven.repository).outcome is Outcome.COMPLETED
+    git(driven.repository, "update-ref", "-d", "refs/helmsman/loop/state")
+    git(driven.repository, "branch", "--quiet", "-D", "helmsman/loop")
+    again = drive([SOLVED], gates={"plan": True}).state
+    assert again.ending is not None
+    assert (again.ending.rule, again.spending.agent_calls) == ("gate.plan", 0)
+
+
+@pytest.mark.feature("H1")
+def test_of_two_answers_the_first_one_counts(drive: Drive, engine_url: str, repository: Path) -> None:
+    stop = {"decision": "stop", "by": "Ada"}
+    with answering(engine_url, "loop", stop) as person:
+        person.afterwards = lambda: put(repository, Choice.APPROVE, by="Bob")
+        driven = drive([SOLVED], gates={"ask": True, "plan": True})
+    assert (driven.state.outcome, driven.state.answers[-1].by) == (Outcome.STOPPED, "Ada")
+
+
+@pytest.mark.feature("H1")
+def test_only_what_was_proven_is_approved_for_merging(drive: Drive) -> None:
+    driven = drive([SOLVED], gates={"merge": True})
+    worktree = worktree_of(open_repository(driven.repository), "loop", driven.state.config.workspace)
+    (worktree / "answer").write_text("broken\n")
+    git(worktree, "commit", "--quiet", "--all", "--message", "By hand")
+    put(driven.repository, Choice.APPROVE)
+    after = resume(driven.repository)
+    assert (after.outcome, after.gate is not None, after.answers) == (Outcome.WAITING, True, ())
+
+
+@pytest.mark.feature("H1", "E10")
+def test_a_second_driver_that_is_refused_leaves_an_open_question_as_it_is(
+    drive: Drive, engine_url: str, repository: Path
+) -> None:
+    def intrude() -> None:
+        with pytest.raises(OperatorError, match="driven already"), driving(again):
+            pass
+        put(repository, Choice.APPROVE)
+
+    again = LoopRequest(repository=str(repository), loop="loop", reopen=True, settings={"limits": {"iterations": 40}})
+    with answering(engine_url, "loop", intrude):
+        driven = drive([SOLVED], gates={"ask": True, "plan": True})
+    assert driven.state.outcome is Outcome.COMPLETED
+
+
+@pytest.mark.feature("H1", "E3")
+def test_a_driver_that_died_before_it_asked_asks_when_it_is_driven_again(drive: Drive) -> None:
+    driven = drive([NOISE], gates={"milestone_every": 1})
+    repository, before = open_repository(driven.repository), driven.state
+    stuck = Decision(kind=DecisionKind.STOP, rule="ladder.human", reason="stuck", at=before.updated_at, outcome=Outcome.WAITING)
+    asks = before.config.model_copy(update={"gates": GatesConfig(ask=True)})
+    unasked = before.model_copy(update={"ending": stuck, "gate": None, "config": asks})
+    replace_state(repository, before, unasked, "as it was when the driver died")
+    request = LoopRequest(repository=str(driven.repository), loop="loop", reopen=True)
+    assert open_loop(request, suffix="", now=datetime.now(UTC)).ending == stuck
+
+
+@pytest.mark.feature("H1")
+def test_a_loop_is_handed_back_also_where_its_worktree_is_gone(drive: Drive) -> None:
+    driven = drive([NOISE, SOLVED], gates={"milestone_every": 1})
+    put(driven.repository, Choice.TAKE_OVER)
+    assert resume(driven.repository).outcome is Outcome.WAITING
+    worktree = worktree_of(open_repository(driven.repository), "loop", driven.state.config.workspace)
+    git(driven.repository, "worktree", "remove", "--force", str(worktree))
+    assert resume(driven.repository).outcome is Outcome.COMPLETED
+
+
+@pytest.mark.feature("H1")
+def test_who_goes_on_after_the_deadline_has_answered(drive: Drive) -> None:
+    driven = drive([NOISE, SOLVED], gates={"budget": True, "timeout_hours": 1e-9}, limits={"iterations": 1})
+    assert resume(driven.repository, limits={"iterations": 5}).outcome is Outcome.COMPLETED

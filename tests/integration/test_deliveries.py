@@ -65,12 +65,19 @@ def test_a_delivery_counts_once_and_a_commit_once_by_whichever_delivery(deliveri
 
 def test_what_is_old_is_forgotten(deliveries: Deliveries, tmp_path: Path) -> None:
     deliveries.accept("one", [push()], NOW)
+    deliveries.started(push(), "a-run")
     deliveries.accept("two", [], NOW + FORGET_AFTER)
     assert deliveries.accept("one", [push()], NOW + FORGET_AFTER).repeated
     later = NOW + FORGET_AFTER + timedelta(seconds=1)
     assert deliveries.accept("one", [push()], later).new == (push(),)
     with sqlite3.connect(tmp_path / "state" / "deliveries.sqlite") as database:
         assert database.execute("SELECT count(*) FROM deliveries").fetchone() == (2,)
+
+
+def test_what_waits_for_its_run_is_never_forgotten(deliveries: Deliveries) -> None:
+    deliveries.accept("one", [push()], NOW)
+    deliveries.accept("two", [push("b2" * 20)], NOW + 2 * FORGET_AFTER)
+    assert deliveries.waiting() == [push(), push("b2" * 20)]
 
 
 def test_another_process_finds_what_the_first_had_left(deliveries: Deliveries, tmp_path: Path) -> None:

@@ -124,6 +124,15 @@ def test_a_commit_whose_configuration_does_not_name_the_branch_starts_nothing(te
     assert "its configuration names no such branch in on_push.branches" in reason(push)
 
 
+def test_a_commit_that_has_left_its_branch_starts_nothing_in_a_clone_of_ours_either(served: Served) -> None:
+    kept = push_of(served, location=f"file://{served.bare}")
+    gone = pushed(served).model_copy(update={"location": kept.location})
+    find_repository(kept.location)
+    served.push(f"+{kept.commit}:refs/heads/main")
+    assert "does not hold that commit" in reason(gone)
+    assert started(kept).base_commit == kept.commit
+
+
 def test_a_commit_that_is_not_on_the_branch_starts_nothing(served: Served) -> None:
     elsewhere = pushed(served, "feature/x")
     assert "does not hold that commit" in reason(push_of(served, elsewhere.commit, "main"))

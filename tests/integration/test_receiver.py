@@ -302,6 +302,17 @@ def test_two_receivers_of_one_home_accept_a_push_once(
         assert statuses([f"{receiver.url}/github", f"{second.url}/github"] * 6, body) == [200] * 11 + [202]
 
 
+def test_strangers_who_say_nothing_do_not_keep_the_receiver_from_others(receiver: Listening) -> None:
+    address = (httpx.URL(receiver.url).host, httpx.URL(receiver.url).port or 0)
+    silent = [socket.create_connection(address) for _ in range(40)]
+    body = event(next(_commits))
+    try:
+        assert eventually(lambda: send(f"{receiver.url}/github", body, github(body)).status_code in {200, 202}, 60)
+    finally:
+        for connection in silent:
+            connection.close()
+
+
 def test_what_was_accepted_is_there_after_a_kill(tmp_path: Path, repos: Path, variables: dict[str, str]) -> None:
     own = {**variables, "HELMSMAN_HOME": str(tmp_path / "state")}
     commit = next(_commits)

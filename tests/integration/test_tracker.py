@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from blocks.tracker import Tracker
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
-from tasks.tracker.access import open_tracker, tracker_token
+from tasks.tracker.access import HOSTS, open_tracker, tracker_token
 from tasks.tracker.calling import TOKEN as VARIABLE
 from tasks.tracker.rest import RestTracker
 from tests.fakes.tracker_api import BOT, START, TOKEN, Fault, TrackerApi
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.feature("H3")
 @pytest.fixture(params=["github", "gitea"])
 def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[TrackerApi]:
     monkeypatch.setenv(VARIABLE, TOKEN)
+    monkeypatch.setenv(HOSTS, "127.0.0.1")
     with TrackerApi(request.param, most=3) as server:
         yield server
     assert server.violations == []

@@ -11,6 +11,7 @@ from helmsman.records.gates import Choice
 from helmsman.records.state import LoopState
 from tasks.git import open_repository
 from tasks.places import loop_folder
+from tasks.tracker.access import HOSTS
 from tasks.tracker.calling import TOKEN as VARIABLE
 from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell
 from tasks.workplace import Workplace
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.feature("H3")
 @pytest.fixture(params=["github", "gitea"])
 def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[TrackerApi]:
     monkeypatch.setenv(VARIABLE, TOKEN)
+    monkeypatch.setenv(HOSTS, "127.0.0.1")
     with TrackerApi(request.param, most=3) as server:
         yield server
     assert server.violations == []
@@ -136,6 +138,29 @@ def test_no_secret_reaches_the_tracker(api: TrackerApi, place: Workplace, monkey
     tell(None, stuck.model_copy(update=told), place)
     assert "horse" not in api.issues[1].body
     assert api.issues[1].body.count("DEPLOY") >= 3
+
+
+def test_what_is_told_late_or_by_a_message_holds_no_secret_either(
+    api: TrackerApi, place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "correct-horse-battery")
+    fresh = asking(api)
+    assert fresh.gate is not None
+    fresh = fresh.model_copy(update={"gate": fresh.gate.model_copy(update={"question": "Use correct-horse-battery?"})})
+    api.faults = [Fault(401)]
+    tell(None, fresh, place)
+    answer_from_tracker(fresh, place)
+    assert "horse" not in api.issues[1].body
+    assert "DEPLOY" in api.issues[1].body
+
+
+def test_the_token_goes_only_to_hosts_that_the_operator_named(
+    api: TrackerApi, place: Workplace, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(HOSTS, "git.example.org")
+    tell(None, ended(api), place)
+    assert api.issues == {}
+    assert "not meant for that address" in caplog.text
 
 
 def test_telling_never_raises_whatever_is_wrong(api: TrackerApi, place: Workplace, caplog: pytest.LogCaptureFixture) -> None:

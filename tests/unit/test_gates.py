@@ -210,6 +210,15 @@ def test_settings_of_a_form_may_hold_several_keys_and_values_with_semicolons() -
 
 
 @pytest.mark.feature("H1")
+def test_limits_that_are_no_table_are_refused() -> None:
+    state = asking(GateKind.MILESTONE)
+    assert state.gate is not None
+    form = read_form(state.gate, {"decision": "approve", "settings": "limits=5"})
+    with pytest.raises(OperatorError, match="limits is a table"):
+        answer_of(state, state.gate, form, via="engine", now=NOW)
+
+
+@pytest.mark.feature("H1")
 def test_questions_are_answered_one_by_one() -> None:
     gate = opened(loop(), GateKind.QUESTIONS, "Please answer.", NOW).model_copy(update={"questions": ("Which port?", "Why?")})
     with pytest.raises(OperatorError, match="answer_2"):
