@@ -83,7 +83,13 @@ def test_the_demo_ends_with_the_branch_its_log_and_the_state_ref(told: Told) -> 
     subjects = ("Remove accents before joining", "Join words by dashes", "refs/helmsman/demo/state")
     assert not [words for words in subjects if words not in end]
     memory = end.partition("refs/helmsman/demo/state")[2].split("\n\n")[0].strip().splitlines()
-    assert [line.split(":")[0].split(maxsplit=1)[1] for line in memory] == ["iteration 3", "iteration 2", "iteration 1", "start"]
+    assert [line.split(":")[0].split(maxsplit=1)[1] for line in memory] == [
+        "iteration 3",
+        "iteration 2",
+        "iteration 1",
+        "baseline",
+        "start",
+    ]
     assert "branch     helmsman/demo at" in told.run.output
     assert "Its folder is removed" in told.run.output
 

@@ -172,7 +172,9 @@ class Bench:
 
 def eventually(condition: Callable[[], bool], seconds: float = SOON) -> bool:
     until = time.monotonic() + seconds
-    while not condition() and time.monotonic() < until:
+    while time.monotonic() < until:
+        if condition():
+            return True  # and is not asked again: a condition may be a deed
         time.sleep(0.05)
     return condition()
 

@@ -87,10 +87,14 @@ class Team:
         return answer
 
     def set_deployment(self, deployment: str, **changes: Any) -> None:
-        def is_set() -> bool:
-            return self.api.patch(f"/deployments/{deployment}", json=changes).is_success
+        refused = list[str]()
 
-        assert eventually(is_set, PATIENCE)
+        def is_set() -> bool:
+            answer = self.api.patch(f"/deployments/{deployment}", json=changes)
+            refused.append(f"{answer.status_code} {answer.text}")
+            return answer.is_success
+
+        assert eventually(is_set, PATIENCE), refused[-1]
 
     def run_of(self, run: str) -> Mapping[str, Any]:
         return self.api.get(f"/flow_runs/{run}").raise_for_status().json()
