@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from helmsman.orient.budget import Foreign, Piece
+from helmsman.oversee.detectors import windows
 from helmsman.oversee.limits import gauges
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence
@@ -63,15 +64,23 @@ def issues_section(issues: Sequence[Issue]) -> Sequence[Piece]:
 
 def remaining(history: Sequence[Moment], checks: CheckReport | None = None) -> Collection[Failure]:
     """Failures that are still there: those of the tree that the newest report is of, which after a rollback is an earlier one."""
-    checked = [moment for moment in history if moment.checked and moment.movement is not Movement.WAITED]
-    if not checked or (checks is not None and not checks.failures):
+    if checks is not None and not checks.failures:
         return ()
-    measured = [moment for moment in checked if checks is not None and moment.tree and moment.tree == checks.tree]
-    there = failures_of((measured or checked)[-1])
+    newest = windows.checked(history, 1)
+    if not newest:
+        return ()
+    measured = _measured(history, checks.tree) if checks else None
+    there = failures_of(measured or newest[0])
     if checks is None or measured:
         return there
     said = _said(checks)
     return [failure for failure in there if failure[1].rstrip("0123456789").rstrip(":") in said]  # the line stands apart there
+
+
+def _measured(history: Sequence[Moment], tree: str) -> Moment | None:
+    """The newest iteration that left this tree and was checked."""
+    left = (moment for moment in reversed(history) if moment.tree == tree and moment.checked)
+    return next((moment for moment in left if moment.movement is not Movement.WAITED), None) if tree else None
 
 
 def failures_of(moment: Moment) -> Mapping[Failure, ErrorVector]:
@@ -105,7 +114,7 @@ def _strategy(strategy: Strategy, rung: Rung) -> Iterator[Issue]:
 
 def _blockers(history: Sequence[Moment], checks: CheckReport | None) -> Iterator[Issue]:
     """The same failure, where it stood before as well and nothing got further in between; none that the newest report lacks."""
-    worked = [moment for moment in history if moment.movement is not Movement.WAITED][-UNADDRESSED:]
+    worked = windows.worked(history, UNADDRESSED)
     if len(worked) < UNADDRESSED or any(moment.movement is Movement.FORWARD for moment in worked):
         return
     earlier = [*map(failures_of, worked), remaining(history, checks)]

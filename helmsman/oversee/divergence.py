@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 
 from helmsman.orient.treatments import PLAN_ANEW
+from helmsman.oversee.detectors import windows
 from helmsman.oversee.drift.paths import stem
 from helmsman.oversee.drift.words import telling
 from helmsman.records.claims import ClaimLayer, Contradiction
@@ -51,7 +52,7 @@ def divergence(
     `contradictions` are those of this iteration, `history` ends with it, and `earlier_gap` is REMAINING_GAP as it was before
     the last four iterations that count, empty where that is not known.
     """
-    worked = [moment for moment in history if moment.movement is not Movement.WAITED]
+    worked = windows.worked(history, REMEMBERED)
     if worked and (worked[-1].green or worked[-1].movement is Movement.FORWARD):
         return None  # whatever the plan says, the work gets on
     found = (_unproven(contradictions), _missing(memory, exists, worked), _untouched(memory, worked, earlier_gap))

@@ -53,7 +53,7 @@ def movement(before: Sequence[Moment], draft: Moment) -> Movement:
     """Compare an iteration with those remembered before it, oldest first. The movement that `draft` holds is not looked at."""
     if draft.outcome in NEVER_AT_WORK:
         return Movement.WAITED
-    fresh = draft.files_changed > 0 and all(moment.tree != draft.tree for moment in before)
+    fresh = draft.files_changed > 0 and draft.tree not in [moment.tree for moment in before]
     aside = Movement.SIDEWAYS if fresh else Movement.STILL
     work = [moment for moment in before if compared_with(moment) and not moment.undone]
     if not draft.checked:
@@ -76,20 +76,20 @@ def _anything_passes(draft: Moment) -> bool:
 
 
 def _more_complete(it: _Compared) -> bool:
-    return it.draft.completion > max(moment.completion for moment in it.work) and not _lost_tests(it)
+    return all(moment.completion < it.draft.completion for moment in reversed(it.work)) and not _lost_tests(it)
 
 
 def _more_tests_pass(it: _Compared) -> bool:
-    return it.draft.passing_tests > max(moment.passing_tests for moment in it.work)
+    return all(moment.passing_tests < it.draft.passing_tests for moment in reversed(it.work))
 
 
 def _fewer_tests_fail(it: _Compared) -> bool:
     """Of as many tests as ever ran. New tests begin a new count."""
     ran = _ran(it.draft)
-    if ran < max(map(_ran, it.work)):
-        return False
-    comparable = [moment.failing_tests for moment in it.work if _ran(moment) == ran]
-    return bool(comparable) and it.draft.failing_tests < min(comparable)
+    if any(moment.failing_tests <= it.draft.failing_tests and _ran(moment) == ran for moment in reversed(it.work)):
+        return False  # the most frequent answer, and the quickest
+    counts = [_ran(moment) for moment in it.work]
+    return ran == max(counts)
 
 
 def _smaller_extent(it: _Compared) -> bool:
@@ -99,10 +99,15 @@ def _smaller_extent(it: _Compared) -> bool:
 
 def _shrinks(it: _Compared, kind: FailureClass) -> bool:
     """Less than ever, or than at any time since it was gone: a refactoring begins green, and may well be the second one."""
-    now, earlier = _extent(it.draft, kind), [_extent(moment, kind) for moment in it.work]
-    if now < min(filter(None, earlier), default=0):
-        return now > 0
-    return 0 < now < min(takewhile(bool, reversed(earlier)), default=0) and _trusted(it)
+    now = _extent(it.draft, kind)
+    if not now:
+        return False
+    earlier = (_extent(moment, kind) for moment in reversed(it.work))  # newest first: seldom are more than a few asked
+    larger = list(takewhile(lambda extent: extent == 0 or extent > now, earlier))
+    if len(larger) == len(it.work):
+        return any(larger)
+    since = list(takewhile(bool, larger))
+    return 0 < len(since) < len(larger) and _trusted(it)
 
 
 def _got_past(it: _Compared) -> bool:

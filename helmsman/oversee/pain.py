@@ -59,9 +59,9 @@ def pains(
 
 def _all_tests(state: LoopState, history: Sequence[Moment], evidence: Evidence) -> tuple[Signal, ...]:
     """Told once, when it begins: after that a person has been called."""
-    checked = [moment for moment in history if moment.checked and moment.movement is not Movement.WAITED and not moment.undone]
-    if not checked or checked[-1] is not history[-1]:
+    if not history or not _tells(history[-1]) or _passes(history[-1]):
         return ()
+    checked = [moment for moment in history if _tells(moment)]
     wrecked = _at_end(checked)
     before = checked[-wrecked - 1] if 0 < wrecked < len(checked) else None
     if before is None or before.failing_tests or before.passing_tests < LEAST_TESTS:
@@ -84,8 +84,16 @@ def _standing_still(wreck: Sequence[Moment]) -> int:
 
 def _at_end(checked: Sequence[Moment]) -> int:
     """Iterations in a row up to now in which no test passed."""
-    alive = (place for place, moment in enumerate(reversed(checked)) if moment.green or moment.passing_tests)
-    return next(alive, len(checked))
+    return next((place for place, moment in enumerate(reversed(checked)) if _passes(moment)), len(checked))
+
+
+def _tells(moment: Moment) -> bool:
+    """Whether its evidence says what somebody's work did, and that work is still there."""
+    return moment.checked and moment.movement is not Movement.WAITED and not moment.undone
+
+
+def _passes(moment: Moment) -> bool:
+    return moment.green or moment.passing_tests > 0
 
 
 def _judged(moment: Moment, before: Moment) -> bool:

@@ -42,7 +42,7 @@ def detect(
     signals, faults = list[Signal](), list[str]()
     if not history or history[-1].movement is Movement.WAITED:
         return (), ()
-    work = tuple(moment for moment in history if moment.movement is not Movement.WAITED or is_base(moment))  # once for all
+    work = [moment for moment in history if moment.movement is not Movement.WAITED or is_base(moment)]  # once for all
     for name, detector in detectors:
         if name in config.off:
             continue

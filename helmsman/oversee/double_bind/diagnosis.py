@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 
+from helmsman.oversee.detectors.windows import worked
 from helmsman.oversee.double_bind.conflicts import MOST_CONFLICTS
 from helmsman.oversee.double_bind.scopes import NAMED, inside, named
 from helmsman.oversee.double_bind.subjects import is_path, singular
@@ -47,8 +48,7 @@ def bind(
     `cycles`: whether a detector says that the loop goes round. What a model has read counts only where it does, and only where
     rules found nothing.
     """
-    moments = [moment for moment in history if moment.movement is not Movement.WAITED]
-    recent, swing = moments[-STUCK_FOR:], moments[-SWING:]
+    recent, swing = worked(history, STUCK_FOR), worked(history, SWING)
     if not _stands(recent):
         return Diagnosis.NONE, tuple(found[:MOST_CONFLICTS])
     swings = _failures_swing(swing)
