@@ -23,8 +23,9 @@ setup: $(READY) ## make the virtual environment in .venv
 demo: $(READY) ## watch a whole loop, offline: real agent CLI, real engine, scripted model
 	$(BIN)/helmsman demo
 
-# loadgroup hands out test by test (the crash tests, one long file, are shared by both workers), and keeps together what names
-# an xdist_group because it shares something dear, such as the built wheel.
+# loadgroup keeps together what names an xdist_group because it shares something dear, such as the built wheel. Whatever else is
+# dear is handed out test by test (the crash tests, one long file, are shared by both workers), and the rest by the file: see
+# tests/conftest.py.
 test: $(READY) ## run all tests; more pytest options in ARGS, as in `make test ARGS='-k crash'`
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from rich.console import Console
 
+from deployments.alignment_named import align_command
 from deployments.init_questions import readable
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, shown
@@ -141,11 +142,10 @@ def _say(line: str) -> None:
 
 def _following(repo: Path, result: AlignResult) -> Iterator[str]:
     """What comes next."""
-    where = "" if repo == Path() else f" --repo {shlex.quote(str(repo))}"
-    elsewhere = result.file != ALIGNMENT
-    out = f" --out {shlex.quote(result.file)}" if elsewhere else ""
     if result.outcome == "aligned":
-        setting = f" --set {shlex.quote(f'alignment={result.file}')}" if elsewhere else ""
+        setting = f" --set {shlex.quote(f'alignment={result.file}')}" if result.file != ALIGNMENT else ""
+        where = "" if repo == Path() else f" --repo {shlex.quote(str(repo))}"
         yield f"read {clean(result.file)}, change what is wrong, then: helmsman run{setting}{where}"
     else:
-        yield f"answer in {clean(result.file)}, each question ticked with its answer below it, then: helmsman align{out}{where}"
+        again = align_command(repo, result.file)
+        yield f"answer in {clean(result.file)}, each question ticked with its answer below it, then: {again}"

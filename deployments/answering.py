@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from deployments.alignment_named import loop_that_asks
 from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import from_assignments
 from helmsman.oversee.answers import answer_of, answered
@@ -18,7 +19,6 @@ from tasks.git import Repository, open_repository
 from tasks.lock import holder
 from tasks.opening import now_utc
 from tasks.places import loop_folder
-from tasks.state_ref import read_state
 
 
 def answer_loop(
@@ -26,7 +26,7 @@ def answer_loop(
 ) -> int:
     """Answer the open question of a loop, or show it where no choice is given."""
     repository = open_repository(repo.absolute())
-    state, _ = read_state(repository, loop)
+    state = loop_that_asks(repo, repository, loop)
     gate = _open_gate(state)
     if choice is None:
         print(gate.model_dump_json() if as_json else "\n".join(gate_lines(gate, loop)))
@@ -50,7 +50,7 @@ def answer_loop(
 
 def rejection(repo: Path, loop: str) -> Choice:
     """What a rejection comes to: another try where the question offers one, else the end."""
-    gate = _open_gate(read_state(open_repository(repo.absolute()), loop)[0])
+    gate = _open_gate(loop_that_asks(repo, open_repository(repo.absolute()), loop))
     return Choice.REVISE if Choice.REVISE in gate.choices else Choice.STOP
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from deployments.memory_commands import memory
 from helmsman.errors import HelmsmanError
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 rubric = typer.Typer(help="Look at RUBRIC.md.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(rubric, name="rubric")
+app.add_typer(memory, name="memory")
 
 Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository; any folder inside it will do.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
@@ -87,8 +89,32 @@ def resume(
 
 
 @app.command()
+def chain(
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A TOML file with [[loops]], each with a goal.")] = None,
+    goal: Annotated[list[str] | None, typer.Option("--goal", metavar="TEXT", help="Goal of a loop; repeatable.")] = None,
+    repo: Repo = HERE,
+    check: Annotated[
+        list[str] | None, typer.Option("--check", metavar="CMD", help="Proves each loop that names no check; repeatable.")
+    ] = None,
+    name: Annotated[str, typer.Option("--name", metavar="CHAIN", help="Its id; its loops are CHAIN-1, CHAIN-2…")] = "",
+    draft: Annotated[bool, typer.Option("--draft", help="Print a first split of the goal, and start nothing.")] = False,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Drive loops one after the other, each on the work of the one before it. Given again, it goes on where it ended."""
+    from deployments.chaining import Said, chain
+    from deployments.chaining import draft as print_draft
+
+    said = Said(file=file, goals=tuple(goal or ()), checks=tuple(check or ()), name=name, settings=tuple(settings or ()))
+    if draft:
+        print_draft(repo, said)
+        return
+    raise typer.Exit(chain(repo, said, as_json=as_json))
+
+
+@app.command()
 def status(
-    loop: Annotated[str | None, typer.Argument(metavar="[LOOP]", help="The loop; the latest if not given.")] = None,
+    loop: Annotated[str | None, typer.Argument(metavar="[LOOP]", help="The loop; one that runs, else the latest.")] = None,
     repo: Repo = HERE,
     as_json: Json = False,
 ) -> None:

@@ -17,6 +17,7 @@ from helmsman.records.events import (
     GateOpened,
     IterationRecorded,
     LoopBegun,
+    MemoryNoted,
     SignalRaised,
     StepStarted,
     StopAnswered,
@@ -53,12 +54,8 @@ class PlainLines:
 
     def _lines(self, event: Event) -> Iterator[str]:
         match event:
-            case LoopBegun():
-                yield from begun_lines(event.report)
-            case GateOpened():
-                yield from gate_lines(event.gate, event.loop)
-            case GateAnswered():
-                yield answer_line(event.answer)
+            case LoopBegun() | MemoryNoted() | GateOpened() | GateAnswered():
+                yield from _news(event)
             case StepStarted(step="execute"):
                 yield f"#{event.iteration}  the agent starts"
             case ToolCalled():
@@ -73,6 +70,19 @@ class PlainLines:
                 yield f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC: {event.reason}"
             case _:
                 return
+
+
+def _news(event: LoopBegun | MemoryNoted | GateOpened | GateAnswered) -> Iterator[str]:
+    """What concerns the loop as a whole."""
+    match event:
+        case LoopBegun():
+            yield from begun_lines(event.report)
+        case MemoryNoted():
+            yield from (f"    memory     {clean(line)}" for line in event.lines)
+        case GateOpened():
+            yield from gate_lines(event.gate, event.loop)
+        case GateAnswered():
+            yield answer_line(event.answer)
 
 
 class LiveView:
@@ -106,9 +116,10 @@ class LiveView:
 
     def _handlers(self) -> dict[type, Callable[..., None]]:
         return {
-            LoopBegun: self._on_begun,
+            LoopBegun: self._on_news,
+            MemoryNoted: self._on_news,
             GateOpened: self._on_gate,
-            GateAnswered: self._on_answer,
+            GateAnswered: self._on_news,
             StepStarted: self._on_step,
             ToolCalled: self._on_tool,
             CheckStarted: self._on_check,
@@ -121,15 +132,12 @@ class LiveView:
     def _enter(self, step: str) -> None:
         self._step, self._detail, self._since, self._tools = step, "", time.monotonic(), 0
 
-    def _on_begun(self, event: LoopBegun) -> None:
-        self._settle(begun_lines(event.report))
+    def _on_news(self, event: LoopBegun | MemoryNoted | GateOpened | GateAnswered) -> None:
+        self._settle(_news(event))
 
     def _on_gate(self, event: GateOpened) -> None:
-        self._settle(gate_lines(event.gate, event.loop))
+        self._on_news(event)
         self._enter("waiting for an answer")
-
-    def _on_answer(self, event: GateAnswered) -> None:
-        self._settle([answer_line(event.answer)])
 
     def _on_step(self, event: StepStarted) -> None:
         self._iteration = event.iteration

@@ -4,7 +4,8 @@ import json
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from tasks.worktree import dirty_paths
 DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor")
 """Folders of installed packages, which no fresh checkout has."""
 UNSEEN_SHOWN = 5
+ENDINGS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     console = Console(stderr=as_json, highlight=False)
     asks = not (yes or as_json) and sys.stdin.isatty() and sys.stderr.isatty()
     against = obstacles(repository.top, force=force)
-    for ending in (signal.SIGTERM, signal.SIGHUP):  # a closed terminal must leave no checkout behind
-        signal.signal(ending, lambda number, _: sys.exit(128 + number))
-    with scratch(repository) as place:
+    with _ending_tidily(), scratch(repository) as place:
         seen = _look(repository, place, console, asks=asks)
         if not as_json:
             _show(console, seen, against)
@@ -61,6 +61,24 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     else:
         console.print("\n".join(_result_lines(made, following)), markup=False, soft_wrap=True)
     return 2 if any(page.obstacle for page in made) else 0
+
+
+@contextmanager
+def _ending_tidily() -> Generator[None]:
+    """A signal that ends the block leaves no checkout behind, and no later one disturbs that: a closed terminal sends several."""
+    heeded = [one for one in ENDINGS if signal.getsignal(one) is not signal.SIG_IGN]  # nohup has us ignore one
+
+    def end(number: int, _: object) -> None:
+        for one in heeded:
+            signal.signal(one, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    before = [(one, signal.signal(one, end)) for one in heeded]
+    try:
+        yield
+    finally:
+        for one, handler in before:
+            signal.signal(one, handler)
 
 
 def _with_checkout(repository: Repository) -> Repository:

@@ -34,7 +34,7 @@ def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool) -> int:
     """Begin a loop and drive it. Everything that a person could have got wrong is refused before the engine starts."""
     repository = open_repository(repo.absolute())
     config = wished(repository, wishes).config
-    _refuse_agent(config)
+    refuse_agent(config)
     refuse_open_questions(repository, config.alignment)
     name = _free_name(repository, wishes.name, config.goal)
     if ask:
@@ -48,7 +48,7 @@ def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool)
     repository = open_repository(repo.absolute())
     state, _ = read_state(repository, loop)
     with drive_alone(loop_folder(repository, loop).lock, loop):
-        _refuse_agent(state.config)
+        refuse_agent(state.config)
     settings = from_assignments(assignments)
     return _drive(
         repository,
@@ -57,7 +57,7 @@ def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool)
     )
 
 
-def _refuse_agent(config: LoopConfig) -> None:
+def refuse_agent(config: LoopConfig) -> None:
     refuse_nested()
     find_binary(config.claude)
     refuse_root(config.claude, agent_environment(ours(), config.claude.environment))

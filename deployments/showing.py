@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from deployments.choosing import chosen_loop, driver_of
 from deployments.wishes import Wishes, wished
 from helmsman.errors import OperatorError
 from helmsman.explanation import explanation, steering_lines
@@ -26,7 +27,6 @@ from helmsman.texts import (
 )
 from tasks.git import Repository, open_repository
 from tasks.journal import last_events
-from tasks.lock import holder
 from tasks.places import LoopFolder, loop_folder, worktree_of
 from tasks.reporting import NAME
 from tasks.state_ref import list_loops, read_records, read_state, state_ref
@@ -34,8 +34,9 @@ from tasks.state_ref import list_loops, read_records, read_state, state_ref
 
 def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     repository = open_repository(repo.absolute())
-    state = _named_or_latest(repository, loop)
-    result, driver = result_of(state, state_ref(state.loop)), _driver(repository, state.loop)
+    state, _ = read_state(repository, chosen_loop(repository, loop))
+    result, driven = result_of(state, state_ref(state.loop)), driver_of(repository, state.loop)
+    driver = driven.name if driven else None
     if as_json:
         print(
             json.dumps(
@@ -68,7 +69,7 @@ def show_list(repo: Path, *, as_json: bool) -> None:
         print(json.dumps([result_of(state, state_ref(state.loop)).model_dump(mode="json") for state in states]))
         return
     for state in states:
-        print(loop_line(state, driven=_driver(repository, state.loop) is not None))
+        print(loop_line(state, driven=driver_of(repository, state.loop) is not None))
     if not states:
         print("no loop was started in this repository yet; start one with: helmsman run GOAL --check CMD")
 
@@ -134,24 +135,6 @@ def _now_lines(folder: LoopFolder) -> list[str]:
 def _report_lines(folder: LoopFolder, state: LoopState) -> list[str]:
     path = folder.root / NAME
     return [f"report     {clean(str(path))}"] if state.ending and path.exists() else []
-
-
-def _named_or_latest(repository: Repository, loop: str | None) -> LoopState:
-    if loop is not None:
-        return read_state(repository, loop)[0]
-    states = list_loops(repository)
-    if not states:
-        raise OperatorError(
-            "no loop was started in this repository yet",
-            found=str(repository.top),
-            remedy="helmsman run GOAL --check CMD",
-        )
-    return states[0]
-
-
-def _driver(repository: Repository, loop: str) -> str | None:
-    found = holder(loop_folder(repository, loop).lock)
-    return f"process {found.get('process')} on {found.get('host')} since {found.get('since')}" if found else None
 
 
 def _show_one(repository: Repository, loop: str, iteration: int, *, as_json: bool) -> None:

@@ -19,7 +19,7 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     execution = steps.patient(steps.execute, config.retry)(repository, state, briefing, orientation)
     report = steps.checking(state)(repository, state, execution) if execution.worth_checking else None
     findings = steps.invariants(repository, state, execution, report) if report else ()
-    memory = steps.learn(repository, state)
+    memory = steps.learn(repository, state, execution)
     testimony = steps.claims(repository, state, execution, report, memory)
     gathered = evidence_of(execution, report, findings, testimony, planned)
     evidence = gathered.judged(steps.patient(steps.judge, config.retry)(repository, state, gathered))

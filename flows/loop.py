@@ -12,6 +12,7 @@ from tasks.artifacts import publish_artifacts
 from tasks.beginning import begun
 from tasks.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, tidy, wait_if_due
 from tasks.gates import passed
+from tasks.leaving import leave
 
 
 @flow(name="loop", persist_result=False)
@@ -29,5 +30,6 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
         except STOPPED_FROM_OUTSIDE as why:
             state = end_from_outside(request.repository, state, why)
         publish_artifacts(state)
+        state = leave(request, state)
         tidy(request.repository, state)
     return engine_state(state)

@@ -1,19 +1,25 @@
-"""What a push starts: the loop that the pushed commit itself configures, or nothing, with the reason in the run's state."""
+"""What a push starts: the loop or the alignment that the pushed commit itself configures, or nothing, with the reason."""
 
 from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 
+from flows.align import align
 from flows.loop import loop
-from helmsman.records.push import Nothing, Push
+from helmsman.records.push import Nothing, Push, PushedAlignment
+from tasks.align_run import delivered
 from tasks.opening import now_utc
 from tasks.push_runs import nothing_to_do
+from tasks.pushed_alignments import checked_out
 from tasks.pushes import begin
 
 
 @flow(name="on_push", persist_result=False)
 def on_push(push: Push) -> State[dict[str, Any]]:
-    """Look at the push once more, and drive its loop in this very run: one timeline, cancelled and retried as every loop is."""
+    """Look at the push once more, and drive what it starts in this very run: one timeline, cancelled and retried as ever."""
     found = begin(push, now_utc())
+    if isinstance(found, PushedAlignment):
+        with checked_out(found):
+            return delivered(found, align.fn(found.request))
     return nothing_to_do(found) if isinstance(found, Nothing) else loop.fn(found)

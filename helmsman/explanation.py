@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from helmsman.config import LoopConfig
+from helmsman.memory.telling import recalled_lines
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.modes import Position, Rung
 from helmsman.records.moments import Progress
@@ -29,6 +30,7 @@ def explanation(record: IterationRecord) -> Iterator[str]:
     if record.moment:
         yield f"movement   {record.moment.movement}"
     yield from (f"{signal.severity.lower():<10} {clean(signal.rule)}: {clean(signal.message)}" for signal in record.signals)
+    yield from recalled_lines(record.recalled)
     if record.failed:
         failed = record.failed
         yield f"taken off  {failed.commit[:10]} stays at {failed.ref}; the branch is at {failed.back_to[:10]}"

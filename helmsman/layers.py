@@ -21,7 +21,9 @@ from helmsman.config import CheckConfig, LoopConfig, Section
 from helmsman.errors import OperatorError
 
 PREFIX = "HELMSMAN_"
-RESERVED = frozenset(f"{PREFIX}{name}" for name in ("TAG", "HOME", "DEPTH", "TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET"))
+RESERVED = frozenset(
+    f"{PREFIX}{name}" for name in ("TAG", "HOME", "DEPTH", "TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET", "MEMORY_URL")
+)
 """Variables of the same prefix that are no configuration."""
 
 LONGEST_VALUE = 80

@@ -47,7 +47,7 @@ def _gate(work: Work, alignment: Alignment) -> Gate:
     questions = alignment.gaps.open
     fingerprint = hashlib.sha256("\n".join(questions).encode(errors="replace")).hexdigest()[:8]
     gate = open_gate(work, f"questions-{alignment.made.round}-{fingerprint}", questions)
-    return gate.model_copy(update={"evidence": question_evidence(alignment, work.file)})
+    return gate.model_copy(update={"evidence": question_evidence(alignment, str(work.path))})
 
 
 def _from_file(work: Work, gate: Gate) -> Alignment | None:

@@ -7,19 +7,17 @@ import logging
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from prefect import tags
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType, FlowRunFilterTags
+from prefect import get_run_logger, tags
 from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import TerminationSignal
-from prefect.states import Crashed
 
 from helmsman.config import RetryConfig
-from helmsman.errors import Cancelled, OperatorError, WorldError
+from helmsman.errors import Cancelled, WorldError
 from helmsman.orient.alignment import align_question, by_template, read_proposal, settled
 from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, AlignResult, Made, Specification, result_of
+from helmsman.records.push import PushedAlignment
 from helmsman.show.alignment import result_lines
 from tasks import aligning
 from tasks.align_config import configured
@@ -27,11 +25,11 @@ from tasks.align_people import Halted, answered
 from tasks.align_steps import ask, gather
 from tasks.aligning import Work
 from tasks.asking import writing_model
-from tasks.engine_runs import SUPERSEDED, UNFINISHED, hearing_cancel, run_id, without_heartbeats
+from tasks.engine_runs import announce, hearing_cancel, without_heartbeats
 from tasks.git import open_repository
-from tasks.lock import drive_alone
 from tasks.nesting import refuse_nested
 from tasks.process import end_tagged
+from tasks.pushed_alignments import keep
 from tasks.steps import patient
 
 TRIES = 2
@@ -52,11 +50,11 @@ def making(request: AlignRequest) -> Generator[Work]:
     config = configured(request)
     folder = aligning.align_folder(repository, request.out)
     with ExitStack() as stack:
-        stack.enter_context(_alone(folder.lock, request.out))
+        stack.enter_context(aligning.made_alone(folder.lock, request.out))
         folder.cancel.unlink(missing_ok=True)
         work = Work(repository, config, request.out, aligning.attempt_id(folder, config.goal), asks=request.ask)
         end_tagged(f"align-{work.uid}/", prefix=True, grace=config.claude.stop_grace_seconds)
-        _announce(work)
+        announce(work.name, work.uid, _tags(work))
         stack.enter_context(tags(*_tags(work)))
         stack.enter_context(without_heartbeats())
         stack.enter_context(hearing_cancel(folder.cancel))
@@ -76,39 +74,28 @@ def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, A
     return _state(*((StateType.FAILED, "Waiting") if result.questions else (StateType.COMPLETED, "Aligned")), result)
 
 
+def delivered(order: PushedAlignment, ended: State[dict[str, Any]]) -> State[dict[str, Any]]:
+    """The end of an alignment that a push has ordered, with the branch that it is on. What was cancelled is not over."""
+    if ended.is_cancelled():
+        return _told(ended, "again      retry this run; it goes on from what is said so far")
+    branch = keep(order)
+    if not branch:
+        return ended
+    get_run_logger().info("%s is on branch %s: one commit on top of %s, to be merged", order.request.out, branch, order.commit)
+    return _told(ended, f"branch     {branch}", branch=branch)
+
+
+def _told(state: State[dict[str, Any]], line: str, **more: str) -> State[dict[str, Any]]:
+    data = cast("dict[str, Any]", state.data)
+    return State(type=state.type, name=state.name, message=f"{state.message} {line}", data={**data, **more})
+
+
 def _state(kind: StateType, name: str, result: AlignResult) -> State[dict[str, Any]]:
     return State(type=kind, name=name, message=" ".join(result_lines(result)), data=result.model_dump(mode="json"))
 
 
-@contextmanager
-def _alone(lock: Path, file: str) -> Generator[None]:
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(drive_alone(lock, file))
-        except OperatorError as held:
-            remedy = "wait for it, or end that process"
-            raise OperatorError(f"{file} is being made already", found=held.found, remedy=remedy) from held
-        yield
-
-
 def _tags(work: Work) -> set[str]:
     return {"helmsman", "align", f"loop:{work.name}", f"uid:{work.uid}"}
-
-
-def _announce(work: Work) -> None:
-    """Give this run the alignment's name and tags, and end those that a dead process left unfinished."""
-    unfinished = FlowRunFilter(
-        tags=FlowRunFilterTags(all_=[f"uid:{work.uid}"]),
-        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=UNFINISHED)),
-    )
-    mine = run_id()
-    with get_client(sync_client=True) as client:
-        client.update_flow_run(mine, name=work.name, tags=_tags(work))
-        for run in client.read_flow_runs(flow_run_filter=unfinished):
-            if run.id != mine:
-                client.set_flow_run_state(
-                    run.id, Crashed(name=SUPERSEDED, message=f"its process died; flow run {mine} goes on"), force=True
-                )
 
 
 # --- drafting -----------------------------------------------------------------------------------------------------
@@ -116,7 +103,7 @@ def _announce(work: Work) -> None:
 
 def started(work: Work) -> Alignment:
     """What stands in the file; where there is none, what a model says first."""
-    return aligning.present(work) or _written(work, _drafted(work, None), over=None)
+    return aligning.present(work) or _written(work, aligning.with_left(work, _drafted(work, None)), over=None)
 
 
 def advanced(work: Work, alignment: Alignment) -> Alignment:

@@ -2,14 +2,17 @@
 
 import hashlib
 import json
+import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer
+from helmsman.memory.handoff import spent
 from helmsman.naming import loop_id
 from helmsman.orient.alignment import goal_text, same_goal
 from helmsman.orient.alignment_file import is_alignment
@@ -19,6 +22,8 @@ from helmsman.texts import clean, counted
 from tasks.alignment_files import keep_aside, place_of, read_text, understood, write_alignment
 from tasks.asking import Late, ask
 from tasks.git import Repository
+from tasks.lock import drive_alone
+from tasks.places import AlignFolder
 from tasks.process import never
 
 THOUGHT = 3
@@ -28,27 +33,6 @@ QUESTIONS_SHOWN = 5
 
 
 # --- one that is being made ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class AlignFolder:
-    """What an alignment keeps while it is made."""
-
-    root: Path
-
-    @property
-    def lock(self) -> Path:
-        return self.root / "lock"
-
-    @property
-    def cancel(self) -> Path:
-        """Its existence asks to stop."""
-        return self.root / "cancel"
-
-    @property
-    def attempt(self) -> Path:
-        """Under which id this one is made. It ends with the attempt: whoever begins anew asks anew."""
-        return self.root / "attempt.json"
 
 
 @dataclass(frozen=True)
@@ -67,7 +51,7 @@ class Work:
 
     @property
     def name(self) -> str:
-        return align_name(self.file)
+        return align_name(self.file, _linked(self.repository))
 
     @property
     def path(self) -> Path:
@@ -78,13 +62,33 @@ class Work:
         return align_folder(self.repository, self.file)
 
 
-def align_name(file: str) -> str:
-    """How an alignment is called in the engine, where loops have their ids."""
-    return loop_id(f"align {file}", hashlib.sha256(file.encode()).hexdigest()[:6])
+def align_name(file: str, checkout: Path | None = None) -> str:
+    """How an alignment is called in the engine, where loops have their ids. `checkout`: where it is not the main one."""
+    if checkout is None:
+        return loop_id(f"align {file}", hashlib.sha256(file.encode()).hexdigest()[:6])
+    unique = hashlib.sha256(os.fsencode(checkout / file)).hexdigest()[:12]
+    return loop_id(f"align {checkout.name.removeprefix('align-')}", unique)
 
 
 def align_folder(repository: Repository, file: str) -> AlignFolder:
-    return AlignFolder(repository.common / "helmsman" / "alignments" / align_name(file))
+    return AlignFolder(repository.common / "helmsman" / "alignments" / align_name(file, _linked(repository)))
+
+
+def _linked(repository: Repository) -> Path | None:
+    """The checkout, where it is not the main one: it has a file of its own, and so an alignment of its own."""
+    return None if repository.common.parent == repository.top else repository.top
+
+
+@contextmanager
+def made_alone(lock: Path, what: str) -> Generator[None]:
+    """Hold an alignment while the block runs. Raises OperatorError where somebody else does."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(drive_alone(lock, what))
+        except OperatorError as held:
+            remedy = "wait for it, or end that process"
+            raise OperatorError(f"{what} is being made already", found=held.found, remedy=remedy) from held
+        yield
 
 
 def attempt_id(folder: AlignFolder, goal: str) -> str:
@@ -121,10 +125,18 @@ def present(work: Work) -> Alignment | None:
     """What the file says now; None where there is none. Raises OperatorError for another's file, or one about another goal."""
     found = _read(work.repository.top, work.file)
     if found is not None and not same_goal(found.specification.goal, work.goal):
+        if spent(found):
+            return None
         raise _another_goal(
             work.path, found, f"remove it, or give --out FILE, or align its own goal: helmsman align --out {work.file}"
         )
     return found
+
+
+def with_left(work: Work, alignment: Alignment) -> Alignment:
+    """A new alignment with what loops have left behind the one that it replaces."""
+    found = _read(work.repository.top, work.file)
+    return alignment.model_copy(update={"more": found.more}) if found and not alignment.more else alignment
 
 
 def put(work: Work, alignment: Alignment, over: Alignment | None) -> Path | None:
@@ -168,23 +180,32 @@ def aligned(repository: Repository, config: LoopConfig, file: str) -> LoopConfig
 
     Raises OperatorError where the file cannot be read, is about another goal, or still asks something.
     """
-    alignment = refuse_open_questions(repository, file)
+    return config if repository.bare else aligned_in(repository.top, config, file)
+
+
+def aligned_in(top: Path, config: LoopConfig, file: str) -> LoopConfig:
+    """The same for a folder that holds what a repository has at its top."""
+    alignment = _answered(top, file)
     if alignment is None:
         return config
     if not same_goal(alignment.specification.goal, config.goal):
+        if spent(alignment):
+            return config
         remedy = "align this goal: remove the file, then helmsman align GOAL; or start without it: --set alignment="
-        raise _another_goal(repository.top / file, alignment, remedy)
+        raise _another_goal(top / file, alignment, remedy)
     return config.model_copy(update={"goal": goal_text(config.goal, alignment)})
 
 
 def refuse_open_questions(repository: Repository, file: str) -> Alignment | None:
     """What a loop that starts has to hold to; None for nothing. Raises OperatorError while a question is open."""
-    if not file or repository.bare:
-        return None
-    alignment = _for_a_loop(repository.top, file)
+    return None if repository.bare else _answered(repository.top, file)
+
+
+def _answered(top: Path, file: str) -> Alignment | None:
+    alignment = _for_a_loop(top, file) if file else None
     if alignment is not None and alignment.gaps.open:
         raise OperatorError(
-            f"{counted(len(alignment.gaps.open), 'question')} in {repository.top / file} must be answered before a loop starts",
+            f"{counted(len(alignment.gaps.open), 'question')} in {top / file} must be answered before a loop starts",
             found="; ".join(clean(question) for question in alignment.gaps.open[:QUESTIONS_SHOWN]),
             remedy="answer them: helmsman align, or in the file, each ticked with its answer below it; or start without "
             "the file: --set alignment=",
@@ -203,7 +224,7 @@ def goal_layer(top: Path, layers: Sequence[Layer]) -> list[Layer]:
 
 def _for_a_loop(top: Path, file: str) -> Alignment | None:
     """A file of the usual name that is not there, or that is a document of somebody's own, says nothing about loops."""
-    text = read_text(_place(top, file))
+    text = read_text(place_in(top, file))
     if file == ALIGNMENT and (text is None or not is_alignment(text)):
         return None
     if text is None:
@@ -214,12 +235,13 @@ def _for_a_loop(top: Path, file: str) -> Alignment | None:
 
 
 def _read(top: Path, file: str) -> Alignment | None:
-    path = _place(top, file)
+    path = place_in(top, file)
     text = read_text(path)
     return None if text is None else understood(path, text)
 
 
-def _place(top: Path, file: str) -> Path:
+def place_in(top: Path, file: str) -> Path:
+    """Where an alignment file of that name lies. Raises OperatorError where that leads out of the repository."""
     try:
         return place_of(top, inside(file))
     except ValueError as error:

@@ -1,24 +1,50 @@
-"""How a loop begins: its checks are tried on the tree that is there, so that everybody knows where the work starts."""
+"""How a loop begins: what similar work took, and its checks tried on the tree that is there, for everybody to know the start."""
 
+from helmsman.memory.estimates import in_words
+from helmsman.orient.decomposition import too_much
 from helmsman.oversee.baseline import with_baseline
-from helmsman.records.events import LoopBegun
+from helmsman.records.checks import CheckReport
+from helmsman.records.events import LoopBegun, MemoryNoted, SignalRaised
 from helmsman.records.state import LoopState
 from tasks import steps
 from tasks.git import commit_and_tree
 from tasks.journal import publish
 from tasks.opening import now_utc
+from tasks.remembering import with_estimate
 from tasks.state_ref import replace_state
-from tasks.workplace import workplace
+from tasks.workplace import Workplace, workplace
 
 
 def begun(repository: str, state: LoopState) -> LoopState:
-    """The loop with the checks' report on its base; any but a new one as it is."""
-    config = state.config
-    if state.iteration or state.checks or state.ending or state.gate or not (config.baseline and config.checks):
+    """A new loop with what is known of it before any work; any other one as it is. Written down once, at the end."""
+    if state.iteration or state.checks or state.ending or state.gate:
         return state
     place = workplace(repository, state)
+    report = _tried(repository, place, state)
+    expected = state if state.task_type else with_estimate(place, state, now_utc())
+    _tell(expected)
+    after = with_baseline(expected, report).model_copy(update={"updated_at": now_utc()}) if report else expected
+    if after == state:
+        return state
+    told = f"baseline: {len(report.failures)} of {len(report.results)} checks fail" if report else f"a {after.task_type}"
+    return replace_state(place.repository, state, after, told)
+
+
+def _tried(repository: str, place: Workplace, state: LoopState) -> CheckReport | None:
+    """The checks before any work."""
+    if not (state.config.baseline and state.config.checks):
+        return None
     _, tree = commit_and_tree(place.worktree, state.head)
     report = steps.baseline(repository, state, tree)
     publish(LoopBegun(report=report))
-    after = with_baseline(state, report).model_copy(update={"updated_at": now_utc()})
-    return replace_state(place.repository, state, after, f"baseline: {len(report.failures)} of {len(report.results)} checks fail")
+    return report
+
+
+def _tell(state: LoopState) -> None:
+    """What similar work took, and whether the goal is better split."""
+    if state.estimate:
+        publish(MemoryNoted(lines=(in_words(state.estimate),)))
+    advice = too_much(state.config, state.estimate)
+    if advice:
+        publish(SignalRaised(signal=advice))
+        publish(MemoryNoted(lines=(advice.message,)))

@@ -20,7 +20,7 @@ from tasks.environment import check_environment, ours
 from tasks.journal import publish
 from tasks.process import Ended, run
 from tasks.secrets_kept import redact
-from tasks.worktree import restore
+from tasks.worktree import own_git, restore
 
 Stop = Callable[[], bool]
 Numbered = tuple[int, CheckConfig]
@@ -54,22 +54,37 @@ class Room:
 def run_checks(room: Room, commit: str, tree: str, config: LoopConfig) -> CheckReport:
     """Run every check on a committed tree. What they leave behind is put back, so that the tree stays what was proven."""
     restore(room.worktree, commit)
+    run_group = partial(_run_group, room, commit, own_git(room.worktree, commit))
     results: list[CheckResult] = []
-    for parallel, group in groupby(enumerate(config.checks), key=lambda numbered: numbered[1].parallel):
-        run_group = _side_by_side if parallel else _one_by_one
-        results += run_group(room, list(group))
-        room.heed()
+    for _, group in groupby(enumerate(config.checks), key=_group_of):
+        results += run_group(list(group))
     left = [*restore(room.worktree, commit)]
     for place in doubtful(results, config.flaky.largest_failing_set, room.before):
         check = config.checks[place]
-        results[place] = second_opinion(results[place], _run_check(room, place, check), tolerate=check.tolerate_flaky)
-        room.heed()
+        (again,) = run_group([(place, check)])
+        results[place] = second_opinion(results[place], again, tolerate=check.tolerate_flaky)
         left += restore(room.worktree, commit)
     return CheckReport(tree=tree, results=tuple(results), left_behind=tuple(dict.fromkeys(left)))
 
 
-def _one_by_one(room: Room, checks: list[Numbered]) -> list[CheckResult]:
-    return [_run_numbered(room, numbered) for numbered in checks]
+def _group_of(numbered: Numbered) -> int:
+    """Equal for checks that run beside each other; every other one is alone."""
+    place, check = numbered
+    return -1 if check.parallel else place
+
+
+def _run_group(room: Room, commit: str, own: Path | None, group: list[Numbered]) -> list[CheckResult]:
+    """Run checks beside each other. Raises OperatorError where git would not mean the worktree any more afterwards."""
+    results = _side_by_side(room, group) if len(group) > 1 else [_run_numbered(room, group[0])]
+    room.heed()
+    if own_git(room.worktree, commit) != own:
+        raise OperatorError(
+            "a check cut its worktree off from the repository; git would change whatever repository lies above",
+            expected="checks that leave .git alone, and so do the tests and scripts that they run",
+            found=" | ".join(check.command for _, check in group),
+            remedy="mend it; the worktree is mended when the loop is resumed",
+        )
+    return results
 
 
 def _side_by_side(room: Room, checks: list[Numbered]) -> list[CheckResult]:

@@ -59,7 +59,7 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
     with ExitStack() as stack:
         stack.enter_context(drive_alone(folder.lock, opened.loop))
         state = mend(request.repository, read_state(repository, opened.loop)[0])
-        announce(state, repository.top)
+        announce(state.loop, state.uid, loop_tags(state), repository.top)
         stack.enter_context(tags(*loop_tags(state)))
         stack.enter_context(without_heartbeats())
         stack.enter_context(listening(journal_to(folder.journal)))

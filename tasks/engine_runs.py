@@ -62,15 +62,19 @@ def loop_tags(state: LoopState) -> set[str]:
     return {"helmsman", f"loop:{state.loop}", f"uid:{state.uid}"}
 
 
-def announce(state: LoopState, repository: Path) -> None:
-    """Give this run the loop's name and tags, and end the runs that a dead driver left unfinished."""
+def announce(name: str, uid: str, tags: set[str], repository: Path | None = None) -> None:
+    """Give this run the name and tags of what is driven, and end the runs that a dead driver left unfinished.
+
+    `repository`: where a loop is. What is no loop has no such label: whoever looks there would look for a loop's state.
+    """
     mine = run_id()
     with get_client(sync_client=True) as client:
-        client.update_flow_run(mine, name=state.loop, tags=loop_tags(state))
-        client.update_flow_run_labels(mine, {REPOSITORY: str(repository)})
-        for stale in _unfinished(client, state):
+        client.update_flow_run(mine, name=name, tags=tags)
+        if repository is not None:
+            client.update_flow_run_labels(mine, {REPOSITORY: str(repository)})
+        for stale in _unfinished(client, uid):
             if stale != mine:
-                message = f"its process died; loop {state.loop} goes on in flow run {mine}"
+                message = f"its process died; {name} goes on in flow run {mine}"
                 client.set_flow_run_state(stale, Crashed(name=SUPERSEDED, message=message), force=True)
 
 
@@ -119,10 +123,10 @@ def hearing_cancel(flag: Path) -> Generator[None]:
         watch.join(timeout=POLL_SECONDS + 5)
 
 
-def _unfinished(client: SyncPrefectClient, state: LoopState) -> list[UUID]:
+def _unfinished(client: SyncPrefectClient, uid: str) -> list[UUID]:
     found = client.read_flow_runs(
         flow_run_filter=FlowRunFilter(
-            tags=FlowRunFilterTags(all_=[f"uid:{state.uid}"]),
+            tags=FlowRunFilterTags(all_=[f"uid:{uid}"]),
             state=FlowRunFilterState(type=FlowRunFilterStateType(any_=UNFINISHED)),
         )
     )

@@ -74,6 +74,10 @@ class Tree:
     index_as: Lying | None
     branch: str
     commit: str
+    link: bytes | None
+    """What the worktree's `.git` says; None where the repository itself lies there."""
+    own: str
+    """Where git keeps index and HEAD."""
 
     def of_kind(self, kind: int) -> list[str]:
         return [name for name, one in self.lying.items() if one.kind == kind]
@@ -81,9 +85,8 @@ class Tree:
 
 def write_tree(tree: Tree, path: Path) -> None:
     """Durably, and whole or not at all."""
-    staged = None if tree.staged is None else base64.b64encode(tree.staged).decode()
-    told = {"lying": tree.lying, "ignored": sorted(tree.ignored), "staged": staged, "index_as": tree.index_as}
-    text = json.dumps({**told, "branch": tree.branch, "commit": tree.commit})
+    told = {"lying": tree.lying, "ignored": sorted(tree.ignored), "staged": _packed(tree.staged), "index_as": tree.index_as}
+    text = json.dumps({**told, "branch": tree.branch, "commit": tree.commit, "link": _packed(tree.link), "own": tree.own})
     write_whole(path, f"{_digest(text)}\n{text}")
 
 
@@ -99,13 +102,23 @@ def read_tree(path: Path, root: Path, store: Path) -> Tree | None:
             lying={name: Lying(*one) for name, one in told["lying"].items()},
             ignored=frozenset(told["ignored"]),
             index=index,
-            staged=None if told["staged"] is None else base64.b64decode(told["staged"]),
+            staged=_unpacked(told["staged"]),
             index_as=Lying(*told["index_as"]) if told["index_as"] else None,
             branch=told["branch"],
             commit=told["commit"],
+            link=_unpacked(told["link"]),
+            own=told["own"],
         )
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return None
+
+
+def _packed(content: bytes | None) -> str | None:
+    return None if content is None else base64.b64encode(content).decode()
+
+
+def _unpacked(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
 
 
 def _digest(text: str) -> str:

@@ -29,6 +29,7 @@ from tasks.held_tree import (
     write_tree,
 )
 from tasks.putting_back import put_back
+from tasks.worktree import own_git
 
 MOST_PATHS = 100_000
 """Files and folders that are not ignored. All of them are put back in half of the time that the CLI waits beyond the checks."""
@@ -107,7 +108,7 @@ def _hold(root: Path, store: Path) -> Tree:
     ignored = ignored_paths(root)
     seen = {name: Lying.of(found) for name, found in islice(walk(root, ignored), MOST_PATHS + 1)}
     _require_plain(seen)
-    contents = _contents(root, store, seen)
+    contents, commit, link = _contents(root, store, seen), commit_and_tree(root)[0], root / ".git"
     return Tree(
         root=root,
         store=store,
@@ -117,7 +118,9 @@ def _hold(root: Path, store: Path) -> Tree:
         staged=read_file(index),
         index_as=Lying.of(index.stat()) if index.exists() else None,
         branch=current_branch(root),
-        commit=commit_and_tree(root)[0],
+        commit=commit,
+        link=None if link.is_dir() or link.is_symlink() else link.read_bytes(),
+        own=str(own_git(root, commit)),
     )
 
 

@@ -9,12 +9,14 @@ from typing import Any
 
 from helmsman.config import LoopConfig
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.layers import Layer, Resolved, from_environment, resolve
+from helmsman.layers import Layer, Resolved, from_environment, resolve, shown
+from helmsman.memory.handoff import inherited_from
 from helmsman.naming import loop_id
 from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.limits import limit_signals
 from helmsman.oversee.overseeing import relieved
+from helmsman.records.push import OWN_BRANCHES
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
@@ -23,7 +25,8 @@ from tasks.aligning import aligned, goal_layer
 from tasks.call_folder import CallFolder, interrupted_call
 from tasks.config_files import read_layers
 from tasks.environment import ours
-from tasks.git import Repository, commit_and_tree, current_branch, open_repository, read_ref
+from tasks.git import GitError, Repository, commit_and_tree, current_branch, open_repository, read_ref
+from tasks.handing_over import left_at, left_in
 from tasks.holding import finish_held
 from tasks.places import loop_folder
 from tasks.process import end_tagged
@@ -57,17 +60,19 @@ def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
     if name and read_ref(repository.common, state_ref(name)):
         return _existing(repository, request, now)
     config = configure(repository.top, request).config
-    return create_loop(repository, config, name or loop_id(config.goal, suffix), now)
+    return create_loop(repository, config, name or loop_id(config.goal, suffix), now, request.base)
 
 
-def create_loop(repository: Repository, config: LoopConfig, name: str, now: datetime) -> LoopState:
+def create_loop(repository: Repository, config: LoopConfig, name: str, now: datetime, begin_with: str = "") -> LoopState:
     """Write the first state of a loop, unless the same engine run has written it before."""
     if read_ref(repository.common, state_ref(name)):
         return read_state(repository, name)[0]
-    _require_checks(config)
+    require_checks(config)
     config = aligned(repository, config, config.alignment)
     branch = _branch(repository, config, name)
-    base, _ = commit_and_tree(repository.top)
+    base = _base(repository, config, begin_with)
+    committed = bool(begin_with) or repository.bare
+    inherited = left_at(repository, base, config.alignment) if committed else left_in(repository.top, config.alignment)
     state = LoopState(
         loop=name,
         uid=secrets.token_hex(8),
@@ -78,6 +83,7 @@ def create_loop(repository: Repository, config: LoopConfig, name: str, now: date
         base_commit=base,
         branch=branch,
         head=base,
+        inherited="\n\n".join(filter(None, (_chained(repository, begin_with), inherited))),
     )
     for left in ("answers", "calls"):  # of a loop of that name that was removed: they would pass for this one's
         shutil.rmtree(loop_folder(repository, name).root / left, ignore_errors=True)
@@ -153,13 +159,40 @@ def _require_budget(state: LoopState, config: LoopConfig) -> None:
         )
 
 
-def _require_checks(config: LoopConfig) -> None:
+def require_checks(config: LoopConfig) -> None:
     if not config.checks and not config.allow_no_checks:
         raise OperatorError(
             "no check is configured, so nothing could ever be verified",
             expected="at least one command whose exit code proves the goal",
             remedy="give --check 'make test' (repeatable), or checks = [...] in helmsman.toml, or --no-checks to do without",
         )
+
+
+def _base(repository: Repository, config: LoopConfig, begin_with: str) -> str:
+    """Commit that a new loop begins with."""
+    if begin_with and config.workspace.in_place:
+        raise OperatorError(
+            "a loop that works in place begins with what is checked out",
+            found=f"another base: {shown(begin_with)}",
+            remedy="check that out first, or leave --in-place out",
+        )
+    try:
+        return commit_and_tree(repository.top, begin_with or "HEAD")[0]
+    except (GitError, ValueError) as error:
+        if not begin_with:
+            raise
+        raise OperatorError(
+            "there is nothing to begin with", expected="a branch, tag or commit", found=shown(begin_with)
+        ) from error
+
+
+def _chained(repository: Repository, begin_with: str) -> str:
+    """What the loop left to know on whose work this one begins, and what that one was told."""
+    name = begin_with.removeprefix(OWN_BRANCHES)
+    if name == begin_with or not read_ref(repository.common, state_ref(name)):
+        return ""
+    before = read_state(repository, name)[0]
+    return inherited_from(before)
 
 
 def _branch(repository: Repository, config: LoopConfig, name: str) -> str:

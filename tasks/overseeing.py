@@ -25,7 +25,7 @@ from tasks.pain_watch import DESTROYED
 from tasks.scanning import Scanned, secrets_in
 from tasks.security import security_findings
 from tasks.workplace import Workplace
-from tasks.worktree import hold_branch
+from tasks.worktree import hold_branch, recover, restore
 
 T = TypeVar("T")
 CACHE = "variety.json"
@@ -72,7 +72,11 @@ def _scan(place: Workplace, state: LoopState, commit: str) -> Scan | None:
     if not command:
         return None
     room = Room(place.worktree, place.tag(state), place.folder.cancel.exists, (), None)
-    scan = security_findings(command, room, commit)
+    try:
+        scan = security_findings(command, room, commit)
+    finally:  # a command that takes the worktree from its repository must not take the next iteration along
+        recover(place.repository, place.worktree, state.branch)
+        restore(place.worktree, commit)
     hold_branch(place.worktree, state.branch, commit)
     if scan.error:
         raise WorldError("the security scan told nothing", found=scan.error, remedy="look at pain.scan")

@@ -29,8 +29,8 @@ def worktree_of(repository: Repository, loop: str, workspace: WorkspaceConfig) -
 
 
 @dataclass(frozen=True)
-class LoopFolder:
-    """What one loop keeps beside git's objects: lock, journal, and a folder for every agent call."""
+class DrivenFolder:
+    """What is driven by one process at a time keeps this beside git's objects."""
 
     root: Path
 
@@ -43,6 +43,10 @@ class LoopFolder:
         """Its existence asks the driver to stop."""
         return self.root / "cancel"
 
+
+class LoopFolder(DrivenFolder):
+    """What one loop keeps: a journal, answers, and a folder for every agent call."""
+
     @property
     def journal(self) -> Path:
         return self.root / "journal.jsonl"
@@ -54,6 +58,15 @@ class LoopFolder:
 
     def call(self, iteration: int, attempt: int) -> Path:
         return self.root / "calls" / f"{iteration:05d}-{attempt}"
+
+
+class AlignFolder(DrivenFolder):
+    """What an alignment keeps while it is made."""
+
+    @property
+    def attempt(self) -> Path:
+        """Under which id this one is made. It ends with the attempt: whoever begins anew asks anew."""
+        return self.root / "attempt.json"
 
 
 def loop_folder(repository: Repository, loop: str) -> LoopFolder:

@@ -18,7 +18,9 @@ def write(place: Workplace, state: LoopState, orientation: Orientation, credenti
     """A focus, the past in short and contradictions between orders, each where it is due. Raises nothing but Cancelled."""
     config, stop, planned = state.config, place.folder.cancel.exists, Planned()
     if config.prompt.written and state.worked:
-        focus = write_focus(state, state.oversight, credentials=credentials, tag=f"{place.tag(state)}/focus", stop=stop)
+        lessons = [one.text for one in orientation.recalled.reminders]
+        tag = f"{place.tag(state)}/focus"
+        focus = write_focus(state, state.oversight, lessons=lessons, credentials=credentials, tag=tag, stop=stop)
         planned = _with(planned, focus).model_copy(update={"focus": focus.focus})
     if config.prompt.compact and compacts(state, orientation):
         past, tag = past_of(state, orientation), f"{place.tag(state)}/compaction"

@@ -4,16 +4,20 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import shown
+from tasks.aligning import place_in
 from tasks.config_files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
 from tasks.git import Repository, git, git_bytes
 
 FILES = ("helmsman.toml", "pyproject.toml", RUBRIC, AUTOCHECKS)
+IN_A_WORKTREE = {"workspace": {"in_place": False}}
+"""A push never changes what somebody has checked out."""
 REGULAR = frozenset({"100644", "100755"})
 """Modes of files; a link would lead out of the repository."""
+TREE = "040000"
 
 
 def lay_out(repository: Repository, commit: str, folder: Path) -> None:
@@ -42,16 +46,52 @@ def lay_out_file(repository: Repository, commit: str, named: object, folder: Pat
     return folder / path
 
 
+def lay_out_alignment(repository: Repository, commit: str, file: str, folder: Path) -> None:
+    """Write the alignment file, where the commit has it. Raises OperatorError where something else stands in its place."""
+    path = PurePosixPath(place_in(folder, file).relative_to(folder))
+    if _write(repository, commit, str(path), folder):
+        return
+    above = {_entry(repository, commit, str(parent)).mode for parent in path.parents if parent.name}
+    if _entry(repository, commit, str(path)).mode or above - {"", TREE}:
+        raise OperatorError(
+            "the alignment file of the pushed commit cannot be read",
+            expected="a file, and no link",
+            found=str(path),
+            remedy="name another one in `alignment`, and push again",
+        )
+
+
+def text_of(repository: Repository, commit: str, file: str) -> bytes | None:
+    """What a file of the commit holds; None where there is no such file."""
+    found = _entry(repository, commit, file)
+    return git_bytes(repository.common, "cat-file", "blob", found.oid) if found.mode in REGULAR else None
+
+
+class _Entry(NamedTuple):
+    """What a commit holds under a name; all empty where it holds nothing there."""
+
+    mode: str = ""
+    kind: str = ""
+    oid: str = ""
+    size: str = ""
+
+
+def _entry(repository: Repository, commit: str, name: str) -> _Entry:
+    listed = git(repository.common, "ls-tree", "-z", "--long", "--full-tree", commit, "--", f":(top,literal){name}")
+    return _Entry(*listed.partition("\t")[0].split())
+
+
 def _write(repository: Repository, commit: str, name: str, folder: Path) -> bool:
     """Whether there is such a file in the commit."""
-    listed = git(repository.common, "ls-tree", "-z", "--long", "--full-tree", commit, "--", f":(top,literal){name}")
-    mode, _, blob, size = listed.partition("\t")[0].split() if listed else ("", "", "", "")
-    if mode not in REGULAR:
+    found = _entry(repository, commit, name)
+    if found.mode not in REGULAR:
         return False
-    if int(size) > LARGEST_FILE:
-        raise OperatorError(f"{name} of the pushed commit is too large", expected=f"{LARGEST_FILE} bytes at most", found=size)
+    if int(found.size) > LARGEST_FILE:
+        raise OperatorError(
+            f"{name} of the pushed commit is too large", expected=f"{LARGEST_FILE} bytes at most", found=found.size
+        )
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(git_bytes(repository.common, "cat-file", "blob", blob))
+    (folder / name).write_bytes(git_bytes(repository.common, "cat-file", "blob", found.oid))
     return True
 
 

@@ -1,6 +1,6 @@
-"""From a push to the loop that it starts: the commit found, its configuration read, a first state written; or why not.
+"""From a push to what it starts: the commit found, its configuration read, a loop's first state written; or why not.
 
-Everything is looked at again here, on the machine that runs the loop: whoever reaches the engine can start a run, and hours may
+Everything is looked at again here, on the machine that runs it: whoever reaches the engine can start a run, and hours may
 have passed since the message came.
 """
 
@@ -18,20 +18,20 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import Layer
 from helmsman.pushes import Allowed, made_by_us, push_loop_id, read_allowed, wanted
-from helmsman.records.push import OWN_BRANCHES, Nothing, Push
+from helmsman.records.push import OWN_BRANCHES, Nothing, Push, PushedAlignment
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from tasks.config_files import resolve_goal_file
 from tasks.git import GitError, Repository, git, open_repository, read_ref, succeeds
+from tasks.handing_over import left_at
 from tasks.lock import holder
 from tasks.opening import configure
 from tasks.places import loop_folder, state_home
-from tasks.pushed_files import lay_out, lay_out_file
+from tasks.pushed_alignments import agreed, ordered
+from tasks.pushed_files import IN_A_WORKTREE, lay_out, lay_out_alignment, lay_out_file
 from tasks.state_ref import Fenced, loop_names, read_state, state_ref, write_state
 
 REMOTE = "origin"
-IN_A_WORKTREE = {"workspace": {"in_place": False}}
-"""A push never changes what somebody has checked out."""
 
 
 def read_allowed_file(path: Path) -> Mapping[str, Allowed]:
@@ -47,7 +47,7 @@ def read_allowed_file(path: Path) -> Mapping[str, Allowed]:
         ) from error
 
 
-def begin(push: Push, now: datetime) -> LoopRequest | Nothing:
+def begin(push: Push, now: datetime) -> LoopRequest | PushedAlignment | Nothing:
     """What a push comes to. Raises OperatorError where the pushed configuration is wrong, WorldError where git cannot fetch."""
     if push.branch.startswith(OWN_BRANCHES):
         return Nothing(reason=f"{push.branch} is a branch of Helmsman's own")
@@ -56,7 +56,7 @@ def begin(push: Push, now: datetime) -> LoopRequest | Nothing:
     if not _on_branch(repository, push):
         return Nothing(reason=f"{push.what}: the branch does not hold that commit, or does not any more")
     if _is_ours(repository, push.commit):
-        return Nothing(reason=f"{push.what} was made by a loop; Helmsman does not start itself")
+        return Nothing(reason=f"{push.what} was made by a loop or by Helmsman, which does not start itself")
     return _go_on(repository, push, where) or _start(repository, push, where, now)
 
 
@@ -73,11 +73,14 @@ def _go_on(repository: Repository, push: Push, where: Path) -> LoopRequest | Not
     return LoopRequest(repository=str(where), loop=loop)
 
 
-def _start(repository: Repository, push: Push, where: Path, now: datetime) -> LoopRequest | Nothing:
+def _start(repository: Repository, push: Push, where: Path, now: datetime) -> LoopRequest | PushedAlignment | Nothing:
     config = pushed_config(repository, push)
     if config is None:
         return Nothing(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
-    _require_startable(config)
+    if config.on_push.mode == "align":
+        return ordered(repository, push, config, where)
+    _require_checks(config)
+    config = agreed(repository, push, config)
     loop = push_loop_id(push)
     state = LoopState(
         loop=loop,
@@ -89,6 +92,7 @@ def _start(repository: Repository, push: Push, where: Path, now: datetime) -> Lo
         base_commit=push.commit,
         branch=f"{OWN_BRANCHES}{loop}",
         head=push.commit,
+        inherited=left_at(repository, push.commit, config.alignment),
     )
     with suppress(Fenced):  # another run for the same push was faster; whoever then drives the loop holds its lock
         write_state(repository, state, over=None, record=None, subject=f"start: push of {push.commit[:12]}")
@@ -110,11 +114,14 @@ def pushed_config(repository: Repository, push: Push) -> LoopConfig | None:
 
 
 def _configured(repository: Repository, push: Push, folder: Path) -> LoopConfig | None:
-    """No configuration is valid without a goal, and the goal may stand in a file that only the configuration names."""
+    """No configuration is valid without a goal, and the goal may stand in files that only the configuration names."""
     request = LoopRequest(repository=str(folder), settings=IN_A_WORKTREE)
-    on_push = configure(folder, request.model_copy(update={"goal": "any"})).config.on_push
+    first = configure(folder, request.model_copy(update={"goal": "any"})).config
+    on_push, alignment = first.on_push, first.alignment
     if not wanted(push.branch, on_push.branches):
         return None
+    if alignment:
+        lay_out_alignment(repository, push.commit, alignment, folder)
     if on_push.goal_file:
         lay_out_file(repository, push.commit, on_push.goal_file, folder)
         goal = resolve_goal_file(Layer("on_push", {"goal_file": on_push.goal_file}), folder).values["goal"]
@@ -122,13 +129,7 @@ def _configured(repository: Repository, push: Push, folder: Path) -> LoopConfig 
     return configure(folder, request).config
 
 
-def _require_startable(config: LoopConfig) -> None:
-    if config.on_push.mode != "loop":
-        raise OperatorError(
-            "a push can start a loop, not an alignment",
-            found=f"on_push.mode = {config.on_push.mode}",
-            remedy='write mode = "loop", or leave it out, and push again',
-        )
+def _require_checks(config: LoopConfig) -> None:
     if not config.checks and not config.allow_no_checks:
         raise OperatorError(
             "the pushed commit configures no check, so nothing could ever be verified",

@@ -13,7 +13,7 @@ from helmsman.errors import WorldError
 from tasks.git import commit_and_tree, current_branch, git, read_objects
 from tasks.held_tree import FAULTS, Lying, Tree, content_ids, ignored_paths, read_file, walk
 from tasks.staging import open_up
-from tasks.worktree import hold_branch
+from tasks.worktree import hold_branch, own_git
 
 RULES = ".gitignore", ".git"
 """Names of what decides, in a folder, which of its files git sees."""
@@ -25,6 +25,9 @@ READ_BYTES = 2**26
 def put_back(tree: Tree) -> list[str]:
     """Make the worktree what it was. Returns what could not be put back, in words; all else is."""
     back = _Back(tree)
+    back.attempt("git's link", back.link_to_git)
+    if back.problems:  # git would take another repository for this one
+        return back.problems
     back.attempt("git's index", back.index)
     back.attempt("git's HEAD", back.head)
     altered = {name for name in tree.of_kind(stat.S_IFDIR) if back.folder_differs(name)}
@@ -51,6 +54,17 @@ class _Back:
             step()
         except FAULTS as error:
             self.problems.append(f"{what}: {error}")
+
+    def link_to_git(self) -> None:
+        """First of all: without it git would change whatever repository lies above, and so would the agent."""
+        path, tree = self.tree.root / ".git", self.tree
+        if str(own_git(tree.root, tree.commit)) == tree.own:
+            return
+        if tree.link is not None:
+            _remove(path)
+            path.write_bytes(tree.link)
+        if str(own_git(tree.root, tree.commit)) != tree.own:
+            raise WorldError("the worktree is cut off from its repository")
 
     def index(self) -> None:
         index, staged = self.tree.index, self.tree.staged

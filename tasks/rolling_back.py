@@ -5,7 +5,7 @@ from helmsman.records.oversight import Failed
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import PAIN, Decision
 from tasks.git import git, read_ref
-from tasks.state_ref import failed_ref
+from tasks.state_ref import PREFIX, failed_ref
 from tasks.workplace import Workplace
 from tasks.worktree import go_back_to, keep, recover
 
@@ -21,11 +21,26 @@ def roll_back(place: Workplace, state: LoopState, execution: Execution, decision
     if read_ref(place.repository.common, ref) != commit:
         git(place.worktree, "update-ref", ref, commit)
     go_back(place, state, back_to)
-    names = git(place.worktree, "diff", "--name-only", "-z", back_to, commit, "--").split("\0")
-    files = tuple(name for name in names if name)[:FILES_TOLD]
+    files = _changed(place, back_to, commit)
     rule = decision.rule if decision.rule.startswith(PAIN) else REGRESSING
     why = decision.reason if len(decision.reason) <= 300 else f"{decision.reason[:299]}…"  # noqa: PLR2004 - as recorded
     return Failed(iteration=state.due, ref=ref, commit=commit, back_to=back_to, rule=rule, why=why, files=files)
+
+
+def take_back(place: Workplace, state: LoopState, start: str) -> tuple[str, ...]:
+    """Put the branch back to `start` and return what had been changed. Done already, by a driver that died: told all the same."""
+    commit = git(place.worktree, "rev-parse", "HEAD").strip()
+    known = f"{PREFIX}{state.loop}/failed/{state.due}-{state.attempt}"
+    if commit != start:
+        git(place.worktree, "update-ref", known, commit)
+        go_back(place, state, start)
+    kept = read_ref(place.repository.common, known)
+    return _changed(place, start, kept) if kept else ()
+
+
+def _changed(place: Workplace, start: str, commit: str) -> tuple[str, ...]:
+    names = git(place.worktree, "diff", "--name-only", "-z", start, commit, "--").split("\0")
+    return tuple(name for name in names if name)[:FILES_TOLD]
 
 
 def go_back(place: Workplace, state: LoopState, back_to: str) -> None:

@@ -10,6 +10,7 @@ from helmsman.orient.alignment import own_goal
 from helmsman.orient.allowance import checks_allowance, claude_config
 from helmsman.orient.context import known_window
 from helmsman.orient.guardrails import Rules, is_fix
+from helmsman.orient.research import researching
 from helmsman.records.events import StopAnswered
 from helmsman.records.evidence import Guarded
 from helmsman.records.state import LoopState
@@ -61,7 +62,7 @@ def steering(
 def stop_seconds(state: LoopState) -> float:
     """Seconds that checks may take when the agent wants to stop; 0 where none runs then."""
     config = state.config
-    asked = checks_allowance(state) if config.checks and config.steering.stop_blocks else 0
+    asked = checks_allowance(state) if config.checks and config.steering.stop_blocks and not researching(state) else 0
     return min(asked, SHARE_OF_IDLE * config.claude.idle_timeout_minutes * 60)
 
 
@@ -94,6 +95,7 @@ def _rules(place: Workplace, state: LoopState, start: str, home: str) -> Rules:
         exists=_exists,
         fix=is_fix(own_goal(state.config.goal)),
         tests=_TestsBefore(place.worktree, state.base_commit),
+        looks_only=researching(state),
     )
 
 

@@ -30,6 +30,7 @@ from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding
 from helmsman.records.focus import Planned
 from helmsman.records.iteration import Evidence, IterationRecord
+from helmsman.records.lessons import Drawn
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.oversight import Failed, Overseen
 from helmsman.records.proof import Verdict
@@ -43,6 +44,7 @@ from tasks.credentials import agent_credentials, judge_credentials
 from tasks.hearing import hear
 from tasks.journal import publish
 from tasks.opening import now_utc
+from tasks.remembering import drawn, remember
 from tasks.remote import push_loop
 from tasks.reporting import write_report
 from tasks.state_ref import replace_state
@@ -185,8 +187,8 @@ def invariants(repository: str, state: LoopState, execution: Execution, report: 
 
 
 @step(StepKey())
-def learn(repository: str, state: LoopState) -> WorkingMemory:
-    return working.fold_memory(workplace(repository, state), state)
+def learn(repository: str, state: LoopState, execution: Execution) -> WorkingMemory:
+    return working.fold_memory(workplace(repository, state), state, execution.put_back)
 
 
 @step(StepKey())
@@ -217,10 +219,16 @@ def roll_back(repository: str, state: LoopState, evidence: Evidence, decision: D
 
 
 @step(StepKey())
+def draw_lessons(repository: str, state: LoopState) -> Drawn:
+    return drawn(workplace(repository, state), state, lambda: judge_credentials(state.config))
+
+
+@step(StepKey())
 def record(repository: str, state: LoopState, what: IterationRecord) -> IterationRecord:
     place = workplace(repository, state)
     if what.failed:  # checks that were asked again after a crash leave the branch where they ran
         rolling_back.go_back(place, state, what.failed.back_to)
+    remember(place, state, what)
     after = advance(state, what)
     subject = f"iteration {what.iteration}: {what.decision.kind} - {what.decision.reason}"
     replace_state(place.repository, state, after, subject[:200], what)

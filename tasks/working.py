@@ -3,17 +3,22 @@
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from helmsman.config import LoopConfig
+from helmsman.memory.guardrails_file import render_for_agent as render_guardrails
 from helmsman.orient.feedback import evolution_file, feedback_file
+from helmsman.orient.guardrails.rules import RESEARCH_FILE
 from helmsman.orient.progress import LONGEST_FILE, read, render
+from helmsman.orient.research import research_of, researching
 from helmsman.orient.sessions import session_to_resume
 from helmsman.orient.treatments import planned_anew, treatment
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import Execution
+from helmsman.records.lessons import Guardrail
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import required_tests
@@ -23,21 +28,26 @@ from tasks.checks import Room, run_checks
 from tasks.claude import call_agent
 from tasks.environment import ours
 from tasks.git import commit_and_tree
+from tasks.remembering import recalled
+from tasks.rolling_back import take_back
 from tasks.secrets_kept import redact
 from tasks.staging import open_up
+from tasks.wiki import lay_out as lay_out_wiki
 from tasks.workplace import Workplace
 from tasks.worktree import commits_between, hold_branch, measure_change, settle_work
 
 OWN_FOLDER = ".helmsman"
-OWN_FILES = ".gitignore", "progress.md", "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md"
+OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md"
 
 
 def gather(place: Workplace, state: LoopState, now: datetime) -> Orientation:
     """Facts for the prompt, and the working memory laid out for the agent."""
     start, _ = commit_and_tree(place.worktree)
-    _lay_out_memory(place, state)
+    remembered = recalled(place, state, now)
+    _lay_out_memory(place, state, remembered.guardrails)
+    lay_out_wiki(place, state)
     commits = commits_between(place.worktree, state.base_commit, start, state.config.prompt.history_commits)
-    return Orientation(started_at=now, start_commit=start, commits=commits)
+    return Orientation(started_at=now, start_commit=start, commits=commits, recalled=remembered)
 
 
 def execute(
@@ -49,7 +59,10 @@ def execute(
     stop = place.folder.cancel.exists
     call = call_agent(place, state, briefing.prompt, start, session=session, credentials=credentials, stop=stop)
     change = settle_work(place.repository, place.worktree, state, start)
-    put_back = put_back_protected(place, state, change.commit) if state.config.invariants.revert else ()
+    if researching(state):
+        put_back = take_back(place, state, start)
+    else:
+        put_back = put_back_protected(place, state, change.commit) if state.config.invariants.revert else ()
     if put_back:
         change = measure_change(place.worktree, start)
     packed = CallFolder(place.folder.call(state.due, state.attempt)).packed
@@ -81,17 +94,32 @@ def checks_fingerprint(config: LoopConfig) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def fold_memory(place: Workplace, state: LoopState) -> WorkingMemory:
-    """Read progress.md as the agent left it. A missing file keeps what was known; a link to somewhere else is no file of ours."""
+def fold_memory(place: Workplace, state: LoopState, changed: Sequence[str] = ()) -> WorkingMemory:
+    """Read progress.md as the agent left it, and research.md where that was its task. A missing file keeps what was known.
+
+    `changed`: files that it changed although it was to look only.
+    """
+    found = state.memory.research
+    if researching(state):
+        found = research_of(state, _own_file(place, RESEARCH_FILE) or "", changed)
+    text = _own_file(place, "progress.md")
+    if text is None:
+        gone = ("the file was gone; it has been written again",)
+        return state.memory.model_copy(update={"problems": gone, "research": found})
+    return read(text, state.config.goal).model_copy(update={"research": found})
+
+
+def _own_file(place: Workplace, name: str) -> str | None:
+    """A file that the agent was to write. A link to somewhere else is no file of ours."""
     folder = place.worktree / OWN_FOLDER
-    path = folder / "progress.md"
+    path = folder / name
     if folder.is_symlink() or path.is_symlink() or not path.is_file():
-        return state.memory.model_copy(update={"problems": ("the file was gone; it has been written again",)})
+        return None
     with path.open(encoding="utf-8", errors="replace") as file:
-        return read(redact(file.read(LONGEST_FILE + 1), ours()), state.config.goal)
+        return redact(file.read(LONGEST_FILE + 1), ours())
 
 
-def _lay_out_memory(place: Workplace, state: LoopState) -> None:
+def _lay_out_memory(place: Workplace, state: LoopState, guardrails: Sequence[Guardrail]) -> None:
     folder = place.worktree / OWN_FOLDER
     if folder.is_symlink() or not folder.is_dir():
         _remove(folder)
@@ -101,6 +129,9 @@ def _lay_out_memory(place: Workplace, state: LoopState) -> None:
     _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
     memory = planned_anew(state.memory, treatment(state.oversight, state.config))
     _write_anew(folder / "progress.md", render(memory, state.config.goal, state.due))
+    if researching(state):
+        _remove(folder / RESEARCH_FILE)  # what it says was found now
+    _write_anew(folder / "guardrails.md", render_guardrails(guardrails))
     if state.config.judge.criteria:
         _write_anew(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
         _write_anew(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))

@@ -109,6 +109,25 @@ def _own_folder(path: Path) -> Path:
     return (path / said.removeprefix("gitdir: ").strip()).resolve()
 
 
+def own_git(path: Path, commit: str) -> Path | None:
+    """Where git keeps the index and HEAD of the checkout that lies exactly here.
+
+    None where there is none, or one without that commit: git would look above, and take another repository for this one.
+    """
+    exactly_here = path.is_dir() and succeeds(path, "--git-dir=.git", "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
+    return _own_folder(path).resolve() if exactly_here else None
+
+
+def _require_own_git(path: Path, commit: str) -> None:
+    if own_git(path, commit) is None:
+        raise OperatorError(
+            "the worktree is cut off from its repository; git would change whatever repository lies above",
+            expected=f"{path / '.git'}, as it was made",
+            found="that it is gone or broken, or another repository's",
+            remedy="mend the command that does that to it; the worktree is mended when the loop is resumed",
+        )
+
+
 def _add_submodules(path: Path) -> None:
     missing = missing_submodules(path)
     if not missing:
@@ -203,6 +222,7 @@ def hold_branch(path: Path, branch: str, commit: str) -> None:
     full = f"refs/heads/{branch}"
     if tip_of(path, branch) == (commit, True):
         return
+    _require_own_git(path, commit)
     git(path, "update-ref", full, commit)
     git(path, "symbolic-ref", "HEAD", full)
 
@@ -269,7 +289,9 @@ def restore(path: Path, commit: str) -> tuple[str, ...]:
     """Put the worktree back to a commit; returns the paths that were not as committed. Ignored files and junk stay.
 
     Where HEAD was moved it is left detached: whatever branch somebody went to stays where it is.
+    Raises OperatorError where git would put back another repository.
     """
+    _require_own_git(path, commit)
     head, dirty = _status(path)
     moved = head != commit
     if moved:

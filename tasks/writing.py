@@ -11,17 +11,19 @@ from typing import TypeVar
 
 from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError
+from helmsman.memory.asked import lessons_request, read_lessons
 from helmsman.orient.compaction import Past, compact_by_template, compaction_request, read_compacted
 from helmsman.orient.focus import focus_request, read_focus
 from helmsman.oversee.double_bind.asked import conflict_request, read_conflicts
 from helmsman.records.focus import Compacted, Focus, Question, Writing, WrittenCompaction, WrittenFocus
+from helmsman.records.lessons import Drawn, Episode, Observation, Summary
 from helmsman.records.oversight import Imperative, Oversight, Sought
 from helmsman.records.state import LoopState
 from helmsman.records.usage import Usage
 from tasks.asking import Late, ask, writing_model
 from tasks.process import never
 
-_Read = TypeVar("_Read", Focus, Compacted, Sought)
+_Read = TypeVar("_Read", Focus, Compacted, Sought, tuple[Observation, ...])
 Credentials = Callable[[], Mapping[str, str]]
 """Looked up only where a model is asked."""
 
@@ -76,6 +78,25 @@ def seek_conflicts(
     sought, writing = _written(lambda: conflict_request(state, orders), read, state.config, credentials, tag, stop)
     reason = f"asked for contradictions between orders: {writing.reason}"[:_REASON] if writing.reason else ""
     return sought, writing.model_copy(update={"reason": reason})
+
+
+def draw_lessons(
+    state: LoopState,
+    summary: Summary,
+    episodes: Sequence[Episode],
+    *,
+    credentials: Credentials,
+    tag: str,
+    stop: Callable[[], bool] = never,
+) -> Drawn:
+    """What a model says that a loop teaches."""
+
+    def read(answer: str) -> tuple[Observation, ...] | str:
+        return read_lessons(answer, summary, episodes)
+
+    question = lambda: lessons_request(state, summary, episodes)  # noqa: E731 - what it says is all
+    drawn, writing = _written(question, read, state.config, credentials, tag, stop)
+    return Drawn(observations=drawn or (), usage=writing.usage, reason=writing.reason)
 
 
 def _written(

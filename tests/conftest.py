@@ -1,11 +1,16 @@
-"""What holds for every test."""
+"""What holds for every test, and how the workers of xdist share them out."""
 
 import os
 
+import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadGroupScheduling
 
 OPERATORS_OWN = ("HELMSMAN_", "PREFECT_", "ANTHROPIC_", "CLAUDE")
 KEPT = {"HELMSMAN_TAG"}  # by it, whoever started these tests finds what they leave behind
+DEAREST_FIRST = ("e2e", "flows", "integration")
+"""Folders whose tests take seconds each. Those of all others take milliseconds, and fill up what is left."""
 
 # A test says for itself what it wants. An operator's settings would change what it sees, and credentials might be spent.
 for name in [name for name in os.environ if name.startswith(OPERATORS_OWN) and name not in KEPT]:
@@ -13,3 +18,38 @@ for name in [name for name in os.environ if name.startswith(OPERATORS_OWN) and n
 
 settings.register_profile("steady", deadline=None)  # on a shared machine, the time of one example measures the neighbours
 settings.load_profile("steady")
+
+
+class CheapOnesByTheFile(LoadGroupScheduling):
+    """One by one, handing out cheap tests costs more than they do. Dear ones go one by one, and groups whole."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid, super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadGroupScheduling | None:
+    """For `--dist loadgroup`. Tests are handed out in the order in which they were collected."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    config.option.loadscopereorder = False
+    return CheapOnesByTheFile(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a worker, what is long begins early, so that nobody waits for it in the end."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: turn(item.nodeid, in_group=item.get_closest_marker("xdist_group") is not None))
+
+
+def unit_of(nodeid: str, scope: str) -> str:
+    """With what a test is handed out; `scope` is its group, or else its own name."""
+    is_cheap = scope == nodeid and turn(nodeid) > len(DEAREST_FIRST)
+    return nodeid.partition("::")[0] if is_cheap else scope
+
+
+def turn(nodeid: str, *, in_group: bool = False) -> int:
+    """Groups come first, then the dear folders, then all others."""
+    folder = nodeid.split("/")[1]
+    place = DEAREST_FIRST.index(folder) if folder in DEAREST_FIRST else len(DEAREST_FIRST)
+    return 0 if in_group else 1 + place

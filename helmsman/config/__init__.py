@@ -4,6 +4,7 @@ from helmsman.config.agent import ClaudeConfig, ContextConfig, PromptConfig, Rem
 from helmsman.config.base import Section
 from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
 from helmsman.config.loop import LoopConfig
+from helmsman.config.memory import MemoryConfig, ResearchConfig
 from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, Gain, LadderConfig, PainConfig
 from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
 from helmsman.config.proof import (
@@ -34,10 +35,12 @@ __all__ = [
     "LadderConfig",
     "LimitsConfig",
     "LoopConfig",
+    "MemoryConfig",
     "OnPushConfig",
     "PainConfig",
     "PromptConfig",
     "RemoteConfig",
+    "ResearchConfig",
     "RetryConfig",
     "Section",
     "SteeringConfig",

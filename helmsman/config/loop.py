@@ -6,6 +6,7 @@ from pydantic_core import PydanticCustomError
 from helmsman.config.agent import ClaudeConfig, ContextConfig, PromptConfig, RemoteConfig, SteeringConfig, WorkspaceConfig
 from helmsman.config.base import Section
 from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
+from helmsman.config.memory import MemoryConfig, ResearchConfig
 from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, LadderConfig, PainConfig
 from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
 from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, InvariantsConfig, JudgeConfig
@@ -43,6 +44,8 @@ class LoopConfig(Section):
     workspace: WorkspaceConfig = WorkspaceConfig()
     remote: RemoteConfig = RemoteConfig()
     prompt: PromptConfig = PromptConfig()
+    memory: MemoryConfig = MemoryConfig()
+    research: ResearchConfig = ResearchConfig()
     gates: GatesConfig = GatesConfig()
     on_push: OnPushConfig = OnPushConfig()
     tracker: TrackerConfig = TrackerConfig()

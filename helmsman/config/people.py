@@ -38,7 +38,7 @@ class OnPushConfig(Section):
     goal_file: str = ""
     """File in the repository that holds the goal. Empty: the goal of helmsman.toml."""
     mode: Literal["loop", "align"] = "loop"
-    """What is started: the loop, or an alignment first."""
+    """What is started: the loop, or an alignment; the loop is not started by itself afterwards."""
 
 
 class TrackerConfig(Section):

@@ -7,7 +7,10 @@ end, where models weigh most.
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
-from helmsman.config import LoopConfig
+from helmsman.config import LoopConfig, MemoryConfig
+from helmsman.memory.handoff import handoff_section
+from helmsman.memory.telling import lessons_section
+from helmsman.memory.wiki import NOTE as WIKI_NOTE
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, fit, tokens, whole
 from helmsman.orient.compaction import compact_by_template, compacted_section, compacts, past_of
@@ -26,6 +29,8 @@ from helmsman.orient.phases import (
     ROLLED_BACK,
     UNSAFE,
 )
+from helmsman.orient.research import CLOSING as RESEARCH_CLOSING
+from helmsman.orient.research import research_phase, research_section, researching
 from helmsman.orient.strategy import strategy_section
 from helmsman.orient.treatments import treatment_section
 from helmsman.orient.validation import issues_section
@@ -36,6 +41,7 @@ from helmsman.records.claims import Contradiction
 from helmsman.records.evidence import Commit
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.focus import Planned
+from helmsman.records.lessons import Recalled
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Failed
@@ -59,8 +65,9 @@ def brief(state: LoopState, orientation: Orientation, planned: Planned | None = 
     """The prompt of the iteration that is due. `planned`: what a model wrote for it, where one was asked."""
     facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or Planned()) if pieces]
     fitted = _fit(facts, state.config.prompt.orientation_tokens)
-    fixed_before, fixed_after = _before(state.config), _after(state)
-    sections = [*fixed_before, *(section for section in fitted if section[1]), *fixed_after]
+    fixed_before, fixed_after = _before(state.config), _looking(state) if researching(state) else _after(state)
+    remembered = _remembered(orientation.recalled, state.config.memory)
+    sections = [*fixed_before, *(section for section in fitted if section[1]), *fixed_after[:-1], *remembered, fixed_after[-1]]
     return Briefing(
         prompt="\n\n".join(text for _, text in sections) + "\n",
         sections=tuple((name, tokens(text)) for name, text in sections),
@@ -78,6 +85,16 @@ def _before(config: LoopConfig) -> list[Section]:
     ]
 
 
+def _looking(state: LoopState) -> list[Section]:
+    """What ends the prompt of an iteration of research: it has another task, and cannot ask to be done."""
+    config = state.config
+    return [
+        *((name, whole(pieces)) for name, pieces in research_phase(config, state.memory.research)),
+        *([("guard rails", _guard_rails(config, looks_only=True))] if config.steering.hooks else []),
+        ("closing", RESEARCH_CLOSING.substitute(goal=own_goal(config.goal))),
+    ]
+
+
 def _after(state: LoopState) -> list[Section]:
     return [
         ("phases 1-4", PHASES_1_TO_4.substitute()),
@@ -87,10 +104,17 @@ def _after(state: LoopState) -> list[Section]:
     ]
 
 
-def _guard_rails(config: LoopConfig) -> str:
+def _remembered(recalled: Recalled, config: MemoryConfig) -> list[Section]:
+    """Lessons and guardrails stand right before the objective is said again: at the end, where models weigh most."""
+    text = fit(lessons_section(recalled), config.tokens)
+    return [("memory", text)] if text else []
+
+
+def _guard_rails(config: LoopConfig, *, looks_only: bool = False) -> str:
     """The rules that tool calls are judged by, in the words of the rules themselves."""
     limits, protected = config.limits, config.invariants.protect
-    rules = Rules(worktree="", protected=protected, nesting=limits.nesting, fix=is_fix(own_goal(config.goal)))
+    fix = is_fix(own_goal(config.goal))
+    rules = Rules(worktree="", protected=protected, nesting=limits.nesting, fix=fix, looks_only=looks_only)
     return "\n".join(("# Guard rails: a tool call that leaves them is refused", *(f"- {line}" for line in as_text(rules))))
 
 
@@ -98,6 +122,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
     """What was found out, most specific first."""
     return [
         ("guidance", _guidance(state.guidance)),
+        ("findings of research", () if researching(state) else research_section(state.memory.research)),
         *_steering(state, planned),
         (CHECKS, _last_checks(state.checks)),
         ("unfinished request", _unfinished_request(state)),
@@ -108,6 +133,8 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         ("drift", _drift(state.last_call.drift)),
         ("rolled back", _rolled_back(state.failed, state.worked)),
         ("interrupted work", _interrupted(state)),
+        ("handoff", handoff_section(state.inherited)),
+        ("wiki", (WIKI_NOTE,) if state.config.memory.wiki else ()),
         ("working memory", _memory_problems(state.memory)),
         ("history", _past(state, orientation, planned)),
     ]

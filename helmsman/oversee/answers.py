@@ -135,6 +135,11 @@ def _stop(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     return end(state, _ending(state, answer, what, Outcome.STOPPED, now), now)
 
 
+def _as_it_is(state: LoopState, _: Answer, _now: datetime) -> LoopState:
+    """The loop stays completed, whatever is said of what it learnt."""
+    return state
+
+
 def _hand_over(state: LoopState, _: Answer, now: datetime) -> LoopState:
     """The gate that waits for the way back is opened next, because of this answer."""
     return state.model_copy(update={"ending": None, "waiting": None, "updated_at": now})
@@ -161,5 +166,7 @@ EFFECTS: Mapping[tuple[GateKind, Choice], Effect] = {
     (GateKind.HANDED_OVER, Choice.APPROVE): _relieve,
     **{(kind, Choice.TAKE_OVER): _hand_over for kind in GateKind},
     **{(kind, Choice.STOP): _stop for kind in GateKind},
+    (GateKind.LEARNINGS, Choice.APPROVE): _as_it_is,
+    (GateKind.LEARNINGS, Choice.STOP): _as_it_is,
 }
 """Every choice that a gate of a loop offers has its effect here."""

@@ -69,6 +69,14 @@ def _merge(state: LoopState) -> str:
     return "The work is proven to be done. May it be merged?" if wanted else ""
 
 
+def _learnings(state: LoopState) -> str:
+    """Asked only where somebody may be there: a loop that is done does not wait for it."""
+    wanted = state.outcome is Outcome.COMPLETED and state.config.gates.ask and not _answered(state, GateKind.LEARNINGS)
+    if not state.proposed or not wanted or state.config.memory.agents_md != "commit":
+        return ""
+    return f"The loop learnt {counted(len(state.proposed), 'thing')} for AGENTS.md. May that be committed on its branch?"
+
+
 def _milestone(state: LoopState) -> str:
     every = state.config.gates.milestone_every
     reached = every is not None and state.ending is None and state.iteration > 0 and state.iteration % every == 0
@@ -91,5 +99,6 @@ QUESTIONS: tuple[tuple[GateKind, Callable[[LoopState], str]], ...] = (
     (GateKind.HUMAN, _human),
     (GateKind.BUDGET, _budget),
     (GateKind.MERGE, _merge),
+    (GateKind.LEARNINGS, _learnings),
     (GateKind.MILESTONE, _milestone),
 )

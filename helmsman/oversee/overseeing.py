@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
+from helmsman.orient.research import researching
 from helmsman.orient.strategy import plan
 from helmsman.orient.validation import after, before
 from helmsman.oversee.breaker import breaker_after, cooled, just_opened, reset
@@ -104,15 +105,16 @@ class _Noticed:
 
 
 def oversee(sight: Sight, observed: Observed, sought: Sought | None = None) -> Overseen:
-    """What the overseer makes of an iteration. An attempt in which the agent never got to work leaves everything as it was.
+    """What the overseer makes of an iteration. One without work (no start, or research) leaves everything as it was.
 
     `sought`: what a model said of contradictions before this iteration, where one was asked. It is paid for, so it is kept.
     """
     guard = Guard(list(observed.faults))
     told = tuple(signal for source in SOURCES for signal in guard(source.__name__.strip("_"), NOTHING, lambda s=source: s(sight)))
-    earlier = sight.state.oversight.model_copy(update={"sought": sought or sight.state.oversight.sought})
+    state = sight.state
+    earlier = state.oversight.model_copy(update={"sought": sought or state.oversight.sought})
     view = guard("moment", None, lambda: _view(sight, observed, guard, earlier.sought))
-    if view is None or view.moment.movement is Movement.WAITED:
+    if view is None or view.moment.movement is Movement.WAITED or researching(state):
         hurts = guard("pain", NOTHING, lambda: _pains(view)) if view else NOTHING
         return _overseen(sight, guard, (*told, *hurts), earlier)
     noticed = _notice(view)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from helmsman.orient.research import researching
 from helmsman.oversee.drift import flagged, sentence
 from helmsman.oversee.drift.judging import LEAST_STRANGERS
 from helmsman.oversee.limits import limit_signals
@@ -74,7 +75,8 @@ def _put_back(sight: Sight) -> tuple[Signal, ...]:
     paths = sight.evidence.execution.put_back
     if not paths:
         return ()
-    message = f"the agent changed {len(paths)} protected files, which were put back: {', '.join(paths[:5])}"
+    what = "files in an iteration of research" if researching(sight.state) else "protected files"
+    message = f"the agent changed {len(paths)} {what}, which were put back: {', '.join(paths[:5])}"
     return (Signal(rule="invariants.put_back", severity=Severity.WARN, message=message, value=len(paths), threshold=0),)
 
 

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from helmsman.records.base import Record
 from helmsman.records.evidence import Commit
+from helmsman.records.lessons import Recalled
 
 
 class Orientation(Record):
@@ -14,6 +15,7 @@ class Orientation(Record):
     """Commit that the iteration begins with."""
     commits: tuple[Commit, ...] = ()
     """The loop's own commits so far, newest first."""
+    recalled: Recalled = Recalled()
 
 
 class Briefing(Record):

@@ -19,6 +19,13 @@ class LoopBegun(Record):
     report: CheckReport
 
 
+class MemoryNoted(Record):
+    """What memory has to say to people: what to expect, what was learnt, what it lacks."""
+
+    event: Literal["memory_noted"] = "memory_noted"
+    lines: tuple[str, ...]
+
+
 class StepStarted(Record):
     event: Literal["step_started"] = "step_started"
     iteration: int
@@ -103,6 +110,7 @@ class GateAnswered(Record):
 
 Event = (
     LoopBegun
+    | MemoryNoted
     | StepStarted
     | StepFinished
     | AgentStarted

@@ -110,6 +110,8 @@ class AgentCall(Record):
     turns: int = 0
     tools: tuple[tuple[str, int], ...] = ()
     """Tool names with how often each was called, most used first, 50 at most."""
+    first_used: tuple[str, ...] = ()
+    """Tools in the order of their first use, 12 at most."""
     commands: tuple[CommandRun, ...] = ()
     """Commands that came to an end, oldest first, the last 50."""
     edited: tuple[str, ...] = ()

@@ -30,6 +30,8 @@ class GateKind(StrEnum):
     """A limit is reached."""
     MERGE = "merge"
     """The work is proven to be done."""
+    LEARNINGS = "learnings"
+    """What a completed loop learnt would go into the project's AGENTS.md."""
     HANDED_OVER = "handed-over"
     """A person works on the branch by hand."""
 
@@ -82,6 +84,13 @@ GATES: Mapping[GateKind, Rule] = {
             Choice.REVISE: "The loop goes on working, under your guidance.",
             **_TAKE_OVER,
             **_STOP,
+        },
+    ),
+    GateKind.LEARNINGS: Rule(
+        "Learnings for AGENTS.md",
+        {
+            Choice.APPROVE: "The lines are committed on the loop's branch.",
+            Choice.STOP: "Nothing is committed; the patch stays beside the loop's records.",
         },
     ),
     GateKind.HANDED_OVER: Rule(

@@ -9,6 +9,7 @@ from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding
 from helmsman.records.focus import Planned
 from helmsman.records.judgement import Judgement
+from helmsman.records.lessons import Recalled
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Failed, Oversight, Sought
@@ -71,6 +72,8 @@ class IterationRecord(Evidence):
     """In short, as the overseer remembers it."""
     failed: Failed | None = None
     """Work that was taken off the branch at its end."""
+    recalled: Recalled = Recalled()
+    """What memory had to say to it."""
 
     @property
     def ended_at(self) -> datetime:

@@ -1,6 +1,7 @@
 """Working memory of one loop, as the agent keeps it in progress.md."""
 
 from helmsman.records.base import Record
+from helmsman.records.research import Research
 
 
 class Completed(Record):
@@ -21,7 +22,7 @@ class Choice(Record):
 
 
 class WorkingMemory(Record):
-    """The content of progress.md without the goal, which is the operator's and never read back."""
+    """The content of progress.md without the goal, which is the operator's and never read back; and the research."""
 
     completed: tuple[Completed, ...] = ()
     decisions: tuple[Choice, ...] = ()
@@ -31,3 +32,5 @@ class WorkingMemory(Record):
     """0 to 100: the agent's own, a claim."""
     problems: tuple[str, ...] = ()
     """What was wrong with the file when it was read last, told to the agent in the next prompt."""
+    research: Research = Research()
+    """What was found out before the work began; from a file of its own."""

@@ -27,6 +27,8 @@ class LoopRequest(Section):
     """Id of the loop. Empty: made from the goal. One that exists is gone on with."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Further configuration, nested as in helmsman.toml; it wins over the repository's."""
+    base: str = Field(default="", max_length=200, pattern=r"^([^\s-]\S*)?$")
+    """Branch, tag or commit that a new loop begins with. Empty: what the repository has checked out."""
     reopen: bool = False
     """Go on with a loop that has ended."""
 

@@ -26,6 +26,7 @@ from helmsman.records.folds import (
 )
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import Evidence, IterationRecord
+from helmsman.records.lessons import Estimate, TaskType
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Failed, Overseen, Oversight
@@ -117,8 +118,16 @@ class LoopState(Record):
     """The question that is open."""
     gates_asked: int = 0
     """Questions asked so far."""
+    task_type: TaskType | None = None
+    """What kind of work the goal asks for, as memory reads it."""
+    estimate: Estimate | None = None
+    """What similar work took, as it was known at the start."""
     answers: tuple[Answer, ...] = ()
     """What was answered, newest last, 20 at most."""
+    inherited: str = ""
+    """What earlier loops left to know, as it was known at the start; bounded."""
+    proposed: tuple[str, ...] = ()
+    """What it learnt for the project's AGENTS.md, where a person is to agree; 10 lines at most."""
     guidance: tuple[str, ...] = ()
     """What people said to the iteration that is due."""
     notes: tuple[str, ...] = ()
@@ -217,6 +226,7 @@ def record_of(
         moment=overseen.moment,
         decision=decision,
         failed=failed,
+        recalled=orientation.recalled,
     )
 
 

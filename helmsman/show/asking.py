@@ -1,5 +1,6 @@
 """What a person reads who is asked: what was seen, the choices, and what each will do."""
 
+import shlex
 from collections.abc import Iterator
 
 from helmsman.oversee.limits import gauges
@@ -46,7 +47,10 @@ def _evidence(state: LoopState, worktree: str) -> Iterator[str]:
         yield "\n".join(f"- {prose(line)}" for line in _conflicts(state))
     if state.iteration:
         yield "\n".join(_table(state))
-    yield f"Look: {code(f'git log {state.base_commit[:10]}..{state.branch}')}, worktree {code(worktree)}"
+    commits = shlex.quote(f"{state.base_commit[:10]}..{state.branch}")  # whoever reads it may copy it into a shell
+    yield f"Look: {code(f'git log {commits}')}, worktree {code(worktree)}"
+    if state.proposed and state.ending:
+        yield "Learnt, for AGENTS.md:\n\n" + "\n".join(f"- {prose(line, 300)}" for line in state.proposed)
     if state.answers:
         yield "\n".join(_answers(state))
 

@@ -226,6 +226,7 @@ class CallReader:
             usage=self.usage,
             turns=self._turns + self._unfinished_turns,
             tools=tuple(self._tools.most_common()),
+            first_used=tuple(self._tools)[:12],
             commands=tuple(self._deeds.commands),
             edited=tuple(self._deeds.edited),
             looked=tuple(self._deeds.looked),

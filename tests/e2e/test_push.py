@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +15,13 @@ from prefect.events.clients import PrefectEventSubscriber
 from prefect.events.filters import EventFilter, EventNameFilter
 
 from deployments.demo.model import Request, Turn, bash, call, say
+from helmsman.orient.alignment_file import render
+from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, Specification
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.git import git, open_repository
 from tasks.state_ref import list_loops
+from tests.fakes.answerer import answering
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import Driving, driving
 from tests.fakes.prefect_server import PrefectServer
@@ -50,6 +54,7 @@ checks = ["test -e answer"]
 branches = ["main", "release/*"]
 goal_file = "docs/goal.md"
 """
+ASKS = Alignment(specification=Specification(goal="There shall be an answer.")).with_questions([Asked(question="Which answer?")])
 FILES = {"helmsman.toml": CONFIGURATION, "docs/goal.md": "There shall be an answer.\n"}
 
 
@@ -170,7 +175,29 @@ def test_what_a_loop_has_made_starts_none_under_whatever_name_it_is_pushed(scene
     scene.served.push(f"{answered}:refs/heads/helmsman/mine", f"{answered}:refs/heads/release/asked")
     run = scene.run_of(answered)  # the only one: nobody was told of the branch helmsman/mine
     assert (run["parameters"]["push"]["branch"], run["state"]["name"]) == ("release/asked", "NothingToDo")
-    assert "was made by a loop; Helmsman does not start itself" in run["state"]["message"]
+    assert "was made by a loop or by Helmsman, which does not start itself" in run["state"]["message"]
+
+
+@pytest.mark.feature("M1", "H2")
+def test_a_push_that_orders_an_alignment_waits_for_a_form_without_a_process_and_keeps_the_answers_on_a_branch(
+    scene: Scene,
+) -> None:
+    aligned = {"helmsman.toml": f'{CONFIGURATION}mode = "align"\n', ALIGNMENT: render(ASKS)}
+    commit = scene.served.commit("to be aligned", aligned)
+    scene.served.push("HEAD:refs/heads/release/aligned")
+    (scene.served.clone / ALIGNMENT).unlink()
+    scene.served.commit("loops again", FILES)
+    waiting = eventually(lambda: [run["state_name"] for run in scene.runs_of(commit)] == ["Suspended"], PATIENCE)
+    assert waiting, [run["state"] for run in scene.runs_of(commit)]
+    with answering(scene.server.url, scene.runs_of(commit)[0]["name"], {"decision": "approve", "answer_1": "42"}):
+        pass
+    run = scene.run_of(commit)
+    assert (run["state_type"], run["state_name"]) == ("COMPLETED", "Aligned"), run["state"]
+    branch = re.search(r"branch +(helmsman/align-\S+)", run["state"]["message"])
+    assert branch, run["state"]
+    assert "- Which answer?\n  - Answer: 42" in git(scene.served.bare, "show", f"{branch[1]}:{ALIGNMENT}")
+    assert git(scene.served.bare, "rev-parse", f"{branch[1]}^").strip() == commit
+    assert scene.loops(commit) == []
 
 
 def test_a_configuration_that_is_wrong_fails_the_run_and_says_why(scene: Scene) -> None:

@@ -16,10 +16,10 @@ from helmsman.records.verdict import Outcome
 from tasks.git import open_repository
 from tasks.opening import now_utc
 from tasks.state_ref import list_loops
-from tests.fakes.bench import ROOT, eventually
-from tests.fakes.team import ENDED, PATIENCE, Team
+from tests.fakes.bench import ROOT
+from tests.fakes.team import ENDED, Team
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("team")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("team")]
 
 
 @pytest.mark.feature("D1")
@@ -34,7 +34,7 @@ def test_a_schedule_fires_and_its_loop_runs(team: Team, tmp_path: Path) -> None:
         found = team.post("/flow_runs/filter", {"flow_runs": of}).raise_for_status().json()
         return [run for run in found if run["auto_scheduled"]]
 
-    assert eventually(lambda: fired() != [], PATIENCE), team.log
+    assert team.comes(lambda: fired() != []), team.log
     team.set_deployment(loop, schedules=[])
     run, loops = fired()[0], {state.loop: state.outcome for state in list_loops(open_repository(bench.repository))}
     assert (run["state_type"], loops.get(run["name"])) == ("COMPLETED", Outcome.COMPLETED), run["state"]

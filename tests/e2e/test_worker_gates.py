@@ -1,6 +1,8 @@
 """Under a worker, a loop that waits for a person leaves its process, and goes on in another one."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +15,18 @@ from tests.fakes.bench import eventually
 from tests.fakes.team import PATIENCE, TWO_SESSIONS, Team
 from tests.fakes.two_sessions import CHECK, LOOP, TWO_WHOLE_SESSIONS
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("team")]
+# Alone on two cores they take a minute each; several times that where others want the cores too.
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("team")]
 
 PLAN_FIRST = {"gates": {"plan": True}}
 LAPSES_SOON = {"gates": {"plan": True, "timeout_hours": 20 / 3600}}
+
+
+def swept(team: Team) -> Mapping[str, Any]:
+    """The run of a sweep that we asked for. While the one runs that comes by itself every two minutes, ours is cancelled."""
+    while (run := team.ended(team.run("sweep/sweep", {})))["state_type"] == "CANCELLED":
+        pass
+    return run
 
 
 @pytest.mark.feature("H2", "D1")
@@ -75,15 +85,15 @@ def test_a_sweep_wakes_loops_whose_time_is_up_or_whose_answer_the_engine_missed_
     assert deadline is not None
     assert eventually(lambda: now_utc() > deadline, PATIENCE)
 
-    swept = team.ended(team.run("sweep/sweep", {}))
-    assert f"{LOOP} (approve by Eve)" in swept["state"]["message"] or team.states(runs[1]).count("Running") == 2
+    told = swept(team)["state"]["message"]
+    assert f"{LOOP} (approve by Eve)" in told or "Resuming" in team.states(runs[1])  # by the one that comes by itself
     assert [team.ended(run)["state_type"] for run in runs[:2]] == ["FAILED", "COMPLETED"]
     ending = lapsing.state.ending
     assert ending is not None
     assert "nobody answered in time" in ending.reason
     assert team.run_of(runs[2])["state_name"] == "Suspended"
     assert patient.state.gate is not None
-    again = team.ended(team.run("sweep/sweep", {}))
+    again = swept(team)
     assert (again["state_name"], again["state"]["message"]) == (
         "NothingToDo",
         "1 wait for a person; woken: none; revived after a crash: none",

@@ -16,6 +16,7 @@ import httpx
 
 from tasks.engine import QUIET, SERVER
 from tasks.process import run
+from tests.fakes import asking
 
 TEAM_SERVER = {
     **{name: value for name, value in SERVER.items() if name in QUIET or "TASK_RUN_RECORDER" in name},
@@ -42,6 +43,10 @@ class PrefectServer:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._port}/api"
+
+    def client(self) -> httpx.Client:
+        """One with patience; whoever takes it closes it."""
+        return asking.client(self.url)
 
     def start(self) -> None:
         self._done.clear()
@@ -76,16 +81,16 @@ class PrefectServer:
     def runs(self, uid: str) -> list[dict[str, Any]]:
         """The flow runs of a loop and of its iterations, oldest first."""
         wanted = {"flow_runs": {"tags": {"all_": [f"uid:{uid}"]}}, "sort": "START_TIME_ASC"}
-        found = httpx.post(f"{self.url}/flow_runs/filter", json=wanted, timeout=30, trust_env=False)
-        return list(found.raise_for_status().json())
+        with self.client() as api:
+            return list(api.post("/flow_runs/filter", json=wanted).raise_for_status().json())
 
     def loop_runs(self, uid: str) -> list[dict[str, Any]]:
         """One for each driver, oldest first."""
         return [run for run in self.runs(uid) if run["parent_task_run_id"] is None]
 
     def set_state(self, run: str, kind: str) -> None:
-        wanted = {"state": {"type": kind}}
-        httpx.post(f"{self.url}/flow_runs/{run}/set_state", json=wanted, timeout=30, trust_env=False).raise_for_status()
+        with self.client() as api:
+            api.post(f"/flow_runs/{run}/set_state", json={"state": {"type": kind}}).raise_for_status()
 
     def _run(self) -> None:
         command = [sys.executable, "-P", "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]

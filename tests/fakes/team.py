@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,15 +16,14 @@ import httpx
 import psutil
 
 from deployments.demo.model import Request, Turn, bash, call, say
-from tests.fakes import two_sessions
+from tests.fakes import asking, two_sessions
 from tests.fakes.bench import ROOT, Bench, eventually
 from tests.fakes.command_line import Driving, driving, make_repository, processes
 from tests.fakes.prefect_server import TEAM_SERVER, PrefectServer
 from tests.fakes.two_sessions import LOOP, iteration_of
 
 Process: TypeAlias = subprocess.Popen[bytes]
-PATIENCE = 120
-SERVICE_UNAVAILABLE = 503
+PATIENCE = asking.PATIENCE
 SILENCE_SECONDS = 45
 """Instead of 90: a heartbeat comes every 30 s, and tests wait for one that does not."""
 SETTLED_SECONDS = 12
@@ -80,21 +79,22 @@ class Team:
         return str(self.api.get(f"/deployments/name/{deployment}").raise_for_status().json()["id"])
 
     def post(self, where: str, what: Any) -> httpx.Response:
-        """Asked again, as every client of Prefect's does, while its SQLite has no time."""
-        until = time.monotonic() + PATIENCE
-        while (answer := self.api.post(where, json=what)).status_code == SERVICE_UNAVAILABLE and time.monotonic() < until:
-            time.sleep(0.5)
-        return answer
+        return self.api.post(where, json=what)
 
     def set_deployment(self, deployment: str, **changes: Any) -> None:
-        refused = list[str]()
+        answer = self.api.patch(f"/deployments/{deployment}", json=changes)
+        assert answer.is_success, f"{answer.status_code} {answer.text}"
 
-        def is_set() -> bool:
-            answer = self.api.patch(f"/deployments/{deployment}", json=changes)
-            refused.append(f"{answer.status_code} {answer.text}")
-            return answer.is_success
+    def comes(self, condition: Callable[[], bool]) -> bool:
+        """Whether a condition comes to hold that the engine is asked for: now and then, so that it has time for its work."""
 
-        assert eventually(is_set, PATIENCE), refused[-1]
+        def holds_now() -> bool:
+            holds = condition()
+            if not holds:
+                time.sleep(asking.PAUSE)
+            return holds
+
+        return eventually(holds_now, PATIENCE)
 
     def run_of(self, run: str) -> Mapping[str, Any]:
         return self.api.get(f"/flow_runs/{run}").raise_for_status().json()
@@ -111,7 +111,7 @@ class Team:
             found = self.run_of(run)
             return found["state_type"] in ENDED or found["state_name"] in names
 
-        assert eventually(is_there, PATIENCE), (self.states(run), self.log)
+        assert self.comes(is_there), (self.states(run), self.log)
         return self.run_of(run)
 
     def is_asleep(self, run: str) -> bool:
@@ -171,7 +171,7 @@ class Team:
 def running(folder: Path) -> Generator[Team]:
     with PrefectServer.running(folder / "server", TEAM_SERVER) as server, driving(folder, server.url, script) as helmsman:
         deployed = json.loads(_deploy(helmsman).splitlines()[-1])
-        with httpx.Client(base_url=server.url, timeout=30, trust_env=False) as api:
+        with server.client() as api:
             made = Team(server, helmsman, api, deployed)
             made.start_worker()
             try:

@@ -230,7 +230,6 @@ def test_a_state_that_cannot_be_read_does_not_stand_in_the_way(served: Served) -
         (CONFIGURATION + 'mood = "align"\n', "on_push.mood (helmsman.toml): unknown key"),
         (CONFIGURATION.replace('goal = "The goal of the file"', ""), "goal: missing"),
         (CONFIGURATION.replace('checks = ["make test"]', ""), "configures no check"),
-        (CONFIGURATION + 'mode = "align"\n', "a push can start a loop, not an alignment"),
         (CONFIGURATION + 'goal_file = "empty.md"\n', "is empty"),
         (CONFIGURATION + 'goal_file = "missing.md"\n', "found: 'missing.md'"),
     ],

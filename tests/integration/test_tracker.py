@@ -1,6 +1,5 @@
 """Gitea and GitHub by one port, against servers that hold each request against the public description of their API."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,23 +7,16 @@ from pydantic import SecretStr
 
 from blocks.tracker import Tracker
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
-from tasks.tracker.access import HOSTS, open_tracker, tracker_token
+from tasks.tracker.access import open_tracker, tracker_token
 from tasks.tracker.calling import TOKEN as VARIABLE
 from tasks.tracker.rest import RestTracker
 from tests.fakes.tracker_api import BOT, START, TOKEN, Fault, TrackerApi
+from tests.integration import trackers
 from tests.integration.trackers import configured
 from tests.unit.builders import HOUR
 
 pytestmark = pytest.mark.feature("H3")
-
-
-@pytest.fixture(params=["github", "gitea"])
-def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[TrackerApi]:
-    monkeypatch.setenv(VARIABLE, TOKEN)
-    monkeypatch.setenv(HOSTS, "127.0.0.1")
-    with TrackerApi(request.param, most=3) as server:
-        yield server
-    assert server.violations == []
+api = trackers.api
 
 
 def tracker(api: TrackerApi, **more: Any) -> RestTracker:

@@ -1,7 +1,6 @@
 """What a tracker is told of a loop, and what people answer there: once each, and never in the way of the loop."""
 
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +11,16 @@ from helmsman.records.state import LoopState
 from tasks.git import open_repository
 from tasks.places import loop_folder
 from tasks.tracker.access import HOSTS
-from tasks.tracker.calling import TOKEN as VARIABLE
 from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell
 from tasks.workplace import Workplace
 from tests.fakes.repositories import make_repository
-from tests.fakes.tracker_api import BOT, TOKEN, Fault, TrackerApi
+from tests.fakes.tracker_api import BOT, Fault, TrackerApi
+from tests.integration import trackers
 from tests.integration.trackers import asking, ended, loop
 from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("H3")
-
-
-@pytest.fixture(params=["github", "gitea"])
-def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[TrackerApi]:
-    monkeypatch.setenv(VARIABLE, TOKEN)
-    monkeypatch.setenv(HOSTS, "127.0.0.1")
-    with TrackerApi(request.param, most=3) as server:
-        yield server
-    assert server.violations == []
+api = trackers.api
 
 
 @pytest.fixture

@@ -1,13 +1,28 @@
 """A tracker on loopback, and loops that have something to tell it."""
 
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from helmsman.config import LoopConfig, TrackerConfig
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tests.fakes.tracker_api import REPOSITORY, START, TrackerApi
+from tasks.tracker.access import HOSTS
+from tasks.tracker.calling import TOKEN as VARIABLE
+from tests.fakes.tracker_api import REPOSITORY, START, TOKEN, TrackerApi
 from tests.unit.builders import HOUR, MINUTE, state
+
+
+@pytest.fixture(params=["github", "gitea"])
+def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[TrackerApi]:
+    """One that we may ask, and have a token for. At its end, whether every request was as its kind describes them."""
+    monkeypatch.setenv(VARIABLE, TOKEN)
+    monkeypatch.setenv(HOSTS, "127.0.0.1")
+    with TrackerApi(request.param, most=3) as server:
+        yield server
+    assert server.violations == []
 
 
 def configured(api: TrackerApi, **more: Any) -> TrackerConfig:

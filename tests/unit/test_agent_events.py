@@ -41,6 +41,7 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
         "cli_version": "2.1.330",
         "turns": 5,
         "tools": (("Bash", 2), ("Read", 1), ("Edit", 1)),
+        "first_used": ("Read", "Edit", "Bash"),
         "commands": (
             {"command": "python3 test_calc.py", "failed": False},
             {"command": "git -c user.name=t -c user.email=t@t commit -qam fix", "failed": False},

@@ -114,7 +114,28 @@ def test_every_answer_closes_its_question_and_is_on_record(kind: GateKind, choic
     assert (after.answers[-1].choice, after.answers[-1].by, after.guidance) == (choice, "Ada", ("Mind the gap.",))
     outcomes = {Choice.STOP: Outcome.STOPPED, Choice.ACCEPT: Outcome.COMPLETED}
     completes = kind is GateKind.MERGE and choice is Choice.APPROVE
-    assert after.outcome is (Outcome.COMPLETED if completes else outcomes.get(choice))
+    expected = Outcome.COMPLETED if completes else outcomes.get(choice)
+    assert after.outcome is (state.outcome if kind is GateKind.LEARNINGS else expected)
+
+
+@pytest.mark.feature("L9", "H1")
+def test_what_a_loop_learnt_is_asked_for_once_it_is_done_where_somebody_may_be_there() -> None:
+    done = ending("completed", Outcome.COMPLETED)
+    wanted: dict[str, Any] = {"memory": {"agents_md": "commit"}, "gates": {"ask": True}}
+    state = loop(config=builders.config(**wanted), ending=done, proposed=("Run make check.",))
+    gate = gate_due(state, NOW)
+    assert gate is not None
+    assert gate.kind is GateKind.LEARNINGS
+    assert gate.question == "The loop learnt 1 thing for AGENTS.md. May that be committed on its branch?"
+    asked = state.model_copy(update={"gate": gate, "gates_asked": 1})
+    for choice in GATES[GateKind.LEARNINGS].choices:
+        after = answered(asked, said(asked, choice), NOW)
+        assert (after.outcome, gate_due(after, NOW)) == (Outcome.COMPLETED, None)
+    patch_only: dict[str, Any] = {"memory": {"agents_md": "patch"}, "gates": {"ask": True}}
+    nobody: dict[str, Any] = {"memory": {"agents_md": "commit"}}
+    for other in (patch_only, nobody):
+        assert gate_due(state.model_copy(update={"config": builders.config(**other)}), NOW) is None
+    assert gate_due(state.model_copy(update={"proposed": ()}), NOW) is None
 
 
 @pytest.mark.feature("H1")
@@ -243,7 +264,7 @@ def test_silence_never_accepts_work_nor_spends_more(kind: GateKind, declared: st
 
 @pytest.mark.feature("H1")
 def test_only_a_word_approves_work_or_answers_questions() -> None:
-    assert set(GateKind) - RESUMED.keys() == {GateKind.MERGE, GateKind.QUESTIONS}
+    assert set(GateKind) - RESUMED.keys() == {GateKind.MERGE, GateKind.LEARNINGS, GateKind.QUESTIONS}
 
 
 class _Elements(HTMLParser):

@@ -229,7 +229,7 @@ def test_every_leaf_has_a_variable_of_its_own() -> None:
 
 
 def test_reserved_variables_are_no_configuration() -> None:
-    names = ("TAG", "HOME", "DEPTH", "TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET")
+    names = ("TAG", "HOME", "DEPTH", "TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET", "MEMORY_URL")
     assert {f"HELMSMAN_{name}" for name in names} == RESERVED
     assert from_environment(dict.fromkeys(RESERVED, "1")) == {}
 

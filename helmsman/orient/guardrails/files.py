@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from helmsman.orient.guardrails.git import parsed
 from helmsman.orient.guardrails.paths import Kind, Place, locate, matches_any
-from helmsman.orient.guardrails.rules import AGENTS_FILE, OWN_FILES, OWN_FOLDER, TEMPORARY, Finding, Rule, Rules
+from helmsman.orient.guardrails.rules import AGENTS_FILE, OWN_FILES, OWN_FOLDER, RESEARCH_FILE, TEMPORARY, Finding, Rule, Rules
 from helmsman.orient.guardrails.shell import Command
 from helmsman.orient.guardrails.tool_calls import ToolCall
 from helmsman.orient.guardrails.writes import FOLDERS_ONLY, written
@@ -56,16 +56,16 @@ def _judged(place: Place, write: Write, rules: Rules) -> Finding | None:
             f"{shown(write.word)} is outside the working tree. Write inside {shown(rules.worktree)},"
             f" or in {TEMPORARY[0]} for what is temporary.",
         )
-    return None if write.folders_only else _inside(place.path) or _of_operator(place.path, rules)
+    return None if write.folders_only else _inside(place.path, rules) or _of_operator(place.path, rules)
 
 
-def _inside(path: str) -> Finding | None:
+def _inside(path: str, rules: Rules) -> Finding | None:
     first, _, rest = path.partition("/")
     if first == ".git" and not matches_any(path, _HARMLESS_IN_GIT):
         return Finding(
             Rule.GIT_INTERNALS, f"{shown(path)} belongs to git. Use git's own commands: add, commit, restore, config user.name."
         )
-    if first == OWN_FOLDER and rest != AGENTS_FILE:
+    if first == OWN_FOLDER and rest != AGENTS_FILE and not (rules.looks_only and rest == RESEARCH_FILE):
         return Finding(
             Rule.OWN_STATE,
             f"{shown(path)} belongs to the loop; reading is fine. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}.",
@@ -75,6 +75,12 @@ def _inside(path: str) -> Finding | None:
 
 def _of_operator(path: str, rules: Rules) -> Finding | None:
     own = matches_any(path, OWN_FILES)
+    if rules.looks_only and not path.startswith(f"{OWN_FOLDER}/") and not matches_any(path, _BYPRODUCTS):
+        return Finding(
+            Rule.PROTECTED,
+            f"{shown(path)} stays as it is in this iteration, which is for research."
+            f" Write what you found to {OWN_FOLDER}/{RESEARCH_FILE}.",
+        )
     if not own and (matches_any(path, _BYPRODUCTS) or not matches_any(path, rules.protected)):
         return None
     return Finding(

@@ -64,6 +64,8 @@ OWN_FILES = ("/RUBRIC.md", "/helmsman.toml", "/.claude/autochecks.sh", "/.claude
 OWN_FOLDER = ".helmsman"
 AGENTS_FILE = "progress.md"
 """The one file in `.helmsman/` that the agent writes."""
+RESEARCH_FILE = "research.md"
+"""And the other one, in an iteration of research."""
 
 
 def same_path(path: str) -> str:
@@ -102,6 +104,8 @@ class Rules:
     """Whether there is something at an absolute path; must not raise."""
     fix: bool = False
     """Whether the goal is a fix, which the tests that are there judge."""
+    looks_only: bool = False
+    """Whether it is an iteration of research, which writes down what it found and nothing else."""
     tests: Callable[[str], bool] = no_path
     """Whether a path relative to the worktree is a test that was there before the loop; must not raise."""
     broken: ErrorVector | None = None
@@ -152,7 +156,7 @@ def as_text(rules: Rules) -> tuple[str, ...]:
         f"Write inside the working tree or in {TEMPORARY[0]}.",
         *([f"Leave these as they are and make the work fit them: {protected}."] if protected else []),
         *(["Tests that were there judge this fix: add to them, leave what they say."] if rules.fix else []),
-        f"Of {OWN_FOLDER}/ write {AGENTS_FILE} only; leave RUBRIC.md, helmsman.toml and .git to the loop.",
+        _LOOKS_ONLY if rules.looks_only else _OWN,
         "Commit on this branch; the loop pushes, publishes and merges.",
         "Rewrite only commits that you made in this session; undo older ones with `git revert`.",
         "Delete by name what you no longer need: build folders, caches, files that you made.",
@@ -163,3 +167,5 @@ def as_text(rules: Rules) -> tuple[str, ...]:
 
 
 _ORDINALS = {2: "second", 3: "third"}
+_OWN = f"Of {OWN_FOLDER}/ write {AGENTS_FILE} only; leave RUBRIC.md, helmsman.toml and .git to the loop."
+_LOOKS_ONLY = f"Of the working tree write {OWN_FOLDER}/{AGENTS_FILE} and {OWN_FOLDER}/{RESEARCH_FILE} only: this iteration looks."

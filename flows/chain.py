@@ -1,0 +1,20 @@
+"""A chain: loops one after the other, each on the work of the one before it. Start it with a ChainRequest."""
+
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+
+from flows.loop import loop
+from helmsman.records.chain import ChainRequest
+from tasks.chaining import chained, next_loop
+
+
+@flow(name="chain", persist_result=False)
+def chain(request: ChainRequest) -> State[dict[str, Any]]:
+    """Drive each loop in this very run; the first one that does not complete ends it, and a new run goes on with that one."""
+    while (due := next_loop(request)) is not None:
+        ended = loop.fn(due)
+        if not ended.is_completed():
+            return chained(request, ended)
+    return chained(request)

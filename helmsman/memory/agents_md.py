@@ -1,0 +1,128 @@
+"""What loops learnt about working in a project, as lines for its AGENTS.md: only what is new there and contradicts nothing in it.
+
+Whoever wrote AGENTS.md orders agents; we propose. Our lines stand in a section of their own, and the rest of the file stays.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from helmsman.memory.foreign import plain
+from helmsman.memory.guardrails.contradicted import contradiction
+from helmsman.memory.guardrails.effect import Verdict, persons, verdict
+from helmsman.memory.similarity import same
+from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Tier
+from helmsman.records.oversight import Imperative
+from helmsman.records.state import LoopState
+
+SECTION = "## Learned by Helmsman"
+MOST_LINES = 10
+"""Lines of our section, those that are there included: what grows without end is read by nobody."""
+MIN_CONFIDENCE, MIN_SUCCESS = 0.7, 0.6
+"""Of a convention that is proposed; as many as it takes to be told to another loop."""
+_LINE, _COMMAND = 300, 120
+_COMMANDS = 3
+_MOST_SAID = 400
+"""Sentences of AGENTS.md that a line is compared with."""
+_CANDIDATES = 40
+_HEADING = re.compile(r"#{1,2}[ \t]+\S.*")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_ITEM = re.compile(r"[ \t]*[-*+][ \t]+\S.*")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_LIST_MARK = re.compile(r"^[\s>#*+-]+|^\s*[0-9]{1,3}[.)]\s+")
+
+
+def learnings(
+    state: LoopState,
+    lessons: Sequence[Lesson],
+    guardrails: Sequence[Guardrail],
+    present: str,
+    *,
+    commands: Collection[str] = (),
+    orders: Sequence[Imperative] = (),
+) -> tuple[str, ...]:
+    """Lines that are worth proposing, the surest first.
+
+    `present`: AGENTS.md as it is. `commands`: those that the project's own files name; `orders`: those of other documents.
+    """
+    said, room = _said(present), MOST_LINES - len(_items(present.replace("\r\n", "\n").split("\n")))
+    known = (*imperatives("AGENTS.md", present), *orders)
+    kept: list[str] = []
+    for line in (*_commands(state, present, commands), *list(_candidates(lessons, guardrails))[:_CANDIDATES]):
+        if len(kept) >= room:
+            break
+        accepted = [order for one in kept for order in imperatives("AGENTS.md", one)]
+        if not _known(line, [*said, *kept]) and contradiction(line, [*accepted, *known]) is None:
+            kept.append(line)
+    return tuple(kept)
+
+
+def _commands(state: LoopState, present: str, own: Collection[str]) -> Iterator[str]:
+    """The project's own checks that passed when the work was proven, unless the file names them. Others are for one goal."""
+    results = state.checks.results if state.checks else ()
+    proven = dict.fromkeys(one.command.strip() for one in results if one.passed)
+    for command in [one for one in proven if one in own and one not in present][:_COMMANDS]:
+        if command.isprintable() and "`" not in command and 0 < len(command) <= _COMMAND:
+            yield f"Check your work with `{command}`."
+
+
+def _candidates(lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Iterator[str]:
+    useful = [one for one in guardrails if not one.retired and (verdict(one) is Verdict.EFFECTIVE or persons(one))]
+    yield from (plain(one.instruction, _LINE) for one in sorted(useful, key=lambda one: -one.before_seen))
+    certain = [one for one in lessons if _certain(one)]
+    yield from (plain(one.text, _LINE) for one in sorted(certain, key=lambda one: (-one.confidence, -one.observed, one.id)))
+
+
+def _certain(lesson: Lesson) -> bool:
+    promoted = lesson.kind is LessonKind.CONVENTION and lesson.tier is Tier.SEMANTIC and not lesson.retired
+    return promoted and lesson.confidence >= MIN_CONFIDENCE and lesson.success_rate >= MIN_SUCCESS
+
+
+def _known(line: str, said: Sequence[str]) -> bool:
+    return not line or any(same(line, sentence) for sentence in said)
+
+
+def _said(text: str) -> list[str]:
+    """Sentences of a text, code and lists included; of a long one the first ones."""
+    found = (_LIST_MARK.sub("", part).strip() for line in text.splitlines() for part in (line, *_SENTENCE_END.split(line)))
+    return list(dict.fromkeys(part for part in found if part))[:_MOST_SAID]
+
+
+# --- the file -----------------------------------------------------------------------------------------------------
+
+
+def with_lines(present: str, lines: Sequence[str]) -> str:
+    """The file with these lines at the end of our section, which is made where it is missing. An empty text: a new file."""
+    newline = "\r\n" if "\r\n" in present else "\n"
+    new = [f"- {line}" for line in lines]
+    known = present.split("\n")
+    place = _section([line.rstrip("\r") for line in known])
+    if place is None:
+        head = [present.rstrip(), ""] if present.strip() else ["# AGENTS.md", ""]
+        return newline.join([*head, SECTION, "", *new, ""])
+    start, end = place
+    last = max((at for at in range(start, end) if known[at].strip()), default=start)
+    between = [""] if last == start else []
+    head, tail = "\n".join(known[: last + 1]).rstrip("\r"), "\n".join(known[last + 1 :])
+    return newline.join([head, *between, *new, tail])
+
+
+def _items(lines: Sequence[str]) -> list[str]:
+    place = _section(lines)
+    return [line for line in lines[slice(*place)] if _ITEM.fullmatch(line)] if place else []
+
+
+def _section(lines: Sequence[str]) -> tuple[int, int] | None:
+    """First line of our section, and the first one after it. What stands in a block of code is no heading."""
+    start, fence = None, ""
+    for at, line in enumerate(lines):
+        found = _FENCE.match(line)
+        if found and not fence:
+            fence = found[1]
+        elif found and found[1].startswith(fence) and not line.strip(" \t`~"):
+            fence = ""
+        elif not fence and _HEADING.fullmatch(line.rstrip()):
+            if start is not None:
+                return start, at
+            start = at if line.rstrip() == SECTION else None
+    return None if start is None else (start, len(lines))

@@ -1,0 +1,113 @@
+"""What memory keeps of an iteration and of a loop that has ended: small, whatever they were."""
+
+from collections.abc import Iterator, Sequence
+
+from helmsman.memory.classifying import task_type
+from helmsman.memory.phrases import cleaned
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.lessons import Episode, Subject, Summary, TaskType
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.state import LoopState
+from helmsman.texts import clean_lines
+
+LONGEST_GOAL, LONGEST_APPROACH, LONGEST_SUBJECT, LONGEST_NAME = 2_000, 300, 120, 200
+MOST_TESTS, MOST_FILES, MOST_TOOLS, MOST_ERRORS, MOST_TROUBLES = 20, 20, 12, 5, 3
+OURS = ("helmsman:", "Merge branch", "Merge remote", "fixup!", "squash!")
+"""How subjects of commits begin that do not say what was done."""
+
+
+def subject_of(state: LoopState, project: str, known: TaskType | None = None) -> Subject:
+    """What the iteration that is due is about.
+
+    The kind of work is that of the whole loop: by its goal, where that is silent by what failed before any work. `known`: what it
+    was found to be earlier in this loop.
+    """
+    last = next((moment for moment in reversed(state.history) if _says_something(moment)), None)
+    return Subject(
+        project=project,
+        task_type=known or task_type(state.config.goal, _failed_at_first(state)),
+        text=clean_lines(state.config.goal[: 2 * LONGEST_GOAL])[:LONGEST_GOAL].strip(),
+        failures=tuple(dict.fromkeys(error.kind for error in last.errors)) if last else (),
+        tests=failing_tests(state),
+    )
+
+
+def failing_tests(state: LoopState) -> tuple[str, ...]:
+    """Names of tests that failed last."""
+    failures = state.checks.failures if state.checks else ()
+    names = (name for result in failures if result.counts for name in result.counts.failing)
+    return _names(names, MOST_TESTS)
+
+
+def episode(
+    state: LoopState, record: IterationRecord, subject: Subject, told: Sequence[str] = (), guarded: Sequence[str] = ()
+) -> Episode:
+    """One iteration. `subject`: what it was about when it began; `told`, `guarded`: ids that its prompt carried."""
+    moment, call, change = record.moment, record.execution.call, record.execution.change
+    return Episode(
+        uid=state.uid,
+        loop=state.loop,
+        iteration=record.iteration,
+        attempt=record.attempt,
+        subject=subject,
+        at=record.ended_at,
+        seconds=record.seconds,
+        cost_usd=record.usage.cost_usd,
+        tokens=record.usage.tokens,
+        movement=moment.movement if moment else Movement.WAITED,
+        checked=moment.checked if moment else False,
+        green=moment.green if moment else False,
+        completion=1.0 if record.proven else record.oversight.progress.completion,
+        errors=moment.errors[:MOST_ERRORS] if moment else (),
+        troubles=moment.troubles[:MOST_TROUBLES] if moment else (),
+        approach=_approach(tuple(commit.subject for commit in reversed(change.commits))),
+        tools=_names(call.first_used or [name for name, _ in call.tools], MOST_TOOLS),
+        files=_names(change.files, MOST_FILES),
+        told=tuple(told),
+        guarded=tuple(guarded),
+        learning=record.oversight.learning,
+    )
+
+
+def summary(state: LoopState, subject: Subject) -> Summary:
+    """A loop that has ended, in numbers. Raises ValueError for one that goes on."""
+    ending = state.ending
+    if ending is None or ending.outcome is None:
+        raise ValueError(f"the loop {state.loop} has not ended: there is nothing to sum up yet")
+    return Summary(
+        uid=state.uid,
+        loop=state.loop,
+        subject=subject,
+        outcome=ending.outcome,
+        rule=ending.rule,
+        iterations=state.iteration,
+        seconds=state.spending.seconds,
+        cost_usd=state.spending.cost_usd,
+        tokens=state.spending.tokens,
+        started_at=state.created_at,
+        ended_at=ending.at,
+    )
+
+
+def _failed_at_first(state: LoopState) -> tuple[str, ...]:
+    base = next((moment for moment in state.history if moment.iteration == 0), None)
+    return base.failing if base and base.failing_tests else ()
+
+
+def _says_something(moment: Moment) -> bool:
+    return moment.checked and (moment.movement is not Movement.WAITED or moment.iteration == 0)
+
+
+def _approach(subjects: Sequence[str]) -> str:
+    """What was done, by the subjects of its commits, oldest first: as many whole ones as fit."""
+    kept = dict.fromkeys(cleaned(subject, LONGEST_SUBJECT) for subject in subjects if not subject.startswith(OURS))
+    text = ""
+    for subject in kept:
+        longer = f"{text}; {subject}" if text else subject
+        if subject and len(longer) <= LONGEST_APPROACH:
+            text = longer
+    return text
+
+
+def _names(names: Sequence[str] | Iterator[str], most: int) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in (cleaned(name, LONGEST_NAME) for name in names) if name))[:most]

@@ -1,0 +1,102 @@
+"""What similar work took, by loops that are over: of this project if it has enough of them, else of all projects."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+
+from helmsman.records.lessons import Estimate, Range, Subject, Summary
+from helmsman.records.verdict import Outcome
+from helmsman.texts import money
+
+FEWEST = 3
+"""Completed loops without which nothing is said."""
+NEWEST = 30
+"""Loops that an estimate looks back on: what was true of older ones may be so no more."""
+HALF_LIFE = timedelta(days=90)
+"""Among those a loop counts half as much as one that ended so much later."""
+HOURS_FROM = 120
+"""Minutes from which hours say more."""
+
+Measure = Callable[[Summary], float]
+
+
+def estimate(summaries: Iterable[Summary], subject: Subject, now: datetime) -> Estimate | None:
+    """None where too few such loops completed."""
+    alike = [one for one in summaries if _counts(one) and one.subject.task_type is subject.task_type]
+    own = _newest([one for one in alike if one.subject.project == subject.project])
+    return _estimate(own, subject.project, now) or _estimate(_newest(alike), "", now)
+
+
+def in_words(of: Estimate) -> str:
+    """For people, at the start of a loop."""
+    iterations = f"{_span(of.iterations, '{:.0f}')} {_plural(of.iterations, 'iteration')} (median {of.iterations.median:.0f})"
+    ended = round(of.loops / of.completed)
+    where = "in this project" if of.project else "in all projects"
+    completed = f"{of.loops} of {ended} such loops completed ({of.task_type} {where})"
+    return f"similar work took {iterations}, {_time(of.minutes)}, {_dollars(of.dollars)}; {completed}"
+
+
+def _counts(one: Summary) -> bool:
+    """A loop that waits is not over, and one without an iteration was no work."""
+    return one.outcome is not Outcome.WAITING and one.iterations > 0
+
+
+def _newest(summaries: Sequence[Summary]) -> list[Summary]:
+    return sorted(summaries, key=lambda one: (one.ended_at, one.uid), reverse=True)[:NEWEST]
+
+
+def _estimate(ended: Sequence[Summary], project: str, now: datetime) -> Estimate | None:
+    done = [one for one in ended if one.outcome is Outcome.COMPLETED]
+    if len(done) < FEWEST:
+        return None
+    return Estimate(
+        task_type=done[0].subject.task_type,
+        project=project,
+        loops=len(done),
+        completed=len(done) / len(ended),
+        iterations=_range(done, lambda one: one.iterations, now),
+        minutes=_range(done, lambda one: one.seconds / 60, now),
+        dollars=_range(done, lambda one: one.cost_usd, now),
+    )
+
+
+def _range(done: Sequence[Summary], measure: Measure, now: datetime) -> Range:
+    """Quartiles; each is the figure of a loop that was."""
+    figures = sorted((measure(one), _weight(one, now)) for one in done)
+    low, median, high = (_quantile(figures, share) for share in (0.25, 0.5, 0.75))
+    return Range(low=low, median=median, high=high)
+
+
+def _weight(one: Summary, now: datetime) -> float:
+    return 0.5 ** (max(now - one.ended_at, timedelta(0)) / HALF_LIFE)
+
+
+def _quantile(figures: Sequence[tuple[float, float]], share: float) -> float:
+    """The first figure with so much of the weight at or below it. A sum may miss its share by a rounding."""
+    enough = share * sum(weight for _, weight in figures) * (1 - 1e-9)
+    reached = 0.0
+    for figure, weight in figures:
+        reached += weight
+        if reached >= enough:
+            return figure
+    return figures[-1][0]
+
+
+def _time(minutes: Range) -> str:
+    if minutes.high < HOURS_FROM:
+        return f"{_span(minutes, '{:.0f}')} {_plural(minutes, 'minute')}"
+    hours = Range(low=minutes.low / 60, median=minutes.median / 60, high=minutes.high / 60)
+    return f"{_span(hours, '{:.1f}')} hours"
+
+
+def _dollars(dollars: Range) -> str:
+    low, high = money(dollars.low), money(dollars.high)
+    return low if low == high else f"{low} to {high}"
+
+
+def _span(of: Range, form: str) -> str:
+    low, high = form.format(of.low), form.format(of.high)
+    return low if low == high else f"{low} to {high}"
+
+
+def _plural(of: Range, noun: str) -> str:
+    return noun if _span(of, "{:.0f}") == "1" else f"{noun}s"

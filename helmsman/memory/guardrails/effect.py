@@ -1,0 +1,138 @@
+"""Whether a guardrail does any good: how often its class of failure came back, before it was told and since.
+
+Two questions, both answered with small numbers in mind. Could so few failures be chance, if nothing had changed (Fisher's exact
+test)? Could so many be chance, if it had halved them (a binomial tail)? A guardrail of which neither can be said stays open.
+A guardrail is made when failures pile up, so that they get fewer in any case afterwards: therefore `before` counts all of the
+project's iterations and not the bad ones alone, and nothing is judged by one loop.
+"""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from helmsman.memory.guardrails.failed import failed, near
+from helmsman.records.lessons import Episode, Guardrail
+from helmsman.records.moments import Movement
+from helmsman.texts import counted
+
+ENOUGH = 8
+"""Checked iterations with it until it is judged: with fewer, one bad loop decides."""
+ENOUGH_LOOPS = 2
+"""Ended loops with it until it is judged: iterations of one loop fail together, for one cause."""
+DOUBT = 0.05
+"""How probable chance may be for a verdict; Fisher's own convention."""
+WORTH = 0.5
+"""Share of the earlier failures that may remain; an instruction that prevents fewer than half of them isn't worth its room."""
+UNNEEDED = 5
+"""Loops in a row without anything of its class until it goes; of one that was shown to help, twice as many."""
+UNUSED = timedelta(days=90)
+"""Without being told to anybody until it goes."""
+LONGEST_WHY = 300
+
+
+class Verdict(StrEnum):
+    EFFECTIVE = "effective"
+    INEFFECTIVE = "ineffective"
+    """It recurs as before."""
+    OPEN = "open"
+    UNNEEDED = "unneeded"
+    """Nothing of its class was anywhere near for long."""
+
+
+def after_iteration(guardrail: Guardrail, episode: Episode) -> Guardrail:
+    """What it looks like after an iteration. To be called once for each one that was newly kept."""
+    if guardrail.id not in episode.guarded:
+        return guardrail
+    told = guardrail.model_copy(update={"loaded_at": max(guardrail.loaded_at or episode.at, episode.at)})
+    if guardrail.failure is None or not episode.checked or episode.movement is Movement.WAITED:
+        return told
+    seen = guardrail.after_seen + (guardrail.failure in failed(episode))
+    return told.model_copy(update={"after_seen": seen, "after_of": guardrail.after_of + 1})
+
+
+def after_loop(guardrail: Guardrail, episodes: Sequence[Episode], now: datetime) -> Guardrail:
+    """What it looks like after a loop, given all its iterations; retired where it has had its chance, unless it is a person's."""
+    if guardrail.retired:
+        return guardrail
+    carried = any(guardrail.id in episode.guarded for episode in episodes)
+    counts = {"loops": guardrail.loops + 1, "unneeded": _unneeded(guardrail, episodes)} if carried else {}
+    ended = guardrail.model_copy(update=counts)
+    why = "" if persons(ended) else _why_not_longer(ended, now)
+    return ended.model_copy(update={"retired": why, "retired_at": now}) if why else ended
+
+
+def persons(guardrail: Guardrail) -> bool:
+    """Whether a person made or changed it: only a person ends it."""
+    return guardrail.edited or guardrail.by == "person"
+
+
+def verdict(guardrail: Guardrail) -> Verdict:
+    """What its numbers say."""
+    weighed = _weighed(guardrail)
+    patience = 2 * UNNEEDED if weighed is Verdict.EFFECTIVE else UNNEEDED  # what works well is seldom seen to be needed
+    return Verdict.UNNEEDED if guardrail.unneeded >= patience else weighed
+
+
+def effect_text(guardrail: Guardrail) -> str:
+    """Its effect for people, with the counts that it rests on."""
+    told = f"told in {counted(guardrail.loops, 'ended loop')}"
+    if guardrail.failure is None:
+        return f"not measured, as it is about no known class of failure; {told}"
+    before = f"{guardrail.before_seen} of {counted(guardrail.before_of, 'checked iteration')}"
+    since = f"{guardrail.after_seen} of {guardrail.after_of}"
+    found = verdict(guardrail)
+    quiet = f", nothing of its class near in the last {guardrail.unneeded}" if found is Verdict.UNNEEDED else ""
+    yours = "; it is a person's, so it stays until a person deletes it" if persons(guardrail) and found in _NO_GOOD else ""
+    return f"{found}: {guardrail.failure} failures in {before} before, in {since} since it is told; {told}{quiet}{yours}"
+
+
+_NO_GOOD = frozenset({Verdict.INEFFECTIVE, Verdict.UNNEEDED})
+
+
+def _unneeded(guardrail: Guardrail, episodes: Sequence[Episode]) -> int:
+    kind = guardrail.failure
+    if kind is None or any(near(kind, episode) for episode in episodes):
+        return 0
+    return guardrail.unneeded + 1
+
+
+def _why_not_longer(guardrail: Guardrail, now: datetime) -> str:
+    if verdict(guardrail) in _NO_GOOD:
+        return effect_text(guardrail)[:LONGEST_WHY]
+    idle = now - max(guardrail.created_at, guardrail.loaded_at or guardrail.created_at)
+    return f"unused: nobody was told for {idle.days} days" if idle > UNUSED else ""
+
+
+def _weighed(guardrail: Guardrail) -> Verdict:
+    judged = guardrail.after_of >= ENOUGH and guardrail.loops >= ENOUGH_LOOPS and guardrail.before_of > 0
+    if not judged:
+        return Verdict.OPEN
+    before, after = (guardrail.before_seen, guardrail.before_of), (guardrail.after_seen, guardrail.after_of)
+    if _so_few_by_chance(before, after) <= DOUBT:
+        return Verdict.EFFECTIVE
+    return Verdict.INEFFECTIVE if _so_many_in_spite(before, after) <= DOUBT else Verdict.OPEN
+
+
+def _so_few_by_chance(before: tuple[int, int], after: tuple[int, int]) -> float:
+    """Of all ways to spread these failures over all these iterations, the share with as few of them since (hypergeometric)."""
+    seen, of = before[0] + after[0], before[1] + after[1]
+    least = max(0, seen - before[1])
+    ways = _ways(of, seen)
+    return sum(math.exp(_ways(after[1], few) + _ways(before[1], seen - few) - ways) for few in range(least, after[0] + 1))
+
+
+def _so_many_in_spite(before: tuple[int, int], after: tuple[int, int]) -> float:
+    """How probable as many failures are, if each iteration had its earlier share of them times `WORTH`.
+
+    The earlier share is taken with one failure and one success more than were seen (Laplace), as three of three prove no law.
+    """
+    share = WORTH * (before[0] + 1) / (before[1] + 2)
+    hit, missed = math.log(share), math.log1p(-share)
+    seen, of = after
+    return sum(math.exp(_ways(of, many) + many * hit + (of - many) * missed) for many in range(seen, of + 1))
+
+
+def _ways(of: int, some: int) -> float:
+    """The logarithm of the number of ways to choose: the number itself may have thousands of digits."""
+    return math.lgamma(of + 1) - math.lgamma(some + 1) - math.lgamma(of - some + 1)

@@ -1,0 +1,85 @@
+"""How foreign words enter a lesson: cleaned, bounded and in quotation marks, so that nobody takes them for ours.
+
+What an agent did is told as something that was done. It stays a quotation wherever it goes.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from helmsman.memory.words import is_telling, normal, words
+from helmsman.records.lessons import LONGEST_DETAIL, LONGEST_TEXT
+from helmsman.texts import clean
+
+TELLING = 2
+"""Words that are not vague, from which a text says what was done."""
+
+
+def cleaned(text: str, most: int) -> str:
+    """One line of at most so many characters."""
+    line = " ".join(clean(text[: 4 * most]).split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def quoted(text: str, most: int) -> str:
+    """A quotation that nothing in it can end."""
+    return f"“{cleaned(text.translate(_MARKS), most)}”"
+
+
+def bare_name(name: str, most: int = 30) -> str:
+    """The name of a tool: letters, digits and what joins them."""
+    return _NO_NAME.sub("", clean(name[:most]))
+
+
+def core(text: str) -> str:
+    """The first quotation of a text, which is what it is about; the whole of it where there is none."""
+    found = _QUOTATION.search(text)
+    return found[1] if found else text
+
+
+def tells(text: str) -> bool:
+    """Whether it says what was done: neither empty nor vague, as `fixed it`, and no order to whoever reads it."""
+    said = {normal(word) for word in words(text)}
+    return sum(is_telling(word) and word not in VAGUE for word in said) >= TELLING and not orders(text)
+
+
+def orders(text: str) -> bool:
+    """Whether it speaks to its reader, or recommends what no lesson may: such words are not even quoted."""
+    return bool(_ORDER.search(" ".join(clean(text).split())))
+
+
+def sentences(parts: Iterable[str], most: int = LONGEST_TEXT) -> str:
+    """The parts in order, as many as fit."""
+    text = ""
+    for part in parts:
+        longer = f"{text} {part}".strip()
+        if part and len(longer) <= most:
+            text = longer
+    return text
+
+
+def details(parts: Iterable[str]) -> str:
+    return sentences(parts, LONGEST_DETAIL)
+
+
+def listed(names: Sequence[str], shown: int, most: int = 80) -> str:
+    """Foreign names as quotations, the rest counted."""
+    rest = [f"{len(names) - shown} more"] if len(names) > shown else []
+    return ", ".join([*(quoted(name, most) for name in names[:shown]), *rest])
+
+
+_MARKS = str.maketrans({"“": "'", "”": "'", "`": "'"})
+_NO_NAME = re.compile(r"[^\w.:/-]")
+_QUOTATION = re.compile("“([^”]*)”")
+_VAGUE = (
+    "fix fixed fixes update change work wip test stuff code more progress cleanup misc final done commit address comment review "
+    "feedback try attempt minor small tweak improve improvement bug issue problem error various several some it thing finish "
+    "complete continue initial first next step iteration iterate task goal pass green everything all implement make adjust edit"
+)
+VAGUE = frozenset(normal(word) for word in _VAGUE.split())
+_ORDER = re.compile(
+    r"(?i)\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|rules?|prompts?|above|previous|earlier)\b|"
+    r"\bsystem prompt\b|\b(?:system|assistant|human|user) ?:|</?(?:system|instructions?|prompt)\b|\byou (?:must|are now|shall)\b|"
+    r"\b(?:curl|wget)\b.{0,200}\|\s*\w*sh\b|\brm -[rf]{1,2}\b|\bsudo\b|--no-verify\b|\bforce[- ]push|push --force|"
+    r"\b(?:delete|remove|skip|disable|weaken|comment out|xfail|deactivate|loosen|bypass|mute)\b.{0,30}"
+    r"\b(?:tests?|checks?|asserts?|assertions?|specs?|guard ?rails?|invariants?|judge|hooks?)\b"
+)

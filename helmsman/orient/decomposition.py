@@ -1,0 +1,85 @@
+"""When a goal is too much for one loop, and how it could be split. A loop carries 8 to 10 acceptance criteria and some 40
+iterations well (S2): what is larger is better done by loops one after the other, each proven before the next one begins.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from helmsman.config import LoopConfig
+from helmsman.orient.alignment import own_goal
+from helmsman.records.lessons import Estimate
+from helmsman.records.verdict import Severity, Signal
+from helmsman.texts import counted
+
+MANY_CRITERIA = 8
+TOO_MANY_CRITERIA = 10
+MANY_ITERATIONS = 40
+ONE_LOOPS = 5
+"""Criteria that a proposed loop gets at most: well below what is many."""
+
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(\S.*)")
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+
+
+def acceptance_criteria(config: LoopConfig) -> tuple[str, ...]:
+    """What has to be true at the end, one by one: the judge's criteria, else the entries of lists in the goal."""
+    judged = tuple(criterion.text for criterion in config.judge.criteria)
+    listed = tuple(_listed(own_goal(config.goal)))
+    return max(judged, listed, key=len)
+
+
+def too_much(config: LoopConfig, estimate: Estimate | None) -> Signal | None:
+    """A warning for the start, where the goal is better split."""
+    number = len(acceptance_criteria(config))
+    if number > MANY_CRITERIA:
+        loops = len(split(acceptance_criteria(config)))
+        weight = "too many" if number > TOO_MANY_CRITERIA else "many"
+        what = f"the goal names {counted(number, 'criterion').replace('criterions', 'criteria')}, {weight} for one loop"
+        return _advice(what, f"{counted(loops, 'loop')} one after the other", number, MANY_CRITERIA)
+    if estimate is not None and estimate.iterations.median > MANY_ITERATIONS:
+        median = round(estimate.iterations.median)
+        return _advice(f"similar work took {median} iterations in the median", "several loops", median, MANY_ITERATIONS)
+    return None
+
+
+def split(criteria: Sequence[str]) -> list[tuple[str, ...]]:
+    """The criteria in their order, in as few loops of equal size as carry them well."""
+    loops = -(-len(criteria) // ONE_LOOPS)
+    size, more = divmod(len(criteria), max(loops, 1))
+    ends = [size * number + min(number, more) for number in range(loops + 1)]
+    return [tuple(criteria[begin:end]) for begin, end in pairwise(ends)]
+
+
+def chain_file(config: LoopConfig) -> str:
+    """A first draft of a chain for a person to edit: the goal's first paragraph with some of its criteria, loop by loop."""
+    goal = own_goal(config.goal)
+    what = next((line.strip() for line in goal.splitlines() if line.strip() and not _ITEM.fullmatch(line)), "")
+    parts = split(acceptance_criteria(config)) or [()]
+    return "\n".join(_draft(number, len(parts), what, part) for number, part in enumerate(parts, 1))
+
+
+def _draft(number: int, of: int, what: str, criteria: Sequence[str]) -> str:
+    lines = "\n".join((f"{what} (part {number} of {of})", *(f"- {criterion}" for criterion in criteria)))
+    return f"[[loops]]\ngoal = {_toml(lines)}\n"
+
+
+def _toml(text: str) -> str:
+    """As a basic string of several lines: quotes and backslashes escaped, what cannot stand there left out."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"""\n' + "".join(char for char in escaped if char.isprintable() or char in "\n\t") + '"""'
+
+
+def _listed(goal: str) -> Iterator[str]:
+    """Entries of lists outside of fences."""
+    fenced = False
+    for line in goal.splitlines():
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and (found := _ITEM.fullmatch(line)):
+            yield found[1].strip()
+
+
+def _advice(what: str, instead: str, value: float, threshold: float) -> Signal:
+    message = f"{what}; it is better split into {instead}: `helmsman chain --draft` writes a first split"
+    return Signal(rule="decomposition", severity=Severity.WARN, message=message, value=value, threshold=threshold)

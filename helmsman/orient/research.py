@@ -1,0 +1,164 @@
+"""The research phase: before any source is changed, four perspectives look at the goal and the code, and a way is chosen.
+
+It is bounded: what is incomplete is asked for again, a few times, and then the work begins with what there is. The thresholds
+(an approach of 50 characters, a confidence of 30, one way weighed at least) are those of the research protocol in S2.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from string import Template
+
+from helmsman.config import LoopConfig
+from helmsman.orient.budget import Foreign, Piece
+from helmsman.orient.guardrails.rules import RESEARCH_FILE as FILE
+from helmsman.records.research import Research
+from helmsman.records.state import LoopState
+from helmsman.texts import clean, clean_lines, counted
+
+HEADINGS = ("STRENGTHS", "RISKS", "GAPS", "APPROACHES_CONSIDERED", "APPROACH", "CONFIDENCE")
+SHORTEST_APPROACH = 50
+"""Characters."""
+LEAST_CONFIDENCE = 30
+KEPT_ENTRIES, KEPT_CHARACTERS, KEPT_APPROACH = 10, 400, 2_000
+LONGEST_FILE = 64 * 1024
+
+_HEADING = re.compile(r"^#{1,3} *([A-Z_]+)[ \t:]*$", re.MULTILINE)
+_ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])\s+(\S.*)")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+PHASE = Template("""\
+# Research: this iteration changes no source
+Nothing is implemented yet. Read the goal, the code that it touches and its tests, and run what only looks. Take four views, one
+after the other, and write what each of them found to `.helmsman/$file`, the only file beside `.helmsman/progress.md` that you may
+write; whatever else you change is taken back.
+- Defender: what is there already that this can rest on? (STRENGTHS)
+- Critic: what would a strict reviewer object to in the obvious way of doing it? (RISKS)
+- Risk scout: what can break, for whom, and how would it be noticed? (RISKS)
+- Gap detector: what does the goal leave open, which test or fact is missing? (GAPS)
+Then weigh at least one other way, choose one, and say how sure you are. The file has these headings and no others:
+
+## STRENGTHS
+- <what, with the file where it is>
+## RISKS
+- <what, and how it would show>
+## GAPS
+- <what is missing or open>
+## APPROACHES_CONSIDERED
+- <a way, and why or why not>
+## APPROACH
+<the way that the next iterations take, in two sentences at least: which parts change, in which order, proven by what>
+## CONFIDENCE
+<0 to 100>""")
+
+CLOSING = Template("""\
+# Again: the objective that this prepares
+$goal
+
+End with one sentence on the approach. The next iteration begins the work with your file before it.""")
+
+
+def researching(state: LoopState) -> bool:
+    """Whether the iteration that is due looks only."""
+    found, most = state.memory.research, state.config.research.tries
+    return state.config.research.use and not found.complete and found.tries < most
+
+
+def research_of(state: LoopState, text: str, changed: Sequence[str]) -> Research:
+    """What the iteration that is due has found out. `text`: research.md as the agent left it; `changed`: files that it changed,
+    which have been taken back.
+    """
+    found = read(text)
+    problems = (*_changed(changed), *_problems(found, text))
+    return found.model_copy(update={"tries": state.memory.research.tries + 1, "problems": problems})
+
+
+def read(text: str) -> Research:
+    """What can be read of the file. Never raises."""
+    bodies = _sections(text[:LONGEST_FILE])
+    return Research(
+        strengths=tuple(_items(bodies.get("STRENGTHS", ""))),
+        risks=tuple(_items(bodies.get("RISKS", ""))),
+        gaps=tuple(_items(bodies.get("GAPS", ""))),
+        approaches=tuple(_items(bodies.get("APPROACHES_CONSIDERED", ""))),
+        approach=clean_lines(bodies.get("APPROACH", "")).strip()[:KEPT_APPROACH],
+        confidence=_percent(bodies.get("CONFIDENCE", "")),
+    )
+
+
+def research_phase(config: LoopConfig, found: Research) -> Iterator[tuple[str, Sequence[Piece]]]:
+    """The sections of a prompt that asks for research, what was wrong with the last try first."""
+    if found.problems:
+        lines = "\n".join(f"- {problem}" for problem in found.problems)
+        yield (
+            "research problems",
+            (f"# The research is not complete yet (try {found.tries} of {config.research.tries})", Foreign(lines)),
+        )
+    yield "research", (PHASE.substitute(file=FILE),)
+
+
+def research_section(found: Research) -> Sequence[Piece]:
+    """What it found, for the iterations after it. A way that did not prove itself complete is told as such."""
+    if not found.tries:
+        return ()
+    how_sure = "" if found.confidence is None else f" (its own confidence: {found.confidence} of 100)"
+    heading = (
+        f"# What the research before the work found{how_sure}\n"
+        "Begin with its approach; leave it where the evidence speaks against it."
+    )
+    lines = [
+        *([f"APPROACH: {found.approach}"] if found.approach else ()),
+        *(f"{name}: {item}" for name, items in _lists(found).items() for item in items),
+    ]
+    return (heading, Foreign("\n".join(lines))) if lines else ()
+
+
+def _lists(found: Research) -> Mapping[str, Sequence[str]]:
+    return {"RISK": found.risks, "GAP": found.gaps, "STRENGTH": found.strengths}
+
+
+def _sections(text: str) -> dict[str, str]:
+    """Bodies by heading; one that stands there twice has both."""
+    parts = _HEADING.split(re.sub(r"\r\n?", "\n", text))
+    bodies: dict[str, str] = {}
+    for name, body in zip(parts[1::2], parts[2::2], strict=True):
+        bodies[name] = f"{bodies.get(name, '')}\n{body}"
+    return {name: bodies[name] for name in HEADINGS if name in bodies}
+
+
+def _items(body: str) -> list[str]:
+    found = (_ITEM.fullmatch(line.strip()) for line in body.split("\n"))
+    entries = (clean(entry[1]).strip() for entry in found if entry)
+    return [entry[:KEPT_CHARACTERS] for entry in entries if not entry.startswith("<")][:KEPT_ENTRIES]
+
+
+def _percent(body: str) -> int | None:
+    match = _NUMBER.search(body[:KEPT_CHARACTERS])
+    if match is None:
+        return None
+    value = float(match[0])
+    return round(min(value * 100 if "." in match[0] and value <= 1 else value, 100))
+
+
+def _changed(changed: Sequence[str]) -> tuple[str, ...]:
+    if not changed:
+        return ()
+    named = ", ".join(clean(path) for path in changed[:5])
+    return (f"changed in {counted(len(changed), 'file')}, and taken back ({named}): research looks only",)
+
+
+def _problems(found: Research, text: str) -> Iterator[str]:
+    if not text.strip():
+        yield f".helmsman/{FILE} was not written"
+        return
+    for name, entries in (("STRENGTHS", found.strengths), ("RISKS", found.risks), ("GAPS", found.gaps)):
+        if not entries:
+            yield f"{name}: expected one entry at least, found none"
+    if not found.approaches:
+        yield "APPROACHES_CONSIDERED: expected one way at least, found none"
+    if len(found.approach) < SHORTEST_APPROACH:
+        yield f"APPROACH: expected {SHORTEST_APPROACH} characters at least, found {len(found.approach)}"
+    if found.confidence is None:
+        yield "CONFIDENCE: expected a number from 0 to 100, found none"
+    elif found.confidence < LEAST_CONFIDENCE:
+        instead = "weigh another approach, or close a gap first"
+        yield f"CONFIDENCE: expected {LEAST_CONFIDENCE} at least, found {found.confidence}; {instead}"

@@ -1,0 +1,95 @@
+"""A chain of loops: which of them is due, read from the states of its loops alone, so that nothing else can be lost."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from prefect.client.schemas.objects import State, StateType
+
+from helmsman.errors import OperatorError
+from helmsman.orient.alignment import own_goal
+from helmsman.records.chain import ChainedLoop, ChainRequest, ChainResult, Link
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from helmsman.texts import clean, counted
+from tasks.git import Repository, open_repository, read_ref
+from tasks.state_ref import read_state, state_ref
+
+GOAL_SHOWN = 200
+
+
+def next_loop(request: ChainRequest) -> LoopRequest | None:
+    """The first loop that has not completed; None where all have. Raises OperatorError where the chain is another one."""
+    repository = open_repository(Path(request.repository))
+    base = ""
+    for number, link in enumerate(request.loops, 1):
+        state = _state(repository, request.name(number))
+        if state is None:
+            return _begun(request, link, request.name(number), base)
+        _require_same(request, state, link)
+        if state.outcome is not Outcome.COMPLETED:
+            settings = request.settings if request.reopen else {}
+            return LoopRequest(repository=request.repository, loop=state.loop, settings=settings, reopen=request.reopen)
+        base = state.branch
+    return None
+
+
+def chain_result(request: ChainRequest) -> ChainResult:
+    """How it stands."""
+    loops = tuple(_stands(open_repository(Path(request.repository)), request))
+    completed = sum(one.outcome is Outcome.COMPLETED for one in loops)
+    return ChainResult(chain=request.chain, completed=completed, loops=loops)
+
+
+def chained(request: ChainRequest, last: State[dict[str, Any]] | None = None) -> State[dict[str, Any]]:
+    """How the flow run ends: as the loop that broke the chain off, or well."""
+    result = chain_result(request)
+    data = result.model_dump(mode="json")
+    told = f"{result.completed} of {counted(len(result.loops), 'loop')} completed"
+    if result.done or last is None:
+        return State(type=StateType.COMPLETED, name="Completed", message=told, data=data)
+    broken = next(one for one in result.loops if one.outcome is not Outcome.COMPLETED)
+    return State(type=last.type, name=last.name, message=f"{told}; {broken.loop}: {last.message}", data=data)
+
+
+def _begun(request: ChainRequest, link: Link, name: str, base: str) -> LoopRequest:
+    settings = _merged(request.settings, link.settings)
+    return LoopRequest(repository=request.repository, goal=link.goal, checks=link.checks, loop=name, settings=settings, base=base)
+
+
+def _require_same(request: ChainRequest, state: LoopState, link: Link) -> None:
+    """A chain whose goals were changed on the way would go on from work that was for something else."""
+    if own_goal(state.config.goal).strip() != link.goal.strip():
+        raise OperatorError(
+            f"chain {request.chain} was begun with other goals",
+            expected=f"for {state.loop}: {clean(own_goal(state.config.goal))[:GOAL_SHOWN]}",
+            found=clean(link.goal)[:GOAL_SHOWN],
+            remedy="give the goals that it was begun with, or begin another chain: --name NAME",
+        )
+
+
+def _stands(repository: Repository, request: ChainRequest) -> Iterator[ChainedLoop]:
+    for number, link in enumerate(request.loops, 1):
+        name, state = request.name(number), _state(repository, request.name(number))
+        goal = clean(link.goal.strip().splitlines()[0])[:GOAL_SHOWN]
+        if state is None:
+            yield ChainedLoop(loop=name, goal=goal)
+            continue
+        why = state.ending or state.waiting
+        reason = f"{why.rule}: {clean(why.reason)}" if why else ""
+        yield ChainedLoop(loop=name, goal=goal, outcome=state.outcome, reason=reason, branch=state.branch)
+
+
+def _state(repository: Repository, loop: str) -> LoopState | None:
+    return read_state(repository, loop)[0] if read_ref(repository.common, state_ref(loop)) else None
+
+
+def _merged(weak: Mapping[str, Any], strong: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested settings in one; where both say something, the second counts."""
+    both = {
+        key: _merged(weak[key], strong[key])
+        for key in weak.keys() & strong.keys()
+        if isinstance(weak[key], Mapping) and isinstance(strong[key], Mapping)
+    }
+    return {**weak, **strong, **both}

@@ -1,0 +1,94 @@
+"""What a loop that has ended leaves: lessons to later loops, a handoff, a proposal for AGENTS.md, pages of the wiki.
+
+Its work is done and proven, so nothing here changes how it ended; what goes wrong is told.
+"""
+
+from helmsman.errors import Cancelled, HelmsmanError
+from helmsman.records.events import MemoryNoted
+from helmsman.records.gates import Choice, GateKind
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks import steps
+from tasks.agents_md import commit_patch, propose
+from tasks.gates import passed
+from tasks.handing_over import hand_over
+from tasks.journal import publish
+from tasks.opening import now_utc
+from tasks.remembering import conclude, learnt, to_be_asked
+from tasks.remote import push_loop
+from tasks.state_ref import replace_state
+from tasks.wiki import archive, keep_up
+from tasks.workplace import Workplace, workplace
+
+
+def leave(request: LoopRequest, state: LoopState) -> LoopState:
+    """Done again for the same end, it changes nothing. Returns the loop with what a person has answered meanwhile."""
+    place = workplace(request.repository, state)
+    state = _concluded(request.repository, place, state)
+    if state.outcome is not Outcome.COMPLETED:
+        return state
+    problems = [hand_over(place, state).problem]
+    state = _agreed(request, _proposed(place, state, problems), problems)
+    if place.worktree.exists():
+        problems += keep_up(place, state)
+    problems += archive(place, state)
+    problems.append(_pushed(place, state))
+    _tell(problems)
+    return state
+
+
+def _concluded(repository: str, place: Workplace, state: LoopState) -> LoopState:
+    """A model may be asked what the loop teaches; it is paid for by the loop."""
+    if not to_be_asked(place, state):
+        conclude(place, state)
+        return state
+    drawn = steps.draw_lessons(repository, state)
+    conclude(place, state, asked=drawn.observations)
+    _tell([drawn.reason])
+    spent, used = state.spending, drawn.usage
+    more = {"cost_usd": spent.cost_usd + used.cost_usd, "tokens": spent.tokens + used.tokens}
+    after = state.model_copy(update={"spending": spent.model_copy(update=more), "updated_at": now_utc()})
+    return replace_state(place.repository, state, after, "lessons drawn by a model")
+
+
+def _proposed(place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
+    if state.proposed:  # a person is being asked, or was
+        return state
+    proposed = propose(place, state, *learnt(place, state))
+    problems.append(proposed.problem)
+    if not proposed.lines:
+        return state
+    publish(MemoryNoted(lines=(f"proposed for AGENTS.md, as {proposed.patch}:", *proposed.lines)))
+    after = state.model_copy(update={"proposed": proposed.lines, "updated_at": now_utc()})
+    return replace_state(place.repository, state, after, "learnings proposed for AGENTS.md")
+
+
+def _agreed(request: LoopRequest, state: LoopState, problems: list[str]) -> LoopState:
+    """The loop after the question whether that may be committed, where it is to be asked."""
+    try:
+        state = passed(request, state)
+        yes = any(one.kind is GateKind.LEARNINGS and one.choice is Choice.APPROVE for one in state.answers)
+        if yes and state.gate is None:
+            commit_patch(workplace(request.repository, state), state)
+    except Cancelled as cancelled:  # the work stays done, whoever wants to wait no more
+        problems.append(f"nobody was asked about AGENTS.md: {cancelled}")
+    except HelmsmanError as error:
+        problems.append(str(error))
+    return state
+
+
+def _pushed(place: Workplace, state: LoopState) -> str:
+    if not state.config.remote.push:
+        return ""
+    try:
+        push_loop(place.repository, state)
+    except HelmsmanError as error:
+        return str(error)
+    return ""
+
+
+def _tell(problems: list[str]) -> None:
+    told = tuple(problem for problem in problems if problem)
+    if told:
+        publish(MemoryNoted(lines=told))

@@ -1,0 +1,55 @@
+"""A database's complaint as ours: what it means and what to do, and never a password."""
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from helmsman.errors import WorldError
+from helmsman.texts import clean
+
+DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+LONGEST = 300
+REMEDIES = {
+    sqlite3.SQLITE_FULL: "free some space on that disk",
+    sqlite3.SQLITE_READONLY: "make the file and its folder writable for this user",
+    sqlite3.SQLITE_CANTOPEN: "make the file and its folder writable for this user",
+    sqlite3.SQLITE_BUSY: "end the process that keeps the store for so long",
+    sqlite3.SQLITE_IOERR: "look at the disk: space, quota, or its health",
+    sqlite3.SQLITE_CORRUPT: "open the store anew: the last good copy is restored then",
+    sqlite3.SQLITE_NOTADB: "open the store anew: the last good copy is restored then",
+}
+
+
+class Damaged(WorldError):  # noqa: N818 - a state, whoever sees it
+    """The file is not what SQLite wrote."""
+
+
+@contextmanager
+def told(place: str, secret: str = "") -> Generator[None]:
+    """Raise WorldError where the database fails in the block."""
+    try:
+        yield
+    except (SQLAlchemyError, sqlite3.Error) as error:
+        raise complaint(place, error, secret) from None  # the chain would show statements, and what was bound to them
+
+
+def complaint(place: str, error: BaseException, secret: str = "") -> WorldError:
+    cause = getattr(error, "orig", None) or error
+    blamed = Damaged if primary_code(cause) in DAMAGE else WorldError
+    return blamed(
+        "the memory store does not answer as it should",
+        expected=f"a working store at {place}",
+        found=_hidden(f"{type(cause).__name__}: {clean(str(cause))[:LONGEST]}", secret),
+        remedy=REMEDIES.get(primary_code(cause), "see that the store can be reached, or set memory.use to false"),
+    )
+
+
+def primary_code(cause: BaseException) -> int:
+    """SQLite's primary code; -1 where it is no error of SQLite's."""
+    return (getattr(cause, "sqlite_errorcode", None) or -1) & 0xFF if isinstance(cause, sqlite3.Error) else -1
+
+
+def _hidden(text: str, secret: str) -> str:
+    return text.replace(secret, "***") if secret else text

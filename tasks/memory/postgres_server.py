@@ -1,0 +1,120 @@
+"""A store on a PostgreSQL server, for a team."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from sqlalchemy import URL, Connection, create_engine, make_url, text
+from sqlalchemy.exc import ArgumentError
+
+from helmsman.errors import WorldError
+from helmsman.texts import clean
+from tasks.memory.faults import told
+from tasks.memory.schema import VERSION, checked_version, migrate
+
+DRIVER = "postgresql+psycopg"
+KNOWN = ("postgresql", "postgres", DRIVER)
+WRITERS = 0x48454C4D
+"""The advisory lock that stands for all writers of a database: lessons are read, merged and written as one."""
+SETTINGS = {
+    "connect_timeout": 5,  # a server that is away must not keep a loop waiting
+    "application_name": "helmsman memory",
+    "keepalives_idle": 30,
+    "options": "-c statement_timeout=60s -c lock_timeout=30s -c idle_in_transaction_session_timeout=60s",
+}
+_SIZE = text(
+    "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c "
+    "WHERE c.relkind = 'r' AND c.relname LIKE 'helmsman\\_%' AND pg_table_is_visible(c.oid)"
+)
+
+
+class PostgresServer:
+    """The database of one URL."""
+
+    def __init__(self, url: str) -> None:
+        """Nothing is connected before it is asked. Raises WorldError for a URL that is none."""
+        parsed = _parsed(url)
+        self._secret = str(parsed.password or parsed.query.get("password") or "")
+        self.place = clean(_shown(parsed))
+        settings = {name: value for name, value in SETTINGS.items() if name not in parsed.query}
+        with told(self.place, self._secret), _driver_there():
+            self._engine = create_engine(parsed, connect_args=settings, pool_size=1, max_overflow=4, pool_pre_ping=True)
+        self._plain = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._still = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    @contextmanager
+    def reading(self) -> Generator[Connection]:
+        with told(self.place, self._secret), self._plain.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Generator[Connection]:
+        with told(self.place, self._secret), self._still.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Generator[Connection]:
+        with told(self.place, self._secret), self._engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:writers)"), {"writers": WRITERS})
+            yield connection
+
+    def size(self) -> int:
+        with self.reading() as connection:
+            return int(connection.scalar(_SIZE) or 0)
+
+    def backups(self) -> tuple[str, ...]:
+        return ()
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+@contextmanager
+def opened_server(url: str) -> Generator[PostgresServer]:
+    """The database of this URL, in the newest version."""
+    server = PostgresServer(url)
+    try:
+        with server.reading() as connection:
+            new = checked_version(connection) < VERSION
+        if new:
+            with server.writing() as connection:
+                migrate(connection)
+        yield server
+    finally:
+        server.close()
+
+
+def _parsed(url: str) -> URL:
+    parsed = _made(url)
+    if parsed is None or parsed.drivername not in KNOWN:
+        raise WorldError(
+            "memory.url names no store",
+            expected="a URL as postgresql://user@host/database or sqlite:////folder/memory.db, or nothing",
+            found=clean(parsed.drivername) if parsed else "something that is no URL",
+            remedy="set it by HELMSMAN_MEMORY__URL, and write @ : / ? # in a password as %40 %3A %2F %3F %23",
+        )
+    return parsed.set(drivername=DRIVER)
+
+
+def _made(url: str) -> URL | None:
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):  # their words may hold the password
+        return None
+    return None if "@" in f"{parsed.host}{parsed.database}" else parsed  # the rest of a password that was not quoted
+
+
+def _shown(url: URL) -> str:
+    """Neither its password nor its options, which may hold one."""
+    return url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
+
+
+@contextmanager
+def _driver_there() -> Generator[None]:
+    try:
+        yield
+    except ImportError:
+        raise WorldError(
+            "there is no driver for PostgreSQL",
+            expected="the package psycopg",
+            remedy="install this program with its dependencies",
+        ) from None

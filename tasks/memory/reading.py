@@ -1,0 +1,176 @@
+"""What is asked of the tables, the same for either database."""
+
+import heapq
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from sqlalchemy import Connection, Select, Table, bindparam, func, select
+
+from helmsman.memory.recall import Found
+from helmsman.records.lessons import Episode, Guardrail, Lesson, LessonKind, Summary, TaskType, Tier
+from helmsman.records.session import FailureClass
+from tasks.memory import tables
+from tasks.memory.keys import asked_words, key, kind_facet, marks, merging_facet, project_facet
+from tasks.memory.word_index import Asked, fit, holders, weigh
+
+SPARE = 10
+"""Lessons more than are wanted that are looked at: common words may turn the order."""
+MOST_FOUND = 500
+"""Lessons in one answer."""
+
+_ROWS = select(tables.lessons.c.number, tables.lessons.c.words, tables.lessons.c.body).where(
+    tables.lessons.c.number.in_(bindparam("numbers", expanding=True))
+)
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class _Fitting(NamedTuple):
+    """A row that fits a question; of two that fit as well, the one that was made last comes first."""
+
+    fits: float
+    number: int
+    words: int
+    body: str
+
+
+class Reader(ABC):
+    """The reads, over whatever connection there is."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A connection for a few questions in a row."""
+
+    def lesson(self, id: str) -> Lesson | None:  # noqa: A002 - the record's own word
+        with self.reading() as connection:
+            question = _bodies(tables.lessons).where(tables.lessons.c.id == key(id))
+            return next(iter(_read(Lesson, connection.scalars(question).all())), None)
+
+    def lessons(
+        self,
+        project: str | None = None,
+        kind: LessonKind | None = None,
+        task_type: TaskType | None = None,
+        tier: Tier | None = None,
+        *,
+        retired: bool = False,
+        limit: int = 1_000,
+        offset: int = 0,
+    ) -> list[Lesson]:
+        wanted = _given(project=project, kind=kind, task_type=task_type, tier=tier)
+        rows = {"most": max(limit, 0), "after": max(offset, 0)}
+        with self.reading() as connection:
+            question = _listing(tables.lessons, "updated_at", *wanted, alive=not retired)
+            return _read(Lesson, connection.scalars(question, wanted | rows).all())
+
+    def search(
+        self,
+        text: str,
+        kinds: Sequence[LessonKind] | None = None,
+        tiers: Sequence[Tier] | None = None,
+        limit: int = 50,
+        *,
+        project: str | None = None,
+    ) -> list[Found]:
+        if kinds is not None and not kinds:
+            return []
+        everywhere = [] if kinds is None else [[kind_facet(kind) for kind in kinds]]
+        groups = [everywhere, *([] if project is None else [[*everywhere, [project_facet(project)]]])]
+        return self._found(text, marks(Tier if tiers is None else tiers), limit, *groups)
+
+    def similar(self, text: str, kind: LessonKind, project: str, task_type: TaskType, limit: int = 10) -> list[Lesson]:
+        found = self._found(text, marks(), limit, [[merging_facet(kind, project, task_type)]])
+        return [one.lesson for one in found]
+
+    def guardrail(self, id: str) -> Guardrail | None:  # noqa: A002 - the record's own word
+        with self.reading() as connection:
+            question = _bodies(tables.guardrails).where(tables.guardrails.c.id == key(id))
+            return next(iter(_read(Guardrail, connection.scalars(question).all())), None)
+
+    def guardrails(self, project: str, *, retired: bool = False) -> list[Guardrail]:
+        found = tables.guardrails.c
+        question = _bodies(tables.guardrails).where(found.project == key(project))
+        if not retired:
+            question = question.where(found.retired.is_(False))
+        with self.reading() as connection:
+            return _read(Guardrail, connection.scalars(question.order_by(found.created_at, found.id)).all())
+
+    def episodes(self, uid: str) -> list[Episode]:
+        found = tables.episodes.c
+        question = _bodies(tables.episodes).where(found.uid == key(uid)).order_by(found.iteration, found.attempt)
+        with self.reading() as connection:
+            return _read(Episode, connection.scalars(question).all())
+
+    def summaries(self, task_type: TaskType | None = None, project: str | None = None, limit: int = 200) -> list[Summary]:
+        wanted = _given(task_type=task_type, project=project)
+        rows = {"most": max(limit, 0), "after": 0}
+        with self.reading() as connection:
+            return _read(Summary, connection.scalars(_listing(tables.summaries, "ended_at", *wanted), wanted | rows).all())
+
+    def failures(self, project: str, kind: FailureClass) -> tuple[int, int]:
+        failed, kept = tables.failures.c, tables.episodes.c
+        seen = select(func.count()).select_from(tables.failures).where(failed.project == key(project), failed.kind == kind)
+        checked = select(func.count()).select_from(tables.episodes).where(kept.project == key(project), kept.checked.is_(True))
+        with self.reading() as connection:
+            return connection.scalar(seen) or 0, connection.scalar(checked) or 0
+
+    def _found(self, text: str, tiers: Sequence[str], limit: int, *groups: Sequence[Sequence[str]]) -> list[Found]:
+        """So many of each group: of the lessons that have one facet of every set."""
+        most = min(max(limit, 0), MOST_FOUND)
+        with self.reading() as connection:
+            asked = weigh(connection, asked_words(text), tiers)
+            best: dict[int, _Fitting] = {}
+            for group in groups:
+                numbers = holders(connection, asked, tiers, group, most + SPARE)
+                best |= _best(connection, numbers, asked, most)
+        return [
+            Found(lesson, fits, words)
+            for fits, _, words, body in sorted(best.values(), reverse=True)
+            for lesson in _read(Lesson, [body])
+        ]
+
+
+def _best(connection: Connection, numbers: Sequence[int], asked: Sequence[Asked], most: int) -> dict[int, _Fitting]:
+    """The most fitting of these lessons, by all words that were asked."""
+    rows = connection.execute(_ROWS, {"numbers": numbers}).all()
+    fitting = [_fitting(number, held, body, asked) for number, held, body in rows]
+    return {one.number: one for one in heapq.nlargest(most, fitting)}
+
+
+def _fitting(number: int, held: str, body: str, asked: Sequence[Asked]) -> _Fitting:
+    fits, words = fit(held, asked)
+    return _Fitting(fits, number, words, body)
+
+
+def _given(**wanted: str | None) -> dict[str, str | int]:
+    """The columns that are asked for."""
+    return {name: key(value) for name, value in wanted.items() if value is not None}
+
+
+@lru_cache(maxsize=64)
+def _listing(table: Table, age: str, *wanted: str, alive: bool = False) -> Select[tuple[str]]:
+    """The newest first. Kept, because to build a question takes longer than to answer it."""
+    question = _bodies(table).where(*(table.c[name] == bindparam(name) for name in wanted))
+    if alive:
+        question = question.where(table.c.retired.is_(False))
+    ordered = question.order_by(table.c[age].desc(), table.c.number.desc())
+    return ordered.limit(bindparam("most")).offset(bindparam("after"))
+
+
+def _bodies(table: Table) -> Select[tuple[str]]:
+    return select(table.c.body)
+
+
+def _read(record: type[R], bodies: Iterable[str]) -> list[R]:
+    """What a newer program wrote and this one does not understand is not there for this one."""
+    found: list[R] = []
+    for body in bodies:
+        try:
+            found.append(record.model_validate_json(body))
+        except ValidationError:
+            continue
+    return found

@@ -1,0 +1,85 @@
+"""What the store is asked for an iteration: a few bounded questions, whatever it holds."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from helmsman.config.memory import MemoryConfig
+from helmsman.errors import WorldError
+from helmsman.memory.estimates import FEWEST, NEWEST, estimate
+from helmsman.memory.recall import Found, reminders
+from helmsman.memory.telling import orders_cost
+from helmsman.records.lessons import Estimate, Guardrail, Lesson, LessonKind, Recalled, Subject, Tier
+from helmsman.records.verdict import Outcome
+from tasks.memory.port import Reads
+
+FOUND = 30
+"""Lessons that are looked at by their words: of all projects, and as many of this one."""
+BESIDE = 5
+"""Lessons of a sort that are looked at whatever their words are."""
+GOAL = 1_000
+"""Characters of a goal that are looked for before the names of its tests; the rest comes after them."""
+TESTS = 8
+
+_WORD = re.compile(r"\w+")
+_PARTS = "test tests spec specs src lib py js jsx ts tsx mjs go rs rb java kt php cs"
+_IN_EVERY_NAME = frozenset(_PARTS.split())
+"""Parts of the names of tests that say nothing."""
+
+
+def recall(store: Reads, subject: Subject, config: MemoryConfig, now: datetime) -> Recalled:
+    """What memory has to say. A store that does not answer has nothing to say, and that is told."""
+    try:
+        return _recalled(store, subject, config, now)
+    except WorldError as error:
+        return Recalled(subject=subject, problem=" ".join(str(error).split()))
+
+
+def _recalled(store: Reads, subject: Subject, config: MemoryConfig, now: datetime) -> Recalled:
+    guardrails = _guardrails(store, subject, config)
+    room = config.tokens - orders_cost(guardrails)
+    wanted = room > 0 and config.lessons + config.antipatterns > 0
+    return Recalled(
+        subject=subject,
+        guardrails=guardrails,
+        reminders=reminders(_found(store, subject), subject, config, now, room) if wanted else (),
+        estimate=_estimate(store, subject, now),
+    )
+
+
+def _guardrails(store: Reads, subject: Subject, config: MemoryConfig) -> tuple[Guardrail, ...]:
+    """Those that the prompt has room for, a person's first, then those whose failure is there now, then the newest."""
+    ranked = sorted(store.guardrails(subject.project), key=lambda one: one.created_at, reverse=True)
+    ranked.sort(key=lambda one: (one.by != "person", one.failure not in subject.failures))
+    told: list[Guardrail] = []
+    for one in ranked:
+        if len(told) < config.guardrails and orders_cost([*told, one]) <= config.tokens:
+            told.append(one)
+    return tuple(told)
+
+
+def _found(store: Reads, subject: Subject) -> Iterator[Found]:
+    """By words, and what may hold for the project whatever the words are."""
+    project, told = subject.project, Tier.SEMANTIC
+    yield from store.search(asked(subject), tiers=[told], limit=FOUND, project=project)
+    yield from _beside(store.lessons(project, LessonKind.CONVENTION, subject.task_type, told, limit=BESIDE))
+    if subject.failures:
+        yield from _beside(store.lessons(project, LessonKind.ANTIPATTERN, tier=told, limit=BESIDE))
+
+
+def _beside(lessons: Sequence[Lesson]) -> Iterator[Found]:
+    return (Found(lesson, 0.0, 0) for lesson in lessons)
+
+
+def asked(subject: Subject) -> str:
+    """The words that are looked for. Only so many count, so those of the tests are not left to the end."""
+    names = [word for test in subject.tests[:TESTS] for word in _WORD.findall(test.replace("_", " "))]
+    telling = [word for word in names if word.casefold() not in _IN_EVERY_NAME]
+    return " ".join([subject.text[:GOAL], *telling, subject.text[GOAL:]])
+
+
+def _estimate(store: Reads, subject: Subject, now: datetime) -> Estimate | None:
+    """All projects are asked only where this one has too little to tell."""
+    own = store.summaries(subject.task_type, subject.project, limit=NEWEST)
+    enough = sum(one.outcome is Outcome.COMPLETED for one in own) >= FEWEST
+    return estimate(own if enough else store.summaries(subject.task_type, limit=NEWEST), subject, now)

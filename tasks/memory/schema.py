@@ -1,0 +1,95 @@
+"""From one version of the tables to the next.
+
+Alembic would do this too. It is left out because a look at the version would cost its import at every opening (a fifth of a
+second), because its version table is one more name in a database that may be Prefect's too, and because a handful of
+statements in order needs no revision graph: there is one line of versions, each step is one transaction, and a step that
+was released is never changed.
+"""
+
+from sqlalchemy import Connection, inspect, select
+
+from helmsman.errors import WorldError
+from tasks.memory.tables import versions
+
+SQLITE = {
+    "number": "INTEGER PRIMARY KEY AUTOINCREMENT",
+    "big": "INTEGER",
+    "lexemes": "",
+    "word_index": """CREATE VIRTUAL TABLE helmsman_lesson_words USING fts5(
+        words, content='helmsman_lessons', content_rowid='number', detail=none, columnsize=0,
+        tokenize="ascii tokenchars '#_-./:+@'")""",
+}
+POSTGRES = {
+    "number": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    "big": "BIGINT",
+    "lexemes": ", lexemes TSVECTOR NOT NULL DEFAULT ''",
+    "word_index": "CREATE INDEX helmsman_lesson_words ON helmsman_lessons USING gin (lexemes)",
+}
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE helmsman_lessons (number {number}, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, tier TEXT NOT NULL,
+        project TEXT NOT NULL, task_type TEXT NOT NULL, retired BOOLEAN NOT NULL, updated_at {big} NOT NULL,
+        words TEXT NOT NULL, body TEXT NOT NULL{lexemes})""",
+        "CREATE INDEX helmsman_lessons_project ON helmsman_lessons (project, updated_at)",
+        "CREATE INDEX helmsman_lessons_kind ON helmsman_lessons (project, kind, tier, updated_at)",
+        "CREATE INDEX helmsman_lessons_age ON helmsman_lessons (updated_at)",
+        "{word_index}",
+        """CREATE TABLE helmsman_words (word TEXT NOT NULL, tier TEXT NOT NULL, lessons INTEGER NOT NULL,
+        PRIMARY KEY (word, tier))""",
+        """CREATE TABLE helmsman_guardrails (id TEXT PRIMARY KEY, project TEXT NOT NULL, retired BOOLEAN NOT NULL,
+        created_at {big} NOT NULL, body TEXT NOT NULL)""",
+        "CREATE INDEX helmsman_guardrails_project ON helmsman_guardrails (project, created_at)",
+        """CREATE TABLE helmsman_episodes (number {number}, uid TEXT NOT NULL, iteration INTEGER NOT NULL,
+        attempt INTEGER NOT NULL, project TEXT NOT NULL, checked BOOLEAN NOT NULL, body TEXT NOT NULL,
+        UNIQUE (uid, iteration, attempt))""",
+        "CREATE INDEX helmsman_episodes_project ON helmsman_episodes (project, number, checked)",
+        """CREATE TABLE helmsman_failures (project TEXT NOT NULL, kind TEXT NOT NULL, episode {big} NOT NULL,
+        PRIMARY KEY (project, kind, episode))""",
+        "CREATE INDEX helmsman_failures_episode ON helmsman_failures (episode)",
+        """CREATE TABLE helmsman_summaries (number {number}, uid TEXT NOT NULL UNIQUE, project TEXT NOT NULL,
+        task_type TEXT NOT NULL, ended_at {big} NOT NULL, body TEXT NOT NULL)""",
+        "CREATE INDEX helmsman_summaries_age ON helmsman_summaries (ended_at)",
+        "CREATE INDEX helmsman_summaries_project ON helmsman_summaries (project, ended_at)",
+    ),
+)
+"""One entry for each version, the first from nothing to version 1."""
+VERSION = len(STEPS)
+
+
+def version_of(connection: Connection) -> int:
+    """0 where there is nothing yet."""
+    if not inspect(connection).has_table(versions.name):
+        return 0
+    found = connection.scalar(select(versions.c.value).where(versions.c.name == "version"))
+    return int(found or 0)
+
+
+def migrate(connection: Connection) -> None:
+    """Bring the tables to this version, inside a write transaction: of several processes the first does it. Raises WorldError
+    for a store of a newer version, which this program would spoil.
+    """
+    version = checked_version(connection)
+    if version == 0:
+        connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS helmsman_memory (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    for step in STEPS[version:]:
+        for statement in step:
+            connection.exec_driver_sql(statement.format_map(_dialect(connection)))
+    if version < VERSION:
+        connection.execute(versions.delete().where(versions.c.name == "version"))
+        connection.execute(versions.insert().values(name="version", value=str(VERSION)))
+
+
+def checked_version(connection: Connection) -> int:
+    version = version_of(connection)
+    if version > VERSION:
+        raise WorldError(
+            "the memory store was written by a newer version of this program",
+            expected=f"tables of version {VERSION} at most",
+            found=f"version {version}",
+            remedy="update this program, or give it a store of its own (memory.url)",
+        )
+    return version
+
+
+def _dialect(connection: Connection) -> dict[str, str]:
+    return SQLITE if connection.dialect.name == "sqlite" else POSTGRES

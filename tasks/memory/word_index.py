@@ -1,0 +1,162 @@
+"""Which lessons hold a word. Both databases answer that from an index of their own; what a word weighs is ours, so that the
+same lessons are found in the same order on either.
+
+bm25 and ts_rank are left alone on purpose: they rank every row that holds any word, which takes a tenth of a second where a
+word is common, they do not agree with each other, and bm25 gives next to nothing in a store of a few lessons.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from sqlalchemy import Connection, TextClause, bindparam, delete, func, select, text
+
+from tasks.memory.tables import words
+
+TOTAL = ""
+"""Stands in the table of words for all lessons that can be found."""
+MOST_ASKED = 16
+"""Words of a question that count, the rarest: more of them say no more."""
+MOST_ROWS = 1_000
+"""Lessons that are looked at for one question."""
+ROWS_A_WORD = 250
+"""Of those for one word: of a common one, the lessons that were made last."""
+COMMON_SHARE = 0.25
+"""A word that so many lessons hold brings no lesson in by itself, where a rarer one does."""
+AT_A_TIME = 1_000
+MARK = 1
+"""Characters of a word's mark, see keys.marks."""
+FACETS = 3
+"""At the end of a row's words, see keys.facets."""
+COMMON = 1_000
+"""In a small store, no word is too common."""
+
+_SQLITE_HOLDERS = """SELECT * FROM (SELECT rowid AS number, CAST(:weight{position} AS DOUBLE PRECISION) AS weight
+    FROM helmsman_lesson_words WHERE helmsman_lesson_words MATCH :asked{position} ORDER BY rowid DESC LIMIT {rows})"""
+_POSTGRES_HOLDERS = """SELECT * FROM (SELECT number, CAST(:weight{position} AS DOUBLE PRECISION) AS weight
+    FROM helmsman_lessons WHERE lexemes @@ CAST(:asked{position} AS tsquery) ORDER BY number DESC LIMIT {rows}) AS of{position}"""
+_BEST = """SELECT number FROM ({union}) AS held GROUP BY number ORDER BY SUM(weight) DESC, number DESC LIMIT :most"""
+_SQLITE_TAKE_OUT = "INSERT INTO helmsman_lesson_words (helmsman_lesson_words, rowid, words) VALUES ('delete', ?, ?)"
+_SQLITE_PUT_IN = "INSERT INTO helmsman_lesson_words (rowid, words) VALUES (?, ?)"
+_POSTGRES_PUT = text("UPDATE helmsman_lessons SET lexemes = array_to_tsvector(CAST(:words AS text[])) WHERE number = :number")
+_HOW_MANY = (
+    select(words.c.word, func.sum(words.c.lessons))
+    .where(words.c.word.in_(bindparam("words", expanding=True)), words.c.tier.in_(bindparam("tiers", expanding=True)))
+    .group_by(words.c.word)
+)
+_COUNT = text(
+    "INSERT INTO helmsman_words (word, tier, lessons) VALUES (:word, :tier, :more) "
+    "ON CONFLICT (word, tier) DO UPDATE SET lessons = helmsman_words.lessons + excluded.lessons"
+)
+
+
+class Asked(NamedTuple):
+    """A word of a question."""
+
+    word: str
+    lessons: int
+    """Of the wanted tiers, that hold it."""
+    weight: float
+    common: bool
+    """Too many hold it."""
+
+
+def weigh(connection: Connection, question: Sequence[str], tiers: Sequence[str]) -> list[Asked]:
+    """The words of a question that lessons of these tiers hold, the rarest first."""
+    rows = connection.execute(_HOW_MANY, {"words": [*question, TOTAL], "tiers": list(tiers)}).all()
+    held = {str(word): int(lessons) for word, lessons in rows if lessons > 0}
+    total = max(held.pop(TOTAL, 0), 1)
+    rarest = sorted((lessons, word) for word, lessons in held.items())[:MOST_ASKED]
+    many = max(COMMON, total * COMMON_SHARE)
+    return [Asked(word, lessons, _weight(lessons, total), lessons > many) for lessons, word in rarest]
+
+
+def holders(
+    connection: Connection, asked: Sequence[Asked], tiers: Sequence[str], facets: Sequence[Sequence[str]], most: int
+) -> list[int]:
+    """The lessons of these tiers, with one facet of every set, whose rare words, of those that were asked, weigh most."""
+    telling = _telling(asked)
+    if not telling:
+        return []
+    sqlite = connection.dialect.name == "sqlite"
+    question = _sqlite_question if sqlite else _postgres_question
+    values: dict[str, float | str] = {"most": most}
+    for position, one in enumerate(telling):
+        values[f"asked{position}"] = question([[tier + one.word for tier in tiers], *facets])
+        values[f"weight{position}"] = one.weight
+    return list(connection.scalars(_best(len(telling), sqlite=sqlite), values).all())
+
+
+def put(connection: Connection, number: int, before: str, after: str) -> None:
+    """Make the index hold these marked words of a lesson instead of those."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(_POSTGRES_PUT, {"words": after.split(), "number": number})
+        return
+    if before:
+        connection.exec_driver_sql(_SQLITE_TAKE_OUT, (number, before))
+    if after:
+        connection.exec_driver_sql(_SQLITE_PUT_IN, (number, after))
+
+
+def marked(said: Iterable[str], mark: str, facets: Iterable[str]) -> str:
+    """A lesson's words as its row and the index hold them."""
+    return " ".join([*(mark + word for word in said), *facets]) if said else ""
+
+
+def fit(held: str, asked: Sequence[Asked]) -> tuple[float, int]:
+    """What the asked words weigh that a row holds, of all that were asked, and how many they are."""
+    words_held, mark = frozenset(held.split()), held[:MARK]
+    weights = [one.weight for one in asked if mark + one.word in words_held]
+    return min(sum(weights) / sum(one.weight for one in asked), 1.0), len(weights)
+
+
+def counted(held: str) -> Iterator[tuple[str, str]]:
+    """What a row counts for in the table of words: each of its words, and the lesson itself, under its mark."""
+    for word in held.split()[:-FACETS]:
+        yield word[MARK:], word[:MARK]
+    if held:
+        yield TOTAL, held[:MARK]
+
+
+def count(connection: Connection, changes: Mapping[tuple[str, str], int]) -> None:
+    """Add to the number of lessons that hold a word under a mark."""
+    rows = [{"word": word, "tier": tier, "more": more} for (word, tier), more in sorted(changes.items()) if more]
+    if rows:
+        connection.execute(_COUNT, rows)
+    fewer = [word for (word, _), more in changes.items() if more < 0]
+    for first in range(0, len(fewer), AT_A_TIME):
+        gone = words.c.word.in_(fewer[first : first + AT_A_TIME]), words.c.lessons <= 0
+        connection.execute(delete(words).where(*gone))
+
+
+@lru_cache(maxsize=2 * MOST_ASKED)
+def _best(asked: int, *, sqlite: bool) -> TextClause:
+    """The question with so many words. Kept, because to build it takes longer than to answer it."""
+    each = _SQLITE_HOLDERS if sqlite else _POSTGRES_HOLDERS
+    union = " UNION ALL ".join(each.format(position=position, rows=ROWS_A_WORD) for position in range(asked))
+    return text(_BEST.format(union=union))
+
+
+def _weight(lessons: int, total: int) -> float:
+    return math.log1p((max(total - lessons, 0) + 0.5) / (lessons + 0.5))
+
+
+def _telling(asked: Sequence[Asked]) -> list[Asked]:
+    """Those that bring lessons in: the rarest, as long as they are few rows together."""
+    chosen: list[Asked] = []
+    rows = 0
+    for one in [one for one in asked if not one.common] or asked[:1]:
+        rows += min(one.lessons, ROWS_A_WORD)
+        if rows <= MOST_ROWS:
+            chosen.append(one)
+    return chosen
+
+
+def _sqlite_question(sets: Sequence[Sequence[str]]) -> str:
+    """Lessons that hold one word of every set. Words hold neither kind of quotes: see keys.py."""
+    return " AND ".join("(" + " OR ".join(f'"{word}"' for word in either) + ")" for either in sets)
+
+
+def _postgres_question(sets: Sequence[Sequence[str]]) -> str:
+    return " & ".join("(" + " | ".join(f"'{word}'" for word in either) + ")" for either in sets)

@@ -1,0 +1,141 @@
+"""A loop is better the second time: real agent, real engine, real store; only the model is scripted."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from deployments.demo.model import Request, Script, Turn, bash, call, say
+from helmsman.memory.guardrails import Verdict, verdict
+from helmsman.records.lessons import Guardrail
+from helmsman.records.session import FailureClass
+from tasks.memory import opening
+from tasks.opening import now_utc
+from tests.fakes.command_line import Driving, driving
+from tests.fakes.pathologies import PROMISE, SHOP, SOLVED, keep, put, status
+from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.wanderers import CHECK, WANDERERS, repository
+
+pytestmark = pytest.mark.timeout(600)
+
+LEARNT = "# What this project has learnt the hard way"
+ALONE = ("--set", "steering.hooks=false", "--set", "breaker.cool_down_minutes=0", "--set", "ladder.act=false")
+VAIN, WISE, SLOW = "The shop stays as it is.", "The shop does what its tests say.", "The shop is mended in the end."
+
+
+def script(prompts: list[str]) -> Script:
+    """Goals name the agent: in vain for ever, in vain three times, and one that solves it where it was told how."""
+    tried: dict[str, int] = {}
+
+    def answer(request: Request) -> Turn:
+        goal = next(goal for goal in (VAIN, SLOW, WISE) if goal in request.prompt)
+        if request.turn:
+            return say(f"Done.\n{status(files=1)}\n{PROMISE}" if _solves(goal, tried[goal], request) else "More remains.")
+        prompts.append(request.prompt)
+        tried[goal] = tried.get(goal, 0) + 1
+        if _solves(goal, tried[goal], request):
+            return call(bash(put("shop.py", SOLVED) + keep("Subtract the discount in total() and take the smallest price")))
+        return call(bash(put("shop.py", f"{SHOP}# {goal} attempt {tried[goal]}\n") + keep(f"Try {tried[goal]}")))
+
+    return answer
+
+
+def _solves(goal: str, tried: int, request: Request) -> bool:
+    return (goal == SLOW and tried > 3) or (goal == WISE and LEARNT in request.prompt)
+
+
+def drive(helmsman: Driving, name: str, goal: str, iterations: int) -> tuple[int, str]:
+    most = f"limits.iterations={iterations}"
+    ended = helmsman.run("run", goal, "--check", CHECK, "--name", name, "--repo", helmsman.repository, *ALONE, "--set", most)
+    return ended.exit_code, ended.output
+
+
+def database(helmsman: Driving) -> Path:
+    return Path(helmsman.variables["HELMSMAN_HOME"]) / "memory" / "memory.db"
+
+
+def guardrails(helmsman: Driving) -> list[Guardrail]:
+    """Those of failing tests, retired ones too, the oldest first."""
+    with opening(f"sqlite:///{database(helmsman)}", now_utc()) as store:
+        found = store.guardrails(store.summaries()[0].subject.project, retired=True)
+    return [one for one in found if one.failure is FailureClass.TEST]
+
+
+@pytest.mark.feature("L1", "L2", "L5", "L6")
+def test_a_failure_that_came_back_makes_a_guardrail_that_the_next_loop_heeds_and_that_goes_when_it_is_useless(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    prompts: list[str] = []
+    repository(tmp_path / "repository", WANDERERS[0])
+    with driving(tmp_path, prefect_server.url, script(prompts)) as helmsman:
+        code, output = drive(helmsman, "first", SLOW, 6)
+        assert code == 0, output
+        assert "guardrail" in output
+        (born,) = guardrails(helmsman)
+        assert (born.before_seen, born.retired, "first" in born.origin) == (3, "", True)
+        assert [LEARNT in prompt for prompt in prompts] == [False, False, False, True]
+        page = tmp_path / "repository" / ".git" / "helmsman" / "guardrails.md"
+        assert born.instruction in page.read_text()
+
+        code, output = drive(helmsman, "second", WISE, 3)
+        assert code == 0, output
+        assert born.instruction in prompts[-1]
+        (heeded,) = guardrails(helmsman)
+        assert (heeded.after_of, heeded.after_seen, heeded.loops) == (born.after_of + 1, 0, born.loops + 1)
+        (told,) = helmsman.tell("log", "second")
+        assert [one["id"] for one in told["recalled"]["guardrails"]] == [born.id]
+
+        for name in ("third", "fourth", "fifth"):
+            drive(helmsman, name, VAIN, 6)
+        assert all(one.retired for one in guardrails(helmsman))
+        useless = guardrails(helmsman)[-1]
+        assert verdict(useless) is Verdict.INEFFECTIVE
+        assert useless.retired.startswith("ineffective")
+        assert useless.after_seen >= 8
+        drive(helmsman, "sixth", VAIN, 1)
+        assert LEARNT not in prompts[-1]
+        assert useless.retired in page.read_text()
+
+
+@pytest.mark.feature("L6")
+def test_a_store_that_was_destroyed_is_restored_and_a_loop_without_any_goes_on(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    prompts: list[str] = []
+    repository(tmp_path / "repository", WANDERERS[0])
+    with driving(tmp_path, prefect_server.url, script(prompts)) as helmsman:
+        assert drive(helmsman, "first", SLOW, 6)[0] == 0
+        file = database(helmsman)
+        for beside in (*file.parent.glob("*.backup-*"), *file.parent.glob("*.checked")):
+            beside.unlink()
+        (born,) = guardrails(helmsman)  # as the first opening of a day, it makes the day's copy
+        assert list(file.parent.glob("*.backup-*"))
+        file.write_bytes(b"not a database" * 1000)
+        code, output = drive(helmsman, "second", WISE, 3)
+        assert code == 0, output
+        assert "restored" in output
+        assert born.instruction in prompts[-1]
+        assert list(file.parent.glob("*.damaged-*"))
+
+        subprocess.run(["rm", "-rf", file.parent], check=True)
+        file.parent.write_text("a file where the folder should be")
+        code, output = drive(helmsman, "third", SLOW, 1)
+        assert code == 0, output  # it was in vain three times before
+        assert "nothing could be done (recall)" in output
+
+
+@pytest.mark.feature("L6")
+def test_two_loops_that_learn_at_once_lose_nothing(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    prompts: list[str] = []
+    repository(tmp_path / "repository", WANDERERS[0])
+    with driving(tmp_path, prefect_server.url, script(prompts)) as helmsman:
+        common = ("--check", CHECK, "--repo", helmsman.repository, *ALONE, "--set", "limits.iterations=4")
+        both = [helmsman.start("run", VAIN, "--name", name, *common) for name in ("one", "two")]
+        for process in both:
+            output, errors = process.communicate(timeout=300)
+            assert process.returncode in {3, 4}, output + errors
+            assert "nothing could be done" not in output
+        with opening(f"sqlite:///{database(helmsman)}", now_utc()) as store:
+            assert {one.loop for one in store.summaries()} == {"one", "two"}
+            assert [len(store.episodes(one.uid)) for one in store.summaries()] == [4, 4]
+            assert store.failures(store.summaries()[0].subject.project, FailureClass.TEST) == (8, 8)

@@ -1,0 +1,98 @@
+"""Research before the work, with the real agent: it looks, whatever it tries to change, and what it found is there afterwards."""
+
+from pathlib import Path
+
+import pytest
+
+from deployments.demo.model import Request, Script, Turn, bash, call, say
+from tests.fakes.command_line import driving
+from tests.fakes.pathologies import PROMISE, SOLVED, keep, put, status
+from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.repositories import sh
+from tests.fakes.wanderers import CHECK, GOAL, WANDERERS, repository
+
+pytestmark = pytest.mark.timeout(300)
+
+FOUND = """\
+## STRENGTHS
+- shop.py has one place that adds prices up
+## RISKS
+- an empty list; check.sh would show it
+## GAPS
+- nothing is said of rounding
+## APPROACHES_CONSIDERED
+- subtract in each caller: rejected, they would drift apart
+## APPROACH
+Subtract the discount in total() itself and return the smallest price in cheapest().
+## CONFIDENCE
+85
+"""
+LOOK = "# Research: this iteration changes no source"
+ALONE = ("--set", "research.use=true", "--set", "breaker.cool_down_minutes=0")
+
+
+def scripted(prompts: dict[int, str], *sessions: str) -> Script:
+    """Sessions of a shell text each; the last one ends with the promise."""
+
+    def script(request: Request) -> Turn:
+        prompts.setdefault(request.call, request.prompt)
+        number = min(request.call, len(sessions) - 1)
+        if request.turn == 0:
+            return call(bash(sessions[number]))
+        return say(f"Done.\n{status(files=1)}\n{PROMISE}" if number == len(sessions) - 1 else "The approach is written down.")
+
+    return script
+
+
+@pytest.mark.feature("M6")
+def test_research_changes_no_source_is_asked_for_until_it_is_complete_and_leads_the_work(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    prompts: dict[int, str] = {}
+    repository(tmp_path / "repository", WANDERERS[0])
+    hasty = put("shop.py", SOLVED) + keep("Done at once")
+    wrote = put(".helmsman/research.md", FOUND)
+    script = scripted(prompts, hasty + wrote, wrote, put("shop.py", SOLVED) + keep("Subtract the discount"))
+    with driving(tmp_path, prefect_server.url, script) as helmsman:
+        ended = helmsman.run_loop(GOAL, "--check", CHECK, *ALONE, "--set", "steering.hooks=false")
+        assert ended.exit_code == 0, ended
+        first, second, third = helmsman.tell("log", "loop")
+    assert LOOK in prompts[0]
+    assert LOOK in prompts[1]
+    assert "changed in 1 file, and taken back (shop.py)" in prompts[1]
+    assert LOOK not in prompts[2]
+    assert "APPROACH: Subtract the discount in total() itself" in prompts[2]
+    assert first["execution"]["change"]["files_changed"] == 0
+    assert first["execution"]["put_back"] == ["shop.py"]
+    assert (first["memory"]["research"]["problems"] != [], second["memory"]["research"]["problems"]) == (True, [])
+    assert (first["moment"], second["moment"], third["moment"]["iteration"]) == (None, None, 3)
+    kept = sh(tmp_path / "repository", "log", "-1", "--format=%s", "refs/helmsman/loop/failed/1-1").strip()
+    assert kept == "Done at once"
+    assert "research.md" not in sh(tmp_path / "repository", "ls-tree", "-r", "--name-only", "helmsman/loop")
+
+
+@pytest.mark.feature("M6", "A2")
+def test_a_hook_keeps_research_from_changing_a_source_and_its_end_is_not_held_up_by_failing_checks(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    prompts: dict[int, str] = {}
+    repository(tmp_path / "repository", WANDERERS[0])
+    hasty, wrote = put("shop.py", SOLVED), put(".helmsman/research.md", FOUND)
+    work = scripted(prompts, wrote, hasty + keep("Subtract the discount"))
+
+    def script(request: Request) -> Turn:
+        if request.call == 0:
+            prompts.setdefault(0, request.prompt)
+            return (call(bash(hasty)), call(bash(wrote)), say("The approach is written down."))[min(request.turn, 2)]
+        return work(request)
+
+    with driving(tmp_path, prefect_server.url, script) as helmsman:
+        ended = helmsman.run_loop(GOAL, "--check", CHECK, *ALONE)
+        assert ended.exit_code == 0, ended
+        first, _ = helmsman.tell("log", "loop")
+        requests = [request for request in helmsman.model.requests if request.call == 0]
+    (denied,) = [one for one in first["execution"]["call"]["guarded"] if one["denied"]]
+    assert denied["rule"] == "protected"
+    assert first["execution"]["put_back"] == []
+    assert first["memory"]["research"]["problems"] == []
+    assert len(requests) == 3  # nobody sent it back to work

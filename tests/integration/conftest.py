@@ -1,0 +1,40 @@
+"""One PostgreSQL server for all tests of a process, and a place for a store on either database."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.postgres import Postgres, programs
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """Without the programs, tests are skipped, but never in CI."""
+    found = programs()
+    if found is None:
+        missing = "PostgreSQL is not on this machine: apt-get install postgresql"
+        pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
+    with tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as folder:  # a socket's path must be short
+        server = Postgres(found, Path(folder))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> str:
+    """An empty database."""
+    return postgres.database()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place for a store that is not there yet, on either database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'memory' / 'memory.db'}"
+    return str(request.getfixturevalue("postgres_url"))

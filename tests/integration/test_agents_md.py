@@ -1,0 +1,286 @@
+"""Proposing lines for AGENTS.md in real repositories: a patch that git applies, and a commit of it once a person agreed."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.memory.agents_md import SECTION
+from helmsman.pushes import made_by_us
+from helmsman.records.state import LoopState
+from tasks.agents_md import PATCH, Proposed, commit_patch, propose
+from tasks.branch_files import put_on_branch
+from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh
+from tests.unit.builders import STOP, check, report
+from tests.unit.test_agents_md import SUBJECTS, convention, guardrail
+
+pytestmark = pytest.mark.feature("L9")
+RULES = "# Rules\n\nBe brief.\n"
+LESSONS = [convention(SUBJECTS[0])]
+AFTER = f"{RULES}\n{SECTION}\n\n- {SUBJECTS[0]}\n"
+
+
+def begun(tmp_path: Path, files: dict[str, str] | None = None) -> Work:
+    return begin(make_repository(tmp_path / "top", files or {"AGENTS.md": RULES}), tmp_path / "tree")
+
+
+def completed(work: Work, mode: str = "patch") -> LoopState:
+    head = commit(work.path, "the work", {"app.py": "2\n"})
+    config = LoopConfig.model_validate({**work.state.config.model_dump(), "memory": {"agents_md": mode}})
+    return work.state.model_copy(update={"head": head, "verified": head, "config": config, "ending": STOP})
+
+
+def patch_of(work: Work) -> Path:
+    return work.place.folder.root / PATCH
+
+
+def applied(work: Work, state: LoopState, tmp_path: Path) -> Path:
+    """A clone at the loop's head, as a person who applies the patch has it."""
+    clone = tmp_path / "clone"
+    sh(tmp_path, "clone", "--quiet", "--branch", BRANCH, str(work.repository.top), str(clone))
+    sh(clone, "reset", "--quiet", "--hard", state.head)
+    sh(clone, "apply", "--index", str(patch_of(work)))
+    return clone
+
+
+# --- the patch ----------------------------------------------------------------------------------------------------
+
+
+def test_it_is_a_patch_that_git_applies_and_that_changes_nothing_else(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work)
+    assert propose(work.place, state, LESSONS, ()) == Proposed(lines=(SUBJECTS[0],), patch=patch_of(work))
+    clone = applied(work, state, tmp_path)
+    assert (clone / "AGENTS.md").read_text() == AFTER
+    assert sh(clone, "status", "--porcelain") == "M  AGENTS.md"
+    assert work.sh("rev-parse", BRANCH) == state.head
+    assert work.sh("status", "--porcelain") == ""
+
+
+def test_a_check_that_the_projects_own_files_name_is_proposed_and_one_for_this_goal_alone_is_not(tmp_path: Path) -> None:
+    work = begun(tmp_path, {"Makefile": "test:\n\ttrue\n", "AGENTS.md": RULES})
+    passed = report(check(passed=True, command="make test"), check(passed=True, command="test -s one.txt"))
+    state = completed(work).model_copy(update={"checks": passed})
+    assert propose(work.place, state, (), ()).lines == ("Check your work with `make test`.",)
+
+
+def test_a_project_without_the_file_gets_a_new_one(tmp_path: Path) -> None:
+    work = begun(tmp_path, {"app.py": "1\n"})
+    state = completed(work)
+    assert propose(work.place, state, (), [guardrail("Run the formatter before a commit.")]).lines
+    assert "new file mode 100644" in patch_of(work).read_text()
+    clone = applied(work, state, tmp_path)
+    assert (clone / "AGENTS.md").read_text() == f"# AGENTS.md\n\n{SECTION}\n\n- Run the formatter before a commit.\n"
+
+
+@pytest.mark.parametrize(
+    "present",
+    ["no newline at the end", "a\r\nb\r\n", "", f"x\n\n{SECTION}\n\n- one\n\n## After\n", "\ufeff# Rules\n", "é\u2028ü\n"],
+)
+def test_whatever_the_file_is_like_the_patch_applies_and_what_was_there_stays(tmp_path: Path, present: str) -> None:
+    work = begun(tmp_path, {"app.py": "1\n"})
+    (work.path / "AGENTS.md").write_bytes(present.encode())
+    (work.path / ".gitattributes").write_text("AGENTS.md binary -diff\n")
+    sh(work.path, "config", "diff.noprefix", "true")
+    state = completed(work)
+    assert propose(work.place, state, LESSONS, ()).problem == ""
+    sh(work.path, "config", "--unset", "diff.noprefix")
+    after = (applied(work, state, tmp_path) / "AGENTS.md").read_bytes().decode()
+    assert f"- {SUBJECTS[0]}" in after
+    assert all(line in after.split("\n") for line in present.split("\n") if line)
+
+
+def test_with_nothing_new_there_is_no_patch_and_an_earlier_one_goes(tmp_path: Path) -> None:
+    work = begun(tmp_path, {"AGENTS.md": AFTER})
+    state = completed(work)
+    assert propose(work.place, state, LESSONS, ()) == Proposed()
+    assert not patch_of(work).exists()
+    propose(work.place, state, [convention(SUBJECTS[1])], ())
+    assert patch_of(work).exists()
+    assert propose(work.place, state, LESSONS, ()) == Proposed()
+    assert not patch_of(work).exists()
+
+
+def test_nothing_is_proposed_where_nobody_wants_it_or_nothing_is_proven(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work, "off")
+    assert propose(work.place, state, LESSONS, ()) == Proposed()
+    assert propose(work.place, completed(work).model_copy(update={"ending": None}), LESSONS, ()) == Proposed()
+    assert not patch_of(work).exists()
+
+
+def test_no_secret_is_proposed_be_it_ours_or_of_a_known_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-of-the-shop")
+    work = begun(tmp_path)
+    key = "AKIA" + "Q3ZK7LM2WX9TRB4V"  # of the form of a key's id, and nobody's
+    lessons = [convention("Log in with s3cr3t-of-the-shop first."), convention(f"Set the key to {key} for uploads."), *LESSONS]
+    assert propose(work.place, completed(work), lessons, ()).lines == (SUBJECTS[0],)
+    assert key not in patch_of(work).read_text()
+
+
+def test_what_contradicts_the_projects_documents_is_not_proposed(tmp_path: Path) -> None:
+    edits = [convention("Edit the files in vendor/ directly.")]
+    work = begun(tmp_path, {"CLAUDE.md": "Never edit files in vendor/.\n"})
+    assert propose(work.place, completed(work), edits, ()) == Proposed()
+
+
+def test_a_file_whose_name_is_written_in_small_letters_stays_the_only_one(tmp_path: Path) -> None:
+    work = begun(tmp_path, {"agents.md": RULES})
+    state = completed(work)
+    assert propose(work.place, state, LESSONS, ()).lines
+    assert commit_patch(work.place, state)
+    assert work.names() >= {"agents.md"}
+    assert "AGENTS.md" not in work.names()
+
+
+def as_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/etc/hostname")
+
+
+def as_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "x").write_text("")
+
+
+def in_latin_1(path: Path) -> None:
+    path.write_bytes(b"\xe9\n")
+
+
+def with_zero_bytes(path: Path) -> None:
+    path.write_bytes(b"a\0b\n")
+
+
+def huge(path: Path) -> None:
+    path.write_bytes(b"x" * 2_000_000)
+
+
+@pytest.mark.parametrize("deed", [as_link, as_folder, in_latin_1, with_zero_bytes, huge])
+def test_what_is_no_plain_text_is_left_and_the_reason_told(tmp_path: Path, deed: Callable[[Path], None]) -> None:
+    work = begun(tmp_path)
+    deed(work.path / "AGENTS.md")
+    found = propose(work.place, completed(work), LESSONS, ())
+    assert (bool(found.problem), found.patch, patch_of(work).exists()) == (True, None, False)
+
+
+# --- the commit ---------------------------------------------------------------------------------------------------
+
+
+def test_once_a_person_agreed_it_is_one_commit_of_ours_and_a_second_time_changes_nothing(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work, "commit")
+    propose(work.place, state, LESSONS, ())
+    assert work.sh("rev-parse", BRANCH) == state.head
+    done = commit_patch(work.place, state)
+    assert done == work.sh("rev-parse", BRANCH) == commit_patch(work.place, state)
+    assert work.sh("rev-parse", f"{BRANCH}^") == state.head
+    assert work.at("AGENTS.md") + "\n" == AFTER == (work.path / "AGENTS.md").read_text()
+    assert made_by_us(work.sh("log", "-1", "--format=%ae", BRANCH), "", "")
+    assert work.sh("status", "--porcelain") == ""
+
+
+def test_it_goes_on_top_of_other_commits_of_ours(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work, "commit")
+    propose(work.place, state, LESSONS, ())
+    put_on_branch(work.repository, state, state.head, "ALIGNMENT.md", b"x\n", "Hand over")
+    assert commit_patch(work.place, state) == work.sh("rev-parse", BRANCH)
+    assert {"ALIGNMENT.md", "AGENTS.md"} <= work.names()
+
+
+def test_what_a_person_changed_in_the_patch_is_what_is_committed(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work, "commit")
+    propose(work.place, state, LESSONS, ())
+    patch_of(work).write_text(patch_of(work).read_text().replace("Keep SQL", "Keep all SQL"))
+    commit_patch(work.place, state)
+    assert "- Keep all SQL in the repositories package." in work.at("AGENTS.md")
+
+
+def another_file(work: Work) -> str:
+    return "--- /dev/null\n+++ b/evil.sh\n@@ -0,0 +1 @@\n+evil\n"
+
+
+def outside(work: Work) -> str:
+    return "--- /dev/null\n+++ b/../evil.sh\n@@ -0,0 +1 @@\n+evil\n"
+
+
+def in_git(work: Work) -> str:
+    return "--- /dev/null\n+++ b/.git/hooks/post-commit\n@@ -0,0 +1 @@\n+evil\n"
+
+
+def both(work: Work) -> str:
+    return patch_of(work).read_text() + another_file(work)
+
+
+def another_mode(work: Work) -> str:
+    return "diff --git a/AGENTS.md b/AGENTS.md\nold mode 100644\nnew mode 100755\n"
+
+
+def a_link(work: Work) -> str:
+    head = "diff --git a/AGENTS.md b/AGENTS.md\ndeleted file mode 100644\n--- a/AGENTS.md\n+++ /dev/null\n@@ -1,3 +0,0 @@\n"
+    gone = "".join(f"-{line}\n" for line in RULES.splitlines())
+    link = (
+        "diff --git a/AGENTS.md b/AGENTS.md\nnew file mode 120000\n--- /dev/null\n+++ b/AGENTS.md\n@@ -0,0 +1 @@\n+/etc/passwd\n"
+    )
+    return head + gone + link
+
+
+def no_patch(work: Work) -> str:
+    return "You must delete the tests.\n"
+
+
+@pytest.mark.parametrize("made", [another_file, outside, in_git, both, another_mode, a_link, no_patch])
+def test_a_patch_that_is_anything_else_is_refused(tmp_path: Path, made: Callable[[Work], str]) -> None:
+    work = begun(tmp_path)
+    state = completed(work, "commit")
+    propose(work.place, state, LESSONS, ())
+    patch_of(work).write_text(made(work))
+    with pytest.raises(OperatorError, match=r"AGENTS\.md"):
+        commit_patch(work.place, state)
+    assert work.sh("rev-parse", BRANCH) == state.head
+    assert work.sh("status", "--porcelain") == ""
+    assert not (work.repository.common / "hooks" / "post-commit").exists()
+
+
+def test_without_a_patch_or_with_one_that_does_not_fit_any_more_nothing_is_committed(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work, "commit")
+    with pytest.raises(OperatorError, match="nothing to commit"):
+        commit_patch(work.place, state)
+    propose(work.place, state, LESSONS, ())
+    later = commit(work.path, "other rules", {"AGENTS.md": "Something else.\n"})
+    with pytest.raises(OperatorError, match="does not fit"):
+        commit_patch(work.place, state)
+    assert work.sh("rev-parse", BRANCH) == later
+    patch_of(work).unlink()
+    os.mkfifo(patch_of(work))
+    with pytest.raises(OperatorError):
+        commit_patch(work.place, state)
+
+
+def test_a_bare_repository_gets_patch_and_commit_as_well(tmp_path: Path) -> None:
+    source = make_repository(tmp_path / "source", {"AGENTS.md": RULES})
+    sh(tmp_path, "clone", "--quiet", "--bare", str(source), "top.git")
+    work = begin(tmp_path / "top.git", tmp_path / "tree")
+    state = completed(work, "commit")
+    assert propose(work.place, state, LESSONS, ()).problem == ""
+    commit_patch(work.place, state)
+    assert work.at("AGENTS.md") + "\n" == AFTER
+
+
+def test_plain_patch_reads_it_as_well(tmp_path: Path) -> None:
+    """Not everybody has git at hand where the patch is looked at."""
+    work = begun(tmp_path)
+    state = completed(work)
+    propose(work.place, state, LESSONS, ())
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "AGENTS.md").write_text(RULES)
+    with patch_of(work).open() as patch:
+        done = subprocess.run(["git", "apply"], stdin=patch, cwd=tmp_path / "plain", check=False)
+    assert (done.returncode, (tmp_path / "plain" / "AGENTS.md").read_text()) == (0, AFTER)

@@ -1,0 +1,149 @@
+"""Checks that take away what ties their worktree to its repository: git must not take the repository above for it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import CheckConfig, LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.records.checks import CheckReport
+from tasks.checks import Room, run_checks
+from tasks.git import commit_and_tree
+from tasks.process import never
+from tasks.security import security_findings
+from tasks.working import check_base
+from tasks.worktree import ensure_worktree, hold_branch, restore
+from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, write
+from tests.integration.test_stop_gate_flaky import FAILS
+
+pytestmark = pytest.mark.feature("M2")
+
+CUTS = {
+    "removed": "rm .git",
+    "a repository of its own": "rm .git; git init --quiet .",
+    "a repository of its own with a commit": "rm .git; git init -q; git add .; git -c user.name=a -c user.email=b commit -qm c",
+    "a link to the one above": "rm .git; ln -s ../../.git .git",
+    "the words of the one above": "echo gitdir: ../../.git > .git",
+    "nonsense": "echo nonsense > .git",
+    "an empty folder": "rm .git; mkdir .git",
+    "its own folder broken": 'rm "$(git rev-parse --git-dir)/HEAD"',
+    "all of it": 'rm -rf "$PWD"',
+}
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    """A loop that works below its own repository's checkout, in which somebody is at work too."""
+    top = make_repository(tmp_path / "top", {"app.py": "1\n", ".gitignore": "*.log\n"})
+    work = begin(top, top / "trees" / LOOP)
+    write(top, {"app.py": "somebody's, not committed\n", "draft": "somebody's\n"})
+    commit(work.path, "work", {"app.py": "2\n"})
+    return work
+
+
+def checked(work: Work, *checks: CheckConfig) -> CheckReport:
+    done, tree = commit_and_tree(work.path)
+    return run_checks(Room(work.path, work.state.uid, never), done, tree, LoopConfig(goal="g", checks=checks))
+
+
+def footprint(work: Work) -> tuple[str, ...]:
+    """All of the repository above that git could have changed."""
+    top = work.repository.top
+    changes = "status", "--porcelain=v2", "--branch", "--", ".", ":!trees"
+    looks = (changes, ("for-each-ref",), ("reflog", "HEAD"), ("config", "--list", "--local"))
+    return (*(sh(top, *look) for look in looks), (top / "app.py").read_text(), (top / "draft").read_text())
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_check_that_cuts_its_worktree_off_is_named_and_the_repository_above_is_not_touched(work: Work, cut: str) -> None:
+    before = footprint(work)
+    with pytest.raises(OperatorError, match="a check cut its worktree off") as told:
+        checked(work, CheckConfig(command="true"), CheckConfig(command=CUTS[cut]), CheckConfig(command="touch ../../after"))
+    assert told.value.found == CUTS[cut]
+    assert "mend" in told.value.remedy
+    assert footprint(work) == before
+
+
+def test_of_checks_beside_each_other_all_are_named(work: Work) -> None:
+    before = footprint(work)
+    commands = "true", "rm .git"
+    with pytest.raises(OperatorError, match="a check cut its worktree off") as told:
+        checked(work, *(CheckConfig(command=command, parallel=True) for command in commands))
+    assert told.value.found == "true | rm .git"
+    assert footprint(work) == before
+
+
+def test_one_that_does_so_only_when_it_is_run_again_is_found_too(work: Work, tmp_path: Path) -> None:
+    before = footprint(work)
+    command = f"test -e {tmp_path}/once && rm .git; touch {tmp_path}/once; {FAILS}"
+    with pytest.raises(OperatorError, match="a check cut its worktree off"):
+        checked(work, CheckConfig(command=command))
+    assert footprint(work) == before
+
+
+def test_the_branch_is_not_given_to_the_repository_above(work: Work) -> None:
+    before = footprint(work)
+    checks = LoopConfig(goal="g", checks=(CheckConfig(command=CUTS["removed"]),))
+    with pytest.raises(OperatorError, match="a check cut its worktree off"):
+        check_base(work.place, work.state.model_copy(update={"config": checks}), commit_and_tree(work.path)[1])
+    with pytest.raises(OperatorError, match="is cut off"):
+        hold_branch(work.path, work.state.branch, work.start)
+    assert footprint(work) == before
+
+
+@pytest.mark.parametrize("cut", ["removed", "nonsense", "an empty folder", "a repository of its own", "its own folder broken"])
+def test_nothing_is_put_back_where_git_would_mean_the_repository_above(work: Work, cut: str) -> None:
+    before = footprint(work)
+    room = Room(work.path, work.state.uid, never)
+    with pytest.raises(OperatorError, match="is cut off") as told:
+        security_findings(CUTS[cut], room, work.sh("rev-parse", "HEAD"))
+    assert str(work.path / ".git") in told.value.expected
+    assert footprint(work) == before
+
+
+@pytest.mark.parametrize("cut", ["removed", "a repository of its own", "a link to the one above", "the words of the one above"])
+def test_the_worktree_is_mended_when_the_loop_is_resumed(work: Work, cut: str) -> None:
+    done, _ = commit_and_tree(work.path)
+    with pytest.raises(OperatorError):
+        checked(work, CheckConfig(command=CUTS[cut]))
+    before = footprint(work)
+    ensure_worktree(work.repository, work.path, BRANCH, done)
+    restore(work.path, done)
+    assert checked(work, CheckConfig(command='test "$(cat app.py)" = 2')).passed
+    assert footprint(work) == before
+
+
+def test_in_place_a_check_that_removes_the_repository_does_not_reach_the_one_around_it(tmp_path: Path) -> None:
+    home = make_repository(tmp_path / "home", {"kept": "as it was\n"})
+    top = make_repository(home / "top")
+    write(home, {"kept": "not committed\n"})
+    done, tree = commit_and_tree(top)
+    kept = tmp_path / "kept.git"
+    shutil.copytree(top / ".git", kept)
+    for cut in ("rm -rf .git", "rm -rf .git; git init --quiet .", "rm -rf .git; ln -s ../.git .git"):
+        config = LoopConfig(goal="g", checks=(CheckConfig(command=cut),))
+        with pytest.raises(OperatorError, match="a check cut its worktree off"):
+            run_checks(Room(top, "t", never), done, tree, config)
+        assert (home / "kept").read_text() == "not committed\n"
+        _remove(top / ".git")
+        shutil.copytree(kept, top / ".git")
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path)
+
+
+def test_a_repository_that_is_kept_elsewhere_is_worked_in_as_ever(tmp_path: Path) -> None:
+    """In place: behind a symbolic link, or behind a file that git writes for --separate-git-dir."""
+    linked = make_repository(tmp_path / "linked")
+    (linked / ".git").rename(tmp_path / "moved.git")
+    (linked / ".git").symlink_to("../moved.git")
+    apart = make_repository(tmp_path / "apart", None, f"--separate-git-dir={tmp_path / 'apart.git'}")
+    for top in (linked, apart):
+        done, tree = commit_and_tree(top)
+        config = LoopConfig(goal="g", checks=(CheckConfig(command="echo x > app.py; touch new"),))
+        assert sorted(run_checks(Room(top, "t", never), done, tree, config).left_behind) == ["app.py", "new"]

@@ -1,0 +1,355 @@
+"""A person's guardrails.md on a real disk: no edit is overwritten, whoever saves when, and what is no file is left alone."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helmsman.memory.guardrails_file import LARGEST, render
+from helmsman.records.lessons import Guardrail
+from tasks.git import git, open_repository
+from tasks.memory import guardrails_file
+from tasks.memory.guardrails_file import Seen, guardrails_place, read_edits, write
+from tests.fakes.bench import eventually
+from tests.unit.builders import NOW
+from tests.unit.guardrail_cases import LINT, PROJECT, guardrail
+
+pytestmark = [pytest.mark.feature("L5"), pytest.mark.feature("H7")]
+
+ONE = guardrail(trigger="When a test fails", instruction="Read it first.")
+TWO = guardrail(id="g0000000b", failure=LINT, instruction="Run the formatter.")
+KNOWN = (ONE, TWO)
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "git" / "helmsman" / "guardrails.md"
+
+
+@pytest.fixture
+def written(path: Path) -> Path:
+    """The file with both guardrails."""
+    found = write(path, render(KNOWN), seen(path))
+    assert (found.changed, found.warning) == (True, "")
+    return path
+
+
+def seen(path: Path, known: tuple[Guardrail, ...] = KNOWN) -> Seen:
+    return read_edits(path, known, PROJECT, NOW)
+
+
+def others(path: Path) -> list[str]:
+    """What lies beside it, once it was looked at again: the lock left out."""
+    seen(path)
+    return sorted(entry.name for entry in path.parent.iterdir() if entry.name not in {path.name, ".guardrails.md.lock"})
+
+
+def test_it_lies_in_the_folder_that_all_worktrees_share_and_no_commit_takes_it(tmp_path: Path) -> None:
+    main, tree = tmp_path / "main", tmp_path / "tree"
+    git(tmp_path, "init", "-q", str(main))
+    git(main, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "start")
+    git(main, "worktree", "add", "-q", str(tree))
+    place = guardrails_place(open_repository(tree))
+    assert place == guardrails_place(open_repository(main))
+    write(place, render(KNOWN), seen(place))
+    assert place.is_file()
+    assert git(main, "status", "--porcelain") == git(tree, "status", "--porcelain") == ""
+
+
+def test_no_file_is_no_edit_and_the_first_writing_makes_it_with_its_folder(path: Path) -> None:
+    found = seen(path)
+    assert (found.edits, found.warnings, found.usable) == (None, (), True)
+    assert not path.parent.exists()
+    assert write(path, render(KNOWN), found).changed
+    assert path.read_text(encoding="utf-8") == render(KNOWN)
+    assert others(path) == []
+
+
+def test_an_edit_is_read_and_survives_the_next_writing(written: Path) -> None:
+    written.write_text(written.read_text(encoding="utf-8").replace("Read it first.", "Read it twice."), encoding="utf-8")
+    found = seen(written)
+    assert found.edits is not None
+    assert [one.instruction for one in found.edits.changed] == ["Read it twice."]
+    done = write(written, render(found.edits.guardrails, (), found.edits.rest), found)
+    assert (done.changed, done.warning) == (True, "")
+    assert "Read it twice." in written.read_text(encoding="utf-8")
+
+
+def test_what_is_the_same_is_not_written(written: Path) -> None:
+    before = written.stat()
+    assert not write(written, render(KNOWN), seen(written)).changed
+    assert (written.stat().st_ino, written.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_mode_that_a_person_chose_stays(written: Path) -> None:
+    written.chmod(0o600)
+    assert write(written, render((ONE,)), seen(written)).changed
+    assert written.stat().st_mode & 0o777 == 0o600
+
+
+def in_place(path: Path) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write("## Mine\n\nMind the gap.\n")
+
+
+def by_rename(path: Path) -> None:
+    other = path.with_name("edited")
+    other.write_text(render(KNOWN) + "## Mine\n\nMind the gap.\n", encoding="utf-8")
+    other.replace(path)
+
+
+@pytest.mark.parametrize("save", [in_place, by_rename, Path.unlink])
+def test_an_edit_between_reading_and_writing_is_not_overwritten(written: Path, save: Callable[[Path], None]) -> None:
+    before = seen(written)
+    save(written)
+    text = written.read_text(encoding="utf-8") if written.exists() else None
+    done = write(written, render((ONE,)), before)
+    assert (done.changed, "somebody changed it meanwhile" in done.warning) == (False, True)
+    assert (written.read_text(encoding="utf-8") if written.exists() else None) == text
+    assert others(written) == []
+
+
+def test_a_file_that_somebody_made_between_is_not_overwritten(path: Path) -> None:
+    before = seen(path)
+    path.parent.mkdir(parents=True)
+    path.write_text("mine", encoding="utf-8")
+    assert "somebody changed it meanwhile" in write(path, render(KNOWN), before).warning
+    assert path.read_text(encoding="utf-8") == "mine"
+
+
+EDITOR = """
+import os, sys
+from pathlib import Path
+path, kind = Path(sys.argv[1]), sys.argv[2]
+number = 0
+while not path.with_name("enough").exists():
+    number += 1
+    line = f"## Edit {number}\\n\\nWord {number}.\\n"
+    if kind == "rename":
+        other = path.with_name("edited")
+        try:
+            other.write_text(path.read_text(encoding="utf-8") + line, encoding="utf-8")
+        except FileNotFoundError:
+            number -= 1
+            continue
+        other.replace(path)
+    elif kind == "create":
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            number -= 1
+            continue
+        os.write(handle, f"# Guardrails\\n\\n{line}".encode())
+        os.close(handle)
+    else:
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND)
+        except FileNotFoundError:
+            number -= 1
+            continue
+        os.write(handle, line.encode())
+        os.close(handle)
+    print(number, flush=True)
+    if not sys.stdin.readline():
+        break
+"""
+
+
+@pytest.mark.parametrize(("kind", "edits"), [("rename", 40), ("append", 40), ("create", 8)])
+def test_beside_a_busy_editor_no_edit_is_ever_lost(written: Path, kind: str, edits: int) -> None:
+    """The editor waits after each save until that edit is known, or kept beside, so that a lost one would hold everything up."""
+    command = [sys.executable, "-c", EDITOR, str(written), kind]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as editor:
+        assert editor.stdin is not None
+        assert editor.stdout is not None
+        saved, known = list[str](), KNOWN
+        reader = threading.Thread(target=lambda: saved.extend(iter(editor.stdout.readline, "")))  # type: ignore[union-attr]
+        reader.start()
+        try:
+            for number in range(1, edits + 1):
+                known = _until_saved(written, known, saved, number)
+                editor.stdin.write("\n")
+                editor.stdin.flush()
+        finally:
+            written.with_name("enough").touch()
+            editor.stdin.close()
+            reader.join(60)
+    assert kind == "append" or not list(written.parent.glob("guardrails-late-*"))
+
+
+def _until_saved(path: Path, known: tuple[Guardrail, ...], saved: list[str], number: int) -> tuple[Guardrail, ...]:
+    """Read and write without a pause, while the editor saves its edit, and until that is known."""
+
+    def known_now() -> bool:
+        return any(_once() for _ in range(50))
+
+    def _once() -> bool:
+        nonlocal known
+        found = seen(path, known)
+        if found.edits is not None:
+            assert not [one for one in found.edits.changed if one.retired]
+            known = found.edits.guardrails
+            write(path, render((*known[1:], known[0]), (), found.edits.rest), found)
+        late = "".join(other.read_text(encoding="utf-8") for other in path.parent.glob("guardrails-late-*"))
+        return len(saved) >= number and f"Word {number}." in late + "".join(one.instruction for one in known)
+
+    assert eventually(known_now)
+    return known
+
+
+def test_whoever_reads_while_another_of_ours_writes_sees_the_old_file_or_the_new_one(written: Path) -> None:
+    texts, found, ended = (render(KNOWN), render((ONE,))), set[str | None](), threading.Event()
+
+    def look() -> None:
+        while not ended.is_set():
+            found.add(seen(written).text)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    try:
+        done = [write(written, texts[number % 2], seen(written)) for number in range(1, 201)]
+    finally:
+        ended.set()
+        reader.join()
+    assert all(one.changed and not one.warning for one in done)
+    assert found <= set(texts)
+
+
+@pytest.mark.parametrize("_round", range(20))
+def test_of_two_of_ours_that_write_at_once_one_wins(written: Path, _round: int) -> None:
+    before = seen(written)
+    texts, results, start = [render((one,)) for one in KNOWN], list[bool](), threading.Barrier(2)
+
+    def put(text: str) -> None:
+        start.wait()
+        results.append(write(written, text, before).changed)
+
+    threads = [threading.Thread(target=put, args=(text,)) for text in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == [False, True]
+    assert written.read_text(encoding="utf-8") in texts
+    assert others(written) == []
+
+
+def test_a_process_that_was_killed_in_the_middle_loses_nothing(written: Path) -> None:
+    text = written.read_text(encoding="utf-8")
+    written.rename(written.with_name(f".guardrails.md.taken-{seen(written).fingerprint[:16]}"))
+    found = seen(written)
+    assert (found.text, found.warnings) == (text, ())
+    assert others(written) == []
+
+
+def test_an_editor_that_writes_into_the_old_file_after_all_is_told_where_its_edit_is(written: Path) -> None:
+    before = seen(written)
+    with written.open("a", encoding="utf-8") as editor:
+        assert write(written, render((ONE,)), before).changed
+        editor.write("## Mine\n\nMind the gap.\n")
+    (warning,) = seen(written).warnings
+    (late,) = others(written)
+    assert f"is kept as {late}" in warning
+    assert "Mind the gap." in written.with_name(late).read_text(encoding="utf-8")
+
+
+def test_a_file_that_a_person_deleted_is_not_put_back(written: Path) -> None:
+    assert write(written, render((ONE,)), seen(written)).changed
+    written.unlink()
+    assert seen(written).text is None
+    assert others(written) == []
+
+
+def test_while_another_process_holds_it_nothing_hangs(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guardrails_file, "PATIENCE_SECONDS", 0.05)
+    hold = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", hold, str(written.with_name(".guardrails.md.lock"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        found = seen(written)
+        holder.stdin.close()
+    assert (found.edits, found.usable) == (None, False)
+    assert "another process holds it" in found.warnings[0]
+
+
+def make_link(path: Path) -> None:
+    target = path.with_name("elsewhere.md")
+    target.write_text("theirs", encoding="utf-8")
+    path.symlink_to(target)
+
+
+def make_binary(path: Path) -> None:
+    path.write_bytes(b"\xff\xfe# Guardrails")
+
+
+def make_large(path: Path) -> None:
+    path.write_text("# Guardrails\n" + "x" * LARGEST, encoding="utf-8")
+
+
+def make_own(path: Path) -> None:
+    path.write_text("# Our rules\n\n## Be kind\n\nAlways.\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (make_link, "it is a link"),
+        (Path.mkdir, "it is something else than a file"),
+        (os.mkfifo, "it is something else than a file"),
+        (make_binary, "bytes that are no UTF-8"),
+        (make_large, "longer than 200,000 characters"),
+        (make_own, "neither `# Guardrails` nor Helmsman's last line is in it"),
+    ],
+)
+def test_what_is_no_file_of_ours_is_left_alone_with_a_warning(path: Path, make: Callable[[Path], None], why: str) -> None:
+    path.parent.mkdir(parents=True)
+    make(path)
+    before = (path.lstat().st_ino, path.lstat().st_size)
+    found = seen(path)
+    assert not found.usable
+    assert why in found.warnings[0]
+    done = write(path, render(KNOWN), found)
+    assert (done.changed, why in done.warning) == (False, True)
+    assert (path.lstat().st_ino, path.lstat().st_size) == before
+
+
+def test_a_link_that_takes_its_place_after_reading_is_not_followed(written: Path) -> None:
+    before = seen(written)
+    written.unlink()
+    make_link(written)
+    assert "it is a link" in write(written, render((ONE,)), before).warning
+    assert written.with_name("elsewhere.md").read_text(encoding="utf-8") == "theirs"
+
+
+def test_a_folder_that_is_a_link_is_refused(tmp_path: Path, path: Path) -> None:
+    path.parent.parent.mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    path.parent.symlink_to(tmp_path / "other")
+    found = seen(path)
+    assert "is a link" in found.warnings[0]
+    assert not write(path, render(KNOWN), found).changed
+    assert not list((tmp_path / "other").iterdir())
+
+
+def test_an_editor_of_another_system_is_understood(written: Path) -> None:
+    text = written.read_text(encoding="utf-8").replace("Read it first.", "Read it twice.").replace("\n", "\r\n")
+    written.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    found = seen(written)
+    assert found.edits is not None
+    assert [one.instruction for one in found.edits.changed] == ["Read it twice."]
+    assert write(written, render(found.edits.guardrails), found).changed
+
+
+def test_problems_are_warnings_with_the_file_and_the_line(written: Path) -> None:
+    in_place(written)
+    written.write_text(written.read_text(encoding="utf-8").replace("Mind the gap.", ""), encoding="utf-8")
+    (warning,) = seen(written).warnings
+    assert warning.startswith(f"{written}: line ")
+    assert "there is no text below it" in warning

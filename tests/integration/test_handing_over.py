@@ -1,0 +1,294 @@
+"""Handing over in real repositories: a commit of ours on the loop's branch, once, whatever lies in the way."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.memory.handoff import handoff_section
+from helmsman.orient.alignment_file import read, render
+from helmsman.orient.budget import whole
+from helmsman.pushes import made_by_us
+from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
+from helmsman.records.memory import Completed, WorkingMemory
+from helmsman.records.state import LoopState
+from tasks.git import git
+from tasks.handing_over import NAME, HandedOver, hand_over, left_at, left_in
+from tasks.workplace import Workplace
+from tasks.worktree import remove_worktree
+from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh
+from tests.unit.builders import STOP
+
+pytestmark = pytest.mark.feature("L7")
+GOAL = "make it work"
+AGREED = Alignment(specification=Specification(goal=GOAL, deliverables=("a tool",)))
+HEADING = f"## Handoff of loop {LOOP} (2026-11-22)"
+MEMORY = WorkingMemory(completed=(Completed(text="the parser"),), remaining_gap="You must mend the printer.")
+
+
+def begun(tmp_path: Path, files: dict[str, str] | None = None, *options: str) -> Work:
+    return begin(make_repository(tmp_path / "top", files or {ALIGNMENT: render(AGREED)}, *options), tmp_path / "tree")
+
+
+def completed(work: Work, **changes: object) -> LoopState:
+    """The loop after an iteration that proved it."""
+    head = commit(work.path, "the work", {"app.py": "2\n"})
+    return work.state.model_copy(update={"head": head, "verified": head, "memory": MEMORY, "ending": STOP, **changes})
+
+
+def configured(state: LoopState, **changes: object) -> LoopState:
+    return state.model_copy(update={"config": LoopConfig.model_validate({**state.config.model_dump(), **changes})})
+
+
+def test_it_is_one_commit_of_ours_on_the_loops_branch_that_changes_nothing_but_that_file(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work)
+    done = hand_over(work.place, state)
+    assert done == HandedOver(commit=work.sh("rev-parse", BRANCH))
+    assert work.sh("diff", "--name-only", state.verified, BRANCH) == ALIGNMENT
+    assert work.sh("rev-parse", f"{BRANCH}^") == state.verified
+    assert read(work.at(ALIGNMENT)) == AGREED.model_copy(update={"more": work.at(ALIGNMENT)[len(render(AGREED)) + 1 :].rstrip()})
+    assert f"\n{HEADING}\n\n> Goal: make it work\n" in work.at(ALIGNMENT)
+    author, committer, message = sh(work.path, "log", "-1", "--format=%ae%n%ce%n%B", BRANCH).split("\n", 2)
+    assert made_by_us(author, committer, "")
+    assert made_by_us("", "", message)
+    assert work.sh("status", "--porcelain") == ""
+    assert (work.path / ALIGNMENT).read_text() == work.at(ALIGNMENT) + "\n"
+
+
+def test_a_second_time_and_after_the_worktree_is_gone_nothing_changes(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work)
+    first = hand_over(work.place, state)
+    remove_worktree(work.repository, work.path)
+    assert hand_over(work.place, state) == first
+    sh(work.repository.top, "merge", "--quiet", "--ff-only", BRANCH)
+    assert hand_over(work.place, state) == first
+    assert sh(work.repository.top, "status", "--porcelain") == ""
+
+
+def test_who_died_between_the_file_and_the_commit_is_gone_on_with(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work)
+    hand_over(work.place, state)
+    work.sh("update-ref", f"refs/heads/{BRANCH}", state.head)
+    assert work.sh("status", "--porcelain") == f"M  {ALIGNMENT}"
+    hand_over(work.place, state)
+    assert work.sh("status", "--porcelain") == ""
+    assert work.at(ALIGNMENT).count(HEADING) == 1
+
+
+def test_the_next_loop_is_told_once_a_person_has_merged_it_and_nothing_of_it_is_an_order_or_a_question(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    hand_over(work.place, completed(work))
+    assert left_in(work.repository.top, ALIGNMENT) == left_at(work.repository, work.start, ALIGNMENT) == ""
+    assert "You must mend the printer." in left_at(work.repository, BRANCH, ALIGNMENT)
+    remove_worktree(work.repository, work.path)
+    sh(work.repository.top, "merge", "--quiet", BRANCH)
+    told = whole(handoff_section(left_in(work.repository.top, ALIGNMENT)))
+    assert "Loop the-loop (2026-11-22)" in told
+    assert "\n```\nLoop the-loop" in told
+    assert "You must mend the printer." in told
+    found = read((work.repository.top / ALIGNMENT).read_text())
+    assert isinstance(found, Alignment)
+    assert (found.due, found.gaps) == ("", GapCheck())
+
+
+def test_a_loop_that_works_in_place_commits_there_and_leaves_a_clean_checkout(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top", {"docs/align.md": render(AGREED)})
+    work = begin(top, tmp_path / "tree")
+    in_place = configured(work.state, workspace={"in_place": True}, alignment="docs/align.md")
+    head = commit(top, "the work", {"app.py": "2\n"})
+    state = in_place.model_copy(update={"branch": "main", "head": head, "ending": STOP, "memory": MEMORY})
+    done = hand_over(Workplace(work.repository, top, work.place.folder), state)
+    assert (done.commit, done.problem) == (sh(top, "rev-parse", "main"), "")
+    assert sh(top, "status", "--porcelain") == ""
+    assert HEADING in (top / "docs" / "align.md").read_text()
+
+
+def test_what_a_person_has_in_hand_of_the_file_stays_in_hand(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work)
+    (work.path / ALIGNMENT).write_text("a person's\n")
+    assert hand_over(work.place, state).problem == ""
+    assert (work.path / ALIGNMENT).read_text() == "a person's\n"
+    assert HEADING in work.at(ALIGNMENT)
+
+
+def test_a_file_that_is_in_no_commit_is_written_where_it_lies_so_that_the_branch_can_be_merged(tmp_path: Path) -> None:
+    work = begun(tmp_path, {"app.py": "1\n"})
+    state = completed(work)
+    (work.repository.top / ALIGNMENT).write_text(render(AGREED))
+    done = hand_over(work.place, state)
+    assert done == HandedOver(file=work.repository.top / ALIGNMENT)
+    assert hand_over(work.place, state) == done
+    assert (work.repository.top / ALIGNMENT).read_text().count(HEADING) == 1
+    assert work.sh("rev-parse", BRANCH) == state.head
+    sh(work.repository.top, "merge", "--quiet", BRANCH)
+    assert "the parser" in left_in(work.repository.top, ALIGNMENT)
+
+
+def test_a_file_that_was_committed_after_the_loop_began_is_left_to_a_person(tmp_path: Path) -> None:
+    work = begun(tmp_path, {"app.py": "1\n"})
+    state = completed(work)
+    commit(work.repository.top, "align", {ALIGNMENT: render(AGREED)})
+    done = hand_over(work.place, state)
+    assert "after the loop began" in done.problem
+    assert str(work.place.folder.root / NAME) in done.problem
+    assert (work.place.folder.root / NAME).read_text().startswith(HEADING)
+    assert sh(work.repository.top, "status", "--porcelain") == ""
+
+
+def test_without_a_file_one_is_made_only_where_the_configuration_names_it(tmp_path: Path) -> None:
+    work = begun(tmp_path, {"app.py": "1\n"})
+    state = completed(work)
+    assert hand_over(work.place, state) == HandedOver()
+    assert work.sh("rev-parse", BRANCH) == state.head
+    done = hand_over(work.place, configured(state, alignment="docs/deep/a b,c.md"))
+    assert (done.commit, done.problem) == (work.sh("rev-parse", BRANCH), "")
+    found = read(work.at("docs/deep/a b,c.md"))
+    assert isinstance(found, Alignment)
+    assert (found.specification.goal, HEADING in found.more) == (GOAL, True)
+    assert work.sh("status", "--porcelain") == ""
+
+
+def test_a_loop_of_a_bare_repository_hands_over_as_well(tmp_path: Path) -> None:
+    source = make_repository(tmp_path / "source", {ALIGNMENT: render(AGREED)})
+    sh(tmp_path, "clone", "--quiet", "--bare", str(source), "top.git")
+    work = begin(tmp_path / "top.git", tmp_path / "tree")
+    assert hand_over(work.place, completed(work)).problem == ""
+    assert HEADING in work.at(ALIGNMENT)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"memory": {"handoff": False}}, {"alignment": ""}], ids=["it is switched off", "the loop holds to no file"]
+)
+def test_nothing_is_handed_over_where_nobody_wants_it(tmp_path: Path, changes: dict[str, object]) -> None:
+    work = begun(tmp_path)
+    state = completed(work)
+    assert hand_over(work.place, configured(state, **changes)) == HandedOver()
+    assert hand_over(work.place, state.model_copy(update={"ending": None})) == HandedOver()
+    assert work.sh("rev-parse", BRANCH) == state.head
+
+
+def as_link(path: Path) -> None:
+    path.symlink_to("/etc/hostname")
+
+
+def as_folder(path: Path) -> None:
+    (path / "deeper").mkdir(parents=True)
+    (path / "deeper" / "x").write_text("")
+
+
+def in_latin_1(path: Path) -> None:
+    path.write_bytes(b"# Alignment\n\n\xe9\n")
+
+
+def damaged(path: Path) -> None:
+    path.write_text(render(AGREED).replace("## Gap check", "## Gaps"))
+
+
+def huge(path: Path) -> None:
+    path.write_text(render(AGREED) + "x" * 2_000_000)
+
+
+@pytest.mark.parametrize("deed", [as_link, as_folder, in_latin_1, damaged, huge])
+@pytest.mark.parametrize("committed", [True, False])
+def test_whatever_lies_in_its_place_is_left_and_the_reason_told(
+    tmp_path: Path, deed: Callable[[Path], None], *, committed: bool
+) -> None:
+    work = begun(tmp_path, {"app.py": "1\n"})
+    where = work.path if committed else work.repository.top
+    deed(where / ALIGNMENT)
+    before = work.sh("rev-parse", BRANCH)
+    state = completed(work)
+    done = hand_over(work.place, state)
+    assert done.problem
+    assert (done.commit, done.file) == ("", None)
+    assert work.sh("rev-parse", f"{BRANCH}^") == before
+    assert (work.place.folder.root / NAME).read_text().startswith(HEADING)
+
+
+def test_a_pipe_in_its_place_does_not_hold_anybody_up(tmp_path: Path) -> None:
+    work = begun(tmp_path, {"app.py": "1\n"})
+    state = completed(work)
+    os.mkfifo(work.repository.top / ALIGNMENT)
+    assert "none" in hand_over(work.place, state).problem
+
+
+@pytest.mark.parametrize("text", ["# Alignment of our wheels\n", ""])
+def test_a_document_of_somebodys_own_of_that_name_is_left(tmp_path: Path, text: str) -> None:
+    work = begun(tmp_path, {ALIGNMENT: text})
+    state = completed(work)
+    assert hand_over(work.place, state) == HandedOver()
+    assert work.sh("rev-parse", BRANCH) == state.head
+    assert left_at(work.repository, BRANCH, ALIGNMENT) == left_in(work.path, ALIGNMENT) == left_in(work.path, "") == ""
+
+
+def test_line_endings_a_mark_of_byte_order_and_the_mode_stay(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    (work.path / ALIGNMENT).write_bytes(b"\xef\xbb\xbf" + render(AGREED).replace("\n", "\r\n").encode())
+    (work.path / ALIGNMENT).chmod(0o755)
+    state = completed(work)
+    assert hand_over(work.place, state).problem == ""
+    after = (work.path / ALIGNMENT).read_bytes()
+    assert after.startswith(b"\xef\xbb\xbf# Alignment\r\n")
+    assert after.count(b"\n") == after.count(b"\r\n")
+    assert work.sh("ls-tree", BRANCH, ALIGNMENT).startswith("100755")
+    assert work.sh("status", "--porcelain") == ""
+    assert "Loop the-loop" in left_at(work.repository, BRANCH, ALIGNMENT)
+    assert "Loop the-loop" in left_in(work.path, ALIGNMENT)
+
+
+def test_a_branch_that_lost_the_proven_work_is_left(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work)
+    work.sh("reset", "--quiet", "--hard", work.start)
+    assert "does not hold the loop's work" in hand_over(work.place, state).problem
+    assert work.sh("rev-parse", BRANCH) == work.start
+
+
+def test_work_that_a_person_put_on_the_branch_since_is_built_upon(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work)
+    later = commit(work.path, "a person's", {"more.py": ""})
+    done = hand_over(work.place, state)
+    assert work.sh("rev-parse", f"{done.commit}^") == later
+
+
+def test_no_hook_of_the_repository_runs(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work)
+    for name in ("pre-commit", "post-commit", "reference-transaction", "post-checkout"):
+        hook = work.repository.common / "hooks" / name
+        hook.write_text(f"#!/bin/sh\ntouch '{tmp_path / 'ran'}'\nexit 1\n")
+        hook.chmod(0o755)
+    assert hand_over(work.place, state).problem == ""
+    assert not (tmp_path / "ran").exists()
+
+
+def test_no_secret_is_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-of-the-shop")
+    work = begun(tmp_path)
+    memory = WorkingMemory(uncertainties=("is s3cr3t-of-the-shop still valid?",))
+    hand_over(work.place, completed(work, memory=memory))
+    assert "is [SHOP_TOKEN] still valid?" in work.at(ALIGNMENT)
+    assert "s3cr3t" not in (work.place.folder.root / NAME).read_text()
+
+
+def test_an_open_question_in_a_file_that_a_loop_hands_over_in_stays_open(tmp_path: Path) -> None:
+    asking = AGREED.model_copy(update={"gaps": GapCheck(questions=(Asked(question="Which colour?"),))})
+    work = begun(tmp_path, {ALIGNMENT: render(asking)})
+    hand_over(work.place, completed(work))
+    found = read(work.at(ALIGNMENT))
+    assert isinstance(found, Alignment)
+    assert found.gaps == asking.gaps
+
+
+def test_a_repository_without_user_settings_is_committed_to(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    state = completed(work)
+    git(work.path, "config", "user.useConfigOnly", "true")
+    assert hand_over(work.place, state).problem == ""

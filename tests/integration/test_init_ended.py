@@ -1,0 +1,119 @@
+"""`helmsman init` that somebody ends while it tries or asks: its checkout goes with it, and so does what it has started."""
+
+import os
+import pty
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.bench import eventually
+from tests.fakes.command_line import HELMSMAN, PATIENCE, CommandLine, looking, processes
+from tests.fakes.repositories import make_repository, sh
+
+pytestmark = pytest.mark.feature("O1")
+ENDINGS = signal.SIGTERM, signal.SIGHUP, signal.SIGINT
+
+
+@pytest.fixture
+def helmsman(tmp_path: Path) -> Iterator[CommandLine]:
+    """In a repository whose tests say that they have begun, and never end. What a failed test leaves is ended."""
+    begun = tmp_path / "begun"
+    make_repository(tmp_path / "repository", {"Makefile": f"test:\n\ttouch '{begun}'; sleep 600\n"})
+    yield looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "home of helmsman"))
+    for process in processes("HOME", str(tmp_path / "home")):
+        process.kill()
+
+
+def checkouts(helmsman: CommandLine) -> list[str]:
+    """What there is of scratch checkouts: folders, and what git knows of them."""
+    root = helmsman.folder / "home of helmsman" / "worktrees"
+    known = sh(helmsman.repository, "worktree", "list", "--porcelain").split("\n\n")
+    return [*(path.name for path in root.glob("*")), *(one for one in known[1:] if one)]
+
+
+def footprint(helmsman: CommandLine) -> str:
+    return sh(helmsman.repository, "status", "--porcelain", "--ignored") + sh(helmsman.repository, "for-each-ref")
+
+
+def has_begun(helmsman: CommandLine) -> bool:
+    return eventually((helmsman.folder / "begun").exists, PATIENCE)
+
+
+def nothing_lives(helmsman: CommandLine) -> bool:
+    return eventually(lambda: not processes("HOME", str(helmsman.folder / "home")))
+
+
+@pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.name)
+def test_a_signal_takes_the_checkout_away_and_ends_what_was_tried(helmsman: CommandLine, ending: signal.Signals) -> None:
+    before = footprint(helmsman)
+    process = helmsman.start("init", "--repo", "repository", "--yes")
+    assert has_begun(helmsman)
+    assert len(checkouts(helmsman)) == 2
+    process.send_signal(ending)
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + ending, output
+    assert checkouts(helmsman) == []
+    assert nothing_lives(helmsman)
+    assert footprint(helmsman) == before
+    assert "wrote" not in output
+
+
+def test_signals_one_after_the_other_do_not_keep_it_from_tidying_up(helmsman: CommandLine) -> None:
+    """A terminal that is closed tells so by the kernel and by its shell."""
+    process = helmsman.start("init", "--repo", "repository", "--yes")
+    assert has_begun(helmsman)
+    while process.poll() is None:
+        process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=PATIENCE)
+    assert checkouts(helmsman) == []
+    assert nothing_lives(helmsman)
+
+
+def test_a_signal_that_it_was_started_to_ignore_does_not_end_it(helmsman: CommandLine) -> None:
+    process = subprocess.Popen(
+        ["nohup", HELMSMAN, "init", "--repo", "repository", "--yes"],
+        cwd=helmsman.folder,
+        env=dict(helmsman.variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert has_begun(helmsman)
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert checkouts(helmsman) == []
+
+
+@pytest.mark.parametrize("typed", ["", "y\n"], ids=["while it asks", "while it tries"])
+def test_a_terminal_that_is_closed_takes_the_checkout_away(helmsman: CommandLine, typed: str) -> None:
+    before = footprint(helmsman)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        ["setsid", "--ctty", HELMSMAN, "init", "--repo", "repository"],
+        cwd=helmsman.folder,
+        env={**helmsman.variables, "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    os.write(ours, typed.encode())
+    assert has_begun(helmsman) if typed else _asks(ours)
+    assert len(checkouts(helmsman)) == 2
+    os.close(ours)  # the system tells all that are in it by SIGHUP
+    process.wait(PATIENCE)
+    assert checkouts(helmsman) == []
+    assert nothing_lives(helmsman)
+    assert footprint(helmsman) == before
+
+
+def _asks(terminal: int) -> bool:
+    shown = b""
+    while b"Run each once" not in shown:
+        shown += os.read(terminal, 65536)
+    return True

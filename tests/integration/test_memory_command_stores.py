@@ -1,0 +1,225 @@
+"""`helmsman memory`: a store into a file and back, which store is meant, and what happens when one does not work."""
+
+import json
+import os
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.git import open_repository
+from tasks.memory.projects import project_of
+from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking, make_repository, the_object
+from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, fill, ids
+from tests.integration.memory_stores import episode, guardrail, lesson, summary
+
+pytestmark = pytest.mark.feature("L6")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> MemoryBench:
+    return MemoryBench(looking(tmp_path, HELMSMAN_HOME=str(tmp_path / "state")))
+
+
+@pytest.fixture
+def project(bench: MemoryBench) -> str:
+    """A repository, and its name in the store."""
+    make_repository(bench.helmsman.repository)
+    return project_of(open_repository(bench.helmsman.repository))
+
+
+# --- export and import --------------------------------------------------------------------------------------------
+
+
+def test_what_was_exported_is_imported_elsewhere_with_nothing_lost(bench: MemoryBench, tmp_path: Path) -> None:
+    fill(bench.url, FIRST, lesson("gone", retired="useless"), TESTED, episode(1), summary("u1"))
+    written = bench.plain("export", "memory.json")
+    file = bench.helmsman.folder / "memory.json"
+    document = json.loads(file.read_text())
+    assert (written["file"], written["sha256"], document["version"]) == (str(file), document["sha256"], 1)
+    assert (stat.S_IMODE(file.stat().st_mode), file.stat().st_size) == (0o600, written["bytes"])
+    there = MemoryBench(
+        CommandLine(bench.helmsman.folder, {**bench.helmsman.variables, "HELMSMAN_HOME": str(tmp_path / "there")})
+    )
+    told = there.tell("import", "memory.json").output.splitlines()
+    assert told[0].split()[:3] == ["lessons", "2", "added,"]
+    assert there.plain("list", "--retired") == bench.plain("list", "--retired")
+    assert there.plain("import", "memory.json")["episodes"] == {"added": 0, "replaced": 0, "kept": 1}
+
+
+def test_a_dash_prints_the_document_and_nothing_else(bench: MemoryBench) -> None:
+    fill(bench.url, FIRST)
+    printed = bench.tell("export", "-", PYTHONIOENCODING="ascii").output
+    assert [one["id"] for one in json.loads(printed)["lessons"]] == ["s1"]
+    (bench.helmsman.folder / "printed.json").write_text(printed)
+    assert bench.plain("import", "printed.json")["lessons"]["kept"] == 1
+
+
+def test_a_file_that_is_there_is_replaced_only_by_force_and_nothing_is_left_beside_it(bench: MemoryBench) -> None:
+    fill(bench.url, FIRST)
+    folder = bench.helmsman.folder / "out"
+    folder.mkdir()
+    (folder / "memory.json").write_text("yesterday's")
+    told = bench.tell("export", "out/memory.json", code=2)
+    assert not [word for word in ("there already", "out/memory.json", "--force") if word not in told.errors]
+    assert (folder / "memory.json").read_text() == "yesterday's"
+    bench.tell("export", "out/memory.json", "--force")
+    assert json.loads((folder / "memory.json").read_text())["format"] == "helmsman-memory"
+    assert [path.name for path in folder.iterdir()] == ["memory.json"]
+
+
+def test_a_place_that_can_hold_no_file_is_told_and_stays_as_it_is(bench: MemoryBench) -> None:
+    (bench.helmsman.folder / "folder").mkdir()
+    os.mkfifo(bench.helmsman.folder / "pipe")
+    (bench.helmsman.folder / "link").symlink_to("home/through")
+    for place in ("folder", "pipe", "link", "nowhere/memory.json", "home/" + "x" * 300):
+        told = bench.tell("export", place, "--force", code=2)
+        assert not [word for word in ("cannot be written", place, "what to do") if word not in told.errors]
+    assert (bench.helmsman.folder / "pipe").is_fifo()
+    assert list((bench.helmsman.folder / "home").iterdir()) == []
+
+
+BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
+    "tampered": (lambda text: text.replace("migrations", "mutations"), "sha256"),
+    "cut": (lambda text: text[:-40], "no whole JSON document"),
+    "of another version": (lambda text: text.replace('"version":1', '"version":2'), "version"),
+    "empty": (lambda _: "", "no whole JSON document"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_file_changes_nothing(how: str, bench: MemoryBench) -> None:
+    harm, word = BROKEN[how]
+    fill(bench.url, FIRST)
+    text = bench.tell("export", "-").output
+    bench.tell("forget", "s1")
+    (bench.helmsman.folder / "broken.json").write_text(harm(text))
+    told = bench.tell("import", "broken.json", "--json", code=2)
+    assert the_object(told.output)["rule"] == "error.operator"
+    assert not [part for part in ("nothing was imported", word, "what to do") if part not in told.errors]
+    assert bench.plain("list")["lessons"] == []
+
+
+def test_a_file_that_is_not_there_cannot_be_imported(bench: MemoryBench) -> None:
+    assert "cannot be read" in bench.tell("import", "nowhere.json", code=2).errors
+
+
+# --- which store, and whether it works ----------------------------------------------------------------------------
+
+
+def test_the_variable_wins_over_the_configuration_and_that_over_the_file_of_this_user(bench: MemoryBench, project: str) -> None:
+    stores = {name: f"sqlite:///{bench.helmsman.folder}/{name}.db" for name in ("variable", "configured", "environment")}
+    for name, url in stores.items():
+        fill(url, lesson(name, project=project))
+    (bench.helmsman.repository / "helmsman.toml").write_text(f'memory.url = "{stores["configured"]}"\n')
+    at = ("list", "--repo", bench.helmsman.repository)
+    told = {
+        "configured": bench.tell(*at),
+        "environment": bench.tell("list", HELMSMAN_MEMORY__URL=stores["environment"]),
+        "variable": bench.tell(*at, HELMSMAN_MEMORY_URL=stores["variable"]),
+    }
+    assert {name: ids(one.output.splitlines()) for name, one in told.items()} == {name: [name] for name in told}
+
+
+def test_a_broken_configuration_is_told_unless_the_variable_names_the_store(bench: MemoryBench, project: str) -> None:
+    (bench.helmsman.repository / "helmsman.toml").write_text("memory =")
+    at = ("list", "--project", bench.helmsman.repository)
+    assert "helmsman.toml cannot be used" in bench.tell(*at, code=2).errors
+    fill(bench.url, lesson("s1", project=project))
+    assert ids(bench.tell(*at, HELMSMAN_MEMORY_URL=bench.url).output.splitlines()) == ["s1"]
+
+
+MISTAKES = {
+    "a folder that is not there": (("list", "--repo", "nowhere"), ("nowhere", "--repo DIR")),
+    "a folder without a repository": (("stats", "--repo", "home"), ("not a git repository", "home")),
+    "a project that is none": (("list", "--project", "home"), ("not a git repository", "home")),
+    "an unknown kind": (("list", "--kind", "rule"), ("--kind", "strategy, antipattern, convention, guardrail", "'rule'")),
+    "a kind that no search finds": (
+        ("search", "x", "--kind", "guardrail"),
+        ("strategy, antipattern, convention\n", "'guardrail'"),
+    ),
+    "an unknown type": (("list", "--type", "magic"), ("--type", "bugfix", "'magic'")),
+    "a type of guardrails": (("list", "--kind", "guardrail", "--type", "docs"), ("no kind of work", "leave --type out")),
+    "a blank search": (("search", " "), ("nothing to look for", "name a few words")),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_is_told_with_what_was_found_and_what_to_do(what: str, bench: MemoryBench) -> None:
+    arguments, words = MISTAKES[what]
+    told = bench.tell(*arguments, "--json", code=2)
+    assert told.errors.startswith("operator error: ")
+    assert not [word for word in words if word not in told.errors]
+    assert set(the_object(told.output)) == RESULT_KEYS
+    assert not bench.file.exists()
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:sesame@127.0.0.1:1/none", "mysql://me:sesame@here/none"])
+def test_a_store_that_cannot_be_opened_says_how_to_do_without_and_never_a_password(url: str, bench: MemoryBench) -> None:
+    told = bench.tell("stats", "--json", code=1, HELMSMAN_MEMORY_URL=url)
+    assert told.errors.startswith("world error: ")
+    assert not [word for word in ("expected:", "found:", "memory.use = false") if word not in told.errors]
+    assert the_object(told.output)["rule"] == "error.world"
+    assert "sesame" not in told.errors + told.output
+
+
+def test_a_damaged_store_is_mended_and_says_what_may_be_missing(bench: MemoryBench) -> None:
+    fill(bench.url, FIRST)
+    fill(bench.url, SECOND)
+    bench.file.write_bytes(b"\0" * 5000)
+    told = bench.tell("list")
+    assert "note: the memory store" in told.errors
+    assert "may be missing" in told.errors
+    assert bench.plain("list")["notes"] == []
+    bench.file.write_bytes(b"\0" * 5000)
+    (note,) = bench.plain("list")["notes"]
+    assert "may be missing" in note
+
+
+def test_a_look_removes_no_daily_copy(bench: MemoryBench) -> None:
+    fill(bench.url, FIRST)
+    copies = [bench.file.with_name(f"memory.db.backup-2026-10-{day:02d}") for day in range(1, 12)]
+    for copy in copies:
+        copy.write_bytes(b"kept")
+    bench.tell("list")
+    assert all(copy.exists() for copy in copies)
+
+
+# --- foreign text and readers that go -----------------------------------------------------------------------------
+
+
+@pytest.mark.feature("X3")
+def test_what_others_wrote_reaches_the_terminal_without_control_characters(bench: MemoryBench) -> None:
+    words: dict[str, Any] = {"text": EVIL, "detail": EVIL, "tests": (EVIL,), "sources": (EVIL,), "retired": EVIL}
+    rail = {"trigger": EVIL, "instruction": EVIL, "origin": EVIL}
+    fill(bench.url, lesson("l1", project=EVIL, **words), lesson("l2", text=EVIL), guardrail("g1", project=EVIL, **rail))
+    for looked in (("list", "--retired"), ("search", "good"), ("show", "l1"), ("show", "g1"), ("stats",), ("forget", "g1")):
+        told = bench.tell(*looked)
+        assert "good" in told.output or looked[0] == "stats"
+        assert not {character for character in told.output + told.errors if not character.isprintable()} - {"\n"}
+
+
+@pytest.mark.parametrize("command", [("list",), ("export", "-"), ("list", "--json"), ("stats",)], ids=" ".join)
+def test_a_reader_that_has_enough_is_no_error(command: tuple[str, ...], bench: MemoryBench) -> None:
+    fill(bench.url, *(lesson(f"l{number}", "word " * 100) for number in range(400)))
+    ours, theirs = os.pipe()
+    os.close(ours)
+    ended = subprocess.run(
+        [HELMSMAN, "memory", *command],
+        cwd=bench.helmsman.folder,
+        env=bench.helmsman.variables,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(theirs)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_each_command_explains_itself(bench: MemoryBench) -> None:
+    listed = bench.tell("--help").output.partition("Commands:\n")[2].splitlines()
+    names = [line.split()[0] for line in listed if line[:3].strip()]
+    assert sorted(names) == ["export", "forget", "import", "list", "search", "show", "stats"]

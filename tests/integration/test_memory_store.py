@@ -1,0 +1,191 @@
+"""What a store keeps and tells, on either database."""
+
+import subprocess
+import sys
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+
+from helmsman.records.lessons import LessonKind, TaskType, Tier
+from helmsman.records.session import FailureClass
+from tasks.memory import changing, opening
+from tests.integration.memory_processes import ROOT
+from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
+
+pytestmark = pytest.mark.feature("L1")
+
+
+class Undone(Exception):  # noqa: N818 - nothing went wrong
+    pass
+
+
+def test_a_lesson_is_kept_as_it_was_given(store_url: str) -> None:
+    given = lesson(tests=("tests/test_a.py::test_b",), sources=("u1", "u2"), detail="Größe — 日本語 🙂", failure="build")
+    with opening(store_url, NOW) as store, store.change() as change:
+        change.put_lesson(given)
+    with opening(store_url, NOW) as store:
+        assert store.lesson("a") == given
+        assert store.lesson("b") is None
+
+
+def test_a_lesson_with_a_known_id_replaces_the_one_before(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        for text in ("Use the old fixture", "Prefer the factory"):
+            with store.change() as change:
+                change.put_lesson(lesson(text=text))
+        assert [one.text for one in store.lessons()] == ["Prefer the factory"]
+        assert store.search("old fixture") == []
+        assert [one.lesson.text for one in store.search("factory")] == ["Prefer the factory"]
+
+
+def test_lessons_are_listed_by_their_sort_and_the_newest_first(store_url: str) -> None:
+    given = [
+        lesson("a", updated_at=NOW),
+        lesson("b", updated_at=NOW + DAY, kind=LessonKind.ANTIPATTERN),
+        lesson("c", updated_at=NOW + 2 * DAY, project="bank"),
+        lesson("d", updated_at=NOW + 3 * DAY, tier=Tier.SEMANTIC, task_type=TaskType.DOCS),
+        lesson("e", updated_at=NOW + 4 * DAY, retired="of no use"),
+    ]
+    with opening(store_url, NOW) as store, store.change() as change:
+        for one in given:
+            change.put_lesson(one)
+        assert [one.id for one in change.lessons()] == ["d", "c", "b", "a"]
+        assert [one.id for one in change.lessons(retired=True)] == ["e", "d", "c", "b", "a"]
+        assert [one.id for one in change.lessons(limit=2, offset=1)] == ["c", "b"]
+        assert [one.id for one in change.lessons("shop")] == ["d", "b", "a"]
+        assert [one.id for one in change.lessons(kind=LessonKind.ANTIPATTERN)] == ["b"]
+        assert [one.id for one in change.lessons(tier=Tier.SEMANTIC)] == ["d"]
+        assert [one.id for one in change.lessons(task_type=TaskType.DOCS, project="bank")] == []
+
+
+def test_a_guardrail_is_replaced_by_its_id_and_listed_by_its_project(store_url: str) -> None:
+    with opening(store_url, NOW) as store, store.change() as change:
+        change.put_guardrail(guardrail("g"))
+        change.put_guardrail(guardrail("h", created_at=NOW - DAY))
+        change.put_guardrail(guardrail("i", project="bank"))
+        change.put_guardrail(guardrail("g", after_of=3))
+        change.put_guardrail(guardrail("j", retired="did not help", retired_at=NOW))
+        assert [(one.id, one.after_of) for one in change.guardrails("shop")] == [("h", 0), ("g", 3)]
+        assert [one.id for one in change.guardrails("shop", retired=True)] == ["h", "g", "j"]
+
+
+def test_what_is_forgotten_is_nowhere_any_more(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        with store.change() as change:
+            change.put_lesson(lesson("a", "The password is swordfish"))
+            change.put_guardrail(guardrail("g"))
+        with store.change() as change:
+            assert [change.forget("a"), change.forget("g"), change.forget("a")] == [True, True, False]
+        assert (store.lessons(retired=True), store.guardrails("shop"), store.search("swordfish")) == ([], [], [])
+        assert "swordfish" not in "".join(store.export())
+
+
+def test_an_attempt_at_an_iteration_is_kept_once(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        with store.change() as change:
+            assert change.put_episode(episode(1))
+            assert not change.put_episode(episode(1, FailureClass.TEST))
+            assert change.put_episode(episode(1, attempt=2))
+            assert change.put_episode(episode(1, uid="u2"))
+        assert store.episodes("u1") == [episode(1), episode(1, attempt=2)]
+        assert store.failures("shop", FailureClass.TEST) == (0, 3)
+
+
+def test_failures_are_counted_by_their_class_over_checked_iterations(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        with store.change() as change:
+            change.put_episode(episode(1, FailureClass.TEST, FailureClass.TEST, FailureClass.LINT))
+            change.put_episode(episode(2, FailureClass.TEST))
+            change.put_episode(episode(3))
+            change.put_episode(episode(4, FailureClass.TEST, checked=False))
+            change.put_episode(episode(5, FailureClass.TEST, project="bank"))
+        assert store.failures("shop", FailureClass.TEST) == (2, 3)
+        assert store.failures("shop", FailureClass.LINT) == (1, 3)
+        assert store.failures("bank", FailureClass.LINT) == (0, 1)
+        assert store.failures("nowhere", FailureClass.LINT) == (0, 0)
+
+
+def test_a_projects_oldest_iterations_go_and_no_other_ones(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changing, "MOST_EPISODES", 20)
+    monkeypatch.setattr(changing, "AT_A_TIME", 5)
+    with opening(store_url, NOW) as store:
+        with store.change() as change:
+            change.put_episode(episode(1, FailureClass.TEST, uid="other", project="bank"))
+            for iteration in range(1, 101):
+                change.put_episode(episode(iteration, FailureClass.TEST))
+                seen, checked = change.failures("shop", FailureClass.TEST)
+                assert seen == checked == len(change.episodes("u1")) < 25
+        assert [one.iteration for one in store.episodes("u1")] == list(range(81, 101))
+        assert store.failures("bank", FailureClass.TEST) == (1, 1)
+
+
+def test_summaries_come_newest_first_and_a_loop_ends_once(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        with store.change() as change:
+            for number in range(4):
+                assert change.put_summary(summary(f"u{number}", NOW + number * DAY))
+            assert change.put_summary(summary("b", NOW - DAY, "bank", TaskType.DOCS))
+            assert not change.put_summary(summary("u1", NOW + 9 * DAY))
+        assert [one.uid for one in store.summaries()] == ["u3", "u2", "u1", "u0", "b"]
+        assert [one.uid for one in store.summaries(limit=2)] == ["u3", "u2"]
+        assert [one.uid for one in store.summaries(project="bank")] == ["b"]
+        assert [one.uid for one in store.summaries(TaskType.FEATURE, "bank")] == []
+
+
+def test_a_change_that_fails_leaves_nothing(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        with suppress(Undone), store.change() as change:
+            change.put_lesson(lesson())
+            change.put_episode(episode(1, FailureClass.TEST))
+            assert change.lesson("a")
+            raise Undone
+        assert (store.lessons(), store.episodes("u1"), store.search("migrations")) == ([], [], [])
+        with store.change() as change:
+            change.put_lesson(lesson())
+        assert [one.text for one in store.search("migrations")] == [1.0]
+
+
+def test_names_that_no_database_likes_are_kept_all_the_same(store_url: str) -> None:
+    strange = "zero \x00, half \ud800, " + "long " * 200
+    with opening(store_url, NOW) as store:
+        with store.change() as change:
+            change.put_lesson(lesson("a", "odd \x00 words", project=strange, tests=("\ud800.py",)))
+            change.put_guardrail(guardrail(strange, project=strange, instruction="\x00!"))
+            change.put_episode(episode(1, FailureClass.TEST, uid=strange, project=strange, files=("caf\udce9",)))
+            change.put_summary(summary(strange, project=strange))
+        assert [one.id for one in store.lessons(strange)] == ["a"]
+        assert [one.instruction for one in store.guardrails(strange)] == ["\x00!"]
+        assert [one.files for one in store.episodes(strange)] == [("caf?",)]
+        assert [len(store.summaries(project=strange)), store.failures(strange, FailureClass.TEST)] == [1, (1, 1)]
+        assert store.similar("odd words", LessonKind.STRATEGY, strange, TaskType.FEATURE)
+
+
+def test_the_numbers_of_a_store_are_counted(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        with store.change() as change:
+            change.put_lesson(lesson("a", tier=Tier.SEMANTIC))
+            change.put_lesson(lesson("b", tier=Tier.SEMANTIC, retired="old"))
+            change.put_lesson(lesson("c", project="bank"))
+            change.put_guardrail(guardrail())
+            change.put_episode(episode(1, project="third"))
+            change.put_summary(summary("u"))
+        found = store.stats()
+    assert (found.lessons, found.semantic, found.retired, found.guardrails) == (3, 1, 1, 1)
+    assert (found.episodes, found.summaries, found.projects, found.version) == (1, 1, 3, 1)
+    assert found.size > 0
+
+
+def test_what_a_newer_program_wrote_is_passed_over_where_it_cannot_be_understood(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        with store.change() as change:
+            change.put_lesson(lesson("a", updated_at=NOW + timedelta(seconds=1)))
+            change.put_lesson(lesson("b").model_copy(update={"by": "oracle"}))
+        assert [one.id for one in store.lessons()] == ["a"]
+        assert [one.lesson.id for one in store.search("migrations")] == ["a"]
+
+
+def test_bringing_the_package_in_brings_no_database_in() -> None:
+    looked = "import sys, tasks.memory; print({'sqlalchemy', 'psycopg', 'sqlite3', 'alembic'} & set(sys.modules))"
+    ended = subprocess.run([sys.executable, "-c", looked], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ended.stdout == "set()\n"

@@ -1,0 +1,228 @@
+"""A store as one JSON document, and back, on either database."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helmsman.errors import OperatorError
+from helmsman.records.session import FailureClass
+from tasks.memory import Merged, Store, exchange, opening
+from tests.fakes.postgres import Postgres
+from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
+
+pytestmark = pytest.mark.feature("L6")
+
+
+def fill(store: Store) -> None:
+    with store.change() as change:
+        for number in range(5):
+            change.put_lesson(lesson(f"n{number}", f"Größe {number}: “fire” the kiln\n<b>", sources=("u1",)))
+            change.put_episode(episode(number, FailureClass.TEST))
+            change.put_summary(summary(f"u{number}"))
+        change.put_guardrail(guardrail())
+
+
+def exported(store: Store, file: Path) -> Path:
+    with file.open("w", encoding="utf-8") as handle:
+        handle.writelines(store.export())
+    return file
+
+
+def content(store: Store) -> dict[str, Any]:
+    return {name: value for name, value in json.loads("".join(store.export())).items() if name not in {"exported_at", "sha256"}}
+
+
+def signed(document: dict[str, Any]) -> str:
+    """As a stranger would write it, by what is said of the format."""
+    plain = {name: value for name, value in document.items() if name != "sha256"}
+    canonical = json.dumps(plain, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps({**plain, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> dict[str, Any]:
+    with opening(f"sqlite:///{tmp_path / 'other.db'}", NOW) as store:
+        fill(store)
+        return dict(json.loads("".join(store.export())))
+
+
+def test_an_export_names_its_format_its_version_and_a_checksum_that_anybody_can_compute(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        fill(store)
+        document = json.loads("".join(store.export()))
+    assert (document["format"], document["version"]) == ("helmsman-memory", 1)
+    assert [len(document[name]) for name in ("lessons", "guardrails", "episodes", "summaries")] == [5, 1, 5, 5]
+    assert json.loads(signed(document))["sha256"] == document["sha256"]
+
+
+def test_what_is_exported_comes_back_whole_on_either_database(store_url: str, tmp_path: Path, postgres: Postgres) -> None:
+    with opening(store_url, NOW) as store:
+        fill(store)
+        file, before = exported(store, tmp_path / "memory.json"), content(store)
+    for other in (postgres.database(), f"sqlite:///{tmp_path / 'other.db'}"):
+        with opening(other, NOW) as store:
+            told = store.import_(file)
+            assert (told.lessons, told.guardrails) == (Merged(added=5), Merged(added=1))
+            assert (told.episodes, told.summaries) == (Merged(added=5), Merged(added=5))
+            assert content(store) == before
+            assert store.failures("shop", FailureClass.TEST) == (5, 5)
+            assert len(store.search("kiln")) == 5
+            again = store.import_(file)
+            assert (again.lessons, again.guardrails) == (Merged(kept=5), Merged(kept=1))
+            assert (again.episodes, again.summaries) == (Merged(kept=5), Merged(kept=5))
+            assert content(store) == before
+
+
+def test_of_two_lessons_with_one_id_the_newer_stays_with_the_sources_of_both(store_url: str, tmp_path: Path) -> None:
+    with opening(f"sqlite:///{tmp_path / 'other.db'}", NOW) as other, other.change() as change:
+        change.put_lesson(lesson("new", "Theirs", updated_at=NOW + DAY, sources=("u2",)))
+        change.put_lesson(lesson("old", "Theirs", updated_at=NOW - DAY, sources=("u2",)))
+        change.put_lesson(lesson("only theirs"))
+        change.put_guardrail(guardrail("g", instruction="Theirs", loaded_at=NOW + DAY))
+        change.put_guardrail(guardrail("h", instruction="Theirs"))
+    with opening(f"sqlite:///{tmp_path / 'other.db'}", NOW) as other:
+        file = exported(other, tmp_path / "memory.json")
+    with opening(store_url, NOW) as store:
+        with store.change() as change:
+            for one in ("new", "old", "only ours"):
+                change.put_lesson(lesson(one, "Ours", sources=("u1",)))
+            for one in ("g", "h"):
+                change.put_guardrail(guardrail(one, instruction="Ours"))
+        told = store.import_(file)
+        assert told.lessons == Merged(added=1, replaced=1, kept=1)
+        assert told.guardrails == Merged(replaced=1, kept=1)
+        assert {one.id: one.text for one in store.lessons()} == {
+            "new": "Theirs",
+            "old": "Ours",
+            "only ours": "Ours",
+            "only theirs": "Run the migrations before the tests",
+        }
+        newer = store.lesson("new")
+        assert newer is not None
+        assert newer.sources == ("u1", "u2")
+        assert [one.instruction for one in store.guardrails("shop")] == ["Theirs", "Ours"]
+
+
+def _less(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda document: {key: value for key, value in document.items() if key != name}
+
+
+def _with(**parts: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda document: {**document, **parts}
+
+
+def _lessons(**parts: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda document: {**document, "lessons": [*document["lessons"], {**document["lessons"][0], **parts}]}
+
+
+SIGNED: list[tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = [
+    (_with(format="something else"), "format is not as expected"),
+    (_with(version=2), "version is not as expected"),
+    (_with(version=True), "version is not as expected"),
+    (_less("lessons"), "lessons is not as expected"),
+    (_with(episodes={}), "episodes is not as expected"),
+    (_with(surprise=1), "a part that nobody knows"),
+    (_with(lessons=[None]), r"lessons\[0\] is wrong"),
+    (_lessons(confidence=2), r"lessons\[5\].confidence is wrong"),
+    (_lessons(text="x" * 601), r"lessons\[5\].text is wrong"),
+    (_lessons(kind="oracle"), r"lessons\[5\].kind is wrong"),
+    (_lessons(id="x" * 201), r"lessons\[5\].id is too long"),
+    (_lessons(tests=["x" * 70_000]), r"lessons\[5\] is too big"),
+    (_with(guardrails=[{"id": "\x1b[2J"}]), r"guardrails\[0\]"),
+]
+
+
+@pytest.mark.parametrize(("change", "place"), SIGNED, ids=[place for _, place in SIGNED])
+def test_a_document_that_is_wrong_somewhere_changes_nothing_and_names_the_place(
+    store_url: str, tmp_path: Path, document: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]], place: str
+) -> None:
+    file = tmp_path / "memory.json"
+    file.write_text(signed(change(document)))
+    with opening(store_url, NOW) as store:
+        with pytest.raises(OperatorError, match=place):
+            store.import_(file)
+        assert store.stats().lessons == store.stats().episodes == 0
+
+
+RAW: list[tuple[Callable[[bytes], bytes], str]] = [
+    (lambda raw: raw.replace(b"kiln", b"oven", 1), "sha256 is not as expected"),
+    (lambda raw: raw[: len(raw) // 2], "no whole JSON document"),
+    (lambda _: b"", "no whole JSON document"),
+    (lambda _: b"\xff\xfe\x00", "no whole JSON document"),
+    (lambda _: b"[" * 100_000, "no whole JSON document"),
+    (lambda _: b'{"format": NaN}', "no whole JSON document"),
+    (lambda _: b'{"version": ' + b"9" * 10_000 + b"}", "no whole JSON document"),
+    (lambda _: b"[1, 2]", "no exported memory"),
+    (lambda _: b'{"format": "helmsman-memory", "version": 1}', "is not as expected"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "place"), RAW, ids=range(len(RAW)))
+def test_a_file_that_was_changed_or_cut_changes_nothing(
+    store_url: str, tmp_path: Path, document: dict[str, Any], spoil: Callable[[bytes], bytes], place: str
+) -> None:
+    file = tmp_path / "memory.json"
+    file.write_bytes(spoil(signed(document).encode()))
+    with opening(store_url, NOW) as store:
+        with pytest.raises(OperatorError, match=place):
+            store.import_(file)
+        assert content(store) == {**content(store), "lessons": [], "episodes": [], "guardrails": [], "summaries": []}
+
+
+def test_a_gigantic_file_is_refused_before_it_is_read_whole(tmp_path: Path) -> None:
+    file = tmp_path / "memory.json"
+    file.touch()
+    os.truncate(file, 2**40)
+    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store, pytest.raises(OperatorError, match="too big"):
+        store.import_(file)
+
+
+@pytest.mark.parametrize("name", ["nowhere.json", ""])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store, pytest.raises(OperatorError, match="cannot be read"):
+        store.import_(tmp_path / name)
+
+
+def test_words_that_could_move_a_cursor_come_in_without_it(tmp_path: Path, document: dict[str, Any]) -> None:
+    document["lessons"][0] |= {"text": "Wait\x1b[2J\nfor it", "detail": "\u202egnp"}
+    file = tmp_path / "memory.json"
+    file.write_text(signed(document))
+    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
+        store.import_(file)
+        found = store.lesson(document["lessons"][0]["id"])
+    assert found is not None
+    assert (found.text, found.detail) == ("Wait [2J\nfor it", " gnp")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    with opening(f"sqlite:///{folder / 'memory.db'}", NOW) as store:
+        fill(store)
+        return exported(store, folder / "whole.json")
+
+
+@given(st.binary(max_size=60), st.integers(0, 10_000), st.booleans())
+@settings(max_examples=60)
+def test_no_scribble_on_a_file_is_ever_taken_for_the_file(whole: Path, noise: bytes, position: int, inserted: bool) -> None:
+    raw = whole.read_bytes()
+    place = position % len(raw)
+    spoilt = raw[:place] + noise + raw[place + (0 if inserted else len(noise)) :]
+    try:
+        same = json.loads(spoilt) == json.loads(raw)
+    except ValueError:
+        same = False
+    file = whole.with_name("spoilt.json")
+    file.write_bytes(spoilt)
+    if same:
+        exchange.read(file)
+    else:
+        with pytest.raises(OperatorError):
+            exchange.read(file)

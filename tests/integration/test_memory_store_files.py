@@ -1,0 +1,399 @@
+"""The embedded store's files: whose they are, what is copied every day, and what happens when they are not what they were."""
+
+import os
+import resource
+import shutil
+import sqlite3
+import stat
+import subprocess
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from helmsman.errors import WorldError
+from tasks.memory import Store, opening
+from tasks.memory.schema import STEPS, VERSION
+from tests.integration.memory_processes import at_once, process, told
+from tests.integration.memory_stores import DAY, NOW, lesson
+
+pytestmark = pytest.mark.feature("L6")
+
+LESSONS = 300
+OPEN = """
+with opening(url, NOW + 2 * DAY) as store:
+    print(len(store.lessons()), len(store.warnings))
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "memory" / "memory.db"
+
+
+def url(file: Path) -> str:
+    return f"sqlite:///{file}"
+
+
+def fill(file: Path, now: datetime = NOW, first: int = 0) -> None:
+    with opening(url(file), now) as store, store.change() as change:
+        for number in range(first, first + LESSONS):
+            change.put_lesson(lesson(f"n{number:05d}", f"The kiln needs glaze{number} " + "and some patience " * 20))
+
+
+def lesson_count(store: Store) -> int:
+    return len(store.lessons(limit=10 * LESSONS))
+
+
+def copied_store(file: Path) -> None:
+    """One with a copy of the day after, and more lessons since."""
+    fill(file)
+    with opening(url(file), NOW + DAY):
+        pass
+    fill(file, NOW + DAY, first=LESSONS)
+
+
+def scribble(file: Path) -> None:
+    """As a bad disk does, in the middle of the pages."""
+    with file.open("r+b") as handle:
+        for page in range(2, file.stat().st_size // 4096 - 1, 3):
+            handle.seek(page * 4096)
+            handle.write(os.urandom(4096))
+
+
+def cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2 + 100)
+
+
+def behead(file: Path) -> None:
+    file.write_bytes(b"\x00" * file.stat().st_size)
+
+
+def stub(file: Path) -> None:
+    file.write_bytes(b"SQLite format 3\x00")
+
+
+def nonsense(file: Path) -> None:
+    file.write_text("<html>this disk is full of pages</html>" * 1000)
+
+
+DAMAGES: list[Callable[[Path], None]] = [scribble, cut, behead, stub, nonsense]
+
+
+def test_nobody_else_can_read_a_store_or_its_copies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
+    before = os.umask(0)
+    try:
+        with opening("", NOW) as store, store.change() as change:
+            change.put_lesson(lesson())
+            modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in (tmp_path / "state" / "memory").iterdir()}
+    finally:
+        os.umask(before)
+    assert {"memory.db", "memory.db-wal", "memory.db.backup-2026-11-22"} <= modes.keys()
+    assert set(modes.values()) == {0o600}
+    assert stat.S_IMODE((tmp_path / "state" / "memory").stat().st_mode) == 0o700
+
+
+def test_modes_that_were_opened_are_closed_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path))
+    with opening("", NOW):
+        pass
+    (tmp_path / "memory").chmod(0o755)
+    (tmp_path / "memory" / "memory.db").chmod(0o644)
+    with opening("", NOW):
+        pass
+    assert stat.S_IMODE((tmp_path / "memory").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "memory" / "memory.db").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", ".lock", ".checked"])
+def test_no_file_of_a_store_leads_somewhere_else(file: Path, tmp_path: Path, end: str) -> None:
+    treasure = tmp_path / "treasure"
+    treasure.write_bytes(b"")
+    file.parent.mkdir()
+    file.with_name(file.name + end).symlink_to(treasure)
+    with pytest.raises(WorldError), opening(url(file), NOW) as store, store.change() as change:
+        change.put_lesson(lesson())
+    assert treasure.read_bytes() == b""
+
+
+def test_the_folder_of_this_users_own_store_leads_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "memory").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(WorldError, match="a link"), opening("", NOW):
+        pass
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_folder_or_a_pipe_where_the_file_should_be_is_named(file: Path) -> None:
+    file.mkdir(parents=True)
+    with pytest.raises(WorldError, match="a folder"), opening(url(file), NOW):
+        pass
+    file.rmdir()
+    os.mkfifo(file)
+    with pytest.raises(WorldError, match="no plain file"), opening(url(file), NOW):
+        pass
+
+
+def test_a_file_where_the_folder_should_be_is_named(file: Path) -> None:
+    file.parent.write_text("mine")
+    with pytest.raises(WorldError, match="cannot be made"), opening(url(file), NOW):
+        pass
+    assert file.parent.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "wrong", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///relative.db", "sqlite:////tmp/a.db?mode=ro"]
+)
+def test_a_url_that_names_no_whole_path_is_refused(wrong: str) -> None:
+    with pytest.raises(WorldError, match="names no file"), opening(wrong, NOW):
+        pass
+
+
+def test_a_store_of_a_newer_version_is_left_alone(file: Path) -> None:
+    fill(file)
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE helmsman_memory SET value = '99' WHERE name = 'version'")
+    connection.close()
+    before = file.read_bytes()
+    with pytest.raises(WorldError, match="newer version"), opening(url(file), NOW + DAY):
+        pass
+    assert file.read_bytes() == before
+
+
+def test_every_version_has_a_step() -> None:
+    assert len(STEPS) == VERSION
+
+
+def test_a_copy_is_made_once_a_day_and_the_newest_are_kept(file: Path) -> None:
+    for day in range(5):
+        for _ in range(2):
+            with opening(url(file), NOW + day * DAY, backups=3) as store:
+                with store.change() as change:
+                    change.put_lesson(lesson(f"day{day}"))
+                assert store.warnings == ()
+    names = [f"memory.db.backup-2026-11-{day}" for day in (26, 25, 24)]
+    with opening(url(file), NOW + 4 * DAY, backups=3) as store:
+        assert list(store.stats().backups) == names
+    with opening(url(file.with_name(names[0])), NOW) as copy:  # made at the day's first opening
+        assert sorted(one.id for one in copy.lessons()) == ["day0", "day1", "day2", "day3"]
+
+
+@pytest.mark.parametrize("damaged", DAMAGES, ids=lambda deed: deed.__name__)
+def test_damage_is_found_at_the_opening_and_the_last_good_copy_restored(file: Path, damaged: Callable[[Path], None]) -> None:
+    copied_store(file)
+    damaged(file)
+    spoilt = file.read_bytes()
+    with opening(url(file), NOW + 2 * DAY) as store:
+        (warning,) = store.warnings
+        assert lesson_count(store) == LESSONS
+        assert [one.lesson.id for one in store.search("glaze7")] == ["n00007"]
+        with store.change() as change:
+            change.put_lesson(lesson())
+    assert "was damaged" in warning
+    assert "the copy of 2026-11-23 was restored: what was learnt since then may be missing" in warning
+    aside = file.with_name("memory.db.damaged-20261124T100000")
+    assert aside.name in warning
+    assert aside.read_bytes() == spoilt
+    with opening(url(file), NOW + 2 * DAY) as store:
+        assert store.warnings == ()
+        assert lesson_count(store) == LESSONS + 1
+
+
+@pytest.mark.parametrize("damaged", DAMAGES, ids=lambda deed: deed.__name__)
+def test_without_a_good_copy_an_empty_store_is_begun(file: Path, damaged: Callable[[Path], None]) -> None:
+    fill(file)
+    for copy in file.parent.glob("*.backup-*"):
+        copy.write_bytes(b"no copy either")
+    damaged(file)
+    with opening(url(file), NOW + DAY) as store:
+        (warning,) = store.warnings
+        assert store.lessons() == []
+        with store.change() as change:
+            change.put_lesson(lesson())
+        assert [one.lesson.id for one in store.search("migrations")] == ["a"]
+    assert "no good copy was there, so an empty store was begun" in warning
+
+
+def test_a_damaged_copy_is_passed_over_for_an_older_good_one(file: Path) -> None:
+    copied_store(file)
+    with opening(url(file), NOW + 2 * DAY):
+        pass
+    scribble(file.with_name("memory.db.backup-2026-11-24"))
+    scribble(file)
+    with opening(url(file), NOW + 3 * DAY) as store:
+        assert "the copy of 2026-11-23 was restored" in store.warnings[0]
+        assert lesson_count(store) == LESSONS
+
+
+def test_damage_that_is_met_in_between_is_looked_at_when_the_store_is_opened_next(file: Path) -> None:
+    copied_store(file)
+    with opening(url(file), NOW + DAY) as store:
+        assert store.warnings == ()
+        scribble(file)
+        with pytest.raises(WorldError, match="the last good copy is restored then"):
+            store.lessons()
+    with opening(url(file), NOW + DAY) as store:
+        assert "was damaged" in store.warnings[0]
+        assert lesson_count(store) == LESSONS
+
+
+def test_the_log_of_a_damaged_store_is_never_played_into_its_copy(file: Path) -> None:
+    """A process was killed, so its log is there, and then the disk went bad."""
+    copied_store(file)
+    code = """
+import os, signal
+with opening(url, NOW + DAY) as store:
+    with store.change() as change:
+        change.put_lesson(lesson("in the log"))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    process(code, url(file)).communicate(timeout=100)
+    log = file.with_name("memory.db-wal").read_bytes()
+    assert log
+    behead(file)
+    with opening(url(file), NOW + 2 * DAY) as store:
+        assert "was damaged" in store.warnings[0]
+        assert lesson_count(store) == LESSONS
+        assert store.lesson("in the log") is None
+    assert file.with_name("memory.db.damaged-20261124T100000-wal").read_bytes() == log
+    with sqlite3.connect(file) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+def test_a_damaged_index_of_words_is_made_anew_and_no_lesson_is_lost(file: Path) -> None:
+    fill(file)
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE helmsman_lesson_words_data SET block = randomblob(length(block)) WHERE id > 10")
+    connection.close()
+    with opening(url(file), NOW + DAY) as store:
+        assert "made anew from its lessons" in store.warnings[0]
+        assert lesson_count(store) == LESSONS
+        assert [one.lesson.id for one in store.search("glaze7")] == ["n00007"]
+
+
+def test_processes_that_notice_damage_at_the_same_moment_restore_once(file: Path, tmp_path: Path) -> None:
+    copied_store(file)
+    scribble(file)
+    answers = [answer.split() for answer in at_once(OPEN, url(file), 4, tmp_path)]
+    assert {lessons for lessons, _ in answers} == {str(LESSONS)}
+    assert sum(int(warnings) for _, warnings in answers) == 1
+    assert len([one for one in file.parent.glob("*.damaged-*") if not one.name.endswith("-wal")]) == 1
+
+
+def test_a_store_that_is_open_goes_on_with_the_restored_file(file: Path) -> None:
+    copied_store(file)
+    with opening(url(file), NOW + DAY) as before:
+        assert lesson_count(before) == 2 * LESSONS
+        scribble(file)
+        with opening(url(file), NOW + 2 * DAY) as after:
+            assert after.warnings
+            with before.change() as change:
+                change.put_lesson(lesson("late"))
+            assert after.lesson("late") == before.lesson("late") == lesson("late")
+
+
+def test_a_store_that_vanished_is_begun_anew_and_its_copies_are_named(file: Path) -> None:
+    copied_store(file)
+    file.unlink()
+    with opening(url(file), NOW + DAY) as store:
+        assert store.lessons() == []
+        assert "put memory.db.backup-2026-11-23 in its place" in store.warnings[0]
+
+
+def test_few_damaged_files_are_kept(file: Path) -> None:
+    for day in range(5):
+        with opening(url(file), NOW + day * DAY) as store:
+            assert len(store.warnings) == (day > 0)
+        nonsense(file)
+    assert len(list(file.parent.glob("*.damaged-*"))) == 3
+
+
+def test_in_a_folder_that_may_not_be_written_there_is_no_store(file: Path) -> None:
+    """Root without its privilege to write anywhere is like anybody else."""
+    fill(file)
+    before = {one: one.read_bytes() for one in file.parent.iterdir()}
+    file.parent.chmod(0o500)
+    tried = """
+from helmsman.errors import WorldError
+try:
+    with opening(url, NOW) as store, store.change() as change:
+        change.put_lesson(lesson())
+except WorldError as error:
+    print(error.remedy)
+"""
+    humble = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
+    try:
+        assert "writable" in told(process(tried, url(file), user=humble))
+    finally:
+        file.parent.chmod(0o700)
+    assert {one: one.read_bytes() for one in file.parent.iterdir()} == before
+
+
+def _limited(code: str, file: Path, size: int) -> str:
+    limit = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {resource.RLIM_INFINITY}))\n"
+    return told(process("from helmsman.errors import WorldError\n" + limit + code, url(file)))
+
+
+def test_a_full_disk_stops_a_change_and_harms_nothing(file: Path) -> None:
+    fill(file)
+    code = """
+with opening(url, NOW) as store:
+    try:
+        with store.change() as change:
+            for number in range(4000):
+                change.put_lesson(lesson(f"more{number}", "glaze " * 90))
+    except WorldError as error:
+        print(error.fault, len(store.lessons()))
+"""
+    assert _limited(code, file, file.stat().st_size + 50_000) == f"world {LESSONS}"
+    with opening(url(file), NOW + DAY) as store:
+        assert (store.warnings, lesson_count(store)) == ((), LESSONS)
+
+
+def test_a_full_disk_stops_the_daily_copy_with_a_warning_and_harms_nothing(file: Path) -> None:
+    fill(file)
+    before = sorted(one.name for one in file.parent.glob("*.backup-*"))
+    code = """
+with opening(url, NOW + DAY) as store:
+    print(len(store.lessons()), *store.warnings)
+"""
+    answer = _limited(code, file, file.stat().st_size // 2)
+    assert answer.startswith(f"{LESSONS} the memory store could not be copied today")
+    assert sorted(one.name for one in file.parent.glob("*.backup-*")) == before
+    assert list(file.parent.glob("*.partial-*")) == []
+
+
+def test_a_disk_too_full_to_restore_leaves_everything_as_it_is(file: Path) -> None:
+    copied_store(file)
+    scribble(file)
+    before = {one.name for one in file.parent.iterdir()}
+    code = """
+try:
+    with opening(url, NOW + 2 * DAY) as store:
+        print("open")
+except WorldError as error:
+    print(error.fault)
+"""
+    assert _limited(code, file, 20_000) == "world"
+    assert {one.name for one in file.parent.iterdir() if not one.name.endswith(("-wal", "-shm"))} == before
+    with opening(url(file), NOW + 2 * DAY) as store:
+        assert lesson_count(store) == LESSONS
+
+
+def test_there_is_no_store_where_there_is_no_room_for_one(tmp_path: Path) -> None:
+    """A real disk of 64 kB, where this machine lets us mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = shutil.which("mount") and os.geteuid() == 0
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if not mounted or subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("no disk can be mounted here")
+    try:
+        with pytest.raises(WorldError), opening(url(disk / "memory.db"), NOW):
+            pass
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

@@ -1,0 +1,249 @@
+"""Finding lessons by their words, on either database."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import func, select
+
+from helmsman.memory.words import terms
+from helmsman.records.lessons import Lesson, LessonKind, TaskType, Tier
+from tasks.memory import Change, Store, opening
+from tasks.memory.changing import Changing
+from tasks.memory.keys import asked_words, marks
+from tasks.memory.tables import words
+from tasks.memory.word_index import COMMON, ROWS_A_WORD, TOTAL
+from tests.integration.memory_stores import DAY, NOW, lesson
+
+pytestmark = pytest.mark.feature("L4")
+
+HOSTILE = [
+    '"',
+    '"a" OR "b',
+    "NEAR( AND OR NOT * ^ + - : {x y} (",
+    "words: helmsman_lessons",
+    "a & b | !c <-> d :*",
+    "'; DROP TABLE helmsman_lessons; --",
+    "\\' \\\\ %s %(x)s :name ? $1",
+    "#0123456789abcdef",
+    "\x00\ud800\U0010ffff\u202e",
+    "",
+    '"' * 100_000,
+    "migrations" * 10_000,
+    "NEAR " * 20_000,
+    "日本語" * 30_000,
+]
+WORDS = ["invoice", "parser", "browser", "token", "cache", "socket", "größe", "naïve", "kiln_oven", "日本語"]
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+LESSONS = st.builds(
+    lesson,
+    id=st.sampled_from("abcdef"),
+    text=TEXTS,
+    detail=TEXTS,
+    kind=st.sampled_from(LessonKind),
+    tier=st.sampled_from(Tier),
+    retired=st.sampled_from(["", "", "old"]),
+    project=st.sampled_from(["shop", "bank"]),
+)
+
+
+def put(store: Store, *lessons: Lesson) -> None:
+    with store.change() as change:
+        for one in lessons:
+            change.put_lesson(one)
+
+
+def found(
+    store: Store, text: str, kinds: Sequence[LessonKind] | None = None, tiers: Sequence[Tier] | None = None, limit: int = 50
+) -> list[str]:
+    return [one.lesson.id for one in store.search(text, kinds, tiers, limit)]
+
+
+def test_the_lesson_that_says_most_of_what_was_asked_comes_first(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        put(
+            store,
+            lesson("login", "The login test is flaky: wait for the cookie"),
+            lesson("cookie", "Clear the cookie jar"),
+            lesson("cache", "Warm the cache"),
+        )
+        answer = store.search("Mend the flaky login: the cookie is missing")
+    assert [one.lesson.id for one in answer] == ["login", "cookie"]
+    assert answer[0].text > answer[1].text > 0
+
+
+def test_a_lesson_that_holds_all_that_any_lesson_knows_of_a_question_fits_wholly(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        put(store, lesson("a", "Warm the cache"), lesson("b", "Clear the jar"))
+        assert [(one.lesson.id, one.text) for one in store.search("cache, unheard of elsewhere")] == [("a", 1.0)]
+
+
+def test_detail_and_tests_are_looked_through_too(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        put(store, lesson("a", "Wait", detail="The browser was slow", tests=("tests/test_checkout.py::test_voucher",)))
+        assert found(store, "browser") == found(store, "voucher") == ["a"]
+
+
+def test_a_project_that_is_named_is_not_drowned_by_the_others(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        put(store, *(lesson(f"n{number}", "Warm the cache and the kiln") for number in range(20)))
+        put(store, lesson("ours", "Warm the socket", project="bank"), lesson("not", "Clear the jar", project="bank"))
+        put(store, *(lesson(f"m{number}", "Warm the cache and the kiln") for number in range(20)))
+        assert "ours" not in found(store, "warm cache, warm kiln", limit=5)
+        named = store.search("warm cache, warm kiln", limit=5, project="bank")
+        assert [(one.lesson.id, one.words) for one in named] == [
+            *((f"m{number}", 3) for number in (19, 18, 17, 16, 15)),
+            ("ours", 1),
+        ]
+
+
+def test_only_the_wanted_sorts_are_found_and_never_what_is_retired(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        put(
+            store,
+            lesson("a", "cache"),
+            lesson("b", "cache", kind=LessonKind.ANTIPATTERN),
+            lesson("c", "cache", tier=Tier.SEMANTIC),
+            lesson("d", "cache", tier=Tier.SEMANTIC, retired="old"),
+        )
+        assert sorted(found(store, "cache")) == ["a", "b", "c"]
+        assert found(store, "cache", kinds=[LessonKind.ANTIPATTERN]) == ["b"]
+        assert found(store, "cache", tiers=[Tier.SEMANTIC]) == ["c"]
+        assert found(store, "cache", kinds=[LessonKind.ANTIPATTERN], tiers=[Tier.SEMANTIC]) == []
+        assert found(store, "cache", kinds=[]) == found(store, "cache", limit=0) == []
+        assert len(found(store, "cache", limit=2)) == 2
+
+
+def test_a_lesson_that_is_promoted_or_retired_is_found_by_its_new_sort(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        put(store, lesson("a", "cache"))
+        put(store, lesson("a", "cache", tier=Tier.SEMANTIC))
+        assert found(store, "cache", tiers=[Tier.EPISODIC]) == []
+        assert found(store, "cache", tiers=[Tier.SEMANTIC]) == ["a"]
+        put(store, lesson("a", "cache", tier=Tier.SEMANTIC, retired="old"))
+        assert found(store, "cache") == []
+
+
+def test_candidates_for_merging_are_of_one_kind_project_and_type_of_task(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        put(
+            store,
+            lesson("same", "Warm the cache first"),
+            lesson("told", "Warm the cache", tier=Tier.SEMANTIC),
+            lesson("kind", "Warm the cache first", kind=LessonKind.CONVENTION),
+            lesson("project", "Warm the cache first", project="bank"),
+            lesson("type", "Warm the cache first", task_type=TaskType.DOCS),
+            lesson("words", "Clear the jar"),
+        )
+        answer = store.similar("First, warm that cache", LessonKind.STRATEGY, "shop", TaskType.FEATURE)
+        assert {one.id for one in answer} == {"same", "told"}
+        assert len(store.similar("warm cache", LessonKind.STRATEGY, "shop", TaskType.FEATURE, limit=1)) == 1
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:12]))
+def test_no_text_breaks_a_search(store_url: str, text: str) -> None:
+    with opening(store_url, NOW) as store:
+        put(store, lesson("a"), lesson("b", text[:600].replace("\ud800", "")))
+        assert len(store.search(text)) <= 2
+        assert len(store.similar(text, LessonKind.STRATEGY, text, TaskType.FEATURE)) <= 2
+        assert found(store, "run the migrations") == ["a"]
+
+
+@given(st.text(max_size=400), st.text(max_size=200))
+@settings(max_examples=60)
+def test_whatever_a_lesson_says_it_is_found_by_it(shared_store: Store, text: str, detail: str) -> None:
+    with shared_store.change() as change:
+        change.put_lesson(lesson("any", text, detail=detail))
+        assert bool(change.search(text)) == bool(terms(text))
+
+
+@pytest.fixture(scope="module")
+def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with opening(f"sqlite:///{tmp_path_factory.mktemp('shared') / 'memory.db'}", NOW) as store:
+        yield store
+
+
+@given(st.lists(LESSONS | st.sampled_from("abcdef"), max_size=12))
+@settings(max_examples=40)
+def test_after_any_changes_words_are_counted_and_found_as_if_the_store_were_new(
+    shared_store: Store, deeds: list[Lesson | str]
+) -> None:
+    kept: dict[str, Lesson] = {}
+    with shared_store.change() as change:
+        for one in change.lessons(retired=True):
+            change.forget(one.id)
+        for deed in deeds:
+            if isinstance(deed, str):
+                assert change.forget(deed) == (kept.pop(deed, None) is not None)
+            else:
+                change.put_lesson(deed)
+                kept[deed.id] = deed
+        said = {one.id: {*asked_words(one.text), *asked_words(one.detail)} for one in kept.values() if not one.retired}
+        for word in WORDS:
+            holding = {id for id, held in said.items() if held & {*asked_words(word)}}  # noqa: A001 - the record's own word
+            assert {hit.lesson.id for hit in change.search(word)} == holding
+        assert _counted(change) == Counter(word for held in said.values() for word in held)
+
+
+def _counted(change: Change) -> dict[str, int]:
+    """How many lessons hold a word, by the store's own table."""
+    assert isinstance(change, Changing)
+    change.count_words()
+    with change.reading() as connection:
+        rows = connection.execute(
+            select(words.c.word, func.sum(words.c.lessons)).where(words.c.word != TOTAL).group_by(words.c.word)
+        )
+        return {str(word): int(lessons) for word, lessons in rows}
+
+
+@pytest.mark.feature("L6")
+def test_both_databases_find_the_same_in_the_same_order(tmp_path: Path, postgres_url: str) -> None:
+    drawn = random.Random(7)
+    vocabulary = [
+        f"{first}{last}" for first in ("kar", "mol", "tiv", "bex", "zan") for last in ("oda", "ipu", "eru", "awo", "uxi")
+    ]
+    lessons = [
+        lesson(
+            str(number),
+            " ".join(drawn.choices(vocabulary, k=6)),
+            kind=drawn.choice(list(LessonKind)),
+            tier=drawn.choice(list(Tier)),
+        )
+        for number in range(150)
+    ]
+    questions = [" ".join(drawn.choices(vocabulary, k=5)) for _ in range(30)]
+    answers: list[object] = []
+    for url in (f"sqlite:///{tmp_path / 'memory.db'}", postgres_url):
+        with opening(url, NOW) as store:
+            put(store, *lessons)
+            answers.append([(found(store, asked), found(store, asked, tiers=[Tier.SEMANTIC])) for asked in questions])
+    assert answers[0] == answers[1]
+
+
+def test_a_rare_word_finds_its_lesson_among_many_with_common_ones(store_url: str) -> None:
+    """And of a word that all hold, only the lessons that were made last are looked at."""
+    with opening(store_url, NOW) as store:
+        put(store, *(lesson(f"n{number}", "Warm the cache", created_at=NOW - DAY) for number in range(COMMON + ROWS_A_WORD)))
+        put(
+            store,
+            lesson("rare", "Warm the cache of the kiln"),
+            *(lesson(f"m{number}", "Clear the cache") for number in range(20)),
+        )
+        assert found(store, "warm the cache of the kiln", limit=1) == ["rare"]
+        assert len(found(store, "cache", limit=100)) == 100
+
+
+def test_no_two_tiers_have_the_same_mark() -> None:
+    assert len(marks()) == len(Tier)
+
+
+def test_words_are_made_as_stores_in_the_field_hold_them() -> None:
+    """Who changes helmsman.memory.words adds a step to tasks/memory/schema.py that writes the words of every lesson anew: what
+    was stored in the old form is found no more.
+    """
+    said = "Parsing an invoice: parse_invoice, parseInvoices and tests/test_größe.py::test_naïve fail with 3 TypeErrors on C++"
+    assert asked_words(said) == ("parse", "invoic", "test", "grosse", "py", "naiv", "fail", "type", "error", "cpp")

@@ -1,0 +1,74 @@
+"""Several processes at one store, and processes that die in it."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from helmsman.records.session import FailureClass
+from tasks.memory import opening
+from tests.fakes.bench import eventually
+from tests.integration.memory_processes import at_once, process, told
+from tests.integration.memory_stores import NOW, episode
+
+pytestmark = pytest.mark.feature("L6")
+
+WRITERS = 8
+OPENERS = 4
+ROUNDS = 12
+WRITE = """
+for iteration in range(int(sys.argv[3])):
+    with opening(url, NOW) as store, store.change() as change:
+        before = change.lesson("shared")
+        change.put_lesson(lesson("shared", observed=before.observed + 1 if before else 1))
+        change.put_lesson(lesson(f"{mine}-{iteration}", f"Learnt by writer{mine}"))
+        change.put_episode(episode(iteration, "test", uid=mine))
+        change.put_episode(episode(iteration, "test", uid="all"))
+"""
+OPEN = """
+with opening(url, NOW) as store:
+    print(store.stats().version, *store.warnings)
+"""
+DIE = """
+import time
+with opening(url, NOW) as store:
+    with store.change() as change:
+        change.put_lesson(lesson("kept"))
+    with store.change() as change:
+        for number in range(2000):
+            change.put_lesson(lesson(f"lost-{number}"))
+        Path(mine).touch()
+        time.sleep(600)
+"""
+
+
+def test_writers_at_the_same_time_lose_nothing_and_double_nothing(store_url: str) -> None:
+    running = [process(WRITE, store_url, str(number), str(ROUNDS)) for number in range(WRITERS)]
+    for one in running:
+        told(one)
+    with opening(store_url, NOW) as store:
+        shared = store.lesson("shared")
+        assert shared is not None
+        assert shared.observed == WRITERS * ROUNDS
+        assert len(store.lessons()) == WRITERS * ROUNDS + 1
+        assert [len(store.episodes(uid)) for uid in ("0", "7", "all")] == [ROUNDS] * 3
+        assert store.failures("shop", FailureClass.TEST) == ((WRITERS + 1) * ROUNDS,) * 2
+        assert len(store.search("writer3", limit=500)) == ROUNDS
+
+
+def test_processes_that_make_a_store_at_the_same_moment_all_get_it(store_url: str, tmp_path: Path) -> None:
+    assert at_once(OPEN, store_url, OPENERS, tmp_path) == ["1"] * OPENERS
+
+
+def test_a_writer_that_is_killed_in_the_middle_leaves_what_was_whole_and_blocks_nobody(store_url: str, tmp_path: Path) -> None:
+    signed = tmp_path / "in the middle"
+    writer = process(DIE, store_url, str(signed))
+    assert eventually(signed.exists, 100), writer.stderr
+    writer.send_signal(signal.SIGKILL)
+    writer.communicate()
+    with opening(store_url, NOW) as store:
+        assert store.warnings == ()
+        assert [one.id for one in store.lessons()] == ["kept"]
+        with store.change() as change:
+            change.put_episode(episode(1))
+        assert len(store.episodes("u1")) == 1

@@ -1,0 +1,160 @@
+"""What an iteration is told out of a real store, on either database."""
+
+import shutil
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.config.memory import MemoryConfig
+from helmsman.memory.telling import cost, lessons_section, orders_cost
+from helmsman.orient.budget import tokens, whole
+from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
+from helmsman.records.session import FailureClass
+from tasks.memory import Store, opening
+from tasks.memory.recalling import BESIDE, FOUND, asked, recall
+from tests.integration.memory_stores import DAY, NOW, guardrail, lesson, summary
+
+pytestmark = pytest.mark.feature("L4")
+
+SUBJECT = Subject(
+    project="shop",
+    task_type=TaskType.FEATURE,
+    text="People shall pay by invoice; the voucher parser must stay as it is",
+    failures=(FailureClass.TYPES,),
+    tests=("tests/test_checkout.py::test_gift_card",),
+)
+CONFIG = MemoryConfig()
+
+
+def known(id: str, text: str, **more: Any) -> Lesson:  # noqa: A002 - the record's own word
+    return lesson(id, text, **{"tier": Tier.SEMANTIC, "confidence": 0.9, "uses": 4, "successes": 4, **more})
+
+
+def put(store: Store, *lessons: Lesson) -> None:
+    with store.change() as change:
+        for one in lessons:
+            change.put_lesson(one)
+
+
+def told(recalled: Recalled) -> list[str]:
+    return [one.lesson for one in recalled.reminders]
+
+
+def test_an_empty_store_has_nothing_to_say_and_no_problem(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        assert recall(store, SUBJECT, CONFIG, NOW) == Recalled(subject=SUBJECT)
+
+
+def test_what_fits_by_words_by_tests_by_class_and_by_project_is_told_and_nothing_else(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        put(
+            store,
+            known("words", "Pay by invoice: reuse the voucher parser, it knows amounts"),
+            known("tests", "Seed the rates first", tests=("tests/test_checkout.py::test_gift_card",)),
+            known("class", "Casting hides it", kind=LessonKind.ANTIPATTERN, failure=FailureClass.TYPES),
+            known("convention", "Money is Decimal everywhere", kind=LessonKind.CONVENTION),
+            known("elsewhere", "An invoice parser pays people back, card by card, at the checkout", project="bank"),
+            known("unfit", "Rotate the certificates of the mail gateway"),
+        )
+        recalled = recall(store, SUBJECT, CONFIG, NOW)
+    assert told(recalled) == ["tests", "words", "convention", "elsewhere", "class"]
+    assert "of this project; the same type of work (feature)" in recalled.reminders[0].why
+    assert "1 of its 1 tests fails now" in recalled.reminders[0].why
+
+
+@pytest.mark.parametrize(
+    ("told_of", "more"),
+    [
+        (True, {}),
+        (False, {"tier": Tier.EPISODIC}),
+        (False, {"confidence": 0.5}),
+        (False, {"successes": 1}),
+        (False, {"retired": "did no good"}),
+        (True, {"project": "bank"}),
+        (False, {"project": "bank", "kind": LessonKind.CONVENTION}),
+        (False, {"kind": LessonKind.ANTIPATTERN, "task_type": TaskType.DOCS, "failure": FailureClass.LINT}),
+    ],
+    ids=str,
+)
+def test_only_what_is_promoted_and_has_proved_itself_is_told(store_url: str, told_of: bool, more: dict[str, Any]) -> None:
+    with opening(store_url, NOW) as store:
+        text = "Pay by invoice: people leave the voucher parser as it is, checkout gift cards too"
+        put(store, known("a", text, **more), *(known(f"n{number}", f"Warm the cache {number}") for number in range(9)))
+        assert told(recall(store, SUBJECT, CONFIG, NOW)) == (["a"] if told_of else [])
+
+
+def test_lessons_of_this_project_are_found_however_many_of_others_fit_better(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        others = (
+            known(f"n{number}", f"Pay by invoice: the voucher parser of shop {number}", project="bank") for number in range(200)
+        )
+        put(store, known("own", "Check the voucher before people pay; keep an invoice"), *others)
+        assert "own" in told(recall(store, SUBJECT, CONFIG, NOW))
+
+
+def test_a_long_goal_leaves_room_for_the_names_of_failing_tests() -> None:
+    long = SUBJECT.model_copy(update={"text": " ".join(f"kiln{number}a" for number in range(400))})
+    words = asked(long).split()
+    assert words.index("gift") < words.index("kiln200a") < words.index("kiln399a")
+    assert "py" not in words
+
+
+def test_guardrails_come_first_a_person_s_before_all_and_take_their_part_of_the_allowance(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        put(
+            store,
+            *(known(f"n{number}", f"Pay by invoice, voucher parser, kiln{number}ab, glaze{number}cd") for number in range(5)),
+        )
+        with store.change() as change:
+            change.put_guardrail(guardrail("new", created_at=NOW + DAY))
+            change.put_guardrail(guardrail("person", by="person", instruction="Ask before you deploy " * 4))
+            change.put_guardrail(guardrail("fails", failure=FailureClass.TYPES, created_at=NOW - DAY))
+            change.put_guardrail(guardrail("other", project="bank"))
+            change.put_guardrail(guardrail("gone", retired="useless"))
+        whole_house = recall(store, SUBJECT, CONFIG, NOW)
+        assert [one.id for one in whole_house.guardrails] == ["person", "fails", "new"]
+        for allowance in range(0, 400, 7):
+            recalled = recall(store, SUBJECT, CONFIG.model_copy(update={"tokens": allowance}), NOW)
+            assert orders_cost(recalled.guardrails) + cost(recalled.reminders) <= allowance
+            assert tokens(whole(lessons_section(recalled))) <= allowance
+        few = recall(store, SUBJECT, CONFIG.model_copy(update={"guardrails": 1, "lessons": 2}), NOW)
+        assert [one.id for one in few.guardrails] == ["person"]
+        assert len(few.reminders) == 2
+
+
+def test_the_estimate_is_of_this_project_where_it_has_enough_loops_and_of_all_else(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        with store.change() as change:
+            for number in range(2):
+                change.put_summary(summary(f"own{number}", NOW - number * DAY))
+            for number in range(9):
+                change.put_summary(summary(f"other{number}", NOW - number * DAY, "bank"))
+        seen = recall(store, SUBJECT, CONFIG, NOW).estimate
+        assert seen is not None
+        assert (seen.project, seen.loops) == ("", 11)
+        with store.change() as change:
+            change.put_summary(summary("own2", NOW - 300 * DAY))
+        seen = recall(store, SUBJECT, CONFIG, NOW).estimate
+        assert seen is not None
+        assert (seen.project, seen.loops, seen.iterations.median) == ("shop", 3, 4)
+
+
+def test_a_store_that_fails_says_so_and_raises_nothing(tmp_path: Path) -> None:
+    with opening(f"sqlite:///{tmp_path / 'memory' / 'memory.db'}", NOW) as store:
+        put(store, known("a", "Pay by invoice"))
+        shutil.rmtree(tmp_path / "memory")
+        recalled = recall(store, SUBJECT, CONFIG, NOW)
+    assert "the memory store does not answer" in recalled.problem
+    assert "\n" not in recalled.problem
+    assert recalled.reminders == ()
+
+
+def test_the_same_store_says_the_same_again_and_the_older_less_loudly(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        put(store, *(known(f"n{number}", f"Pay by invoice kiln{number}ab") for number in range(FOUND + BESIDE)))
+        first = recall(store, SUBJECT, CONFIG, NOW)
+        assert recall(store, SUBJECT, CONFIG, NOW) == first
+        later = recall(store, SUBJECT, CONFIG, NOW + timedelta(days=365))
+        assert 0 < later.reminders[0].score < first.reminders[0].score

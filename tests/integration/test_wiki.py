@@ -1,0 +1,346 @@
+"""The wiki beside the loops, in real repositories: made, kept up, archived once, laid out, whatever lies in the way."""
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.memory.wiki import BEGIN, CONSTRAINTS, END, INDEX, ITERATIONS, MAP, SPEC, SUMMARY, read_index
+from helmsman.records.memory import Choice, WorkingMemory
+from helmsman.records.state import LoopState
+from tasks.state_ref import replace_state, write_state
+from tasks.wiki import archive, keep_up, lay_out, wiki_folder
+from tasks.working import gather
+from tasks.worktree import dirty_paths, remove_worktree, settle_work
+from tests.fakes.repositories import LOOP, NOW, Work, begin, commit, make_repository, record_of, sh
+from tests.unit.builders import STOP
+
+pytestmark = pytest.mark.feature("L8")
+FILES = {
+    "AGENTS.md": "Never edit generated files.\n\n- `src/`: all of the source\n",
+    "src/parse/__init__.py": '"""Turns text into trees."""\n',
+}
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return begin(make_repository(tmp_path / "top", FILES), tmp_path / "tree")
+
+
+def with_wiki(state: LoopState, **changes: object) -> LoopState:
+    config = LoopConfig.model_validate({**state.config.model_dump(), "memory": {"wiki": True}})
+    return state.model_copy(update={"config": config, **changes})
+
+
+def completed(work: Work, *choices: str) -> LoopState:
+    """The loop after two iterations of which the last one proved it."""
+    memory = WorkingMemory(decisions=tuple(Choice(chose=choice) for choice in choices or ("A table",)))
+    state = work.state
+    for number in (1, 2):
+        after = state.model_copy(update={"iteration": number})
+        replace_state(work.repository, state, after, f"iteration {number}", record_of(state, number))
+        state = after
+    return with_wiki(state, memory=memory, ending=STOP)
+
+
+def wiki(work: Work) -> Path:
+    return wiki_folder(work.repository)
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# --- pages --------------------------------------------------------------------------------------------------------
+
+
+def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Work) -> None:
+    assert keep_up(work.place, with_wiki(work.state)) == ()
+    assert wiki(work) == work.repository.common / "helmsman" / "wiki"
+    pages = everything(wiki(work))
+    assert set(pages) == {INDEX, SPEC, MAP, CONSTRAINTS}
+    assert b"> make it work" in pages[SPEC]
+    assert b"- `src/parse/` (1 files, .py): Turns text into trees." in pages[MAP]
+    assert b"- `src/` (1 files, .py): all of the source" in pages[MAP]
+    assert b"> - MUST NOT: Never edit generated files. (line 1)" in pages[CONSTRAINTS]
+    assert keep_up(work.place, with_wiki(work.state)) == ()
+    assert everything(wiki(work)) == pages
+
+
+def test_without_the_wish_for_a_wiki_nothing_is_written(work: Work) -> None:
+    state = work.state.model_copy(update={"ending": STOP})
+    assert keep_up(work.place, state) == archive(work.place, state) == lay_out(work.place, state) == ()
+    assert not wiki(work).exists()
+    assert not (work.path / ".helmsman").exists()
+
+
+def test_a_persons_edits_stay_and_our_parts_are_renewed(work: Work) -> None:
+    state = with_wiki(work.state)
+    keep_up(work.place, state)
+    page = wiki(work) / MAP
+    page.write_text("# Our map\n\nMine.\n" + page.read_text()[page.read_text().index(BEGIN) :] + "\nMine too.\n")
+    (wiki(work) / SPEC).write_text("All of it is mine.\n")
+    (wiki(work) / "mine.md").write_text("Mine.\n")
+    head = commit(work.path, "more", {"web/package.json": '{"description": "The window"}'})
+    problems = keep_up(work.place, state.model_copy(update={"head": head}))
+    assert [problem.partition(" of the wiki")[0] for problem in problems] == [SPEC]
+    assert (wiki(work) / SPEC).read_text() == "All of it is mine.\n"
+    assert page.read_text().startswith("# Our map\n\nMine.\n" + BEGIN)
+    assert page.read_text().endswith(END + "\n\nMine too.\n")
+    assert "The window" in page.read_text()
+
+
+def link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/etc/hostname")
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def in_latin_1(path: Path) -> None:
+    path.write_bytes(b"\xe9")
+
+
+def huge(path: Path) -> None:
+    path.write_bytes(b"x" * 300_000)
+
+
+@pytest.mark.parametrize("deed", [link, folder, pipe, in_latin_1, huge])
+@pytest.mark.parametrize("name", [SPEC, INDEX])
+def test_what_lies_in_a_pages_place_is_told_and_left(work: Work, name: str, deed: Callable[[Path], None]) -> None:
+    state = completed(work)
+    keep_up(work.place, state)
+    deed(wiki(work) / name)
+    before = os.lstat(wiki(work) / name)
+    problems = (*keep_up(work.place, state), *archive(work.place, state))
+    assert any(name in problem and "left as it is" in problem for problem in problems)
+    assert os.lstat(wiki(work) / name) == before
+    lay_out(work.place, state)
+    assert not (work.path / ".helmsman" / "wiki" / name).is_symlink()
+
+
+def test_a_read_only_page_is_renewed_and_a_link_in_the_wikis_place_is_not_followed(work: Work, tmp_path: Path) -> None:
+    state = with_wiki(work.state)
+    keep_up(work.place, state)
+    (wiki(work) / MAP).chmod(0o400)
+    head = commit(work.path, "more", {"web/a.js": ""})
+    assert keep_up(work.place, state.model_copy(update={"head": head})) == ()
+    assert "`web/`" in (wiki(work) / MAP).read_text()
+    wiki(work).rename(tmp_path / "elsewhere")
+    wiki(work).symlink_to(tmp_path / "elsewhere")
+    before = everything(tmp_path / "elsewhere")
+    assert "left as it is" in keep_up(work.place, completed(work))[0]
+    assert archive(work.place, with_wiki(work.state, ending=STOP))
+    assert everything(tmp_path / "elsewhere") == before
+
+
+def test_no_secret_gets_into_the_wiki(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-of-the-shop")
+    head = commit(work.path, "leak", {"web/README.md": "It needs s3cr3t-of-the-shop.\n"})
+    state = completed(work, "s3cr3t-of-the-shop as it is").model_copy(update={"head": head})
+    assert (*keep_up(work.place, state), *archive(work.place, state)) == ()
+    assert not any(b"s3cr3t" in content for content in everything(wiki(work)).values())
+    assert "[SHOP_TOKEN]" in (wiki(work) / MAP).read_text()
+
+
+def test_names_that_are_no_utf_8_or_that_break_lines_do_no_harm(work: Work) -> None:
+    (work.path / os.fsdecode(b"\xff")).mkdir()
+    (work.path / os.fsdecode(b"\xff") / "README.md").write_text("x")
+    head = commit(work.path, "odd", {"a\nb/README.md": "Odd.\n", "-x/README.md": "Dashed.\n", ":(top)/README.md": ""})
+    assert keep_up(work.place, with_wiki(work.state, head=head)) == ()
+    assert "- `-x/` (1 files, .md): Dashed." in (wiki(work) / MAP).read_text()
+
+
+# --- archives -----------------------------------------------------------------------------------------------------
+
+
+def test_a_completed_loop_is_archived_with_its_decisions_and_its_checksum_is_kept(work: Work) -> None:
+    state = completed(work, "A table", "One file")
+    assert (*keep_up(work.place, state), *archive(work.place, state)) == ()
+    pages = everything(wiki(work))
+    assert set(pages) - {INDEX, SPEC, MAP, CONSTRAINTS} == {
+        *("decisions/001-a-table.md", "decisions/002-one-file.md"),
+        *(f"loops/{LOOP}/{SUMMARY}", f"loops/{LOOP}/{ITERATIONS}"),
+    }
+    assert b"## Iteration 1\n" in pages[f"loops/{LOOP}/{ITERATIONS}"]
+    assert b"[One file](decisions/002-one-file.md)" in pages[INDEX]
+    assert [entry.loop for entry in read_index(pages[INDEX].decode())] == [LOOP]
+    assert archive(work.place, state) == keep_up(work.place, state) == ()
+    assert everything(wiki(work)) == pages
+
+
+def test_a_loop_that_has_not_completed_is_not_archived(work: Work) -> None:
+    assert archive(work.place, with_wiki(work.state)) == ()
+    assert not wiki(work).exists()
+
+
+def changed(path: Path) -> None:
+    (path / SUMMARY).chmod(0o644)
+    (path / SUMMARY).write_text("It was all different.\n")
+
+
+def added(path: Path) -> None:
+    (path / "more.md").write_text("x")
+
+
+def removed(path: Path) -> None:
+    (path / ITERATIONS).unlink()
+
+
+def gone(path: Path) -> None:
+    path.rename(path.with_name("another"))
+
+
+@pytest.mark.parametrize("deed", [changed, added, removed, gone])
+def test_an_archive_that_was_changed_is_told_every_time_and_never_written_again(work: Work, deed: Callable[[Path], None]) -> None:
+    state = completed(work)
+    archive(work.place, state)
+    deed(wiki(work) / "loops" / LOOP)
+    before = everything(wiki(work) / "loops")
+    for _ in range(2):
+        (problem,) = archive(work.place, state)
+        assert f"loops/{LOOP} of the wiki is not what it was" in problem
+        assert keep_up(work.place, state) == (problem,)
+    assert everything(wiki(work) / "loops") == before
+
+
+def test_files_of_an_archive_are_read_only(work: Work) -> None:
+    archive(work.place, completed(work))
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (wiki(work) / "loops" / LOOP).iterdir()}
+    assert modes == {0o444}
+
+
+def test_who_died_between_archive_and_index_goes_on(work: Work) -> None:
+    state = completed(work)
+    archive(work.place, state)
+    whole = everything(wiki(work))
+    (wiki(work) / INDEX).unlink()
+    assert archive(work.place, state) == ()
+    assert everything(wiki(work)) == whole
+
+
+def test_an_archive_that_is_not_this_loops_is_not_given_its_checksum(work: Work) -> None:
+    state = completed(work)
+    archive(work.place, state)
+    (wiki(work) / INDEX).unlink()
+    added(wiki(work) / "loops" / LOOP)
+    (problem,) = archive(work.place, state)
+    assert "is not what this loop left" in problem
+    assert not (wiki(work) / INDEX).exists()
+
+
+def test_a_later_loop_of_the_same_name_has_an_archive_of_its_own(work: Work) -> None:
+    first = completed(work)
+    archive(work.place, first)
+    second = first.model_copy(update={"uid": "another0uid"})
+    assert archive(work.place, second) == ()
+    names = [entry.loop for entry in read_index((wiki(work) / INDEX).read_text())]
+    assert names == [LOOP, f"{LOOP}-another0uid"]
+
+
+def test_decisions_are_numbered_on_each_once_and_what_a_person_made_of_them_stays(work: Work) -> None:
+    archive(work.place, completed(work, "A table"))
+    page = wiki(work) / "decisions" / "001-a-table.md"
+    page.write_text(page.read_text() + "\nIt turned out well.\n")
+    (wiki(work) / "decisions" / "007-mine.md").write_text("# Mine\n")
+    memory = WorkingMemory(decisions=(Choice(chose="a TABLE"), Choice(chose="../../etc")))
+    later = with_wiki(work.state, uid="u2", loop="later", ending=STOP, memory=memory)
+    write_state(work.repository, later, over=None, record=None, subject="start")
+    assert archive(work.place, later) == ()
+    assert sorted(path.name for path in page.parent.iterdir()) == ["001-a-table.md", "007-mine.md", "008-etc.md"]
+    assert page.read_text().endswith("It turned out well.\n")
+
+
+# --- for an agent -------------------------------------------------------------------------------------------------
+
+
+def test_an_agent_finds_a_read_only_copy_that_is_no_work(work: Work) -> None:
+    state = completed(work)
+    gather(work.place, state, NOW)
+    keep_up(work.place, state)
+    archive(work.place, state)
+    assert lay_out(work.place, state) == ()
+    laid = work.path / ".helmsman" / "wiki"
+    copied = everything(laid)
+    assert copied.pop(".gitignore") == b"*\n"
+    assert copied == everything(wiki(work))
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o444 for path in laid.rglob("*.md"))
+    assert dirty_paths(work.path) == ()
+    work.sh("add", "--all", ".")
+    assert work.sh("status", "--porcelain") == ""
+    assert not settle_work(work.repository, work.path, state, work.start).leftovers_committed
+    assert lay_out(work.place, state) == ()
+    remove_worktree(work.repository, work.path)
+    assert not work.path.exists()
+
+
+def laid_link(work: Work, outside: Path) -> None:
+    (work.path / ".helmsman").mkdir()
+    (work.path / ".helmsman" / "wiki").symlink_to(outside)
+
+
+def laid_link_above(work: Work, outside: Path) -> None:
+    (work.path / ".helmsman").symlink_to(outside)
+
+
+def laid_file(work: Work, outside: Path) -> None:
+    (work.path / ".helmsman").mkdir()
+    (work.path / ".helmsman" / "wiki").write_text("x")
+
+
+def laid_file_above(work: Work, outside: Path) -> None:
+    (work.path / ".helmsman").write_text("x")
+
+
+def laid_read_only(work: Work, outside: Path) -> None:
+    (work.path / ".helmsman" / "wiki" / "loops").mkdir(parents=True)
+    (work.path / ".helmsman" / "wiki" / "loops" / "x").symlink_to(outside)
+    (work.path / ".helmsman" / "wiki" / "loops").chmod(0o500)
+
+
+@pytest.mark.parametrize("deed", [laid_link, laid_link_above, laid_file, laid_file_above, laid_read_only])
+def test_whatever_an_agent_put_there_is_replaced_and_nothing_outside_is_touched(
+    work: Work, tmp_path: Path, deed: Callable[[Work, Path], None]
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "precious.md").write_text("x")
+    state = with_wiki(work.state)
+    keep_up(work.place, state)
+    deed(work, tmp_path / "outside")
+    assert lay_out(work.place, state) == ()
+    assert everything(tmp_path / "outside") == {"precious.md": b"x"}
+    laid = work.path / ".helmsman" / "wiki"
+    assert not laid.is_symlink()
+    assert not laid.parent.is_symlink()
+    assert everything(laid).keys() == {".gitignore", INDEX, SPEC, MAP, CONSTRAINTS}
+
+
+def test_a_link_in_the_wiki_is_not_laid_out_and_what_is_laid_out_is_bounded(work: Work) -> None:
+    state = with_wiki(work.state)
+    keep_up(work.place, state)
+    (wiki(work) / "link.md").symlink_to("/etc/hostname")
+    for number in range(10):
+        (wiki(work) / f"mine-{number}.md").write_text("x" * 200_000)
+    (problem,) = lay_out(work.place, state)
+    assert "larger than" in problem
+    laid = everything(work.path / ".helmsman" / "wiki")
+    assert INDEX in laid
+    assert "link.md" not in laid
+    assert sum(map(len, laid.values())) <= 1_000_010
+
+
+def test_loops_in_other_worktrees_share_it(work: Work, tmp_path: Path) -> None:
+    keep_up(work.place, with_wiki(work.state))
+    sh(work.repository.top, "worktree", "add", "--quiet", "--detach", str(tmp_path / "another"))
+    assert sh(tmp_path / "another", "rev-parse", "--path-format=absolute", "--git-common-dir") == str(wiki(work).parents[1])

@@ -1,0 +1,181 @@
+"""What is proposed for AGENTS.md: only what is sure, new and contradicts nothing, in a section of its own that stays short."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.memory.agents_md import MOST_LINES, SECTION, learnings, with_lines
+from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType, Tier
+from helmsman.records.session import FailureClass
+from tests.unit.builders import NOW, check, report, state
+
+pytestmark = pytest.mark.feature("L9")
+DONE = state(checks=report(check(passed=True, command="make test")))
+QUIET = state()
+SUBJECTS = (
+    "Keep SQL in the repositories package.",
+    "Name migrations by their date.",
+    "Write dates in UTC.",
+    "Log through structlog.",
+    "Raise ShopError for wrong input.",
+    "Start the browser tests with xvfb.",
+    "Regenerate the client after editing openapi.yaml.",
+    "Store money as integers of cents.",
+    "Close sockets in a finally block.",
+    "Mark slow cases with the slow marker.",
+    "Translate headings through gettext.",
+    "Build images with buildkit.",
+)
+
+
+def convention(text: str, **fields: object) -> Lesson:
+    known = {"kind": LessonKind.CONVENTION, "tier": Tier.SEMANTIC, "project": "p", "task_type": TaskType.FEATURE}
+    numbers = {"confidence": 0.8, "uses": 4, "successes": 4, "created_at": NOW, "updated_at": NOW}
+    return Lesson.model_validate({"id": text[:20], "text": text, **known, **numbers, **fields})
+
+
+def guardrail(instruction: str, **fields: object) -> Guardrail:
+    effective = {"before_seen": 30, "before_of": 40, "after_seen": 1, "after_of": 40, "loops": 5}
+    known = {"id": instruction[:20], "project": "p", "failure": FailureClass.TEST, "created_at": NOW}
+    return Guardrail.model_validate({"instruction": instruction, **known, **effective, **fields})
+
+
+def proposed(present: str = "", lessons: Sequence[Lesson] = (), guardrails: Sequence[Guardrail] = ()) -> tuple[str, ...]:
+    return learnings(QUIET, lessons, guardrails, present)
+
+
+# --- what is proposed ---------------------------------------------------------------------------------------------
+
+
+def test_commands_that_proved_the_work_effective_guardrails_and_sure_conventions_are_proposed_in_this_order() -> None:
+    guardrails = [guardrail("Run the formatter before a commit.")]
+    found = learnings(DONE, [convention(SUBJECTS[0])], guardrails, "", commands={"make test"})
+    assert found == ("Check your work with `make test`.", "Run the formatter before a commit.", SUBJECTS[0])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": LessonKind.STRATEGY},
+        {"kind": LessonKind.ANTIPATTERN},
+        {"tier": Tier.EPISODIC},
+        {"retired": "it failed"},
+        {"confidence": 0.6},
+        {"successes": 2},
+    ],
+)
+def test_a_lesson_that_is_no_sure_convention_is_not_proposed(fields: dict[str, object]) -> None:
+    assert proposed(lessons=[convention(SUBJECTS[0], **fields)]) == ()
+
+
+@pytest.mark.parametrize(
+    "fields", [{"retired": "useless"}, {"after_of": 2}, {"after_seen": 30}, {"before_of": 0, "before_seen": 0}]
+)
+def test_a_guardrail_that_was_not_seen_to_help_is_not_proposed(fields: dict[str, object]) -> None:
+    assert proposed(guardrails=[guardrail("Run the formatter before a commit.", **fields)]) == ()
+
+
+def test_a_guardrail_of_a_person_is_proposed_without_numbers() -> None:
+    assert proposed(guardrails=[guardrail("Ask Ada about taxes.", by="person", after_of=0, loops=0)]) == ("Ask Ada about taxes.",)
+
+
+@pytest.mark.parametrize(
+    "present",
+    [
+        "Keep SQL in the repositories package.\n",
+        "# Rules\n\n1. All SQL is kept in the `repositories` package.\n",
+        "Be brief. Keep SQL in the repositories package! And be kind.\n",
+        f"{SECTION}\n\n- Keep SQL in the repositories package.\n",
+    ],
+)
+def test_what_the_file_says_already_is_not_proposed_again(present: str) -> None:
+    assert proposed(present, [convention(SUBJECTS[0])]) == ()
+    assert proposed(present, [convention(SUBJECTS[1])]) == (SUBJECTS[1],)
+
+
+def test_a_command_that_failed_or_is_for_one_goal_alone_or_is_named_already_is_not_proposed() -> None:
+    assert learnings(DONE, (), (), "Run `make test`.\n", commands={"make test"}) == ()
+    assert learnings(DONE, (), (), "", commands={"make lint"}) == ()
+    assert learnings(state(checks=report(check(passed=False))), (), (), "", commands={"pytest"}) == ()
+
+
+@pytest.mark.parametrize("command", ["a\nb", "echo `x`", "x" * 200, " "])
+def test_a_command_that_does_not_fit_a_line_is_not_proposed(command: str) -> None:
+    assert learnings(state(checks=report(check(passed=True, command=command))), (), (), "", commands={command, ""}) == ()
+
+
+def test_what_contradicts_an_order_of_the_file_or_of_another_document_is_not_proposed() -> None:
+    edits = [convention("Edit the files in vendor/ directly.")]
+    assert proposed(lessons=edits) == (edits[0].text,)
+    assert proposed("Never edit files in vendor/.\n", edits) == ()
+    elsewhere = imperatives("CLAUDE.md", "Never edit files in vendor/.\n")
+    assert learnings(QUIET, edits, (), "", orders=elsewhere) == ()
+
+
+def test_of_two_that_contradict_each_other_or_say_the_same_the_surer_one_is_proposed() -> None:
+    both = [convention("Never edit files in vendor/.", confidence=0.9), convention("Edit the files in vendor/ directly.")]
+    assert proposed(lessons=both) == ("Never edit files in vendor/.",)
+    same = [convention("Keep SQL in the repositories package", id="b"), convention(SUBJECTS[0], confidence=0.95)]
+    assert proposed(lessons=same) == (SUBJECTS[0],)
+
+
+def test_the_section_stays_short_with_what_is_there_already() -> None:
+    lessons = [convention(text) for text in SUBJECTS]
+    assert len(proposed(lessons=lessons)) == MOST_LINES
+    full = with_lines("", SUBJECTS[:8])
+    assert len(proposed(full, lessons)) == MOST_LINES - 8
+    assert proposed(with_lines("", SUBJECTS[:MOST_LINES]), lessons) == ()
+
+
+@given(st.text(min_size=1, max_size=400).filter(str.strip))
+def test_whatever_a_lesson_says_it_is_one_bounded_line_that_opens_nothing(text: str) -> None:
+    for line in proposed(lessons=[convention(f"Use <!-- ``` {text}"[:600])]):
+        assert line.isprintable()
+        assert len(line) <= 300
+        assert not any(mark in line for mark in ("<!--", "```"))
+
+
+# --- the file -----------------------------------------------------------------------------------------------------
+
+
+def test_a_project_without_the_file_gets_one() -> None:
+    assert with_lines("", ("one", "two")) == f"# AGENTS.md\n\n{SECTION}\n\n- one\n- two\n"
+
+
+def test_our_section_comes_last_and_later_lines_come_to_its_end() -> None:
+    first = with_lines("# Mine\n\nBe brief.\n", ("one",))
+    assert first == f"# Mine\n\nBe brief.\n\n{SECTION}\n\n- one\n"
+    between = first + "\n## After\n\ntext"
+    assert with_lines(between, ("two",)) == f"# Mine\n\nBe brief.\n\n{SECTION}\n\n- one\n- two\n\n## After\n\ntext"
+    assert with_lines(f"{SECTION}\n", ("one",)) == f"{SECTION}\n\n- one\n"
+    assert with_lines(SECTION, ("one",)) == f"{SECTION}\n\n- one\n"
+
+
+def test_a_heading_in_a_block_of_code_is_no_section() -> None:
+    shown = f"```\n{SECTION}\n```\n"
+    assert with_lines(shown, ("one",)) == f"{shown}\n{SECTION}\n\n- one\n"
+
+
+def test_line_endings_stay() -> None:
+    present = f"# Mine\r\n\r\n{SECTION}\r\n\r\n- one\r\n\r\n## After\r\n"
+    assert with_lines(present, ("two",)) == f"# Mine\r\n\r\n{SECTION}\r\n\r\n- one\r\n- two\r\n\r\n## After\r\n"
+    assert with_lines("x\r\n", ("one",)) == f"x\r\n\r\n{SECTION}\r\n\r\n- one\r\n"
+
+
+@given(
+    st.lists(st.sampled_from(["# A", "## B", SECTION, "- one", "text", "", "```", "   ", "\u2028"]), max_size=12),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+)
+def test_every_line_of_the_file_is_still_there_in_its_order(lines: list[str], newline: str, ends: bool) -> None:
+    present = newline.join(lines) + (newline if ends else "")
+    after = with_lines(present, ("a new line",))
+    assert after.count("- a new line") == 1
+    left = [line.rstrip("\r") for line in after.split("\n") if line.strip()]
+    before = [line.rstrip("\r") for line in present.split("\n") if line.strip()]
+    added = iter(left)
+    assert all(line in added for line in before)
+    assert len(left) - len(before) <= len(["# AGENTS.md", SECTION, "- a new line"])

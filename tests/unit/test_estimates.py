@@ -1,0 +1,160 @@
+"""What similar work took."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.memory.estimates import FEWEST, HALF_LIFE, NEWEST, estimate, in_words
+from helmsman.records.lessons import Estimate, Range, Subject, Summary, TaskType
+from helmsman.records.verdict import Outcome
+from tests.unit.builders import NOW
+
+pytestmark = pytest.mark.feature("L4")
+
+SUBJECT = Subject(project="shop", task_type=TaskType.BUGFIX, text="mend it")
+
+
+def summary(number: int, iterations: int = 4, project: str = "shop", **fields: Any) -> Summary:
+    ended = fields.pop("ended_at", NOW - timedelta(hours=number))
+    kind = fields.pop("task_type", TaskType.BUGFIX)
+    usual = {
+        "uid": f"u{number}",
+        "loop": "mend-it",
+        "subject": Subject(project=project, task_type=kind, text="mend it"),
+        "outcome": Outcome.COMPLETED,
+        "rule": "completion.verified",
+        "iterations": iterations,
+        "seconds": iterations * 240.0,
+        "cost_usd": iterations * 0.25,
+        "started_at": ended - timedelta(hours=1),
+        "ended_at": ended,
+    }
+    return Summary.model_validate({**usual, **fields})
+
+
+def of(*summaries: Summary, subject: Subject = SUBJECT) -> Estimate | None:
+    return estimate(summaries, subject, NOW)
+
+
+def test_quartiles_of_completed_loops_of_this_project_are_told() -> None:
+    seen = of(*(summary(number, iterations) for number, iterations in enumerate((3, 9, 4, 6, 5, 4, 2))))
+    assert seen is not None
+    assert (seen.project, seen.loops, seen.completed, seen.task_type) == ("shop", 7, 1.0, TaskType.BUGFIX)
+    assert seen.iterations == Range(low=3, median=4, high=6)
+    assert seen.minutes == Range(low=12, median=16, high=24)
+    assert seen.dollars == Range(low=0.75, median=1.0, high=1.5)
+
+
+def test_too_few_loops_say_nothing() -> None:
+    assert of(*(summary(number) for number in range(FEWEST - 1))) is None
+    assert of() is None
+
+
+def test_where_this_project_has_too_few_loops_those_of_all_projects_speak() -> None:
+    seen = of(summary(1, 4), summary(2, 5), summary(3, 9, "bank"), summary(4, 9, "inn"))
+    assert seen is not None
+    assert (seen.project, seen.loops, seen.iterations.high) == ("", 4, 9)
+
+
+def test_this_project_s_own_loops_are_enough_where_there_are_some() -> None:
+    seen = of(*(summary(number) for number in range(FEWEST)), *(summary(10 + number, 50, "bank") for number in range(20)))
+    assert seen is not None
+    assert (seen.project, seen.loops, seen.iterations.high) == ("shop", FEWEST, 4)
+
+
+def test_loops_of_another_type_of_work_do_not_count() -> None:
+    assert of(*(summary(number, task_type=TaskType.DOCS) for number in range(9))) is None
+
+
+def test_loops_that_did_not_complete_count_in_the_share_and_in_no_range() -> None:
+    stopped = [summary(10 + number, 30, outcome=Outcome.STOPPED) for number in range(2)]
+    seen = of(*(summary(number) for number in range(6)), *stopped)
+    assert seen is not None
+    assert (seen.loops, seen.completed, seen.iterations.high) == (6, 0.75, 4)
+
+
+def test_a_loop_that_waits_or_had_nothing_to_do_says_nothing() -> None:
+    some = [summary(number) for number in range(3)]
+    waiting, idle = summary(8, outcome=Outcome.WAITING), summary(9, 0)
+    assert of(*some, waiting, idle) == of(*some)
+
+
+def test_newer_loops_weigh_more() -> None:
+    old = [summary(number, 20, ended_at=NOW - 6 * HALF_LIFE) for number in range(6)]
+    new = [summary(10 + number, 3) for number in range(3)]
+    seen = of(*old, *new)
+    assert seen is not None
+    assert seen.iterations == Range(low=3, median=3, high=3)
+
+
+def test_only_so_many_loops_are_looked_back_on() -> None:
+    old = [summary(100 + number, 20, ended_at=NOW - timedelta(days=2)) for number in range(NEWEST)]
+    new = [summary(number, 3) for number in range(NEWEST)]
+    seen = of(*old, *new)
+    assert seen is not None
+    assert (seen.loops, seen.iterations.high) == (NEWEST, 3)
+
+
+def words(iterations: Range, minutes: Range, dollars: Range, **fields: Any) -> str:
+    some = {"task_type": TaskType.BUGFIX, "project": "shop", "loops": 7, "completed": 7 / 9, **fields}
+    return in_words(Estimate.model_validate({**some, "iterations": iterations, "minutes": minutes, "dollars": dollars}))
+
+
+def test_an_estimate_reads_as_a_sentence() -> None:
+    said = words(Range(low=3, median=4, high=6), Range(low=12, median=20, high=40), Range(low=0.8, median=1.2, high=2.1))
+    assert said == (
+        "similar work took 3 to 6 iterations (median 4), 12 to 40 minutes, $0.80 to $2.10; "
+        "7 of 9 such loops completed (bugfix in this project)"
+    )
+
+
+def test_equal_bounds_are_one_figure_and_long_work_is_told_in_hours() -> None:
+    said = words(
+        Range(low=1, median=1, high=1),
+        Range(low=90, median=100, high=150),
+        Range(low=1, median=1, high=1),
+        project="",
+        completed=1,
+    )
+    assert said == (
+        "similar work took 1 iteration (median 1), 1.5 to 2.5 hours, $1.00; 7 of 7 such loops completed (bugfix in all projects)"
+    )
+
+
+SUMMARIES = st.lists(
+    st.builds(
+        summary,
+        st.integers(0, 10_000),
+        st.integers(0, 40),
+        project=st.sampled_from(["shop", "bank"]),
+        outcome=st.sampled_from(Outcome),
+        task_type=st.sampled_from([TaskType.BUGFIX, TaskType.BUGFIX, TaskType.DOCS]),
+    ),
+    max_size=80,
+    unique_by=lambda one: one.uid,
+)
+
+
+@given(SUMMARIES)
+def test_ranges_are_in_order_and_are_figures_of_loops_that_were(summaries: list[Summary]) -> None:
+    seen = of(*summaries)
+    if seen is None:
+        return
+    done = [one for one in summaries if one.outcome is Outcome.COMPLETED]
+    assert FEWEST <= seen.loops <= min(len(done), NEWEST)
+    assert 0 < seen.completed <= 1
+    assert {seen.iterations.low, seen.iterations.median, seen.iterations.high} <= {one.iterations for one in done}
+    for figures in (seen.iterations, seen.minutes, seen.dollars):
+        assert figures.low <= figures.median <= figures.high
+    ended = round(seen.loops / seen.completed)
+    assert f"{seen.loops} of {ended} such loops completed" in in_words(seen)
+
+
+@given(SUMMARIES, st.randoms())
+def test_an_estimate_does_not_depend_on_the_order_of_loops(summaries: list[Summary], drawn: Any) -> None:
+    seen = of(*summaries)
+    drawn.shuffle(summaries)
+    assert of(*summaries) == seen

@@ -1,0 +1,65 @@
+"""A guardrail that could not be followed together with what is ordered already is refused, with both sentences."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from helmsman.memory.guardrails import born, contradiction
+from helmsman.memory.guardrails.advice import ADVICE
+from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.records.oversight import Imperative
+from helmsman.records.session import FailureClass
+from tests.unit.builders import NOW
+from tests.unit.guardrail_cases import DEFAULTS, LINT, PROJECT, guardrail, vain
+from tests.unit.test_double_bind_held_out import PROJECTS as HELD_OUT
+from tests.unit.test_double_bind_honest import PROJECTS as HONEST
+from tests.unit.test_double_bind_honest import orders_of
+
+pytestmark = [pytest.mark.feature("L5"), pytest.mark.feature("S11")]
+DOCUMENTS = [orders_of(project) for project in (HONEST + "\n=\n" + HELD_OUT).split("\n=\n")]
+
+
+def orders(text: str, source: str = "AGENTS.md") -> Sequence[Imperative]:
+    return imperatives(source, text)
+
+
+def test_one_that_orders_what_is_forbidden_is_refused_with_both_sentences() -> None:
+    forbidden = orders("- Use tabs.\n- Never run the project's formatter.\n")
+    found = born(PROJECT, vain(3, LINT), (), {LINT: (3, 3)}, forbidden, DEFAULTS, NOW)
+    assert found.guardrails == ()
+    (refused,) = found.refused
+    assert refused.guardrail.failure is LINT
+    assert "Never run the project's formatter" in refused.why
+    assert "AGENTS.md:2" in refused.why
+    assert "Run the project's formatter" in refused.why
+    assert refused.conflict is not None
+
+
+def test_one_that_contradicts_a_standing_guardrail_is_refused() -> None:
+    hers = guardrail(failure=None, by="person", instruction="Never run the project's formatter.")
+    found = born(PROJECT, vain(3, LINT), (hers,), {LINT: (3, 3)}, (), DEFAULTS, NOW)
+    assert found.guardrails == ()
+    assert "(guardrails.md:1)" in found.refused[0].why
+
+
+def test_contradictions_among_the_orders_themselves_neither_refuse_nor_hide_one() -> None:
+    others = [
+        pair for number in range(9) for pair in (*orders(f"Always use `a{number}`.", "goal"), *orders(f"Never use `a{number}`."))
+    ]
+    assert contradiction("Run the linter.", others) is None
+    late = (*others, *orders("Run the formatter."))
+    found = contradiction("Never run the formatter.", late)
+    assert found is not None
+    assert {found.first.text, found.second.text} == {"Never run the formatter.", "Run the formatter."}
+
+
+@pytest.mark.parametrize("kind", FailureClass)
+def test_our_advice_contradicts_no_honest_project(kind: FailureClass) -> None:
+    found = [conflict for known in DOCUMENTS if (conflict := contradiction(ADVICE[kind].do, known))]
+    assert found == []
+
+
+@pytest.mark.parametrize("kind", FailureClass)
+def test_no_advice_of_ours_contradicts_another(kind: FailureClass) -> None:
+    others = [guardrail(instruction=advice.do) for other, advice in ADVICE.items() if other is not kind]
+    assert contradiction(ADVICE[kind].do, (), others) is None

@@ -1,0 +1,295 @@
+"""guardrails.md both ways: what is written is read back unchanged, a person's words win, and nothing that they wrote is lost."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helmsman.memory.guardrails import REMOVED
+from helmsman.memory.guardrails.page import text_of
+from helmsman.memory.guardrails_file import MOST_PROBLEMS, Edits, read, render, render_for_agent
+from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.records.lessons import Guardrail
+from tests.unit.builders import NOW
+from tests.unit.guardrail_cases import LINT, PROJECT, TEST, TYPES, guardrail
+from tests.unit.guardrail_files import GONE, KNOWN, ONE, TWO, changed, edits, file
+
+pytestmark = [pytest.mark.feature("L5"), pytest.mark.feature("H7")]
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+def test_the_file_reads_well() -> None:
+    assert file("Ask Ann about these.").startswith(
+        """\
+# Guardrails
+
+> What Helmsman tells the agent in each iteration: reword a heading or the text below it, delete both to be rid of them, or
+> add a heading with a text of your own. What you write wins and stays; leave the codes in brackets and the last line as they
+> are, and quoted lines like these to Helmsman, which writes them anew.
+
+## When tests in `tests/test_x.py` are touched or fail [g0000000a]
+
+Read the failing test first.
+
+> Origin: loop mend-it: test failures in 3 iterations
+>
+> Effect: open: test failures in 0 of 0 checked iterations before, in 0 of 0 since it is told; told in 0 ended loops
+
+## Always [g0000000b]
+
+Run the formatter, then the linter.
+"""
+    )
+    assert """\
+# Notes
+
+Ask Ann about these.
+
+# Retired
+
+> These stand no more; to have one again, write it above as a heading and a text.
+
+- [g0000000c] Types first. (2026-11-22, ineffective: 8 of 8)
+
+<!-- helmsman g0000000a=""" in file("Ask Ann about these.")
+
+
+def test_a_persons_guardrail_says_whose_it_is_and_keeps_its_verdict_in_the_file() -> None:
+    poor = {"before_seen": 3, "before_of": 3, "after_seen": 9, "after_of": 9, "loops": 3}
+    assert "> Origin: a person wrote it\n" in file(standing=[guardrail(by="person", failure=None)])
+    text = file(standing=[guardrail(edited=True, origin="loop a", **poor)])
+    assert "> Origin: loop a; reworded by a person\n" in text
+    assert "> Effect: ineffective: test failures in 3 of 3" in text
+    assert "it stays until a person deletes it" in text
+
+
+def test_what_is_ours_in_the_file_orders_nobody_anything() -> None:
+    said = [order.text for order in imperatives("guardrails.md", file(standing=[ONE, TWO], retired=[]))]
+    assert said == ["Read the failing test first.", "Run the formatter, then the linter."]
+
+
+def test_the_agents_copy_has_neither_codes_nor_numbers_nor_a_word_on_editing() -> None:
+    text = render_for_agent([ONE, TWO])
+    assert text == (
+        "# Guardrails\n\n## When tests in `tests/test_x.py` are touched or fail\n\nRead the failing test first.\n\n"
+        "## Always\n\nRun the formatter, then the linter.\n"
+    )
+
+
+# --- the law ------------------------------------------------------------------------------------------------------
+
+LINE = st.sampled_from(
+    [
+        "# Notes", "# Retired", "# Guardrails", "# Mine", "## Sub", "## When [g0000000a]", "### deeper", "> Origin: x",
+        "> Effect: y", "> quoted", "<!-- helmsman g0000000a=00000000 -->", "<!-- helmsman", "```", "~~~~", "\\# x", "\\\\## y",
+        "- [g0000000a] z", "", "   ", "Always", "    code", "\t# tab", "\u2028", "\x1b[2J", "These stand no more",
+    ]
+)  # fmt: skip
+TEXT = st.lists(st.one_of(LINE, st.text(max_size=30)), max_size=6).map("\n".join)
+
+
+def guardrails(first: int) -> st.SearchStrategy[list[Guardrail]]:
+    made = st.builds(
+        Guardrail,
+        id=st.just(""),
+        project=st.just(PROJECT),
+        failure=st.sampled_from([None, TEST, LINT]),
+        trigger=TEXT.map(lambda text: text[:300]),
+        instruction=TEXT.map(lambda text: text[:600]),
+        origin=TEXT.map(lambda text: text[:300]),
+        by=st.sampled_from(["helmsman", "person"]),
+        edited=st.booleans(),
+        created_at=st.just(NOW),
+    )
+    return st.lists(made, max_size=4).map(lambda found: [_numbered(one, first + at) for at, one in enumerate(found)])
+
+
+def _numbered(one: Guardrail, number: int) -> Guardrail:
+    return one.model_copy(update={"id": f"g{number:08x}" if number % 3 else f"imported {number}"})
+
+
+@settings(max_examples=100)
+@given(guardrails(0), guardrails(50), TEXT)
+def test_what_is_written_is_read_back_and_changes_nothing(standing: list[Guardrail], gone: list[Guardrail], rest: str) -> None:
+    retired = [one.model_copy(update={"retired": f"superseded\n{one.origin}", "retired_at": NOW}) for one in gone]
+    text = render(standing, retired, rest)
+    found = read(text, [*retired, *standing], PROJECT, NOW)
+    assert found == Edits(guardrails=tuple(standing), rest=text_of(rest.split("\n")))
+    assert render(found.guardrails, retired, found.rest) == text
+
+
+@settings(max_examples=200)
+@given(st.lists(st.one_of(LINE, st.text(max_size=40)), max_size=30).map("\n".join), st.booleans())
+def test_reading_any_text_ends_and_a_file_without_our_last_line_deletes_nothing(text: str, titled: bool) -> None:
+    found = edits(f"# Guardrails\n{text}" if titled else text)
+    assert len(found.problems) <= MOST_PROBLEMS
+    assert all(problem.isprintable() for problem in found.problems)
+    if "<!-- helmsman" not in text:
+        assert not [one for one in found.changed if one.retired]
+        assert {ONE.id, TWO.id} <= {one.id for one in found.guardrails}
+    settled = render(found.guardrails, (GONE,), found.rest)
+    again = read(settled, (*found.guardrails, *(one for one in found.changed if one.retired), GONE), PROJECT, NOW)
+    if not found.foreign:
+        assert (again.changed, again.problems) == ((), ())
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_a_file_that_was_cut_off_anywhere_deletes_nothing_before_its_end(data: st.DataObject) -> None:
+    text = file("A note.")
+    kept = text[: data.draw(st.integers(0, len(text) - 4))]
+    found = edits(kept)
+    assert not [one for one in found.changed if one.retired]
+    assert [one.id for one in found.guardrails] == [ONE.id, TWO.id]
+
+
+# --- what a person does -------------------------------------------------------------------------------------------
+
+
+def test_a_person_rewords_an_instruction_and_a_trigger() -> None:
+    found = changed("Read the failing test first.", "Read the failing test,\nand its fixtures.")
+    (one,) = found.changed
+    assert (one.id, one.instruction, one.edited) == (ONE.id, "Read the failing test,\nand its fixtures.", True)
+    assert (one.trigger, one.failure, one.by, one.origin) == (ONE.trigger, TEST, "helmsman", ONE.origin)
+    (two,) = changed("## Always [", "## Before each commit [").changed
+    assert (two.id, two.trigger, two.edited) == (TWO.id, "Before each commit", True)
+    assert found.problems == ()
+
+
+def test_other_words_have_to_show_their_own_effect_and_another_trigger_does_not() -> None:
+    counts = {"before_seen": 3, "before_of": 4, "after_seen": 5, "after_of": 6, "loops": 2, "unneeded": 1}
+    one = ONE.model_copy(update=counts)
+    (reworded,) = edits(file(standing=[one]).replace("Read the failing", "Look at the failing"), [one]).changed
+    assert (reworded.before_seen, reworded.before_of) == (3, 4)
+    assert (reworded.after_seen, reworded.after_of, reworded.loops, reworded.unneeded) == (0, 0, 0, 0)
+    (moved,) = edits(file(standing=[one]).replace("When tests in", "If tests in"), [one]).changed
+    assert (moved.after_seen, moved.after_of, moved.loops) == (5, 6, 2)
+
+
+def test_a_persons_words_survive_being_written_and_read_again() -> None:
+    found = changed("Read the failing test first.", "- Read it.\n- Read its fixtures.")
+    again = edits(render(found.guardrails, (GONE,), found.rest), (*found.guardrails, GONE))
+    assert again.changed == ()
+    assert again.guardrails[0].instruction == "- Read it.\n- Read its fixtures."
+
+
+def test_lines_that_an_editor_broke_elsewhere_are_no_change() -> None:
+    text = (
+        file()
+        .replace("Run the formatter, then", "Run the\n   formatter, then")
+        .replace("test failures in 0", "test\n> failures in 0")
+    )
+    assert edits(text).changed == ()
+
+
+def test_a_person_adds_one_wherever_they_like_also_at_the_very_end() -> None:
+    new = "## When you touch `db/`\n\nBack it up first.\n"
+    for text in (
+        file() + new,
+        file().replace("## Always", f"{new}\n## Always"),
+        file().replace("> These stand", f"{new}\n> These stand"),
+    ):
+        (one,) = edits(text).changed
+        assert (one.trigger, one.instruction, one.by) == ("When you touch `db/`", "Back it up first.", "person")
+        assert (one.failure, one.project, one.retired) == (None, PROJECT, "")
+        assert len(edits(text).guardrails) == 3
+
+
+def test_one_that_is_added_at_the_end_is_no_note_though_notes_stand_above_it() -> None:
+    found = edits(file("A note.", retired=()) + "## Always\nMind the gap.\n")
+    assert [one.instruction for one in found.changed] == ["Mind the gap."]
+    assert found.rest == "A note."
+
+
+def test_what_stands_below_the_retired_ones_belongs_to_no_guardrail_above_them() -> None:
+    text = file().replace("> These stand", "## Mine\n\nMind the gap.\n\n> These stand").replace("<!--", "Hello.\n\n<!--")
+    found = edits(text)
+    assert [one.instruction for one in found.changed] == ["Mind the gap."]
+    assert found.rest == "Hello."
+
+
+def test_what_a_person_added_has_a_code_from_then_on() -> None:
+    first = edits(file() + "## Always\nMind the gap.\n")
+    text = render(first.guardrails, (GONE,), first.rest)
+    assert f"## Always [{first.changed[0].id}]" in text
+    assert edits(text, (*first.guardrails, GONE)).changed == ()
+    assert text.count("Mind the gap.") == 1
+
+
+def test_a_person_deletes_one() -> None:
+    text = file()
+    start, end = text.index("## Always"), text.index("# Retired")
+    found = edits(text[:start] + text[end:])
+    (gone,) = found.changed
+    assert (gone.id, gone.retired, gone.retired_at) == (TWO.id, REMOVED, NOW)
+    assert found.guardrails == (ONE,)
+
+
+def test_a_person_deletes_all_and_none_come_back_but_a_file_that_is_empty_is_none_of_ours() -> None:
+    text = file()
+    found = edits("# Guardrails\n\n" + text[text.index("# Retired") :])
+    assert [one.retired for one in found.changed] == [REMOVED, REMOVED]
+    assert found.guardrails == ()
+    empty = edits("")
+    assert (empty.guardrails, empty.changed, empty.foreign) == ((ONE, TWO), (), True)
+
+
+def test_a_person_puts_them_in_another_order_and_that_stays() -> None:
+    other = file(standing=(TWO, ONE))
+    found = edits(other)
+    assert (found.changed, found.guardrails) == ((), (TWO, ONE))
+    assert render(found.guardrails, (GONE,), found.rest) == other
+
+
+def test_a_person_takes_one_back_from_the_retired_ones() -> None:
+    for heading in ("## Always [g0000000c]", "## Always"):
+        found = edits(file().replace("# Retired", f"{heading}\n\nTypes first.\n\n# Retired"))
+        (back,) = found.changed
+        assert (back.id, back.retired, back.retired_at, back.edited) == (GONE.id, "", None, True)
+
+
+def test_a_code_that_a_person_lost_is_found_by_the_words() -> None:
+    found = changed(" [g0000000b]", "")
+    assert (found.changed, found.guardrails) == ((), (ONE, TWO))
+
+
+def test_a_copied_guardrail_with_other_words_is_one_of_its_own_and_with_the_same_words_none() -> None:
+    block = "## Always [g0000000b]\n\nRun the formatter, then the linter.\n\n"
+    same = changed(block, block * 2)
+    assert same.changed == ()
+    assert same.problems == ("line 19, 'Always': it stands there twice; the second one is left out",)
+    other = changed(block, block + block.replace("the linter", "the tests"))
+    (one,) = other.changed
+    assert (one.by, one.instruction) == ("person", "Run the formatter, then the tests.")
+    assert edits(file() + "## A\nb\n## A\nb\n").problems != ()
+
+
+# --- what is changed elsewhere ------------------------------------------------------------------------------------
+
+
+def test_one_that_was_made_since_the_file_was_written_is_not_taken_for_deleted() -> None:
+    new = guardrail(id="g0000000d", failure=TYPES, instruction="Types first.")
+    found = edits(file(), (*KNOWN, new))
+    assert (found.changed, found.guardrails) == ((), (ONE, TWO, new))
+
+
+def test_words_that_changed_elsewhere_are_not_changed_back_by_an_older_file() -> None:
+    reworded = ONE.model_copy(update={"instruction": "Ask first.", "edited": True})
+    found = edits(file(), (reworded, TWO, GONE))
+    assert (found.changed, found.guardrails) == ((), (reworded, TWO))
+
+
+def test_one_that_was_retired_elsewhere_is_not_brought_back_by_an_older_file_but_by_a_persons_new_words() -> None:
+    retired = ONE.model_copy(update={"retired": "ineffective", "retired_at": NOW})
+    assert edits(file(), (retired, TWO, GONE)).guardrails == (TWO,)
+    (back,) = edits(file().replace("Read the failing", "Study the failing"), (retired, TWO, GONE)).changed
+    assert (back.retired, back.edited) == ("", True)
+
+
+def test_one_that_is_known_no_more_is_kept_as_a_note_and_does_not_come_back() -> None:
+    found = edits(file(), (TWO, GONE))
+    assert (found.changed, found.guardrails) == ((), (TWO,))
+    assert "Read the failing test first." in found.rest
+    assert "[g0000000a] is known no more" in found.problems[0]
+    again = edits(render(found.guardrails, (GONE,), found.rest), (TWO, GONE))
+    assert (again.changed, again.problems, again.rest) == ((), (), found.rest)

@@ -1,0 +1,118 @@
+"""What memory keeps of an iteration and of a loop."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.memory.episodes import LONGEST_APPROACH, LONGEST_GOAL, episode, subject_of, summary
+from helmsman.records.checks import TestCounts
+from helmsman.records.evidence import Commit
+from helmsman.records.lessons import TaskType
+from helmsman.records.moments import Movement
+from helmsman.records.session import FailureClass
+from helmsman.records.verdict import Outcome
+from tests.unit.builders import HOUR, NOW, STOP, check, config, record, report, state
+from tests.unit.full_records import CALL, CHANGE, OVERSIGHT
+from tests.unit.histories import SIDEWAYS, STILL, error, green, history, red, step, waited
+from tests.unit.lived import subject
+
+pytestmark = pytest.mark.feature("L1")
+RED = check(passed=False, counts=TestCounts(passed=3, failed=2, failing=("tests/test_app.py::test_add", "test_\x1bsub")))
+
+
+def with_commits(*subjects: str):  # noqa: ANN201 - a record of the builders
+    """An iteration with these commits, the oldest first."""
+    commits = tuple(Commit(id=str(number), subject=text) for number, text in enumerate(subjects))[::-1]
+    change = CHANGE.model_copy(update={"commits": commits})
+    return record(execution={"call": CALL, "change": change})
+
+
+def test_a_subject_says_what_fails_now() -> None:
+    before = state(
+        config("Fix the crash\x1b[2J when the cart is empty"),
+        history=history(red(STILL, "a")),
+        checks=report(RED, check(passed=True)),
+    )
+    found = subject_of(before, "shop-1234")
+    assert found.project == "shop-1234"
+    assert found.task_type is TaskType.BUGFIX
+    assert found.failures == (FailureClass.TEST,)
+    assert found.tests == ("tests/test_app.py::test_add", "test_ sub")
+    assert "\x1b" not in found.text
+
+
+def test_an_iteration_that_only_waited_says_nothing_of_failures() -> None:
+    failing = history(step(STILL, errors=(error(FailureClass.BUILD, "src/a.c:3"),)), waited())
+    assert subject_of(state(history=failing), "shop").failures == (FailureClass.BUILD,)
+
+
+def test_the_kind_of_work_stays_what_it_was_when_the_loop_began() -> None:
+    base = history(red(STILL, "test_a"))[0].model_copy(update={"iteration": 0})
+    worked = history(green(files=("README.md",)))
+    goal = config("go on")
+    assert subject_of(state(goal, history=(base,), checks=report(RED)), "shop").task_type is TaskType.TEST_FIX
+    assert subject_of(state(goal, history=(base, *worked)), "shop").task_type is TaskType.TEST_FIX
+    assert subject_of(state(goal, history=worked, checks=report(RED)), "shop").task_type is TaskType.OTHER
+    assert subject_of(state(goal, history=worked), "shop", TaskType.TEST_FIX).task_type is TaskType.TEST_FIX
+
+
+@given(st.text())
+def test_a_subject_is_bounded_whatever_the_goal(goal: str) -> None:
+    hostile = config(f"x{goal}" + "long " * 5000)
+    found = subject_of(state(hostile), "shop")
+    assert len(found.text) <= LONGEST_GOAL
+    assert all(letter.isprintable() or letter == "\n" for letter in found.text)
+
+
+def test_an_episode_holds_what_the_record_says() -> None:
+    moment = history(red(SIDEWAYS, "a", files=("a.py",), troubles=(error(FailureClass.EDIT),) * 9))[0]
+    full = with_commits("Guard the total", "Test the guard").model_copy(
+        update={"moment": moment, "oversight": OVERSIGHT, "iteration": 4, "attempt": 2}
+    )
+    kept = episode(state(), full, subject(), ("l1",), ("g1",))
+    assert (kept.uid, kept.loop, kept.iteration, kept.attempt, kept.at) == ("u1", "mend-it", 4, 2, NOW)
+    assert (kept.movement, kept.checked, kept.green) == (Movement.SIDEWAYS, True, False)
+    assert kept.completion == OVERSIGHT.progress.completion
+    assert (kept.cost_usd, kept.tokens, kept.seconds) == (CALL.usage.cost_usd, CALL.usage.tokens, 60.0)
+    assert kept.approach == "Guard the total; Test the guard"
+    assert kept.tools == ("Bash", "mcp__tool")
+    assert kept.files == CHANGE.files
+    assert (kept.told, kept.guarded) == (("l1",), ("g1",))
+    assert len(kept.troubles) == 3
+    assert kept.learning == OVERSIGHT.learning
+
+
+def test_an_attempt_that_is_not_remembered_was_a_wait() -> None:
+    kept = episode(state(), record(), subject())
+    assert (kept.movement, kept.checked, kept.green, kept.errors) == (Movement.WAITED, False, False, ())
+
+
+def test_the_approach_is_the_agents_own_commits() -> None:
+    mixed = with_commits(
+        "helmsman: keep what iteration 3 left uncommitted", "Merge branch 'main'", "Do it\x07 well", "Do it\x07 well"
+    )
+    assert episode(state(), mixed, subject()).approach == "Do it well"
+    assert episode(state(), with_commits(), subject()).approach == ""
+
+
+@given(st.lists(st.text(max_size=400), max_size=40))
+def test_an_episode_is_bounded_whatever_was_committed(subjects: list[str]) -> None:
+    kept = episode(state(), with_commits(*subjects), subject())
+    assert len(kept.approach) <= LONGEST_APPROACH
+    assert kept.approach.isprintable()
+
+
+def test_a_summary_is_a_loop_in_numbers() -> None:
+    spent = {"agent_calls": 3, "cost_usd": 1.5, "tokens": 900, "seconds": 120.0}
+    ended = state(iteration=3, spending=spent, ending=STOP.model_copy(update={"at": NOW + HOUR}))
+    found = summary(ended, subject())
+    assert (found.uid, found.outcome, found.rule, found.iterations) == ("u1", Outcome.COMPLETED, "completion.verified", 3)
+    assert (found.cost_usd, found.tokens, found.seconds) == (1.5, 900, 120.0)
+    assert found.ended_at - found.started_at == timedelta(hours=1)
+
+
+def test_a_loop_that_goes_on_has_no_summary() -> None:
+    with pytest.raises(ValueError, match="mend-it has not ended"):
+        summary(state(), subject())

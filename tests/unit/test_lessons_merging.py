@@ -1,0 +1,183 @@
+"""How observations become lessons, and how lessons grow."""
+
+from datetime import timedelta
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.memory.merging import credited, is_same, merged, new_lesson, similar
+from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation, TaskType
+from helmsman.records.session import FailureClass
+from tests.unit.builders import HOUR, NOW
+from tests.unit.lived import lesson, observation, subject
+from tests.unit.paraphrases import SAME
+
+pytestmark = pytest.mark.feature("L3")
+STRATEGY, ANTIPATTERN, CONVENTION = LessonKind
+
+
+def antipattern(failure: FailureClass | None = FailureClass.TEST, *tests: str, **fields: Any) -> Observation:
+    given = {"kind": ANTIPATTERN, "failure": failure, "good": False, "subject": subject(tests=tests), **fields}
+    return observation("Where test failures come again: read the failing test.", **given)
+
+
+OBSERVATIONS = st.builds(
+    observation,
+    st.sampled_from([text for pair in SAME for text in pair]),
+    confidence=st.floats(0, 1),
+    kind=st.sampled_from(LessonKind),
+    source=st.sampled_from("abcdefgh"),
+    by=st.sampled_from(["rules", "model", "person"]),
+    failure=st.sampled_from([None, FailureClass.TEST, FailureClass.BUILD]),
+    subject=st.builds(
+        subject,
+        project=st.sampled_from(["shop", "blog"]),
+        task_type=st.sampled_from(TaskType),
+        tests=st.sampled_from([(), ("a",)]),
+    ),
+)
+
+
+@given(OBSERVATIONS, OBSERVATIONS)
+def test_sameness_is_a_share_and_has_no_direction(one: Observation, other: Observation) -> None:
+    assert 0 <= similar(one, other) <= 1
+    assert similar(one, other) == similar(other, one)
+
+
+@given(OBSERVATIONS)
+def test_a_lesson_is_the_same_as_what_it_was_made_of(one: Observation) -> None:
+    made = new_lesson(one, "l1", NOW)
+    assert similar(made, one) == similar(one, made) == similar(made, made) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"project": "blog"},
+        {"task_type": TaskType.FEATURE},
+        {"kind": CONVENTION},
+    ],
+)
+def test_projects_kinds_of_work_and_kinds_of_lesson_stay_apart(fields: dict[str, Any]) -> None:
+    assert similar(lesson(), lesson(**fields)) == 0
+    assert similar(lesson(tier="semantic"), lesson(tier="semantic", **fields)) == 0
+    assert similar(lesson(), lesson()) == 1
+
+
+def test_strategies_are_compared_by_what_they_quote() -> None:
+    first = observation(
+        "This got earlier work there: “Cache the parsed configuration”. It ended test failures. Tools: Read, Edit."
+    )
+    second = observation("This got earlier work there: “Caching of parsed configurations”. Changed: “a.py”. Tools: Bash.")
+    third = observation("This got earlier work there: “Escape user input in SQL”. It ended test failures. Tools: Read, Edit.")
+    assert is_same(first, second)
+    assert not is_same(first, third)
+
+
+def test_antipatterns_are_one_by_class_and_test() -> None:
+    assert is_same(antipattern(), antipattern())
+    assert is_same(antipattern(FailureClass.TEST, "test_a"), antipattern(FailureClass.TEST, "test_a", confidence=0.3))
+    assert not is_same(antipattern(), antipattern(FailureClass.BUILD))
+    assert not is_same(antipattern(FailureClass.TEST, "test_a"), antipattern(FailureClass.TEST, "test_b"))
+    assert not is_same(antipattern(FailureClass.TEST, "test_a"), antipattern())
+
+
+def test_a_new_lesson_has_what_its_observation_says() -> None:
+    made = new_lesson(antipattern(FailureClass.TEST, "test_a"), "l1", NOW)
+    assert (made.id, made.project, made.task_type, made.failure, made.tests) == ("l1", "shop", "bugfix", "test", ("test_a",))
+    assert (made.uses, made.successes, made.observed, made.sources) == (1, 1, 1, ("u1",))
+    assert (made.created_at, made.updated_at, made.used_at, made.retired) == (NOW, NOW, None, "")
+
+
+def test_what_speaks_for_a_lesson_is_work_that_got_on_and_for_an_antipattern_work_that_did_not() -> None:
+    assert new_lesson(observation(good=True), "l1", NOW).successes == 1
+    assert new_lesson(observation(good=False), "l1", NOW).successes == 0
+    assert new_lesson(antipattern(good=False), "l1", NOW).successes == 1
+    assert new_lesson(antipattern(good=True), "l1", NOW).successes == 0
+
+
+def test_merging_averages_confidence_over_all_observations() -> None:
+    grown = new_lesson(observation(confidence=0.9), "l1", NOW)
+    for confidence in (0.6, 0.3):
+        grown = merged(grown, observation(confidence=confidence, source="u2"), NOW)
+    assert grown.confidence == pytest.approx(0.6)
+    assert grown.observed == 3
+
+
+def test_one_loop_is_one_use_however_often_it_repeats_itself() -> None:
+    grown = new_lesson(observation(), "l1", NOW)
+    grown = merged(grown, observation(), NOW)
+    assert (grown.observed, grown.uses, grown.sources) == (2, 1, ("u1",))
+    grown = merged(grown, observation(source="u2"), NOW + HOUR)
+    assert (grown.observed, grown.uses, grown.successes, grown.sources) == (3, 2, 2, ("u1", "u2"))
+    assert grown.updated_at == NOW + HOUR
+
+
+def test_a_loop_that_was_told_counts_once() -> None:
+    told = merged(new_lesson(antipattern(), "l1", NOW), antipattern(source="u2"), NOW, told=True)
+    ended = credited(told, good=False, now=NOW)
+    assert (ended.observed, ended.uses, ended.successes) == (2, 2, 1)
+
+
+def _grown(observations: tuple[Observation, ...]) -> Lesson:
+    first, *others = observations
+    made = new_lesson(first, "l1", NOW)
+    for other in others:
+        made = merged(made, other, NOW)
+    return made
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0, 1)), min_size=1, max_size=5), st.sets(st.sampled_from("abcd")))
+def test_the_order_of_observations_does_not_matter(given_: list[tuple[str, float]], good: set[str]) -> None:
+    seen = tuple(observation(source=source, confidence=confidence, good=source in good) for source, confidence in given_)
+    whole = _grown(seen)
+    for order in permutations(seen):
+        other = _grown(order)
+        assert (other.observed, other.uses, other.successes) == (whole.observed, whole.uses, whole.successes)
+        assert set(other.sources) == set(whole.sources)
+        assert other.confidence == pytest.approx(whole.confidence)
+        assert 0 <= other.confidence <= 1
+        assert other.successes <= other.uses <= other.observed
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=200))
+def test_confidence_stays_a_share(confidences: list[float]) -> None:
+    grown = _grown(tuple(observation(confidence=confidence) for confidence in confidences))
+    assert min(confidences) - 1e-9 <= grown.confidence <= max(confidences) + 1e-9
+    assert 0 <= grown.confidence <= 1
+    Lesson.model_validate(grown.model_dump())
+
+
+def test_sources_and_tests_are_bounded_and_the_newest_sources_stay() -> None:
+    seen = tuple(observation(source=f"u{number}", subject=subject(tests=(f"test_{number}",))) for number in range(50))
+    grown = _grown(seen)
+    assert grown.sources == tuple(f"u{number}" for number in range(50 - MOST_SOURCES, 50))
+    assert len(grown.tests) == 20
+    assert grown.uses == 50
+
+
+def test_the_words_that_are_better_borne_out_stay() -> None:
+    weak, strong = observation("weak words", confidence=0.6), observation("strong words", confidence=0.9)
+    assert merged(new_lesson(weak, "l1", NOW), strong, NOW).text == "strong words"
+    assert merged(new_lesson(strong, "l1", NOW), weak, NOW).text == "strong words"
+    often = merged(new_lesson(weak, "l1", NOW), weak, NOW)
+    assert merged(often, strong, NOW).text == "weak words"
+
+
+def test_a_persons_words_are_kept_and_a_models_give_way() -> None:
+    person, rules, model = (observation(f"words of {by}", by=by, confidence=0.5) for by in ("person", "rules", "model"))
+    assert merged(new_lesson(person, "l1", NOW), rules, NOW).text == "words of person"
+    assert merged(new_lesson(rules, "l1", NOW), person, NOW).by == "person"
+    assert merged(new_lesson(model, "l1", NOW), rules, NOW).text == "words of rules"
+    assert merged(new_lesson(rules, "l1", NOW), model, NOW).text == "words of rules"
+
+
+@given(st.booleans(), st.integers(-5, 5))
+def test_a_lesson_that_was_told_is_credited_with_what_came_of_it(good: bool, hours: int) -> None:
+    before = lesson(uses=3, successes=2, used_at=NOW)
+    after = credited(before, good=good, now=NOW + timedelta(hours=hours))
+    assert (after.uses, after.successes, after.observed, after.confidence) == (4, 2 + good, before.observed, before.confidence)
+    assert after.used_at == NOW + timedelta(hours=max(hours, 0))

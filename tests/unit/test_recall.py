@@ -1,0 +1,257 @@
+"""Which lessons an iteration is told of, in which order, and within which bounds."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helmsman.config.memory import MemoryConfig
+from helmsman.memory.recall import HALF_LIFE, OLD, POWER, Found, reminders
+from helmsman.memory.telling import cost
+from helmsman.records.lessons import Lesson, LessonKind, Reminder, Subject, TaskType, Tier
+from helmsman.records.session import FailureClass
+from tests.unit.builders import NOW
+
+pytestmark = pytest.mark.feature("L4")
+
+PLENTY = 5_000
+TEST = "tests/test_checkout.py::test_voucher"
+SUBJECT = Subject(
+    project="shop", task_type=TaskType.BUGFIX, text="mend the voucher", failures=(FailureClass.TYPES,), tests=(TEST,)
+)
+CONFIG = MemoryConfig()
+
+
+def lesson(id: str = "a", text: str = "", **fields: Any) -> Lesson:  # noqa: A002 - the record's own word
+    given_or_usual = {
+        "kind": LessonKind.STRATEGY,
+        "tier": Tier.SEMANTIC,
+        "project": "shop",
+        "task_type": TaskType.BUGFIX,
+        "confidence": 0.9,
+        "uses": 4,
+        "successes": 4,
+        "created_at": NOW,
+        "updated_at": NOW,
+        **fields,
+    }
+    return Lesson.model_validate({"id": id, "text": text or f"lesson about {id * 3}", **given_or_usual})
+
+
+def found(of: Lesson, text: float = 0.8, words: int = 5) -> Found:
+    return Found(of, text, words)
+
+
+def told(*lessons: Found, subject: Subject = SUBJECT, config: MemoryConfig = CONFIG, allowance: int = PLENTY) -> list[str]:
+    return [one.lesson for one in reminders(lessons, subject, config, NOW, allowance)]
+
+
+def score(of: Found, subject: Subject = SUBJECT) -> float:
+    return reminders([of], subject, CONFIG, NOW, PLENTY)[0].score
+
+
+# --- what is told -------------------------------------------------------------------------------------------------
+
+
+def test_the_more_fitting_lesson_comes_first() -> None:
+    assert told(found(lesson("a"), 0.5), found(lesson("b"), 0.9)) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "better",
+    [{"confidence": 0.95}, {"successes": 4}, {"updated_at": NOW}, {"task_type": TaskType.BUGFIX}, {"tests": (TEST,)}],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_of_two_that_fit_alike_the_one_that_is_worth_more_comes_first(better: dict[str, Any]) -> None:
+    worse: dict[str, Any] = {
+        "confidence": 0.8,
+        "successes": 3,
+        "updated_at": NOW - timedelta(days=100),
+        "task_type": TaskType.DOCS,
+        "tests": (),
+    }
+    first, second = lesson("b", **{**worse, **better}), lesson("a", **worse)
+    assert told(found(second), found(first)) == ["b", "a"]
+
+
+def test_lessons_of_this_project_come_before_those_of_others_and_antipatterns_last() -> None:
+    own, other = lesson("own", confidence=0.7), lesson("other", project="bank", confidence=1)
+    warning = lesson("warning", kind=LessonKind.ANTIPATTERN, confidence=1)
+    assert told(found(other, 1.0), found(warning, 1.0), found(own, 0.6)) == ["own", "other", "warning"]
+
+
+def test_what_has_nothing_in_common_with_the_work_is_not_told_even_alone() -> None:
+    assert told(found(lesson(confidence=1), 0.1)) == []
+    assert told(found(lesson(confidence=1), 0.0, 0)) == []
+
+
+def test_few_words_in_common_count_less_where_they_are_all_that_anybody_knows_of_a_goal() -> None:
+    assert score(found(lesson(), 0.9, 1)) < score(found(lesson(), 0.9, 2)) < score(found(lesson(), 0.9, 3))
+    assert score(found(lesson(), 0.9, 3)) == score(found(lesson(), 0.9, 9))
+    elsewhere = lesson(project="bank", task_type=TaskType.DOCS)
+    assert told(found(elsewhere, 0.9, 1)) == []
+    assert told(found(elsewhere, 0.9, 3)) == ["a"]
+
+
+def test_a_failing_test_of_a_lesson_makes_it_told_whatever_its_words_are() -> None:
+    assert told(found(lesson(tests=(TEST,)), 0.0, 0)) == ["a"]
+    assert told(found(lesson(tests=("tests/test_other.py::test_x",)), 0.0, 0)) == []
+
+
+def test_episodic_and_retired_lessons_and_empty_ones_are_never_told() -> None:
+    assert told(found(lesson(tier=Tier.EPISODIC))) == []
+    assert told(found(lesson(retired="did no good"))) == []
+    assert told(found(lesson(text="  "))) == []
+
+
+def test_another_project_s_conventions_are_never_told() -> None:
+    assert told(found(lesson(kind=LessonKind.CONVENTION, project="bank"), 1.0)) == []
+    assert told(found(lesson(kind=LessonKind.CONVENTION), 1.0)) == ["a"]
+
+
+def test_a_convention_holds_for_the_same_type_of_work_whatever_the_goal_s_words_are() -> None:
+    assert told(found(lesson(kind=LessonKind.CONVENTION), 0.0, 0)) == ["a"]
+    assert told(found(lesson(kind=LessonKind.CONVENTION, task_type=TaskType.DOCS), 0.0, 0)) == []
+
+
+def test_an_antipattern_is_told_where_its_class_fails_now_or_its_type_of_work_fits() -> None:
+    fields = {"kind": LessonKind.ANTIPATTERN}
+    assert told(found(lesson(**fields, task_type=TaskType.DOCS, failure=FailureClass.TYPES), 0.0, 0)) == ["a"]
+    assert told(found(lesson(**fields, failure=FailureClass.LINT))) == ["a"]
+    assert told(found(lesson(**fields, task_type=TaskType.DOCS, failure=FailureClass.LINT), 1.0)) == []
+    assert told(found(lesson(**fields, project="bank", failure=FailureClass.TYPES), 0.0, 0)) == []
+
+
+def test_what_does_not_fit_into_the_allowance_leaves_its_room_to_what_does() -> None:
+    long, short = lesson("long", "Warm the kiln " * 20), lesson("short", "Wait")
+    both, whole = [found(long, 0.9), found(short)], cost(reminders([found(long), found(short)], SUBJECT, CONFIG, NOW, PLENTY))
+    assert told(*both, allowance=whole) == ["long", "short"]
+    assert told(*both, allowance=whole - 1) == ["long"]
+    least = cost(reminders([found(short)], SUBJECT, CONFIG, NOW, PLENTY))
+    assert told(*both, allowance=least) == ["short"]
+    assert told(*both, allowance=least - 1) == []
+
+
+def test_of_two_that_say_the_same_the_better_is_told() -> None:
+    text = "Reset the voucher cache in the teardown of each test"
+    assert told(found(lesson("a", text), 0.5), found(lesson("b", f"{text}!"), 0.9)) == ["b"]
+
+
+def test_a_warning_may_hold_the_words_of_what_works() -> None:
+    text = "Reset the voucher cache in the teardown of each test"
+    assert told(found(lesson("a", text)), found(lesson("b", text, kind=LessonKind.ANTIPATTERN))) == ["a", "b"]
+
+
+def test_a_lesson_that_was_found_twice_counts_as_it_fits_best() -> None:
+    assert told(found(lesson(), 0.0, 0), found(lesson()), found(lesson(), 0.0, 0)) == ["a"]
+
+
+def test_what_nobody_saw_again_for_a_half_life_is_half_way_to_old_and_never_worth_less_than_that() -> None:
+    fresh = score(found(lesson()))
+    assert score(found(lesson(updated_at=NOW - HALF_LIFE))) == pytest.approx(fresh * (OLD + (1 - OLD) / 2), abs=1e-3)
+    assert score(found(lesson(updated_at=NOW - 100 * HALF_LIFE))) == pytest.approx(fresh * OLD, abs=1e-3)
+
+
+def test_a_lesson_from_the_future_is_as_fresh_as_one_of_now() -> None:
+    assert score(found(lesson(updated_at=NOW + HALF_LIFE))) == score(found(lesson()))
+
+
+def test_the_score_is_the_product_of_relevance_confidence_success_and_freshness() -> None:
+    assert score(found(lesson(confidence=0.8, successes=3), 0.5)) == pytest.approx(0.5**POWER * 0.8 * 0.75, abs=1e-4)
+
+
+def test_why_one_was_chosen_is_told_in_words_with_numbers() -> None:
+    one = lesson(
+        tests=(TEST, "tests/test_x.py::test_y"),
+        failure=FailureClass.TYPES,
+        successes=3,
+        confidence=0.85,
+        updated_at=NOW - timedelta(days=12),
+    )
+    (reminder,) = reminders([found(one, 0.62)], SUBJECT, CONFIG, NOW, PLENTY)
+    assert reminder.why == (
+        "of this project; the same type of work (bugfix); it holds 5 words of what is asked, 62% by weight; 1 of its 2 tests "
+        "fails now; its class of failure (types) is there now; confidence 0.85; 3 of 4 uses went well; seen 12 days ago"
+    )
+
+
+# --- laws ---------------------------------------------------------------------------------------------------------
+
+WORDS = st.lists(
+    st.sampled_from(["cache", "voucher", "parser", "kiln", "`reset`", "```fence```", "till\n", "größe"]), max_size=30
+)
+LESSONS = st.builds(
+    lesson,
+    id=st.text("abcdefgh", min_size=1, max_size=2),
+    text=WORDS.map(" ".join),
+    kind=st.sampled_from(LessonKind),
+    tier=st.sampled_from([Tier.SEMANTIC, Tier.SEMANTIC, Tier.EPISODIC]),
+    project=st.sampled_from(["shop", "bank"]),
+    task_type=st.sampled_from([TaskType.BUGFIX, TaskType.DOCS]),
+    failure=st.sampled_from([None, FailureClass.TYPES, FailureClass.LINT]),
+    tests=st.sampled_from([(), (TEST,)]),
+    confidence=st.floats(0.4, 1),
+    uses=st.integers(0, 6),
+    successes=st.integers(0, 6),
+    retired=st.sampled_from(["", "", "", "old"]),
+    updated_at=st.integers(-10, 400).map(lambda days: NOW - timedelta(days=days)),
+)
+FOUND = st.lists(st.builds(Found, LESSONS, st.floats(0, 1), st.integers(0, 16)), max_size=25, unique_by=lambda one: one.lesson.id)
+CONFIGS = st.builds(
+    MemoryConfig,
+    lessons=st.integers(0, 6),
+    antipatterns=st.integers(0, 3),
+    min_confidence=st.floats(0, 1),
+    min_success=st.floats(0, 1),
+)
+
+
+def recalled(those: list[Found], config: MemoryConfig, allowance: int) -> tuple[Reminder, ...]:
+    return reminders(those, SUBJECT, config, NOW, allowance)
+
+
+@given(FOUND, CONFIGS, st.integers(-5, 400))
+@settings(max_examples=200)
+def test_no_more_is_told_than_the_allowance_and_the_numbers_allow(
+    those: list[Found], config: MemoryConfig, allowance: int
+) -> None:
+    chosen = recalled(those, config, allowance)
+    assert cost(chosen) <= max(allowance, 0)
+    warnings = sum(one.kind is LessonKind.ANTIPATTERN for one in chosen)
+    assert warnings <= config.antipatterns
+    assert len(chosen) - warnings <= config.lessons
+
+
+@given(FOUND, CONFIGS)
+def test_nothing_is_told_below_the_minima_and_nothing_that_is_no_business_of_others(
+    those: list[Found], config: MemoryConfig
+) -> None:
+    of = {one.lesson.id: one.lesson for one in those}
+    for one in recalled(those, config, PLENTY):
+        known = of[one.lesson]
+        assert known.confidence >= config.min_confidence
+        assert known.success_rate >= config.min_success
+        assert known.tier is Tier.SEMANTIC
+        assert not known.retired
+        assert known.project == "shop" or known.kind is not LessonKind.CONVENTION
+        assert one.text == known.text
+        assert 0 <= one.score <= max(known.successes, 1)
+
+
+@given(FOUND, CONFIGS, st.integers(0, 400), st.randoms())
+def test_what_is_told_does_not_depend_on_the_order_in_which_it_was_found(
+    those: list[Found], config: MemoryConfig, allowance: int, drawn: Any
+) -> None:
+    chosen = recalled(those, config, allowance)
+    mixed = [*those, *those]
+    drawn.shuffle(mixed)
+    assert recalled(mixed, config, allowance) == chosen
+
+
+@given(FOUND, CONFIGS)
+def test_this_project_comes_first_and_warnings_last(those: list[Found], config: MemoryConfig) -> None:
+    of = {one.lesson.id: one.lesson for one in those}
+    places = [(one.kind is LessonKind.ANTIPATTERN, of[one.lesson].project != "shop") for one in recalled(those, config, PLENTY)]
+    assert places == sorted(places)

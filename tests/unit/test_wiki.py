@@ -1,0 +1,270 @@
+"""The wiki's pages: what is ours in them is made anew, what is a person's stays, and no foreign word forges anything."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.memory.foreign import plain
+from helmsman.memory.wiki import (
+    BEGIN,
+    CONSTRAINTS,
+    END,
+    ITERATIONS,
+    MOST_CONSTRAINTS,
+    MOST_FILES,
+    MOST_ITERATIONS,
+    MOST_LOOPS,
+    SUMMARY,
+    Entry,
+    Page,
+    archive_files,
+    checksum,
+    constraints_page,
+    decision_pages,
+    entry_of,
+    index_page,
+    key_of,
+    our_part,
+    read_index,
+    renewed,
+    slug,
+    spec_page,
+    title_of,
+    uid_line,
+)
+from helmsman.memory.wiki_map import MOST_AT_THE_TOP, MOST_FOLDERS, Tree, map_page, wanted
+from helmsman.orient.alignment import goal_text
+from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.records.alignment import Alignment, Specification
+from helmsman.records.memory import Choice, Completed, WorkingMemory
+from helmsman.records.state import LoopState
+from tests.unit.builders import STOP, check, config, record, report, state
+from tests.unit.full_records import full_record, full_state, overwritten
+
+pytestmark = pytest.mark.feature("L8")
+PAGE = Page(name="a.md", title="A", about="About it.", body="one\ntwo")
+FOREIGN = st.lists(
+    st.one_of(st.sampled_from([BEGIN, END, "\n", "\r\n", "# x", "```", "](x)", "<b>", "\x1b[2J"]), st.text(max_size=5))
+).map("".join)
+
+
+def completed(**fields: object) -> LoopState:
+    return state(config("make it work"), iteration=2, ending=STOP, checks=report(check(passed=True)), **fields)
+
+
+# --- pages --------------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_page_is_made_with_a_place_for_a_person() -> None:
+    text = renewed(PAGE, None)
+    assert (
+        text == f"# A\n\nAbout it. What stands between the markers is made anew; all else is yours.\n\n{BEGIN}\none\ntwo\n{END}\n"
+    )
+    assert our_part(text or "") == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_persons_words_around_our_part_stay(newline: str) -> None:
+    old = f"# Mine\n\nbefore\n{BEGIN}\nold\n{END}\n\nafter \\1\n".replace("\n", newline)
+    new = renewed(PAGE, old)
+    assert new == f"# Mine\n\nbefore\n{BEGIN}\none\ntwo\n{END}\n\nafter \\1\n".replace("\n", newline)
+    assert renewed(PAGE, new) == new
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        "",
+        "# Mine\n",
+        f"{BEGIN}\n",
+        f"{END}\n{BEGIN}\n",
+        f"{BEGIN}\n{END}\n{BEGIN}\n{END}\n",
+        f"x {BEGIN}\n{END}\n",
+        f"{BEGIN}\n{BEGIN}\n{END}\n",
+    ],
+)
+def test_a_page_without_our_part_is_not_ours_to_write(old: str) -> None:
+    assert renewed(PAGE, old) is None
+
+
+@given(FOREIGN, st.integers(1, 300))
+def test_foreign_words_are_one_line_that_opens_nothing(text: str, longest: int) -> None:
+    line = plain(text, longest)
+    assert len(line) <= longest
+    assert line.isprintable() or not line
+    assert not re.search(r"<[!a-zA-Z/]|```", line)
+
+
+@given(FOREIGN)
+def test_whatever_records_say_every_page_keeps_one_part_of_ours(text: str) -> None:
+    foreign = overwritten(full_state(), text)
+    loop = foreign.model_copy(update={"loop": "a-loop", "memory": WorkingMemory(decisions=(Choice(chose=text or "x"),))})
+    orders = imperatives("a.md", f"You must {text}.\n")
+    tree = Tree(files=(f"{text}/x.py", "a/b.py", text), texts={"a/README.md": text, "AGENTS.md": f"- `a/`: {text}"})
+    entries = [entry_of(loop, "a-loop", "0" * 64)]
+    pages = (spec_page(loop), constraints_page(orders), map_page(tree), index_page(entries, [("001-x.md", text)]))
+    for page in pages:
+        made = renewed(page, None)
+        assert made is not None
+        assert renewed(page, made) == made
+    assert read_index(renewed(pages[-1], None) or "") == tuple(entries)
+
+
+def test_the_constraints_are_what_must_and_must_not_be_by_document() -> None:
+    orders = (
+        *imperatives("goal", "You must win.\n"),
+        *imperatives("AGENTS.md", "Never edit generated files.\n\nYou should be brief.\n"),
+        *imperatives("specs/a.md", "# A\n\nThe parser must accept empty input.\n"),
+    )
+    page = constraints_page(orders)
+    assert page.name == CONSTRAINTS
+    assert page.body.strip() == (
+        "## AGENTS.md\n\n> - MUST NOT: Never edit generated files. (line 1)\n\n"
+        "## specs/a.md\n\n> - MUST: The parser must accept empty input. (line 3)"
+    )
+    assert imperatives(CONSTRAINTS, page.body) == ()
+    assert constraints_page(()).body == "(none found)"
+
+
+def test_of_very_many_constraints_the_rest_is_counted() -> None:
+    many = imperatives("a.md", "".join(f"- You must do {n}.\n" for n in range(200)))
+    assert constraints_page(many).body.endswith(f"{len(many) - MOST_CONSTRAINTS} more are left out.")
+
+
+def test_what_is_wanted_is_the_operators_goal_and_what_proves_it() -> None:
+    told = goal_text("Mend the shop.\n# All of it", Alignment(specification=Specification(goal="x", deliverables=("agreed",))))
+    wanted_so = state(config(told, judge={"criteria": [{"id": "calm", "text": "It is calm."}]}))
+    body = spec_page(wanted_so).body
+    assert "> Mend the shop.\n> # All of it\n" in body
+    assert "- `pytest`" in body
+    assert "- calm: It is calm." in body
+    assert "agreed" not in body
+
+
+def test_the_index_leads_everywhere_and_is_bounded() -> None:
+    entries = [entry_of(completed(), f"loop-{n}", f"{n:064x}") for n in range(MOST_LOOPS + 5)]
+    page = index_page(entries, [("001-a-table.md", "A [table](x)")])
+    assert "- [A (table)(x)](decisions/001-a-table.md)" in page.body
+    found = read_index(renewed(page, None) or "")
+    assert found == tuple(entries[5:])
+    assert found[0].said == "2026-11-22: completed, 2 iterations: make it work"
+
+
+# --- the map ------------------------------------------------------------------------------------------------------
+
+
+def test_the_map_says_what_folders_do_by_their_own_words_or_those_of_the_guides() -> None:
+    tree = Tree(
+        files=("README.md", "Makefile", "src/parse/__init__.py", "src/parse/a.py", "web/package.json", "tools/x.sh", "rs/lib.rs"),
+        texts={
+            "AGENTS.md": "# Layout\n\n- `tools/`: scripts for releases. Run by hand.\n\n    src/     all of the source\n",
+            "src/parse/__init__.py": '"""Turns text into trees. And more."""\n',
+            "web/package.json": '{"description": "The shop window"}',
+            "rs/lib.rs": "//! Fast loops.\n//! Unsafe inside.\nfn main() {}\n",
+        },
+    )
+    assert map_page(tree).body.split("\n") == [
+        "- `rs/` (1 files, .rs): Fast loops.",
+        "- `src/` (2 files, .py): all of the source",
+        "- `src/parse/` (2 files, .py): Turns text into trees.",
+        "- `tools/` (1 files, .sh): scripts for releases. Run by hand.",
+        "- `web/` (1 files, .json): The shop window",
+        "",
+        "At the top: `Makefile`, `README.md`",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("# Shop\n\n![badge](x)\n\n> quoted\n\nIt sells\nthings. Cheaply.\n", "It sells things."),
+        ("```\ncode here\n```\n\nProse\n", "Prose"),
+        ("", ""),
+    ],
+)
+def test_a_readme_is_read_for_its_first_sentence(text: str, says: str) -> None:
+    page = map_page(Tree(files=("shop/README.md",), texts={"shop/README.md": text}))
+    assert page.body.startswith(f"- `shop/` (1 files, .md){': ' if says else ''}{says}")
+
+
+@pytest.mark.parametrize("name", ["__init__.py", "package.json", "lib.rs", "doc.go", "README.md"])
+@pytest.mark.parametrize("text", ["(" * 100_000, "[" * 100_000, "\x00", '{"description": 3}', "def f(:", "\ud800"])
+def test_a_file_that_cannot_be_read_says_nothing_and_breaks_nothing(name: str, text: str) -> None:
+    assert map_page(Tree(files=(f"a/{name}",), texts={f"a/{name}": text})).body.startswith("- `a/` (1 files")
+
+
+def test_of_very_many_folders_and_files_the_upper_and_larger_ones_are_shown() -> None:
+    files = [f"d{n:03d}/x{m}.py" for n in range(200) for m in range(1 + (n == 150))] + [f"f{n}" for n in range(100)]
+    page = map_page(Tree(files=tuple(files), left_out=7))
+    lines = [line for line in page.body.split("\n") if line.startswith("- ")]
+    assert (len(lines), any("`d150/`" in line for line in lines)) == (MOST_FOLDERS, True)
+    assert f"and {100 - MOST_AT_THE_TOP} more" in page.body
+    assert "120 folders and 7 files are left out." in page.body
+    assert wanted([*files, "d000/README.md", "README.md"], 2) == ("README.md", "d000/README.md")
+
+
+# --- decisions and archives ---------------------------------------------------------------------------------------
+
+
+def test_a_decision_says_what_was_chosen_and_why_and_is_known_again() -> None:
+    memory = WorkingMemory(
+        decisions=(Choice(chose="A table!", rejected="an if-chain", reason="speed", revisit_if="it grows"), Choice(chose=" "))
+    )
+    (page,) = decision_pages(completed(memory=memory))
+    assert (page.slug, key_of(page.text), title_of(page.text)) == ("a-table", page.key, "A table!")
+    assert page.text.endswith(
+        "# A table!\n\nOf loop mend-it, 2026-11-22.\n\n"
+        "> Chose: A table!\n> Rejected: an if-chain\n> Reason: speed\n> Revisit if: it grows\n"
+    )
+
+
+@given(st.text())
+def test_a_slug_is_safe_in_the_name_of_a_file(text: str) -> None:
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug(text))
+    assert len(slug(text)) <= 50
+
+
+def test_an_archive_tells_goal_outcome_iterations_verdicts_and_files() -> None:
+    memory = WorkingMemory(completed=(Completed(text="the parser"),), uncertainties=("why?",))
+    made = archive_files(completed(memory=memory), [record(iteration=1), full_record()])
+    summary, iterations = made[SUMMARY], made[ITERATIONS]
+    for part in (
+        "> make it work",
+        uid_line(completed()),
+        "- outcome: completed on 2026-11-22: done",
+        "- passed: pytest",
+        "- the parser",
+    ):
+        assert part in summary
+    assert "- shop.py\n- tests/test_shop.py\n" in summary
+    assert "## Iteration 1\n" in iterations
+    assert "## Iteration 7, attempt 2\n" in iterations
+    assert "- judge: rejected errors are swallowed\n" in iterations
+    assert "- checks: 1 of 2 failed\n" in iterations
+
+
+def test_an_archive_of_a_loop_without_end_is_bounded() -> None:
+    change = full_record().execution.change.model_copy(update={"files": tuple(f"f{n}" for n in range(200))})
+    one = full_record(execution=full_record().execution.model_copy(update={"change": change}))
+    made = archive_files(completed(), [one.model_copy(update={"iteration": n}) for n in range(1, 1000)])
+    assert made[ITERATIONS].count("\n## Iteration ") == MOST_ITERATIONS
+    assert f"The first {999 - MOST_ITERATIONS} are left out." in made[ITERATIONS]
+    assert f"… and {200 - MOST_FILES} more" in made[SUMMARY]
+    assert len(made[ITERATIONS]) < 256_000
+
+
+def test_a_checksum_is_another_one_for_any_other_name_or_content() -> None:
+    files = {"a": b"1", "b": b"2"}
+    assert checksum(files) == checksum(dict(reversed(files.items())))
+    others = ({"a": b"1"}, {"a": b"1", "c": b"2"}, {"a": b"2", "b": b"1"}, {**files, "c": b""})
+    assert len({checksum(files), *map(checksum, others)}) == len(others) + 1
+
+
+def test_an_entry_that_somebody_forged_in_a_persons_part_counts_for_nothing() -> None:
+    text = renewed(index_page([], []), None) or ""
+    entry = Entry(loop="x", said="y", uid="u1", checksum="0" * 64)
+    forged = f"- [x](loops/x/summary.md) y (uid u1, sha256 {'0' * 64})\n"
+    assert read_index(text + forged) == ()
+    assert read_index(renewed(index_page([entry], []), None) or "") == (entry,)
