@@ -3,7 +3,6 @@
 Nothing here stops a loop: what cannot be read or kept is named, and the loop goes on without it.
 """
 
-import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -27,6 +26,7 @@ from helmsman.texts import clean
 from tasks.environment import ours
 from tasks.journal import publish
 from tasks.memory import Change, Store, opening
+from tasks.memory.chosen import chosen_url
 from tasks.memory.projects import project_of
 from tasks.memory.recalling import recall
 from tasks.memory.standing import heed, write_down
@@ -35,8 +35,6 @@ from tasks.secrets_in_records import without_secrets
 from tasks.workplace import Workplace
 from tasks.writing import Credentials, draw_lessons
 
-URL = "HELMSMAN_MEMORY_URL"
-"""Wins over memory.url, and may hold a password."""
 CONCLUDED = frozenset({Outcome.COMPLETED, Outcome.STOPPED, Outcome.FAILED, Outcome.EJECTED})
 """Ends that say something of the work: a loop that waits goes on, and one that was cancelled is wanted no more."""
 
@@ -218,7 +216,7 @@ def _told_of(guardrails: Iterable[Guardrail]) -> Iterator[str]:
 @contextmanager
 def _store(state: LoopState, now: datetime) -> Generator[Store]:
     config = state.config.memory
-    with opening(os.environ.get(URL) or config.url, now, config.backups) as store:
+    with opening(chosen_url(config.url), now, config.backups) as store:
         _note(store.warnings)
         yield store
 
