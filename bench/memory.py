@@ -7,7 +7,8 @@ together, as before each iteration. Printed are milliseconds (as a clock on the 
 a busy machine the former holds other people's work too), the share of labelled queries with the right lesson among the 5 that are
 told, resident memory before and after, and bytes on the disk: of the store, and of each 1,000 iterations that are kept.
 
-Without --url each store is a SQLite file in a folder that is removed. A PostgreSQL database has to be empty, and is filled.
+Without --url each store is a SQLite file in a folder that is removed. A PostgreSQL database has to be empty, and is filled: give
+one number of lessons then.
 """
 
 import argparse

@@ -31,7 +31,7 @@ SIGNS = {
 
 def clean(text: str) -> str:
     """One line that a terminal shows as it is: control characters of foreign text would move the cursor or worse."""
-    return "".join(character if character.isprintable() else " " for character in text)
+    return text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
 
 
 def clean_lines(text: str) -> str:

@@ -38,6 +38,9 @@ from tasks.writing import Credentials, draw_lessons
 CONCLUDED = frozenset({Outcome.COMPLETED, Outcome.STOPPED, Outcome.FAILED, Outcome.EJECTED})
 """Ends that say something of the work: a loop that waits goes on, and one that was cancelled is wanted no more."""
 
+LOOKED_AT = 100
+"""Iterations that one looks back at: what an iteration costs must not grow with the loop."""
+
 
 def with_estimate(place: Workplace, state: LoopState, now: datetime) -> LoopState:
     """The loop with what similar work took, as far as anybody knows."""
@@ -138,7 +141,9 @@ def _subject(place: Workplace, state: LoopState) -> Subject:
 
 
 def _taught(change: Change, kept: Episode, now: datetime) -> None:
-    earlier = [one for one in change.episodes(kept.uid) if (one.iteration, one.attempt) < (kept.iteration, kept.attempt)]
+    earlier = [
+        one for one in change.episodes(kept.uid, LOOKED_AT) if (one.iteration, one.attempt) < (kept.iteration, kept.attempt)
+    ]
     told = frozenset(lesson for one in (*earlier, kept) for lesson in one.told)
     for observation in after_iteration(kept, earlier):
         _observe(change, observation, now, told)
@@ -182,7 +187,7 @@ def _guarded(change: Change, place: Workplace, state: LoopState, kept: Episode, 
     counts = {kind: change.failures(project, kind) for kind in FailureClass}
     orders = read_orders(place.worktree, state.config)
     gone = [one for one in known if one.retired]
-    made = born(project, change.episodes(kept.uid), standing, counts, orders, state.config.memory, now, retired=gone)
+    made = born(project, change.episodes(kept.uid, LOOKED_AT), standing, counts, orders, state.config.memory, now, retired=gone)
     for one in made.guardrails:
         change.put_guardrail(one)
     return (*_told_of(made.guardrails), *_refusals(made.refused, kept))

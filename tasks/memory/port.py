@@ -99,8 +99,8 @@ class Reads(Protocol):
         """The oldest first; with `retired`, those that stand no more as well."""
         ...
 
-    def episodes(self, uid: str) -> list[Episode]:
-        """Of one loop, in order."""
+    def episodes(self, uid: str, last: int | None = None) -> list[Episode]:
+        """Of one loop, in order; the last so many where a number is given."""
         ...
 
     def summaries(self, task_type: TaskType | None = None, project: str | None = None, limit: int = 200) -> list[Summary]:

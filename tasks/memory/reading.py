@@ -99,11 +99,12 @@ class Reader(ABC):
         with self.reading() as connection:
             return _read(Guardrail, connection.scalars(question.order_by(found.created_at, found.id)).all())
 
-    def episodes(self, uid: str) -> list[Episode]:
+    def episodes(self, uid: str, last: int | None = None) -> list[Episode]:
         found = tables.episodes.c
-        question = _bodies(tables.episodes).where(found.uid == key(uid)).order_by(found.iteration, found.attempt)
+        newest = found.iteration.desc(), found.attempt.desc()
+        question = _bodies(tables.episodes).where(found.uid == key(uid)).order_by(*newest).limit(last)
         with self.reading() as connection:
-            return _read(Episode, connection.scalars(question).all())
+            return _read(Episode, connection.scalars(question).all()[::-1])
 
     def summaries(self, task_type: TaskType | None = None, project: str | None = None, limit: int = 200) -> list[Summary]:
         wanted = _given(task_type=task_type, project=project)

@@ -8,6 +8,7 @@ word is common, they do not agree with each other, and bm25 gives next to nothin
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 from typing import NamedTuple
 
 from sqlalchemy import Connection, TextClause, bindparam, delete, func, select, text
@@ -18,9 +19,9 @@ TOTAL = ""
 """Stands in the table of words for all lessons that can be found."""
 MOST_ASKED = 16
 """Words of a question that count, the rarest: more of them say no more."""
-MOST_ROWS = 1_000
-"""Lessons that are looked at for one question."""
-ROWS_A_WORD = 250
+MOST_RARE, MOST_TOGETHER = 8, 6
+"""Words that bring lessons in by themselves, and those of which any two together do."""
+ROWS_A_WORD = 150
 """Of those for one word: of a common one, the lessons that were made last."""
 COMMON_SHARE = 0.25
 """A word that so many lessons hold brings no lesson in by itself, where a rarer one does."""
@@ -82,9 +83,9 @@ def holders(
     sqlite = connection.dialect.name == "sqlite"
     question = _sqlite_question if sqlite else _postgres_question
     values: dict[str, float | str] = {"most": most}
-    for position, one in enumerate(telling):
-        values[f"asked{position}"] = question([[tier + one.word for tier in tiers], *facets])
-        values[f"weight{position}"] = one.weight
+    for position, together in enumerate(telling):
+        values[f"asked{position}"] = question([*([tier + one.word for tier in tiers] for one in together), *facets])
+        values[f"weight{position}"] = sum(one.weight for one in together)
     return list(connection.scalars(_best(len(telling), sqlite=sqlite), values).all())
 
 
@@ -130,7 +131,7 @@ def count(connection: Connection, changes: Mapping[tuple[str, str], int]) -> Non
         connection.execute(delete(words).where(*gone))
 
 
-@lru_cache(maxsize=2 * MOST_ASKED)
+@lru_cache(maxsize=128)
 def _best(asked: int, *, sqlite: bool) -> TextClause:
     """The question with so many words. Kept, because to build it takes longer than to answer it."""
     each = _SQLITE_HOLDERS if sqlite else _POSTGRES_HOLDERS
@@ -142,15 +143,13 @@ def _weight(lessons: int, total: int) -> float:
     return math.log1p((max(total - lessons, 0) + 0.5) / (lessons + 0.5))
 
 
-def _telling(asked: Sequence[Asked]) -> list[Asked]:
-    """Those that bring lessons in: the rarest, as long as they are few rows together."""
-    chosen: list[Asked] = []
-    rows = 0
-    for one in [one for one in asked if not one.common] or asked[:1]:
-        rows += min(one.lessons, ROWS_A_WORD)
-        if rows <= MOST_ROWS:
-            chosen.append(one)
-    return chosen
+def _telling(asked: Sequence[Asked]) -> list[tuple[Asked, ...]]:
+    """What brings lessons in: rare words one by one, and of those that many lessons hold any two together."""
+    telling = [one for one in asked if not one.common] or asked[:1]
+    rare = [one for one in telling if one.lessons <= ROWS_A_WORD][:MOST_RARE]
+    many = [one for one in telling if one.lessons > ROWS_A_WORD]
+    alone = [(one,) for one in (*rare, *many[: 0 if rare else 1])]
+    return [*alone, *combinations(many[:MOST_TOGETHER], 2)]
 
 
 def _sqlite_question(sets: Sequence[Sequence[str]]) -> str:
