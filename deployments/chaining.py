@@ -1,7 +1,7 @@
 """`helmsman chain`: several loops one after the other, and a first draft of how a goal could be split into such."""
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from deployments.display import display
 from deployments.running import refuse_agent
 from helmsman.config import LoopConfig, Section
 from helmsman.errors import OperatorError
-from helmsman.layers import from_assignments, shown
+from helmsman.layers import from_assignments, merged, shown
 from helmsman.naming import loop_id
 from helmsman.orient.decomposition import chain_file
 from helmsman.records.chain import LONGEST_CHAIN_ID, MOST_LINKS, ChainRequest, ChainResult, Link
@@ -52,7 +52,7 @@ class Said:
 def chain(repo: Path, said: Said, *, as_json: bool) -> int:
     """Drive a chain to its end, or to the loop that breaks it off. What could have been got wrong is refused before it starts."""
     repository = open_repository(repo.absolute())
-    request = _request(repository, said)
+    request = chain_request(repository, said)
     for config in _configured(repository, request):
         require_checks(config)
         refuse_agent(config)
@@ -67,16 +67,22 @@ def draft(repo: Path, said: Said) -> None:
     print(chain_file(configure(repository.top, asked).config), end="")
 
 
-def _request(repository: Repository, said: Said) -> ChainRequest:
+def chain_request(repository: Repository, said: Said) -> ChainRequest:
     found = _read(said.file) if said.file else ChainFile(loops=_links(said.goals))
     name = said.name or found.name or loop_id(found.loops[0].goal, f"{len(found.loops)}")[:LONGEST_CHAIN_ID].strip("-")
-    loops = tuple(link if link.checks else link.model_copy(update={"checks": said.checks}) for link in found.loops)
-    settings = {**found.settings, **from_assignments(said.settings)}
-    top = str(repository.top)
+    given = from_assignments(said.settings)
+    loops = tuple(_with(link, said.checks, given) for link in found.loops)
+    settings, top = merged(found.settings, given), str(repository.top)
     try:
         return ChainRequest(repository=top, chain=name, loops=loops, settings=settings, reopen=True)
     except ValidationError as error:
         raise _refused("the chain cannot be started", error) from error
+
+
+def _with(link: Link, checks: tuple[str, ...], given: Mapping[str, Any]) -> Link:
+    """A loop has its own checks before those that were given for all; of settings, what is given now counts, as everywhere."""
+    settings = merged(link.settings, given) if link.settings else {}
+    return link.model_copy(update={"checks": link.checks or checks, "settings": settings})
 
 
 def _links(goals: tuple[str, ...]) -> tuple[Link, ...]:
@@ -115,7 +121,8 @@ def _refused(what: str, error: ValidationError) -> OperatorError:
 
 def _configured(repository: Repository, request: ChainRequest) -> Iterator[LoopConfig]:
     for link in request.loops:
-        said = LoopRequest(repository=request.repository, goal=link.goal, checks=link.checks, settings=link.settings)
+        settings = merged(request.settings, link.settings)
+        said = LoopRequest(repository=request.repository, goal=link.goal, checks=link.checks, settings=settings)
         yield configure(repository.top, said).config
 
 
@@ -123,15 +130,15 @@ def _drive(request: ChainRequest, *, as_json: bool) -> ChainResult:
     console = Console(stderr=as_json, highlight=False)
     with engine() as engine_is_up, display(console) as listener, listening(listener):
         from flows.chain import chain as flow
-        from tasks.chaining import chain_result
+        from tasks.chaining import broke_off, chain_result
         from tasks.engine_runs import flush
 
         engine_is_up()
         final = flow(request, return_state=True)
         flush()
     result = chain_result(request)
-    if not result.done and all(one.outcome is None for one in result.loops):
-        final.result(raise_on_failure=True)  # what broke the flow before any loop could write its end
+    if broke_off(final, result):
+        final.result(raise_on_failure=True)
     return result
 
 

@@ -13,8 +13,10 @@ from tasks.chaining import chained, next_loop
 @flow(name="chain", persist_result=False)
 def chain(request: ChainRequest) -> State[dict[str, Any]]:
     """Drive each loop in this very run; the first one that does not complete ends it, and a new run goes on with that one."""
-    while (due := next_loop(request)) is not None:
+    driven = ""
+    while (due := next_loop(request, driven)) is not None:
         ended = loop.fn(due)
         if not ended.is_completed():
             return chained(request, ended)
+        driven = due.loop
     return chained(request)

@@ -128,6 +128,16 @@ def _opens(key: str, *, filled: bool) -> bool:
     return key in _SECTIONS or (filled and key not in _LEAVES and "." not in key)
 
 
+def merged(weak: Mapping[str, Any], strong: Mapping[str, Any]) -> dict[str, Any]:
+    """Two nested settings in one, table by table: what only one says stays; where both say something, the second counts."""
+    both = {
+        key: merged(weak[key], strong[key])
+        for key in weak.keys() & strong.keys()
+        if isinstance(weak[key], Mapping) and isinstance(strong[key], Mapping)
+    }
+    return {**weak, **strong, **both}
+
+
 def _misplaced(layer: Layer) -> Iterator[str]:
     """Keys of a layer that are no leaves."""
     for key, value in _pairs(layer.values):

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,24 +175,34 @@ def propose(
 # --- a loop that starts -------------------------------------------------------------------------------------------
 
 
-def aligned(repository: Repository, config: LoopConfig, file: str) -> LoopConfig:
+def aligned(repository: Repository, config: LoopConfig, file: str, reached: Iterable[str] = ()) -> LoopConfig:
     """The configuration whose goal holds what was agreed on in this file; unchanged where there is nothing to hold to.
 
+    `reached`: goals that are reached already by the work that the loop begins with.
     Raises OperatorError where the file cannot be read, is about another goal, or still asks something.
     """
-    return config if repository.bare else aligned_in(repository.top, config, file)
+    return config if repository.bare else aligned_in(repository.top, config, file, reached)
 
 
-def aligned_in(top: Path, config: LoopConfig, file: str) -> LoopConfig:
+def aligned_in(top: Path, config: LoopConfig, file: str, reached: Iterable[str] = ()) -> LoopConfig:
     """The same for a folder that holds what a repository has at its top."""
-    alignment = _answered(top, file)
+    return _held_to(top / file, _answered(top, file), config, reached)
+
+
+def aligned_by(text: str, where: Path, config: LoopConfig, reached: Iterable[str] = ()) -> LoopConfig:
+    """The same for the text of `config.alignment`, of which `where` says to people where it stands."""
+    return _held_to(where, _without_questions(where, _meant(where, text, config.alignment)), config, reached)
+
+
+def _held_to(path: Path, alignment: Alignment | None, config: LoopConfig, reached: Iterable[str]) -> LoopConfig:
     if alignment is None:
         return config
-    if not same_goal(alignment.specification.goal, config.goal):
-        if spent(alignment):
+    goal = alignment.specification.goal
+    if not same_goal(goal, config.goal):
+        if spent(alignment) or any(same_goal(goal, one) for one in reached):
             return config
         remedy = "align this goal: remove the file, then helmsman align GOAL; or start without it: --set alignment="
-        raise _another_goal(top / file, alignment, remedy)
+        raise _another_goal(path, alignment, remedy)
     return config.model_copy(update={"goal": goal_text(config.goal, alignment)})
 
 
@@ -202,10 +212,13 @@ def refuse_open_questions(repository: Repository, file: str) -> Alignment | None
 
 
 def _answered(top: Path, file: str) -> Alignment | None:
-    alignment = _for_a_loop(top, file) if file else None
+    return _without_questions(top / file, _for_a_loop(top, file)) if file else None
+
+
+def _without_questions(path: Path, alignment: Alignment | None) -> Alignment | None:
     if alignment is not None and alignment.gaps.open:
         raise OperatorError(
-            f"{counted(len(alignment.gaps.open), 'question')} in {top / file} must be answered before a loop starts",
+            f"{counted(len(alignment.gaps.open), 'question')} in {path} must be answered before a loop starts",
             found="; ".join(clean(question) for question in alignment.gaps.open[:QUESTIONS_SHOWN]),
             remedy="answer them: helmsman align, or in the file, each ticked with its answer below it; or start without "
             "the file: --set alignment=",
@@ -223,15 +236,19 @@ def goal_layer(top: Path, layers: Sequence[Layer]) -> list[Layer]:
 
 
 def _for_a_loop(top: Path, file: str) -> Alignment | None:
-    """A file of the usual name that is not there, or that is a document of somebody's own, says nothing about loops."""
     text = read_text(place_in(top, file))
-    if file == ALIGNMENT and (text is None or not is_alignment(text)):
+    if text is not None:
+        return _meant(top / file, text, file)
+    if file == ALIGNMENT:
         return None
-    if text is None:
-        raise OperatorError(
-            "the alignment file is not there", found=str(top / file), remedy="correct `alignment`, or make it: helmsman align"
-        )
-    return understood(top / file, text)
+    raise OperatorError(
+        "the alignment file is not there", found=str(top / file), remedy="correct `alignment`, or make it: helmsman align"
+    )
+
+
+def _meant(path: Path, text: str, file: str) -> Alignment | None:
+    """A file of the usual name that is a document of somebody's own says nothing about loops."""
+    return None if file == ALIGNMENT and not is_alignment(text) else understood(path, text)
 
 
 def _read(top: Path, file: str) -> Alignment | None:
@@ -242,8 +259,13 @@ def _read(top: Path, file: str) -> Alignment | None:
 
 def place_in(top: Path, file: str) -> Path:
     """Where an alignment file of that name lies. Raises OperatorError where that leads out of the repository."""
+    return place_of(top, named(file))
+
+
+def named(file: str) -> str:
+    """Its path from the top. Raises OperatorError as well."""
     try:
-        return place_of(top, inside(file))
+        return inside(file)
     except ValueError as error:
         raise OperatorError(
             "the alignment file is not in the repository",

@@ -1,12 +1,13 @@
 """A chain of loops: which of them is due, read from the states of its loops alone, so that nothing else can be lost."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from prefect.client.schemas.objects import State, StateType
 
 from helmsman.errors import OperatorError
+from helmsman.layers import merged
 from helmsman.orient.alignment import own_goal
 from helmsman.records.chain import ChainedLoop, ChainRequest, ChainResult, Link
 from helmsman.records.request import LoopRequest
@@ -15,24 +16,27 @@ from helmsman.records.verdict import Outcome
 from helmsman.texts import clean, counted
 from tasks.git import Repository, open_repository, read_ref
 from tasks.state_ref import read_state, state_ref
+from tasks.workplace import workplace
 
 GOAL_SHOWN = 200
 
 
-def next_loop(request: ChainRequest) -> LoopRequest | None:
-    """The first loop that has not completed; None where all have. Raises OperatorError where the chain is another one."""
+def next_loop(request: ChainRequest, driven: str = "") -> LoopRequest | None:
+    """The first loop that has not completed, once the one before it has left; None where all have, and the last has left.
+
+    `driven`: the loop that this run has driven to its end. Raises OperatorError where the chain is another one.
+    """
     repository = open_repository(Path(request.repository))
-    base = ""
+    before: LoopState | None = None
     for number, link in enumerate(request.loops, 1):
         state = _state(repository, request.name(number))
         if state is None:
-            return _begun(request, link, request.name(number), base)
+            return _leaving(request, before, driven) or _begun(request, link, request.name(number), before)
         _require_same(request, state, link)
         if state.outcome is not Outcome.COMPLETED:
-            settings = request.settings if request.reopen else {}
-            return LoopRequest(repository=request.repository, loop=state.loop, settings=settings, reopen=request.reopen)
-        base = state.branch
-    return None
+            return _gone_on(request, link, state.loop)
+        before = state
+    return _leaving(request, before, driven)
 
 
 def chain_result(request: ChainRequest) -> ChainResult:
@@ -53,9 +57,36 @@ def chained(request: ChainRequest, last: State[dict[str, Any]] | None = None) ->
     return State(type=last.type, name=last.name, message=f"{told}; {broken.loop}: {last.message}", data=data)
 
 
-def _begun(request: ChainRequest, link: Link, name: str, base: str) -> LoopRequest:
-    settings = _merged(request.settings, link.settings)
+def broke_off(final: State[Any], result: ChainResult) -> bool:
+    """Whether a flow run failed by itself, be it that it could not begin a loop: then no loop's end says why."""
+    raised = final.is_final() and final.data is not None and isinstance(final.result(raise_on_failure=False), BaseException)
+    stopped_at = next((one for one in result.loops if one.outcome is not Outcome.COMPLETED), None)
+    return raised or (stopped_at is not None and stopped_at.outcome is None)
+
+
+def _leaving(request: ChainRequest, before: LoopState | None, driven: str) -> LoopRequest | None:
+    """One that completed may have died before it left what it leaves, or while it asked: it does that first, and nothing else."""
+    if before is None or before.loop == driven or _has_left(request.repository, before):
+        return None
+    return LoopRequest(repository=request.repository, loop=before.loop)
+
+
+def _has_left(repository: str, state: LoopState) -> bool:
+    """Its worktree goes last. One that works in place has none of its own: it leaves again, which changes nothing."""
+    place = workplace(repository, state)
+    return state.gate is None and place.folder.root.exists() and not place.worktree.exists()
+
+
+def _begun(request: ChainRequest, link: Link, name: str, before: LoopState | None) -> LoopRequest:
+    """On the work of the one before it; where that is in place, it is what is checked out."""
+    settings = merged(request.settings, link.settings)
+    base = before.branch if before and not before.config.workspace.in_place else ""
     return LoopRequest(repository=request.repository, goal=link.goal, checks=link.checks, loop=name, settings=settings, base=base)
+
+
+def _gone_on(request: ChainRequest, link: Link, name: str) -> LoopRequest:
+    settings = merged(request.settings, link.settings) if request.reopen else {}
+    return LoopRequest(repository=request.repository, loop=name, settings=settings, reopen=request.reopen)
 
 
 def _require_same(request: ChainRequest, state: LoopState, link: Link) -> None:
@@ -83,13 +114,3 @@ def _stands(repository: Repository, request: ChainRequest) -> Iterator[ChainedLo
 
 def _state(repository: Repository, loop: str) -> LoopState | None:
     return read_state(repository, loop)[0] if read_ref(repository.common, state_ref(loop)) else None
-
-
-def _merged(weak: Mapping[str, Any], strong: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested settings in one; where both say something, the second counts."""
-    both = {
-        key: _merged(weak[key], strong[key])
-        for key in weak.keys() & strong.keys()
-        if isinstance(weak[key], Mapping) and isinstance(strong[key], Mapping)
-    }
-    return {**weak, **strong, **both}

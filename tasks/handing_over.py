@@ -16,6 +16,7 @@ from helmsman.records.lessons import Summary
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import clean
+from tasks.aligning import named
 from tasks.alignment_files import place_of, read_text, understood
 from tasks.branch_files import LARGEST, held_in, put_on_branch, replace_file, work_of
 from tasks.environment import ours
@@ -61,8 +62,14 @@ def left_in(top: Path, file: str) -> str:
 
 def left_at(repository: Repository, commit: str, file: str) -> str:
     """The same by a commit, for a loop that begins where another one ended and nobody has merged it yet."""
-    held = held_in(repository, commit, inside(file)) if file else None
-    return _told(Path(file), _decoded(file, held.content).removeprefix("\ufeff").replace("\r\n", "\n")) if held else ""
+    text = text_at(repository, commit, file)
+    return _told(Path(file), text) if text else ""
+
+
+def text_at(repository: Repository, commit: str, file: str) -> str | None:
+    """The alignment file as it is in a commit; None where that has none. Raises OperatorError where it cannot be read."""
+    held = held_in(repository, commit, named(file)) if file else None
+    return _decoded(file, held.content).removeprefix("\ufeff").replace("\r\n", "\n") if held else None
 
 
 def _told(path: Path, text: str) -> str:

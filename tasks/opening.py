@@ -2,7 +2,7 @@
 
 import secrets
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import Layer, Resolved, from_environment, resolve, shown
 from helmsman.memory.handoff import inherited_from
 from helmsman.naming import loop_id
+from helmsman.orient.alignment import own_goal
 from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.limits import limit_signals
@@ -21,12 +22,12 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
 from helmsman.texts import clean
-from tasks.aligning import aligned, goal_layer
+from tasks.aligning import aligned, aligned_by, goal_layer
 from tasks.call_folder import CallFolder, interrupted_call
 from tasks.config_files import read_layers
 from tasks.environment import ours
-from tasks.git import GitError, Repository, commit_and_tree, current_branch, open_repository, read_ref
-from tasks.handing_over import left_at, left_in
+from tasks.git import GitError, Repository, commit_and_tree, current_branch, git, open_repository, read_ref
+from tasks.handing_over import left_at, left_in, text_at
 from tasks.holding import finish_held
 from tasks.places import loop_folder
 from tasks.process import end_tagged
@@ -34,6 +35,8 @@ from tasks.state_ref import read_state, replace_state, state_ref, write_state
 from tasks.workplace import Workplace, workplace
 from tasks.worktree import ensure_worktree, recover, require_clean, salvage
 
+LOOPS_LOOKED_AT = 50
+"""As many as a chain may have."""
 LOST_SHOWN = 3
 """Of what could not be put back, in the subject of a commit."""
 
@@ -68,11 +71,9 @@ def create_loop(repository: Repository, config: LoopConfig, name: str, now: date
     if read_ref(repository.common, state_ref(name)):
         return read_state(repository, name)[0]
     require_checks(config)
-    config = aligned(repository, config, config.alignment)
-    branch = _branch(repository, config, name)
     base = _base(repository, config, begin_with)
-    committed = bool(begin_with) or repository.bare
-    inherited = left_at(repository, base, config.alignment) if committed else left_in(repository.top, config.alignment)
+    config = _aligned(repository, config, begin_with, base)
+    branch = _branch(repository, config, name)
     state = LoopState(
         loop=name,
         uid=secrets.token_hex(8),
@@ -83,7 +84,7 @@ def create_loop(repository: Repository, config: LoopConfig, name: str, now: date
         base_commit=base,
         branch=branch,
         head=base,
-        inherited="\n\n".join(filter(None, (_chained(repository, begin_with), inherited))),
+        inherited=_inherited(repository, config, begin_with, base),
     )
     for left in ("answers", "calls"):  # of a loop of that name that was removed: they would pass for this one's
         shutil.rmtree(loop_folder(repository, name).root / left, ignore_errors=True)
@@ -186,13 +187,39 @@ def _base(repository: Repository, config: LoopConfig, begin_with: str) -> str:
         ) from error
 
 
-def _chained(repository: Repository, begin_with: str) -> str:
-    """What the loop left to know on whose work this one begins, and what that one was told."""
+def _aligned(repository: Repository, config: LoopConfig, begin_with: str, base: str) -> LoopConfig:
+    """A loop's work has the alignment file as that loop left it: the checkout's does not say yet that its goal is reached."""
+    if repository.bare or not begin_with.startswith(OWN_BRANCHES):
+        return aligned(repository, config, config.alignment)
+    text, reached = text_at(repository, base, config.alignment), _reached(repository, base)
+    if text is None:
+        return aligned(repository, config, config.alignment, reached)
+    return aligned_by(text, Path(f"{begin_with}:{config.alignment}"), config, reached)
+
+
+def _reached(repository: Repository, base: str) -> Iterator[str]:
+    """Goals of the loops whose work is in a commit, the latest first, as far as their branches are there still."""
+    those = f"--merged={base}", "--sort=-committerdate", f"--count={LOOPS_LOOKED_AT}", f"refs/heads/{OWN_BRANCHES}"
+    for branch in git(repository.common, "for-each-ref", "--format=%(refname:lstrip=2)", *those).split():
+        state = _chained(repository, branch)
+        if state is not None and state.outcome is Outcome.COMPLETED:
+            yield own_goal(state.config.goal)
+
+
+def _inherited(repository: Repository, config: LoopConfig, begin_with: str, base: str) -> str:
+    """What earlier loops left to know: the one on whose work this one begins tells it all, whatever the file says of them."""
+    before = _chained(repository, begin_with)
+    if before is not None:
+        return inherited_from(before)
+    committed = bool(begin_with) or repository.bare
+    return left_at(repository, base, config.alignment) if committed else left_in(repository.top, config.alignment)
+
+
+def _chained(repository: Repository, begin_with: str) -> LoopState | None:
+    """The loop on whose work this one begins."""
     name = begin_with.removeprefix(OWN_BRANCHES)
-    if name == begin_with or not read_ref(repository.common, state_ref(name)):
-        return ""
-    before = read_state(repository, name)[0]
-    return inherited_from(before)
+    known = name != begin_with and read_ref(repository.common, state_ref(name))
+    return read_state(repository, name)[0] if known else None
 
 
 def _branch(repository: Repository, config: LoopConfig, name: str) -> str:

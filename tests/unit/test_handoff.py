@@ -20,6 +20,7 @@ from helmsman.memory.handoff import (
     handed_down,
     handoff_of,
     handoff_section,
+    inherited_from,
     spent,
     with_handoff,
 )
@@ -219,6 +220,20 @@ def test_a_loop_is_told_of_the_newest_first_in_bounded_words() -> None:
 def test_however_long_a_person_made_them_what_is_told_is_bounded(bodies: list[str]) -> None:
     more = "\n\n".join(f"## Handoff of loop l{at} (2026-01-01)\n\n> {body * 9}" for at, body in enumerate(bodies))
     assert len(handed_down(more)) <= HANDED_TOKENS * CHARACTERS_PER_TOKEN
+
+
+def test_who_begins_with_the_work_of_a_loop_is_told_what_that_one_left_and_then_what_it_was_told() -> None:
+    before = inherited_from(completed(loop="first"))
+    assert before.startswith(f"Loop first (2026-11-22)\n> Goal: {GOAL}\n")
+    assert inherited_from(completed(loop="second", inherited=before)) == before.replace("first", "second", 1) + f"\n\n{before}"
+
+
+@given(HOSTILE, st.integers(0, 400))
+def test_however_long_a_chain_is_what_is_told_is_bounded_and_the_last_loop_comes_first(said: str, times: int) -> None:
+    memory = WorkingMemory(remaining_gap=said * 99, uncertainties=(said * 99,))
+    told = inherited_from(completed(memory, loop="last", inherited=f"Loop before\n{said}\n" * times))
+    assert len(told) <= HANDED_TOKENS * CHARACTERS_PER_TOKEN
+    assert told.startswith("Loop last (2026-11-22)\n> Goal: ")
 
 
 def test_an_alignment_is_spent_once_a_loop_has_completed_its_goal() -> None:

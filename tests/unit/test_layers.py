@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.layers import RESERVED, Layer, describe, from_assignments, from_environment, leaves, resolve, shown
+from helmsman.layers import RESERVED, Layer, describe, from_assignments, from_environment, leaves, merged, resolve, shown
 
 pytestmark = pytest.mark.feature("E11")
 
@@ -271,3 +271,24 @@ def test_every_leaf_is_described(key: str) -> None:
 def test_an_unknown_key_is_not_described_but_suggested() -> None:
     with pytest.raises(OperatorError, match=r"unknown key 'limits\.iteration'; did you mean limits\.iterations"):
         describe("limits.iteration")
+
+
+# --- nested settings in one ---------------------------------------------------------------------------------------
+
+SAID = st.sets(st.sampled_from([key for key in KEYS if key != "goal"]))
+
+
+@given(SAID, SAID)
+def test_two_nested_settings_in_one_come_to_the_same_as_two_layers_of_which_the_second_is_the_stronger(
+    weak: set[str], strong: set[str]
+) -> None:
+    below, above = nested(values_of(weak, "weak")), nested(values_of(strong, "strong"))
+    one, two = (resolve([GOAL, *layers]) for layers in ([Layer("", merged(below, above))], [Layer("", above), Layer("", below)]))
+    assert (one.config, one.origins) == (two.config, two.origins)
+
+
+def test_a_setting_takes_nothing_away_that_is_said_beside_it_and_both_stay_as_they_were() -> None:
+    weak, strong = {"limits": {"cost_usd": 3, "iterations": 5}, "checks": ["make"]}, {"limits": {"iterations": 9}}
+    assert merged(weak, strong) == {"limits": {"cost_usd": 3, "iterations": 9}, "checks": ["make"]}
+    assert merged(strong, {}) == merged({}, strong) == strong == {"limits": {"iterations": 9}}
+    assert weak == {"limits": {"cost_usd": 3, "iterations": 5}, "checks": ["make"]}

@@ -1,0 +1,76 @@
+"""Chains on a real engine: each loop leaves before the next one begins, and what refuses a later one is told."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from deployments.chaining import Said, chain
+from helmsman.errors import OperatorError
+from helmsman.orient.alignment_file import render
+from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.git import git, open_repository
+from tasks.opening import create_loop
+from tasks.state_ref import loop_names, read_state, replace_state
+from tasks.workplace import workplace
+from tasks.worktree import ensure_worktree
+from tests.fakes.agents import PROMISE, Call, calls_made, prompt_of, says, scripted_agent
+from tests.fakes.repositories import NOW, commit
+from tests.unit.builders import STOP, config
+
+pytestmark = pytest.mark.feature("M11")
+
+
+def said(folder: Path, calls: Sequence[Call], *settings: str, loops: int) -> Said:
+    """A chain `num` whose loops want a file each, which their number names."""
+    links = (f'[[loops]]\ngoal = "there is {n}"\nchecks = ["test -e {n}"]\n' for n in range(1, loops + 1))
+    file = folder / "chain.toml"
+    file.write_text("\n".join(['name = "num"', *links]))
+    agent = scripted_agent(folder / "agent", calls)
+    how = (f"claude.binary={agent}", "claude.permission_mode=acceptEdits", "steering.hooks=false", *settings)
+    return Said(file=file, settings=how)
+
+
+def makes(number: int, *more: str) -> Call:
+    return says(PROMISE, shell="\n".join([f"touch {number}", *more, f"git add --all; git commit -qm {number}"]))
+
+
+def states(repository: Path) -> list[LoopState]:
+    opened = open_repository(repository)
+    return [read_state(opened, name)[0] for name in sorted(loop_names(opened))]
+
+
+def test_in_place_each_loop_goes_on_where_the_last_one_left_and_what_refuses_the_next_one_is_what_is_told(
+    repository: Path, engine_url: str, tmp_path: Path
+) -> None:
+    asking = Alignment(specification=Specification(goal="there is 3"), gaps=GapCheck(questions=(Asked(question="Why?"),)))
+    (tmp_path / "asking.md").write_text(render(asking))
+    calls = [makes(1), makes(2, f"cp {tmp_path / 'asking.md'} {ALIGNMENT}")]
+    with pytest.raises(OperatorError, match=r"1 question in .* must be answered before a loop starts"):
+        chain(repository, said(tmp_path, calls, "workspace.in_place=true", loops=3), as_json=True)
+    assert [(state.loop, state.outcome, state.branch) for state in states(repository)] == [
+        ("num-1", Outcome.COMPLETED, "main"),
+        ("num-2", Outcome.COMPLETED, "main"),
+    ]
+    assert git(repository, "log", "--format=%s", "main^").splitlines() == ["2", "1", "start"]  # and a handoff
+
+
+@pytest.mark.feature("L7", "E3")
+def test_a_loop_that_died_before_it_left_does_so_before_the_next_one_begins_and_is_told_of(
+    repository: Path, engine_url: str, tmp_path: Path
+) -> None:
+    commit(repository, "align", {ALIGNMENT: render(Alignment(specification=Specification(goal="there is 1")))})
+    state = create_loop(open_repository(repository), config("there is 1"), "num-1", NOW)
+    place = workplace(str(repository), state)
+    ensure_worktree(place.repository, place.worktree, state.branch, state.head)
+    head = commit(place.worktree, "1", {"1": ""})
+    replace_state(place.repository, state, state.model_copy(update={"head": head, "verified": head, "ending": STOP}), "done")
+    assert chain(repository, said(tmp_path, [makes(2)], loops=2), as_json=True) == 0
+    second = states(repository)[1]
+    assert git(repository, "log", "-1", "--format=%s", second.base_commit) == "Hand over what loop num-1 leaves to know\n"
+    assert not place.worktree.exists()
+    assert "Loop num-1 (" in prompt_of(tmp_path / "agent", 0)
+    assert chain(repository, said(tmp_path, [makes(2)], loops=2), as_json=True) == 0
+    assert calls_made(tmp_path / "agent") == 1

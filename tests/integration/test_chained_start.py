@@ -1,0 +1,185 @@
+"""A loop that begins with the work of another one: what it is told of that, and whose alignment it holds to."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.errors import OperatorError
+from helmsman.memory.handoff import KEPT_WHOLE
+from helmsman.orient.alignment import own_goal
+from helmsman.orient.alignment_file import render
+from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
+from helmsman.records.memory import Completed, WorkingMemory
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.git import open_repository
+from tasks.handing_over import hand_over
+from tasks.opening import create_loop
+from tasks.state_ref import replace_state
+from tasks.workplace import workplace
+from tasks.worktree import ensure_worktree, remove_worktree
+from tests.fakes.repositories import NOW, commit, make_repository, sh, write
+from tests.unit.builders import STOP, config
+
+pytestmark = pytest.mark.feature("L7", "M11")
+ONE, TWO, THREE = "The first goal", "The second goal", "The third goal"
+NO_HANDOFF = {"memory": {"handoff": False}}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
+
+
+def agreed(goal: str) -> str:
+    return render(Alignment(specification=Specification(goal=goal, deliverables=(f"all of {goal.lower()}",))))
+
+
+def aligned_repository(tmp_path: Path, *options: str) -> Path:
+    """In whose commit there is an alignment for the first goal."""
+    return make_repository(tmp_path / "top", {ALIGNMENT: agreed(ONE)}, *options)
+
+
+def begun(top: Path, number: int, goal: str, base: str = "", **sections: Any) -> LoopState:
+    return create_loop(open_repository(top), config(goal, **sections), f"num-{number}", NOW, base)
+
+
+def completed(top: Path, state: LoopState, files: Mapping[str, str] | None = None) -> LoopState:
+    """Its work done, proven and handed over, as far as its configuration says so."""
+    place = workplace(str(top), state)
+    ensure_worktree(place.repository, place.worktree, state.branch, state.head)
+    head = commit(place.worktree, "the work", files or {f"{state.loop}.txt": "done\n"})
+    memory = WorkingMemory(completed=(Completed(text=f"made {state.loop}.txt"),))
+    done = state.model_copy(update={"head": head, "verified": head, "memory": memory, "ending": STOP})
+    replace_state(place.repository, state, done, "done")
+    assert hand_over(place, done).problem == ""
+    remove_worktree(place.repository, place.worktree)
+    return done
+
+
+def chained(top: Path, *goals: str, **sections: Any) -> list[LoopState]:
+    """Loops with these goals, one on the work of the other; the last one has only begun."""
+    states: list[LoopState] = []
+    for number, goal in enumerate(goals, 1):
+        if states:
+            completed(top, states[-1])
+        states.append(begun(top, number, goal, states[-1].branch if states else "", **sections))
+    return states
+
+
+# --- the handoff --------------------------------------------------------------------------------------------------
+
+
+def test_a_loop_is_told_what_the_one_left_on_whose_work_it_begins_though_nobody_wrote_it_into_a_file(tmp_path: Path) -> None:
+    first, second, third = chained(make_repository(tmp_path / "top"), ONE, TWO, THREE)
+    assert first.inherited == ""
+    assert second.inherited.startswith(f"Loop num-1 (2026-11-22)\n> Goal: {ONE}\n")
+    assert "made num-1.txt" in second.inherited
+    assert [line for line in third.inherited.split("\n") if line.startswith("Loop ")] == [
+        "Loop num-2 (2026-11-22)",
+        "Loop num-1 (2026-11-22)",
+    ]
+
+
+def test_what_stands_in_the_file_as_well_is_told_once(tmp_path: Path) -> None:
+    _, second, third = chained(aligned_repository(tmp_path), ONE, TWO, THREE)
+    assert second.inherited.count("Loop num-1 (") == 1
+    assert (third.inherited.count("Loop num-1 ("), third.inherited.count("Loop num-2 (")) == (1, 1)
+
+
+def test_a_loop_that_begins_with_no_loops_work_is_told_what_the_file_says(tmp_path: Path) -> None:
+    top = aligned_repository(tmp_path)
+    completed(top, begun(top, 1, ONE))
+    sh(top, "tag", "done", "helmsman/num-1")
+    sh(top, "merge", "--quiet", "helmsman/num-1")
+    for number, base in enumerate(("", "done", "helmsman/num-1"), 2):
+        assert begun(top, number, TWO, base).inherited.count("made num-1.txt") == 1
+
+
+# --- the alignment ------------------------------------------------------------------------------------------------
+
+
+def test_a_goal_that_the_loop_before_has_reached_is_not_held_to_any_more(tmp_path: Path) -> None:
+    first, second, third = chained(aligned_repository(tmp_path), ONE, TWO, THREE)
+    assert "- all of the first goal" in first.config.goal
+    assert (second.config.goal, third.config.goal) == (TWO, THREE)
+
+
+def test_nor_in_a_chain_so_long_that_its_first_handoffs_have_become_a_line_each(tmp_path: Path) -> None:
+    goals = [ONE, *(f"Goal {number}" for number in range(2, KEPT_WHOLE + 4))]
+    assert [state.config.goal for state in chained(aligned_repository(tmp_path), *goals)][1:] == goals[1:]
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_nor_where_nothing_is_handed_over(tmp_path: Path, *, committed: bool) -> None:
+    top = aligned_repository(tmp_path) if committed else make_repository(tmp_path / "top")
+    write(top, {ALIGNMENT: agreed(ONE)})
+    first, second, third = chained(top, ONE, TWO, THREE, **NO_HANDOFF)
+    assert own_goal(first.config.goal) == ONE != first.config.goal
+    assert (second.config.goal, third.config.goal) == (TWO, THREE)
+
+
+def test_what_the_work_before_it_agrees_on_for_this_very_goal_is_held_to(tmp_path: Path) -> None:
+    top = aligned_repository(tmp_path)
+    completed(top, begun(top, 1, ONE), {ALIGNMENT: agreed(TWO)})
+    assert "- all of the second goal" in begun(top, 2, TWO, "helmsman/num-1").config.goal
+    assert sh(top, "show", f"HEAD:{ALIGNMENT}") == agreed(ONE).rstrip("\n")
+
+
+@pytest.mark.parametrize("sections", [{}, NO_HANDOFF], ids=["handed over", "not handed over"])
+def test_an_alignment_about_a_goal_that_nobody_has_reached_stops_a_start_and_its_place_is_told(
+    tmp_path: Path, sections: Mapping[str, Any]
+) -> None:
+    top = aligned_repository(tmp_path)
+    completed(top, begun(top, 1, ONE, **sections), {ALIGNMENT: agreed(THREE)})
+    with pytest.raises(OperatorError, match=f"helmsman/num-1:{ALIGNMENT} is about another goal\n.*{THREE}"):
+        begun(top, 2, TWO, "helmsman/num-1", **sections)
+
+
+def test_a_goal_that_was_not_reached_is_not_over(tmp_path: Path) -> None:
+    top = aligned_repository(tmp_path)
+    first = begun(top, 1, ONE)
+    sh(top, "branch", first.branch)
+    stopped = first.model_copy(update={"ending": STOP.model_copy(update={"outcome": Outcome.STOPPED})})
+    replace_state(open_repository(top), first, stopped, "stopped")
+    with pytest.raises(OperatorError, match="another goal"):
+        begun(top, 2, TWO, first.branch)
+
+
+def test_a_question_that_is_open_in_the_work_before_it_stops_a_start(tmp_path: Path) -> None:
+    asking = Alignment(specification=Specification(goal=TWO), gaps=GapCheck(questions=(Asked(question="Which colour?"),)))
+    top = make_repository(tmp_path / "top")
+    completed(top, begun(top, 1, ONE), {ALIGNMENT: render(asking)})
+    with pytest.raises(OperatorError, match=r"helmsman/num-1:ALIGNMENT\.md must be answered before a loop starts"):
+        begun(top, 2, TWO, "helmsman/num-1")
+    assert begun(top, 2, TWO, "helmsman/num-1", alignment="").config.goal == TWO
+
+
+def test_a_document_of_somebodys_own_in_the_work_before_it_is_none(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top")
+    completed(top, begun(top, 1, ONE), {ALIGNMENT: "# Alignment of our wheels\n"})
+    assert begun(top, 2, TWO, "helmsman/num-1").config.goal == TWO
+
+
+def test_a_file_that_lies_in_the_checkout_alone_is_held_to_in_a_chain_as_well(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top")
+    completed(top, begun(top, 1, ONE))
+    write(top, {ALIGNMENT: agreed(TWO)})
+    assert "- all of the second goal" in begun(top, 2, TWO, "helmsman/num-1").config.goal
+
+
+@pytest.mark.parametrize("file", ["../x.md", ".git/config"])
+def test_a_file_out_of_the_repository_is_refused_in_words(tmp_path: Path, file: str) -> None:
+    top = make_repository(tmp_path / "top")
+    completed(top, begun(top, 1, ONE))
+    with pytest.raises(OperatorError, match="not in the repository"):
+        begun(top, 2, TWO, "helmsman/num-1", alignment=file)
+
+
+def test_loops_of_a_bare_repository_are_chained_as_well(tmp_path: Path) -> None:
+    sh(tmp_path, "clone", "--quiet", "--bare", str(aligned_repository(tmp_path)), "bare.git")
+    _, second, third = chained(tmp_path / "bare.git", ONE, TWO, THREE)
+    assert (second.config.goal, third.config.goal) == (TWO, THREE)
+    assert third.inherited.count("Loop num-1 (") == 1
