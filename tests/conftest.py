@@ -7,6 +7,8 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadGroupScheduling
 
+from tests.fakes.warm import forget
+
 OPERATORS_OWN = ("HELMSMAN_", "PREFECT_", "ANTHROPIC_", "CLAUDE")
 KEPT = {"HELMSMAN_TAG"}  # by it, whoever started these tests finds what they leave behind
 DEAREST_FIRST = ("e2e", "flows", "integration")
@@ -40,6 +42,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """In a worker, what is long begins early, so that nobody waits for it in the end."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: turn(item.nodeid, in_group=item.get_closest_marker("xdist_group") is not None))
+
+
+def pytest_sessionfinish() -> None:
+    """The process that forked commands has nothing more to do."""
+    forget()
 
 
 def unit_of(nodeid: str, scope: str) -> str:

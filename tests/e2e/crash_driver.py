@@ -23,10 +23,12 @@ from typing import Any
 
 import psutil
 
-from deployments.running import start
+from deployments.running import go_on, start
 from helmsman.records.events import AgentStarted, CheckStarted, Event, StepFinished, StepStarted, ToolCalled
+from tasks.git import open_repository, read_ref
 from tasks.journal import Listener, listening
-from tests.fakes.two_sessions import CHECK, HOLDING, WISHES
+from tasks.state_ref import state_ref
+from tests.fakes.two_sessions import CHECK, HOLDING, LOOP, WISHES
 
 
 def kill_ourselves() -> None:
@@ -152,6 +154,8 @@ def wished_listener(what: str, *rest: str) -> Listener:
 def main() -> int:
     repository, *plan = sys.argv[1:]
     with listening(wished_listener(*plan)):
+        if read_ref(open_repository(Path(repository)).common, state_ref(LOOP)):
+            return go_on(Path(repository), LOOP, (), as_json=True)
         return start(Path(repository), WISHES, ask=False, as_json=True)
 
 

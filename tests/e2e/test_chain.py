@@ -68,7 +68,7 @@ def test_a_loop_of_a_chain_begins_with_the_work_before_it_and_a_chain_goes_on_wh
         firsts = [request for request in helmsman.model.requests if FIRST in request.prompt and SECOND not in request.prompt]
     assert len({request.call for request in firsts}) == 1  # what has completed is not done again
     repository = tmp_path / "repository"
-    assert sh(repository, "show", "helmsman/numbers-2:two.txt") == "one\ntwo\n"
+    assert sh(repository, "show", "helmsman/numbers-2:two.txt") == "one\ntwo"
     sh(repository, "merge-base", "--is-ancestor", "helmsman/numbers-1", "helmsman/numbers-2")
 
 

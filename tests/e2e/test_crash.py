@@ -19,10 +19,6 @@ STEPS = ("orient", "plan", "prompt", "execute", "checks", "invariants", "learn",
 MOMENTS = ("start", "middle", "end")
 AT_WORK = ("execute", "middle")
 """The one moment at which an agent's call is in flight."""
-REPEATING_NO_CALL = [
-    *((step, moment) for step in (FIRST, *STEPS) for moment in MOMENTS if (step, moment) != AT_WORK),
-    ("execute", "unnoted"),
-]
 
 
 def steps_of(*attempts: tuple[int, int], only: tuple[str, ...] = STEPS) -> Counter[tuple[int, int, str]]:
@@ -38,20 +34,39 @@ def test_an_undisturbed_loop_takes_two_iterations_and_keeps_what_the_agent_left_
 
 
 @pytest.mark.feature("E3")
-@pytest.mark.parametrize(("step", "moment"), REPEATING_NO_CALL)
-def test_a_loop_killed_in_a_step_repeats_that_step_only_and_ends_as_if_undisturbed(
-    step: str, moment: str, loop_bench: Bench, undisturbed: Undisturbed, prefect_server: PrefectServer
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_loop_killed_in_each_of_its_steps_one_after_the_other_repeats_none_and_ends_as_if_undisturbed(
+    moment: str, loop_bench: Bench, undisturbed: Undisturbed, prefect_server: PrefectServer
 ) -> None:
-    killed = ended(loop_bench.driver("kill", step, moment, str(undisturbed.calls[step] // 2)))
-    assert killed.exit_code == -signal.SIGKILL, killed
-    assert loop_bench.is_quiet(), loop_bench.processes()
+    for step in (FIRST, *STEPS):
+        if (step, moment) != AT_WORK:
+            dies(loop_bench, step, moment, str(undisturbed.calls[step] // 2))
+    goes_on_as_if(undisturbed, loop_bench)
+    assert {run["state_type"] for run in prefect_server.runs(loop_bench.state.uid)} == {"CRASHED", "COMPLETED"}
+
+
+@pytest.mark.feature("E3")
+def test_a_loop_killed_between_an_agent_s_end_and_the_note_of_it_does_not_call_it_again(
+    loop_bench: Bench, undisturbed: Undisturbed
+) -> None:
+    dies(loop_bench, "execute", "unnoted")
+    goes_on_as_if(undisturbed, loop_bench)
+
+
+def dies(loop_bench: Bench, *moment: str) -> None:
+    killed = ended(loop_bench.driver("kill", *moment))
+    assert killed.exit_code == -signal.SIGKILL, (moment, killed)
+    assert loop_bench.is_quiet(), (moment, loop_bench.processes())
+
+
+def goes_on_as_if(undisturbed: Undisturbed, loop_bench: Bench) -> None:
+    """Nothing is repeated but the step that was cut off, no call of the agent, and nothing is left behind."""
     resumed = ended(loop_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed
     assert loop_bench.ending() == undisturbed.ending
     assert loop_bench.sessions() == TWO_WHOLE_SESSIONS
     assert set(loop_bench.finished_steps().values()) == {1}
     assert loop_bench.salvaged() == {}
-    assert {run["state_type"] for run in prefect_server.runs(loop_bench.state.uid)} == {"CRASHED", "COMPLETED"}
     assert loop_bench.is_quiet(), loop_bench.processes()
 
 
@@ -60,9 +75,7 @@ def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_ag
     loop_bench: Bench, undisturbed: Undisturbed
 ) -> None:
     loop_bench.hold()
-    killed = ended(loop_bench.driver("kill", *AT_WORK))
-    assert killed.exit_code == -signal.SIGKILL, killed
-    assert loop_bench.is_quiet(), loop_bench.processes()
+    dies(loop_bench, *AT_WORK)
     loop_bench.let_go()
     resumed = ended(loop_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed
@@ -79,9 +92,7 @@ def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_ag
 def test_a_loop_killed_while_the_checks_of_a_stop_run_keeps_the_work_and_has_the_agent_begin_anew(
     loop_bench: Bench, undisturbed: Undisturbed
 ) -> None:
-    killed = ended(loop_bench.driver("kill", "execute", "gate"))
-    assert killed.exit_code == -signal.SIGKILL, killed
-    assert loop_bench.is_quiet(), loop_bench.processes()
+    dies(loop_bench, "execute", "gate")
     resumed = ended(loop_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed
     assert loop_bench.ending() == one_call_more(undisturbed.ending)

@@ -32,7 +32,7 @@ class Place:
 def place(folder: Path) -> Place:
     temporary = folder / "tmp"
     temporary.mkdir()
-    return Place(looking(folder, TMPDIR=str(temporary)), folder / "home", temporary)
+    return Place(looking(folder, warm=False, TMPDIR=str(temporary)), folder / "home", temporary)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -23,9 +22,10 @@ from tasks.places import LoopFolder, loop_folder
 from tasks.process import TAG
 from tasks.state_ref import read_records, read_state, state_ref
 from tests.fakes.two_sessions import CHECK, LOOP, WISHES, iteration_of, script
+from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess
 
 ROOT = Path(__file__).parents[2]
-DRIVER = ROOT / "tests" / "e2e" / "crash_driver.py"
+DRIVER = "tests.e2e.crash_driver"
 PATIENCE = 100
 """Seconds that a process of a loop may take to its end."""
 SOON = 15
@@ -85,10 +85,10 @@ class Bench:
 
     def driver(self, *arguments: str) -> Process:
         """A process that drives the loop and kills itself when told."""
-        return self._start(str(DRIVER), str(self.repository), *arguments)
+        return self._start(DRIVER, str(self.repository), *arguments)
 
     def helmsman(self, command: str, *arguments: str) -> Process:
-        return self._start("-m", "deployments.cli", command, *arguments, "--repo", str(self.repository), "--json")
+        return self._start(COMMAND_LINE, command, *arguments, "--repo", str(self.repository), "--json")
 
     def run(self) -> Process:
         """Drive a new loop by the command line."""
@@ -154,20 +154,14 @@ class Bench:
                 if process.environ().get("HOME") == str(self.home):
                     process.kill()
         for process in self.started:
+            process.kill()
             process.communicate()
 
-    def _start(self, *arguments: str) -> Process:
-        process = subprocess.Popen(
-            [sys.executable, "-P", *arguments],
-            cwd=self.folder,
-            env=self.variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.started.append(process)
-        return process
+    def _start(self, module: str, *arguments: str) -> Process:
+        """Where it is to start an engine of its own, Prefect must not have been imported before."""
+        start = WarmProcess if "PREFECT_API_URL" in self.variables else ColdProcess
+        self.started.append(start(module, arguments, self.folder, self.variables))
+        return self.started[-1]
 
 
 def eventually(condition: Callable[[], bool], seconds: float = SOON) -> bool:

@@ -11,7 +11,7 @@ import sys
 import termios
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import psutil
 from deployments.demo.model import Script, ScriptedModel, environment
 from tasks.git import git
 from tests.fakes.bench import Ended
+from tests.fakes.warm import COMMAND_LINE, WarmProcess
 
 HELMSMAN = Path(sys.executable).with_name("helmsman")
 PATIENCE = 240
@@ -38,6 +39,8 @@ class CommandLine:
     folder: Path
     """Where it is started; a repository, where there is one, lies in it."""
     variables: Mapping[str, str]
+    warm: bool = field(default=True, kw_only=True)
+    """Forked from a process that has imported everything, instead of started as a person does it."""
 
     @property
     def repository(self) -> Path:
@@ -48,10 +51,13 @@ class CommandLine:
 
     def start(self, *arguments: str | Path, **variables: str) -> "subprocess.Popen[str]":
         """A process with these variables besides its own."""
+        environment = {**self.variables, **variables}
+        if self.warm:
+            return WarmProcess(COMMAND_LINE, [str(argument) for argument in arguments], self.folder, environment)
         return subprocess.Popen(
             [HELMSMAN, *arguments],
             cwd=self.folder,
-            env={**self.variables, **variables},
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -112,22 +118,22 @@ def ended(process: "subprocess.Popen[str]") -> Ended:
     return Ended(process.returncode, output, errors)
 
 
-def looking(folder: Path, **variables: str) -> CommandLine:
+def looking(folder: Path, *, warm: bool = True, **variables: str) -> CommandLine:
     """A command line without engine and agent, for what ends before either is needed."""
     (folder / "home").mkdir()
     own = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "IS_SANDBOX": "1"}
-    return CommandLine(folder, {**own, **variables})
+    return CommandLine(folder, {**own, **variables}, warm=warm)
 
 
 @contextmanager
-def driving(folder: Path, api_url: str, script: Script) -> Generator[Driving]:
+def driving(folder: Path, api_url: str, script: Script, *, warm: bool = True) -> Generator[Driving]:
     """A command line with a scripted model and an engine; whatever still lives at the end is ended."""
     (folder / "home").mkdir()
     with ScriptedModel(script) as model:
         own = {"PATH": os.environ["PATH"], "HELMSMAN_HOME": str(folder / "state"), "PREFECT_HOME": str(folder / "prefect")}
         variables = {**own, "PREFECT_API_URL": api_url, **environment(model.url, folder / "home")}
         try:
-            yield Driving(folder, variables, model)
+            yield Driving(folder, variables, model, warm=warm)
         finally:
             for process in processes("HOME", str(folder / "home")):
                 with suppress(psutil.Error):

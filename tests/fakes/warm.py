@@ -1,0 +1,111 @@
+"""Our commands without the seconds of importing them: a process that has imported everything forks one whenever asked.
+
+What is started so is a process like any other, with the arguments, folder, environment, pipes and end that it would have had.
+Only what `ps` shows and `/proc/PID/environ` are those of the process that it was forked from.
+"""
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from tests.fakes.warm_fork import LONGEST_REQUEST
+
+ROOT = Path(__file__).parents[2]
+COMMAND_LINE = "deployments.cli"
+NOBODY = (0, 0)
+
+
+class ColdProcess(subprocess.Popen[str]):
+    """One that runs a module with these arguments, and imports what it needs itself. Its output goes to pipes."""
+
+    def __init__(self, module: str, arguments: Sequence[str], folder: Path, variables: Mapping[str, str]) -> None:
+        """Start it."""
+        none, pipe = subprocess.DEVNULL, subprocess.PIPE
+        command = [sys.executable, "-P", "-m", module, *arguments]
+        super().__init__(command, cwd=folder, env=variables, stdin=none, stdout=pipe, stderr=pipe, text=True)
+
+
+class WarmProcess(ColdProcess):
+    """Python's own class knows how to talk to a process; how this one is started and waited for is ours.
+
+    It must be told which Prefect server to use: what starts one of its own does that before it imports Prefect.
+    """
+
+    _status = -1
+
+    def _execute_child(self, *given: Any) -> None:
+        """As Popen calls it: of what is given, the 6th is the folder, the 7th the environment, the 11th to 16th are pipes."""
+        (_, _, _, module, *arguments), folder, variables = given[0], given[5], given[6]
+        pipes: tuple[int, ...] = given[10:16]
+        request = {"module": module, "arguments": arguments, "folder": str(folder), "variables": dict(variables)}
+        theirs = (pipes[0], pipes[3], pipes[5])
+        self.pid, self._status = _forker().fork(request, theirs)
+        self._child_created = True
+        for end in (*theirs, pipes[1]):
+            if end >= 0:
+                os.close(end)
+
+    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
+        """Number and status, once it has ended."""
+        if wait_flags & os.WNOHANG and not select.select([self._status], [], [], 0)[0]:
+            return NOBODY
+        told = os.read(self._status, 16)
+        os.close(self._status)
+        return self.pid, int(told or b"9")
+
+    def _internal_poll(self, _deadstate: int | None = None) -> int | None:
+        if self.returncode is None and self._child_created:
+            number, status = self._try_wait(os.WNOHANG)
+            if number:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+class Forker:
+    """Whoever forks. It ends with this process."""
+
+    def __init__(self) -> None:
+        """Start it; it takes the seconds that each command would."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket, self._lock = ours, Lock()
+        variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+        with theirs:
+            command = [sys.executable, "-P", "-m", "tests.fakes.warm_fork", str(theirs.fileno())]
+            self._process = subprocess.Popen(command, env=variables, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+
+    def fork(self, request: Mapping[str, Any], pipes: Sequence[int]) -> tuple[int, int]:
+        """The number of the new process, and a pipe that tells its status in the end."""
+        status, theirs = os.pipe()
+        text = json.dumps(request).encode()
+        assert len(text) <= LONGEST_REQUEST, f"{len(text)} bytes of arguments and environment"
+        with self._lock:
+            socket.send_fds(self._socket, [text], [*pipes, theirs])
+            number = int(self._socket.recv(16) or b"0")
+        os.close(theirs)
+        assert number, "the process that forks has ended; its last words are above"
+        return number, status
+
+    def end(self) -> None:
+        """It ends when nobody can ask any more."""
+        self._socket.close()
+        self._process.wait()
+
+
+@cache
+def _forker() -> Forker:
+    return Forker()
+
+
+def forget() -> None:
+    """End the process that forks, where there is one."""
+    if _forker.cache_info().currsize:
+        _forker().end()
+        _forker.cache_clear()
