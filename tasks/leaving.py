@@ -6,6 +6,7 @@ Its work is done and proven, so nothing here changes how it ended; what goes wro
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.records.events import MemoryNoted
 from helmsman.records.gates import Choice, GateKind
+from helmsman.records.lessons import Drawn
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
@@ -17,7 +18,7 @@ from tasks.journal import publish
 from tasks.opening import now_utc
 from tasks.remembering import conclude, learnt, to_be_asked
 from tasks.remote import push_loop
-from tasks.state_ref import replace_state
+from tasks.state_ref import Fenced, replace_state
 from tasks.wiki import archive, keep_up
 from tasks.workplace import Workplace, workplace
 
@@ -43,13 +44,21 @@ def _concluded(repository: str, place: Workplace, state: LoopState) -> LoopState
     if not to_be_asked(place, state):
         conclude(place, state)
         return state
-    drawn = steps.draw_lessons(repository, state)
+    drawn = _drawn(repository, state)
     conclude(place, state, asked=drawn.observations)
     _tell([drawn.reason])
     spent, used = state.spending, drawn.usage
     more = {"cost_usd": spent.cost_usd + used.cost_usd, "tokens": spent.tokens + used.tokens}
     after = state.model_copy(update={"spending": spent.model_copy(update=more), "updated_at": now_utc()})
-    return replace_state(place.repository, state, after, "lessons drawn by a model")
+    return _written_down(place, state, after, "lessons drawn by a model")
+
+
+def _drawn(repository: str, state: LoopState) -> Drawn:
+    """Who cancels wants to wait no more; the work stays done, and the rules say what it teaches."""
+    try:
+        return steps.draw_lessons(repository, state)
+    except Cancelled as cancelled:
+        return Drawn(reason=f"no model was asked what it teaches: {cancelled}")
 
 
 def _proposed(place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
@@ -61,7 +70,18 @@ def _proposed(place: Workplace, state: LoopState, problems: list[str]) -> LoopSt
         return state
     publish(MemoryNoted(lines=(f"proposed for AGENTS.md, as {proposed.patch}:", *proposed.lines)))
     after = state.model_copy(update={"proposed": proposed.lines, "updated_at": now_utc()})
-    return replace_state(place.repository, state, after, "learnings proposed for AGENTS.md")
+    return _written_down(place, state, after, "learnings proposed for AGENTS.md")
+
+
+def _written_down(place: Workplace, before: LoopState, after: LoopState, subject: str) -> LoopState:
+    """The loop as it stands in git now: as before, where it cannot be written. Raises Fenced when somebody else moved it on."""
+    try:
+        return replace_state(place.repository, before, after, subject)
+    except Fenced:
+        raise
+    except HelmsmanError as error:
+        _tell([str(error)])
+        return before
 
 
 def _agreed(request: LoopRequest, state: LoopState, problems: list[str]) -> LoopState:

@@ -18,14 +18,14 @@ from helmsman.memory.merging import credited, is_same, merged, new_lesson, simil
 from helmsman.memory.promotion import reviewed
 from helmsman.records.events import MemoryNoted
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.lessons import Drawn, Episode, Guardrail, Lesson, LessonKind, Observation, Recalled, Subject
+from helmsman.records.lessons import Drawn, Episode, Guardrail, Lesson, LessonKind, Observation, Recalled, Subject, Summary
 from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import clean
 from tasks.environment import ours
 from tasks.journal import publish
-from tasks.memory import Change, Store, opening
+from tasks.memory import Change, Reads, Store, opening
 from tasks.memory.chosen import chosen_url
 from tasks.memory.projects import project_of
 from tasks.memory.recalling import recall
@@ -40,6 +40,8 @@ CONCLUDED = frozenset({Outcome.COMPLETED, Outcome.STOPPED, Outcome.FAILED, Outco
 
 LOOKED_AT = 100
 """Iterations that one looks back at: what an iteration costs must not grow with the loop."""
+ALL_ENDS = 10_000
+"""More than a store keeps of a project."""
 
 
 def with_estimate(place: Workplace, state: LoopState, now: datetime) -> LoopState:
@@ -81,31 +83,37 @@ def remember(place: Workplace, state: LoopState, record: IterationRecord) -> Non
 
 
 def conclude(place: Workplace, state: LoopState, *, asked: Sequence[Observation] = ()) -> None:
-    """Keep what a loop that has ended teaches as a whole. `asked`: what a model made of it."""
+    """Keep what a loop that has ended teaches as a whole. `asked`: what a model made of it.
+
+    Of one that had ended before and was resumed, only what came since says what lessons and guardrails were worth.
+    """
     if state.ending is None or not _ends(state):
         return
     now = state.ending.at
     with _observed("conclude"), _store(state, now) as store:
         ended = without_secrets(summary(state, _subject(place, state)), ours())
         with store.change() as change:
+            before = _end_before(change, ended.subject.project, state)
             if not change.put_summary(ended):
                 return
             episodes = change.episodes(state.uid)
-            told = frozenset(lesson for one in episodes for lesson in one.told)
-            for one in (*after_loop(state, ended, episodes), *asked):
+            told = _told(episodes)
+            for one in (*after_loop(without_secrets(state, ours()), ended, episodes), *asked):
                 _observe(change, one, now, told)
-            _credit(change, told, episodes, now, good=ended.outcome is Outcome.COMPLETED)
-            notes = tuple(_judged(change, ended.subject.project, episodes, now))
+            new = _since(before, episodes)
+            _credit(change, _told(new), new, now, good=ended.outcome is Outcome.COMPLETED)
+            notes = tuple(_judged(change, ended.subject.project, new, now))
         write_down(place.repository, store, ended.subject.project, now)
         _note(notes)
 
 
 def to_be_asked(place: Workplace, state: LoopState) -> bool:
-    """Whether a model is to be asked what this loop teaches: once, where that is wanted."""
+    """Whether a model is to be asked what this loop teaches: once for each end that iterations led to, where that is wanted."""
     if state.config.memory.extraction != "model" or not _ends(state):
         return False
     with _observed("conclude"), _store(state, state.updated_at) as store:
-        return not any(one.uid == state.uid for one in store.summaries(project=project_of(place.repository)))
+        before = _end_before(store, project_of(place.repository), state)
+        return before is None or bool(_since(before, store.episodes(state.uid, 1)))
     return False
 
 
@@ -133,6 +141,16 @@ def _ends(state: LoopState) -> bool:
     return state.config.memory.use and state.ending is not None and state.outcome in CONCLUDED
 
 
+def _end_before(reads: Reads, project: str, state: LoopState) -> Summary | None:
+    """How the loop ended last, as far as it is known: it may have been resumed since."""
+    return next((one for one in reads.summaries(project=project, limit=ALL_ENDS) if one.uid == state.uid), None)
+
+
+def _since(before: Summary | None, episodes: Sequence[Episode]) -> Sequence[Episode]:
+    """Iterations after an end. The one that led to it ended in the same moment."""
+    return episodes if before is None else [one for one in episodes if one.at > before.ended_at]
+
+
 def _subject(place: Workplace, state: LoopState) -> Subject:
     return subject_of(state, project_of(place.repository), state.task_type)
 
@@ -144,9 +162,14 @@ def _taught(change: Change, kept: Episode, now: datetime) -> None:
     earlier = [
         one for one in change.episodes(kept.uid, LOOKED_AT) if (one.iteration, one.attempt) < (kept.iteration, kept.attempt)
     ]
-    told = frozenset(lesson for one in (*earlier, kept) for lesson in one.told)
+    told = _told((*earlier, kept))
     for observation in after_iteration(kept, earlier):
         _observe(change, observation, now, told)
+
+
+def _told(episodes: Iterable[Episode]) -> frozenset[str]:
+    """Lessons that their prompts carried."""
+    return frozenset(lesson for one in episodes for lesson in one.told)
 
 
 def _observe(change: Change, seen: Observation, now: datetime, told: frozenset[str]) -> None:

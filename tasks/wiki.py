@@ -5,12 +5,13 @@ It only tells: whatever is wrong with it is said in words, and no loop stops for
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-from helmsman.errors import HelmsmanError
+from helmsman.errors import HelmsmanError, WorldError
 from helmsman.memory import wiki
 from helmsman.memory.wiki import Entry, Page
 from helmsman.memory.wiki_map import Tree, map_page, wanted
@@ -27,6 +28,8 @@ from tasks.state_ref import read_records
 from tasks.wiki_files import READ_ONLY, fresh_folder, names_in, put_folder, read_bytes, read_page, real_folder, write_page
 from tasks.workplace import Workplace
 
+PATIENCE_SECONDS = 5.0
+"""For another process of ours that holds it. One that was suspended holds it for as long as that lasts."""
 MOST_FILES_READ = 50_000
 """Paths of a tree that the map is made of."""
 MOST_TEXTS = 60
@@ -78,11 +81,24 @@ def _alone(folder: Path) -> Generator[None]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder.with_name("wiki.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        _wait_for(handle, folder)
         real_folder(folder)
         yield
     finally:
         os.close(handle)
+
+
+def _wait_for(handle: int, folder: Path) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise WorldError("the wiki is left as it is: another process holds it", found=str(folder)) from None
+            time.sleep(0.01)
+        else:
+            return
 
 
 # --- pages --------------------------------------------------------------------------------------------------------

@@ -11,12 +11,14 @@ from helmsman.config import LoopConfig
 from helmsman.memory.guardrails_file import render_for_agent as render_guardrails
 from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.orient.guardrails.rules import RESEARCH_FILE
+from helmsman.orient.hats import worn
 from helmsman.orient.progress import LONGEST_FILE, read, render
 from helmsman.orient.research import research_of, researching
 from helmsman.orient.sessions import session_to_resume
 from helmsman.orient.treatments import planned_anew, treatment
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
+from helmsman.records.events import MemoryNoted
 from helmsman.records.evidence import Execution
 from helmsman.records.lessons import Guardrail
 from helmsman.records.memory import WorkingMemory
@@ -28,6 +30,7 @@ from tasks.checks import Room, run_checks
 from tasks.claude import call_agent
 from tasks.environment import ours
 from tasks.git import commit_and_tree
+from tasks.journal import publish
 from tasks.remembering import recalled
 from tasks.rolling_back import take_back
 from tasks.secrets_kept import redact
@@ -45,9 +48,10 @@ def gather(place: Workplace, state: LoopState, now: datetime) -> Orientation:
     start, _ = commit_and_tree(place.worktree)
     remembered = recalled(place, state, now)
     _lay_out_memory(place, state, remembered.guardrails)
-    lay_out_wiki(place, state)
+    if problems := lay_out_wiki(place, state):
+        publish(MemoryNoted(lines=problems))
     commits = commits_between(place.worktree, state.base_commit, start, state.config.prompt.history_commits)
-    return Orientation(started_at=now, start_commit=start, commits=commits, recalled=remembered)
+    return Orientation(started_at=now, start_commit=start, commits=commits, recalled=remembered, hat=worn(state))
 
 
 def execute(

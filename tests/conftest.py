@@ -7,6 +7,7 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadGroupScheduling
 
+from tests.fakes.migrated import share
 from tests.fakes.warm import forget
 
 OPERATORS_OWN = ("HELMSMAN_", "PREFECT_", "ANTHROPIC_", "CLAUDE")
@@ -20,6 +21,13 @@ for name in [name for name in os.environ if name.startswith(OPERATORS_OWN) and n
 
 settings.register_profile("steady", deadline=None)  # on a shared machine, the time of one example measures the neighbours
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_migrated_database(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """For all Prefect servers of all workers, whose folders lie beside each other."""
+    own = tmp_path_factory.getbasetemp()
+    share(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
 
 
 class CheapOnesByTheFile(LoadGroupScheduling):

@@ -5,6 +5,7 @@ Whoever wrote AGENTS.md orders agents; we propose. Our lines stand in a section 
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from helmsman.memory.foreign import plain
 from helmsman.memory.guardrails.contradicted import contradiction
@@ -20,7 +21,9 @@ MOST_LINES = 10
 """Lines of our section, those that are there included: what grows without end is read by nobody."""
 MIN_CONFIDENCE, MIN_SUCCESS = 0.7, 0.6
 """Of a convention that is proposed; as many as it takes to be told to another loop."""
-_LINE, _COMMAND = 300, 120
+LONGEST_LINE = 600
+"""Characters. Our own advice fits, with the place that it is for. What doesn't is left out: half a sentence may order a lot."""
+_COMMAND = 120
 _COMMANDS = 3
 _MOST_SAID = 400
 """Sentences of AGENTS.md that a line is compared with."""
@@ -30,6 +33,14 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"[ \t]*[-*+][ \t]+\S.*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LIST_MARK = re.compile(r"^[\s>#*+-]+|^\s*[0-9]{1,3}[.)]\s+")
+
+
+class _Candidate(NamedTuple):
+    """A line that may be proposed."""
+
+    line: str
+    order: str
+    """Without its condition, as contradictions are looked for: of what holds in one situation alone, nobody would find any."""
 
 
 def learnings(
@@ -47,30 +58,43 @@ def learnings(
     """
     said, room = _said(present), MOST_LINES - len(_items(present.replace("\r\n", "\n").split("\n")))
     known = (*imperatives("AGENTS.md", present), *orders)
-    kept: list[str] = []
-    for line in (*_commands(state, present, commands), *list(_candidates(lessons, guardrails))[:_CANDIDATES]):
+    kept: list[_Candidate] = []
+    for new in (*_commands(state, present, commands), *list(_candidates(lessons, guardrails))[:_CANDIDATES]):
         if len(kept) >= room:
             break
-        accepted = [order for one in kept for order in imperatives("AGENTS.md", one)]
-        if not _known(line, [*said, *kept]) and contradiction(line, [*accepted, *known]) is None:
-            kept.append(line)
-    return tuple(kept)
+        accepted = [order for one in kept for order in imperatives("AGENTS.md", one.order)]
+        if not _known(new.line, [*said, *(one.line for one in kept)]) and contradiction(new.order, [*accepted, *known]) is None:
+            kept.append(new)
+    return tuple(one.line for one in kept)
 
 
-def _commands(state: LoopState, present: str, own: Collection[str]) -> Iterator[str]:
+def _commands(state: LoopState, present: str, own: Collection[str]) -> Iterator[_Candidate]:
     """The project's own checks that passed when the work was proven, unless the file names them. Others are for one goal."""
     results = state.checks.results if state.checks else ()
     proven = dict.fromkeys(one.command.strip() for one in results if one.passed)
     for command in [one for one in proven if one in own and one not in present][:_COMMANDS]:
         if command.isprintable() and "`" not in command and 0 < len(command) <= _COMMAND:
-            yield f"Check your work with `{command}`."
+            line = f"Check your work with `{command}`."
+            yield _Candidate(line, line)
 
 
-def _candidates(lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Iterator[str]:
+def _candidates(lessons: Sequence[Lesson], guardrails: Sequence[Guardrail]) -> Iterator[_Candidate]:
     useful = [one for one in guardrails if not one.retired and (verdict(one) is Verdict.EFFECTIVE or persons(one))]
-    yield from (plain(one.instruction, _LINE) for one in sorted(useful, key=lambda one: -one.before_seen))
-    certain = [one for one in lessons if _certain(one)]
-    yield from (plain(one.text, _LINE) for one in sorted(certain, key=lambda one: (-one.confidence, -one.observed, one.id)))
+    for one in sorted(useful, key=lambda one: -one.before_seen):
+        yield from _fitting(one.instruction, one.trigger.strip())
+    for one in sorted((one for one in lessons if _certain(one)), key=lambda one: (-one.confidence, -one.observed, one.id)):
+        yield from _fitting(one.text)
+
+
+def _fitting(order: str, when: str = "") -> Iterator[_Candidate]:
+    """One line or none."""
+    line, bare = (_whole(text) for text in (f"{when}: {order}" if when else order, order))
+    if bare and len(line) <= LONGEST_LINE:
+        yield _Candidate(line, bare)
+
+
+def _whole(text: str) -> str:
+    return plain(text, 2 * len(text))  # longer than what is taken apart can get
 
 
 def _certain(lesson: Lesson) -> bool:

@@ -184,8 +184,9 @@ def title_of(text: str) -> str:
 
 
 def slug(text: str) -> str:
-    """Words that are safe in the name of a file."""
-    return _NOT_IN_NAMES.sub("-", text.lower()[: 4 * _SLUG]).strip("-")[:_SLUG].strip("-") or "decision"
+    """Words that are safe in the name of a file; where none of them is, a fingerprint, so that two texts are still two."""
+    words = _NOT_IN_NAMES.sub("-", text.lower()[: 4 * _SLUG]).strip("-")[:_SLUG].strip("-")
+    return words or f"decision-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:8]}"
 
 
 # --- archives -----------------------------------------------------------------------------------------------------

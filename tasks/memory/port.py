@@ -35,6 +35,8 @@ class Stats:
     """Bytes on the disk."""
     backups: tuple[str, ...] = ()
     """Names of the daily copies, newest first; a server has none of ours."""
+    damaged: tuple[str, ...] = ()
+    """Names of files that were put aside when they were found damaged, newest first."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class Change(Reads, Protocol):
         ...
 
     def put_summary(self, summary: Summary) -> bool:
-        """Keep a loop's end; False, and nothing written, where one of this loop is kept already."""
+        """Keep a loop's end; False, and nothing written, where this end of it, or a later one, is kept already."""
         ...
 
 

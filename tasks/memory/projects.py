@@ -3,29 +3,46 @@
 from functools import lru_cache
 from pathlib import Path
 
-from tasks.git import Repository, git
+from helmsman.errors import OperatorError
+from tasks.git import Repository, git, succeeds
 
 LENGTH = 16
 """Characters of the id: enough that no two projects of anybody share one."""
+WRITTEN_DOWN = "project-2"
+"""Not `project`: an earlier version wrote a wrong one there, of whatever root was the smallest, be it a loop's own state."""
 
 
 def project_of(repository: Repository) -> str:
-    """The beginning of the first commit's id, of several first ones the smallest. A shallow clone is a project of its own."""
+    """The beginning of the first commit's id, of several first ones the smallest. A shallow clone is a project of its own.
+
+    Raises OperatorError where there is no commit.
+    """
     return _project(repository.common)
 
 
 @lru_cache(maxsize=64)
 def _project(common: Path) -> str:
     """Written down beside the loops: to find the first of a million commits takes seconds."""
-    known = common / "helmsman" / "project"
+    known = common / "helmsman" / WRITTEN_DOWN
     try:
         text = known.read_text(encoding="ascii").strip()
     except (OSError, ValueError):
         text = ""
     if len(text) == LENGTH and set(text) <= set("0123456789abcdef"):
         return text
-    roots = git(common, "rev-list", "--max-parents=0", "--all").split()
-    found = min(roots)[:LENGTH]
+    found = min(_first_commits(common))[:LENGTH]
     known.parent.mkdir(parents=True, exist_ok=True)
     known.write_text(f"{found}\n", encoding="ascii")
     return found
+
+
+def _first_commits(common: Path) -> list[str]:
+    """Of the work alone: the states of loops and what `git stash` keeps begin with a commit of their own.
+
+    A bare repository may point to a branch that is not there, while its worktrees have others.
+    """
+    work = ("HEAD",) if succeeds(common, "rev-parse", "--verify", "--quiet", "HEAD^{commit}") else ("--branches", "--remotes")
+    roots = git(common, "rev-list", "--max-parents=0", *work).split()
+    if not roots:
+        raise OperatorError("the project has no first commit to be known by", found=str(common), remedy="make a commit")
+    return roots

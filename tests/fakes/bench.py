@@ -21,6 +21,7 @@ from tasks.git import git, open_repository
 from tasks.places import LoopFolder, loop_folder
 from tasks.process import TAG
 from tasks.state_ref import read_records, read_state, state_ref
+from tests.fakes.migrated import give_database
 from tests.fakes.two_sessions import CHECK, LOOP, WISHES, iteration_of, script
 from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess
 
@@ -184,6 +185,7 @@ def bench(folder: Path, api_url: str | None) -> Generator[Bench]:
     """A repository and a model for one loop; whatever still lives at the end is ended. Without an API, the embedded engine."""
     _make_repository(folder / "repository")
     (folder / "home").mkdir()
+    give_database(folder / "prefect")
     with ScriptedModel(script) as model:
         made = Bench(folder, model, _variables(folder, model.url, api_url))
         try:

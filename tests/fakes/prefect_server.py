@@ -17,6 +17,7 @@ import httpx
 from tasks.engine import QUIET, SERVER
 from tasks.process import run
 from tests.fakes import asking
+from tests.fakes.migrated import give_database
 
 TEAM_SERVER = {
     **{name: value for name, value in SERVER.items() if name in QUIET or "TASK_RUN_RECORDER" in name},
@@ -49,6 +50,7 @@ class PrefectServer:
         return asking.client(self.url)
 
     def start(self) -> None:
+        give_database(self._folder / "prefect")
         self._done.clear()
         self._thread = threading.Thread(target=self._run, name="prefect-server", daemon=True)
         self._thread.start()

@@ -14,11 +14,13 @@ from tasks.engine import engine
 from tasks.git import git, open_repository
 from tasks.state_ref import read_state
 from tests.fakes.agents import Call, scripted_agent
+from tests.fakes.migrated import give_database
 
 
 @pytest.fixture(scope="session")
 def engine_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("engine")
+    give_database(home / "prefect")
     before = dict(os.environ)
     os.environ |= {"PREFECT_HOME": str(home / "prefect"), "HELMSMAN_HOME": str(home / "state")}
     os.environ.pop("PREFECT_API_URL", None)

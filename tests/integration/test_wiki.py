@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import LoopConfig
-from helmsman.memory.wiki import BEGIN, CONSTRAINTS, END, INDEX, ITERATIONS, MAP, SPEC, SUMMARY, read_index
+from helmsman.memory.wiki import BEGIN, CONSTRAINTS, END, INDEX, ITERATIONS, MAP, SPEC, SUMMARY, read_index, title_of
 from helmsman.records.memory import Choice, WorkingMemory
 from helmsman.records.state import LoopState
 from tasks.state_ref import replace_state, write_state
@@ -48,6 +48,12 @@ def completed(work: Work, *choices: str) -> LoopState:
 
 def wiki(work: Work) -> Path:
     return wiki_folder(work.repository)
+
+
+def as_it_lies(path: Path) -> tuple[int, ...]:
+    """What changes with any write, and with no look at it."""
+    found = os.lstat(path)
+    return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -122,10 +128,10 @@ def test_what_lies_in_a_pages_place_is_told_and_left(work: Work, name: str, deed
     state = completed(work)
     keep_up(work.place, state)
     deed(wiki(work) / name)
-    before = os.lstat(wiki(work) / name)
+    before = as_it_lies(wiki(work) / name)
     problems = (*keep_up(work.place, state), *archive(work.place, state))
     assert any(name in problem and "left as it is" in problem for problem in problems)
-    assert os.lstat(wiki(work) / name) == before
+    assert as_it_lies(wiki(work) / name) == before
     lay_out(work.place, state)
     assert not (work.path / ".helmsman" / "wiki" / name).is_symlink()
 
@@ -260,6 +266,16 @@ def test_decisions_are_numbered_on_each_once_and_what_a_person_made_of_them_stay
     assert archive(work.place, later) == ()
     assert sorted(path.name for path in page.parent.iterdir()) == ["001-a-table.md", "007-mine.md", "008-etc.md"]
     assert page.read_text().endswith("It turned out well.\n")
+
+
+def test_decisions_in_any_script_are_written_each_once(work: Work) -> None:
+    archive(work.place, completed(work, "使用表格", "使用数据库"))
+    memory = WorkingMemory(decisions=(Choice(chose="使用表格"), Choice(chose="不用缓存")))
+    later = with_wiki(work.state, uid="u2", loop="later", ending=STOP, memory=memory)
+    write_state(work.repository, later, over=None, record=None, subject="start")
+    assert archive(work.place, later) == ()
+    pages = sorted((wiki(work) / "decisions").iterdir())
+    assert [title_of(page.read_text()) for page in pages] == ["使用表格", "使用数据库", "不用缓存"]
 
 
 # --- for an agent -------------------------------------------------------------------------------------------------

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.agents_md import MOST_LINES, SECTION, learnings, with_lines
+from helmsman.memory.agents_md import LONGEST_LINE, MOST_LINES, SECTION, learnings, with_lines
+from helmsman.memory.guardrails.advice import ADVICE, words
+from helmsman.memory.guardrails.failed import LONGEST_PLACE, NOWHERE, Place
 from helmsman.oversee.double_bind.imperatives import imperatives
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType, Tier
 from helmsman.records.session import FailureClass
@@ -82,6 +84,40 @@ def test_a_guardrail_of_a_person_is_proposed_without_numbers() -> None:
     assert proposed(guardrails=[guardrail("Ask Ada about taxes.", by="person", after_of=0, loops=0)]) == ("Ask Ada about taxes.",)
 
 
+def test_a_guardrail_is_proposed_with_the_situation_that_it_is_for() -> None:
+    here = guardrail("Run `make fmt`.", trigger="When  `web/app.ts` is changed ", by="person")
+    assert proposed(guardrails=[here]) == ("When `web/app.ts` is changed: Run `make fmt`.",)
+    assert proposed("- When `web/app.ts` is changed: Run `make fmt`.\n", guardrails=[here]) == ()
+
+
+def test_a_guardrail_that_contradicts_an_order_is_not_proposed_whatever_situation_it_is_for() -> None:
+    edits = [guardrail("Edit the files in vendor/ directly.", trigger="Before editing")]
+    assert proposed(guardrails=edits) == ("Before editing: Edit the files in vendor/ directly.",)
+    assert proposed("Never edit files in vendor/.\n", guardrails=edits) == ()
+    assert proposed(lessons=[convention("Never edit files in vendor/.")], guardrails=edits) == proposed(guardrails=edits)
+
+
+@pytest.mark.parametrize(
+    "place", [NOWHERE, Place(f"tests/test_checkout.py::{'x' * (LONGEST_PLACE - 24)}")], ids=["anywhere", "in a test"]
+)
+@pytest.mark.parametrize("kind", ADVICE)
+def test_all_advice_of_ours_fits_a_line(kind: FailureClass, place: Place) -> None:
+    said = words(kind, place)
+    (line,) = proposed(guardrails=[guardrail(said.instruction, trigger=said.trigger, failure=kind)])
+    assert line == f"{said.trigger}: {said.instruction}"
+
+
+@given(st.integers(0, 300), st.integers(1, 600))
+def test_what_does_not_fit_a_line_is_left_out_and_never_cut(trigger: int, instruction: int) -> None:
+    long = guardrail("y" * instruction, trigger="x" * trigger)
+    whole = f"{long.trigger}: {long.instruction}" if trigger else long.instruction
+    assert proposed(guardrails=[long]) == ((whole,) if len(whole) <= LONGEST_LINE else ())
+
+
+def test_a_lesson_that_grows_too_long_when_it_is_taken_apart_is_left_out() -> None:
+    assert proposed(lessons=[convention("<a" * 300)]) == ()
+
+
 @pytest.mark.parametrize(
     "present",
     [
@@ -134,7 +170,8 @@ def test_the_section_stays_short_with_what_is_there_already() -> None:
 def test_whatever_a_lesson_says_it_is_one_bounded_line_that_opens_nothing(text: str) -> None:
     for line in proposed(lessons=[convention(f"Use <!-- ``` {text}"[:600])]):
         assert line.isprintable()
-        assert len(line) <= 300
+        assert len(line) <= LONGEST_LINE
+        assert not line.endswith("…") or text.endswith("…")
         assert not any(mark in line for mark in ("<!--", "```"))
 
 

@@ -226,6 +226,13 @@ def test_a_slug_is_safe_in_the_name_of_a_file(text: str) -> None:
     assert len(slug(text)) <= 50
 
 
+def test_decisions_without_a_letter_that_is_safe_in_a_name_have_names_of_their_own() -> None:
+    texts = ("使用表格", "使用数据库", "Да", "🙂", "…", "\ud800", "", "使" * 1000, "使" * 1001)
+    assert len({slug(text) for text in texts}) == len(texts)
+    assert all(re.fullmatch("decision-[0-9a-f]{8}", slug(text)) for text in texts)
+    assert slug(texts[0]) == slug(texts[0])
+
+
 def test_an_archive_tells_goal_outcome_iterations_verdicts_and_files() -> None:
     memory = WorkingMemory(completed=(Completed(text="the parser"),), uncertainties=("why?",))
     made = archive_files(completed(memory=memory), [record(iteration=1), full_record()])

@@ -1,0 +1,166 @@
+"""What a loop that is done leaves, when something goes wrong meanwhile: its end stays, and what is missing is told."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.demo.turns import Turn
+from flows.loop import loop
+from helmsman.config import LoopConfig
+from helmsman.records.events import Event, MemoryNoted, StepFinished, StepStarted
+from helmsman.records.lessons import LessonKind
+from helmsman.records.request import LoopRequest
+from helmsman.records.verdict import Outcome
+from tasks.git import Repository, git, open_repository
+from tasks.journal import listening
+from tasks.memory import opening
+from tasks.places import loop_folder
+from tasks.state_ref import read_state, replace_state, state_ref, write_state
+from tests.fakes.judge_api import JudgeApi, Raw
+from tests.fakes.repositories import LOOP, Work, begin, commit, make_repository
+from tests.integration.memory_stores import NOW
+from tests.unit.builders import STOP, check, report
+
+pytestmark = [pytest.mark.feature("L2", "L9"), pytest.mark.xdist_group("leaving")]  # they look at the same loops
+CANCELLED, ASKED, PROPOSED = (
+    "cancelled while a model is asked",
+    "unreadable after a model was asked",
+    "unreadable after a proposal",
+)
+MOVED, NOTHING = "moved on by another driver", "nothing"
+NOTHING_TAUGHT = Turn(text=json.dumps({"lessons": []}), usage={"input_tokens": 1000, "output_tokens": 100})
+
+
+def cancel(repository: Repository) -> None:
+    loop_folder(repository, LOOP).cancel.touch()
+
+
+def spoil(repository: Repository) -> None:
+    """What is written down cannot be read any more."""
+    git(repository.common, "update-ref", state_ref(LOOP), "HEAD")
+
+
+def move_on(repository: Repository) -> None:
+    """As another driver does that believes it is alone."""
+    state, commit = read_state(repository, LOOP)
+    after = state.model_copy(update={"guidance": ("Mind the gap.",)})
+    write_state(repository, after, over=commit, record=None, subject="another driver")
+
+
+def asks(event: Event) -> bool:
+    return isinstance(event, StepStarted) and event.step == "draw_lessons"
+
+
+def has_asked(event: Event) -> bool:
+    return isinstance(event, StepFinished) and event.step == "draw_lessons"
+
+
+def proposes(event: Event) -> bool:
+    return isinstance(event, MemoryNoted) and event.lines[0].startswith("proposed for AGENTS.md")
+
+
+Deed = tuple[Callable[[Event], bool], Callable[[Repository], None]]
+DEEDS: Mapping[str, Deed] = {
+    CANCELLED: (asks, cancel),
+    ASKED: (has_asked, spoil),
+    PROPOSED: (proposes, spoil),
+    MOVED: (has_asked, move_on),
+    NOTHING: (lambda _: False, spoil),
+}
+
+
+def done(folder: Path) -> Work:
+    """A loop whose work is proven, and whose check the project names."""
+    work = begin(make_repository(folder / "top", {"Makefile": "test:\n\ttrue\n"}), folder / "tree")
+    head = commit(work.path, "the work", {"app.py": "2\n"})
+    config = LoopConfig.model_validate(
+        {
+            **work.state.config.model_dump(),
+            "memory": {"extraction": "model", "url": f"sqlite:///{folder / 'memory.db'}"},
+        }
+    )
+    checks = report(check(passed=True, command="make test"))
+    found = {"head": head, "verified": head, "ending": STOP, "checks": checks, "config": config, "iteration": 1}
+    after = replace_state(work.repository, work.state, work.state.model_copy(update=found), "done")
+    return Work(work.repository, work.path, after, work.start)
+
+
+class Left:
+    """Loops that were left, by what went wrong meanwhile."""
+
+    def __init__(self, works: Mapping[str, Work], endings: Mapping[str, dict[str, Any]]) -> None:
+        """Keep what became of them."""
+        self.works, self.endings = works, endings
+
+    def told(self, what: str) -> list[str]:
+        return self.endings[what]["told"]
+
+    def stays_done(self, what: str) -> bool:
+        return self.endings[what]["name"] == "Completed"
+
+    def conventions(self, what: str) -> list[str]:
+        """What later loops know of it."""
+        with opening(self.works[what].state.config.memory.url, NOW) as store:
+            return [one.text for one in store.lessons(kind=LessonKind.CONVENTION)]
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory, engine_url: str) -> Left:
+    assert engine_url
+    home = tmp_path_factory.mktemp("left")
+    works = {what: done(home / str(number)) for number, what in enumerate((CANCELLED, ASKED, PROPOSED, MOVED, NOTHING))}
+    with JudgeApi([NOTHING_TAUGHT]) as api, JudgeApi([Raw(b"", trickle=0.1)]) as silent, pytest.MonkeyPatch.context() as own:
+        own.setenv("ANTHROPIC_API_KEY", "sk-ant-a-secret-of-the-test")
+        endings = dict[str, dict[str, Any]]()
+        for what, work in works.items():
+            own.setenv("ANTHROPIC_BASE_URL", silent.url if what == CANCELLED else api.url)
+            endings[what] = driven(what, work.repository.top)
+    return Left(works, endings)
+
+
+def driven(what: str, path: Path) -> dict[str, Any]:
+    """What becomes of the loop when that happens once."""
+    (moment, deed), repository, told, happened = DEEDS[what], open_repository(path), list[str](), list[str]()
+
+    def listener(event: Event) -> None:
+        told.extend(event.lines if isinstance(event, MemoryNoted) else ())
+        if moment(event) and not happened:
+            happened.append(what)
+            deed(repository)
+
+    with listening(listener):
+        final = loop(LoopRequest(repository=str(path), loop=LOOP), return_state=True)
+    return {"name": final.name, "message": final.message, "told": told}
+
+
+def test_where_nothing_goes_wrong_what_the_model_cost_is_charged_and_lines_are_proposed(left: Left) -> None:
+    work = left.works[NOTHING]
+    state, _ = read_state(work.repository, work.state.loop)
+    assert left.stays_done(NOTHING)
+    assert state.spending.cost_usd > work.state.spending.cost_usd
+    assert state.proposed == ("Check your work with `make test`.",)
+
+
+def test_who_cancels_while_a_model_is_asked_waits_for_no_lesson_and_the_work_stays_done(left: Left) -> None:
+    work = left.works[CANCELLED]
+    assert left.stays_done(CANCELLED)
+    assert any("no model was asked what it teaches: cancelled" in line for line in left.told(CANCELLED))
+    assert left.conventions(CANCELLED) == left.conventions(NOTHING) != []
+    state, _ = read_state(work.repository, work.state.loop)
+    assert (state.outcome, state.proposed) == (Outcome.COMPLETED, ("Check your work with `make test`.",))
+
+
+@pytest.mark.parametrize("what", [ASKED, PROPOSED])
+def test_a_loop_that_cannot_be_written_any_more_stays_done_and_the_reason_is_told(left: Left, what: str) -> None:
+    assert left.stays_done(what)
+    assert any("the state of loop the-loop cannot be read" in line for line in left.told(what))
+    assert left.conventions(what) == left.conventions(NOTHING)
+
+
+def test_a_driver_of_a_loop_that_another_one_moved_on_goes_no_further(left: Left) -> None:
+    assert left.endings[MOVED]["name"] == "Failed"
+    assert "moved on by another process" in left.endings[MOVED]["message"]
+    assert not any("proposed for AGENTS.md" in line for line in left.told(MOVED))

@@ -1,0 +1,126 @@
+"""What a store knows of a loop at its end, at the end of what came after a resume, and of no secret at all."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.records.lessons import Episode, Lesson, LessonKind
+from helmsman.records.session import FailureClass
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.memory import opening
+from tasks.memory.chosen import URL
+from tasks.memory.projects import project_of
+from tasks.remembering import conclude, to_be_asked
+from tests.fakes.repositories import Work, begin, make_repository
+from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson
+from tests.unit.builders import STOP, check, report
+
+TEST = FailureClass.TEST
+LATER = NOW + DAY
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return begin(make_repository(tmp_path / "top"), tmp_path / "tree")
+
+
+@pytest.fixture
+def url(store_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv(URL, store_url)
+    return store_url
+
+
+def ended(work: Work, outcome: Outcome, at: datetime, iterations: int, **fields: Any) -> LoopState:
+    ending = STOP.model_copy(update={"outcome": outcome, "at": at})
+    return work.state.model_copy(update={"ending": ending, "updated_at": at, "iteration": iterations, **fields})
+
+
+def kept(work: Work, number: int, *failed: FailureClass, **fields: Any) -> Episode:
+    return episode(number, *failed, uid=work.state.uid, project=project_of(work.repository), **fields)
+
+
+def put(url: str, *known: Lesson | Episode) -> None:
+    with opening(url, NOW) as store, store.change() as change:
+        for one in known:
+            _ = change.put_lesson(one) if isinstance(one, Lesson) else change.put_episode(one)
+
+
+def counts(url: str, *names: str) -> list[tuple[int, int]]:
+    """Uses and successes of lessons."""
+    with opening(url, NOW) as store:
+        return [(one.uses, one.successes) for one in map(store.lesson, names) if one]
+
+
+def told_twice(work: Work, url: str) -> tuple[LoopState, LoopState]:
+    """A loop that stopped, and as it completed after it was resumed. `both` was told in either part."""
+    anti = lesson("anti", "Skipping tests hides it", kind=LessonKind.ANTIPATTERN, failure=TEST, uses=0)
+    put(url, *(lesson(name, f"Lesson {name} of its own", uses=0) for name in ("first", "second", "both")), anti)
+    put(url, kept(work, 1, TEST, told=("first", "both"), guarded=("g",)))
+    stopped = ended(work, Outcome.STOPPED, NOW, 1)
+    conclude(work.place, stopped)
+    put(url, kept(work, 2, told=("second", "both", "anti"), at=LATER))
+    checks = report(check(passed=True, command="make test"))
+    return stopped, ended(work, Outcome.COMPLETED, LATER, 2, checks=checks)
+
+
+@pytest.mark.feature("L1", "L2")
+def test_a_loop_that_was_resumed_is_known_by_its_last_end_and_each_part_credits_what_it_was_told(work: Work, url: str) -> None:
+    stopped, completed = told_twice(work, url)
+    assert counts(url, "first", "second", "both") == [(1, 0), (0, 0), (1, 0)]
+    for state in (completed, completed, stopped):  # again, and by a driver that knows less
+        conclude(work.place, state)
+        with opening(url, NOW) as store:
+            assert [(one.outcome, one.iterations) for one in store.summaries()] == [("completed", 2)]
+            assert [one.text for one in store.lessons(kind=LessonKind.CONVENTION)] == [
+                "`make test` works in this project and proves the state of the work."
+            ]
+        assert counts(url, "first", "second", "both", "anti") == [(1, 0), (1, 1), (2, 1), (1, 1)]
+
+
+@pytest.mark.feature("L5")
+def test_each_part_of_a_resumed_loop_counts_for_the_guardrails_that_it_carried(work: Work, url: str) -> None:
+    with opening(url, NOW) as store, store.change() as change:
+        change.put_guardrail(guardrail("g", project=project_of(work.repository), failure=TEST))
+        change.put_guardrail(guardrail("h", project=project_of(work.repository), failure=TEST))
+    _, completed = told_twice(work, url)
+    put(url, kept(work, 3, guarded=("h",), at=LATER))
+    conclude(work.place, completed)
+    with opening(url, NOW) as store:
+        found = {one.id: (one.loops, one.unneeded) for one in store.guardrails(project_of(work.repository))}
+    assert found == {"g": (1, 0), "h": (1, 1)}
+
+
+@pytest.mark.feature("L2")
+def test_a_model_is_asked_once_for_each_end_that_iterations_led_to(work: Work, url: str) -> None:
+    config = LoopConfig.model_validate({**work.state.config.model_dump(), "memory": {"extraction": "model"}})
+    put(url, kept(work, 1, TEST))
+    stopped = ended(work, Outcome.STOPPED, NOW, 1, config=config)
+    assert to_be_asked(work.place, stopped)
+    conclude(work.place, stopped)
+    assert not to_be_asked(work.place, stopped)
+    assert not to_be_asked(work.place, ended(work, Outcome.FAILED, LATER, 1, config=config))  # nothing was done since
+    put(url, kept(work, 2, at=LATER))
+    completed = ended(work, Outcome.COMPLETED, LATER, 2, config=config)
+    assert to_be_asked(work.place, completed)
+    conclude(work.place, completed)
+    assert not to_be_asked(work.place, completed)
+
+
+@pytest.mark.feature("L1", "L2")
+def test_no_secret_of_a_checks_command_becomes_a_lesson(work: Work, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "s3cr3t-of-the-shop"
+    monkeypatch.setenv("MY_API_TOKEN", secret)
+    checks = report(check(passed=True, command=f"curl -fsH 'X-Auth: {secret}' localhost/health"))
+    for number in range(2):
+        state = ended(work, Outcome.COMPLETED, NOW, 1, checks=checks, uid=f"u{number}")
+        conclude(work.place, state)
+    with opening(url, NOW) as store:
+        everything = "".join(store.export())
+        (known,) = store.lessons(kind=LessonKind.CONVENTION)
+    assert "'X-Auth: [MY_API_TOKEN]'" in known.text
+    assert known.uses == 2
+    assert secret not in everything

@@ -1,0 +1,71 @@
+"""Which project a repository is of, in real repositories: the same whatever lies beside the work."""
+
+from pathlib import Path
+
+import pytest
+
+from helmsman.errors import OperatorError
+from tasks.git import Repository, open_repository
+from tasks.memory.projects import LENGTH, project_of
+from tasks.state_ref import write_state
+from tests.fakes.repositories import commit, loop_state, make_repository, sh, write
+
+pytestmark = pytest.mark.feature("L1")
+
+
+def cloned(top: Path, name: str, *options: str) -> Path:
+    sh(top.parent, "clone", "--quiet", *options, top.as_uri(), name)
+    return top.parent / name
+
+
+def test_what_loops_and_stashes_leave_in_a_clone_makes_no_project_of_its_own(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top")
+    first = sh(top, "rev-parse", "HEAD")
+    commit(top, "second")
+    for number in range(8):  # ids are random: each time chance may put the first commit's id first
+        clone = cloned(top, f"clone-{number}")
+        write(clone, {"new.txt": f"{number}"})
+        sh(clone, "stash", "push", "--quiet", "--include-untracked")
+        repository = open_repository(clone)
+        write_state(repository, loop_state(first), over=None, record=None, subject="s")
+        assert project_of(repository) == first[:LENGTH]
+
+
+def test_a_worktree_is_of_the_same_project_and_what_an_earlier_version_wrote_down_is_not_believed(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top")
+    first = sh(top, "rev-parse", "HEAD")
+    write(top / ".git" / "helmsman", {"project": f"{'0' * LENGTH}\n"})
+    sh(top, "worktree", "add", "--quiet", "--detach", str(tmp_path / "tree"))
+    assert project_of(open_repository(tmp_path / "tree")) == project_of(open_repository(top)) == first[:LENGTH]
+
+
+def test_it_is_found_once_and_stays_when_another_branch_is_checked_out(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top")
+    found = project_of(open_repository(top))
+    sh(top, "checkout", "--quiet", "--orphan", "pages")
+    commit(top, "another beginning")
+    moved = top.rename(tmp_path / "moved")  # what is remembered in this process is of another place
+    assert project_of(open_repository(moved)) == found
+
+
+def test_a_shallow_clone_is_a_project_of_its_own(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top")
+    second = commit(top, "second")
+    assert project_of(open_repository(cloned(top, "shallow", "--depth=1"))) == second[:LENGTH]
+
+
+def test_where_a_bare_repository_points_to_a_branch_that_is_not_there_its_branches_tell(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top")
+    first = sh(top, "rev-parse", "HEAD")
+    bare = cloned(top, "bare.git", "--bare")
+    sh(bare, "symbolic-ref", "HEAD", "refs/heads/gone")
+    sh(bare, "worktree", "add", "--quiet", str(tmp_path / "tree"), "main")
+    repository = open_repository(tmp_path / "tree")
+    write_state(repository, loop_state(first), over=None, record=None, subject="s")
+    assert project_of(repository) == first[:LENGTH]
+
+
+def test_where_there_is_no_commit_that_is_said(tmp_path: Path) -> None:
+    sh(tmp_path, "init", "--quiet")
+    with pytest.raises(OperatorError, match="no first commit"):
+        project_of(Repository(top=tmp_path, common=tmp_path / ".git", bare=False))
