@@ -25,6 +25,7 @@ import psutil
 
 from bench.memory_cases import NOW, Asked, Cases
 from helmsman.config.memory import MemoryConfig
+from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.records.lessons import LessonKind, Recalled
 from tasks.memory import Store, opening
 from tasks.memory.recalling import recall
@@ -71,13 +72,17 @@ def main() -> None:
     for lessons in wanted.lessons:
         with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as folder:
             url = wanted.url or f"sqlite:///{Path(folder).resolve() / 'memory.db'}"
-            print(_row(lessons, measured(url, lessons, wanted.queries, wanted.seed)))
+            try:
+                print(_row(lessons, measured(url, lessons, wanted.queries, wanted.seed)))
+            except HelmsmanError as error:
+                parser.error(str(error))
 
 
 def measured(url: str, lessons: int, queries: int, seed: int) -> Measured:
     cases, found = Cases(lessons, seed), Measured()
     begun = time.perf_counter()
     with opening(url, NOW) as store:
+        _refuse_filled(store)
         fill(store, cases)
     found.filled = time.perf_counter() - begun
     asked = list(cases.asked(queries + WARMING))
@@ -109,6 +114,14 @@ def fill(store: Store, cases: Cases) -> None:
             change.put_guardrail(guardrail)
         for summary in cases.summaries(LOOPS_EACH):
             change.put_summary(summary)
+
+
+def _refuse_filled(store: Store) -> None:
+    """Whoever keeps something there would find a hundred thousand inventions beside it."""
+    found = store.stats()
+    if found.lessons or found.guardrails or found.episodes or found.summaries:
+        held = f"{found.lessons} lessons and {found.episodes} iterations"
+        raise OperatorError("the store holds something already", found=f"{held} at {found.place}", remedy="name an empty one")
 
 
 def _ask(store: Store, asked: Sequence[Asked], found: Measured) -> None:

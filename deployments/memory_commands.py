@@ -14,7 +14,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on sta
 Kind = Annotated[
     str, typer.Option("--kind", metavar="KIND", help="Only strategy, antipattern, convention or, in a list, guardrail.")
 ]
-Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=500, help="Show N at most.")]
+MOST = 500
+"""Lines of one list."""
+Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=MOST, help="Show N at most.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="Of a lesson or a guardrail; `helmsman memory list` shows them.")]
 HERE = Path()
 FEW = 50

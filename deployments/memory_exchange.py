@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
 
 from deployments.memory_opened import answer, emit, opened_memory, tell_notes
 from deployments.memory_pages import import_lines, size
@@ -28,9 +29,7 @@ class Written:
 def export_to(repo: Path, file: Path, *, force: bool, as_json: bool) -> None:
     """Write the document whole or not at all; `-`: to standard output, and nothing else."""
     if file == STANDARD_OUTPUT:
-        with opened_memory(repo) as memory:
-            tell_notes(memory)
-            emit(memory.store.export())
+        _print(repo)
         return
     _refuse(file, force=force)
     with opened_memory(repo) as memory:
@@ -44,6 +43,24 @@ def import_from(repo: Path, file: Path, *, as_json: bool) -> None:
     with opened_memory(repo) as memory:
         merged = memory.store.import_(file)
         answer(memory, import_lines(merged), asdict(merged), as_json=as_json)
+
+
+def _print(repo: Path) -> None:
+    """From a file of nobody's: who reads it may take all day, while a server ends what asks and does not listen."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as whole:
+        with opened_memory(repo) as memory:
+            tell_notes(memory)
+            _lay_ready(whole, memory.store.export())
+        emit(whole)
+
+
+def _lay_ready(whole: IO[str], pieces: Iterable[str]) -> None:
+    try:
+        whole.writelines(pieces)
+        whole.seek(0)
+    except OSError as error:
+        found, remedy = f"{tempfile.gettempdir()}: {error.strerror}", "free some space there, or name another folder by TMPDIR"
+        raise OperatorError("nothing was exported: there is no room to get it ready", found=found, remedy=remedy) from error
 
 
 def _refuse(file: Path, *, force: bool) -> None:

@@ -46,9 +46,11 @@ def _remove(memory: Memory, one: Lesson | Guardrail) -> None:
 
 def _left(memory: Memory, one: Lesson | Guardrail) -> Iterator[str]:
     """Where it is still, and how it could come back."""
-    copies = len(memory.store.stats().backups)
-    if copies:
-        yield f"daily copies of the store that may hold it still: {copies}"
+    stats = memory.store.stats()
+    if stats.backups:
+        yield f"daily copies of the store that may hold it still: {len(stats.backups)}"
+    if stats.damaged:
+        yield f"damaged files of the store that may hold it still, beside it: {', '.join(stats.damaged)}"
     if isinstance(one, Lesson):
         return
     if one.project != memory.project:

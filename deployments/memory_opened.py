@@ -29,6 +29,10 @@ KEEP_ALL = 365
 WITHOUT = "loops go on without a memory that fails, and with memory.use = false they do not try"
 
 
+class _Unprinted(WorldError):  # noqa: N818 - whoever meets it meets an error of the world
+    """There was an answer: nothing is wrong with the memory."""
+
+
 @dataclass(frozen=True)
 class Memory:
     store: OpenStore
@@ -91,8 +95,10 @@ def emit(pieces: Iterable[str]) -> None:
         for piece in pieces:
             sys.stdout.buffer.write(piece.encode("utf-8", "replace"))
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the rest of it is tried once more at the end
+        if not isinstance(error, BrokenPipeError):
+            raise _Unprinted("the answer cannot be written", found=str(error), remedy="make room where it goes") from error
 
 
 def _repository(repo: Path) -> Repository | None:
@@ -116,6 +122,8 @@ def _configured_url(repository: Repository | None) -> str:
 def _said_how_to_do_without() -> Generator[None]:
     try:
         yield
+    except _Unprinted:
+        raise
     except WorldError as error:
         first = error.remedy.removesuffix(", or set memory.use to false")
         remedy = "; ".join(filter(None, (first, WITHOUT)))

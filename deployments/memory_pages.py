@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from rich.cells import cell_len, set_cell_size
 
+from deployments.memory_commands import MOST
 from helmsman.memory.guardrails import effect_text
 from helmsman.memory.levels import Effect, effect_lines
 from helmsman.records.lessons import Guardrail, Lesson, Tier
@@ -47,7 +48,14 @@ def list_lines(known: Sequence[Known], *, more: bool) -> Iterator[str]:
     yield HEAD
     yield from map(_row, known)
     if more:
-        yield f"and more; --limit {2 * len(known)} shows as many again"
+        yield f"and more; {_wider(len(known))}"
+
+
+def _wider(known: int) -> str:
+    """What shows more than so many."""
+    if known >= MOST:
+        return "--project, --kind and --type narrow the list"
+    return f"--limit {2 * known} shows as many again" if 2 * known <= MOST else f"--limit {MOST} shows some of them"
 
 
 def found_lines(found: Sequence[Found]) -> Iterator[str]:
@@ -150,6 +158,7 @@ def stats_lines(numbers: Numbers) -> Iterator[str]:
     stats, standing = numbers.stats, numbers.standing
     yield _field("place", f"{clean(stats.place)}, {size(stats.size)}, tables of version {stats.version}")
     yield _field("copies", ", ".join(map(clean, stats.backups)) or "none")
+    yield from _many("damaged", stats.damaged)
     yield _field("lessons", f"{stats.lessons}: {stats.semantic} told to other loops, {stats.retired} retired")
     yield _field("kept", f"{counted(stats.episodes, 'iteration')}, {counted(stats.summaries, 'ended loop')}")
     yield _field("projects", str(stats.projects))

@@ -1,6 +1,8 @@
 """What holds for every test, and how the workers of xdist share them out."""
 
 import os
+import signal
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
@@ -21,6 +23,14 @@ for name in [name for name in os.environ if name.startswith(OPERATORS_OWN) and n
 
 settings.register_profile("steady", deadline=None)  # on a shared machine, the time of one example measures the neighbours
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> Generator[None]:
+    """A test run in the background of a script ignores Ctrl-C, and so would what it starts and waits for."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,11 +1,13 @@
 """What is written, inside one transaction."""
 
+import json
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
 
@@ -14,7 +16,7 @@ from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary
 from tasks.memory import tables
 from tasks.memory.keys import facets, key, marks, moment, said_words
 from tasks.memory.reading import Reader
-from tasks.memory.word_index import count, counted, marked, put
+from tasks.memory.word_index import count, counted, marked, put, tidy
 
 MOST_EPISODES = 5_000
 """Of one project; the oldest go when there are more."""
@@ -22,6 +24,7 @@ MOST_SUMMARIES = 5_000
 AT_A_TIME = 100
 """So many too many are let be, so that they are removed together."""
 
+_MOMENT = TypeAdapter(datetime)
 _LESSON = select(tables.lessons.c.number, tables.lessons.c.words).where(tables.lessons.c.id == bindparam("known"))
 _ADD_LESSON = insert(tables.lessons).returning(tables.lessons.c.number)
 _REPLACE_LESSON = update(tables.lessons).where(tables.lessons.c.number == bindparam("known"))
@@ -80,18 +83,21 @@ class Changing(Reader):
         return True
 
     def put_summary(self, summary: Summary) -> bool:
-        if self._there(tables.summaries, {"uid": key(summary.uid)}):
+        table, uid, ended_at = tables.summaries, key(summary.uid), moment(summary.ended_at)
+        known = self._connection.scalar(select(table.c.ended_at).where(table.c.uid == uid))
+        if known is not None and known >= ended_at:
             return False
+        self._connection.execute(delete(table).where(table.c.uid == uid))  # the loop was resumed after that end
         project = key(summary.subject.project)
         row = {
-            "uid": key(summary.uid),
+            "uid": uid,
             "project": project,
             "task_type": summary.subject.task_type,
-            "ended_at": moment(summary.ended_at),
+            "ended_at": ended_at,
             "body": body(summary),
         }
-        self._connection.execute(insert(tables.summaries).values(row))
-        self._prune(tables.summaries, project, MOST_SUMMARIES)
+        self._connection.execute(insert(table).values(row))
+        self._prune(table, project, MOST_SUMMARIES)
         return True
 
     def count_words(self) -> None:
@@ -113,6 +119,7 @@ class Changing(Reader):
         if row is None:
             return False
         self._index(row.number, row.words, "")
+        tidy(self._connection)
         self._connection.execute(delete(tables.lessons).where(tables.lessons.c.number == row.number))
         return True
 
@@ -124,15 +131,19 @@ class Changing(Reader):
         return self._connection.scalar(question) is not None
 
     def _prune(self, table: Table, project: str, most: int) -> None:
-        """Remove a project's oldest rows, once there are some more than it may have."""
+        """Remove a project's oldest records, once there are some more than it may have: only then all of them are read. An import
+        brings old ones last, so that their numbers say nothing.
+        """
         numbers = select(table.c.number).where(table.c.project == project).order_by(table.c.number.desc())
         if self._connection.scalar(numbers.limit(1).offset(most + AT_A_TIME - 1)) is None:
             return
-        last = self._connection.scalar(numbers.limit(1).offset(most))
-        self._connection.execute(delete(table).where(table.c.project == project, table.c.number <= last))
+        rows = select(table.c.body, table.c.number).where(table.c.project == project).execution_options(yield_per=AT_A_TIME)
+        ages = sorted((_ended(body), number) for body, number in self._connection.execute(rows))
+        gone = [number for _, number in ages[:-most]]
+        self._connection.execute(delete(table).where(table.c.number.in_(gone)))
         if table is tables.episodes:
             failures = tables.failures.c
-            self._connection.execute(delete(tables.failures).where(failures.project == project, failures.episode <= last))
+            self._connection.execute(delete(tables.failures).where(failures.project == project, failures.episode.in_(gone)))
 
 
 def body(record: BaseModel) -> str:
@@ -141,6 +152,12 @@ def body(record: BaseModel) -> str:
         return record.model_dump_json()
     except PydanticSerializationError:
         return type(record).model_validate(_writable(record.model_dump())).model_dump_json()
+
+
+def _ended(body: str) -> int:
+    """When the iteration or the loop ended that this tells of."""
+    held = json.loads(body)
+    return moment(_MOMENT.validate_python(held.get("at") or held["ended_at"]))
 
 
 def _lesson_row(lesson: Lesson) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import MAXYEAR, UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +28,11 @@ LONGEST_FILE = 256 * 2**20
 LONGEST_RECORD = 2**16
 """Characters; what the loop writes is bounded far below."""
 AT_A_TIME = 500
+EARLIEST = 1970
+"""The year of the oldest moment that is taken for one: room is left on both sides to reckon with it."""
+PLACE = frozenset({"iteration", "attempt"})
+"""Numbers that the tables hold in columns of their own."""
+LARGEST, LARGEST_PLACE = 2**53, 2**31 - 1
 SECTIONS: dict[str, Table] = {
     "episodes": tables.episodes,
     "guardrails": tables.guardrails,
@@ -61,6 +67,7 @@ def read(file: Path) -> Content:
     """Check a document from its first byte to its last. Raises OperatorError that names the place."""
     document = _document(file)
     _agree(document, "format", FORMAT)
+    _refuse_newer(document)
     _agree(document, "version", VERSION)
     _only_known(document)
     records = {name: _section(document, name) for name in SECTIONS}
@@ -105,7 +112,7 @@ def _checksum(document: Mapping[str, Any]) -> str:
 def _document(file: Path) -> dict[str, Any]:
     raw = _raw(file)
     try:
-        document: Any = json.loads(raw, parse_constant=_refused)
+        document: Any = json.loads(raw, parse_constant=_refused, parse_float=_finite)
     except (ValueError, RecursionError) as error:  # also what is no UTF-8
         raise _wrong(f"{clean(file.name)} is no whole JSON document", found=clean(str(error))[:200]) from None
     if not isinstance(document, dict):
@@ -126,6 +133,18 @@ def _raw(file: Path) -> bytes:
 
 def _refused(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    return found if isfinite(found) else _refused(text[:100])
+
+
+def _refuse_newer(document: Mapping[str, Any]) -> None:
+    found = document.get("version")
+    if type(found) is int and found > VERSION:
+        what, expected = "it was written by a newer version of this program", f"version {VERSION} at most"
+        raise _wrong(what, expected=expected, found=f"version {found}"[:100], remedy="update this program")
 
 
 def _agree(document: Mapping[str, Any], name: str, expected: object) -> None:
@@ -163,6 +182,7 @@ def _one(value: Any, place: str, record: type[R]) -> R:
         where = ".".join([place, *map(str, first["loc"])])
         raise _wrong(f"{clean(where)[:200]} is wrong", found=clean(first["msg"])[:200]) from None
     _short_names(found, place)
+    _usable_values(found, place)
     return found
 
 
@@ -171,6 +191,24 @@ def _short_names(record: BaseModel, place: str) -> None:
         held = str(getattr(record, name, ""))
         if len(held) > LONGEST_KEY:
             raise _wrong(f"{place}.{name} is too long", expected=f"{LONGEST_KEY} characters at most", found=str(len(held)))
+
+
+def _usable_values(record: BaseModel, place: str) -> None:
+    """Only what every database holds, and what can be compared and reckoned with."""
+    for name, held in record:
+        expected = _lack(name, held)
+        if expected:
+            raise _wrong(f"{place}.{name} is wrong", expected=expected, found=str(held)[:100])
+
+
+def _lack(name: str, held: object) -> str:
+    """What a value should be and is not; empty where nothing is wrong with it."""
+    if isinstance(held, datetime):
+        usable = held.tzinfo is not None and EARLIEST <= held.year < MAXYEAR
+        return "" if usable else f"a moment with its time zone, from {EARLIEST} on"
+    least, most = (0, LARGEST_PLACE) if name in PLACE else (-LARGEST, LARGEST)
+    wrong = isinstance(held, int | float) and not least <= held <= most
+    return f"a number from {least:,} to {most:,}" if wrong else ""
 
 
 def _cleaned(record: R) -> R:

@@ -20,6 +20,12 @@ REMEDIES = {
     sqlite3.SQLITE_CORRUPT: "open the store anew: the last good copy is restored then",
     sqlite3.SQLITE_NOTADB: "open the store anew: the last good copy is restored then",
 }
+SERVER_REMEDIES = {
+    "25006": "this server takes no changes, as one that only copies another: name the one that does",
+    "42501": "give its user the rights to make tables in that database, to read and to write them",
+    "55P03": "end the session that keeps the store for so long",
+}
+"""By PostgreSQL's own codes."""
 
 
 class Damaged(WorldError):  # noqa: N818 - a state, whoever sees it
@@ -42,13 +48,18 @@ def complaint(place: str, error: BaseException, secret: str = "") -> WorldError:
         "the memory store does not answer as it should",
         expected=f"a working store at {place}",
         found=_hidden(f"{type(cause).__name__}: {clean(str(cause))[:LONGEST]}", secret),
-        remedy=REMEDIES.get(primary_code(cause), "see that the store can be reached, or set memory.use to false"),
+        remedy=_remedy(cause) or "see that the store can be reached, or set memory.use to false",
     )
 
 
 def primary_code(cause: BaseException) -> int:
     """SQLite's primary code; -1 where it is no error of SQLite's."""
     return (getattr(cause, "sqlite_errorcode", None) or -1) & 0xFF if isinstance(cause, sqlite3.Error) else -1
+
+
+def _remedy(cause: BaseException) -> str:
+    """Empty where nothing is known."""
+    return REMEDIES.get(primary_code(cause)) or SERVER_REMEDIES.get(getattr(cause, "sqlstate", None) or "", "")
 
 
 def _hidden(text: str, secret: str) -> str:

@@ -41,6 +41,11 @@ def damage(file: Path) -> str:
     return ""
 
 
+def emptied(file: Path) -> str:
+    """A store that has copies was more than nothing, while SQLite takes a file of no bytes for a new one."""
+    return "the file is empty" if not file.stat().st_size and copies(file) else ""
+
+
 def check_is_due(file: Path, now: datetime) -> bool:
     """Once a day, after somebody has met damage, and after the machine went down under an open store. A process that was killed
     is no reason: SQLite's log is made for that, and reading a whole store takes seconds.
@@ -67,6 +72,11 @@ def checked(file: Path) -> str:
         if primary_code(error) in DAMAGE:
             return clean(str(error))
         raise
+
+
+def damaged_files(file: Path) -> list[Path]:
+    """Those that were put aside, newest first."""
+    return _like(file, _DAMAGED)
 
 
 @contextmanager
@@ -110,7 +120,7 @@ def mended(file: Path, now: datetime) -> str:
     where another process has mended it.
     """
     with alone(file):
-        problem = damage(file) or checked(file)
+        problem = damage(file) or emptied(file) or checked(file)
         if problem:
             return _restored(file, now, problem)
         return _index_mended(file)
@@ -120,7 +130,7 @@ def _restored(file: Path, now: datetime, problem: str) -> str:
     good = next((copy for copy in copies(file) if not copy.is_symlink() and not _copy_problem(copy)), None)
     fresh = beside(file, f".partial-{os.getpid()}")
     try:
-        _laid_down(good, fresh)
+        _laid_down(good, fresh) if good else _begun(fresh)
         aside = beside(file, f".damaged-{now:%Y%m%dT%H%M%S}")
         _put_aside(file, aside)
         fresh.replace(file)
@@ -140,15 +150,21 @@ def _told(file: Path, aside: Path, good: Path | None, problem: str) -> str:
     return f"the memory store {file} was damaged ({problem}); {loss}; the damaged file is kept as {aside.name}"
 
 
-def _laid_down(good: Path | None, fresh: Path) -> None:
+def _laid_down(good: Path, fresh: Path) -> None:
     fresh.unlink(missing_ok=True)
     handle = opened_own(fresh, os.O_WRONLY | os.O_EXCL)
-    with os.fdopen(handle, "wb") as target:
-        if good is not None:
-            with good.open("rb") as source:
-                shutil.copyfileobj(source, target, 2**20)
+    with os.fdopen(handle, "wb") as target, good.open("rb") as source:
+        shutil.copyfileobj(source, target, 2**20)
         target.flush()
         os.fsync(target.fileno())
+
+
+def _begun(fresh: Path) -> None:
+    """An empty store that is no empty file: beside its copies, others would take that for damage."""
+    fresh.unlink(missing_ok=True)
+    os.close(opened_own(fresh, os.O_WRONLY | os.O_EXCL))
+    with closing(_connected(str(fresh))) as connection:
+        connection.execute("PRAGMA user_version=0")
 
 
 def _put_aside(file: Path, aside: Path) -> None:
@@ -166,7 +182,7 @@ def _put_aside(file: Path, aside: Path) -> None:
 
 
 def _forget_old_damage(file: Path) -> None:
-    for old in _like(file, _DAMAGED)[DAMAGED_KEPT:]:
+    for old in damaged_files(file)[DAMAGED_KEPT:]:
         old.unlink(missing_ok=True)
         beside(old, "-wal").unlink(missing_ok=True)
 

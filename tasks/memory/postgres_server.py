@@ -19,6 +19,7 @@ SETTINGS = {
     "connect_timeout": 5,  # a server that is away must not keep a loop waiting
     "application_name": "helmsman memory",
     "keepalives_idle": 30,
+    "client_encoding": "UTF8",
     "options": "-c statement_timeout=60s -c lock_timeout=30s -c idle_in_transaction_session_timeout=60s",
 }
 _SIZE = text(
@@ -36,8 +37,17 @@ class PostgresServer:
         self._secret = str(parsed.password or parsed.query.get("password") or "")
         self.place = clean(_shown(parsed))
         settings = {name: value for name, value in SETTINGS.items() if name not in parsed.query}
+        theirs = parsed.normalized_query.get("options", ())
+        settings["options"] = " ".join((str(SETTINGS["options"]), *theirs))  # of two the last one counts
         with told(self.place, self._secret), _driver_there():
-            self._engine = create_engine(parsed, connect_args=settings, pool_size=1, max_overflow=4, pool_pre_ping=True)
+            self._engine = create_engine(
+                parsed,
+                connect_args=settings,
+                isolation_level="READ COMMITTED",  # a writer sees what the one before it wrote, whatever the server's default is
+                pool_size=1,
+                max_overflow=4,
+                pool_pre_ping=True,
+            )
         self._plain = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._still = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
@@ -64,6 +74,9 @@ class PostgresServer:
     def backups(self) -> tuple[str, ...]:
         return ()
 
+    def damaged(self) -> tuple[str, ...]:
+        return ()
+
     def close(self) -> None:
         self._engine.dispose()
 
@@ -74,6 +87,7 @@ def opened_server(url: str) -> Generator[PostgresServer]:
     server = PostgresServer(url)
     try:
         with server.reading() as connection:
+            _refuse_other_encodings(connection, server.place)
             new = checked_version(connection) < VERSION
         if new:
             with server.writing() as connection:
@@ -81,6 +95,17 @@ def opened_server(url: str) -> Generator[PostgresServer]:
         yield server
     finally:
         server.close()
+
+
+def _refuse_other_encodings(connection: Connection, place: str) -> None:
+    encoding = str(connection.scalar(text("SHOW server_encoding")))
+    if encoding != "UTF8":
+        raise WorldError(
+            "the memory's database cannot hold every character",
+            expected=f"a database in UTF8 at {place}",
+            found=f"one in {encoding}",
+            remedy="name another one, made by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
+        )
 
 
 def _parsed(url: str) -> URL:

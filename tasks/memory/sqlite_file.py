@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, create_engine, event
+from sqlalchemy import URL, Connection, create_engine, event, select
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from helmsman.errors import WorldError
+from tasks.memory import tables
 from tasks.memory.faults import Damaged, told
 from tasks.memory.mending import (
     BUSY_SECONDS,
@@ -19,6 +20,8 @@ from tasks.memory.mending import (
     copies,
     daily,
     damage,
+    damaged_files,
+    emptied,
     index_problem,
     mended,
     suspect,
@@ -35,6 +38,7 @@ SETTINGS = (
     "PRAGMA journal_size_limit=16777216",
     "PRAGMA cache_size=-16384",
     "PRAGMA trusted_schema=OFF",
+    "PRAGMA secure_delete=ON",  # what is forgotten is gone from the file too
     "PRAGMA cell_size_check=ON",  # damage is seen where it is read
 )
 
@@ -78,6 +82,9 @@ class SqliteFile:
     def backups(self) -> tuple[str, ...]:
         return tuple(copy.name for copy in copies(self._file))
 
+    def damaged(self) -> tuple[str, ...]:
+        return tuple(one.name for one in damaged_files(self._file))
+
     def close(self) -> None:
         self._engine.dispose()
 
@@ -119,7 +126,7 @@ def _ready(file: Path, now: datetime, backups: int, warnings: list[str]) -> Sqli
 def _looked_at(file: Path, now: datetime, backups: int, warnings: list[str]) -> SqliteFile:
     """Raises Damaged."""
     with told(str(file)), _disk(file):
-        _refuse(file, damage(file))
+        _refuse(file, damage(file) or ("" if warnings else emptied(file)))  # one that was begun anew is empty, and told
     database = SqliteFile(file)
     try:
         with database.reading() as connection:
@@ -127,12 +134,19 @@ def _looked_at(file: Path, now: datetime, backups: int, warnings: list[str]) -> 
         if new:
             with database.writing() as connection:
                 migrate(connection)
-        if check_is_due(file, now):
+        if check_is_due(file, now) and _holds_something(database):
             warnings += _daily(file, now, backups)
     except BaseException:
         database.close()
         raise
     return database
+
+
+def _holds_something(database: SqliteFile) -> bool:
+    """A copy of nothing would be all that there is until tomorrow."""
+    kept = (tables.lessons, tables.guardrails, tables.episodes, tables.summaries)
+    with database.reading() as connection:
+        return any(connection.execute(select(table.c.body).limit(1)).first() for table in kept)
 
 
 def _daily(file: Path, now: datetime, backups: int) -> list[str]:

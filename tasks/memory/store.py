@@ -38,6 +38,8 @@ class Database(Protocol):
 
     def backups(self) -> tuple[str, ...]: ...
 
+    def damaged(self) -> tuple[str, ...]: ...
+
 
 class OpenStore(Reader):
     def __init__(self, database: Database, warnings: tuple[str, ...] = ()) -> None:
@@ -70,6 +72,7 @@ class OpenStore(Reader):
                 projects=connection.scalar(select(func.count()).select_from(projects)) or 0,
                 size=self._database.size(),
                 backups=self._database.backups(),
+                damaged=self._database.damaged(),
             )
 
     def export(self) -> Iterator[str]:
@@ -77,9 +80,7 @@ class OpenStore(Reader):
             yield from exchange.written(connection)
 
     def import_(self, file: Path) -> Imported:
-        content = exchange.read(file)
-        with self.change() as change:
-            return merge(change, content)
+        return merge(self.change, exchange.read(file))
 
 
 def _count(connection: Connection, table: Table, *wanted: ColumnElement[bool]) -> int:

@@ -40,6 +40,7 @@ _POSTGRES_HOLDERS = """SELECT * FROM (SELECT number, CAST(:weight{position} AS D
 _BEST = """SELECT number FROM ({union}) AS held GROUP BY number ORDER BY SUM(weight) DESC, number DESC LIMIT :most"""
 _SQLITE_TAKE_OUT = "INSERT INTO helmsman_lesson_words (helmsman_lesson_words, rowid, words) VALUES ('delete', ?, ?)"
 _SQLITE_PUT_IN = "INSERT INTO helmsman_lesson_words (rowid, words) VALUES (?, ?)"
+_SQLITE_TIDY = "INSERT INTO helmsman_lesson_words (helmsman_lesson_words) VALUES ('optimize')"
 _POSTGRES_PUT = text("UPDATE helmsman_lessons SET lexemes = array_to_tsvector(CAST(:words AS text[])) WHERE number = :number")
 _HOW_MANY = (
     select(words.c.word, func.sum(words.c.lessons))
@@ -98,6 +99,12 @@ def put(connection: Connection, number: int, before: str, after: str) -> None:
         connection.exec_driver_sql(_SQLITE_TAKE_OUT, (number, before))
     if after:
         connection.exec_driver_sql(_SQLITE_PUT_IN, (number, after))
+
+
+def tidy(connection: Connection) -> None:
+    """Words that were taken out of the index stay in its file until its parts are merged: merge them."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(_SQLITE_TIDY)
 
 
 def marked(said: Iterable[str], mark: str, facets: Iterable[str]) -> str:

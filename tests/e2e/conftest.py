@@ -1,7 +1,6 @@
 """One Prefect server for all tests of a worker, and what a loop comes to when nothing disturbs it."""
 
 import json
-import signal
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +19,6 @@ class Undisturbed:
     ending: Ending
     calls: dict[str, int]
     """Calls of Python functions in each step of the first iteration."""
-
-
-@pytest.fixture(scope="session", autouse=True)
-def interruptible() -> Generator[None]:
-    """A test run in the background of a script ignores Ctrl-C, and so would every process that it starts."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -94,11 +94,17 @@ def _become(request: dict[str, Any], pipes: list[int]) -> Callable[[], int | Non
     sys.modules["__main__"].__package__ = None  # a message on usage names the program by the first argument
     random.seed()
 
+    if "PREFECT_API_URL" in os.environ:
+        _read_settings_anew()
+    return importlib.import_module(request["module"]).main
+
+
+def _read_settings_anew() -> None:
+    """As if Prefect had been imported only now, by a process that the engine has told to be quiet."""
     from prefect.context import refresh_global_settings_context
 
-    os.environ.update({name: value for name, value in QUIET.items() if name not in os.environ})  # as the engine would
-    refresh_global_settings_context()  # as if its settings had been read now for the first time
-    return importlib.import_module(request["module"]).main
+    os.environ.update({name: value for name, value in QUIET.items() if name not in os.environ})
+    refresh_global_settings_context()
 
 
 def main() -> None:

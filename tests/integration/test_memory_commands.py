@@ -204,9 +204,9 @@ def test_the_numbers_tell_what_is_kept_and_what_guardrails_and_levels_of_learnin
     told_again = TESTED.model_copy(update={"loops": 3})
     reached = {level: [{"kind": FailureClass.TEST, "level": level}] for level in (1, 2)}
     episodes = [episode(level, FailureClass.TEST, learning=learning) for level, learning in reached.items()]
+    fill(bench.url, FIRST)
     fill(
         bench.url,
-        FIRST,
         lesson("gone", retired="useless"),
         told_again,
         guardrail("g2", retired="useless"),

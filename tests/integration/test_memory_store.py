@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from contextlib import suppress
-from datetime import timedelta
+from datetime import timedelta, timezone
 
 import pytest
 
@@ -14,6 +14,7 @@ from tests.integration.memory_processes import ROOT
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 
 pytestmark = pytest.mark.feature("L1")
+MICROSECOND, HOUR = timedelta(microseconds=1), timedelta(hours=1)
 
 
 class Undone(Exception):  # noqa: N818 - nothing went wrong
@@ -120,17 +121,59 @@ def test_a_projects_oldest_iterations_go_and_no_other_ones(store_url: str, monke
         assert store.failures("bank", FailureClass.TEST) == (1, 1)
 
 
-def test_summaries_come_newest_first_and_a_loop_ends_once(store_url: str) -> None:
+def test_older_iterations_that_come_later_push_no_newer_ones_out(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changing, "MOST_EPISODES", 20)
+    monkeypatch.setattr(changing, "AT_A_TIME", 5)
+    east, west = (timezone(timedelta(hours=hours)) for hours in (9, -9))
+    with opening(store_url, NOW) as store, store.change() as change:
+        for number in range(15):
+            change.put_episode(episode(number, at=(NOW + number * MICROSECOND).astimezone(west)))
+        for number in range(24):  # their clocks show more
+            change.put_episode(episode(number, FailureClass.TEST, uid="old", at=(NOW - DAY + number * HOUR).astimezone(east)))
+        kept = [one.iteration for one in change.episodes("old")]
+        assert [one.iteration for one in change.episodes("u1")] == list(range(15))
+        assert change.failures("shop", FailureClass.TEST) == (len(kept), 15 + len(kept))
+        assert kept[-5:] == list(range(19, 24))
+        assert len(kept) < 10
+
+
+def test_older_ends_that_come_later_push_no_newer_ones_out(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changing, "MOST_SUMMARIES", 6)
+    monkeypatch.setattr(changing, "AT_A_TIME", 3)
+    with opening(store_url, NOW) as store, store.change() as change:
+        for number in range(12):
+            change.put_summary(summary(f"u{number:02}", NOW - number * DAY))
+        assert [one.uid for one in change.summaries()] == [f"u{number:02}" for number in range(6)]
+
+
+def test_summaries_come_newest_first(store_url: str) -> None:
     with opening(store_url, NOW) as store:
         with store.change() as change:
             for number in range(4):
                 assert change.put_summary(summary(f"u{number}", NOW + number * DAY))
             assert change.put_summary(summary("b", NOW - DAY, "bank", TaskType.DOCS))
-            assert not change.put_summary(summary("u1", NOW + 9 * DAY))
         assert [one.uid for one in store.summaries()] == ["u3", "u2", "u1", "u0", "b"]
         assert [one.uid for one in store.summaries(limit=2)] == ["u3", "u2"]
         assert [one.uid for one in store.summaries(project="bank")] == ["b"]
         assert [one.uid for one in store.summaries(TaskType.FEATURE, "bank")] == []
+
+
+def test_of_a_loop_that_was_resumed_the_last_end_is_kept(store_url: str) -> None:
+    with opening(store_url, NOW) as store:
+        with store.change() as change:
+            for uid in ("u0", "u1", "u2"):
+                assert change.put_summary(summary(uid))
+            assert not change.put_summary(summary("u1"))
+            assert not change.put_summary(summary("u1", NOW - DAY))
+            assert change.put_summary(summary("u1", NOW + MICROSECOND))
+            assert not change.put_summary(summary("u1"))
+        assert [one.uid for one in store.summaries()] == ["u1", "u2", "u0"]
+        assert [one.ended_at for one in store.summaries()] == [NOW + MICROSECOND, NOW, NOW]
+        with store.change() as change:
+            assert change.put_summary(summary("u0", NOW + DAY, "bank", TaskType.DOCS))
+        assert [one.uid for one in store.summaries(TaskType.DOCS, "bank")] == ["u0"]
+        assert [one.uid for one in store.summaries(project="shop")] == ["u1", "u2"]
+        assert store.stats().summaries == 3
 
 
 def test_a_change_that_fails_leaves_nothing(store_url: str) -> None:

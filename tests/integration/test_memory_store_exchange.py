@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
+from helmsman.memory.guardrails import REMOVED
+from helmsman.records.lessons import Guardrail, Lesson
 from helmsman.records.session import FailureClass
-from tasks.memory import Merged, Store, exchange, opening
+from tasks.memory import Imported, Merged, Store, exchange, merging, opening
 from tests.fakes.postgres import Postgres
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 
@@ -110,6 +112,67 @@ def test_of_two_lessons_with_one_id_the_newer_stays_with_the_sources_of_both(sto
         assert [one.instruction for one in store.guardrails("shop")] == ["Theirs", "Ours"]
 
 
+@pytest.fixture
+def other(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'other.db'}"
+
+
+def brought(other: str, store: Store, file: Path, *theirs: Guardrail | Lesson) -> Imported:
+    """What becomes of these where another store brings them."""
+    with opening(other, NOW) as their_store:
+        with their_store.change() as change:
+            for one in theirs:
+                change.put_guardrail(one) if isinstance(one, Guardrail) else change.put_lesson(one)
+        exported(their_store, file)
+    return store.import_(file)
+
+
+OF_A_PERSON: list[dict[str, Any]] = [
+    {"edited": True, "instruction": "My words"},
+    {"retired": REMOVED, "retired_at": NOW},
+    {"retired": f"{REMOVED} from guardrails.md", "retired_at": NOW},
+]
+
+
+@pytest.mark.parametrize("mine", OF_A_PERSON, ids=["edited", "removed", "removed long ago"])
+def test_a_persons_word_on_a_guardrail_stands_above_what_is_newer(tmp_path: Path, other: str, mine: dict[str, Any]) -> None:
+    ours, newer = guardrail("g", **mine), {"loaded_at": NOW + DAY}
+    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
+        with store.change() as change:
+            change.put_guardrail(ours)
+        assert brought(other, store, tmp_path / "memory.json", guardrail("g", **newer)).guardrails == Merged(kept=1)
+        assert store.guardrails("shop", retired=True) == [ours]
+        again = guardrail("g", **{**mine, **newer})
+        assert brought(other, store, tmp_path / "memory.json", again).guardrails == Merged(replaced=1)
+        with store.change() as change:
+            change.put_guardrail(guardrail(loaded_at=NOW + 9 * DAY))
+        assert brought(other, store, tmp_path / "memory.json", again).guardrails == Merged(replaced=1)
+        assert store.guardrails("shop", retired=True) == [again]
+
+
+def test_that_a_lesson_was_told_since_and_retired_counts_as_newer(tmp_path: Path, other: str) -> None:
+    seen: dict[str, Any] = {"text": "Seen once more", "updated_at": NOW + DAY}
+    told: dict[str, Any] = {"text": "Told in vain", "used_at": NOW + 2 * DAY, "retired": "useless", "uses": 6}
+    with opening(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
+        with store.change() as change:
+            change.put_lesson(lesson("ours", **told))
+            change.put_lesson(lesson("theirs", **seen))
+        theirs = lesson("ours", **seen), lesson("theirs", **told)
+        assert brought(other, store, tmp_path / "memory.json", *theirs).lessons == Merged(replaced=1, kept=1)
+        assert {one.retired for one in store.lessons(retired=True)} == {"useless"}
+
+
+def test_an_import_keeps_no_other_writer_waiting_for_all_of_it(
+    tmp_path: Path, other: str, postgres: Postgres, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "AT_A_TIME", 2)
+    with opening(postgres_url, NOW) as store:
+        told = brought(other, store, tmp_path / "memory.json", *(lesson(str(number)) for number in range(5)))
+    assert told.lessons == Merged(added=5)
+    transactions = postgres.sql(postgres_url.rpartition("/")[2], "SELECT count(*) FROM helmsman_lessons GROUP BY xmin ORDER BY 1")
+    assert transactions.split() == ["1", "2", "2"]
+
+
 def _less(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
     return lambda document: {key: value for key, value in document.items() if key != name}
 
@@ -124,7 +187,8 @@ def _lessons(**parts: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 SIGNED: list[tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = [
     (_with(format="something else"), "format is not as expected"),
-    (_with(version=2), "version is not as expected"),
+    (_with(version=2), "written by a newer version of this program"),
+    (_with(version=0), "version is not as expected"),
     (_with(version=True), "version is not as expected"),
     (_less("lessons"), "lessons is not as expected"),
     (_with(episodes={}), "episodes is not as expected"),
@@ -151,6 +215,33 @@ def test_a_document_that_is_wrong_somewhere_changes_nothing_and_names_the_place(
         assert store.stats().lessons == store.stats().episodes == 0
 
 
+def _first(section: str, **parts: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda document: {**document, section: [{**document[section][0], **parts}]}
+
+
+USELESS: list[tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = [
+    (_first("lessons", updated_at="2026-11-22T10:00:00"), r"lessons\[0\].updated_at is wrong"),
+    (_first("guardrails", loaded_at="2026-11-22T10:00:00"), r"guardrails\[0\].loaded_at is wrong"),
+    (_first("summaries", ended_at="0001-01-01T00:00:00Z"), r"summaries\[0\].ended_at is wrong"),
+    (_first("episodes", at="9999-12-31T23:59:59Z"), r"episodes\[0\].at is wrong"),
+    (_first("episodes", iteration=2**31), r"episodes\[0\].iteration is wrong"),
+    (_first("episodes", attempt=-1), r"episodes\[0\].attempt is wrong"),
+    (_first("episodes", tokens=2**63), r"episodes\[0\].tokens is wrong"),
+    (_first("episodes", seconds=1e300), r"episodes\[0\].seconds is wrong"),
+    (_first("summaries", iterations=-(2**63)), r"summaries\[0\].iterations is wrong"),
+]
+
+
+@pytest.mark.parametrize(("change", "place"), USELESS, ids=[place for _, place in USELESS])
+def test_values_that_nobody_could_compare_or_store_are_refused_with_their_place(
+    tmp_path: Path, document: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]], place: str
+) -> None:
+    file = tmp_path / "memory.json"
+    file.write_text(signed(change(document)))
+    with pytest.raises(OperatorError, match=place):
+        exchange.read(file)
+
+
 RAW: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda raw: raw.replace(b"kiln", b"oven", 1), "sha256 is not as expected"),
     (lambda raw: raw[: len(raw) // 2], "no whole JSON document"),
@@ -159,6 +250,7 @@ RAW: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda _: b"[" * 100_000, "no whole JSON document"),
     (lambda _: b'{"format": NaN}', "no whole JSON document"),
     (lambda _: b'{"version": ' + b"9" * 10_000 + b"}", "no whole JSON document"),
+    (lambda raw: raw.replace(b'"seconds": 60.0', b'"seconds": 1e999', 1), "no whole JSON document"),
     (lambda _: b"[1, 2]", "no exported memory"),
     (lambda _: b'{"format": "helmsman-memory", "version": 1}', "is not as expected"),
 ]

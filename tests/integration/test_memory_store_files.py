@@ -1,10 +1,9 @@
-"""The embedded store's files: whose they are, what is copied every day, and what happens when they are not what they were."""
+"""The embedded store's files: what is copied every day, and what happens when they are not what they were."""
 
 import os
 import resource
 import shutil
 import sqlite3
-import stat
 import subprocess
 from collections.abc import Callable
 from datetime import datetime
@@ -14,6 +13,7 @@ import pytest
 
 from helmsman.errors import WorldError
 from tasks.memory import Store, opening
+from tasks.memory.mending import mended
 from tasks.memory.schema import STEPS, VERSION
 from tests.integration.memory_processes import at_once, process, told
 from tests.integration.memory_stores import DAY, NOW, lesson
@@ -74,82 +74,16 @@ def stub(file: Path) -> None:
     file.write_bytes(b"SQLite format 3\x00")
 
 
+def emptied(file: Path) -> None:
+    """As a file system does that lost the end of a file."""
+    os.truncate(file, 0)
+
+
 def nonsense(file: Path) -> None:
     file.write_text("<html>this disk is full of pages</html>" * 1000)
 
 
-DAMAGES: list[Callable[[Path], None]] = [scribble, cut, behead, stub, nonsense]
-
-
-def test_nobody_else_can_read_a_store_or_its_copies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
-    before = os.umask(0)
-    try:
-        with opening("", NOW) as store, store.change() as change:
-            change.put_lesson(lesson())
-            modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in (tmp_path / "state" / "memory").iterdir()}
-    finally:
-        os.umask(before)
-    assert {"memory.db", "memory.db-wal", "memory.db.backup-2026-11-22"} <= modes.keys()
-    assert set(modes.values()) == {0o600}
-    assert stat.S_IMODE((tmp_path / "state" / "memory").stat().st_mode) == 0o700
-
-
-def test_modes_that_were_opened_are_closed_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path))
-    with opening("", NOW):
-        pass
-    (tmp_path / "memory").chmod(0o755)
-    (tmp_path / "memory" / "memory.db").chmod(0o644)
-    with opening("", NOW):
-        pass
-    assert stat.S_IMODE((tmp_path / "memory").stat().st_mode) == 0o700
-    assert stat.S_IMODE((tmp_path / "memory" / "memory.db").stat().st_mode) == 0o600
-
-
-@pytest.mark.parametrize("end", ["", "-wal", "-shm", ".lock", ".checked"])
-def test_no_file_of_a_store_leads_somewhere_else(file: Path, tmp_path: Path, end: str) -> None:
-    treasure = tmp_path / "treasure"
-    treasure.write_bytes(b"")
-    file.parent.mkdir()
-    file.with_name(file.name + end).symlink_to(treasure)
-    with pytest.raises(WorldError), opening(url(file), NOW) as store, store.change() as change:
-        change.put_lesson(lesson())
-    assert treasure.read_bytes() == b""
-
-
-def test_the_folder_of_this_users_own_store_leads_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path))
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "memory").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(WorldError, match="a link"), opening("", NOW):
-        pass
-    assert list((tmp_path / "elsewhere").iterdir()) == []
-
-
-def test_a_folder_or_a_pipe_where_the_file_should_be_is_named(file: Path) -> None:
-    file.mkdir(parents=True)
-    with pytest.raises(WorldError, match="a folder"), opening(url(file), NOW):
-        pass
-    file.rmdir()
-    os.mkfifo(file)
-    with pytest.raises(WorldError, match="no plain file"), opening(url(file), NOW):
-        pass
-
-
-def test_a_file_where_the_folder_should_be_is_named(file: Path) -> None:
-    file.parent.write_text("mine")
-    with pytest.raises(WorldError, match="cannot be made"), opening(url(file), NOW):
-        pass
-    assert file.parent.read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    "wrong", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///relative.db", "sqlite:////tmp/a.db?mode=ro"]
-)
-def test_a_url_that_names_no_whole_path_is_refused(wrong: str) -> None:
-    with pytest.raises(WorldError, match="names no file"), opening(wrong, NOW):
-        pass
+DAMAGES: list[Callable[[Path], None]] = [scribble, cut, behead, stub, emptied, nonsense]
 
 
 def test_a_store_of_a_newer_version_is_left_alone(file: Path) -> None:
@@ -165,6 +99,23 @@ def test_a_store_of_a_newer_version_is_left_alone(file: Path) -> None:
 
 def test_every_version_has_a_step() -> None:
     assert len(STEPS) == VERSION
+
+
+def test_the_first_days_copy_holds_what_that_day_taught(file: Path) -> None:
+    for first in (0, LESSONS):
+        fill(file, first=first)
+    with opening(url(file), NOW) as store:
+        assert list(store.stats().backups) == ["memory.db.backup-2026-11-22"]
+    with opening(url(file.with_name("memory.db.backup-2026-11-22")), NOW) as copy:
+        assert lesson_count(copy) == LESSONS
+
+
+def test_an_empty_file_without_copies_is_a_new_store(file: Path) -> None:
+    file.parent.mkdir()
+    file.touch()
+    with opening(url(file), NOW) as store:
+        assert store.warnings == ()
+        assert store.lessons() == []
 
 
 def test_a_copy_is_made_once_a_day_and_the_newest_are_kept(file: Path) -> None:
@@ -204,7 +155,7 @@ def test_damage_is_found_at_the_opening_and_the_last_good_copy_restored(file: Pa
 
 @pytest.mark.parametrize("damaged", DAMAGES, ids=lambda deed: deed.__name__)
 def test_without_a_good_copy_an_empty_store_is_begun(file: Path, damaged: Callable[[Path], None]) -> None:
-    fill(file)
+    copied_store(file)
     for copy in file.parent.glob("*.backup-*"):
         copy.write_bytes(b"no copy either")
     damaged(file)
@@ -215,6 +166,16 @@ def test_without_a_good_copy_an_empty_store_is_begun(file: Path, damaged: Callab
             change.put_lesson(lesson())
         assert [one.lesson.id for one in store.search("migrations")] == ["a"]
     assert "no good copy was there, so an empty store was begun" in warning
+
+
+def test_an_empty_store_that_somebody_has_just_begun_instead_is_no_damage_to_the_next_one(file: Path) -> None:
+    file.parent.mkdir()
+    for one in (file, file.with_name("memory.db.backup-2026-11-22")):
+        nonsense(one)
+    assert "an empty store was begun" in mended(file, NOW)
+    with opening(url(file), NOW) as store:
+        assert store.warnings == ()
+        assert store.lessons() == []
 
 
 def test_a_damaged_copy_is_passed_over_for_an_older_good_one(file: Path) -> None:

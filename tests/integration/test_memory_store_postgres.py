@@ -1,12 +1,15 @@
 """A team's store on a real PostgreSQL server."""
 
+import secrets
 import socket
 from urllib.parse import quote
 
 import pytest
+from sqlalchemy import text
 
 from helmsman.errors import WorldError
 from tasks.memory import opening
+from tasks.memory.postgres_server import opened_server
 from tests.fakes.postgres import Postgres
 from tests.integration.memory_stores import NOW, lesson
 
@@ -73,6 +76,68 @@ def test_a_server_that_is_away_is_named(postgres_url: str) -> None:
         assert "a working store at postgresql://helmsman:***@127.0.0.1" in refused(
             f"postgresql://helmsman:x@127.0.0.1:{port}/memory"
         )
+
+
+def with_options(url: str, options: str) -> str:
+    return f"{url}?options={quote(options)}"
+
+
+def test_whatever_a_server_does_by_itself_a_writer_sees_what_the_one_before_it_wrote(
+    postgres: Postgres, postgres_url: str
+) -> None:
+    name = postgres_url.rpartition("/")[2]
+    postgres.sql(name, f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+    with opened_server(postgres_url) as server, server.writing() as connection:
+        assert connection.scalar(text("SHOW transaction_isolation")) == "read committed"
+
+
+def test_options_in_the_url_stand_beside_ours_and_win(postgres_url: str) -> None:
+    with (
+        opened_server(with_options(postgres_url, "-c work_mem=8MB -c lock_timeout=7s")) as server,
+        server.reading() as connection,
+    ):
+        asked = {name: connection.scalar(text(f"SHOW {name}")) for name in ("work_mem", "lock_timeout", "statement_timeout")}
+    assert asked == {"work_mem": "8MB", "lock_timeout": "7s", "statement_timeout": "1min"}
+
+
+def test_a_database_that_cannot_hold_every_character_is_refused(postgres: Postgres) -> None:
+    name = f"latin_{secrets.token_hex(6)}"
+    postgres.sql("postgres", f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0")
+    told = refused(f"postgresql://helmsman:{postgres.password}@127.0.0.1:{postgres.port}/{name}")
+    assert not [word for word in ("cannot hold every character", "UTF8", "LATIN1", "ENCODING 'UTF8'") if word not in told]
+    assert not postgres.sql(name, "SELECT 1 FROM pg_tables WHERE schemaname = 'public'")
+
+
+def test_characters_come_through_whatever_the_environment_says_of_them(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    with opening(postgres_url, NOW) as store, store.change() as change:
+        change.put_lesson(lesson(text="Größe — 日本語 🙂"))
+        assert change.lessons() == [lesson(text="Größe — 日本語 🙂")]
+
+
+def test_who_may_not_write_is_told_which_rights_are_missing(postgres: Postgres, postgres_url: str) -> None:
+    name, guest = postgres_url.rpartition("/")[2], f"guest_{secrets.token_hex(6)}"
+    postgres.sql(name, f"CREATE ROLE {guest} LOGIN PASSWORD '{PLAIN}'")
+    told = refused(postgres_url.replace(f"helmsman:{postgres.password}", f"{guest}:{PLAIN}"))
+    assert "give its user the rights" in told
+    assert PLAIN not in told
+
+
+def test_a_server_that_only_reads_is_told_from_one_that_is_away(postgres_url: str) -> None:
+    assert "takes no changes" in refused(with_options(postgres_url, "-c default_transaction_read_only=on"))
+
+
+def test_a_writer_that_waits_for_too_long_is_told_what_keeps_it(postgres_url: str) -> None:
+    with (
+        opening(postgres_url, NOW) as first,
+        opening(with_options(postgres_url, "-c lock_timeout=50ms"), NOW) as second,
+        first.change(),
+        pytest.raises(WorldError, match="end the session that keeps the store for so long"),
+        second.change(),
+    ):
+        pass
 
 
 def test_a_store_lives_beside_other_tables_of_its_database(postgres: Postgres, postgres_url: str) -> None:

@@ -1,0 +1,118 @@
+"""The embedded store's files: whose they are, where they lie, and that nothing of what was forgotten is left in them."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from helmsman.errors import WorldError
+from tasks.memory import opening
+from tests.integration.memory_stores import NOW, guardrail, lesson
+
+pytestmark = pytest.mark.feature("L6")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "memory" / "memory.db"
+
+
+def url(file: Path) -> str:
+    return f"sqlite:///{file}"
+
+
+def fill(url: str) -> None:
+    with opening(url, NOW) as store, store.change() as change:
+        change.put_lesson(lesson())
+
+
+def test_nobody_else_can_read_a_store_or_its_copies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
+    before = os.umask(0)
+    try:
+        fill("")
+        with opening("", NOW) as store, store.change() as change:
+            change.put_lesson(lesson("b"))
+            modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in (tmp_path / "state" / "memory").iterdir()}
+    finally:
+        os.umask(before)
+    assert {"memory.db", "memory.db-wal", "memory.db.backup-2026-11-22"} <= modes.keys()
+    assert set(modes.values()) == {0o600}
+    assert stat.S_IMODE((tmp_path / "state" / "memory").stat().st_mode) == 0o700
+
+
+def test_modes_that_were_opened_are_closed_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path))
+    with opening("", NOW):
+        pass
+    (tmp_path / "memory").chmod(0o755)
+    (tmp_path / "memory" / "memory.db").chmod(0o644)
+    with opening("", NOW):
+        pass
+    assert stat.S_IMODE((tmp_path / "memory").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "memory" / "memory.db").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", ".lock", ".checked"])
+def test_no_file_of_a_store_leads_somewhere_else(file: Path, tmp_path: Path, end: str) -> None:
+    treasure = tmp_path / "treasure"
+    treasure.write_bytes(b"")
+    fill(url(file))
+    file.with_name(file.name + end).unlink(missing_ok=True)
+    file.with_name(file.name + end).symlink_to(treasure)
+    with pytest.raises(WorldError):
+        fill(url(file))
+    assert treasure.read_bytes() == b""
+
+
+def test_the_folder_of_this_users_own_store_leads_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "memory").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(WorldError, match="a link"), opening("", NOW):
+        pass
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_folder_or_a_pipe_where_the_file_should_be_is_named(file: Path) -> None:
+    file.mkdir(parents=True)
+    with pytest.raises(WorldError, match="a folder"), opening(url(file), NOW):
+        pass
+    file.rmdir()
+    os.mkfifo(file)
+    with pytest.raises(WorldError, match="no plain file"), opening(url(file), NOW):
+        pass
+
+
+def test_a_file_where_the_folder_should_be_is_named(file: Path) -> None:
+    file.parent.write_text("mine")
+    with pytest.raises(WorldError, match="cannot be made"), opening(url(file), NOW):
+        pass
+    assert file.parent.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "wrong", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///relative.db", "sqlite:////tmp/a.db?mode=ro"]
+)
+def test_a_url_that_names_no_whole_path_is_refused(wrong: str) -> None:
+    with pytest.raises(WorldError, match="names no file"), opening(wrong, NOW):
+        pass
+
+
+def test_nothing_is_left_in_any_file_of_what_was_forgotten(file: Path) -> None:
+    said = "The swordfish eats every tunafish"
+    with opening(url(file), NOW) as store:
+        with store.change() as change:
+            change.put_lesson(lesson("gone", said, detail="a pufferfish " * 50, tests=("tests/test_jellyfish.py::test_sting",)))
+            change.put_guardrail(guardrail("rail", instruction="Feed the monkfish"))
+        for number in range(20):
+            with store.change() as change:
+                change.put_lesson(lesson(f"n{number}", f"Glaze{number} needs a kiln"))
+    with opening(url(file), NOW) as store, store.change() as change:
+        assert change.forget("gone")
+        assert change.forget("rail")
+    held = {one.name: one.read_bytes() for one in file.parent.iterdir() if ".backup-" not in one.name}
+    assert b"kiln" in held["memory.db"]
+    fish = (b"swordfish", b"tunafish", b"pufferfish", b"jellyfish", b"monkfish")
+    assert not [(name, word) for name, content in held.items() for word in fish if word in content]
