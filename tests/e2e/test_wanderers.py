@@ -25,18 +25,23 @@ pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts 
 ALONE = ("--set", "steering.hooks=false", "--set", "breaker.cool_down_minutes=0")
 QUIET = "detect.off=['empty_sessions']"  # that one asks a person before the breaker opens
 BY_NAME = {wanderer.name: wanderer for wanderer in wanderers.WANDERERS}
+SEEN_BELOW = {
+    "tries in vain",
+    "does nothing",
+    "makes it worse",
+    "commits a key",
+    "is ordered two things at once",
+    "refactors over red tests",
+    "looks around first",
+}
+"""These have a test of their own, which sees the whole course as well."""
 
 
 def course(name: str, tmp_path: Path, server: PrefectServer, *settings: str) -> Course:
     return wander(BY_NAME[name], tmp_path / "loop", server.url, *settings)
 
 
-@pytest.mark.feature("S4", "S5", "S8", "S11", "S13")
-@pytest.mark.parametrize("wanderer", ASTRAY, ids=lambda wanderer: wanderer.name)
-def test_an_agent_that_goes_astray_is_stopped_long_before_its_iterations_are_used_up(
-    wanderer: Wanderer, tmp_path: Path, prefect_server: PrefectServer
-) -> None:
-    fared = wander(wanderer, tmp_path / "loop", prefect_server.url)
+def is_stopped_in_time(fared: Course, wanderer: Wanderer) -> None:
     assert not fared.wrong, fared.errors
     assert [rule for rule in fared.noticed if rule.startswith(wanderer.rules)], fared.noticed
     assert fared.state.outcome in {Outcome.WAITING, Outcome.EJECTED}
@@ -44,8 +49,16 @@ def test_an_agent_that_goes_astray_is_stopped_long_before_its_iterations_are_use
     assert fared.exit_code == EXIT_CODES[fared.state.outcome]
 
 
+@pytest.mark.feature("S4", "S5", "S8", "S11", "S13")
+@pytest.mark.parametrize("wanderer", [one for one in ASTRAY if one.name not in SEEN_BELOW], ids=lambda wanderer: wanderer.name)
+def test_an_agent_that_goes_astray_is_stopped_long_before_its_iterations_are_used_up(
+    wanderer: Wanderer, tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    is_stopped_in_time(wander(wanderer, tmp_path / "loop", prefect_server.url), wanderer)
+
+
 @pytest.mark.feature("S5", "S8")
-@pytest.mark.parametrize("wanderer", HONEST, ids=lambda wanderer: wanderer.name)
+@pytest.mark.parametrize("wanderer", [one for one in HONEST if one.name not in SEEN_BELOW], ids=lambda wanderer: wanderer.name)
 def test_an_honest_agent_that_looks_astray_comes_to_its_end(
     wanderer: Wanderer, tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
@@ -57,8 +70,10 @@ def test_an_honest_agent_that_looks_astray_comes_to_its_end(
         assert {record.oversight.ladder.rung for record in fared.records} == {Rung.PATCH}
 
 
-@pytest.mark.feature("S8", "S14", "M9", "O6", "O8", "S2")
-def test_each_rung_makes_the_next_iteration_another_one(tmp_path: Path, prefect_server: PrefectServer) -> None:
+@pytest.mark.feature("S4", "S5", "S8", "S14", "M9", "O6", "O8", "S2", "S18", "H4")
+def test_each_rung_makes_the_next_iteration_another_one_until_a_person_is_asked_and_explain_prints_the_way(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
     wanderer = BY_NAME["tries in vain"]
     wanderers.repository(tmp_path / "repository", wanderer)
     models: dict[int, str] = {}
@@ -71,8 +86,11 @@ def test_each_rung_makes_the_next_iteration_another_one(tmp_path: Path, prefect_
 
     with driving(tmp_path, prefect_server.url, script) as helmsman:
         redesigns = "ladder.redesign_model=claude-haiku-4-5"
-        helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE, "--set", redesigns)
+        asked_for = helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE, "--set", redesigns)
         records = helmsman.tell("log", "loop")
+        explains(helmsman)
+    assert asked_for.exit_code == EXIT_CODES[Outcome.WAITING]
+    assert len(records) <= wanderer.most
     rungs = [record["moment"]["rung"] for record in records]  # on which each iteration was made
     first = {rung: prompts[rungs.index(rung)] for rung in sorted(set(rungs))}
     assert sorted(first) == [Rung.PATCH, Rung.REFACTOR, Rung.REDESIGN]
@@ -85,6 +103,19 @@ def test_each_rung_makes_the_next_iteration_another_one(tmp_path: Path, prefect_
     assert "haiku" not in asked[Rung.PATCH] + asked[Rung.REFACTOR]
 
 
+def explains(helmsman: Driving) -> None:
+    """The way of a decision with its numbers, and what would have changed it."""
+    last = helmsman.run("explain", "loop", "--repo", helmsman.repository)
+    second = helmsman.run("explain", "loop", "2", "--repo", helmsman.repository)
+    missing = helmsman.run("explain", "loop", "99", "--repo", helmsman.repository)
+    assert last.exit_code == 0
+    for words in ("Has the ladder come to a person?", "otherwise with: ", "completion", "E-III human", "by 0.", "breaker"):
+        assert words in last.output
+    assert second.output.startswith("#2  continue (continue)")
+    assert helmsman.tell("explain", "loop")["decision"]["path"][-1]["held"]
+    assert (missing.exit_code, "no finished iteration 99" in missing.errors) == (2, True)
+
+
 @pytest.mark.feature("S7", "S8")
 def test_a_person_who_resumes_after_the_question_begins_with_a_redesign(tmp_path: Path, prefect_server: PrefectServer) -> None:
     wanderer = BY_NAME["does nothing"]
@@ -93,6 +124,7 @@ def test_a_person_who_resumes_after_the_question_begins_with_a_redesign(tmp_path
         asked = helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE)
         assert asked.exit_code == EXIT_CODES[Outcome.WAITING]
         before = helmsman.tell("status", "loop")["iterations"]
+        assert before <= wanderer.most
         helmsman.run("resume", "loop", "--repo", helmsman.repository, "--set", f"limits.iterations={before + 1}")
         (record,) = helmsman.tell("log", "loop")[before:]
         status = helmsman.run("status", "loop", "--repo", helmsman.repository)
@@ -110,6 +142,7 @@ def test_work_that_falls_twice_goes_to_a_ref_and_the_next_iteration_hears_of_it(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     fared = course("makes it worse", tmp_path, prefect_server)
+    is_stopped_in_time(fared, BY_NAME["makes it worse"])
     place = tmp_path / "loop" / "repository"
     rolled = next(number for number, record in enumerate(fared.records) if record.failed)
     failed = fared.records[rolled].failed
@@ -125,6 +158,7 @@ def test_work_that_falls_twice_goes_to_a_ref_and_the_next_iteration_hears_of_it(
 @pytest.mark.feature("S13", "S17", "X1")
 def test_a_secret_leaves_the_branch_and_is_told_nowhere(tmp_path: Path, prefect_server: PrefectServer) -> None:
     fared = course("commits a key", tmp_path, prefect_server)
+    is_stopped_in_time(fared, BY_NAME["commits a key"])
     place = tmp_path / "loop" / "repository"
     assert fared.state.outcome is Outcome.EJECTED
     assert sh(place, "rev-parse", "helmsman/loop") == fared.records[0].execution.change.commit
@@ -153,6 +187,7 @@ def test_a_destructive_command_ends_the_session_in_its_midst(tmp_path: Path, pre
 @pytest.mark.feature("S11", "S8")
 def test_a_double_bind_asks_with_both_sentences_and_where_they_stand(tmp_path: Path, prefect_server: PrefectServer) -> None:
     fared = course("is ordered two things at once", tmp_path, prefect_server)
+    is_stopped_in_time(fared, BY_NAME["is ordered two things at once"])
     assert fared.state.ending
     reason = fared.state.ending.reason
     assert "AGENTS.md:3 says 'Never change `shop.py`.'" in reason
@@ -171,26 +206,6 @@ def test_an_open_breaker_waits_for_its_cool_down_and_tries_once_more(tmp_path: P
         after = next(later for later in fared.records if later.iteration == record.iteration + 1)
         assert record.decision.until
         assert after.started_at >= record.decision.until
-
-
-@pytest.mark.feature("S18", "H4")
-def test_explain_prints_the_way_with_its_numbers_and_what_would_have_changed_it(
-    tmp_path: Path, prefect_server: PrefectServer
-) -> None:
-    wanderer = BY_NAME["tries in vain"]
-    wanderers.repository(tmp_path / "repository", wanderer)
-    with driving(tmp_path, prefect_server.url, wanderers.script(wanderer)) as helmsman:
-        helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE)
-        last = helmsman.run("explain", "loop", "--repo", helmsman.repository)
-        second = helmsman.run("explain", "loop", "2", "--repo", helmsman.repository)
-        told = helmsman.tell("explain", "loop")
-        missing = helmsman.run("explain", "loop", "99", "--repo", helmsman.repository)
-    assert last.exit_code == 0
-    for words in ("Has the ladder come to a person?", "otherwise with: ", "completion", "E-III human", "by 0.", "breaker"):
-        assert words in last.output
-    assert second.output.startswith("#2  continue (continue)")
-    assert told["decision"]["path"][-1]["held"]
-    assert (missing.exit_code, "no finished iteration 99" in missing.errors) == (2, True)
 
 
 @pytest.mark.feature("S6", "S8")
@@ -261,12 +276,17 @@ def test_a_new_finding_of_the_security_scan_ejects(tmp_path: Path, prefect_serve
     assert not fared.records[0].oversight.faults
 
 
-def test_status_says_how_the_loop_is_steered(tmp_path: Path, prefect_server: PrefectServer) -> None:
+def test_a_long_refactoring_over_red_tests_comes_to_its_end_and_status_says_how_it_was_steered(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
     wanderer = BY_NAME["refactors over red tests"]
     wanderers.repository(tmp_path / "repository", wanderer)
     with driving(tmp_path, prefect_server.url, wanderers.script(wanderer)) as helmsman:
-        helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE)
+        assert helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, *ALONE).exit_code == 0
         assert _status(helmsman)["progress"].startswith("100%")
+        records = helmsman.tell("log", "loop")
+    assert len(records) <= wanderer.most
+    assert {record["oversight"]["ladder"]["rung"] for record in records} == {Rung.PATCH}
 
 
 def _status(helmsman: Driving) -> dict[str, str]:
