@@ -50,7 +50,7 @@ def _evidence(state: LoopState, worktree: str) -> Iterator[str]:
     commits = shlex.quote(f"{state.base_commit[:10]}..{state.branch}")  # whoever reads it may copy it into a shell
     yield f"Look: {code(f'git log {commits}')}, worktree {code(worktree)}"
     if state.proposed and state.ending:
-        yield "Learnt, for AGENTS.md:\n\n" + "\n".join(f"- {prose(line, 300)}" for line in state.proposed)
+        yield "Learnt, for AGENTS.md:\n\n" + "\n".join(f"- {prose(line, 600)}" for line in state.proposed)
     if state.answers:
         yield "\n".join(_answers(state))
 

@@ -11,6 +11,7 @@ from deployments.demo.turns import Turn
 from flows.loop import loop
 from helmsman.config import LoopConfig
 from helmsman.records.events import Event, MemoryNoted, StepFinished, StepStarted
+from helmsman.records.gates import GateKind
 from helmsman.records.lessons import LessonKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.verdict import Outcome
@@ -19,6 +20,7 @@ from tasks.journal import listening
 from tasks.memory import opening
 from tasks.places import loop_folder
 from tasks.state_ref import read_state, replace_state, state_ref, write_state
+from tests.fakes.answerer import answering
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.repositories import LOOP, Work, begin, commit, make_repository
 from tests.integration.memory_stores import NOW
@@ -72,14 +74,15 @@ DEEDS: Mapping[str, Deed] = {
 }
 
 
-def done(folder: Path) -> Work:
-    """A loop whose work is proven, and whose check the project names."""
+def done(folder: Path, **settings: Any) -> Work:
+    """A loop whose work is proven, and whose check the project names. By default a model is asked what it teaches."""
     work = begin(make_repository(folder / "top", {"Makefile": "test:\n\ttrue\n"}), folder / "tree")
     head = commit(work.path, "the work", {"app.py": "2\n"})
     config = LoopConfig.model_validate(
         {
             **work.state.config.model_dump(),
             "memory": {"extraction": "model", "url": f"sqlite:///{folder / 'memory.db'}"},
+            **settings,
         }
     )
     checks = report(check(passed=True, command="make test"))
@@ -164,3 +167,24 @@ def test_a_driver_of_a_loop_that_another_one_moved_on_goes_no_further(left: Left
     assert left.endings[MOVED]["name"] == "Failed"
     assert "moved on by another process" in left.endings[MOVED]["message"]
     assert not any("proposed for AGENTS.md" in line for line in left.told(MOVED))
+
+
+@pytest.mark.feature("H1")
+@pytest.mark.parametrize(("decision", "committed"), [("approve", True), ("stop", False)])
+def test_what_is_proposed_for_agents_md_is_committed_once_a_person_says_so(
+    decision: str, *, committed: bool, engine_url: str, tmp_path: Path
+) -> None:
+    asking = {"memory": {"agents_md": "commit", "url": f"sqlite:///{tmp_path / 'memory.db'}"}, "gates": {"ask": True}}
+    work = done(tmp_path, **asking)
+    with answering(engine_url, LOOP, {"decision": decision}) as person:
+        driven(NOTHING, work.repository.top)
+        driven(NOTHING, work.repository.top)  # done again, it neither asks nor commits anew
+    assert "Learnt, for AGENTS.md:\n\n- Check your work with" in person.forms[0]["description"]
+    state, _ = read_state(work.repository, work.state.loop)
+    assert (state.outcome, [answer.kind for answer in state.answers]) == (Outcome.COMPLETED, [GateKind.LEARNINGS])
+    changed = git(
+        work.repository.common, "log", "--format=%s", f"{work.state.head}..{state.branch}", "--", "AGENTS.md"
+    ).splitlines()
+    assert len(changed) == int(committed)
+    if committed:
+        assert "Check your work with `make test`." in work.at("AGENTS.md", state.branch)
