@@ -14,9 +14,11 @@ AGENT = ("ANTHROPIC_*", "CLAUDE_*", "AWS_BEARER_TOKEN_BEDROCK", "API_TIMEOUT_MS"
 
 NEVER = (
     "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PID", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE",
-    "CLAUDE_CODE_SSE_PORT",
+    "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_CHILD_NOTES_DIR", "CLAUDE_CODE_EXECPATH",
+    "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_EFFORT",
+    "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA",
 )  # fmt: skip
-"""They tell a session about itself; a loop started from inside one must not hand them on."""
+"""They tell a session about itself, and some let others speak to it; a loop started from inside one must not hand them on."""
 
 FIXED = {
     "DISABLE_AUTOUPDATER": "1",  # the CLI must not change between two iterations

@@ -1,0 +1,62 @@
+"""What a detached driver runs: `python -m deployments.detached PIPE REQUEST`. `deployments/detaching.py` alone starts it."""
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from deployments.detaching import UNDER_WAY
+
+
+class Listener:
+    """Whoever waits for the loop to be under way. Only the first word is for them; they may have gone."""
+
+    def __init__(self, pipe: int) -> None:
+        """Speak on this pipe, which nobody else shall hold open."""
+        os.set_inheritable(pipe, False)
+        self._pipe: int | None = pipe
+
+    def tell(self, word: str) -> None:
+        pipe, self._pipe = self._pipe, None
+        if pipe is None:
+            return
+        with suppress(BrokenPipeError):
+            os.write(pipe, f"{word}\n".encode())
+        os.close(pipe)
+
+
+def main() -> None:
+    """Leave whoever started us, drive the loop, and say how far it has come."""
+    if os.fork():
+        os._exit(0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it, and so would we
+    listener = Listener(int(sys.argv[1]))
+    status = _driven(sys.argv[2], listener)
+    listener.tell(str(status))
+    sys.exit(status)
+
+
+def _driven(request: str, listener: Listener) -> int:
+    """Drive the loop to its end; its first event shows that it is under way."""
+    from deployments.complaints import report, report_unforeseen
+    from deployments.running import drive
+    from helmsman.errors import HelmsmanError
+    from helmsman.records.request import LoopRequest
+    from tasks.git import open_repository
+    from tasks.journal import listening
+
+    try:
+        asked = LoopRequest.model_validate_json(request)
+        with listening(lambda _: listener.tell(UNDER_WAY)):
+            return drive(open_repository(Path(asked.repository)), asked, as_json=False)
+    except HelmsmanError as error:
+        return report(error)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # noqa: BLE001 - the last place where it can be told
+        return report_unforeseen(error)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""A loop that is left to a process of its own: whoever starts it learns whether it is under way, and may be killed meanwhile."""
+
+import os
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from deployments.detaching import GONE, SILENT, UNDER_WAY, first_word
+from tasks.environment import NEVER
+from tests.fakes.bench import eventually
+from tests.fakes.command_line import CommandLine, looking, make_repository, processes, the_object
+
+pytestmark = pytest.mark.feature("A6")
+
+RUN = ("run", "Write the answer", "--check", "true", "--name", "loop", "--repo", "repository", "--detach")
+BROKEN = {"PREFECT_API_URL": "http://127.0.0.1:1/api", "PREFECT_API_REQUEST_TIMEOUT": "soon"}
+"""Settings with which Prefect does not even import."""
+
+
+@pytest.fixture
+def helmsman(tmp_path: Path) -> CommandLine:
+    make_repository(tmp_path / "repository")
+    return looking(tmp_path, warm=False)
+
+
+# --- what is heard of a driver ------------------------------------------------------------------------------------
+
+
+def spoken(word: bytes | None) -> str:
+    """What is heard of a driver that says this and has gone then; None: it keeps silent."""
+    ours, theirs = os.pipe()
+    if word is not None:
+        os.write(theirs, word)
+        os.close(theirs)
+    try:
+        return first_word(ours, 0.01 if word is None else 10)
+    finally:
+        if word is None:
+            os.close(theirs)
+
+
+@pytest.mark.parametrize(("word", "heard"), [(b"+\n", UNDER_WAY), (b"130\n", "130"), (b"", GONE), (None, SILENT)])
+def test_a_driver_is_under_way_or_has_ended_or_gone_or_keeps_silent(word: bytes | None, heard: str) -> None:
+    assert spoken(word) == heard
+
+
+# --- a driver that cannot start -----------------------------------------------------------------------------------
+
+
+def test_why_a_driver_could_not_start_is_told_with_its_exit_status_and_stays_in_its_output(helmsman: CommandLine) -> None:
+    told = helmsman.run(*RUN, "--json", **BROKEN)
+    assert told.exit_code == 1
+    assert "soon" in told.errors
+    assert "This was not foreseen" in told.errors
+    result = the_object(told.output)
+    assert (result["loop"], result["outcome"], result["driver"]) == ("loop", None, None)
+    assert "soon" in Path(result["output"]).read_text("utf-8")
+
+
+def test_what_a_person_got_wrong_is_refused_before_any_process_is_left_behind(helmsman: CommandLine) -> None:
+    told = helmsman.run("run", "--check", "true", "--repo", "repository", "--detach")
+    assert told.exit_code == 2
+    assert "goal" in told.errors
+    assert not processes("HOME", helmsman.variables["HOME"])
+
+
+# --- a driver that goes on ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A Prefect server that is not up yet: it hangs up on whoever asks."""
+
+    url: str
+    asked: threading.Semaphore
+
+
+@contextmanager
+def slow_engine() -> Generator[Engine]:
+    asked = threading.Semaphore(0)
+
+    class Exchange(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.release()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
+            """Keep quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Exchange) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield Engine(f"http://127.0.0.1:{server.server_address[1]}/api", asked)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def drivers(helmsman: CommandLine) -> list[psutil.Process]:
+    found = processes("HOME", helmsman.variables["HOME"])
+    return [process for process in found if "deployments.detached" in process.cmdline()]
+
+
+def test_a_driver_lives_on_when_everything_below_and_above_the_process_that_started_it_is_ended(helmsman: CommandLine) -> None:
+    session = dict.fromkeys(NEVER, "of the session")
+    with slow_engine() as engine:
+        starting = helmsman.start(*RUN, PREFECT_API_URL=engine.url, **session)
+        assert engine.asked.acquire(timeout=60)
+        (driver,) = drivers(helmsman)
+        try:
+            tree = psutil.Process(starting.pid)
+            for process in (*tree.children(recursive=True), tree):
+                process.send_signal(signal.SIGTERM)
+            starting.communicate(timeout=60)
+            assert driver.is_running()
+            while engine.asked.acquire(blocking=False):
+                """What it asked before counts for nothing."""
+            assert engine.asked.acquire(timeout=60)  # it goes on asking
+            assert os.getsid(driver.pid) not in {os.getsid(0), driver.pid}
+            assert not [name for name in NEVER if driver.environ().get(name)]
+        finally:
+            with suppress(psutil.NoSuchProcess):
+                driver.kill()
+        assert eventually(lambda: not drivers(helmsman))
