@@ -45,6 +45,7 @@ bench: $(READY) ## print what control costs and is worth, what the invariants fi
 	$(BIN)/python bench/invariants.py
 	$(BIN)/python bench/simulate.py
 	$(BIN)/python bench/pathologies.py
+	$(BIN)/python -m bench.memory
 
 features: $(READY) ## print each row of docs/features.md with the tests that prove it
 	$(BIN)/python tools/features.py

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from deployments.alignment_named import align_command
+from deployments.goals import goal_said
 from deployments.init_questions import readable
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, shown
@@ -48,9 +49,7 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
 
 
 def _request(top: Path, goal: str | None, goal_file: Path | None, out: str) -> AlignRequest:
-    said = {"goal": goal} if goal is not None else {}
-    said |= {"goal_file": str(goal_file)} if goal_file else {}
-    words = resolve_goal_file(Layer("command line", said), Path()).values.get("goal", "")
+    words = resolve_goal_file(Layer("command line", goal_said(goal, goal_file)), Path()).values.get("goal", "")
     if (goal is not None or goal_file) and not words.strip():
         raise OperatorError("the goal says nothing", expected="some words", found=shown(words), remedy="say what shall be true")
     try:

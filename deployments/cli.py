@@ -1,16 +1,17 @@
 """`helmsman`: the command line. It reads arguments and prints; everything heavy is imported by the command that needs it."""
 
 import gc
-import json
 import os
 import sys
-import traceback
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from deployments.complaints import report as report_error
+from deployments.complaints import report_misuse, report_unforeseen
 from deployments.memory_commands import memory
+from deployments.presets_commands import Preset, presets
 from helmsman.errors import HelmsmanError
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app = typer.Typer(
 rubric = typer.Typer(help="Look at RUBRIC.md.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(rubric, name="rubric")
 app.add_typer(memory, name="memory")
+app.add_typer(presets, name="presets")
 
 Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository; any folder inside it will do.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
@@ -33,6 +35,10 @@ ConfigFile = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="A TOML file that wins over the repository's own.")
 ]
 Guidance = Annotated[str, typer.Option("--guidance", metavar="TEXT", help="What the next iteration is told, in your words.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Leave it to a process of its own, and return once it is under way.")]
+GoalFile = Annotated[
+    Path | None, typer.Option("--goal-file", metavar="FILE", help="Read the goal from a file; - is standard input.")
+]
 By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who answers, for the record; your user name if not given.")]
 HERE = Path()
 YOUNG_OBJECTS = 50_000
@@ -43,7 +49,7 @@ looking for what of it could be thrown away."""
 @app.command()
 def run(
     goal: Annotated[str | None, typer.Argument(metavar="[GOAL]", help="What shall be true at the end.")] = None,
-    goal_file: Annotated[Path | None, typer.Option("--goal-file", metavar="FILE", help="Read the goal from a file.")] = None,
+    goal_file: GoalFile = None,
     repo: Repo = HERE,
     check: Annotated[
         list[str] | None, typer.Option("--check", metavar="CMD", help="A command that proves it; repeatable.")
@@ -51,12 +57,17 @@ def run(
     no_checks: Annotated[bool, typer.Option("--no-checks", help="Start without any check; nothing is verified then.")] = False,
     in_place: Annotated[bool, typer.Option("--in-place", help="Work on the current branch instead of in a worktree.")] = False,
     max_iterations: Annotated[int | None, typer.Option("--max-iterations", metavar="N", help="Stop after N iterations.")] = None,
+    merge: Annotated[
+        str, typer.Option("--merge", metavar="BRANCH", help="Merge proven work into this branch; . is the one checked out.")
+    ] = "",
     name: Annotated[
         str, typer.Option("--name", metavar="LOOP", help="Id of the new loop; made from the goal if not given.")
     ] = "",
+    preset: Preset = "",
     config: ConfigFile = None,
     settings: Settings = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the agent starts.")] = False,
+    detach: Detach = False,
     as_json: Json = False,
 ) -> None:
     """Start a new loop and drive it to its end."""
@@ -70,11 +81,13 @@ def run(
         no_checks=no_checks,
         in_place=in_place,
         max_iterations=max_iterations,
+        merge=merge,
         name=name,
         config=config,
         settings=tuple(settings or ()),
+        preset=preset,
     )
-    raise typer.Exit(start(repo, wishes, ask=not yes and not as_json, as_json=as_json))
+    raise typer.Exit(start(repo, wishes, ask=not yes and not as_json, as_json=as_json, detach=detach))
 
 
 @app.command()
@@ -83,13 +96,14 @@ def resume(
     repo: Repo = HERE,
     max_iterations: Annotated[int | None, typer.Option("--max-iterations", metavar="N", help="A new limit.")] = None,
     settings: Settings = None,
+    detach: Detach = False,
     as_json: Json = False,
 ) -> None:
     """Go on with a loop that was interrupted, cancelled or stopped."""
     from deployments.running import go_on
 
     assignments = (*(settings or ()), *([f"limits.iterations={max_iterations}"] if max_iterations is not None else ()))
-    raise typer.Exit(go_on(repo, loop, assignments, as_json=as_json))
+    raise typer.Exit(go_on(repo, loop, assignments, as_json=as_json, detach=detach))
 
 
 @app.command()
@@ -282,7 +296,7 @@ def receive(
 @app.command()
 def align(
     goal: Annotated[str | None, typer.Argument(metavar="[GOAL]", help="What shall be true at the end.")] = None,
-    goal_file: Annotated[Path | None, typer.Option("--goal-file", metavar="FILE", help="Read the goal from a file.")] = None,
+    goal_file: GoalFile = None,
     repo: Repo = HERE,
     out: Annotated[str, typer.Option("--out", metavar="FILE", help="The file, from the repository's top.")] = "ALIGNMENT.md",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: leave questions open in the file.")] = False,
@@ -341,53 +355,19 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except HelmsmanError as error:
-        sys.exit(_report(error))
+        sys.exit(report_error(error))
     except KeyboardInterrupt:
         sys.exit(130)
     except SystemExit as ended:
-        _report_misuse(ended)
+        report_misuse(ended)
         raise
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone; that is no error
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the last place where it can be told in the promised shape
-        sys.exit(_report_unforeseen(error))
+        sys.exit(report_unforeseen(error))
     finally:
         gc.freeze()  # nor is anything looked through once more in order to end
-
-
-def _report(error: HelmsmanError) -> int:
-    from helmsman.texts import clean
-
-    words = "\n".join(clean(line) for line in str(error).splitlines())
-    sys.stderr.write(f"{error.fault} error: {words}\n" if error.fault != "nobody" else f"{words}\n")
-    if "--json" in sys.argv:
-        print(json.dumps(_failure(f"error.{error.fault}", str(error))))
-    return {"operator": 2, "nobody": 130}.get(error.fault, 1)
-
-
-def _report_unforeseen(error: Exception) -> int:
-    traceback.print_exc()
-    sys.stderr.write(
-        "\nThis was not foreseen: a fault in Helmsman. What was finished is kept; `helmsman list` shows the loops.\n"
-    )
-    if "--json" in sys.argv:
-        print(json.dumps(_failure("error.unforeseen", repr(error))))
-    return 1
-
-
-def _report_misuse(ended: SystemExit) -> None:
-    """Typer has told people what is wrong with their options; a script is told in the promised shape."""
-    words = getattr(ended.__context__, "format_message", None)
-    if words and "--json" in sys.argv:
-        print(json.dumps(_failure("error.operator", words())))
-
-
-def _failure(rule: str, reason: str) -> dict[str, Any]:
-    """The result of a loop that never began, in the shape of every other result."""
-    empty = {"iterations": 0, "agent_calls": 0, "cost_usd": 0.0, "tokens": 0, "seconds": 0.0}
-    nowhere: dict[str, Any] = {"branch": "", "commit": "", "state_ref": "", "checks": []}
-    return {"loop": "", "outcome": "failed", "rule": rule, "reason": reason, **empty, **nowhere}
 
 
 if __name__ == "__main__":

@@ -17,7 +17,9 @@ from helmsman.records.events import (
     GateOpened,
     IterationRecorded,
     LoopBegun,
+    LoopMerged,
     MemoryNoted,
+    MergeFailed,
     SignalRaised,
     StepStarted,
     StopAnswered,
@@ -26,7 +28,18 @@ from helmsman.records.events import (
     WaitStarted,
 )
 from helmsman.show.gates import answer_line, gate_lines
-from helmsman.texts import begun_lines, check_text, clean, counted, duration, guard_text, iteration_lines, money, stop_text
+from helmsman.texts import (
+    begun_lines,
+    check_text,
+    clean,
+    counted,
+    duration,
+    guard_text,
+    iteration_lines,
+    merged_text,
+    money,
+    stop_text,
+)
 from tasks.journal import Listener
 
 
@@ -54,7 +67,7 @@ class PlainLines:
 
     def _lines(self, event: Event) -> Iterator[str]:
         match event:
-            case LoopBegun() | MemoryNoted() | GateOpened() | GateAnswered():
+            case LoopBegun() | MemoryNoted() | MergeFailed() | LoopMerged() | GateOpened() | GateAnswered():
                 yield from _news(event)
             case StepStarted(step="execute"):
                 yield f"#{event.iteration}  the agent starts"
@@ -72,13 +85,21 @@ class PlainLines:
                 return
 
 
-def _news(event: LoopBegun | MemoryNoted | GateOpened | GateAnswered) -> Iterator[str]:
+News = LoopBegun | MemoryNoted | MergeFailed | LoopMerged | GateOpened | GateAnswered
+
+
+def _news(event: News) -> Iterator[str]:
     """What concerns the loop as a whole."""
     match event:
         case LoopBegun():
             yield from begun_lines(event.report)
         case MemoryNoted():
             yield from (f"    memory     {clean(line)}" for line in event.lines)
+        case MergeFailed():
+            yield f"merge      into {clean(event.into)}: {clean(event.why)}"
+        case LoopMerged():
+            yield f"merged     {merged_text(event.merged)}"
+            yield from (f"    note       {clean(note)}" for note in event.notes)
         case GateOpened():
             yield from gate_lines(event.gate, event.loop)
         case GateAnswered():
@@ -118,6 +139,8 @@ class LiveView:
         return {
             LoopBegun: self._on_news,
             MemoryNoted: self._on_news,
+            MergeFailed: self._on_news,
+            LoopMerged: self._on_news,
             GateOpened: self._on_gate,
             GateAnswered: self._on_news,
             StepStarted: self._on_step,
@@ -132,7 +155,7 @@ class LiveView:
     def _enter(self, step: str) -> None:
         self._step, self._detail, self._since, self._tools = step, "", time.monotonic(), 0
 
-    def _on_news(self, event: LoopBegun | MemoryNoted | GateOpened | GateAnswered) -> None:
+    def _on_news(self, event: News) -> None:
         self._settle(_news(event))
 
     def _on_gate(self, event: GateOpened) -> None:

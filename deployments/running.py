@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from deployments.detaching import drive_apart
 from deployments.display import display
 from deployments.wishes import Wishes, wished
 from helmsman.config import LoopConfig
@@ -30,31 +31,30 @@ from tasks.places import loop_folder
 from tasks.state_ref import read_state, state_ref
 
 
-def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool) -> int:
-    """Begin a loop and drive it. Everything that a person could have got wrong is refused before the engine starts."""
+def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool, detach: bool = False) -> int:
+    """Begin a loop and drive it, here or apart. What a person could have got wrong is refused before the engine starts."""
     repository = open_repository(repo.absolute())
-    config = wished(repository, wishes).config
+    resolved = wished(repository, wishes)
+    config = resolved.config
     refuse_agent(config)
     refuse_open_questions(repository, config.alignment)
     name = _free_name(repository, wishes.name, config.goal)
     if ask:
         _confirm(repository, config, name)
-    state = create_loop(repository, config, name, now_utc())
-    return _drive(repository, LoopRequest(repository=str(repository.top), loop=state.loop), as_json=as_json)
+    state = create_loop(repository, config, name, now_utc(), preset=resolved.preset)
+    request = LoopRequest(repository=str(repository.top), loop=state.loop)
+    return (drive_apart if detach else drive)(repository, request, as_json=as_json)
 
 
-def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool) -> int:
-    """Resume a loop."""
+def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool, detach: bool = False) -> int:
+    """Resume a loop, here or by a process of its own."""
     repository = open_repository(repo.absolute())
     state, _ = read_state(repository, loop)
     with drive_alone(loop_folder(repository, loop).lock, loop):
         refuse_agent(state.config)
     settings = from_assignments(assignments)
-    return _drive(
-        repository,
-        LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True),
-        as_json=as_json,
-    )
+    request = LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True)
+    return (drive_apart if detach else drive)(repository, request, as_json=as_json)
 
 
 def refuse_agent(config: LoopConfig) -> None:
@@ -86,8 +86,10 @@ def _confirm(repository: Repository, config: LoopConfig, name: str) -> None:
     budget = money(limits.cost_usd) if limits.cost_usd is not None else "no limit of dollars"
     lines = (
         f"goal       {clean(config.goal.strip().splitlines()[0])}",
+        *([f"preset     {clean(config.preset)}"] if config.preset else ()),
         *(f"check      {clean(check.command)}" for check in config.checks),
         f"works      {'in this checkout' if config.workspace.in_place else f'on branch helmsman/{name}, in a worktree'}",
+        *([f"merges     into {config.merge.into}, once it is proven"] if config.merge.into else ()),
         f"limits     {limits.iterations} iterations, {budget}, {limits.wall_clock_hours or 'unlimited'} hours",
         f"agent      permissions: {config.claude.permission_mode}",
     )
@@ -97,7 +99,7 @@ def _confirm(repository: Repository, config: LoopConfig, name: str) -> None:
         raise OperatorError("not started", remedy="--yes starts without asking")
 
 
-def _drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
+def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
     """Run the flow in this process. The engine comes up while Prefect is being imported."""
     console = Console(stderr=as_json, highlight=False)
     with engine() as engine_is_up, display(console) as listener, listening(listener):

@@ -9,6 +9,7 @@ from deployments.wishes import Wishes, wished
 from helmsman.errors import OperatorError
 from helmsman.explanation import explanation, steering_lines
 from helmsman.layers import describe, leaves
+from helmsman.orient.hats import worn
 from helmsman.records.events import StepStarted, ToolCalled
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
@@ -19,8 +20,10 @@ from helmsman.texts import (
     clean_lines,
     context_text,
     finding_lines,
+    hat_line,
     iteration_lines,
     loop_line,
+    merging_lines,
     next_lines,
     result_lines,
     trust_line,
@@ -47,8 +50,10 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     worktree = worktree_of(repository, state.loop, state.config.workspace)
     lines = [
         *result_lines(result, driver=driver or ""),
+        *merging_lines(state),
         *([trust_line(state.trust)] if state.trust.checked else ()),
         *([f"context    {context_text(state.last_call.context)}"] if state.last_call.context.peak else ()),
+        *([hat_line(due)] if (due := worn(state)) and state.ending is None else ()),
         *(steering_lines(state.oversight, state.config) if state.worked else ()),
         *finding_lines(state.findings),
         *(_now_lines(loop_folder(repository, state.loop)) if driver else ()),
@@ -95,7 +100,7 @@ def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: b
     read_state(repository, loop)  # says so when there is no such loop
     record = _record(repository, loop, iteration)
     if as_json:
-        told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt"}
+        told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
         print(record.model_dump_json(include=told))
         return
     print("\n".join(explanation(record)))

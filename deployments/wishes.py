@@ -4,11 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deployments.goals import goal_said
+from helmsman.errors import OperatorError
 from helmsman.layers import Layer, Resolved, from_assignments
 from helmsman.records.request import LoopRequest
 from tasks.config_files import read_file, resolve_goal_file
-from tasks.git import Repository
+from tasks.git import Repository, current_branch
+from tasks.hats.finding import is_path
 from tasks.opening import configure
+
+CHECKED_OUT = "."
 
 
 @dataclass(frozen=True)
@@ -21,29 +26,45 @@ class Wishes:
     no_checks: bool = False
     in_place: bool = False
     max_iterations: int | None = None
+    merge: str = ""
     name: str = ""
     config: Path | None = None
     settings: tuple[str, ...] = ()
+    preset: str = ""
 
 
 def wished(repository: Repository, wishes: Wishes, *, goal_later: bool = False) -> Resolved:
     """The configuration for a new loop; with `goal_later` it may still lack a goal, as where it is only shown."""
     named = [read_file(wishes.config)] if wishes.config else []
-    said = resolve_goal_file(Layer("command line", _said(wishes)), Path())
+    said = resolve_goal_file(Layer("command line", _said(repository, wishes)), Path())
     request = LoopRequest(repository=str(repository.top), settings=dict(said.values))
     weakest = [Layer("not given yet", {"goal": "…"})] if goal_later else []
     return configure(repository.top, request, stronger=named, weaker=weakest)
 
 
-def _said(wishes: Wishes) -> dict[str, Any]:
+def from_here(preset: str) -> str:
+    """A path is seen from where the command was given; a name is the same everywhere."""
+    return str(Path(preset).expanduser().absolute()) if is_path(preset) else preset
+
+
+def _said(repository: Repository, wishes: Wishes) -> dict[str, Any]:
     """Options as configuration; the short ones win over --set."""
     said = from_assignments(wishes.settings)
-    said |= {"goal": wishes.goal} if wishes.goal is not None else {}
-    said |= {"goal_file": str(wishes.goal_file)} if wishes.goal_file else {}
+    said |= goal_said(wishes.goal, wishes.goal_file)
     said |= {"checks": list(wishes.checks)} if wishes.checks else {}
     said |= {"allow_no_checks": True} if wishes.no_checks else {}
+    said |= {"preset": from_here(wishes.preset)} if wishes.preset else {}
     if wishes.in_place:
         said["workspace"] = {**said.get("workspace", {}), "in_place": True}
     if wishes.max_iterations is not None:
         said["limits"] = {**said.get("limits", {}), "iterations": wishes.max_iterations}
+    if wishes.merge:
+        said["merge"] = {**said.get("merge", {}), "into": _branch_named(repository, wishes.merge)}
     return said
+
+
+def _branch_named(repository: Repository, name: str) -> str:
+    branch = current_branch(repository.top) if name == CHECKED_OUT else name
+    if not branch:
+        raise OperatorError("no branch is checked out to merge into", remedy="name one: --merge BRANCH")
+    return branch

@@ -12,6 +12,7 @@ from tasks.artifacts import publish_artifacts
 from tasks.beginning import begun
 from tasks.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, tidy, wait_if_due
 from tasks.gates import passed
+from tasks.landing import landed
 from tasks.leaving import leave
 
 
@@ -22,7 +23,7 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
         state = opened
         try:
             state = begun(request.repository, state)
-            while (state := passed(request, state)).ending is None:
+            while (state := landed(request, passed(request, state))).ending is None:
                 wait_if_due(request.repository, state)
                 record = iteration(request.repository, state)
                 state = advance(state, record)

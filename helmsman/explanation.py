@@ -9,7 +9,7 @@ from helmsman.records.modes import Position, Rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Diagnosis, Oversight
 from helmsman.records.verdict import Considered
-from helmsman.texts import clean, counted
+from helmsman.texts import clean, counted, hat_line
 
 LEARNT_SHOWN = 5
 REASON_SHOWN = 100
@@ -27,6 +27,8 @@ def explanation(record: IterationRecord) -> Iterator[str]:
     if not decision.path:
         yield "    not recorded: an earlier version of Helmsman took this decision"
     yield from numbers(record.oversight)
+    if record.hat:
+        yield hat_line(record.hat)
     if record.moment:
         yield f"movement   {record.moment.movement}"
     yield from (f"{signal.severity.lower():<10} {clean(signal.rule)}: {clean(signal.message)}" for signal in record.signals)

@@ -65,8 +65,8 @@ def _check_lines(checks: Sequence[FirstCheck], asides: Sequence[Aside]) -> Itera
 
 def _check_table(check: CheckConfig) -> str:
     parts = [
-        f"name = {_basic(check.name)}" if check.name else "",
-        f"command = {_basic(check.command)}",
+        f"name = {toml_line(check.name)}" if check.name else "",
+        f"command = {toml_line(check.command)}",
         f"timeout_seconds = {check.timeout_seconds:g}" if check.timeout_seconds != DEFAULT_TIMEOUT else "",
     ]
     return f"{{ {', '.join(filter(None, parts))} }}"
@@ -74,10 +74,11 @@ def _check_table(check: CheckConfig) -> str:
 
 def toml_string(text: str) -> str:
     """A string of TOML; of several lines where the text has several. The text must be free of lone surrogates."""
-    return _multi_line(text) if "\n" in text else _basic(text)
+    return _multi_line(text) if "\n" in text else toml_line(text)
 
 
-def _basic(text: str) -> str:
+def toml_line(text: str) -> str:
+    """A string of TOML on one line."""
     return f'"{"".join(map(_escaped, text))}"'
 
 

@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 
 from helmsman.config import CheckConfig, LoopConfig, Section
 from helmsman.errors import OperatorError
+from helmsman.records.hats import Preset
 
 PREFIX = "HELMSMAN_"
 RESERVED = frozenset(
@@ -26,6 +27,8 @@ RESERVED = frozenset(
 )
 """Variables of the same prefix that are no configuration."""
 
+COMMAND_LINE = "command line"
+"""The source of what was said by hand, as an option or as a parameter of the flow."""
 LONGEST_VALUE = 80
 """Characters of a value or a key that an error shows at most."""
 
@@ -44,6 +47,8 @@ class Resolved:
 
     config: LoopConfig
     origins: Mapping[str, str]
+    preset: Preset | None = None
+    """The preset that was one of the layers, with its hats."""
 
 
 class _Pick(NamedTuple):
@@ -211,6 +216,16 @@ def _complaint(error: ErrorDetails, picks: Mapping[str, _Pick]) -> str:
         return f"{where}: unknown key{_did_you_mean(_suggestions(str(error['loc'][-1]), CheckConfig.model_fields))}"
     found = "nothing" if error["type"] == "missing" else shown(error["input"])
     return f"{where}: expected {_expected(error)}, found {found}"
+
+
+def complaint_of(error: ErrorDetails) -> str:
+    """What one of pydantic's errors comes to, in our words, without its place."""
+    return f"expected {_expected(error)}, found {'nothing' if error['type'] == 'missing' else shown(error['input'])}"
+
+
+def did_you_mean(key: str, known: Iterable[str]) -> str:
+    """The end of a sentence about a key that nobody knows."""
+    return _did_you_mean(_suggestions(key, known))
 
 
 def _expected(error: ErrorDetails) -> str:

@@ -7,8 +7,10 @@ from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Trust
 from helmsman.records.evidence import AgentCall, Guarded
 from helmsman.records.findings import Finding, Weight
+from helmsman.records.hats import Worn
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement
+from helmsman.records.merging import Merged
 from helmsman.records.result import LoopResult
 from helmsman.records.session import ContextUse, StopAttempt
 from helmsman.records.state import LoopState
@@ -59,6 +61,8 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     tools = f"{counted(call.tool_calls, 'tool call')}, {money(call.usage.cost_usd)}, {duration(call.seconds)}"
     resumed = " (resumed)" if call.resumed else ""
     yield f"#{record.iteration}{attempt}  agent {call.outcome}{resumed}: {tools}"
+    if record.hat:
+        yield f"    {hat_line(record.hat)}"
     if call.error:
         yield f"    its words: {clean(call.error)[:300]}"
     yield from (f"    guard      {guard_text(guarded)}" for guarded in call.guarded[:GUARDED_SHOWN])
@@ -74,6 +78,11 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     yield f"    → {record.decision.kind}: {clean(record.decision.reason)}"
     if change.leftovers_committed:
         yield "    note       the agent left work uncommitted; Helmsman committed it"
+
+
+def hat_line(hat: Worn) -> str:
+    """Which hat is worn, and why."""
+    return f"hat        {clean(hat.name)}: {clean(hat.why)}{f' ({clean(hat.preset)})' if hat.preset else ''}"
 
 
 def begun_lines(report: CheckReport) -> Iterator[str]:
@@ -163,6 +172,23 @@ def loop_line(state: LoopState, *, driven: bool) -> str:
     return f"{state.loop:<40} {sign:<18} {state.iteration:>3}/{limit:<3} {money(state.spending.cost_usd):>8}  {goal}"
 
 
+def merged_text(merged: Merged) -> str:
+    """Where the work arrived."""
+    pushed = f", pushed to {clean(merged.remote)}" if merged.remote else ""
+    if merged.commit == merged.base:
+        return f"{clean(merged.into)} holds the work already, at {merged.commit[:12]}"
+    return f"into {clean(merged.into)} as {merged.commit[:12]}{pushed}"
+
+
+def merging_lines(state: LoopState) -> Iterator[str]:
+    """What stands between the work and the branch that it is for."""
+    config, merging = state.config.merge, state.merging
+    if not config.into or state.merged:
+        return
+    trouble = f": {clean(merging.trouble.why)}" if merging.trouble else ""
+    yield f"merge      into {clean(config.into)}, {merging.failed} of {config.tries} tries failed{trouble}"
+
+
 def trust_line(trust: Trust) -> str:
     held = trust.checked - trust.contradicted
     return f"trust      {held} of {counted(trust.checked, 'claim')} held ({(trust.score or 0):.0%})"
@@ -180,11 +206,18 @@ def result_lines(result: LoopResult, *, driver: str = "") -> Iterator[str]:
     for check in result.checks:
         yield f"check      {'✔' if check.passed else '✘'} {clean(check.command)}"
     yield f"branch     {clean(result.branch)} at {result.commit[:12]}"
+    if result.merged:
+        yield f"merged     {merged_text(result.merged)}"
     yield f"state      {result.state_ref}"
 
 
 def next_lines(result: LoopResult) -> Iterator[str]:
     """What a person may want to do now."""
+    if result.merged:
+        commit = result.merged.commit[:12]
+        undo = "" if result.merged.commit == result.merged.base else f"; git revert -m 1 {commit} takes it out again"
+        yield f"next       git show --stat --first-parent {commit}{undo}"
+        return
     if result.outcome is Outcome.COMPLETED:
         yield f"next       git diff ...{clean(result.branch)}; git merge {clean(result.branch)}"
         return

@@ -15,12 +15,16 @@ from tasks.git import git, succeeds
 from tasks.workplace import Workplace
 
 PUT_BACK_SHOWN = 20
+KEPT_IN_MERGE = frozenset({"tests.deleted", "tests.skipped", "assertions.weakened"})
+"""What no merge may do to a test that only one side has touched."""
 
 
 def audit(place: Workplace, state: LoopState, execution: Execution, report: CheckReport | None) -> tuple[Finding, ...]:
     """Findings of the invariants on the whole loop's diff and on this iteration's."""
     change = execution.change
     of_loop = findings(_scene(place.worktree, state, state.base_commit, change.commit, report))
+    lost = _lost_in_merge(place.worktree, state, change.commit, report)
+    of_loop = (*of_loop, *(one for one in lost if one not in of_loop))
     if change.start == state.base_commit:
         return weigh(of_loop, (), state.config.invariants)
     of_iteration = findings(_scene(place.worktree, state, change.start, change.commit, report))
@@ -37,6 +41,16 @@ def put_back_protected(place: Workplace, state: LoopState, commit: str) -> tuple
     if paths and not succeeds(place.worktree, "diff", "--cached", "--quiet"):
         git(place.worktree, "commit", "--quiet", "--no-verify", "--message", "helmsman: put back protected files")
     return tuple(paths[:PUT_BACK_SHOWN])
+
+
+def _lost_in_merge(worktree: Path, state: LoopState, commit: str, report: CheckReport | None) -> tuple[Finding, ...]:
+    """Tests of either side that are gone since both came together. A diff to the base does not show those of the loop."""
+    trouble = state.merging.trouble
+    if trouble is None:
+        return ()
+    met = {one.path for one in trouble.files}  # full of markers, so that nothing can be read from what they were
+    found = findings(_scene(worktree, state, trouble.head, commit, report))
+    return tuple(one for one in found if one.rule in KEPT_IN_MERGE and one.path not in met)
 
 
 def _put_back(worktree: Path, commit: str, path: str) -> None:

@@ -88,18 +88,19 @@ def put_on_branch(repository: Repository, state: LoopState, tip: str, name: str,
     """
     before = held_in(repository, tip, name)
     tree = tree_with(repository, tip, name, content, before.mode if before else NEW_FILE)
-    checkout = _checkout_of(repository, state.branch)
+    checkout = checkout_of(repository, state.branch)
     if checkout and _as_committed(checkout, name, before):
         _bring_along(checkout, tree, name)
     return commit_tree(repository, state, tip, tree, subject)
 
 
-def _checkout_of(repository: Repository, branch: str) -> Path | None:
+def checkout_of(repository: Repository, branch: str) -> Path | None:
     """The worktree that is on the branch, be it the repository's own checkout."""
     ref = f"refs/heads/{branch}"
     listed = git_bytes(repository.common, "for-each-ref", "--format=%(refname) %(worktreepath)", "--", ref)
     found = Path(os.fsdecode(listed.removeprefix(f"{ref} ".encode()).removesuffix(b"\n")))
-    return found if listed.startswith(f"{ref} /".encode()) and found.is_dir() else None
+    no_checkout = repository.bare and found.resolve() == repository.common  # a bare one counts as a worktree of its own HEAD
+    return found if listed.startswith(f"{ref} /".encode()) and found.is_dir() and not no_checkout else None
 
 
 def _as_committed(checkout: Path, name: str, before: Held | None) -> bool:

@@ -82,7 +82,7 @@ def read_rubric_file(path: Path) -> RubricFile:
 
 def _split(path: Path) -> tuple[dict[str, Any], list[str], int]:
     """What the front matter says, all lines of the file, and the place of the first one after it."""
-    lines = _text(path, "a Markdown file").split("\n")
+    lines = read_text(path, "a Markdown file").split("\n")
     if lines[0].rstrip() != _MARK:
         return {}, lines, 0
     end = next((number for number, line in enumerate(lines) if number and line.rstrip() == _MARK), None)
@@ -137,13 +137,13 @@ def _goal(named: Any, folder: Path, source: str) -> str:
     if not isinstance(named, str):
         raise OperatorError(f"goal_file ({source}) is not a path", expected="text", found=shown(named))
     path = folder / named
-    text = _text(path, f"the goal's text, because goal_file ({source}) names this file").strip()
+    text = read_text(path, f"the goal's text, because goal_file ({source}) names this file").strip()
     if not text:
         raise OperatorError(f"goal_file ({source}) is empty: {path}", remedy="write down what shall be true at the end")
     return text
 
 
-def _text(path: Path, expected: str) -> str:
+def read_text(path: Path, expected: str) -> str:
     """A file's text without byte order mark and with plain line ends."""
     data = _bytes(path, expected)
     if len(data) > LARGEST_FILE:
@@ -169,7 +169,7 @@ def _bytes(path: Path, expected: str) -> bytes:
 
 
 def _toml(path: Path) -> dict[str, Any]:
-    text = _text(path, "a TOML file")
+    text = read_text(path, "a TOML file")
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -87,10 +87,11 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
 
 
 def _with_its_questions(repository: str, state: LoopState) -> LoopState:
-    """The loop as it is written down, where nothing but questions and answers came after what this driver knew."""
+    """The loop as it is written down, where nothing but questions, answers and a merge came after what this driver knew."""
     stored, _ = read_state(workplace(repository, state).repository, state.loop)
     driven = (stored.iteration, stored.attempt, stored.spending) == (state.iteration, state.attempt, state.spending)
-    return stored if driven and stored.gates_asked > state.gates_asked else state
+    newer = stored.gates_asked > state.gates_asked or stored.merging != state.merging
+    return stored if driven and newer else state
 
 
 def tidy(repository: str, state: LoopState) -> None:

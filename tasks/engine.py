@@ -47,6 +47,10 @@ SERVER = {
 }
 
 
+_own_engines: set[str] = set()
+"""Their URLs."""
+
+
 def configured_api(environment: Mapping[str, str]) -> str | None:
     """The server that the operator chose, by PREFECT_API_URL or by the active Prefect profile; None for none."""
     if "PREFECT_API_URL" in environment:
@@ -59,6 +63,11 @@ def configured_api(environment: Mapping[str, str]) -> str | None:
     active = environment.get("PREFECT_PROFILE") or profiles.get("active")
     url = profiles.get("profiles", {}).get(active, {}).get("PREFECT_API_URL")
     return str(url) if url else None
+
+
+def is_embedded() -> bool:
+    """Whether this process has an engine of its own, which no other process asks, and which forgets its leases as it ends."""
+    return os.environ.get("PREFECT_API_URL") in _own_engines
 
 
 @contextmanager
@@ -90,6 +99,7 @@ def _server() -> Generator[Callable[[], str]]:
     thread = threading.Thread(target=serve, name="prefect-server", daemon=True)
     thread.start()
     try:
+        _own_engines.add(url)
         with _set({"PREFECT_API_URL": url, "PREFECT_CLIENT_CSRF_SUPPORT_ENABLED": "false"}):  # it hands out no such tokens
             yield lambda: _wait_until_up(url, ended)
     finally:

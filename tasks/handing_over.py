@@ -18,9 +18,9 @@ from helmsman.records.verdict import Outcome
 from helmsman.texts import clean
 from tasks.aligning import named
 from tasks.alignment_files import place_of, read_text, understood
-from tasks.branch_files import LARGEST, held_in, put_on_branch, replace_file, work_of
+from tasks.branch_files import LARGEST, held_in, put_on_branch, replace_file, tree_with, work_of
 from tasks.environment import ours
-from tasks.git import Repository, succeeds
+from tasks.git import Repository, git, succeeds
 from tasks.secrets_in_records import without_secrets
 from tasks.workplace import Workplace
 
@@ -51,6 +51,30 @@ def hand_over(place: Workplace, state: LoopState, summary: Summary | None = None
         return _handed_over(place, state, handoff)
     except (HelmsmanError, OSError, ValueError) as error:
         return HandedOver(problem=f"{clean(' '.join(str(error).split()))[:500]}; it is kept in {place.folder.root / NAME}")
+
+
+def handed_on(place: Workplace, state: LoopState, tip: str) -> str:
+    """A commit on top of `tip`, on no branch yet, that hands over what the loop leaves; `tip` where no file of it takes that."""
+    config = state.config
+    if not config.memory.handoff or not config.alignment:
+        return tip
+    try:
+        return _handed_on(place, state, tip, inside(config.alignment))
+    except (HelmsmanError, OSError, ValueError):  # it is tried again, and told, once the loop is done
+        return tip
+
+
+def _handed_on(place: Workplace, state: LoopState, tip: str, name: str) -> str:
+    held = held_in(place.repository, tip, name)
+    text = _decoded(name, held.content) if held else ""
+    if held is None or _is_another_document(name, text):
+        return tip
+    after = with_handoff(text, handoff_of(without_secrets(state, ours())))
+    if after == text:
+        return tip
+    tree = tree_with(place.repository, tip, name, after.encode(), held.mode)
+    said = "-m", f"Hand over what loop {state.loop} leaves to know", "-m", f"Helmsman-Loop: {state.loop}"
+    return git(place.repository.common, "commit-tree", tree, "-p", tip, *said).strip()
 
 
 def left_in(top: Path, file: str) -> str:

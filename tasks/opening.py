@@ -9,7 +9,7 @@ from typing import Any
 
 from helmsman.config import LoopConfig
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.layers import Layer, Resolved, from_environment, resolve, shown
+from helmsman.layers import COMMAND_LINE, Layer, Resolved, from_environment, resolve, shown
 from helmsman.memory.handoff import inherited_from
 from helmsman.naming import loop_id
 from helmsman.orient.alignment import own_goal
@@ -17,6 +17,7 @@ from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.limits import limit_signals
 from helmsman.oversee.overseeing import relieved
+from helmsman.records.hats import Preset
 from helmsman.records.push import OWN_BRANCHES
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
@@ -28,7 +29,9 @@ from tasks.config_files import read_layers
 from tasks.environment import ours
 from tasks.git import GitError, Repository, commit_and_tree, current_branch, git, open_repository, read_ref
 from tasks.handing_over import left_at, left_in, text_at
+from tasks.hats.finding import chosen, settled
 from tasks.holding import finish_held
+from tasks.merge_target import require_target
 from tasks.places import loop_folder
 from tasks.process import end_tagged
 from tasks.state_ref import read_state, replace_state, state_ref, write_state
@@ -46,14 +49,17 @@ def configure(
 ) -> Resolved:
     """Merge what the request says with environment and files. Raises OperatorError with the offending key and its source.
 
-    `stronger` layers come right after the request, `weaker` ones last before the defaults.
+    `stronger` layers come right after the request, `weaker` ones last before the defaults, after what a preset says.
     """
     said: dict[str, Any] = {**request.settings}
     said |= {"goal": request.goal} if request.goal else {}
     said |= {"checks": list(request.checks)} if request.checks else {}
-    environment = Layer("environment", from_environment(ours()))
-    layers = [Layer("command line", said), *stronger, environment, *read_layers(repository)]
-    return resolve([*layers, *goal_layer(repository, layers), *weaker])
+    by_hand = [Layer(COMMAND_LINE, said), *stronger, Layer("environment", from_environment(ours()))]
+    files = read_layers(repository)
+    preset = chosen(repository, by_hand, files)
+    own = [Layer(f"preset {preset.name}", preset.sheet.settings)] if preset else []
+    resolved = resolve([*by_hand, *files, *goal_layer(repository, [*by_hand, *files]), *own, *weaker])
+    return settled(resolved, preset, repository)
 
 
 def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
@@ -62,15 +68,19 @@ def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
     name = request.loop
     if name and read_ref(repository.common, state_ref(name)):
         return _existing(repository, request, now)
-    config = configure(repository.top, request).config
-    return create_loop(repository, config, name or loop_id(config.goal, suffix), now, request.base)
+    resolved = configure(repository.top, request)
+    name = name or loop_id(resolved.config.goal, suffix)
+    return create_loop(repository, resolved.config, name, now, request.base, preset=resolved.preset)
 
 
-def create_loop(repository: Repository, config: LoopConfig, name: str, now: datetime, begin_with: str = "") -> LoopState:
-    """Write the first state of a loop, unless the same engine run has written it before."""
+def create_loop(
+    repository: Repository, config: LoopConfig, name: str, now: datetime, begin_with: str = "", *, preset: Preset | None = None
+) -> LoopState:
+    """Write the first state of a loop, unless the same engine run has written it before. It keeps the preset as it is now."""
     if read_ref(repository.common, state_ref(name)):
         return read_state(repository, name)[0]
-    require_checks(config)
+    require_checks(config, preset)
+    require_target(repository, config)
     base = _base(repository, config, begin_with)
     config = _aligned(repository, config, begin_with, base)
     branch = _branch(repository, config, name)
@@ -85,6 +95,7 @@ def create_loop(repository: Repository, config: LoopConfig, name: str, now: date
         branch=branch,
         head=base,
         inherited=_inherited(repository, config, begin_with, base),
+        preset=preset,
     )
     for left in ("answers", "calls"):  # of a loop of that name that was removed: they would pass for this one's
         shutil.rmtree(loop_folder(repository, name).root / left, ignore_errors=True)
@@ -160,11 +171,12 @@ def _require_budget(state: LoopState, config: LoopConfig) -> None:
         )
 
 
-def require_checks(config: LoopConfig) -> None:
+def require_checks(config: LoopConfig, preset: Preset | None = None) -> None:
     if not config.checks and not config.allow_no_checks:
+        fitting = f"; for a {preset.name}: {'; '.join(preset.sheet.checks)}" if preset and preset.sheet.checks else ""
         raise OperatorError(
             "no check is configured, so nothing could ever be verified",
-            expected="at least one command whose exit code proves the goal",
+            expected=f"at least one command whose exit code proves the goal{fitting}",
             remedy="give --check 'make test' (repeatable), or checks = [...] in helmsman.toml, or --no-checks to do without",
         )
 

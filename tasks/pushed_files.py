@@ -11,6 +11,7 @@ from helmsman.layers import shown
 from tasks.aligning import place_in
 from tasks.config_files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
 from tasks.git import Repository, git, git_bytes
+from tasks.hats.finding import HATS, MOST_FILES, PRESETS
 
 FILES = ("helmsman.toml", "pyproject.toml", RUBRIC, AUTOCHECKS)
 IN_A_WORKTREE = {"workspace": {"in_place": False}}
@@ -22,10 +23,16 @@ TREE = "040000"
 
 def lay_out(repository: Repository, commit: str, folder: Path) -> None:
     """Write the files of configuration, and the goals that they name, as they are in a commit."""
-    for name in FILES:
+    for name in (*FILES, *_presets_and_hats(repository, commit)):
         _write(repository, commit, name, folder)
     for named in _goal_files(folder):
         lay_out_file(repository, commit, named, folder)
+
+
+def _presets_and_hats(repository: Repository, commit: str) -> Iterator[str]:
+    for place in (PRESETS, HATS):
+        listed = git(repository.common, "ls-tree", "-z", "--name-only", "--full-tree", commit, "--", f":(top,literal){place}/")
+        yield from [name for name in listed.split("\0") if name.endswith(".md")][:MOST_FILES]
 
 
 def lay_out_file(repository: Repository, commit: str, named: object, folder: Path) -> Path:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
-from helmsman.layers import Layer
+from helmsman.layers import Layer, Resolved
 from helmsman.pushes import Allowed, made_by_us, push_loop_id, read_allowed, wanted
 from helmsman.records.push import OWN_BRANCHES, Nothing, Push, PushedAlignment
 from helmsman.records.request import LoopRequest
@@ -74,9 +74,10 @@ def _go_on(repository: Repository, push: Push, where: Path) -> LoopRequest | Not
 
 
 def _start(repository: Repository, push: Push, where: Path, now: datetime) -> LoopRequest | PushedAlignment | Nothing:
-    config = pushed_config(repository, push)
-    if config is None:
+    pushed = pushed_config(repository, push)
+    if pushed is None:
         return Nothing(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
+    config = pushed.config
     if config.on_push.mode == "align":
         return ordered(repository, push, config, where)
     _require_checks(config)
@@ -93,13 +94,14 @@ def _start(repository: Repository, push: Push, where: Path, now: datetime) -> Lo
         branch=f"{OWN_BRANCHES}{loop}",
         head=push.commit,
         inherited=left_at(repository, push.commit, config.alignment),
+        preset=pushed.preset,
     )
     with suppress(Fenced):  # another run for the same push was faster; whoever then drives the loop holds its lock
         write_state(repository, state, over=None, record=None, subject=f"start: push of {push.commit[:12]}")
     return LoopRequest(repository=str(where), loop=loop)
 
 
-def pushed_config(repository: Repository, push: Push) -> LoopConfig | None:
+def pushed_config(repository: Repository, push: Push) -> Resolved | None:
     """What the files of the commit and this machine's environment say; None where they do not name the branch.
 
     Raises OperatorError where they are no configuration.
@@ -113,7 +115,7 @@ def pushed_config(repository: Repository, push: Push) -> LoopConfig | None:
             raise OperatorError(problem, found=str(error).replace(f"{name}/", ""), remedy="mend it, and push again") from error
 
 
-def _configured(repository: Repository, push: Push, folder: Path) -> LoopConfig | None:
+def _configured(repository: Repository, push: Push, folder: Path) -> Resolved | None:
     """No configuration is valid without a goal, and the goal may stand in files that only the configuration names."""
     request = LoopRequest(repository=str(folder), settings=IN_A_WORKTREE)
     first = configure(folder, request.model_copy(update={"goal": "any"})).config
@@ -126,7 +128,7 @@ def _configured(repository: Repository, push: Push, folder: Path) -> LoopConfig 
         lay_out_file(repository, push.commit, on_push.goal_file, folder)
         goal = resolve_goal_file(Layer("on_push", {"goal_file": on_push.goal_file}), folder).values["goal"]
         request = request.model_copy(update={"goal": goal})
-    return configure(folder, request).config
+    return configure(folder, request)
 
 
 def _require_checks(config: LoopConfig) -> None:

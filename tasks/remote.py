@@ -11,8 +11,8 @@ REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
 def push_loop(repository: Repository, state: LoopState, *, replaces: str = "") -> None:
     """Push atomically; git refuses it when the remote's state is not an ancestor of ours, which fences a second driver.
 
-    A branch that went back to its best commit replaces what the remote holds of it, where that is the loop's own work
-    (`replaces`: the remote's commit, as it was found).
+    A branch that went back to its best commit, or was rebased, replaces what the remote holds of it, where that is the loop's own
+    work (`replaces`: the remote's commit, as it was found).
 
     Raises Fenced then, OperatorError when there is no such remote, and WorldError when it cannot be reached or refuses otherwise.
     """
@@ -44,7 +44,7 @@ def _taken_off(repository: Repository, state: LoopState) -> str:
     try:
         said = git(repository.common, "ls-remote", state.config.remote.name, f"refs/heads/{state.branch}")
         commit = said.partition("\t")[0].strip()
-        kept = f"{PREFIX}{state.loop}/failed"
-        return commit if commit and git(repository.common, "for-each-ref", "--contains", commit, kept) else ""
+        kept = (f"{PREFIX}{state.loop}/{why}" for why in ("failed", "rebased"))
+        return commit if commit and git(repository.common, "for-each-ref", "--contains", commit, *kept) else ""
     except GitError:
         return ""

@@ -86,6 +86,7 @@ def _rules(place: Workplace, state: LoopState, start: str, home: str) -> Rules:
     return Rules(
         worktree=os.path.realpath(place.worktree),
         protected=state.config.invariants.protect,
+        allowed=state.config.invariants.allow,
         level=state.oversight.ladder.rung if state.config.ladder.act else 0,
         start=start,
         branch=state.branch,

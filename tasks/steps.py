@@ -181,6 +181,12 @@ def checks(repository: str, state: LoopState, execution: Execution) -> CheckRepo
     return working.check(workplace(repository, state), state, execution)
 
 
+@step(TreeKey())
+def merge_checks(repository: str, state: LoopState, commit: str, tree: str) -> CheckReport:
+    """The checks on what would be merged."""
+    return working.check_merge(workplace(repository, state), state, commit, tree)
+
+
 @step(StepKey())
 def invariants(repository: str, state: LoopState, execution: Execution, report: CheckReport) -> tuple[Finding, ...]:
     return audit(workplace(repository, state), state, execution, report)

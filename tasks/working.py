@@ -37,7 +37,7 @@ from tasks.secrets_kept import redact
 from tasks.staging import open_up
 from tasks.wiki import lay_out as lay_out_wiki
 from tasks.workplace import Workplace
-from tasks.worktree import commits_between, hold_branch, measure_change, settle_work
+from tasks.worktree import commits_between, hold_branch, measure_change, restore, settle_work
 
 OWN_FOLDER = ".helmsman"
 OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md"
@@ -84,12 +84,23 @@ def check_base(place: Workplace, state: LoopState, tree: str) -> CheckReport:
     return _check(place, state, state.head, tree)
 
 
+def check_merge(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
+    """Run the checks on a commit that the loop is not at. Its branch and worktree are as before, afterwards."""
+    report = run_checks(_room(place, state), commit, tree, state.config)
+    restore(place.worktree, state.head)
+    hold_branch(place.worktree, state.branch, state.head)
+    return report
+
+
 def _check(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
     """A check that leaves the branch does not take the loop along."""
-    room = Room(place.worktree, place.tag(state), place.folder.cancel.exists, required_tests(state.config), state.checks)
-    report = run_checks(room, commit, tree, state.config)
+    report = run_checks(_room(place, state), commit, tree, state.config)
     hold_branch(place.worktree, state.branch, commit)
     return report
+
+
+def _room(place: Workplace, state: LoopState) -> Room:
+    return Room(place.worktree, place.tag(state), place.folder.cancel.exists, required_tests(state.config), state.checks)
 
 
 def checks_fingerprint(config: LoopConfig) -> str:

@@ -2,9 +2,11 @@
 
 from helmsman.config.agent import ClaudeConfig, ContextConfig, PromptConfig, RemoteConfig, SteeringConfig, WorkspaceConfig
 from helmsman.config.base import Section
+from helmsman.config.hats import HatsConfig
 from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
 from helmsman.config.loop import LoopConfig
 from helmsman.config.memory import MemoryConfig, ResearchConfig
+from helmsman.config.merge import MergeConfig
 from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, Gain, LadderConfig, PainConfig
 from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
 from helmsman.config.proof import (
@@ -30,12 +32,14 @@ __all__ = [
     "FlakyConfig",
     "Gain",
     "GatesConfig",
+    "HatsConfig",
     "InvariantsConfig",
     "JudgeConfig",
     "LadderConfig",
     "LimitsConfig",
     "LoopConfig",
     "MemoryConfig",
+    "MergeConfig",
     "OnPushConfig",
     "PainConfig",
     "PromptConfig",

@@ -5,8 +5,10 @@ from pydantic_core import PydanticCustomError
 
 from helmsman.config.agent import ClaudeConfig, ContextConfig, PromptConfig, RemoteConfig, SteeringConfig, WorkspaceConfig
 from helmsman.config.base import Section
+from helmsman.config.hats import HatsConfig
 from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
 from helmsman.config.memory import MemoryConfig, ResearchConfig
+from helmsman.config.merge import MergeConfig
 from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, LadderConfig, PainConfig
 from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
 from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, InvariantsConfig, JudgeConfig
@@ -30,6 +32,10 @@ class LoopConfig(Section):
     completion: CompletionConfig = CompletionConfig()
     judge: JudgeConfig = JudgeConfig()
     invariants: InvariantsConfig = InvariantsConfig()
+    preset: str = Field(default="", max_length=500)
+    """Preset for this kind of work, by its name (`helmsman presets list`) or as the path of a file: hats, words and settings. It
+    is read when a loop is created. Empty: none."""
+    hats: HatsConfig = HatsConfig()
     claude: ClaudeConfig = ClaudeConfig()
     steering: SteeringConfig = SteeringConfig()
     context: ContextConfig = ContextConfig()
@@ -43,12 +49,18 @@ class LoopConfig(Section):
     retry: RetryConfig = RetryConfig()
     workspace: WorkspaceConfig = WorkspaceConfig()
     remote: RemoteConfig = RemoteConfig()
+    merge: MergeConfig = MergeConfig()
     prompt: PromptConfig = PromptConfig()
     memory: MemoryConfig = MemoryConfig()
     research: ResearchConfig = ResearchConfig()
     gates: GatesConfig = GatesConfig()
     on_push: OnPushConfig = OnPushConfig()
     tracker: TrackerConfig = TrackerConfig()
+
+    @property
+    def resets_strategy(self) -> bool:
+        """Whether the judge's rejections lead to another approach: that is ordered, or it merges and nobody is to be asked."""
+        return self.judge.reset_strategy or (bool(self.merge.into) and not self.gates.merge)
 
     @field_validator("goal")
     @classmethod

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from helmsman.config import ClaudeConfig
+from helmsman.orient.hats import in_hat
 from helmsman.orient.treatments import treatment
 from helmsman.records.control import Band
 from helmsman.records.state import LoopState
@@ -18,11 +19,11 @@ def checks_allowance(state: LoopState) -> float:
 
 
 def claude_config(state: LoopState) -> ClaudeConfig:
-    """The agent's configuration, with `ladder.redesign_model` where it is due.
+    """The agent's configuration in its hat, with `ladder.redesign_model` where it is due.
 
-    Model for a redesign, and for any iteration under the controller's highest urgency.
+    Model for a redesign, and for any iteration under the controller's highest urgency; it comes before the hat's own.
     """
-    config = state.config
+    config, claude = state.config, in_hat(state.config.claude, state)
     urgent = config.ladder.act and state.oversight.control.band is Band.PIVOT
     model = treatment(state.oversight, config).model or (config.ladder.redesign_model if urgent else "")
-    return config.claude.model_copy(update={"model": model}) if model else config.claude
+    return claude.model_copy(update={"model": model}) if model else claude

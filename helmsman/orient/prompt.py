@@ -16,7 +16,9 @@ from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, fit, to
 from helmsman.orient.compaction import compact_by_template, compacted_section, compacts, past_of
 from helmsman.orient.focus import focus_section
 from helmsman.orient.guardrails import Rules, as_text, is_fix
+from helmsman.orient.hats import hat_sections, worn_hat
 from helmsman.orient.last_session import last_session
+from helmsman.orient.merging import merge_section
 from helmsman.orient.phases import (
     CLOSING,
     CRITERIA,
@@ -65,7 +67,7 @@ def brief(state: LoopState, orientation: Orientation, planned: Planned | None = 
     """The prompt of the iteration that is due. `planned`: what a model wrote for it, where one was asked."""
     facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or Planned()) if pieces]
     fitted = _fit(facts, state.config.prompt.orientation_tokens)
-    fixed_before, fixed_after = _before(state.config), _looking(state) if researching(state) else _after(state)
+    fixed_before, fixed_after = _before(state), _looking(state) if researching(state) else _after(state)
     remembered = _remembered(orientation.recalled, state.config.memory)
     sections = [*fixed_before, *(section for section in fitted if section[1]), *fixed_after[:-1], *remembered, fixed_after[-1]]
     return Briefing(
@@ -75,12 +77,14 @@ def brief(state: LoopState, orientation: Orientation, planned: Planned | None = 
     )
 
 
-def _before(config: LoopConfig) -> list[Section]:
+def _before(state: LoopState) -> list[Section]:
+    config = state.config
     commands = "\n".join(f"    {check.command}" for check in config.checks) or "    (none was given: nothing will be verified)"
     criteria = "\n".join(f"- [{criterion.id}] {criterion.text}" for criterion in config.judge.criteria)
     return [
         ("objective", OBJECTIVE.substitute(goal=config.goal.strip(), checks=commands)),
         *([("criteria", CRITERIA.substitute(criteria=criteria))] if criteria else []),
+        *hat_sections(state),
         ("phase 0", PHASE_0.substitute()),
     ]
 
@@ -112,9 +116,9 @@ def _remembered(recalled: Recalled, config: MemoryConfig) -> list[Section]:
 
 def _guard_rails(config: LoopConfig, *, looks_only: bool = False) -> str:
     """The rules that tool calls are judged by, in the words of the rules themselves."""
-    limits, protected = config.limits, config.invariants.protect
+    protect, allow, nesting = config.invariants.protect, config.invariants.allow, config.limits.nesting
     fix = is_fix(own_goal(config.goal))
-    rules = Rules(worktree="", protected=protected, nesting=limits.nesting, fix=fix, looks_only=looks_only)
+    rules = Rules(worktree="", protected=protect, allowed=allow, nesting=nesting, fix=fix, looks_only=looks_only)
     return "\n".join(("# Guard rails: a tool call that leaves them is refused", *(f"- {line}" for line in as_text(rules))))
 
 
@@ -122,6 +126,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
     """What was found out, most specific first."""
     return [
         ("guidance", _guidance(state.guidance)),
+        ("merge", merge_section(state.merging.trouble)),
         ("findings of research", () if researching(state) else research_section(state.memory.research)),
         *_steering(state, planned),
         (CHECKS, _last_checks(state.checks)),
@@ -148,11 +153,11 @@ def _guidance(said: Sequence[str]) -> Sequence[Piece]:
 
 def _steering(state: LoopState, planned: Planned) -> list[Fact]:
     """How to go about it: what control between iterations has to say, and what a model wrote, which is paid for in any case."""
-    oversight, focus = state.oversight, ("focus", focus_section(planned.focus))
+    oversight, focus, hatted = state.oversight, ("focus", focus_section(planned.focus)), worn_hat(state) is not None
     if not state.config.ladder.act:
         return [focus]
     return [
-        ("treatment", treatment_section(oversight, state.config, state.worked, state.checks)),
+        ("treatment", treatment_section(oversight, state.config, state.worked, state.checks, hatted=hatted)),
         ("strategy", strategy_section(oversight.strategy, oversight.control) if state.worked else ()),
         focus,
         ("issues", issues_section(oversight.issues)),

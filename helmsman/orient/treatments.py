@@ -246,18 +246,23 @@ def treatment(oversight: Oversight, config: LoopConfig) -> Treatment:
 
 
 def treatment_section(
-    oversight: Oversight, config: LoopConfig, history: Sequence[Moment] = (), checks: CheckReport | None = None
+    oversight: Oversight,
+    config: LoopConfig,
+    history: Sequence[Moment] = (),
+    checks: CheckReport | None = None,
+    *,
+    hatted: bool = False,
 ) -> Sequence[Piece]:
     """The section of the prompt that says so; empty where there is nothing to say. Reasons, never a transcript.
 
-    `checks`: the report on the tree that the iteration begins with.
+    `checks`: the report on the tree that the iteration begins with. `hatted`: a hat says whose eyes it looks with.
     """
     if not config.ladder.act:
         return ()
     given, approach = treatment(oversight, config), approach_of(oversight.ladder)
     return (
         *(_forgotten(oversight, history) if oversight.diagnosis is Diagnosis.AMNESIAC else ()),
-        *_orders(given, oversight),
+        *_orders(replace(given, persona=Persona.NONE) if hatted else given, oversight),
         *((DAMPING[oversight.feedback].text,) if given.strictness else ()),
         *((CYCLE,) if _goes_round(oversight.ladder) else ()),
         *(_why(oversight, history, checks) if approach in WITH_REASONS else ()),

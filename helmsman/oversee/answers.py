@@ -6,12 +6,13 @@ from typing import Any, cast
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, resolve
+from helmsman.layers import Layer, resolve, shown
 from helmsman.oversee.gates import GATE
 from helmsman.oversee.limits import limit_signals
 from helmsman.oversee.overseeing import relieved
 from helmsman.records.forms import Form, answers_given, extension
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind, Way
+from helmsman.records.merging import Merging
 from helmsman.records.state import LoopState, end, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
 from helmsman.texts import clean
@@ -26,6 +27,7 @@ RESUMED: Mapping[GateKind, Choice] = {
     GateKind.REJECTIONS: Choice.APPROVE,
     GateKind.HUMAN: Choice.APPROVE,
     GateKind.BUDGET: Choice.APPROVE,
+    GateKind.UNMERGED: Choice.APPROVE,
     GateKind.HANDED_OVER: Choice.APPROVE,
 }
 """What it answers when a person goes on with a loop without a word. A gate that is not here wants one."""
@@ -82,6 +84,13 @@ def reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
     """The loop keeps the configuration that it began with; what is said now wins over it."""
     if not settings:
         return state.config
+    if settings.get("preset", state.config.preset) != state.config.preset:
+        raise OperatorError(
+            f"loop {state.loop} keeps the preset that it began with",
+            expected=state.config.preset or "none",
+            found=shown(settings["preset"]),
+            remedy="change single settings, or begin another loop: helmsman run --preset NAME",
+        )
     return resolve([Layer("your answer", settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]).config
 
 
@@ -129,6 +138,21 @@ def _complete(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     return end(state, _ending(state, answer, what, Outcome.COMPLETED, now), now)
 
 
+def _land_again(state: LoopState, _: Answer, now: datetime) -> LoopState:
+    """Its work is proven as before."""
+    return state.model_copy(update={"ending": state.merging.proven, "updated_at": now})
+
+
+def _work_on(state: LoopState, _: Answer, now: datetime) -> LoopState:
+    """What was proven is not what is wanted."""
+    return reopen(state, state.config, now).model_copy(update={"merging": Merging()})
+
+
+def _leave_unmerged(state: LoopState, answer: Answer, now: datetime) -> LoopState:
+    ending = _ending(state, answer, "proven, and left unmerged", Outcome.COMPLETED, now)
+    return end(state, ending, now).model_copy(update={"merging": Merging()})
+
+
 def _stop(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     lapse = "nobody answered in time, and the declared outcome is to stop"
     what = lapse if answer.via == "timeout" else "stopped"
@@ -141,8 +165,9 @@ def _as_it_is(state: LoopState, _: Answer, _now: datetime) -> LoopState:
 
 
 def _hand_over(state: LoopState, _: Answer, now: datetime) -> LoopState:
-    """The gate that waits for the way back is opened next, because of this answer."""
-    return state.model_copy(update={"ending": None, "waiting": None, "updated_at": now})
+    """The gate that waits for the way back is opened next, because of this answer. What comes back is to be proven."""
+    unproven = state.merging.model_copy(update={"proven": None, "work": "", "prepared": None})
+    return state.model_copy(update={"ending": None, "waiting": None, "merging": unproven, "updated_at": now})
 
 
 def _ending(state: LoopState, answer: Answer, what: str, outcome: Outcome, now: datetime) -> Decision:
@@ -163,6 +188,9 @@ EFFECTS: Mapping[tuple[GateKind, Choice], Effect] = {
     (GateKind.BUDGET, Choice.APPROVE): _extend,
     (GateKind.MERGE, Choice.APPROVE): _complete,
     (GateKind.MERGE, Choice.REVISE): _go_on,
+    (GateKind.UNMERGED, Choice.APPROVE): _land_again,
+    (GateKind.UNMERGED, Choice.ACCEPT): _leave_unmerged,
+    (GateKind.UNMERGED, Choice.REVISE): _work_on,
     (GateKind.HANDED_OVER, Choice.APPROVE): _relieve,
     **{(kind, Choice.TAKE_OVER): _hand_over for kind in GateKind},
     **{(kind, Choice.STOP): _stop for kind in GateKind},

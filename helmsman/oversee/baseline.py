@@ -1,11 +1,13 @@
 """The tree that a loop begins with, as its checks see it: what the first iterations are compared with."""
 
+from typing import Any
+
 from helmsman.oversee.moments import base_moment
 from helmsman.oversee.movement import is_base
 from helmsman.oversee.progress import progress_at_start
 from helmsman.records.checks import CheckReport
 from helmsman.records.folds import most_tests
-from helmsman.records.oversight import Checkpoint
+from helmsman.records.oversight import Checkpoint, Oversight
 from helmsman.records.state import LoopState
 
 
@@ -17,6 +19,30 @@ def with_baseline(state: LoopState, report: CheckReport) -> LoopState:
     """
     if state.iteration or not report.results or not all(map(is_base, state.history)):
         return state
+    return _compared_with(state, report)
+
+
+def begun_anew(state: LoopState, report: CheckReport | None) -> LoopState:
+    """A loop whose branch got the work of others. What was measured before says nothing of the two together.
+
+    `report`: on what it goes on from, where that was checked. The ladder stays where it is: it is about the loop, not the tree.
+    """
+    earlier = state.oversight
+    forgotten: dict[str, Any] = {
+        "oversight": Oversight(ladder=earlier.ladder, breaker=earlier.breaker, sought=earlier.sought),
+        "history": (),
+        "checks": report,
+        "best_checks": None,
+        "most_tests": {},
+        "findings": (),
+        "contradictions": (),
+        "failed": None,
+    }
+    after = state.model_copy(update=forgotten)
+    return _compared_with(after, report) if report and report.results else after
+
+
+def _compared_with(state: LoopState, report: CheckReport) -> LoopState:
     known = most_tests({}, report)
     progress = progress_at_start(report, known, judged=bool(state.config.judge.criteria))
     moment = base_moment(state, report, progress)

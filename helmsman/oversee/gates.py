@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from helmsman.oversee.landing import is_hindered
 from helmsman.records.gates import Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
 
-SAFE_TO_ASSUME = frozenset({GateKind.PLAN, GateKind.MILESTONE, GateKind.HUMAN, GateKind.REJECTIONS})
+SAFE_TO_ASSUME = frozenset({GateKind.PLAN, GateKind.MILESTONE, GateKind.HUMAN, GateKind.REJECTIONS, GateKind.UNMERGED})
 """Kinds that silence may approve where `gates.at_timeout` says so: none of them accepts work or spends more than was granted."""
 
 
@@ -49,6 +50,11 @@ def _plan(state: LoopState) -> str:
 def _rejections(state: LoopState) -> str:
     rejected = state.ending is not None and state.ending.rule == "judge.rejections"
     return "The judge keeps rejecting the work. Is it right?" if rejected else ""
+
+
+def _unmerged(state: LoopState) -> str:
+    into = state.config.merge.into
+    return f"The work is proven and could not be merged into {into}. What shall be done?" if is_hindered(state) else ""
 
 
 def _human(state: LoopState) -> str:
@@ -96,6 +102,7 @@ QUESTIONS: tuple[tuple[GateKind, Callable[[LoopState], str]], ...] = (
     (GateKind.HANDED_OVER, _handed_over),
     (GateKind.PLAN, _plan),
     (GateKind.REJECTIONS, _rejections),
+    (GateKind.UNMERGED, _unmerged),
     (GateKind.HUMAN, _human),
     (GateKind.BUDGET, _budget),
     (GateKind.MERGE, _merge),

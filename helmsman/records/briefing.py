@@ -4,6 +4,7 @@ from datetime import datetime
 
 from helmsman.records.base import Record
 from helmsman.records.evidence import Commit
+from helmsman.records.hats import Worn
 from helmsman.records.lessons import Recalled
 
 
@@ -16,6 +17,8 @@ class Orientation(Record):
     commits: tuple[Commit, ...] = ()
     """The loop's own commits so far, newest first."""
     recalled: Recalled = Recalled()
+    hat: Worn | None = None
+    """Whose eyes it looks with; None where hats are not used."""
 
 
 class Briefing(Record):

@@ -8,6 +8,7 @@ from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.evidence import Guarded
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import IterationRecord
+from helmsman.records.merging import Merged
 from helmsman.records.session import StopAttempt
 from helmsman.records.verdict import Signal
 
@@ -95,6 +96,23 @@ class WaitStarted(Record):
     reason: str
 
 
+class MergeFailed(Record):
+    """Proven work could not be merged: the loop goes on with that as its task, or a person is asked."""
+
+    event: Literal["merge_failed"] = "merge_failed"
+    into: str
+    why: str
+
+
+class LoopMerged(Record):
+    """The work is in the branch that it was for."""
+
+    event: Literal["loop_merged"] = "loop_merged"
+    merged: Merged
+    notes: tuple[str, ...] = ()
+    """What a person may have to do in their own checkout."""
+
+
 class GateOpened(Record):
     """A person is asked."""
 
@@ -122,6 +140,8 @@ Event = (
     | SignalRaised
     | IterationRecorded
     | WaitStarted
+    | MergeFailed
+    | LoopMerged
     | GateOpened
     | GateAnswered
 )

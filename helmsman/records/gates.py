@@ -30,6 +30,8 @@ class GateKind(StrEnum):
     """A limit is reached."""
     MERGE = "merge"
     """The work is proven to be done."""
+    UNMERGED = "unmerged"
+    """Something that only a person can clear away keeps proven work from being merged."""
     LEARNINGS = "learnings"
     """What a completed loop learnt would go into the project's AGENTS.md."""
     HANDED_OVER = "handed-over"
@@ -81,6 +83,16 @@ GATES: Mapping[GateKind, Rule] = {
         "Proven: may it be merged?",
         {
             Choice.APPROVE: "The loop ends as completed, approved for merging.",
+            Choice.REVISE: "The loop goes on working, under your guidance.",
+            **_TAKE_OVER,
+            **_STOP,
+        },
+    ),
+    GateKind.UNMERGED: Rule(
+        "Proven, and not merged",
+        {
+            Choice.APPROVE: "The merge is tried again.",
+            Choice.ACCEPT: "The loop ends as completed; its work stays on its branch, unmerged.",
             Choice.REVISE: "The loop goes on working, under your guidance.",
             **_TAKE_OVER,
             **_STOP,

@@ -8,6 +8,7 @@ from helmsman.records.claims import Claims, Contradiction, Testimony
 from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding
 from helmsman.records.focus import Planned
+from helmsman.records.hats import Worn
 from helmsman.records.judgement import Judgement
 from helmsman.records.lessons import Recalled
 from helmsman.records.memory import WorkingMemory
@@ -74,6 +75,8 @@ class IterationRecord(Evidence):
     """Work that was taken off the branch at its end."""
     recalled: Recalled = Recalled()
     """What memory had to say to it."""
+    hat: Worn | None = None
+    """The hat that it was made in; None where hats are not used."""
 
     @property
     def ended_at(self) -> datetime:

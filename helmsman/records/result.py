@@ -1,6 +1,7 @@
 """LoopResult: what `--json` prints and what a finished flow run tells."""
 
 from helmsman.records.base import Record
+from helmsman.records.merging import Merged
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 
@@ -43,6 +44,8 @@ class LoopResult(Record):
     commit: str
     state_ref: str
     checks: tuple[CheckSummary, ...]
+    merged: Merged | None = None
+    """How the work got into the branch that it was for; null where it did not."""
 
 
 def result_of(state: LoopState, state_ref: str) -> LoopResult:
@@ -62,6 +65,7 @@ def result_of(state: LoopState, state_ref: str) -> LoopResult:
         commit=state.head,
         state_ref=state_ref,
         checks=_check_summaries(state),
+        merged=state.merged,
     )
 
 

@@ -25,9 +25,11 @@ from helmsman.records.folds import (
     windows,
 )
 from helmsman.records.gates import Answer, Gate
+from helmsman.records.hats import Preset
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.lessons import Estimate, TaskType
 from helmsman.records.memory import WorkingMemory
+from helmsman.records.merging import Merged, Merging
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Failed, Overseen, Oversight
 from helmsman.records.reflexion import DoneSignals, JudgeMemory
@@ -113,7 +115,11 @@ class LoopState(Record):
     failed: Failed | None = None
     """Work that was taken off the branch after the last iteration."""
     verified: str = ""
-    """The last commit on which completion was proven; only `force_max` goes on after it."""
+    """The last commit on which completion was proven; only `force_max` and a merge that failed go on after it."""
+    merging: Merging = Merging()
+    """Where it stands on its way into another branch."""
+    merged: Merged | None = None
+    """How it arrived there."""
     gate: Gate | None = None
     """The question that is open."""
     gates_asked: int = 0
@@ -126,6 +132,8 @@ class LoopState(Record):
     """What was answered, newest last, 20 at most."""
     inherited: str = ""
     """What earlier loops left to know, as it was known at the start; bounded."""
+    preset: Preset | None = None
+    """The preset that it was created with, as it was then; None: none."""
     proposed: tuple[str, ...] = ()
     """What it learnt for the project's AGENTS.md, where a person is to agree; 10 lines at most."""
     guidance: tuple[str, ...] = ()
@@ -176,7 +184,7 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
             "findings": _findings(state, record),
             "contradictions": () if record.failed else record.contradictions,
             "trust": trust(state.trust, record.contradictions, record.claims_checked),
-            "judge": remember(state.judge, record, state.config.judge.rejections, reset=state.config.judge.reset_strategy),
+            "judge": remember(state.judge, record, state.config.judge.rejections, reset=state.config.resets_strategy),
             "done": done_signals(state.done, record),
             "most_tests": _most_tests(state, record),
             "session": kept_session(state.session, record, state.config.claude.session),
@@ -227,6 +235,7 @@ def record_of(
         decision=decision,
         failed=failed,
         recalled=orientation.recalled,
+        hat=orientation.hat,
     )
 
 

@@ -51,8 +51,8 @@ def _last(state: LoopState, record: IterationRecord | None) -> str:
         return f"**ended** by {prose(state.ending.rule, 80)}: {prose(state.ending.reason, 600)}"
     if record is None:
         return ""
-    decision = record.decision
-    return f"**after #{record.iteration}: {decision.kind}** by {prose(decision.rule, 80)}: {prose(decision.reason, 600)}"
+    decision, hat = record.decision, f" in the hat of a {prose(record.hat.name, 40)}" if record.hat else ""
+    return f"**after #{record.iteration}{hat}: {decision.kind}** by {prose(decision.rule, 80)}: {prose(decision.reason, 600)}"
 
 
 def _overview(systems: list[System]) -> str:

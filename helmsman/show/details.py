@@ -263,6 +263,7 @@ def _agent(record: IterationRecord, *, outputs: bool) -> Iterator[Markup]:
     called = ", ".join(f"{name} {times}" for name, times in call.tools[:12])
     yield facts(
         (
+            ("hat", escaped(f"{record.hat.name}: {record.hat.why}" if record.hat else "")),
             ("model", escaped(call.model)),
             ("took", escaped(f"{duration(call.seconds)}, {counted(call.turns, 'turn')}, {money(usage.cost_usd)}")),
             ("tokens", escaped(tokens)),

@@ -88,7 +88,7 @@ def command_lines(gate: Gate) -> Iterator[str]:
 def sets_limits(gate: Gate) -> bool:
     """Whether other limits say by themselves that the loop shall go on: not where approving means more than that."""
     approves = Choice.APPROVE in gate.choices
-    return approves and gate.kind not in {GateKind.MERGE, GateKind.QUESTIONS, GateKind.HANDED_OVER}
+    return approves and gate.kind not in {GateKind.MERGE, GateKind.UNMERGED, GateKind.QUESTIONS, GateKind.HANDED_OVER}
 
 
 def notification(change: Change, state: LoopState) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from helmsman.show.markup import NOTHING, Markup, element, escaped, joined, open
 from helmsman.show.pieces import bullets, code, facts, folded, output, paragraph, span, table
 from helmsman.show.style import STYLE
 from helmsman.show.traces import Trace, figures_of, trace_of
-from helmsman.texts import SIGNS, counted, duration, money, next_lines
+from helmsman.texts import SIGNS, counted, duration, merged_text, money, next_lines
 
 MOST_DETAILED = 500
 """Iterations that are shown one by one."""
@@ -209,6 +209,7 @@ def _places(state: LoopState, state_ref: str) -> Markup:
         ("branch", joined([code(state.branch), escaped(" at "), code(state.head[:12])])),
         ("began at", joined([code(state.base_commit[:12]), escaped(f" {state.base_branch}")])),
         ("proven at", code(state.verified[:12]) if state.verified else NOTHING),
+        ("merged", escaped(merged_text(state.merged)) if state.merged else NOTHING),
         ("state", code(state_ref)),
         *(("salvaged", code(kept.ref)) for kept in state.salvaged),
         ("taken off", code(state.failed.ref) if state.failed else NOTHING),

@@ -7,6 +7,7 @@ ran AND (where the dual gate is on) enough of the last iterations look complete.
 from collections.abc import Callable, Iterator
 
 from helmsman.config import LoopConfig
+from helmsman.records.checks import CheckReport
 from helmsman.records.claims import ClaimLayer
 from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
@@ -40,6 +41,12 @@ def required_tests(config: LoopConfig) -> tuple[str, ...]:
     """Names of the tests that must have run: the operator's and those that criteria name."""
     by_criteria = (name for criterion in config.judge.criteria for name in criterion.tests)
     return tuple(dict.fromkeys((*config.completion.required_tests, *by_criteria)))
+
+
+def unseen_tests(config: LoopConfig, report: CheckReport | None) -> list[str]:
+    """Required tests that were not seen to run."""
+    ran = {name for result in report.results for name in result.ran} if report else set[str]()
+    return [name for name in required_tests(config) if name not in ran]
 
 
 def _green(config: LoopConfig, evidence: Evidence) -> bool:
@@ -81,8 +88,7 @@ def _claims(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _look
 
 
 def _required(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
-    ran = {name for result in evidence.checks.results for name in result.ran} if evidence.checks else set[str]()
-    missing = [name for name in required_tests(config) if name not in ran]
+    missing = unseen_tests(config, evidence.checks)
     if missing:
         named = f"{', '.join(missing[:NAMED])}{_more(len(missing))}"
         yield Denial(rule="required_tests", why=f"required tests were not seen to run: {named}")

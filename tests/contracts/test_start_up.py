@@ -25,6 +25,7 @@ KNOW_PREFECT = (
     "tasks.credentials",
     "tasks.driving",
     "tasks.engine_runs",
+    "tasks.merge_lock",
     "tasks.notifying",
     "tasks.pausing",
     "tasks.push_runs",
@@ -34,7 +35,7 @@ KNOW_PREFECT = (
     "tasks.tracker.access",
 )
 """The files that speak with the engine; nobody else knows which one it is."""
-BRING_IT_IN = ("tasks.align_people", "tasks.beginning", "tasks.gates", "tasks.leaving")
+BRING_IT_IN = ("tasks.align_people", "tasks.beginning", "tasks.gates", "tasks.landing", "tasks.leaving")
 """They work on those that do, and know nothing of it themselves."""
 HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil")
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError, WorldError
+from helmsman.hats.writing import hat_text, sheet_text
 from helmsman.records.push import Nothing, Push
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
@@ -21,6 +22,7 @@ from tasks.pushes import begin, find_repository
 from tasks.state_ref import loop_names, read_state, replace_state, write_state
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import commit, loop_state, sh
+from tests.integration.test_presets import SCRIBE, SHEET
 
 pytestmark = pytest.mark.feature("D2")
 
@@ -89,6 +91,19 @@ def test_the_file_that_on_push_names_holds_the_goal(served: Served) -> None:
     text = CONFIGURATION.replace('goal = "The goal of the file"', "") + 'goal_file = "./docs/goal.md"\n'
     push = pushed(served, **{"helmsman.toml": text, "docs/goal.md": "What the file says\n"})
     assert started(push).config.goal == "What the file says"
+
+
+@pytest.mark.feature("M10")
+def test_a_preset_with_its_hats_is_that_of_the_commit(served: Served) -> None:
+    texts = [sheet_text(SHEET), hat_text(SCRIBE)]
+    files = dict(zip((".helmsman/presets/mine.md", ".helmsman/hats/scribe.md"), texts, strict=True))
+    push = pushed(served, **{"helmsman.toml": f'preset = "mine"\n{CONFIGURATION}', **files})
+    pushed(served, **{".helmsman/presets/mine.md": "later"})
+    loop = started(push)
+    assert loop.preset
+    assert (loop.preset.sheet, loop.preset.source) == (SHEET, ".helmsman/presets/mine.md")
+    assert SCRIBE in loop.preset.hats
+    assert loop.config.limits.iterations == 5
 
 
 def test_it_never_works_in_a_checkout_whatever_the_configuration_says(served: Served) -> None:

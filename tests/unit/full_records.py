@@ -22,6 +22,7 @@ from helmsman.records.evidence import (
 )
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
+from helmsman.records.hats import Worn
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.records.memory import WorkingMemory
@@ -206,6 +207,7 @@ def full_record(decision: Decision = STOP, **fields: Any) -> IterationRecord:
         "oversight": OVERSIGHT,
         "moment": moment,
         "failed": FAILED,
+        "hat": Worn(name="debugger", title="Debugger", why="test failures in 2 iterations in a row", preset="bugfix"),
         **fields,
     }
     return record(decision, **given)

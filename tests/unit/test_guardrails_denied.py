@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.orient.guardrails import Advise, Allow, Deny, Judgement, Rule, Rules, Session, ToolCall, judge
+from helmsman.orient.guardrails import Advise, Allow, Deny, Judgement, Rule, Rules, Session, ToolCall, as_text, judge
 
 pytestmark = pytest.mark.feature("A2")
 
@@ -241,6 +241,15 @@ def test_writing_outside_the_worktree_is_denied(command: str) -> None:
 @pytest.mark.parametrize("tool", ["Write", "Edit", "MultiEdit", "NotebookEdit"])
 def test_a_tool_that_writes_is_held_to_the_same_paths(tool: str, path: str, rule: Rule | None) -> None:
     assert rule_of(judge(ToolCall(tool, {"file_path": path}, TREE), Session(TREE), RULES)) is rule
+
+
+@pytest.mark.feature("M10")
+def test_of_what_is_protected_that_may_change_which_the_operator_allows() -> None:
+    """A loop whose product is a report protects everything else."""
+    rules = Rules(TREE, protected=("**",), allowed=("REVIEW.md",))
+    told = [rule_of(asked(f"echo > {path}", rules)) for path in ("REVIEW.md", "src/a.py", "RUBRIC.md", "docs/REVIEW.md")]
+    assert told == [None, Rule.PROTECTED, Rule.PROTECTED, None]
+    assert any("**" in line and "but for REVIEW.md" in line for line in as_text(rules))
 
 
 def test_reading_a_protected_path_is_allowed() -> None:

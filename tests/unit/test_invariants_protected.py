@@ -197,7 +197,16 @@ def test_continuous_integration_may_grow_but_not_change(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["RUBRIC.md", "helmsman.toml", ".claude/autochecks.sh", ".claude/settings.json", ".claude/settings.local.json"]
+    "path",
+    [
+        "RUBRIC.md",
+        "helmsman.toml",
+        ".claude/autochecks.sh",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+        ".helmsman/presets/ours.md",
+        ".helmsman/hats/debugger.md",
+    ],
 )
 def test_the_rubric_and_the_settings_of_the_loop_are_protected(path: str) -> None:
     assert weights(protected, {path: "b"}, {path: "a"}) == ["block"]

@@ -81,7 +81,7 @@ def _of_operator(path: str, rules: Rules) -> Finding | None:
             f"{shown(path)} stays as it is in this iteration, which is for research."
             f" Write what you found to {OWN_FOLDER}/{RESEARCH_FILE}.",
         )
-    if not own and (matches_any(path, _BYPRODUCTS) or not matches_any(path, rules.protected)):
+    if not own and (matches_any(path, (*_BYPRODUCTS, *rules.allowed)) or not matches_any(path, rules.protected)):
         return None
     return Finding(
         Rule.PROTECTED,

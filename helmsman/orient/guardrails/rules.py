@@ -85,6 +85,8 @@ class Rules:
     worktree: str
     protected: tuple[str, ...] = ()
     """Globs: `**` for any number of folders; no slash means a name in any folder; a slash at the end everything below."""
+    allowed: tuple[str, ...] = ()
+    """Globs of paths that may change although they are protected."""
     level: int = 0
     """0 to 2; more counts as 2."""
     start: str = ""
@@ -150,11 +152,15 @@ class Finding(NamedTuple):
 def as_text(rules: Rules) -> tuple[str, ...]:
     """The rules as the prompt tells them: what to do, one sentence each."""
     level = rules.strictness
-    protected = ", ".join(rules.protected[:20])
+    protected, but = ", ".join(rules.protected[:20]), ", ".join(rules.allowed[:20])
     return (
         f"Change something before you run the same command again; from the {_ORDINALS[level.same_command]} time it is refused.",
         f"Write inside the working tree or in {TEMPORARY[0]}.",
-        *([f"Leave these as they are and make the work fit them: {protected}."] if protected else []),
+        *(
+            [f"Leave these as they are and make the work fit them: {protected}{f' (but for {but})' * bool(but)}."]
+            if protected
+            else []
+        ),
         *(["Tests that were there judge this fix: add to them, leave what they say."] if rules.fix else []),
         _LOOKS_ONLY if rules.looks_only else _OWN,
         "Commit on this branch; the loop pushes, publishes and merges.",

@@ -71,7 +71,7 @@ def _missing(s: Situation) -> str:
 def _judge_keeps_rejecting(s: Situation) -> Decision | None:
     judgement, config = s.evidence.judgement, s.state.config.judge
     in_row = s.state.judge.rejections + 1
-    if judgement is None or judgement.approved or config.reset_strategy or in_row < config.rejections:
+    if judgement is None or judgement.approved or s.state.config.resets_strategy or in_row < config.rejections:
         return None
     unmet = ", ".join(verdict.criterion for verdict in judgement.criteria if not verdict.met)
     about = f" (not met: {unmet})" if unmet else ""

@@ -18,7 +18,9 @@ from helmsman.verify.invariants.settings.recipes import Recipe, make_recipes, no
 _REPORTER = Reporter("protected", "Put the file back as it was and change the work so that it passes.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
 
-_OWN = re.compile(r"RUBRIC\.md|helmsman\.toml|\.claude/autochecks\.sh|\.claude/settings[^/]*\.json")
+_OWN = re.compile(
+    r"RUBRIC\.md|helmsman\.toml|\.claude/autochecks\.sh|\.claude/settings[^/]*\.json|\.helmsman/(?:presets|hats)/[^/]+\.md"
+)
 _CI = re.compile(
     r"\.github/(?:workflows|actions)/.+|\.gitlab-ci\.ya?ml|\.gitlab/ci/.+|\.ci/.+|\.circleci/.+|Jenkinsfile|\.travis\.ya?ml"
     r"|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|\.buildkite/.+|\.drone\.ya?ml|appveyor\.ya?ml|\.woodpecker(?:\.ya?ml|/.+)"

@@ -1,0 +1,1 @@
+"""Files of hats and presets: text in, record out, and back."""

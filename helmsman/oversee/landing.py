@@ -1,0 +1,100 @@
+"""Merging as the loop's state sees it: when it is due, and what follows where it fails, is hindered, or is done."""
+
+from datetime import datetime
+from typing import Any
+
+from helmsman.oversee.baseline import begun_anew
+from helmsman.oversee.limits import limit_signals
+from helmsman.records.checks import CheckReport
+from helmsman.records.gates import GateKind
+from helmsman.records.merging import Merged, Merging, Prepared, Trouble
+from helmsman.records.reflexion import DoneSignals
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
+from helmsman.texts import counted
+
+MERGE = "merge."
+"""How the rules begin of endings that merging brought about."""
+LEFT = f"gate.{GateKind.UNMERGED}"
+"""The rule under which a person leaves proven work unmerged."""
+
+
+def landing_due(state: LoopState) -> bool:
+    """Whether proven work waits to be merged."""
+    if not state.config.merge.into or state.merged or state.gate:
+        return False
+    if state.ending is None:
+        return state.merging.proven is not None
+    return state.ending.outcome is Outcome.COMPLETED and state.ending.rule != LEFT
+
+
+def landing(state: LoopState) -> LoopState:
+    """The loop on its way. It stays proven, whoever cancels or kills its driver."""
+    before = state.merging
+    ending = state.ending or before.proven
+    known = {"proven": ending, "work": before.work if ending == before.proven else state.head}
+    return state.model_copy(update={"ending": ending, "merging": before.model_copy(update=known)})
+
+
+def still_proven(state: LoopState, tip: str | None) -> bool:
+    """Whether the branch holds what was proven, and nothing on top of it."""
+    return state.merging.work == state.head == tip
+
+
+def to_be_proven(state: LoopState, now: datetime) -> LoopState:
+    """Somebody has committed on the branch since: the next iteration finds out what that is worth."""
+    dropped = state.merging.model_copy(update={"proven": None, "work": "", "prepared": None})
+    return _limited(state.model_copy(update={"ending": None, "merging": dropped, "updated_at": now}), "its branch moved on", now)
+
+
+def ready(state: LoopState, prepared: Prepared) -> LoopState:
+    return state.model_copy(update={"merging": state.merging.model_copy(update={"prepared": prepared})})
+
+
+def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now: datetime) -> LoopState:
+    """The loop goes on from work that holds both sides, with the trouble as its task; after too many, a person is asked."""
+    tries = state.config.merge.tries
+    failed = state.merging.failed + 1
+    asks = failed >= tries
+    merging = Merging(failed=0 if asks else failed, trouble=trouble)
+    moved: dict[str, Any] = {"ending": None, "merging": merging, "head": trouble.head, "base_commit": trouble.base}
+    anew: dict[str, Any] = {"done": DoneSignals(), "session": None, "verified": "", "updated_at": now}
+    after = begun_anew(state.model_copy(update=moved | anew), report)
+    if not asks:
+        return _limited(after, trouble.why, now)
+    reason = (
+        f"{counted(failed, 'merge')} into {trouble.into} failed ({tries} may), the last because {trouble.why}; "
+        "a person has to look at what both sides want"
+    )
+    return _ended(after, f"{MERGE}tries", reason, Outcome.WAITING, now)
+
+
+def hindered(state: LoopState, rule: str, reason: str, now: datetime) -> LoopState:
+    """Nothing is wrong with the work, and it cannot be merged until a person has done something. It stays proven."""
+    return _ended(state, f"{MERGE}{rule}", reason, Outcome.WAITING, now)
+
+
+def arrived(state: LoopState, merged: Merged, base_commit: str) -> LoopState:
+    known = {"merged": merged, "merging": Merging(), "head": merged.head, "base_commit": base_commit, "updated_at": merged.at}
+    return state.model_copy(update=known)
+
+
+def is_hindered(state: LoopState) -> bool:
+    """Whether a person has to clear the way for work that is proven."""
+    ending = state.ending
+    waits = ending is not None and ending.outcome is Outcome.WAITING and ending.rule.startswith(MERGE)
+    return waits and state.merging.proven is not None
+
+
+def _limited(state: LoopState, why: str, now: datetime) -> LoopState:
+    """Going on costs: where nothing is left to spend, the loop stops instead."""
+    reached = [s for s in limit_signals(state.config.limits, state.spending, state.iteration) if s.severity is Severity.ABORT]
+    if not reached:
+        return state
+    reason = f"{reached[0].message}; the work was proven and is not merged: {why}"
+    return _ended(state, reached[0].rule, reason, Outcome.STOPPED, now)
+
+
+def _ended(state: LoopState, rule: str, reason: str, outcome: Outcome, now: datetime) -> LoopState:
+    ending = Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=now, outcome=outcome)
+    return state.model_copy(update={"ending": ending, "updated_at": now})

@@ -1,0 +1,183 @@
+"""Hats and presets: whose eyes an iteration looks with, and what belongs together for one kind of work."""
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from helmsman.records.base import Record
+from helmsman.records.session import FailureClass
+
+IMPLEMENTER = "implementer"
+"""The hat that is worn where nothing calls for another one, unless a preset names one for that."""
+NAME = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+LONGEST_NAME = 40
+MOST_HATS, OTHERS = 16, 6
+"""Of a preset, and of them those that come by themselves: its usual one, four for the ladder, and one for merges."""
+LONGEST_PROMPT, LONGEST_GUIDANCE = 2_000, 4_000
+"""Characters: of a persona, and of what a preset tells every iteration."""
+_TOOL = r"^[A-Za-z][\w.-]{0,99}(\([^()\r\n]{1,200}\))?$"
+_MODEL = r"^([A-Za-z0-9][\w.:@/\[\]-]{0,99})?$"
+
+
+def is_name(text: str) -> bool:
+    return len(text) <= LONGEST_NAME and re.fullmatch(NAME, text) is not None
+
+
+def _plain(text: Any) -> Any:
+    """As a terminal shows it, without blank lines at either end."""
+    if not isinstance(text, str):
+        return text
+    lines = ("".join(mark if mark.isprintable() else " " for mark in line) for line in text.expandtabs().splitlines())
+    return "\n".join(line.rstrip() for line in lines).strip()
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable() or text.strip() != text:
+        raise PydanticCustomError("line", "one line of printable text, without blanks at its ends")
+    return text
+
+
+def _apart(tool: str) -> str:
+    """They go to the agent's program in one word with commas between them."""
+    if "," in tool or not tool.isprintable():
+        raise PydanticCustomError("tool", "a tool's name, with a pattern in brackets where it needs one, and no comma")
+    return tool
+
+
+Name = Annotated[str, Field(pattern=NAME, max_length=LONGEST_NAME)]
+Title = Annotated[str, Field(min_length=1, max_length=60)]
+Line = Annotated[str, Field(min_length=1, max_length=300)]
+Tool = Annotated[str, Field(pattern=_TOOL)]
+Many = Annotated[int, Field(strict=True, ge=1, le=100)]
+Holds = Literal[True] | None
+
+
+class Condition(Record):
+    """What has to be so for a hat to be put on: everything that it names. One that names nothing is none."""
+
+    phase: tuple[Literal["work", "research"], ...] = ()
+    """What the iteration is for."""
+    rung: tuple[Literal["patch", "refactor", "redesign"], ...] = ()
+    """Where the ladder of escalation stands."""
+    checks: tuple[Literal["red", "green", "none"], ...] = ()
+    """What the checks say of the tree that the iteration begins with; none: they have not run."""
+    failing: tuple[FailureClass, ...] = ()
+    """Classes of failure that the last checks showed; one of them is enough."""
+    in_row: Many | None = None
+    """Iterations in a row, at least, that ended with one of these classes and not with fewer failures of it."""
+    idle: Many | None = None
+    """Iterations in a row, at least, without progress."""
+    rejections: Many | None = None
+    """Rejections by the judge in a row, at least."""
+    findings: Holds = None
+    """Something in the diff blocks completion."""
+    untrue: Holds = None
+    """The last iteration said what the evidence does not bear out."""
+    taken_back: Holds = None
+    """The last work was taken off the branch."""
+    first: Holds = None
+    """Nothing was done yet."""
+    replan: Holds = None
+    """The plan is to be made anew."""
+    conflict: Holds = None
+    """Proven work and what others did meanwhile have to be put together."""
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Names of what it asks for."""
+        return tuple(name for name in type(self).model_fields if getattr(self, name) not in ((), None))
+
+    @model_validator(mode="after")
+    def _counts_something(self) -> Self:
+        if self.in_row and not self.failing:
+            raise PydanticCustomError("in_row", "failing beside in_row, to say what is counted")
+        return self
+
+
+class Hat(Record):
+    """A persona with its prompt, its model and its tools."""
+
+    name: Name
+    title: Title
+    when: tuple[Condition, ...] = Field(default=(), max_length=10)
+    """One of these has to hold. None: it is worn where a preset names it as its usual one, or the ladder asks for it."""
+    priority: int = Field(default=50, strict=True, ge=0, le=100)
+    """Of several that would do, the one with the most is put on; of equals, the one that the preset names first."""
+    model: str = Field(default="", pattern=_MODEL)
+    """Model that its iterations are made with. Empty: the loop's own."""
+    allowed_tools: tuple[Tool, ...] = Field(default=(), max_length=50)
+    """Tools that it may use without a question, besides those of the configuration."""
+    disallowed_tools: tuple[Tool, ...] = Field(default=(), max_length=50)
+    """Tools that it may not use, besides those of the configuration."""
+    prompt: str = Field(min_length=1, max_length=LONGEST_PROMPT)
+    """The persona, as the agent is told."""
+
+    _title = field_validator("title")(_one_line)
+    _prompt = field_validator("prompt", mode="before")(_plain)
+
+    @field_validator("allowed_tools", "disallowed_tools")
+    @classmethod
+    def _tools(cls, tools: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(_apart, tools))
+
+    @field_validator("when")
+    @classmethod
+    def _asks_for_something(cls, when: tuple[Condition, ...]) -> tuple[Condition, ...]:
+        if not all(condition.asked for condition in when):
+            raise PydanticCustomError("condition", "at least one condition in each table; leave [[when]] out for none")
+        return when
+
+
+class Sheet(Record):
+    """What the file of a preset says."""
+
+    name: Name
+    title: Title
+    about: Line
+    """What it is for, in a sentence."""
+    usual: Name = IMPLEMENTER
+    """The hat that is worn where nothing calls for another one."""
+    hats: tuple[Name, ...] = Field(default=(), max_length=MOST_HATS - OTHERS)
+    """The other hats by name. Those that the ladder may ask for are there in any case."""
+    checks: tuple[Line, ...] = Field(default=(), max_length=6)
+    """What a check of this kind of work should show, in words, for whoever has to name commands."""
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Configuration, nested as in helmsman.toml; everybody else's word wins over it."""
+    guidance: str = Field(default="", max_length=LONGEST_GUIDANCE)
+    """What every iteration is told of this kind of work."""
+
+    _lines = field_validator("title", "about")(_one_line)
+    _guidance = field_validator("guidance", mode="before")(_plain)
+
+    @field_validator("checks")
+    @classmethod
+    def _hints(cls, hints: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(_one_line, hints))
+
+
+class Preset(Record):
+    """A preset with its hats, as a loop keeps it: whatever becomes of the files, the loop goes on as it began."""
+
+    sheet: Sheet
+    hats: tuple[Hat, ...] = Field(max_length=MOST_HATS)
+    """Its usual one first, then in the order of the sheet, then those that only the ladder asks for."""
+    source: str = ""
+    """Where it was found."""
+    replaces: str | None = ""
+    """The `claude.model` that a hat's model takes the place of. None: the operator named one by hand, which stays."""
+
+    @property
+    def name(self) -> str:
+        return self.sheet.name
+
+
+class Worn(Record):
+    """The hat of one iteration."""
+
+    name: str
+    title: str = ""
+    why: str
+    """In a clause."""
+    preset: str = ""

@@ -1,0 +1,63 @@
+"""Markers of a merge that nobody finished."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from helmsman.records.findings import Finding, Weight
+from helmsman.verify.diff import FileDiff, Line, shown
+from helmsman.verify.invariants.scene import Scene
+
+MOST_FINDINGS = 30
+_HONEST = "Merge what both sides wanted, take the markers out, and let tests show that both hold."
+_OPENS = re.compile(r"<{7}(?: .*)?")
+_PARTS = re.compile(r"={7}")
+_CLOSES = re.compile(r">{7}(?: .*)?")
+_LABELLED = re.compile(r"<{7} \S.*|>{7} (?:\S*[0-9a-f]{7}\S*|HEAD|refs/\S+)(?: .*)?")
+"""A marker that stands alone. Nothing else looks like the first; quoted mail looks like the second, where git names no side."""
+
+
+def conflict_markers(scene: Scene) -> Iterable[Finding]:
+    """Rule `markers`: BLOCK for a conflict of git's that stands in a file as it was left.
+
+    A line of seven equals signs alone is a heading. All three kinds in their order are a conflict; where one of them is gone,
+    another is known by the name that git writes behind it.
+    """
+    return islice((found for file in scene.diff for found in _in(file)), MOST_FINDINGS)
+
+
+def _in(file: FileDiff) -> Iterator[Finding]:
+    """One for each conflict that came in, or for what is left of it."""
+    after = file.after or ""
+    if "<<<<<<<" not in after and ">>>>>>>" not in after:
+        return
+    whole = dict(_whole(after.splitlines()))
+    for line in file.added:
+        alone = line.number not in whole.values() and _LABELLED.fullmatch(line.text.rstrip())
+        if line.number in whole or alone:
+            yield _finding(file.path, line)
+
+
+def _whole(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Numbers of the lines that open a conflict which is parted below, each with the line that closes it."""
+    opened, parted = 0, False
+    for number, line in enumerate((line.rstrip() for line in lines), start=1):
+        if _OPENS.fullmatch(line):
+            opened, parted = number, False
+        elif opened and _PARTS.fullmatch(line):
+            parted = True
+        elif opened and parted and _CLOSES.fullmatch(line):
+            yield opened, number
+            opened = 0
+
+
+def _finding(path: str, line: Line) -> Finding:
+    return Finding(
+        rule="markers",
+        weight=Weight.BLOCK,
+        path=path,
+        line=line.number,
+        after=shown(line.text),
+        message="a merge conflict was left unresolved",
+        honest=_HONEST,
+    )

@@ -1,0 +1,166 @@
+"""Finding presets and hats: the repository's own files first, then those that come with Helmsman. Files of others are read with
+bounds, and none of them by a link that leads out of the repository.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from helmsman.errors import OperatorError
+from helmsman.hats.reading import read_hat, read_sheet
+from helmsman.layers import COMMAND_LINE, Layer, Resolved, did_you_mean, shown
+from helmsman.orient.hats import CALLED
+from helmsman.records.hats import Hat, Preset, Sheet, is_name
+from tasks.config_files import read_text
+
+BUILT_IN = "built in"
+PRESETS, HATS = ".helmsman/presets", ".helmsman/hats"
+"""Folders of a repository."""
+INTEGRATOR = "integrator"
+"""Any loop's work may have to be put together with that of others."""
+MOST_FILES = 100
+"""Of a folder's files those that are looked at."""
+_OURS = Path(__file__).parent
+
+
+class Known(NamedTuple):
+    """A file that should be a preset."""
+
+    name: str
+    source: str
+    path: Path
+
+
+def chosen(top: Path, by_hand: Sequence[Layer], files: Sequence[Layer]) -> Preset | None:
+    """The preset that the strongest layer names. A file that comes with the repository names one inside of it."""
+    for layers, anywhere in ((by_hand, True), (files, False)):
+        for layer in layers:
+            named: Any = layer.values.get("preset")
+            if named is not None:
+                return find_preset(top, named, anywhere=anywhere) if isinstance(named, str) and named.strip() else None
+    return None
+
+
+def settled(resolved: Resolved, preset: Preset | None, top: Path) -> Resolved:
+    """With the preset that a loop keeps. What the operator said of models by hand comes before what any hat says."""
+    if preset is None:
+        return resolved
+    config, origins = resolved.config, resolved.origins
+    _require_hats(config.hats.models, preset, top)
+    by_hand = origins["claude.model"] == COMMAND_LINE
+    if by_hand:
+        hats = tuple(hat.model_copy(update={"model": ""}) for hat in preset.hats)
+        preset = preset.model_copy(update={"hats": hats})
+    stays = by_hand and origins["hats.models"] != COMMAND_LINE
+    return replace(resolved, preset=preset.model_copy(update={"replaces": None if stays else config.claude.model}))
+
+
+def find_preset(top: Path, named: str, *, anywhere: bool = True) -> Preset:
+    """By its name, or by a path. Raises OperatorError. `anywhere`: whether a path may lead out of the repository."""
+    if is_path(named):
+        path = top / Path(named).expanduser()
+        sheet = read_sheet(_text(path, None if anywhere else top), _called(path, top))
+        return _dressed(sheet, top, _called(path, top))
+    found = next((known for known in known_presets(top) if known.name == named), None)
+    if found is None:
+        names = sorted({known.name for known in known_presets(top)})
+        raise OperatorError(
+            f"there is no preset {shown(named)}{did_you_mean(named, names)}",
+            expected=f"one of {', '.join(names)}, or the path of a file",
+            remedy="`helmsman presets list` shows them; `helmsman presets new` makes one",
+        )
+    return read_known(top, found)
+
+
+def is_path(named: str) -> bool:
+    return "/" in named or named.endswith(".md")
+
+
+def known_presets(top: Path) -> list[Known]:
+    """By name; one of the repository's takes the place of ours."""
+    ours = {path.stem: Known(path.stem, BUILT_IN, path) for path in (_OURS / "presets").glob("*.md")}
+    theirs = {name: Known(name, f"{PRESETS}/{name}.md", top / PRESETS / f"{name}.md") for name in _names(top, PRESETS)}
+    return [known for _, known in sorted((ours | theirs).items())]
+
+
+def read_known(top: Path, known: Known) -> Preset:
+    """Raises OperatorError where the file is none, or names a hat that is not there."""
+    inside = None if known.source == BUILT_IN else top
+    where = known.path.name if known.source == BUILT_IN else known.source
+    sheet = read_sheet(_text(known.path, inside), where)
+    _require_same("preset", sheet.name, known.name, where)
+    return _dressed(sheet, top, known.source)
+
+
+def _dressed(sheet: Sheet, top: Path, source: str) -> Preset:
+    """With its hats, and those that any loop may need. Whom the ladder asks for by name waits until it does."""
+    own = [_hat(name, top, sheet, source) for name in dict.fromkeys((sheet.usual, *sheet.hats))]
+    there = {hat.name for hat in own}
+    called = [_hat(name, top, sheet, source).model_copy(update={"when": ()}) for name in CALLED.values() if name not in there]
+    always = [_hat(name, top, sheet, source) for name in (INTEGRATOR,) if name not in there]
+    return Preset(sheet=sheet, hats=(*own, *called, *always), source=source)
+
+
+def _hat(name: str, top: Path, sheet: Sheet, source: str) -> Hat:
+    theirs, ours = top / HATS / f"{name}.md", _OURS / "personas" / f"{name}.md"
+    is_theirs = name in _names(top, HATS)
+    if not is_theirs and not ours.exists():
+        raise OperatorError(
+            f"preset {sheet.name} ({source}) names a hat that is not there: {shown(name)}{did_you_mean(name, hat_names(top))}",
+            expected=f"one of {', '.join(hat_names(top))}",
+            remedy=f"correct its name, or write {HATS}/{name}.md",
+        )
+    path, where = (theirs, f"{HATS}/{name}.md") if is_theirs else (ours, ours.name)
+    hat = read_hat(_text(path, top if is_theirs else None), where)
+    _require_same("hat", hat.name, name, where)
+    return hat
+
+
+def hat_names(top: Path) -> list[str]:
+    return sorted({*(path.stem for path in (_OURS / "personas").glob("*.md")), *_names(top, HATS)})
+
+
+def _names(top: Path, folder: str) -> Iterator[str]:
+    """Names of the files in a folder of the repository that may be ours."""
+    place = top / folder
+    if not place.is_dir():
+        return
+    for path in sorted(place.glob("*.md"))[:MOST_FILES]:
+        if is_name(path.stem):
+            yield path.stem
+
+
+def _text(path: Path, inside: Path | None) -> str:
+    """`inside`: a folder that no link may lead out of."""
+    if inside is not None and not path.resolve().is_relative_to(inside.resolve()):
+        raise OperatorError(
+            "a file leads out of its repository",
+            expected="a file below its top, and no link to somewhere else",
+            found=shown(str(path)),
+            remedy="put a file there, or name it on the command line",
+        )
+    return read_text(path, "a file with TOML between two lines of +++, and Markdown below")
+
+
+def _called(path: Path, top: Path) -> str:
+    """How a file is called in messages and in the loop's state: from the top of the repository where it lies there."""
+    return path.relative_to(top).as_posix() if path.is_relative_to(top) else str(path)
+
+
+def _require_same(kind: str, name: str, expected: str, where: str) -> None:
+    if name != expected:
+        raise OperatorError(
+            f"{where} holds another {kind} than it says", expected=f'name = "{expected}"', found=shown(name), remedy="rename one"
+        )
+
+
+def _require_hats(models: dict[str, str], preset: Preset, top: Path) -> None:
+    """A slip in the name of a hat would go unnoticed for ever."""
+    known = sorted({*hat_names(top), *(hat.name for hat in preset.hats)})
+    for name in models:
+        if name not in known:
+            raise OperatorError(
+                f"hats.models names a hat that is not there: {shown(name)}{did_you_mean(name, known)}",
+                expected=f"one of {', '.join(known)}",
+            )

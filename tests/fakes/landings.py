@@ -1,0 +1,128 @@
+"""Loops whose work is proven and that are to merge it: real git, real checks, no engine."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Self
+
+from helmsman.config import LoopConfig
+from helmsman.oversee.landing import landing_due
+from helmsman.records.checks import CheckReport
+from helmsman.records.merging import Merged, Trouble
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks.git import open_repository
+from tasks.merge_attempt import begin_landing, catch_up, land
+from tasks.opening import mend
+from tasks.places import loop_folder, worktree_of
+from tasks.state_ref import read_state, replace_state, write_state
+from tasks.working import check_merge
+from tasks.workplace import Workplace
+from tasks.worktree import ensure_worktree
+from tests.fakes.repositories import NOW, commit, loop_state, make_repository, sh
+
+CHECK = "sh check.sh"
+MOST_ITEMS = 2
+AT_MOST_TWO = {"check.sh": f'test "$(ls items | wc -l)" -le {MOST_ITEMS}\n', "items/first": "1\n", "app.py": "one\ntwo\nthree\n"}
+"""Two branches may each hold a second item, and both together are one too many."""
+DONE = Decision(kind=DecisionKind.STOP, rule="completion.verified", reason="all pass", at=NOW, outcome=Outcome.COMPLETED)
+
+
+@dataclass
+class Landing:
+    """A loop on its way into `main`."""
+
+    place: Workplace
+    loop: str
+
+    @property
+    def state(self) -> LoopState:
+        return read_state(self.place.repository, self.loop)[0]
+
+    @property
+    def top(self) -> Path:
+        return self.place.repository.top
+
+    @property
+    def merged(self) -> Merged:
+        assert self.state.merged is not None, self.state.ending
+        return self.state.merged
+
+    @property
+    def trouble(self) -> Trouble:
+        assert self.state.merging.trouble is not None, self.state.ending
+        return self.state.merging.trouble
+
+    def at(self, revision: str) -> str:
+        return sh(self.place.repository.common, "rev-parse", f"{revision}^{{commit}}")
+
+    def check(self, commit_: str, tree: str) -> CheckReport:
+        return check_merge(self.place, self.state, commit_, tree)
+
+    def land(self) -> LoopState:
+        return land(self.place, begin_landing(self.place, self.state), self.check)
+
+    def go_on(self) -> LoopState:
+        """What the next driver does first."""
+        state = mend(str(self.top), self.state)
+        return catch_up(self.place, self.land() if landing_due(state) else state)
+
+    def resolve(self, files: dict[str, str]) -> None:
+        """What an iteration does whose task the merge is, until its work is proven."""
+        mend(str(self.top), self.state)
+        head = commit(self.place.worktree, "both", files)
+        before = self.state
+        after = before.model_copy(update={"head": head, "ending": DONE, "iteration": before.iteration + 1})
+        replace_state(self.place.repository, before, after, "proven")
+
+    def answered(self, **changes: Any) -> None:
+        """The loop as it is after somebody has changed something of it."""
+        before = self.state
+        replace_state(self.place.repository, before, before.model_copy(update=changes), "changed")
+
+
+def proven(top: Path, folder: Path, files: dict[str, str], *, loop: str = "the-loop", **merge: Any) -> Landing:
+    """A loop that began at what `main` is now and has committed these files, which pass."""
+    repository = open_repository(top)
+    start = sh(repository.common, "rev-parse", "main")
+    settings = {"goal": "make it work", "checks": [CHECK], "merge": {"into": "main", **merge}, "retry": {"attempts": 0}}
+    config = LoopConfig.model_validate({**settings, "workspace": {"root": str(folder / "trees")}})
+    state = loop_state(start, loop=loop, config=config, base_branch="main", iteration=1, ending=DONE)
+    place = Workplace(repository, worktree_of(repository, loop, config.workspace), loop_folder(repository, loop))
+    ensure_worktree(repository, place.worktree, state.branch, start)
+    head = commit(place.worktree, f"work of {loop}", files)
+    write_state(repository, state.model_copy(update={"head": head, "verified": head}), over=None, record=None, subject="proven")
+    return Landing(place, loop)
+
+
+def repository(folder: Path) -> Path:
+    return make_repository(folder, AT_MOST_TWO)
+
+
+class Sampler:
+    """Looks at `main` as often as it can, as anybody might who pulls it at that moment."""
+
+    def __init__(self, top: Path) -> None:
+        """Begin at once."""
+        self._top, self._done, self.seen = top, Event(), set[str]()
+        self._thread = Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+        self.seen.add(sh(self._top, "rev-parse", "main"))
+
+    def failing(self) -> list[str]:
+        """Commits that somebody could have pulled and whose tree does not pass."""
+        return [one for one in self.seen if len(sh(self._top, "ls-tree", "--name-only", f"{one}:items").split()) > MOST_ITEMS]
+
+    def _look(self) -> None:
+        ref = self._top / ".git" / "refs" / "heads" / "main"
+        while not self._done.is_set():
+            with suppress(FileNotFoundError):
+                self.seen.add(ref.read_text().strip())

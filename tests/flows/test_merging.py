@@ -1,0 +1,143 @@
+"""Merging on a real engine: what a loop proved goes into the branch that it is for; what cannot becomes a task or a question."""
+
+import fcntl
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from prefect import flow
+from prefect.client.orchestration import get_client
+
+from flows.loop import loop
+from helmsman.records.events import Event, LoopMerged, MergeFailed
+from helmsman.records.gates import GateKind
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.git import open_repository
+from tasks.journal import listening
+from tasks.merge_lock import hold_slot, slot_of
+from tasks.places import loop_folder
+from tasks.state_ref import read_state
+from tests.fakes.agents import PROMISE, calls_made, prompt_of, says
+from tests.fakes.bench import eventually
+from tests.fakes.repositories import sh
+from tests.flows.conftest import Drive
+from tests.flows.test_loop import SOLVE
+
+pytestmark = pytest.mark.feature("M4")
+
+SOLVED = says(PROMISE, shell=SOLVE)
+INTO_MAIN = {"into": "main", "wait_minutes": 1}
+COMMIT = "git -c user.name=A -c user.email=a@localhost commit --quiet -am"
+
+
+def state_of(repository: Path) -> LoopState:
+    return read_state(open_repository(repository), "loop")[0]
+
+
+def resume(repository: Path) -> LoopState:
+    loop(LoopRequest(repository=str(repository), loop="loop", reopen=True), return_state=True)
+    return state_of(repository)
+
+
+def test_proven_work_is_merged_and_whoever_listens_is_told(drive: Drive, repository: Path) -> None:
+    heard = list[Event]()
+    with listening(heard.append):
+        driven = drive([SOLVED], merge=INTO_MAIN)
+    merged = driven.state.merged
+    assert driven.state.outcome is Outcome.COMPLETED
+    assert merged is not None
+    assert sh(repository, "rev-parse", "main", "main^1", "main^2").split() == [merged.commit, merged.base, driven.state.head]
+    assert (repository / "answer").read_text().strip() == "42"
+    assert [event.merged for event in heard if isinstance(event, LoopMerged)] == [merged]
+
+
+def test_a_conflict_is_the_task_of_the_next_iteration_and_what_it_makes_of_it_is_merged(drive: Drive, repository: Path) -> None:
+    sh(repository, "checkout", "--quiet", "-b", "elsewhere")
+    theirs = f"git worktree add --quiet ../other main && cd ../other && echo 7 > answer && git add answer && {COMMIT} 'say seven'"
+    resolve = f"echo 42 > answer && {COMMIT} 'say both'"
+    heard = list[Event]()
+    with listening(heard.append):
+        driven = drive([says(PROMISE, shell=f"{SOLVE}\n({theirs})"), says(PROMISE, shell=resolve)], merge=INTO_MAIN)
+    prompt = prompt_of(driven.agent, 1)
+    assert driven.state.outcome is Outcome.COMPLETED
+    assert (calls_made(driven.agent), driven.state.iteration) == (2, 2)
+    assert "# Your task now: merge two intents" in prompt
+    assert "answer: added on both sides" in prompt
+    assert "say seven" in prompt
+    assert sh(repository, "show", "main:answer") == "42"
+    assert [event.into for event in heard if isinstance(event, MergeFailed)] == ["main"]
+    assert sh(repository, "log", "--first-parent", "--format=%s", "main").splitlines()[1:] == ["say seven", "start"]
+
+
+def test_a_conflict_that_is_only_claimed_to_be_merged_does_not_complete(drive: Drive, repository: Path) -> None:
+    sh(repository, "checkout", "--quiet", "-b", "elsewhere")
+    theirs = f"git worktree add --quiet ../other main && cd ../other && echo 7 > note && git add note && {COMMIT} 'note seven'"
+    first = says(PROMISE, shell=f"{SOLVE}\necho 8 > note\n({theirs})")
+    driven = drive([first, says(PROMISE)], merge=INTO_MAIN, limits={"iterations": 2})
+    assert driven.state.outcome is Outcome.STOPPED  # every check passes, and the agent says that it is done
+    assert [(one.rule, one.path) for one in driven.state.findings] == [("markers", "note")]
+    assert sh(repository, "show", "main:note") == "7"
+
+
+def test_what_a_person_has_to_clear_away_is_asked_and_no_work_is_done_twice(drive: Drive, repository: Path) -> None:
+    (repository / "check.sh").write_text("somebody's half of a change\n")
+    driven = drive([SOLVED], merge=INTO_MAIN)
+    gate = driven.state.gate
+    assert driven.state.outcome is Outcome.WAITING
+    assert gate is not None
+    assert gate.kind is GateKind.UNMERGED
+    assert "check.sh" in gate.evidence
+    sh(repository, "checkout", "--quiet", "--", "check.sh")
+    after = resume(repository)
+    assert after.outcome is Outcome.COMPLETED
+    assert after.merged is not None
+    assert calls_made(driven.agent) == 1
+
+
+def test_who_cancels_while_it_waits_for_its_turn_keeps_proven_work_that_is_merged_later(drive: Drive, repository: Path) -> None:
+    folder = repository / ".git" / "helmsman"
+    folder.mkdir()
+    with (folder / "merge.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        cancel = loop_folder(open_repository(repository), "loop").cancel
+        waits = threading.Thread(target=lambda: eventually(lambda: _waits(repository), 60) and cancel.touch())
+        waits.start()
+        driven = drive([SOLVED], merge=INTO_MAIN)
+        waits.join()
+    assert driven.state.outcome is Outcome.CANCELLED
+    after = resume(repository)
+    assert (after.outcome, calls_made(driven.agent)) == (Outcome.COMPLETED, 1)
+    assert after.merged is not None
+
+
+def _waits(repository: Path) -> bool:
+    try:
+        return state_of(repository).merging.proven is not None
+    except Exception:  # noqa: BLE001 - the loop does not exist yet
+        return False
+
+
+@flow(name="slots", persist_result=False)
+def second_holder(name: str) -> list[int]:
+    """How many slots are taken while somebody holds one and a second has given up waiting, and after both have gone."""
+    with ExitStack() as first, ExitStack() as second:
+        hold_slot(first, name, time.monotonic() + 60, lambda: False)
+        hold_slot(second, name, time.monotonic(), lambda: False)
+        meanwhile = _active(name)
+    return [meanwhile, _active(name)]
+
+
+def _active(name: str) -> int:
+    with get_client(sync_client=True) as client:
+        return client.read_global_concurrency_limit_by_name(name).active_slots
+
+
+def test_the_engine_has_one_slot_for_a_project_and_who_has_waited_long_enough_goes_ahead_without(
+    engine_url: str, repository: Path
+) -> None:
+    assert engine_url
+    assert second_holder(slot_of(open_repository(repository))) == [1, 0]

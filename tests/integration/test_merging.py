@@ -1,0 +1,249 @@
+"""Merging proven work in real git: what arrives was checked as it is, and whatever stands in the way is told."""
+
+from pathlib import Path
+
+import pytest
+
+from helmsman.records.verdict import Outcome
+from tasks.merge_attempt import begin_landing, land
+from tests.fakes.landings import AT_MOST_TWO, Landing, proven, repository
+from tests.fakes.repositories import commit, make_repository, sh, write
+
+pytestmark = pytest.mark.feature("M4")
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Landing:
+    return proven(repository(tmp_path / "top"), tmp_path, {"items/mine": "mine\n"})
+
+
+def checked_trees(landing: Landing) -> list[str]:
+    """Land, and tell which trees the checks ran on."""
+    trees = list[str]()
+
+    def check(commit_: str, tree: str) -> object:
+        trees.append(tree)
+        return landing.check(commit_, tree)
+
+    land(landing.place, begin_landing(landing.place, landing.state), check)  # pyright: ignore[reportArgumentType]
+    return trees
+
+
+def test_work_on_top_of_the_base_arrives_as_a_merge_of_exactly_the_tree_that_was_checked(landing: Landing) -> None:
+    before, head = landing.at("main"), landing.state.head
+    trees = checked_trees(landing)
+    merged = landing.merged
+    assert sh(landing.top, "rev-list", "--parents", "-1", "main").split() == [merged.commit, before, head]
+    assert trees == [sh(landing.top, "rev-parse", "main^{tree}")]
+    assert landing.state.outcome is Outcome.COMPLETED
+
+
+def test_the_checkout_of_the_base_comes_along(landing: Landing) -> None:
+    landing.land()
+    assert (landing.top / "items" / "mine").exists()
+    assert sh(landing.top, "status", "--porcelain") == ""
+
+
+def test_the_merge_says_which_loop_it_is_of_and_what_proves_it(landing: Landing) -> None:
+    landing.land()
+    told = sh(landing.top, "log", "-1", "--format=%B", "main")
+    assert told.startswith("Merge helmsman/the-loop: make it work\n")
+    for part in ("1 iteration", "all pass", "sh check.sh", "Helmsman-Loop: the-loop"):
+        assert part in told
+
+
+def test_where_the_base_has_moved_the_work_is_rebased_and_checked_again(landing: Landing) -> None:
+    base, head = commit(landing.top, "theirs", {"app.py": "one\ntwo\nTHREE\n"}), landing.state.head
+    trees = checked_trees(landing)
+    merged = landing.merged
+    assert sh(landing.top, "rev-list", "--parents", "-1", "main").split() == [merged.commit, base, merged.head]
+    assert trees == [sh(landing.top, "rev-parse", "main^{tree}")]
+    assert sh(landing.top, "rev-parse", f"{merged.head}^") == base
+    assert landing.at(landing.state.branch) == merged.head == landing.state.head
+    assert landing.state.base_commit == base
+    assert head in sh(landing.top, "for-each-ref", "--format=%(objectname)", "refs/helmsman/the-loop/rebased")
+
+
+def test_a_branch_that_has_merged_before_is_joined_and_not_rebased(landing: Landing) -> None:
+    tree = landing.place.worktree
+    sh(tree, "checkout", "--quiet", "-b", "side", "HEAD^")
+    commit(tree, "aside", {"side.py": "1\n"})
+    sh(tree, "checkout", "--quiet", landing.state.branch)
+    sh(tree, "merge", "--quiet", "--no-ff", "--no-edit", "side")
+    landing.answered(head=sh(tree, "rev-parse", "HEAD"))
+    base = commit(landing.top, "theirs", {"app.py": "one\ntwo\nTHREE\n"})
+    head = landing.state.head
+    landing.land()
+    assert sh(landing.top, "rev-list", "--parents", "-1", landing.merged.head).split()[1:] == [head, base]
+
+
+def test_a_conflict_becomes_a_task_and_the_base_stays_as_it_is(landing: Landing) -> None:
+    commit(landing.place.worktree, "shout one", {"app.py": "ONE\ntwo\nthree\n"})
+    landing.answered(head=landing.at(landing.state.branch))
+    work, base = landing.state.head, commit(landing.top, "whisper one", {"app.py": "(one)\ntwo\nthree\n"})
+    state = landing.land()
+    trouble = landing.trouble
+    assert (state.ending, landing.at("main")) == (None, base)
+    assert (trouble.kind, trouble.base, trouble.work, trouble.head) == ("conflict", base, work, state.head)
+    assert [(one.path, one.how) for one in trouble.files] == [("app.py", "changed on both sides")]
+    assert [one.subject for one in trouble.ours] == ["shout one"]
+    assert [one.subject for one in trouble.theirs] == ["whisper one"]
+    tree = landing.place.worktree
+    assert "<<<<<<<" in (tree / "app.py").read_text()
+    assert sh(tree, "status", "--porcelain") == ""
+    assert sh(tree, "symbolic-ref", "HEAD") == f"refs/heads/{state.branch}"
+    assert sh(tree, "rev-list", "--parents", "-1", "HEAD").split() == [state.head, work, base]
+    assert (state.base_commit, state.checks, state.history, state.verified) == (base, None, (), "")
+
+
+def test_what_an_iteration_makes_of_a_conflict_is_merged_though_the_base_has_moved_again(landing: Landing) -> None:
+    commit(landing.place.worktree, "shout one", {"app.py": "ONE\ntwo\nthree\n"})
+    landing.answered(head=landing.at(landing.state.branch))
+    commit(landing.top, "whisper one", {"app.py": "(one)\ntwo\nthree\n"})
+    landing.land()
+    landing.resolve({"app.py": "(ONE)\ntwo\nthree\n"})
+    commit(landing.top, "three", {"app.py": "(one)\ntwo\n3\n"})
+    landing.land()
+    assert sh(landing.top, "show", "main:app.py") == "(ONE)\ntwo\n3"
+    assert landing.state.merging.trouble is None
+
+
+def test_a_file_that_one_side_deleted_is_told_as_such(landing: Landing) -> None:
+    commit(landing.place.worktree, "shout", {"app.py": "ONE\n"})
+    landing.answered(head=landing.at(landing.state.branch))
+    sh(landing.top, "rm", "--quiet", "app.py")
+    commit(landing.top, "drop it")
+    landing.land()
+    assert [(one.path, one.how) for one in landing.trouble.files] == [("app.py", "changed here, deleted there")]
+
+
+def test_sides_that_only_together_fail_the_checks_become_a_task(landing: Landing) -> None:
+    base = commit(landing.top, "another second item", {"items/theirs": "theirs\n"})
+    state = landing.land()
+    assert (state.ending, landing.at("main")) == (None, base)
+    assert (landing.trouble.kind, landing.trouble.files) == ("checks", ())
+    assert "1 of 1 check failed on both sides together: sh check.sh" in landing.trouble.why
+    assert [one.subject for one in landing.trouble.theirs] == ["another second item"]
+    assert state.checks is not None
+    assert not state.checks.passed
+    assert (landing.place.worktree / "items" / "theirs").exists()
+    assert landing.at(state.branch) == state.head == landing.trouble.head
+
+
+def test_after_as_many_failures_as_may_be_a_person_is_asked(landing: Landing) -> None:
+    landing.answered(
+        config=landing.state.config.model_copy(update={"merge": landing.state.config.merge.model_copy(update={"tries": 1})})
+    )
+    commit(landing.top, "another second item", {"items/theirs": "theirs\n"})
+    ending = landing.land().ending
+    assert ending is not None
+    assert (ending.outcome, ending.rule) == (Outcome.WAITING, "merge.tries")
+    assert landing.state.merging.failed == 0  # whoever sends it on has looked
+
+
+def test_where_nothing_is_left_to_spend_the_loop_stops_instead_of_going_on(landing: Landing) -> None:
+    limits = landing.state.config.limits.model_copy(update={"iterations": 1})
+    landing.answered(config=landing.state.config.model_copy(update={"limits": limits}))
+    commit(landing.top, "another second item", {"items/theirs": "theirs\n"})
+    ending = landing.land().ending
+    assert ending is not None
+    assert (ending.outcome, ending.rule) == (Outcome.STOPPED, "limits.iterations")
+    assert "proven and is not merged" in ending.reason
+
+
+def test_a_checkout_with_changes_is_left_alone_and_the_work_stays_proven(landing: Landing) -> None:
+    before = landing.at("main")
+    write(landing.top, {"app.py": "half done\n"})
+    ending = landing.land().ending
+    assert ending is not None
+    assert (ending.outcome, ending.rule) == (Outcome.WAITING, "merge.hindered")
+    assert "app.py" in ending.reason
+    assert "commit or stash there" in ending.reason
+    assert ((landing.top / "app.py").read_text(), landing.at("main")) == ("half done\n", before)
+    sh(landing.top, "checkout", "--quiet", "--", "app.py")
+    landing.answered(ending=landing.state.merging.proven)
+    landing.land()
+    assert landing.at("main") == landing.merged.commit
+
+
+def test_a_file_that_nobody_committed_is_not_overwritten(landing: Landing) -> None:
+    write(landing.top, {"items/mine": "somebody's own\n"})
+    ending = landing.land().ending
+    assert ending is not None
+    assert ending.rule == "merge.hindered"
+    assert (landing.top / "items" / "mine").read_text() == "somebody's own\n"
+    assert landing.at("main") == sh(landing.top, "rev-parse", "HEAD")
+
+
+def test_somebody_who_moves_the_base_while_the_checks_run_is_merged_with(landing: Landing) -> None:
+    moves = iter(["one", "two"])
+
+    def check(commit_: str, tree: str) -> object:
+        report = landing.check(commit_, tree)
+        for name in moves:
+            commit(landing.top, name, {f"{name}.py": "1\n"})
+            break
+        return report
+
+    land(landing.place, begin_landing(landing.place, landing.state), check)  # pyright: ignore[reportArgumentType]
+    assert {"one.py", "two.py", "items/mine"} <= set(sh(landing.top, "ls-tree", "-r", "--name-only", "main").split())
+    assert sh(landing.top, "log", "-1", "--format=%s", landing.merged.base) == "two"
+
+
+def test_a_bare_repository_has_no_checkout_that_could_come_along(tmp_path: Path) -> None:
+    bare = tmp_path / "bare.git"
+    sh(tmp_path, "clone", "--quiet", "--bare", str(repository(tmp_path / "from")), str(bare))
+    landing = proven(bare, tmp_path, {"items/mine": "mine\n"})
+    landing.land()
+    assert landing.at("main") == landing.merged.commit
+
+
+def test_work_that_a_person_has_merged_by_hand_has_arrived(landing: Landing) -> None:
+    sh(landing.top, "merge", "--quiet", "--no-ff", "--no-edit", landing.state.branch)
+    by_hand = landing.at("main")
+    landing.land()
+    assert (landing.merged.commit, landing.at("main")) == (by_hand, by_hand)
+
+
+def test_a_branch_that_moved_on_since_is_proven_anew_before_it_is_merged(landing: Landing) -> None:
+    before = landing.at("main")
+    commit(landing.place.worktree, "by hand", {"more.py": "1\n"})
+    state = landing.land()
+    assert (state.ending, state.merging.proven, landing.at("main")) == (None, None, before)
+
+
+def test_what_somebody_left_in_the_worktree_is_kept_on_a_ref(landing: Landing) -> None:
+    write(landing.place.worktree, {"app.py": "not committed\n"})
+    landing.land()
+    (kept,) = sh(landing.top, "for-each-ref", "--format=%(refname)", "refs/helmsman/the-loop/salvage").split()
+    assert sh(landing.top, "show", f"{kept}:app.py") == "not committed"
+    assert sh(landing.top, "show", "main:app.py") == AT_MOST_TWO["app.py"].rstrip("\n")
+
+
+def test_required_tests_have_to_be_seen_on_both_sides_together(tmp_path: Path) -> None:
+    landing = proven(repository(tmp_path / "top"), tmp_path, {"items/mine": "mine\n"})
+    completion = landing.state.config.completion.model_copy(update={"required_tests": ("test_it",)})
+    landing.answered(config=landing.state.config.model_copy(update={"completion": completion}))
+    landing.land()
+    assert "required tests were not seen to run: test_it" in landing.trouble.why
+
+
+def test_a_base_that_is_gone_is_told(tmp_path: Path) -> None:
+    landing = proven(repository(tmp_path / "top"), tmp_path, {"items/mine": "mine\n"})
+    sh(landing.top, "branch", "-m", "main", "trunk")
+    ending = landing.land().ending
+    assert ending is not None
+    assert "there is no branch main" in ending.reason
+
+
+def test_what_the_loop_hands_over_is_part_of_what_is_checked_and_merged(tmp_path: Path) -> None:
+    from helmsman.orient.alignment_file import render
+    from helmsman.records.alignment import Alignment, Specification
+
+    text = render(Alignment(specification=Specification(goal="make it work")))
+    top = make_repository(tmp_path / "top", {**AT_MOST_TWO, "ALIGNMENT.md": text})
+    landing = proven(top, tmp_path, {"items/mine": "mine\n"})
+    trees = checked_trees(landing)
+    assert "## Handoff of loop the-loop" in sh(top, "show", "main:ALIGNMENT.md")
+    assert trees == [sh(top, "rev-parse", "main^{tree}")]
+    assert landing.at(landing.state.branch) == landing.merged.head

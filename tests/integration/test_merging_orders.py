@@ -1,0 +1,97 @@
+"""What a loop that merges is told beforehand, what it may not lose on the way, and how its rebased branch travels."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.wishes import Wishes, wished
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.records.evidence import AgentCall, AgentOutcome, Execution
+from helmsman.records.findings import Weight
+from tasks.auditing import audit
+from tasks.git import open_repository
+from tasks.merge_target import require_target
+from tasks.remote import push_loop
+from tasks.worktree import measure_change
+from tests.fakes.landings import Landing, proven, repository
+from tests.fakes.repositories import commit, sh
+
+pytestmark = pytest.mark.feature("M4")
+
+MINE, THEIRS = "def test_mine():\n    assert 1 + 1 == 2\n", "def test_theirs():\n    assert [3, 1][1] < 2\n"
+
+
+def config(**sections: Any) -> LoopConfig:
+    return LoopConfig.model_validate({"goal": "x", "checks": ["true"], **sections})
+
+
+@pytest.mark.parametrize(
+    ("sections", "why"),
+    [
+        ({"merge": {"into": "nowhere"}}, "there is no branch nowhere"),
+        ({"merge": {"into": "v1"}}, "there is no branch v1"),
+        ({"merge": {"into": "main"}, "workspace": {"in_place": True}}, "works in place"),
+        ({"merge": {"into": "main"}, "checks": [], "allow_no_checks": True}, "nothing would verify"),
+        ({"merge": {"into": "main", "push": True}}, "there is no remote 'origin'"),
+    ],
+)
+def test_a_loop_that_could_never_merge_is_refused(tmp_path: Path, sections: dict[str, Any], why: str) -> None:
+    top = repository(tmp_path / "top")
+    sh(top, "tag", "v1")
+    with pytest.raises(OperatorError, match=why):
+        require_target(open_repository(top), config(**sections))
+
+
+def test_a_branch_that_only_the_remote_has_can_be_pushed_to(tmp_path: Path) -> None:
+    remote = repository(tmp_path / "remote")
+    sh(remote, "branch", "release")
+    sh(tmp_path, "clone", "--quiet", str(remote), "clone")
+    clone = open_repository(tmp_path / "clone")
+    require_target(clone, config(merge={"into": "release", "push": True}))
+    with pytest.raises(OperatorError, match="there is no branch release"):
+        require_target(clone, config(merge={"into": "release"}))
+
+
+def test_a_point_stands_for_the_branch_that_is_checked_out(tmp_path: Path) -> None:
+    top = repository(tmp_path / "top")
+    wishes = Wishes(goal="x", checks=("true",), merge=".", settings=("merge.tries=7",))
+    merge = wished(open_repository(top), wishes).config.merge
+    assert (merge.into, merge.tries) == ("main", 7)
+    sh(top, "checkout", "--quiet", "--detach")
+    with pytest.raises(OperatorError, match="no branch is checked out"):
+        wished(open_repository(top), wishes)
+
+
+def met(tmp_path: Path) -> Landing:
+    """A loop with a test of its own, whose work met what somebody else did."""
+    landing = proven(repository(tmp_path / "top"), tmp_path, {"app.py": "ONE\ntwo\nthree\n", "tests/test_mine.py": MINE})
+    commit(landing.top, "theirs", {"app.py": "(one)\ntwo\nthree\n", "tests/test_theirs.py": THEIRS})
+    landing.land()
+    return landing
+
+
+@pytest.mark.parametrize(("lost", "blocks"), [("tests/test_mine.py", True), ("tests/test_theirs.py", True), ("", False)])
+def test_a_merge_that_drops_the_tests_of_either_side_is_none(tmp_path: Path, lost: str, *, blocks: bool) -> None:
+    landing = met(tmp_path)
+    tree = landing.place.worktree
+    if lost:
+        (tree / lost).unlink()
+    commit(tree, "both", {"app.py": "(ONE)\ntwo\nthree\n"})
+    call = AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=1)
+    execution = Execution(call=call, change=measure_change(tree, landing.state.head))
+    found = audit(landing.place, landing.state, execution, None)
+    assert [(one.rule, one.path) for one in found if one.weight is Weight.BLOCK] == [("tests.deleted", lost)] * blocks
+
+
+def test_a_rebased_branch_replaces_what_the_remote_holds_of_it(tmp_path: Path) -> None:
+    top = repository(tmp_path / "top")
+    sh(tmp_path, "init", "--quiet", "--bare", "remote.git")
+    sh(top, "remote", "add", "origin", str(tmp_path / "remote.git"))
+    landing = proven(top, tmp_path, {"items/mine": "mine\n"})
+    push_loop(landing.place.repository, landing.state)
+    commit(top, "theirs", {"other.py": "1\n"})
+    landing.land()
+    push_loop(landing.place.repository, landing.state)
+    assert sh(tmp_path / "remote.git", "rev-parse", landing.state.branch) == landing.merged.head

@@ -1,0 +1,126 @@
+"""Merging onto what a remote holds: pushed under a lease; one's own checkout is only brought along where that costs nobody."""
+
+from pathlib import Path
+
+import pytest
+
+from helmsman.records.checks import CheckReport
+from helmsman.records.verdict import Decision, Outcome
+from tasks.merge_attempt import begin_landing, land
+from tests.fakes.landings import Landing, proven, repository
+from tests.fakes.repositories import commit, sh, write
+
+pytestmark = pytest.mark.feature("M4")
+
+
+class Clones:
+    """A remote, the clone that a loop works in, and a colleague's."""
+
+    def __init__(self, folder: Path) -> None:
+        """All three hold the same `main`."""
+        self.remote, self.mine, self.colleagues = folder / "remote.git", folder / "mine", folder / "colleagues"
+        sh(folder, "clone", "--quiet", "--bare", str(repository(folder / "from")), str(self.remote))
+        for clone in (self.mine, self.colleagues):
+            sh(folder, "clone", "--quiet", str(self.remote), str(clone))
+        self.landing = proven(self.mine, folder, {"items/mine": "mine\n"}, push=True)
+
+    def theirs(self, name: str) -> str:
+        """The colleague pushes something."""
+        made = commit(self.colleagues, name, {f"{name}.py": "1\n"})
+        sh(self.colleagues, "push", "--quiet", "origin", "main")
+        return made
+
+    def refuses(self, words: str) -> None:
+        hook = self.remote / "hooks" / "pre-receive"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\necho '{words}' >&2\nexit 1\n")
+        hook.chmod(0o755)
+
+    @property
+    def held(self) -> str:
+        return sh(self.remote, "rev-parse", "main")
+
+
+@pytest.fixture
+def clones(tmp_path: Path) -> Clones:
+    return Clones(tmp_path)
+
+
+def ending(landing: Landing) -> Decision:
+    found = landing.land().ending
+    assert found is not None
+    return found
+
+
+def test_the_merge_is_pushed_and_the_clone_comes_along(clones: Clones) -> None:
+    clones.landing.land()
+    merged = clones.landing.merged
+    assert (merged.remote, clones.held, clones.landing.at("main")) == ("origin", merged.commit, merged.commit)
+    assert sh(clones.mine, "status", "--porcelain") == ""
+
+
+def test_what_the_remote_holds_by_now_is_what_is_merged_with(clones: Clones) -> None:
+    theirs = clones.theirs("theirs")
+    clones.landing.land()
+    assert clones.landing.merged.base == theirs
+    assert clones.landing.at("main") == clones.held == clones.landing.merged.commit
+
+
+def test_who_pushes_while_the_checks_run_is_not_overwritten(clones: Clones) -> None:
+    names = iter(["faster"])
+
+    def check(commit_: str, tree: str) -> CheckReport:
+        for name in names:
+            clones.theirs(name)
+        return clones.landing.check(commit_, tree)
+
+    land(clones.landing.place, begin_landing(clones.landing.place, clones.landing.state), check)
+    assert sh(clones.remote, "show", "main:faster.py") == "1"
+    assert clones.held == clones.landing.merged.commit
+
+
+def test_commits_that_were_never_pushed_are_not_pushed_along(clones: Clones) -> None:
+    own = commit(clones.mine, "not pushed", {"own.py": "1\n"})
+    clones.landing.land()
+    assert "own.py" not in sh(clones.remote, "ls-tree", "--name-only", "main").split()
+    assert clones.landing.at("main") == own
+
+
+def test_a_clone_with_changes_stays_behind_and_the_merge_is_done_all_the_same(clones: Clones) -> None:
+    before = clones.landing.at("main")
+    write(clones.mine, {"app.py": "half done\n"})
+    clones.landing.land()
+    assert (clones.landing.at("main"), (clones.mine / "app.py").read_text()) == (before, "half done\n")
+    assert clones.held == clones.landing.merged.commit
+
+
+def test_a_remote_that_refuses_is_a_persons_matter_and_nothing_is_moved(clones: Clones) -> None:
+    before = clones.held
+    clones.refuses("protected: open a pull request")
+    found = ending(clones.landing)
+    assert (found.outcome, found.rule) == (Outcome.WAITING, "merge.hindered")
+    assert "origin refuses the merge into main" in found.reason
+    assert "open a pull request" in found.reason
+    assert (clones.held, clones.landing.at("main")) == (before, before)
+
+
+def test_a_remote_that_cannot_be_reached_leaves_the_work_proven(clones: Clones) -> None:
+    clones.remote.rename(clones.remote.with_name("gone"))
+    found = ending(clones.landing)
+    assert (found.outcome, found.rule) == (Outcome.WAITING, "merge.world")
+    assert clones.landing.state.merging.proven is not None
+
+
+def test_a_driver_that_died_after_the_push_finds_that_it_has_merged(clones: Clones) -> None:
+    landing = clones.landing
+    before = landing.state
+    landing.land()
+    done = landing.merged
+    prepared = {"base": done.base, "head": done.head, "commit": done.commit}
+    merging = before.merging.model_copy(update={"proven": before.ending, "work": before.head})
+    landing.answered(**{**dict(before), "merging": type(merging).model_validate({**dict(merging), "prepared": prepared})})
+    sh(clones.colleagues, "pull", "--quiet")
+    later = clones.theirs("later")
+    landing.land()
+    assert landing.merged.commit == done.commit
+    assert clones.held == later

@@ -1,0 +1,295 @@
+"""Presets and hats that come with Helmsman, those of a repository, and what of both a loop keeps."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.errors import OperatorError
+from helmsman.hats.reading import read_hat, read_sheet
+from helmsman.hats.writing import hat_text, sheet_text
+from helmsman.layers import Layer as Said
+from helmsman.layers import Resolved, leaves, resolve
+from helmsman.orient.hats import CALLED, USUAL, choose
+from helmsman.orient.treatments import Persona
+from helmsman.oversee.answers import reconfigured
+from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
+from helmsman.records.request import LoopRequest
+from tasks.config_files import LARGEST_FILE
+from tasks.git import open_repository
+from tasks.hats.adding import add_preset
+from tasks.hats.finding import BUILT_IN, HATS, INTEGRATOR, PRESETS, find_preset, hat_names, known_presets, read_known
+from tasks.opening import configure, create_loop, open_loop
+from tasks.state_ref import read_state
+from tests.fakes.command_line import make_repository
+from tests.unit.hats_shown import DEBUGGER, QUIET, hat, scene_for
+
+pytestmark = pytest.mark.feature("M10")
+
+NOWHERE = Path("nowhere")
+OURS = {known.name: read_known(NOWHERE, known) for known in known_presets(NOWHERE)}
+WANTED = {
+    "feature", "bugfix", "test-fix", "refactor", "docs", "review", "migration", "research", "performance", "security",
+    "dependencies", "types", "coverage", "cleanup",
+}  # fmt: skip
+NEGATIVE = re.compile(r"\b(?:do not|don't|never|must not|avoid|forbidden|cannot)\b", re.IGNORECASE)
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+SHEET = Sheet(
+    name="mine",
+    title="Mine",
+    about="Ours.",
+    hats=("debugger", "scribe"),
+    settings={"limits": {"iterations": 5, "cost_usd": 7}},
+    guidance="Keep it short.",
+)
+SCRIBE = hat("scribe", Condition(first=True))
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    """A repository with a preset and hats of its own."""
+    make_repository(tmp_path / "repository")
+    put(tmp_path / "repository", PRESETS, "mine", sheet_text(SHEET))
+    put(tmp_path / "repository", HATS, "debugger", hat_text(DEBUGGER))
+    put(tmp_path / "repository", HATS, "scribe", hat_text(SCRIBE))
+    return tmp_path / "repository"
+
+
+def put(top: Path, folder: str, name: str, text: str) -> Path:
+    path = top / folder / f"{name}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def configured(top: Path, **settings: Any) -> Resolved:
+    return configure(top, LoopRequest(repository=str(top), goal="g", checks=("true",), settings=settings))
+
+
+def refused(top: Path, **settings: Any) -> str:
+    with pytest.raises(OperatorError) as caught:
+        configured(top, **settings)
+    return str(caught.value)
+
+
+# --- those that come with Helmsman ----------------------------------------------------------------------------------
+
+
+def test_there_is_a_preset_for_each_common_kind_of_work() -> None:
+    assert set(OURS) == WANTED
+    assert len({preset.sheet.about for preset in OURS.values()}) == len(WANTED)
+
+
+@pytest.mark.parametrize("name", sorted(WANTED))
+def test_the_settings_of_a_preset_are_configuration_that_changes_something(name: str) -> None:
+    goal = Said("command line", {"goal": "g"})
+    given, plain = resolve([goal, Said("preset", OURS[name].sheet.settings)]), resolve([goal])
+    said = [key for key, source in given.origins.items() if source == "preset"]
+    assert said
+    assert not [key for key in said if leaves(given.config)[key] == leaves(plain.config)[key]]
+
+
+@pytest.mark.parametrize("name", sorted(WANTED))
+def test_every_hat_of_a_preset_is_worn_in_the_situations_that_it_declares(name: str) -> None:
+    """Alone in that situation; where two hold at once the one of higher priority is worn."""
+    preset = OURS[name]
+    usual, *others = preset.hats
+    assert choose(preset, QUIET) == (usual, USUAL)
+    for other in others:
+        assert all(choose(preset, scene_for(condition))[0] == other for condition in other.when)
+    worn = {usual.name} | {other.name for other in others if other.when} | set(CALLED.values())
+    assert {hat.name for hat in preset.hats} == worn
+
+
+@pytest.mark.feature("S8")
+@pytest.mark.parametrize("name", sorted(WANTED))
+def test_every_preset_has_whom_the_ladder_asks_for_and_who_puts_branches_together(name: str) -> None:
+    preset = OURS[name]
+    for persona in filter(None, Persona):
+        assert choose(preset, replace(QUIET, persona=persona))[0].name == CALLED[persona]
+    assert choose(preset, replace(QUIET, conflict=True))[0].name == INTEGRATOR
+
+
+@pytest.mark.parametrize("name", sorted(WANTED))
+def test_a_preset_tells_of_its_kind_of_work_in_positive_words(name: str) -> None:
+    preset = OURS[name]
+    assert preset.sheet.checks
+    texts = [preset.sheet.guidance, *(hat.prompt for hat in preset.hats)]
+    assert all(texts)
+    assert not [found[0] for text in texts if (found := NEGATIVE.search(text))]
+
+
+def test_every_hat_belongs_to_a_preset() -> None:
+    assert {hat.name for preset in OURS.values() for hat in preset.hats} == set(hat_names(NOWHERE))
+
+
+@pytest.mark.parametrize("name", ["review", "research"])
+def test_a_preset_whose_product_is_a_report_lets_nothing_else_change(name: str) -> None:
+    invariants = OURS[name].sheet.settings["invariants"]
+    assert (invariants["protect"], invariants["allow"], invariants["revert"]) == (["**"], [f"{name.upper()}.md"], True)
+
+
+# --- those of a repository ------------------------------------------------------------------------------------------
+
+
+def test_a_preset_of_the_repository_is_found_with_its_own_hats_and_ours(top: Path) -> None:
+    preset = find_preset(top, "mine")
+    assert preset.sheet == SHEET
+    assert [hat.name for hat in preset.hats[:3]] == [IMPLEMENTER, "debugger", "scribe"]
+    assert preset.hats[1] == DEBUGGER
+    assert preset.source == f"{PRESETS}/mine.md"
+    assert {known.name: known.source for known in known_presets(top)}["bugfix"] == BUILT_IN
+
+
+def test_files_of_the_repository_take_the_place_of_ours(top: Path) -> None:
+    put(top, PRESETS, "bugfix", sheet_text(SHEET.model_copy(update={"name": "bugfix"})))
+    assert find_preset(top, "bugfix").sheet.about == "Ours."
+    assert find_preset(top, "docs").hats[0].name == "writer"
+    assert next(hat for hat in find_preset(top, "docs").hats if hat.name == "debugger").prompt == DEBUGGER.prompt
+
+
+def test_a_preset_is_found_by_the_path_of_its_file(top: Path, tmp_path: Path) -> None:
+    elsewhere = put(tmp_path, "team", "shared", sheet_text(SHEET.model_copy(update={"name": "of-a-team"})))
+    assert find_preset(top, str(elsewhere)).name == "of-a-team"
+    assert find_preset(top, "../team/shared.md").source == "../team/shared.md"
+
+
+def test_what_a_preset_says_is_the_weakest_of_all_that_is_said(top: Path) -> None:
+    (top / "helmsman.toml").write_text('preset = "mine"\n[limits]\ncost_usd = 3\n')
+    found = configured(top)
+    assert (found.config.limits.iterations, found.origins["limits.iterations"]) == (5, "preset mine")
+    assert (found.config.limits.cost_usd, found.origins["limits.cost_usd"]) == (3, "helmsman.toml")
+    assert found.origins["preset"] == "helmsman.toml"
+    other = configured(top, preset="bugfix", limits={"iterations": 4})
+    assert other.preset
+    assert (other.preset.name, other.config.limits.iterations) == ("bugfix", 4)
+    none = configured(top, preset="")
+    assert (none.preset, none.origins["limits.iterations"]) == (None, "default")
+
+
+def test_a_model_that_the_operator_names_by_hand_wins_over_the_hats(top: Path) -> None:
+    def kept(**settings: Any) -> tuple[str | None, str]:
+        preset = configured(top, preset="mine", **settings).preset
+        assert preset
+        return preset.replaces, preset.hats[1].model
+
+    assert kept() == ("", "opus")
+    assert kept(claude={"model": "haiku"}) == (None, "")
+    assert kept(claude={"model": "haiku"}, hats={"models": {"scribe": "opus"}}) == ("haiku", "")
+    (top / "helmsman.toml").write_text('[claude]\nmodel = "sonnet"\n')
+    assert kept() == ("sonnet", "opus")
+
+
+def test_a_loop_keeps_its_preset_whatever_becomes_of_the_files(top: Path) -> None:
+    repository, request = open_repository(top), LoopRequest(repository=str(top), goal="g", checks=("true",), loop="one")
+    state = open_loop(request.model_copy(update={"settings": {"preset": "mine"}}), "", NOW)
+    for path in (top / PRESETS).iterdir():
+        path.unlink()
+    again = open_loop(request, "", NOW)
+    assert again == read_state(repository, "one")[0] == state
+    assert again.preset
+    assert again.preset.sheet == SHEET
+    with pytest.raises(OperatorError, match="keeps the preset that it began with"):
+        reconfigured(again, {"preset": "bugfix"})
+    assert reconfigured(again, {"preset": "mine", "limits": {"iterations": 9}}).limits.iterations == 9
+
+
+def test_a_start_without_a_check_is_told_which_ones_fit_the_preset(top: Path) -> None:
+    resolved = configured(top, preset="bugfix", checks=())
+    config = resolved.config.model_copy(update={"checks": ()})
+    with pytest.raises(OperatorError, match="for a bugfix: a test that fails because of the bug"):
+        create_loop(open_repository(top), config, "one", NOW, preset=resolved.preset)
+
+
+# --- hostile files, and slips ---------------------------------------------------------------------------------------
+
+
+BROKEN: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "an unknown key": (sheet_text(SHEET).replace("about", "abuot"), (f"{PRESETS}/mine.md:4: 'abuot'", "did you mean about")),
+    "no text": ("\0" * 10, (f"{PRESETS}/mine.md:1:",)),
+    "another name": (sheet_text(SHEET).replace('"mine"', '"yours"'), ('name = "mine"', "'yours'")),
+    "a hat that is not there": (sheet_text(SHEET).replace("scribe", "scribbe"), ("'scribbe'; did you mean scribe?",)),
+    "a large one": (sheet_text(SHEET) + "x" * LARGEST_FILE, (f"it is larger than {LARGEST_FILE} bytes",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_preset_is_refused_with_its_place(what: str, top: Path) -> None:
+    text, words = BROKEN[what]
+    put(top, PRESETS, "mine", text)
+    told = refused(top, preset="mine")
+    assert not [word for word in words if word not in told], told
+
+
+def test_a_broken_hat_is_refused_with_its_place(top: Path) -> None:
+    put(top, HATS, "scribe", hat_text(SCRIBE).replace("first = true", "frist = true"))
+    assert f"{HATS}/scribe.md:6: when.'frist': unknown key; did you mean first?" in refused(top, preset="mine")
+
+
+def test_a_slip_in_a_name_is_told_with_what_was_meant(top: Path) -> None:
+    assert "no preset 'bugfixx'; did you mean bugfix?" in refused(top, preset="bugfixx")
+    assert "no preset '..'" in refused(top, preset="..")
+    assert "'debuger'; did you mean debugger?" in refused(top, preset="mine", hats={"models": {"debuger": "opus"}})
+    assert "preset (command line): expected text, found 5" in refused(top, preset=5)
+
+
+@pytest.mark.parametrize("folder", [PRESETS, HATS, ".helmsman"])
+def test_a_link_that_leads_out_of_the_repository_is_refused(folder: str, top: Path, tmp_path: Path) -> None:
+    (top / folder).rename(tmp_path / "outside")
+    (top / folder).symlink_to(tmp_path / "outside")
+    assert "leads out of its repository" in refused(top, preset="mine")
+
+
+def test_a_file_that_is_a_link_may_lead_to_another_of_the_repository_only(top: Path, tmp_path: Path) -> None:
+    target = put(tmp_path, "outside", "mine", sheet_text(SHEET))
+    (top / PRESETS / "mine.md").unlink()
+    (top / PRESETS / "mine.md").symlink_to(target)
+    assert "leads out of its repository" in refused(top, preset="mine")
+    (top / PRESETS / "mine.md").unlink()
+    target.rename(top / "shared.md")
+    (top / PRESETS / "mine.md").symlink_to(top / "shared.md")
+    assert configured(top, preset="mine").preset
+
+
+@pytest.mark.parametrize("named", ["../outside/mine.md", "/dev/zero", "link.md"])
+def test_a_file_of_the_repository_names_no_preset_outside_of_it(named: str, top: Path, tmp_path: Path) -> None:
+    target = put(tmp_path, "outside", "mine", sheet_text(SHEET))
+    (top / "link.md").symlink_to(target)
+    (top / "helmsman.toml").write_text(f'preset = "{named}"\n')
+    assert "leads out of its repository" in refused(top)
+    assert configured(top, preset=str(target)).preset  # but a person may
+
+
+def test_what_is_no_file_is_refused(top: Path) -> None:
+    assert "/dev/zero cannot be read" in refused(top, preset="/dev/zero")
+    assert "cannot be read" in refused(top, preset="./nothing.md")
+
+
+def test_names_that_are_none_are_passed_over(top: Path) -> None:
+    put(top, PRESETS, "Not A Name", "x")
+    assert "Not A Name" not in {known.name for known in known_presets(top)}
+
+
+# --- new ones -------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_preset_is_written_once_and_into_the_repository(top: Path, tmp_path: Path) -> None:
+    path = add_preset(top, SHEET.model_copy(update={"name": "next"}))
+    assert read_sheet(path.read_text(), "x.md").name == "next"
+    with pytest.raises(OperatorError, match="is there already"):
+        add_preset(top, SHEET.model_copy(update={"name": "next"}))
+    (top / PRESETS).rename(tmp_path / "outside")
+    (top / PRESETS).symlink_to(tmp_path / "outside")
+    with pytest.raises(OperatorError, match="leads out of the repository"):
+        add_preset(top, SHEET.model_copy(update={"name": "third"}))
+
+
+def test_the_files_that_come_with_helmsman_are_as_they_would_be_written() -> None:
+    """Apart from the breaks of lines."""
+    for name, preset in OURS.items():
+        assert read_sheet(sheet_text(preset.sheet), name) == preset.sheet
+        assert all(read_hat(hat_text(hat), hat.name) == hat for hat in preset.hats)

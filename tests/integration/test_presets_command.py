@@ -1,0 +1,126 @@
+"""`helmsman presets` and `run --preset` as a person uses them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.wishes import Wishes, wished
+from helmsman.hats.writing import hat_text, sheet_text
+from helmsman.records.hats import Condition, Sheet
+from tasks.git import open_repository
+from tasks.hats.finding import find_preset
+from tasks.opening import create_loop
+from tests.fakes.bench import Ended
+from tests.fakes.command_line import CommandLine, looking, make_repository, the_object
+from tests.integration.test_presets import NOW, WANTED, put
+from tests.unit.hats_shown import hat
+
+pytestmark = pytest.mark.feature("M10")
+
+EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202enews"
+
+
+@pytest.fixture
+def helmsman(tmp_path: Path) -> CommandLine:
+    make_repository(tmp_path / "repository")
+    return looking(tmp_path)
+
+
+def tell(helmsman: CommandLine, *arguments: str, code: int = 0) -> Ended:
+    told = helmsman.run("presets", *arguments, "--repo", helmsman.repository)
+    assert told.exit_code == code, (told.output, told.errors)
+    assert "Traceback" not in told.errors
+    return told
+
+
+def plain(helmsman: CommandLine, *arguments: str) -> dict[str, Any]:
+    return the_object(tell(helmsman, *arguments, "--json").output)
+
+
+def test_a_list_has_every_preset_the_repository_s_own_with_their_files_and_broken_ones_with_the_reason(
+    helmsman: CommandLine,
+) -> None:
+    put(helmsman.repository, ".helmsman/presets", "broken", "nothing")
+    tell(helmsman, "new", "ours", "--from", "bugfix")
+    rows = tell(helmsman, "list").output.splitlines()
+    assert {row.split()[0] for row in rows if row[0] != " "} == WANTED | {"ours", "broken"}
+    assert "               in .helmsman/presets/ours.md" in rows
+    assert any(row.startswith("broken") and "cannot be used: .helmsman/presets/broken.md:1:" in row for row in rows)
+    listed = {one["name"]: one for one in plain(helmsman, "list")["presets"]}
+    assert listed["bugfix"]["source"] == "built in"
+    assert "+++" in listed["broken"]["problem"]
+
+
+def test_without_a_repository_there_are_those_that_come_with_helmsman(helmsman: CommandLine) -> None:
+    told = helmsman.run("presets", "list", "--json")
+    assert {one["name"] for one in json.loads(told.output)["presets"]} == WANTED
+    assert "not a git repository" in helmsman.run("presets", "list", "--repo", "home").errors
+
+
+def test_one_is_shown_whole(helmsman: CommandLine) -> None:
+    told = tell(helmsman, "show", "bugfix").output
+    for words in (
+        "preset     bugfix: Bug fix (built in)",
+        "hat        debugger             where nothing calls for another one",
+        "hat        tester               nothing is done yet",
+        "hat        architect            where the ladder asks for it",
+        "setting    limits.iterations = 15",
+        "check      all tests that were there",
+        "First comes a test that fails because of this bug",
+    ):
+        assert words in told
+    shown = plain(helmsman, "show", "bugfix")
+    assert shown["sheet"]["name"] == "bugfix"
+    assert "did you mean bugfix?" in tell(helmsman, "show", "bugfx", code=2).errors
+
+
+def test_a_new_one_is_a_copy_or_a_beginning_that_can_be_used_at_once(helmsman: CommandLine) -> None:
+    assert "helmsman run GOAL --preset our-api" in tell(helmsman, "new", "our-api").output
+    copied = plain(helmsman, "new", "our-bugs", "--from", "bugfix")
+    assert copied["name"] == "our-bugs"
+    ours, theirs = (find_preset(helmsman.repository, name).sheet for name in ("our-bugs", "bugfix"))
+    assert ours == theirs.model_copy(update={"name": "our-bugs"})
+    assert Path(copied["file"]).is_file()
+    for name in ("our-api", "our-bugs"):
+        assert wished(open_repository(helmsman.repository), Wishes(goal="g", checks=("true",), preset=name)).preset
+    assert "is there already" in tell(helmsman, "new", "our-api", code=2).errors
+    assert "no name for a preset" in tell(helmsman, "new", "../x", code=2).errors
+
+
+def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(helmsman: CommandLine) -> None:
+    put(
+        helmsman.folder,
+        "team",
+        "shared",
+        sheet_text(Sheet(name="shared", title="S", about="A.", settings={"limits": {"tokens": 9}})),
+    )
+    arguments = ("run", "g", "--check", "true", "--repo", "repository", "--set", "claude.binary=nowhere/claude")
+    assert "nowhere/claude" in helmsman.run(*arguments, "--preset", "team/shared.md").errors  # everything before that was right
+    assert "did you mean bugfix?" in helmsman.run(*arguments, "--preset", "bugfx").errors
+    assert "for a bugfix: a test that fails" in helmsman.run("run", "g", "--repo", "repository", "--preset", "bugfix").errors
+    shown = helmsman.run("config", "--repo", "repository", "--set", "preset=team/../bugfix", "--json")
+    assert shown.exit_code == 2
+    shown = helmsman.run("config", "--repo", "repository", "--set", "preset=bugfix", "--json")
+    assert the_object(shown.output)["limits.iterations"] == {"value": 15, "source": "preset bugfix"}
+
+
+def test_what_others_wrote_reaches_the_terminal_without_control_characters(helmsman: CommandLine) -> None:
+    hostile = hat("evil", Condition(first=True), prompt=EVIL)
+    put(helmsman.repository, ".helmsman/hats", "evil", hat_text(hostile))
+    sheet = Sheet(name="mine", title="Mine", about="Ours.", hats=("evil",), settings={"claude": {"append_system_prompt": EVIL}})
+    put(helmsman.repository, ".helmsman/presets", "mine", sheet_text(sheet.model_copy(update={"guidance": EVIL})))
+    put(helmsman.repository, ".helmsman/presets", "broken", f"+++\nname = '{EVIL}'\n+++\n")
+    for arguments in (("list",), ("show", "mine")):
+        told = tell(helmsman, *arguments)
+        assert not {character for character in told.output if not character.isprintable()} - {"\n"}
+    assert "wiped" in told.output
+
+
+def test_status_tells_which_hat_is_put_on_next(helmsman: CommandLine) -> None:
+    repository = open_repository(helmsman.repository)
+    resolved = wished(repository, Wishes(goal="g", checks=("true",), preset="bugfix"))
+    create_loop(repository, resolved.config, "one", NOW, preset=resolved.preset)
+    told = helmsman.run("status", "one", "--repo", "repository")
+    assert "hat        tester: nothing is done yet (bugfix)" in told.output.splitlines()

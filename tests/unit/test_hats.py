@@ -1,0 +1,277 @@
+"""Which hat an iteration wears, why, and what that changes: its prompt, its model, its tools."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config import LoopConfig
+from helmsman.explanation import explanation
+from helmsman.orient.allowance import claude_config
+from helmsman.orient.hats import CALLED, HOLDS, USUAL, WORDS, Scene, choose, scene_of, worn, worn_hat
+from helmsman.orient.prompt import brief
+from helmsman.orient.treatments import PERSONAS, Persona
+from helmsman.records.control import Band, Control
+from helmsman.records.evidence import AgentOutcome, Commit
+from helmsman.records.findings import Finding, Weight
+from helmsman.records.hats import Condition, Preset, Worn
+from helmsman.records.merging import Merging, Trouble
+from helmsman.records.modes import Breaker, Ladder, Rung
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.oversight import Failed, Learnt, Overseen, Oversight
+from helmsman.records.reflexion import JudgeMemory
+from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.records.state import LoopState, record_of
+from helmsman.show.dashboard import dashboard
+from helmsman.show.details import iteration as iteration_details
+from helmsman.texts import iteration_lines
+from tests.unit import builders
+from tests.unit.builders import CONTINUE, NOW, check, config, orientation, report
+from tests.unit.full_records import full_record, full_state
+from tests.unit.hats_shown import DEBUGGER, QUIET, hat, preset, scene_for
+from tests.unit.test_hats_files import CONDITIONS
+
+pytestmark = pytest.mark.feature("M10")
+
+SCENES = st.builds(
+    Scene,
+    phase=st.sampled_from(["work", "research"]),
+    rung=st.sampled_from(["patch", "refactor", "redesign"]),
+    checks=st.sampled_from(["red", "green", "none"]),
+    failing=st.dictionaries(st.sampled_from(FailureClass), st.integers(0, 9), max_size=3),
+    idle=st.integers(0, 9),
+    rejections=st.integers(0, 9),
+    findings=st.integers(0, 9),
+    first=st.booleans(),
+    replan=st.booleans(),
+    persona=st.sampled_from(Persona),
+)
+TEST = FailureClass.TEST
+RED = report(check(passed=False))
+
+
+def moment(*kinds: FailureClass, iteration: int = 1, **fields: Any) -> Moment:
+    errors = tuple(ErrorVector(kind=kind, message="it failed") for kind in kinds)
+    known = {"at": NOW, "outcome": AgentOutcome.FINISHED, "movement": Movement.STILL, "completion": 0.5, "errors": errors}
+    return Moment.model_validate({"iteration": iteration, **known, **fields})
+
+
+def failing_twice(wardrobe: Preset | None = None, *, of: LoopConfig | None = None, **fields: Any) -> LoopState:
+    """Two iterations ended with the same failing test."""
+    seen = (moment(TEST), moment(TEST, iteration=2))
+    known = {"iteration": 2, "checks": RED, "history": seen, "preset": wardrobe or preset()}
+    oversight = Oversight(learning=(Learnt(kind=TEST, seen=2, in_row=2),))
+    return builders.state(of, **{**known, "oversight": oversight, **fields})
+
+
+# --- the table ------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(CONDITIONS, max_size=4), SCENES)
+def test_every_scene_has_one_hat_of_the_preset_and_a_reason(conditions: list[Condition], scene: Scene) -> None:
+    of = preset(hat(), *(hat(f"other-{number}", condition) for number, condition in enumerate(conditions)))
+    chosen, why = choose(of, scene)
+    assert chosen in of.hats
+    assert why.strip()
+    assert choose(of, scene) == (chosen, why)
+
+
+@given(CONDITIONS, SCENES)
+def test_a_hat_is_worn_where_all_that_it_asks_for_holds(condition: Condition, scene: Scene) -> None:
+    of = preset(hat(), hat("other", condition))
+    assert choose(of, scene_for(condition))[0].name == "other"
+    if condition.failing and not set(condition.failing) & set(scene.failing):
+        assert choose(of, scene) == (of.hats[0], USUAL)
+
+
+@pytest.mark.parametrize(
+    ("condition", "scene", "why"),
+    [
+        (Condition(failing=(TEST,), in_row=2), Scene(failing={TEST: 2}), "test failures in 2 iterations in a row"),
+        (Condition(failing=(TEST, FailureClass.LINT)), Scene(failing={FailureClass.LINT: 0}), "lint failures"),
+        (Condition(phase=("research",)), Scene(phase="research"), "it looks only"),
+        (Condition(phase=("work",), first=True), Scene(first=True), "it is for the work itself and nothing is done yet"),
+        (Condition(rung=("refactor",)), Scene(rung="refactor"), "the ladder is at refactor"),
+        (Condition(checks=("red",), untrue=True), Scene(checks="red", untrue=1), "the checks are red and 1 untrue claim"),
+        (Condition(checks=("none",)), Scene(), "nothing was checked yet"),
+        (Condition(idle=2), Scene(idle=3), "3 iterations in a row without progress"),
+        (Condition(rejections=1), Scene(rejections=1), "1 rejection by the judge in a row"),
+        (Condition(findings=True), Scene(findings=2), "2 findings in the diff"),
+        (Condition(taken_back=True), Scene(taken_back=True), "the last work was taken back"),
+        (Condition(replan=True), Scene(replan=True), "the plan is made anew"),
+        (Condition(conflict=True), Scene(conflict=True), "a merge has to be mended"),
+    ],
+)  # fmt: skip
+def test_a_reason_names_what_holds_with_its_numbers(condition: Condition, scene: Scene, why: str) -> None:
+    assert choose(preset(hat(), hat("other", condition)), scene) == (hat("other", condition), why)
+    assert choose(preset(hat(), hat("other", condition)), replace(QUIET, checks="red"))[1] == USUAL
+
+
+def test_every_condition_has_a_meaning_and_words() -> None:
+    assert set(Condition.model_fields) == set(HOLDS) == set(WORDS)
+
+
+def test_one_table_of_several_is_enough() -> None:
+    either = hat("other", Condition(first=True), Condition(idle=2))
+    assert choose(preset(hat(), either), Scene(idle=2)) == (either, "2 iterations in a row without progress")
+
+
+def test_of_several_the_one_of_highest_priority_is_put_on_and_of_equals_the_first() -> None:
+    low, first, second = (
+        hat(name, Condition(first=True), priority=priority) for name, priority in (("a", 1), ("c", 9), ("b", 9))
+    )
+    assert choose(preset(hat(), low, first, second), Scene(first=True))[0] is first
+
+
+@pytest.mark.feature("S8")
+@pytest.mark.parametrize("persona", [persona for persona in Persona if persona])
+def test_whom_the_ladder_asks_for_comes_before_all_others(persona: Persona) -> None:
+    asked = hat(CALLED[persona], priority=0)
+    of = preset(hat(), hat("other", Condition(first=True), priority=100), asked)
+    assert choose(of, Scene(first=True, persona=persona, rung="redesign")) == (asked, "the ladder asks for this one, at redesign")
+
+
+# --- the scene ------------------------------------------------------------------------------------------------------
+
+
+def test_a_loop_begins_with_nothing_done_and_red_checks_of_which_nobody_is_to_blame() -> None:
+    base = moment(TEST, iteration=0)
+    scene = scene_of(builders.state(checks=RED, history=(base,)))
+    assert (scene.first, scene.checks, scene.failing, scene.phase) == (True, "red", {TEST: 0}, "work")
+    assert scene_of(builders.state()).checks == "none"
+    assert scene_of(builders.state(iteration=1)).first is False
+
+
+def test_after_research_nothing_is_done_yet() -> None:
+    of = config(research={"use": True})
+    assert scene_of(builders.state(of)).phase == "research"
+    found = {"research": {"tries": 1}}
+    scene = scene_of(builders.state(of, iteration=1, memory=found))
+    assert (scene.phase, scene.first) == ("work", True)
+    assert scene_of(builders.state(of, iteration=2, memory=found)).first is False
+
+
+def test_failures_are_counted_as_the_overseer_counts_them() -> None:
+    scene = scene_of(failing_twice())
+    assert (scene.failing, scene.checks, scene.first) == ({TEST: 2}, "red", False)
+    assert scene_of(failing_twice(checks=report(check(passed=True)))).failing == {}
+
+
+def test_an_iteration_in_which_nothing_was_checked_says_nothing_of_failures() -> None:
+    seen = (moment(TEST), moment(iteration=2, checked=False), moment(iteration=3, movement=Movement.WAITED))
+    assert scene_of(failing_twice(history=seen)).failing == {TEST: 2}
+
+
+def test_what_stands_against_the_work_is_part_of_the_scene() -> None:
+    finding = Finding(rule="stubs", weight=Weight.BLOCK, path="a.py", message="a stub", honest="Write it.")
+    failed = Failed(iteration=1, ref="r", commit="c" * 40, back_to="b" * 40, why="worse")
+    trouble = Trouble(kind="conflict", into="main", base="b", work="w", head="h", ours=(Commit(id="a", subject="s"),), why="w")
+    oversight = Oversight(breaker=Breaker(idle=2), ladder=Ladder(rung=Rung.HUMAN))
+    scene = scene_of(
+        builders.state(
+            findings=(finding, finding.model_copy(update={"weight": Weight.WARN})),
+            judge=JudgeMemory(rejections=3),
+            failed=failed,
+            merging=Merging(trouble=trouble),
+            oversight=oversight,
+        )
+    )
+    assert (scene.findings, scene.rejections, scene.taken_back, scene.conflict) == (1, 3, True, True)
+    assert (scene.idle, scene.rung) == (2, "redesign")
+    watched = builders.state(config(ladder={"act": False}), oversight=oversight)
+    assert (scene_of(watched).rung, scene_of(watched).persona) == ("patch", Persona.NONE)
+
+
+# --- what it changes ------------------------------------------------------------------------------------------------
+
+
+def test_the_hat_is_in_the_prompt_with_its_reason_behind_the_kind_of_work() -> None:
+    briefing = brief(failing_twice(), orientation())
+    names = [name for name, _ in briefing.sections]
+    assert names[names.index("preset") :][:3] == ["preset", "hat", "phase 0"]
+    assert "# The kind of work: Mine\nKeep it short." in briefing.prompt
+    told = "# Your part in this iteration: Debugger (test failures in 2 iterations in a row)\nWork as a debugger."
+    assert told in briefing.prompt
+
+
+def test_without_a_preset_nothing_of_it_is_there_and_without_hats_the_kind_of_work_alone() -> None:
+    plain = failing_twice().model_copy(update={"preset": None})
+    assert worn(plain) is None
+    assert claude_config(plain) == plain.config.claude
+    bare = failing_twice(of=config(hats={"use": False}))
+    assert worn(bare) is None
+    assert [name for name, _ in brief(bare, orientation()).sections][1:3] == ["preset", "phase 0"]
+    assert [name for name, _ in brief(plain, orientation()).sections][1] == "phase 0"
+
+
+@pytest.mark.feature("S8")
+def test_a_hat_that_the_ladder_asks_for_says_it_in_the_place_of_the_ladders_own_sentence() -> None:
+    oversight = Oversight(ladder=Ladder(rung=Rung.REDESIGN, reason="stuck: 1 %"))
+    sentence = PERSONAS[Persona.ARCHITECT]
+    hatted = failing_twice(preset(hat(), hat("architect")), oversight=oversight)
+    assert "Work as a architect." in brief(hatted, orientation()).prompt
+    assert sentence not in brief(hatted, orientation()).prompt
+    assert sentence in brief(hatted.model_copy(update={"preset": None}), orientation()).prompt
+
+
+def test_a_hats_tools_come_on_top_and_what_is_denied_stays_denied() -> None:
+    of = config(claude={"allowed_tools": ("Read",), "disallowed_tools": ("Bash(git push:*)",)})
+    generous = DEBUGGER.model_copy(update={"allowed_tools": ("Read", "Bash(git push:*)")})
+    claude = claude_config(failing_twice(preset(hat(), generous), of=of))
+    assert claude.allowed_tools == ("Read", "Bash(git push:*)")
+    assert claude.disallowed_tools == ("Bash(git push:*)", "WebSearch")
+
+
+@pytest.mark.parametrize(
+    ("replaces", "sections", "model"),
+    [
+        ("", {}, "opus"),
+        ("sonnet", {"claude": {"model": "sonnet"}}, "opus"),
+        (None, {}, ""),  # named by hand at the start
+        ("sonnet", {"claude": {"model": "haiku"}}, "haiku"),  # and since
+        ("", {"hats": {"models": {"debugger": "haiku"}}}, "haiku"),
+        ("", {"hats": {"models": {"tester": "haiku"}}}, "opus"),
+    ],
+)
+def test_a_hats_model_takes_the_place_of_what_nobody_named_by_hand(
+    replaces: str | None, sections: dict[str, Any], model: str
+) -> None:
+    assert claude_config(failing_twice(preset(replaces=replaces), of=config(**sections))).model == model
+
+
+def test_the_model_of_the_ladder_comes_before_the_hats() -> None:
+    of = config(ladder={"redesign_model": "strong"})
+    urgent = Oversight(control=Control(band=Band.PIVOT), learning=(Learnt(kind=TEST, in_row=2),))
+    state = failing_twice(of=of, oversight=urgent)
+    assert worn_hat(state) == DEBUGGER
+    assert claude_config(state).model == "strong"
+
+
+def test_the_hat_is_on_record_and_told() -> None:
+    hatted = failing_twice()
+    before = builders.record()
+    given = orientation(hat=worn(hatted))
+    made = record_of(hatted, given, builders.evidence(), before.memory, Overseen(), before.decision)
+    assert made.hat == Worn(name="debugger", title="Debugger", why="test failures in 2 iterations in a row", preset="mine")
+    line = "hat        debugger: test failures in 2 iterations in a row (mine)"
+    assert f"    {line}" in list(iteration_lines(made))
+    assert line in list(explanation(made))
+
+
+def test_report_and_dashboard_name_the_hat() -> None:
+    made = full_record(CONTINUE)
+    assert "debugger: test failures in 2 iterations in a row" in str(iteration_details(made))
+    assert "**after #7 in the hat of a debugger: continue**" in dashboard(full_state(ending=None), made)
+
+
+def test_a_state_of_an_older_version_has_no_preset() -> None:
+    old = builders.state().model_dump(mode="json", exclude={"preset"})
+    del old["config"]["preset"], old["config"]["hats"]
+    assert LoopState.model_validate(old).preset is None
+
+
+def test_a_state_keeps_its_preset_whole() -> None:
+    hatted = failing_twice()
+    assert LoopState.model_validate_json(hatted.model_dump_json()) == hatted

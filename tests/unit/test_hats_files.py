@@ -1,0 +1,180 @@
+"""Files of hats and presets: what is written is read back, and what is wrong is told with file, line and key."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helmsman.errors import OperatorError
+from helmsman.hats.front import LARGEST
+from helmsman.hats.reading import read_hat, read_sheet
+from helmsman.hats.telling import condition_text, setting_rows
+from helmsman.hats.writing import hat_text, sheet_text
+from helmsman.records.hats import LONGEST_PROMPT, Condition, Hat, Sheet
+from helmsman.records.session import FailureClass
+
+pytestmark = pytest.mark.feature("M10")
+
+HAT = '+++\nname = "tester"\ntitle = "Tester"\n\n[[when]]\nfirst = true\n+++\n\nFind the smallest case.\n'
+SHEET = '+++\nname = "mine"\ntitle = "Mine"\nabout = "Ours."\n\n[settings.limits]\niterations = 5\n+++\n\nKeep it short.\n'
+NAMES = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,8}){0,3}", fullmatch=True)
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60).filter(lambda text: text.strip() == text)
+LINES = WORDS.filter(str.isprintable)
+BODIES = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
+TOOLS = st.sampled_from(["Read", "Bash(git log:*)", "mcp__tracker__find", "Edit(/docs/**)"])
+CONDITIONS = st.builds(
+    Condition,
+    rung=st.lists(st.sampled_from(["patch", "refactor", "redesign"]), max_size=3).map(tuple),
+    failing=st.lists(st.sampled_from(FailureClass), min_size=1, max_size=3).map(tuple),
+    in_row=st.none() | st.integers(1, 100),
+    idle=st.none() | st.integers(1, 100),
+    first=st.sampled_from([None, True]),
+)
+HATS = st.builds(
+    Hat,
+    name=NAMES,
+    title=LINES,
+    when=st.lists(CONDITIONS, max_size=3).map(tuple),
+    priority=st.integers(0, 100),
+    model=st.sampled_from(["", "opus", "claude-sonnet-4-5[1m]"]),
+    allowed_tools=st.lists(TOOLS, max_size=3).map(tuple),
+    disallowed_tools=st.lists(TOOLS, max_size=3).map(tuple),
+    prompt=BODIES.filter(lambda text: any(mark.isprintable() and not mark.isspace() for mark in text)),
+)
+SETTINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {},
+    optional={
+        "allow_no_checks": st.booleans(),
+        "limits": st.fixed_dictionaries(
+            {},
+            optional={"iterations": st.integers(1, 99), "cost_usd": st.floats(0.5, 99) | st.just("none") | st.just(float("inf"))},
+        ),
+        "invariants": st.fixed_dictionaries({}, optional={"protect": st.lists(LINES, max_size=3)}),
+        "judge": st.fixed_dictionaries({}, optional={"criteria": st.lists(st.fixed_dictionaries({"text": LINES}), max_size=3)}),
+        "hats": st.fixed_dictionaries({}, optional={"models": st.dictionaries(LINES, LINES, max_size=2)}),
+    },
+)
+SHEETS = st.builds(
+    Sheet,
+    name=NAMES,
+    title=LINES,
+    about=LINES,
+    usual=NAMES,
+    hats=st.lists(NAMES, max_size=5).map(tuple),
+    checks=st.lists(LINES, max_size=3).map(tuple),
+    settings=SETTINGS,
+    guidance=BODIES,
+)
+
+
+def hat_complaint(text: str) -> str:
+    with pytest.raises(OperatorError) as caught:
+        read_hat(text, "hats/x.md")
+    return str(caught.value)
+
+
+def sheet_complaint(text: str) -> str:
+    with pytest.raises(OperatorError) as caught:
+        read_sheet(text, "presets/x.md")
+    return str(caught.value)
+
+
+@given(HATS)
+def test_a_hat_that_is_written_is_read_back(hat: Hat) -> None:
+    assert read_hat(hat_text(hat), "x.md") == hat
+
+
+@settings(max_examples=30)
+@given(SHEETS)
+def test_a_preset_that_is_written_is_read_back(sheet: Sheet) -> None:
+    assert read_sheet(sheet_text(sheet), "x.md") == sheet
+
+
+@given(st.text(max_size=300) | st.text("+=[]\"'.\nabtrue 1", max_size=300).map("+++\n{}\n+++\n".format))
+def test_any_text_is_a_hat_or_an_error_of_the_operator(text: str) -> None:
+    for read in (read_hat, read_sheet):
+        with suppress(OperatorError):
+            read(text, "x.md")
+
+
+def test_conditions_are_one_table_or_several() -> None:
+    one = read_hat(HAT.replace("[[when]]", "[when]"), "x.md")
+    assert one == read_hat(HAT, "x.md")
+    assert one.when == (Condition(first=True),)
+
+
+def test_line_ends_and_a_byte_order_mark_of_other_systems_change_nothing() -> None:
+    assert read_hat("\ufeff" + HAT.replace("\n", "\r\n"), "x.md") == read_hat(HAT, "x.md")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("no front matter", ("hats/x.md:1:", "+++")),
+        ("+++\nname = 'x'\n", ("hats/x.md:1:", "closes")),
+        (HAT.replace('"Tester"', "Tester"), ("hats/x.md:3:", "Invalid value")),
+        (HAT.replace("[[when]]", "[[when"), ("hats/x.md:5:",)),
+        (HAT.replace("title", "titel"), ("hats/x.md:3: 'titel': unknown key; did you mean title?", "hats/x.md:1: title:")),
+        (HAT.replace("first = true", "frist = true"), ("hats/x.md:6: when.'frist': unknown key; did you mean first?",)),
+        (HAT.replace("first = true", "first = false"), ("hats/x.md:6: when.first: expected True, found false",)),
+        (HAT.replace("first = true", "in_row = 2"), ("hats/x.md:5:", "failing beside in_row")),
+        (HAT.replace("first = true", ""), ("hats/x.md:5: when:", "at least one condition")),
+        (HAT.replace("first = true", "failing = ['tests']"), ("hats/x.md:6: when.failing:", "'tests'")),
+        (HAT.replace("first = true", "failing = ['test']\nin_row = '2'"), ("hats/x.md:7: when.in_row: expected a whole number",)),
+        (HAT.replace('"tester"', '"../tester"'), ("hats/x.md:2: name:",)),
+        (HAT.replace("Find the smallest case.", ""), ("prompt:",)),
+        (HAT.replace("Find", "x" * LONGEST_PROMPT), ("prompt:", "at most 2000 characters")),
+        (HAT.replace("Find", "x" * LARGEST), ("hats/x.md:1:", "longer than 16,384")),
+        (HAT.replace("\n\n[[when]]", '\nmodel = "--model"\n\n[[when]]'), ("hats/x.md:4: model:",)),
+        (HAT.replace("\n\n[[when]]", '\nallowed_tools = ["Bash(a:*),Write"]\n\n[[when]]'), ("hats/x.md:4: allowed_tools:",)),
+        (HAT.replace("\n\n[[when]]", '\ndisallowed_tools = ["--resume"]\n\n[[when]]'), ("hats/x.md:4: disallowed_tools:",)),
+        (HAT.replace("\n\n[[when]]", f"\nmodel = {'[' * 9000}{']' * 900}\n\n[[when]]"), ("hats/x.md:1:", "nested too deeply")),
+        ("+++\nwhen = 5\n+++\nx", ("hats/x.md:2: when:",)),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_hat_is_told_with_file_line_and_key(text: str, words: tuple[str, ...]) -> None:
+    told = hat_complaint(text)
+    assert not [word for word in words if word not in told], told
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SHEET.replace("iterations", "iteration"), (":7: settings.limits.iteration: unknown key; did you mean limits.iter",)),
+        (SHEET.replace("= 5", "= 'many'"), (":7: settings.limits.iterations: expected a whole number, found 'many'",)),
+        (SHEET.replace("settings.limits", "settings.limit"), (":7: settings.limit.iterations: unknown key",)),
+        (SHEET.replace("settings.limits]", "settings]\ngoal = 'x'\npreset = 'y'\n[settings.limits]"),
+         (":7: settings.goal: not in a preset", ":8: settings.preset: not in a preset")),
+        (SHEET.replace("[settings.limits]\niterations", "settings"), (":6: settings: expected",)),
+        (SHEET.replace('"Ours."', '"Ours.\\u001b[2J"'), (":4: about:",)),
+        (SHEET.replace('title = "Mine"', 'title = "Mine"\nhats = ["../../x"]'), (":4: hats:",)),
+        (SHEET.replace('title = "Mine"', f"title = 'Mine'\nhats = {['a'] * 30}"), (":4: hats:",)),
+        (SHEET.replace('title = "Mine"', "title = 'Mine'\nprompt = 'x'"), (":4: 'prompt': unknown key",)),
+        (SHEET.replace("iterations = 5", "tokens = 1\n[settings.tracker]\nkind = 'gitea'"),
+         (":8: settings.tracker: expected tracker.repository",)),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_preset_is_told_with_file_line_and_key(text: str, words: tuple[str, ...]) -> None:
+    told = sheet_complaint(text)
+    assert not [word for word in words if f"presets/x.md{word}" not in told], told
+
+
+def test_control_characters_of_a_file_reach_neither_prompt_nor_terminal() -> None:
+    hat = read_hat(HAT.replace("smallest", "small\x1b[2Jest\tone\x07"), "x.md")
+    assert all(mark.isprintable() for mark in hat.prompt)
+
+
+def test_what_a_preset_brings_is_told_key_by_key() -> None:
+    sheet = read_sheet(SHEET.replace("[settings.limits]", "[settings]\nallow_no_checks = true\n[settings.limits]"), "x.md")
+    assert dict(setting_rows(sheet)) == {"allow_no_checks": "true", "limits.iterations": "5"}
+
+
+def test_every_condition_has_words_for_people() -> None:
+    every = Condition(
+        phase=("work",), rung=("patch",), checks=("red",), failing=(FailureClass.TEST,), in_row=2, idle=3, rejections=4,
+        findings=True, untrue=True, taken_back=True, first=True, replan=True, conflict=True,
+    )  # fmt: skip
+    assert set(every.asked) == set(Condition.model_fields)
+    assert condition_text(every).count(", ") >= len(every.asked) - 1
