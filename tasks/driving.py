@@ -22,6 +22,7 @@ from tasks.engine_runs import announce, hearing_cancel, loop_tags, run_id, witho
 from tasks.git import GitError, open_repository
 from tasks.journal import journal_to, listening, publish
 from tasks.lock import drive_alone
+from tasks.merge_attempt import catch_up
 from tasks.nesting import refuse_nested
 from tasks.opening import close, mend, now_utc, open_loop
 from tasks.places import LoopFolder, loop_folder
@@ -59,6 +60,7 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
     with ExitStack() as stack:
         stack.enter_context(drive_alone(folder.lock, opened.loop))
         state = mend(request.repository, read_state(repository, opened.loop)[0])
+        catch_up(workplace(request.repository, state), state)
         announce(state.loop, state.uid, loop_tags(state), repository.top)
         stack.enter_context(tags(*loop_tags(state)))
         stack.enter_context(without_heartbeats())
@@ -83,14 +85,17 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
     """Write down that the loop was cancelled or broken. `state` is the last that this driver knew."""
     get_run_logger().error("loop %s ends: %s", state.loop, why)
     reason = why if isinstance(why, HelmsmanError) else Cancelled("interrupted by a signal")
-    return close(repository, _with_its_questions(repository, state), reason, now_utc())
+    state = _with_its_questions(repository, state)
+    if state.merged and state.outcome is Outcome.COMPLETED:  # it has arrived, and nothing is left to stop
+        return state
+    return close(repository, state, reason, now_utc())
 
 
 def _with_its_questions(repository: str, state: LoopState) -> LoopState:
     """The loop as it is written down, where nothing but questions, answers and a merge came after what this driver knew."""
     stored, _ = read_state(workplace(repository, state).repository, state.loop)
     driven = (stored.iteration, stored.attempt, stored.spending) == (state.iteration, state.attempt, state.spending)
-    newer = stored.gates_asked > state.gates_asked or stored.merging != state.merging
+    newer = stored.gates_asked > state.gates_asked or (stored.merging, stored.merged) != (state.merging, state.merged)
     return stored if driven and newer else state
 
 

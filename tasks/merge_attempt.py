@@ -4,6 +4,7 @@ Whoever dies at any point leaves a branch that is right and a loop that goes on:
 moves, and a branch that holds it has been merged.
 """
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +14,12 @@ from helmsman.errors import Cancelled, HelmsmanError, WorldError
 from helmsman.oversee.landing import arrived, hindered, landing, landing_due, ready, still_proven, to_be_proven, troubled
 from helmsman.records.checks import CheckReport
 from helmsman.records.events import LoopMerged, MergeFailed
-from helmsman.records.merging import Merged, Prepared, Trouble
+from helmsman.records.merging import Conflicted, Merged, Prepared, Trouble
 from helmsman.records.state import LoopState
 from helmsman.texts import clean, counted
 from helmsman.verify.completion import unseen_tests
 from tasks.environment import ours
-from tasks.git import commit_and_tree, read_ref
+from tasks.git import commit_and_tree, current_branch, read_ref
 from tasks.handing_over import handed_on
 from tasks.journal import publish
 from tasks.merge_target import Target, bring_along, contains, find_target, move_on
@@ -27,6 +28,7 @@ from tasks.opening import now_utc
 from tasks.secrets_kept import redact
 from tasks.state_ref import Fenced, read_state, replace_state
 from tasks.workplace import Workplace
+from tasks.worktree import hold_branch, restore
 
 T = TypeVar("T")
 Check = Callable[[str, str], CheckReport]
@@ -75,7 +77,7 @@ def _in_a_line(error: HelmsmanError) -> str:
 def catch_up(place: Workplace, state: LoopState) -> LoopState:
     """The branch where the state says that it goes on, if the driver that found the trouble died before it moved it."""
     trouble = state.merging.trouble
-    if state.ending is None and trouble and state.head == trouble.head:
+    if trouble and state.head == trouble.head:
         place_on(place, state, trouble.head, trouble.work)
     return state
 
@@ -102,6 +104,8 @@ def _tried(place: Workplace, state: LoopState, check: Check) -> LoopState:
     if target.holds(joined.commit):
         return _arrived(place, state, target, Prepared(base=target.base, head=joined.commit, commit=target.base))
     verified = _verified(place, state, joined.commit, check)
+    if not still_proven(state, read_ref(place.repository.common, f"refs/heads/{state.branch}")):
+        return state
     return _unverified(place, state, target, verified) if verified.problem else _moved(place, state, target, verified)
 
 
@@ -110,11 +114,20 @@ def _decided(place: Workplace, state: LoopState, target: Target) -> LoopState | 
     prepared = state.merging.prepared
     if prepared and target.holds(prepared.commit):
         return _arrived(place, state, target, prepared)
-    if not still_proven(state, read_ref(place.repository.common, f"refs/heads/{state.branch}")):
+    tip = read_ref(place.repository.common, f"refs/heads/{state.branch}")
+    if not still_proven(state, tip):
+        _follow(place, state, tip)
         return _written(place, state, to_be_proven(state, now_utc()), "its branch moved on before it was merged")
     if target.holds(state.head):
         return _arrived(place, state, target, Prepared(base=target.base, head=state.head, commit=target.base))
     return None
+
+
+def _follow(place: Workplace, state: LoopState, tip: str | None) -> None:
+    """The worktree goes along with whoever committed on the branch while it was on no branch, for the checks."""
+    if tip and place.worktree.exists() and not current_branch(place.worktree):
+        restore(place.worktree, tip)
+        hold_branch(place.worktree, state.branch, tip)
 
 
 def _verified(place: Workplace, state: LoopState, commit: str, check: Check) -> _Verified:
@@ -201,12 +214,17 @@ def _conflict(place: Workplace, state: LoopState, target: Target, joined: Joined
         base=target.base,
         work=state.head,
         head=joined.commit,
-        files=files,
+        files=tuple(_in_utf_8(one) for one in files),
         ours=intents(place.repository, state.head, target.base, paths),
         theirs=intents(place.repository, target.base, state.head, paths),
         why=f"{counted(len(joined.conflicts), 'file')} in conflict with {target.branch}: {named}",
     )
     return _failed(place, state, troubled(state, trouble, None, now_utc()))
+
+
+def _in_utf_8(one: Conflicted) -> Conflicted:
+    """A state is JSON, and a name is whatever bytes somebody chose."""
+    return one.model_copy(update={"path": os.fsencode(one.path).decode(errors="replace")})
 
 
 def _unverified(place: Workplace, state: LoopState, target: Target, verified: _Verified) -> LoopState:

@@ -8,7 +8,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import httpx
 from prefect.client.orchestration import get_client
@@ -79,10 +79,18 @@ def _taken(held: ExitStack, name: str) -> bool:
         raise_on_lease_renewal_failure=False,  # the branch is safe without it
     )
     try:
-        held.enter_context(slot)
+        slot.__enter__()
     except TimeoutError:
         return False
+    held.callback(_give_back, slot, name)
     return True
+
+
+def _give_back(slot: AbstractContextManager[object], name: str) -> None:
+    try:
+        slot.__exit__(None, None, None)
+    except (httpx.HTTPError, PrefectHTTPStatusError, RuntimeError) as error:  # its lease ends by itself
+        get_run_logger().warning("the slot %s was not given back: %s", name, error)
 
 
 def _hold_file(held: ExitStack, repository: Repository, until: float, stop: Stop) -> None:

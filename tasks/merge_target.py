@@ -23,6 +23,10 @@ LOOK_SECONDS = 0.25
 """Between two looks at a checkout."""
 RACED = (*REFUSED, "cannot lock ref", "failed to update ref", "reference already exists", "incorrect old value")
 """Words of a push that came too late."""
+WHOLLY = "--quiet", "--no-verify-signatures", "--no-squash", "--commit", "--no-overwrite-ignore"
+"""A file that git ignores may be all that somebody has of it."""
+REBASING = "rebase-*/head-name", "worktrees/*/rebase-*/head-name"
+"""Where git notes which branch is being rebased, in a repository and in its worktrees."""
 BUSY = ("index.lock", "cannot lock ref")
 """Words of a git that finds another one at work; that one is gone in a moment."""
 
@@ -85,7 +89,7 @@ def find_target(repository: Repository, config: LoopConfig, loop: str) -> Target
 def _fetched(repository: Repository, branch: str, remote: str, loop: str) -> str | None:
     """Onto a ref of the loop's own: nobody's view of the remote changes, and what was fetched is kept from being pruned."""
     own = f"{PREFIX}{loop}/base"
-    how = "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"
+    how = "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="
     try:
         git(repository.common, "fetch", *how, remote, f"+refs/heads/{branch}:{own}")
     except GitError as error:
@@ -142,11 +146,23 @@ def _brought(repository: Repository, ref: str, old: str, new: str) -> bool:
     with _one_after_the_other(repository):
         checkout = checkout_of(repository, ref.removeprefix("refs/heads/"))
         if checkout is None:
+            _require_not_in_hand(repository, ref)
             return _moved(repository.common, repository, ref, old, "update-ref", "-m", "helmsman: merge", ref, new, old)
         if not _untouched(repository, checkout, ref, old):
             return False
         plainly = "-c", "merge.autoStash=false"
-        return _moved(checkout, repository, ref, old, *plainly, "merge", "--ff-only", "--quiet", "--no-verify-signatures", new)
+        return _moved(checkout, repository, ref, old, *plainly, "merge", "--ff-only", *WHOLLY, new)
+
+
+def _require_not_in_hand(repository: Repository, ref: str) -> None:
+    """A rebase of the branch is on no branch meanwhile; given up, it puts the branch back to where it began."""
+    for name in (path for place in REBASING for path in repository.common.glob(place)):
+        if name.read_text(errors="replace").strip() == ref:
+            raise OperatorError(
+                f"branch {ref.removeprefix('refs/heads/')} is being rebased, and would lose the merge; it was left as it is",
+                found=str(name.parent),
+                remedy="end it there: git rebase --continue, or --abort; then go on with the loop",
+            )
 
 
 @contextmanager

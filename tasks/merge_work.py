@@ -72,11 +72,17 @@ def join(place: Workplace, state: LoopState, base: str) -> Joined:
         put_back(place, state)
 
 
+def back_on(place: Workplace, state: LoopState) -> None:
+    """The worktree on the loop's last commit. A branch that somebody has moved meanwhile stays where it is."""
+    restore(place.worktree, state.head)
+    if read_ref(place.repository.common, f"refs/heads/{state.branch}") == state.head:
+        hold_branch(place.worktree, state.branch, state.head)
+
+
 def put_back(place: Workplace, state: LoopState) -> None:
     recover(place.repository, place.worktree, state.branch)
     succeeds(place.worktree, "merge", "--quit")
-    restore(place.worktree, state.head)
-    hold_branch(place.worktree, state.branch, state.head)
+    back_on(place, state)
 
 
 def _rebased(worktree: Path, head: str, base: str) -> str:
@@ -84,7 +90,15 @@ def _rebased(worktree: Path, head: str, base: str) -> str:
     between = git(worktree, "rev-list", "--parents", f"--max-count={REBASED_AT_MOST + 1}", head, "--not", base).splitlines()
     if len(between) > REBASED_AT_MOST or any(len(line.split()) > 2 for line in between):  # noqa: PLR2004 - itself, one parent
         return ""
-    how = "--quiet", "--no-autostash", "--no-autosquash", "--no-gpg-sign", "--no-stat", "--no-fork-point"
+    how = (
+        "--quiet",
+        "--reapply-cherry-picks",
+        "--no-autostash",
+        "--no-autosquash",
+        "--no-gpg-sign",
+        "--no-stat",
+        "--no-fork-point",
+    )
     if not succeeds(worktree, *PLAINLY, "rebase", *how, base, head):
         succeeds(worktree, "rebase", "--abort")
         return ""

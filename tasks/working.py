@@ -31,13 +31,14 @@ from tasks.claude import call_agent
 from tasks.environment import ours
 from tasks.git import commit_and_tree
 from tasks.journal import publish
+from tasks.merge_work import back_on
 from tasks.remembering import recalled
 from tasks.rolling_back import take_back
 from tasks.secrets_kept import redact
 from tasks.staging import open_up
 from tasks.wiki import lay_out as lay_out_wiki
 from tasks.workplace import Workplace
-from tasks.worktree import commits_between, hold_branch, measure_change, restore, settle_work
+from tasks.worktree import commits_between, hold_branch, measure_change, settle_work
 
 OWN_FOLDER = ".helmsman"
 OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md"
@@ -87,8 +88,7 @@ def check_base(place: Workplace, state: LoopState, tree: str) -> CheckReport:
 def check_merge(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
     """Run the checks on a commit that the loop is not at. Its branch and worktree are as before, afterwards."""
     report = run_checks(_room(place, state), commit, tree, state.config)
-    restore(place.worktree, state.head)
-    hold_branch(place.worktree, state.branch, state.head)
+    back_on(place, state)
     return report
 
 

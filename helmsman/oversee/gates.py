@@ -70,9 +70,15 @@ def _budget(state: LoopState) -> str:
 
 
 def _merge(state: LoopState) -> str:
-    done = state.ending is not None and state.ending.outcome is Outcome.COMPLETED and not state.ending.rule.startswith(GATE)
+    ending = state.ending
+    done = ending is not None and ending.outcome is Outcome.COMPLETED and (not ending.rule.startswith(GATE) or _by_a_word(state))
     wanted = done and state.config.gates.merge and not _answered(state, GateKind.MERGE)
     return "The work is proven to be done. May it be merged?" if wanted else ""
+
+
+def _by_a_word(state: LoopState) -> bool:
+    """Whether the work counts as done by a person's word against the judge, who was not asked whether it is to be merged."""
+    return state.ending is not None and state.ending.rule == f"{GATE}{GateKind.REJECTIONS}" and bool(state.config.merge.into)
 
 
 def _learnings(state: LoopState) -> str:

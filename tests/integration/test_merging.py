@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from helmsman.orient.alignment_file import render
+from helmsman.records.alignment import Alignment, Specification
+from helmsman.records.checks import CheckReport
 from helmsman.records.verdict import Outcome
 from tasks.merge_attempt import begin_landing, land
 from tests.fakes.landings import AT_MOST_TWO, Landing, proven, repository
@@ -21,11 +24,11 @@ def checked_trees(landing: Landing) -> list[str]:
     """Land, and tell which trees the checks ran on."""
     trees = list[str]()
 
-    def check(commit_: str, tree: str) -> object:
+    def check(commit_: str, tree: str) -> CheckReport:
         trees.append(tree)
         return landing.check(commit_, tree)
 
-    land(landing.place, begin_landing(landing.place, landing.state), check)  # pyright: ignore[reportArgumentType]
+    land(landing.place, begin_landing(landing.place, landing.state), check)
     return trees
 
 
@@ -178,16 +181,32 @@ def test_a_file_that_nobody_committed_is_not_overwritten(landing: Landing) -> No
 def test_somebody_who_moves_the_base_while_the_checks_run_is_merged_with(landing: Landing) -> None:
     moves = iter(["one", "two"])
 
-    def check(commit_: str, tree: str) -> object:
+    def check(commit_: str, tree: str) -> CheckReport:
         report = landing.check(commit_, tree)
         for name in moves:
             commit(landing.top, name, {f"{name}.py": "1\n"})
             break
         return report
 
-    land(landing.place, begin_landing(landing.place, landing.state), check)  # pyright: ignore[reportArgumentType]
+    land(landing.place, begin_landing(landing.place, landing.state), check)
     assert {"one.py", "two.py", "items/mine"} <= set(sh(landing.top, "ls-tree", "-r", "--name-only", "main").split())
     assert sh(landing.top, "log", "-1", "--format=%s", landing.merged.base) == "two"
+
+
+def test_a_base_that_nobody_has_checked_out_moves_by_compare_and_swap_too(landing: Landing) -> None:
+    before = landing.at("main")
+    sh(landing.top, "checkout", "--quiet", "--detach")
+    theirs = commit(landing.top, "faster", {"faster.py": "1\n"})
+
+    def check(commit_: str, tree: str) -> CheckReport:
+        report = landing.check(commit_, tree)
+        if landing.at("main") == before:
+            sh(landing.top, "update-ref", "refs/heads/main", theirs)
+        return report
+
+    land(landing.place, begin_landing(landing.place, landing.state), check)
+    assert landing.merged.base == theirs
+    assert {"faster.py", "items/mine"} <= set(sh(landing.top, "ls-tree", "-r", "--name-only", "main").split())
 
 
 def test_a_bare_repository_has_no_checkout_that_could_come_along(tmp_path: Path) -> None:
@@ -237,9 +256,6 @@ def test_a_base_that_is_gone_is_told(tmp_path: Path) -> None:
 
 
 def test_what_the_loop_hands_over_is_part_of_what_is_checked_and_merged(tmp_path: Path) -> None:
-    from helmsman.orient.alignment_file import render
-    from helmsman.records.alignment import Alignment, Specification
-
     text = render(Alignment(specification=Specification(goal="make it work")))
     top = make_repository(tmp_path / "top", {**AT_MOST_TWO, "ALIGNMENT.md": text})
     landing = proven(top, tmp_path, {"items/mine": "mine\n"})

@@ -1,0 +1,140 @@
+"""What a person has in hand is not harmed by a merge, and a merge is not harmed by what else happens at that moment."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from prefect.logging import disable_run_logger
+
+from helmsman.records.checks import CheckReport
+from helmsman.records.verdict import Outcome
+from tasks import merge_attempt
+from tasks.driving import end_from_outside
+from tasks.merge_attempt import begin_landing, catch_up, land
+from tasks.worktree import restore
+from tests.fakes.landings import Landing, proven, repository
+from tests.fakes.repositories import commit, sh, write
+
+pytestmark = pytest.mark.feature("M4")
+MINE, THEIRS, BOTH = ({"app.py": f"one\n{word}\nthree\n"} for word in ("MINE", "THEIRS", "BOTH"))
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    return repository(tmp_path / "top")
+
+
+@pytest.fixture
+def landing(top: Path, tmp_path: Path) -> Landing:
+    return proven(top, tmp_path, {"items/mine": "mine\n"})
+
+
+@pytest.mark.parametrize("setting", ["--no-squash", "--squash"])
+def test_a_file_that_git_ignores_is_not_overwritten_in_a_checkout_that_comes_along(
+    top: Path, tmp_path: Path, setting: str
+) -> None:
+    commit(top, "ignore it", {".gitignore": "local.env\n"})
+    landing = proven(top, tmp_path, {".gitignore": "\n", "local.env": "the loop's\n"})
+    sh(top, "config", "branch.main.mergeOptions", setting)
+    write(top, {"local.env": "all that there is of it\n"})
+    landing.land()
+    assert (top / "local.env").read_text() == "all that there is of it\n"
+    assert landing.state.merged is None
+    (top / "local.env").unlink()
+    landing.answered(ending=landing.state.merging.proven)
+    landing.land()
+    assert landing.at("main") == landing.merged.commit
+    assert sh(top, "status", "--porcelain") == ""
+
+
+def test_a_commit_of_somebody_on_the_loops_branch_while_its_checks_run_stays_there(landing: Landing, tmp_path: Path) -> None:
+    commit(landing.top, "theirs", {"other.py": "1\n"})
+    made: list[str] = []
+
+    def check(name: str, tree: str) -> CheckReport:
+        if not made:
+            restore(landing.place.worktree, name)  # as any check on it does
+            sh(landing.top, "worktree", "add", str(tmp_path / "person"), landing.state.branch)
+            made.append(commit(tmp_path / "person", "by hand", {"person.py": "1\n"}))
+        return landing.check(name, tree)
+
+    land(landing.place, begin_landing(landing.place, landing.state), check)
+    sh(landing.top, "merge-base", "--is-ancestor", made[0], landing.state.branch)
+    assert (landing.state.merged, landing.state.ending) == (None, None)
+    assert sh(tmp_path / "person", "status", "--porcelain") == ""
+
+
+def test_what_the_branch_had_once_and_took_back_is_checked_and_merged(landing: Landing) -> None:
+    commit(landing.top, "theirs", {"other.py": "1\n"})
+    sh(landing.top, "cherry-pick", landing.state.head)
+    sh(landing.top, "revert", "--no-edit", "HEAD")
+    landing.land()
+    assert landing.at("main") == landing.merged.commit
+    assert (landing.top / "items" / "mine").exists()
+
+
+def test_a_branch_that_is_being_rebased_is_not_moved_under_the_hands_of_whoever_does_it(landing: Landing) -> None:
+    top = landing.top
+    sh(top, "switch", "--quiet", "--create", "other")
+    commit(top, "other", THEIRS)
+    sh(top, "switch", "--quiet", "main")
+    own = commit(top, "own", MINE)
+    subprocess.run(["git", "-C", top, "rebase", "other"], capture_output=True, check=False)
+    landing.land()
+    ending = landing.state.ending
+    assert ending is not None
+    assert (ending.rule, ending.outcome, landing.at("main")) == ("merge.hindered", Outcome.WAITING, own)
+    assert "is being rebased" in ending.reason
+    sh(top, "rebase", "--abort")
+    landing.answered(ending=landing.state.merging.proven)
+    landing.land()
+    assert landing.at("main") == landing.merged.commit
+
+
+def test_a_conflict_in_a_file_whose_name_is_no_text_is_a_conflict_like_any_other(top: Path, tmp_path: Path) -> None:
+    def put(folder: Path, text: bytes) -> str:
+        Path(os.fsdecode(os.fsencode(folder) + b"/items/caf\xe9")).write_bytes(text)
+        return commit(folder, "named in Latin-1", {})
+
+    put(top, b"0\n")
+    landing = proven(top, tmp_path, {"app.py": "2\n"})
+    landing.answered(head=put(landing.place.worktree, b"mine\n"))
+    put(top, b"theirs\n")
+    landing.land()
+    assert landing.trouble.kind == "conflict"
+    assert [one.path for one in landing.trouble.files] == ["items/caf\N{REPLACEMENT CHARACTER}"]
+
+
+@pytest.mark.parametrize("conflicted", [False, True])
+def test_a_signal_right_after_the_merge_finds_a_loop_that_has_arrived(top: Path, tmp_path: Path, *, conflicted: bool) -> None:
+    landing = proven(top, tmp_path, MINE)
+    if conflicted:
+        commit(top, "theirs", THEIRS)
+        landing.land()
+        landing.resolve(BOTH)
+    before = landing.state  # what the driver knew
+    landing.land()
+    with disable_run_logger():  # no flow run is there to log to
+        assert end_from_outside(str(top), before, KeyboardInterrupt()).outcome is Outcome.COMPLETED
+    assert landing.state.outcome is Outcome.COMPLETED
+    assert landing.merged.commit == landing.at("main")
+
+
+def test_a_death_before_the_branch_followed_a_conflict_that_asks_is_made_good_first(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing = proven(top, tmp_path, MINE, tries=1)
+    commit(top, "theirs", THEIRS)
+    with monkeypatch.context() as dying:
+        dying.setattr(merge_attempt, "place_on", _dies)
+        with pytest.raises(KeyboardInterrupt):
+            landing.land()
+    assert landing.state.ending is not None
+    assert landing.at(landing.state.branch) == landing.trouble.work
+    catch_up(landing.place, landing.state)  # as the next driver does before it asks anything
+    assert landing.at(landing.state.branch) == landing.state.head == landing.trouble.head
+
+
+def _dies(*_: object) -> bool:
+    raise KeyboardInterrupt
