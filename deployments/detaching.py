@@ -42,7 +42,7 @@ def drive_apart(repository: Repository, request: LoopRequest, *, as_json: bool) 
     path = folder / OUTPUT
     with path.open("ab", buffering=0) as output:
         before = output.tell()
-        word = first_word(_start(request, output), PATIENCE_SECONDS)
+        word = _waited_for(request, output)
     if word == GONE:
         raise WorldError(
             f"the process that was to drive loop {request.loop} has gone",
@@ -55,6 +55,14 @@ def drive_apart(repository: Repository, request: LoopRequest, *, as_json: bool) 
     if status is None or as_json:
         _show(repository, request.loop, path, as_json=as_json)
     return status or 0
+
+
+def _waited_for(request: LoopRequest, output: FileIO) -> str:
+    try:
+        return first_word(_start(request, output), PATIENCE_SECONDS)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\nloop {request.loop} goes on without this command; end it with: helmsman cancel {request.loop}\n")
+        raise
 
 
 def first_word(pipe: int, patience: float) -> str:

@@ -41,7 +41,7 @@ def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool, detach: bool 
     name = _free_name(repository, wishes.name, config.goal)
     if ask:
         _confirm(repository, config, name)
-    state = create_loop(repository, config, name, now_utc(), preset=resolved.preset)
+    state = create_loop(repository, config, name, now_utc(), preset=resolved.preset, new=True)
     request = LoopRequest(repository=str(repository.top), loop=state.loop)
     return (drive_apart if detach else drive)(repository, request, as_json=as_json)
 

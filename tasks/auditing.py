@@ -11,7 +11,7 @@ from helmsman.verify.invariants.protected_files import protected
 from helmsman.verify.invariants.scene import Scene
 from helmsman.verify.invariants.weighing import weigh
 from tasks.diffs import read_diff, tree_of, unchanged_tests
-from tasks.git import git, succeeds
+from tasks.git import commit_and_tree, git, succeeds
 from tasks.workplace import Workplace
 
 PUT_BACK_SHOWN = 20
@@ -33,14 +33,22 @@ def audit(place: Workplace, state: LoopState, execution: Execution, report: Chec
 
 def put_back_protected(place: Workplace, state: LoopState, commit: str) -> tuple[str, ...]:
     """Undo, in a commit that says so, what the loop has done to protected files. Returns their paths."""
+    back = dict[str, None]()
+    while paths := [path for path in _harmed(place, state, commit) if path not in back]:  # findings are told by thirties
+        for path in paths:
+            _put_back(place.worktree, state.base_commit, path)
+        back |= dict.fromkeys(paths)
+        if not succeeds(place.worktree, "diff", "--cached", "--quiet"):
+            git(place.worktree, "commit", "--quiet", "--no-verify", "--message", "helmsman: put back protected files")
+        commit, _ = commit_and_tree(place.worktree)
+    return tuple(sorted(back)[:PUT_BACK_SHOWN])
+
+
+def _harmed(place: Workplace, state: LoopState, commit: str) -> list[str]:
+    """Of a file under a new name only that one; its old one is found missing once the new one is gone."""
     scene = _scene(place.worktree, state, state.base_commit, commit, None)
     weighed = weigh(protected(scene), (), state.config.invariants)
-    paths = sorted({finding.path for finding in weighed if finding.weight is Weight.BLOCK})
-    for path in paths:
-        _put_back(place.worktree, state.base_commit, path)
-    if paths and not succeeds(place.worktree, "diff", "--cached", "--quiet"):
-        git(place.worktree, "commit", "--quiet", "--no-verify", "--message", "helmsman: put back protected files")
-    return tuple(paths[:PUT_BACK_SHOWN])
+    return sorted({finding.path for finding in weighed if finding.weight is Weight.BLOCK})
 
 
 def _lost_in_merge(worktree: Path, state: LoopState, commit: str, report: CheckReport | None) -> tuple[Finding, ...]:

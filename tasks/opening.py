@@ -2,10 +2,10 @@
 
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from helmsman.config import LoopConfig
 from helmsman.errors import HelmsmanError, OperatorError
@@ -58,8 +58,23 @@ def configure(
     files = read_layers(repository)
     preset = chosen(repository, by_hand, files)
     own = [Layer(f"preset {preset.name}", preset.sheet.settings)] if preset else []
+    files = [_beside(layer, preset) for layer in files]
     resolved = resolve([*by_hand, *files, *goal_layer(repository, [*by_hand, *files]), *own, *weaker])
     return settled(resolved, preset, repository)
+
+
+def _beside(layer: Layer, preset: Preset | None) -> Layer:
+    """A file's patterns come on top of the preset's: what either protects stays so. Only a word by hand replaces them."""
+    theirs, ours_ = layer.values.get("invariants"), preset.sheet.settings.get("invariants") if preset else None
+    if not isinstance(theirs, Mapping) or not isinstance(ours_, Mapping):
+        return layer
+    given, preset_s = cast("Mapping[str, Any]", theirs), cast("Mapping[str, Any]", ours_)
+    both = {key: [*preset_s[key], *given[key]] for key in ("protect", "allow") if _are_lists(preset_s.get(key), given.get(key))}
+    return Layer(layer.source, {**layer.values, "invariants": {**given, **both}})
+
+
+def _are_lists(*values: object) -> bool:
+    return all(isinstance(value, list | tuple) for value in values)
 
 
 def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
@@ -74,10 +89,22 @@ def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
 
 
 def create_loop(
-    repository: Repository, config: LoopConfig, name: str, now: datetime, begin_with: str = "", *, preset: Preset | None = None
+    repository: Repository,
+    config: LoopConfig,
+    name: str,
+    now: datetime,
+    begin_with: str = "",
+    *,
+    preset: Preset | None = None,
+    new: bool = False,
 ) -> LoopState:
-    """Write the first state of a loop, unless the same engine run has written it before. It keeps the preset as it is now."""
+    """Write the first state of a loop, unless the same engine run has written it before. It keeps the preset as it is now.
+
+    `new`: one that is there already is somebody else's; raises OperatorError.
+    """
     if read_ref(repository.common, state_ref(name)):
+        if new:
+            raise OperatorError(f"there is a loop {name} already", remedy="it was begun meanwhile; give another --name")
         return read_state(repository, name)[0]
     require_checks(config, preset)
     require_target(repository, config)

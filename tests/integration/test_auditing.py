@@ -87,6 +87,13 @@ def test_protected_files_are_put_back_in_a_commit_that_says_so(work: Work) -> No
     assert put_back_protected(work.place, configured(work), work.sh("rev-parse", BRANCH)) == ()
 
 
+def test_everything_protected_is_put_back_however_much_it_is_and_under_its_old_name(work: Work) -> None:
+    work.sh("mv", "app.py", "moved.py")
+    head = commit(work.path, "much", {f"more-{number}.py": "1\n" for number in range(40)})
+    put_back_protected(work.place, configured(work, invariants={"protect": ["**"]}), head)
+    assert work.sh("diff", "--name-only", work.start, BRANCH) == ""
+
+
 @pytest.mark.feature("V6")
 def test_a_claim_about_an_ignored_file_or_one_of_an_earlier_iteration_is_not_held_against_the_agent(work: Work) -> None:
     earlier = commit(work.path, "one", {"parser.py": "1\n"})

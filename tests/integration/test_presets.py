@@ -14,11 +14,12 @@ from helmsman.hats.reading import read_hat, read_sheet
 from helmsman.hats.writing import hat_text, sheet_text
 from helmsman.layers import Layer as Said
 from helmsman.layers import Resolved, leaves, resolve
-from helmsman.orient.hats import CALLED, USUAL, choose
+from helmsman.orient.hats import CALLED, USUAL, Scene, choose
 from helmsman.orient.treatments import Persona
 from helmsman.oversee.answers import reconfigured
 from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
 from helmsman.records.request import LoopRequest
+from helmsman.records.session import FailureClass
 from tasks.config_files import LARGEST_FILE
 from tasks.git import open_repository
 from tasks.hats.adding import add_preset
@@ -293,3 +294,32 @@ def test_the_files_that_come_with_helmsman_are_as_they_would_be_written() -> Non
     for name, preset in OURS.items():
         assert read_sheet(sheet_text(preset.sheet), name) == preset.sheet
         assert all(read_hat(hat_text(hat), hat.name) == hat for hat in preset.hats)
+
+
+# --- what they promise ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["protect", "allow"])
+def test_patterns_of_a_file_come_on_top_of_the_presets(top: Path, key: str) -> None:
+    (top / "helmsman.toml").write_text(f'preset = "review"\n[invariants]\n{key} = ["mine/**"]\n')
+    found = configured(top).config.invariants
+    assert ("mine/**" in found.protect, "mine/**" in found.allow) == (key == "protect", key == "allow")
+    assert "**" in found.protect
+    assert "REVIEW.md" in found.allow
+
+
+def test_patterns_given_by_hand_take_the_place_of_the_presets(top: Path) -> None:
+    assert configured(top, preset="review", invariants={"protect": ["mine/**"]}).config.invariants.protect == ("mine/**",)
+
+
+def test_who_was_rejected_once_gets_a_debugger_when_tests_keep_failing() -> None:
+    scene = Scene(checks="red", failing={FailureClass.TEST: 2}, rejections=1)
+    assert choose(OURS["feature"], scene)[0].name == "debugger"
+    assert choose(OURS["feature"], Scene(checks="green", rejections=1))[0].name == "reviewer"
+
+
+def test_a_new_loop_never_takes_the_place_of_one_that_was_begun_meanwhile(top: Path) -> None:
+    repository, config = open_repository(top), configured(top).config
+    create_loop(repository, config, "same", NOW, new=True)
+    with pytest.raises(OperatorError, match="there is a loop same already"):
+        create_loop(repository, config, "same", NOW, new=True)
