@@ -26,7 +26,7 @@ def acceptance_criteria(config: LoopConfig) -> tuple[str, ...]:
     """What has to be true at the end, one by one: the judge's criteria, else the entries of lists in the goal."""
     judged = tuple(criterion.text for criterion in config.judge.criteria)
     listed = tuple(_listed(own_goal(config.goal)))
-    return max(judged, listed, key=len)
+    return max(listed, judged, key=len)
 
 
 def too_much(config: LoopConfig, estimate: Estimate | None) -> Signal | None:
@@ -52,10 +52,14 @@ def split(criteria: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def chain_file(config: LoopConfig) -> str:
-    """A first draft of a chain for a person to edit: the goal's first paragraph with some of its criteria, loop by loop."""
+    """A first draft of a chain for a person to edit: the goal's first paragraph with some of its criteria, loop by loop.
+
+    What the goal lists is in it even where the rubric, which holds for each of the loops, names more.
+    """
     goal = own_goal(config.goal)
     what = next((line.strip() for line in goal.splitlines() if line.strip() and not _ITEM.fullmatch(line)), "")
-    parts = split(acceptance_criteria(config)) or [()]
+    listed = tuple(_listed(goal))
+    parts = split((*listed, *(one for one in acceptance_criteria(config) if one not in listed))) or [()]
     return "\n".join(_draft(number, len(parts), what, part) for number, part in enumerate(parts, 1))
 
 

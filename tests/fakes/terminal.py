@@ -3,19 +3,21 @@
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import termios
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from tests.fakes.bench import eventually
+from tests.fakes.warm import COMMAND_LINE, WarmProcess
 
 PATIENCE = 100
 """Seconds that something may take to appear on the screen of a busy machine."""
@@ -24,12 +26,15 @@ ON, OFF = "\x1b[?1049h", "\x1b[?1049l"
 """What turns the screen of a full-screen view on and off."""
 HOME = "\x1b[H"
 CURSOR = "\x1b[?25h"
+ERASED = "\x1b[2K"
+_UP = re.compile(r"\x1b\[(\d*)A")
+_PIECES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]|[^\x1b\r\n]+")
 
 
 class Terminal:
     """Ours is the end at which a person sits."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", ours: int) -> None:
+    def __init__(self, process: "subprocess.Popen[Any]", ours: int) -> None:
         """Begin to read, as a terminal does."""
         self.process, self._ours, self._pieces = process, ours, list[bytes]()
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -41,12 +46,33 @@ class Terminal:
         cls, command: Sequence[str | Path], folder: Path, variables: Mapping[str, str], size: tuple[int, int] = (80, 24)
     ) -> Generator[Self]:
         """The command in a terminal of so many columns and rows; it is ended with the block."""
+
+        def start(theirs: int) -> "subprocess.Popen[Any]":
+            own = {"TERM": "xterm-256color", **variables}
+            process = subprocess.Popen(command, cwd=folder, env=own, stdin=theirs, stdout=theirs, stderr=theirs)
+            os.close(theirs)
+            return process
+
+        with cls._running(start, size) as terminal:
+            yield terminal
+
+    @classmethod
+    @contextmanager
+    def running_warm(
+        cls, arguments: Sequence[str], folder: Path, variables: Mapping[str, str], size: tuple[int, int] = (80, 24)
+    ) -> Generator[Self]:
+        """Our command line, forked from a process that has imported everything."""
+        own = {"TERM": "xterm-256color", **variables}
+        with cls._running(lambda theirs: WarmProcess(COMMAND_LINE, arguments, folder, own, theirs), size) as terminal:
+            yield terminal
+
+    @classmethod
+    @contextmanager
+    def _running(cls, start: Callable[[int], "subprocess.Popen[Any]"], size: tuple[int, int]) -> Generator[Self]:
+        """Whoever starts it closes the end that is the command's."""
         ours, theirs = pty.openpty()
         _resize(ours, *size)
-        process = subprocess.Popen(
-            command, cwd=folder, env={"TERM": "xterm-256color", **variables}, stdin=theirs, stdout=theirs, stderr=theirs
-        )
-        os.close(theirs)
+        process = start(theirs)
         terminal = cls(process, ours)
         try:
             yield terminal
@@ -78,6 +104,14 @@ class Terminal:
     def has_written(self, words: str) -> bool:
         return eventually(lambda: words in self.written, PATIENCE)
 
+    @property
+    def screen(self) -> list[str]:
+        """All lines, also those that have scrolled away: what a view without a screen of its own leaves behind."""
+        return screen(self.written)
+
+    def type(self, line: str) -> None:
+        os.write(self._ours, f"{line}\n".encode())
+
     def resize(self, columns: int, rows: int) -> None:
         _resize(self._ours, columns, rows)
 
@@ -91,6 +125,25 @@ class Terminal:
         with suppress(OSError):  # so Linux tells that the last one who wrote has gone
             while piece := os.read(self._ours, 65536):
                 self._pieces.append(piece)
+
+
+def screen(written: str) -> list[str]:
+    """The lines that stand in a terminal to which this was written."""
+    lines, row, column = [""], 0, 0
+    for piece in _PIECES.findall(written):
+        if piece == "\r":
+            column = 0
+        elif piece == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif up := _UP.fullmatch(piece):
+            row = max(row - int(up[1] or 1), 0)
+        elif piece == ERASED:
+            lines[row] = ""
+        elif not piece.startswith("\x1b"):
+            lines[row] = f"{lines[row][:column]:<{column}}{piece}{lines[row][column + len(piece) :]}"
+            column += len(piece)
+    return [line.rstrip() for line in lines]
 
 
 def _resize(terminal: int, columns: int, rows: int) -> None:

@@ -24,11 +24,13 @@ NOBODY = (0, 0)
 
 
 class ColdProcess(subprocess.Popen[str]):
-    """One that runs a module with these arguments, and imports what it needs itself. Its output goes to pipes."""
+    """One that runs a module with these arguments, and imports what it needs itself. Its output goes to pipes or a terminal."""
 
-    def __init__(self, module: str, arguments: Sequence[str], folder: Path, variables: Mapping[str, str]) -> None:
-        """Start it."""
-        none, pipe = subprocess.DEVNULL, subprocess.PIPE
+    def __init__(
+        self, module: str, arguments: Sequence[str], folder: Path, variables: Mapping[str, str], terminal: int | None = None
+    ) -> None:
+        """Start it. A warm one closes the terminal that it is given."""
+        none, pipe = (subprocess.DEVNULL, subprocess.PIPE) if terminal is None else (terminal, terminal)
         command = [sys.executable, "-P", "-m", module, *arguments]
         super().__init__(command, cwd=folder, env=variables, stdin=none, stdout=pipe, stderr=pipe, text=True)
 
@@ -49,7 +51,7 @@ class WarmProcess(ColdProcess):
         theirs = (pipes[0], pipes[3], pipes[5])
         self.pid, self._status = _forker().fork(request, theirs)
         self._child_created = True
-        for end in (*theirs, pipes[1]):
+        for end in {*theirs, pipes[1]}:  # a terminal is all three of theirs
             if end >= 0:
                 os.close(end)
 

@@ -72,3 +72,11 @@ def test_a_draft_is_a_chain_whatever_the_goal_says(criteria: list[str]) -> None:
     drafted = tomllib.loads(chain_file(config(told)))["loops"]
     assert len(drafted) == max(1, len(split(acceptance_criteria(config(told)))))
     assert all(link["goal"].startswith("The work:") for link in drafted)
+
+
+@pytest.mark.feature("M11")
+@pytest.mark.parametrize("judged", [1, 2, 3, 12])
+def test_a_draft_holds_what_the_goal_lists_whatever_the_rubric_asks(judged: int) -> None:
+    criteria = [{"id": f"c{number}", "text": f"part {number} is there"} for number in range(judged)]
+    drafted = chain_file(config("The shop sells:\n- bread\n- milk", judge={"criteria": criteria}))
+    assert "\n- bread\n- milk" in drafted

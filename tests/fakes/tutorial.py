@@ -1,0 +1,185 @@
+"""The reader of docs/tutorial.md: types what stands there, in an empty folder, with a scripted model behind agent and judge."""
+
+import json
+import shlex
+import subprocess
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from deployments.demo.model import Request, Turn, bash, call, say
+from tests.fakes.bench import eventually
+from tests.fakes.command_line import PATIENCE, Driving, driving
+from tests.fakes.pathologies import PROMISE, keep, put, status
+from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.terminal import Terminal
+from tests.fakes.tutorial_text import Step, corrected
+
+TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
+OF_A_TERMINAL = {"init", "align", "run"}
+"""Commands that look otherwise there than elsewhere."""
+SIZE = 160, 50
+
+# --- the model ----------------------------------------------------------------------------------------------------
+
+ASKED = ("Who pays the cents that are left over?", "Shall a bill below zero, a refund, be split as well?")
+AGREED: dict[str, Any] = {
+    "deliverables": ["`split` returns shares that add up to the bill", "tests that show it"],
+    "outOfScope": ["how a bill is entered or printed"],
+    "approach": "Give everybody the whole part of the division, and hand the rest out cent by cent.",
+    "sequence": [
+        {"stage": "a test with cents left over", "artifact": "it fails"},
+        {"stage": "hand them out", "artifact": "it passes"},
+    ],
+    "assumptions": ["Python 3.11, nothing but its standard library"],
+    "machineChecks": ["python3 -m unittest discover -s tests"],
+    "behaviouralChecks": ["`split(1000, 3)` is `[334, 333, 333]`"],
+    "edgeCases": ["fewer cents than people", "one person", "nobody"],
+    "capabilityGaps": [],
+    "instructionGaps": [],
+    "intentionalityGaps": [],
+}
+OFF_BY_SOME = '''\
+def split(cents, people):
+    """The share of each person, in cents."""
+    share, rest = divmod(cents, people)
+    return [share + 1] * rest + [share] * people
+'''
+TESTS = """\
+import unittest
+
+from bill import split
+
+
+class SplitTest(unittest.TestCase):
+    def test_an_even_bill_is_split_evenly(self):
+        self.assertEqual(split(900, 3), [300, 300, 300])
+
+    def test_the_first_ones_pay_a_cent_more(self):
+        self.assertEqual(split(1000, 3), [334, 333, 333])
+
+    def test_the_shares_of_any_bill_add_up_to_it(self):
+        for cents in range(-50, 50):
+            for people in range(1, 9):
+                self.assertEqual(sum(split(cents, people)), cents)
+                self.assertEqual(len(split(cents, people)), people)
+"""
+MENDED = OFF_BY_SOME.replace("* people\n", "* (people - rest)\n")
+REFUSING = MENDED.replace(
+    "    share,", '    if people < 1:\n        raise ValueError("there is nobody to share the bill")\n    share,'
+)
+REFUSED = """
+    def test_nobody_cannot_share_a_bill(self):
+        with self.assertRaisesRegex(ValueError, "nobody"):
+            split(1000, 0)
+"""
+DONE = f"{{}}\n{status(files=2)}\n{PROMISE}"
+SESSIONS = (
+    (
+        call(bash(put("tests/test_bill.py", TESTS) + put("bill.py", OFF_BY_SOME))),
+        say(DONE.format("The cents that are left over are handed out.")),
+        call(bash(put("bill.py", MENDED) + keep("Hand out the cents that are left over"))),
+        say(DONE.format("The cents that are left over are handed out, one each.")),
+    ),
+    (
+        call(bash(put("tests/test_bill.py", TESTS + REFUSED) + put("bill.py", REFUSING) + keep("Refuse to split among nobody"))),
+        say(DONE.format("Nobody to share the bill is an error now.")),
+    ),
+)
+
+
+def model(request: Request) -> Turn:
+    """What a real model might say, and worse. The judge looks at the code that it is shown."""
+    form: Mapping[str, Any] = request.body.get("output_config", {}).get("format", {}).get("schema", {}).get("properties", {})
+    if "blockingQuestions" in form:
+        return say(json.dumps(AGREED | {"blockingQuestions": [] if ASKED[0] in request.prompt else ASKED}))
+    if "criteria" in form:
+        return say(json.dumps(judged(refuses="raise ValueError" in request.prompt)))
+    turns = SESSIONS["Iteration 2 begins" in request.prompt]
+    return turns[min(request.turn, len(turns) - 1)]
+
+
+def judged(*, refuses: bool) -> dict[str, Any]:
+    seen = {"evidence_file": "bill.py", "evidence_line": 3}
+    nobody = "people < 1 raises a ValueError that names the cause" if refuses else "divmod by 0 raises a ZeroDivisionError"
+    criteria = [
+        {"id": "cents", "met": True, "reason": "the rest of the division is handed out, one cent each", **seen},
+        {"id": "nobody", "met": refuses, "reason": nobody, **seen},
+    ]
+    return {"criteria": criteria, "principle": "try what no test has tried"}
+
+
+# --- the reader ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reader:
+    helmsman: Driving
+
+    def perform(self, step: Step) -> str:
+        """Type it. Returns what is shown then to somebody whose home is ~."""
+        *before, last = step.command.splitlines()
+        if last.startswith("helmsman "):
+            shown = self._shell("\n".join(before)) + self._steer(shlex.split(last)[1:], step.answers)
+        else:
+            shown = self._shell(step.command)
+        return shown.replace(self.helmsman.variables["HOME"], "~")
+
+    def _shell(self, text: str) -> str:
+        done = subprocess.run(
+            ["sh", "-e", "-c", text],
+            cwd=self.helmsman.folder,
+            env=self.helmsman.variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def _steer(self, words: list[str], answers: list[str]) -> str:
+        if words[0] in OF_A_TERMINAL:
+            return self._in_a_terminal(words, answers)
+        told = self.helmsman.run(*words)
+        assert told.exit_code == 0, told
+        return told.output + told.errors
+
+    def _in_a_terminal(self, words: list[str], answers: list[str]) -> str:
+        """Each answer is given when it is asked for."""
+        with Terminal.running_warm(words, self.helmsman.folder, self.helmsman.variables, SIZE) as terminal:
+            for number, answer in enumerate(answers, 1):
+                assert eventually(lambda asked=number: prompts(terminal) >= asked, PATIENCE), terminal.screen
+                terminal.type(answer)
+            assert terminal.end() == 0, terminal.screen
+            return "\n".join(terminal.screen)
+
+
+def prompts(terminal: Terminal) -> int:
+    return sum(line.startswith(">") or "[Y/n]" in line for line in terminal.screen)
+
+
+@contextmanager
+def reading(folder: Path, api_url: str) -> Generator[Reader]:
+    """Somebody in an empty folder below their home, whom git knows."""
+    with driving(folder, api_url, model) as helmsman:
+        project = folder / "home" / "bill"
+        project.mkdir()
+        (folder / "home" / ".gitconfig").write_text("[user]\nname = You\nemail = you@localhost\n")
+        own = {name: value for name, value in helmsman.variables.items() if name not in {"HELMSMAN_HOME", "PREFECT_HOME"}}
+        yield Reader(replace(helmsman, folder=project, variables=own))
+
+
+def main() -> None:
+    """Write into the tutorial what is printed now: `python -m tests.fakes.tutorial`."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        with PrefectServer.running(folder / "server") as server, reading(folder, server.url) as reader:
+            TUTORIAL.write_text(corrected(TUTORIAL.read_text(encoding="utf-8"), reader.perform), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
