@@ -1,19 +1,27 @@
 """What the controller makes of runs that are typical: slow, stuck, swinging, and others.
 
     python bench/control.py [NAME …]
+    python bench/control.py --recorded [NAME …]
 
 Printed per iteration: completion, the three terms, phase, output and band. Then what progress, moment, movement and controller
 cost together, beside a history of 1,000 iterations.
+
+With --recorded real loops are driven whose agents go astray, or only look so, by a scripted model (tests/fakes/wanderers.py).
+Printed is from their records what the output changed of each next iteration: time for checks in the session, model, first order.
 """
 
-import sys
+import argparse
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 
+from bench.pathologies import wander
 from helmsman.config import LoopConfig
 from helmsman.config.oversight import ControlConfig
+from helmsman.orient.allowance import checks_allowance, claude_config
 from helmsman.oversee.control import steer
 from helmsman.oversee.moments import moment_of
 from helmsman.oversee.progress import progress_of
@@ -24,6 +32,8 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
+from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.wanderers import WANDERERS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUNS: Mapping[str, Sequence[float]] = {
@@ -38,6 +48,7 @@ RUNS: Mapping[str, Sequence[float]] = {
 }
 """Completion after each iteration."""
 SIGN_CHANGES = 3
+STRONG = "strong"
 ROUNDS = 200
 
 
@@ -67,6 +78,26 @@ def show(name: str, completions: Sequence[float]) -> None:
         terms = f"{control.proportional:5.2f}  {control.integral:5.2f}  {control.derivative:+6.3f}"
         gains = f"{control.phase:<12} {control.gains.kp:4.2f}"
         print(f"{number:3}       {completions[number - 1]:4.2f} {terms}  {gains}   {control.output:5.2f}  {control.band}")
+
+
+def show_recorded(names: Sequence[str]) -> None:
+    """Drive the loops and print what the controller changed in each."""
+    chosen = [one for one in WANDERERS if not names or any(name in one.name for name in names)]
+    with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, PrefectServer.running(Path(name) / "engine") as server:
+        for number, one in enumerate(chosen):
+            course = wander(one, Path(name) / str(number), server.url, f"ladder.redesign_model={STRONG}")
+            print(f"\n{one.name}: {course.state.ending.rule if course.state.ending else ''}")
+            print("  # completion  output  band      checks  model     the next prompt's first order")
+            for record in course.records:
+                print(_changed(course.state.model_copy(update={"oversight": record.oversight}), record.iteration))
+
+
+def _changed(state: LoopState, iteration: int) -> str:
+    """What the iteration after this one was given."""
+    control, strategy = state.oversight.control, state.oversight.strategy
+    steered = f"{state.oversight.progress.completion:4.2f}    {control.output:4.2f}  {control.band:<8}"
+    given = f"{checks_allowance(state):4.0f} s  {claude_config(state).model or 'its own':<8}"
+    return f"{iteration:3}       {steered}  {given}  {strategy.stance}: {next(iter(strategy.priorities), '')[:80]}"
 
 
 def remembered(number: int, *, strange: bool) -> Moment:
@@ -117,7 +148,18 @@ def cost(history: Sequence[Moment]) -> float:
     return min(times) * 1000
 
 
-def main(names: Sequence[str]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recorded", action="store_true", help="real loops instead of typical courses")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
+    given = parser.parse_args()
+    if given.recorded:
+        show_recorded(given.names)
+    else:
+        show_typical(given.names)
+
+
+def show_typical(names: Sequence[str]) -> None:
     for name, completions in RUNS.items():
         if not names or name in names:
             show(name, completions)
@@ -127,4 +169,4 @@ def main(names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

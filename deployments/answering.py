@@ -94,4 +94,4 @@ def _a_worker_goes_on(state: LoopState, gate: Gate, answer: Answer) -> bool:
         return False
     from tasks.pausing import resume_paused, stand_in
 
-    return resume_paused(state.uid, stand_in(form_for(gate), answer.choice))
+    return resume_paused(state.uid, stand_in(form_for(gate), answer.choice), answer.at)

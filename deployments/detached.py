@@ -6,7 +6,11 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from deployments.detaching import UNDER_WAY
+from deployments.detaching import OUTPUT, UNDER_WAY
+
+LONGEST_OUTPUT = 4 * 1024 * 1024
+"""Bytes before the output is turned over; one older generation is kept, as of the journal."""
+STREAMS = 1, 2
 
 
 class Listener:
@@ -45,17 +49,32 @@ def _driven(request: str, listener: Listener) -> int:
     from helmsman.records.request import LoopRequest
     from tasks.git import open_repository
     from tasks.journal import listening
+    from tasks.places import loop_folder
 
     try:
         asked = LoopRequest.model_validate_json(request)
-        with listening(lambda _: listener.tell(UNDER_WAY)):
-            return drive(open_repository(Path(asked.repository)), asked, as_json=False)
+        repository = open_repository(Path(asked.repository))
+        output = loop_folder(repository, asked.loop).root / OUTPUT
+        with listening(lambda _: listener.tell(UNDER_WAY)), listening(lambda _: turn_over(output)):
+            return drive(repository, asked, as_json=False)
     except HelmsmanError as error:
         return report(error)
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 - the last place where it can be told
         return report_unforeseen(error)
+
+
+def turn_over(output: Path, most: int = LONGEST_OUTPUT) -> None:
+    """Go on in a new file where what we have printed has grown long: a loop may go on for weeks."""
+    if os.fstat(STREAMS[0]).st_size <= most:
+        return
+    sys.stdout.flush()
+    output.replace(output.with_suffix(".1.log"))
+    fresh = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for stream in STREAMS:
+        os.dup2(fresh, stream)
+    os.close(fresh)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def _start(request: LoopRequest, output: FileIO) -> int:
     """The end of a pipe on which the driver speaks. What we started has ended: the driver is whom it has left behind."""
     ours_, theirs = os.pipe()
     try:
-        subprocess.run(
+        starting = subprocess.Popen(
             [sys.executable, "-P", "-m", "deployments.detached", str(theirs), request.model_dump_json()],
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -86,8 +86,12 @@ def _start(request: LoopRequest, output: FileIO) -> int:
             env={name: value for name, value in ours().items() if name not in NEVER},
             pass_fds=[theirs],
             start_new_session=True,
-            check=False,
         )
+        try:
+            starting.wait()
+        except KeyboardInterrupt:  # no Ctrl-C reaches it in its own session: it goes on, and whoever is left behind is told so
+            starting.wait()
+            raise
     finally:
         os.close(theirs)
     return ours_
@@ -96,7 +100,8 @@ def _start(request: LoopRequest, output: FileIO) -> int:
 def _printed(path: Path, before: int) -> str:
     """The end of what this driver has printed so far."""
     with path.open("rb") as file:
-        file.seek(max(before, path.stat().st_size - OUTPUT_SHOWN))
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(before if before <= size else 0, size - OUTPUT_SHOWN))  # shorter by now: it has been turned over
         return clean_lines(file.read().decode(errors="replace")).strip()
 
 

@@ -14,7 +14,7 @@ from helmsman.records.hats import LONGEST_NAME, Preset, Sheet, is_name
 from helmsman.texts import clean, clean_lines
 from tasks.git import open_repository
 from tasks.hats.adding import add_preset
-from tasks.hats.finding import Known, find_preset, known_presets, read_known
+from tasks.hats.finding import BUILT_IN, Known, find_preset, known_presets, read_known
 
 
 class Listed(NamedTuple):
@@ -50,11 +50,15 @@ def make(repo: Path, name: str, copied: str, *, as_json: bool) -> None:
     if not is_name(name):
         expected = f"small letters, digits and single dashes between them, {LONGEST_NAME} characters at most"
         raise OperatorError("that is no name for a preset", expected=expected, found=shown(name), remedy="give another one")
+    replaces = any(known.name == name and known.source == BUILT_IN for known in known_presets(repository.top))
     path = add_preset(repository.top, _copy(repository.top, name, copied) if copied else _first(name))
     if as_json:
-        print(json.dumps({"name": name, "file": str(path)}))
+        print(json.dumps({"name": name, "file": str(path), "replaces": BUILT_IN if replaces else None}))
         return
-    print(f"written    {clean(str(path))}\nnext       edit it; helmsman presets show {name}; helmsman run GOAL --preset {name}")
+    print(f"written    {clean(str(path))}")
+    if replaces:
+        print(f"note       in this repository it takes the place of the preset {name} that comes with Helmsman")
+    print(f"next       edit it; helmsman presets show {name}; helmsman run GOAL --preset {name}")
 
 
 def _copy(top: Path, name: str, copied: str) -> Sheet:

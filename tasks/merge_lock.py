@@ -82,11 +82,11 @@ def _taken(held: ExitStack, name: str) -> bool:
         slot.__enter__()
     except TimeoutError:
         return False
-    held.callback(_give_back, slot, name)
+    held.callback(give_back, slot, name)
     return True
 
 
-def _give_back(slot: AbstractContextManager[object], name: str) -> None:
+def give_back(slot: AbstractContextManager[object], name: str) -> None:
     try:
         slot.__exit__(None, None, None)
     except (httpx.HTTPError, PrefectHTTPStatusError, RuntimeError) as error:  # its lease ends by itself

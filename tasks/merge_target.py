@@ -95,7 +95,11 @@ def _fetched(repository: Repository, branch: str, remote: str, loop: str) -> str
     except GitError as error:
         if "couldn't find remote ref" in error.stderr:
             return None
-        raise WorldError(f"branch {branch} could not be fetched from {clean(remote)}", found=error.stderr) from error
+        raise WorldError(
+            f"branch {branch} could not be fetched from {clean(remote)}",
+            found=error.stderr,
+            remedy=f"see that {clean(remote)} can be reached from here, then have the merge tried again",
+        ) from error
     return read_ref(repository.common, own)
 
 
@@ -120,11 +124,17 @@ def _pushed(target: Target, commit: str) -> bool:
         if "[remote rejected]" in error.stderr:
             raise OperatorError(
                 f"{clean(target.remote)} refuses the merge into {target.branch}",
-                found=error.stderr,
+                found=_said_there(error.stderr),
                 remedy="allow it there, or merge the branch by hand as it is done there",
             ) from error
         raise WorldError(f"the merge could not be pushed to {clean(target.remote)}", found=error.stderr) from error
     return True
+
+
+def _said_there(stderr: str) -> str:
+    """The remote's own words, where it has any: what git says around them is long and says nothing else."""
+    told = [line.partition("remote:")[2].strip() for line in stderr.splitlines() if line.startswith("remote:")]
+    return "\n".join(filter(None, told)) or stderr
 
 
 def bring_along(target: Target, commit: str) -> str:

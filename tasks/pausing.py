@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from signal import SIGINT, pthread_kill
 from typing import Any
 from uuid import UUID
@@ -41,6 +42,7 @@ RUNS_LOOKED_AT = 20
 ENGINE_AWAY = (httpx.HTTPError, PrefectHTTPStatusError)
 
 CANCELLED = "cancelled"
+AWAKE = [StateType.SCHEDULED, StateType.PENDING, StateType.RUNNING]
 STAND_IN = "(answered in another way)"
 """Who fills in a form only to end its wait; what counts lies elsewhere."""
 
@@ -93,17 +95,30 @@ def suspend(gate: str, form: type[Form], description: str) -> None:
     suspend_flow_run(wait_for_input=_shown(form, description), timeout=LONGEST_PAUSE, key=_free_key(run_id(), gate))
 
 
-def resume_paused(uid: str, filled_in: Mapping[str, Any]) -> bool:
-    """Fill in the form of a loop's paused run from outside. Returns whether a run goes on. Raises WorldError."""
-    wanted = FlowRunFilter(
-        tags=FlowRunFilterTags(all_=[f"uid:{uid}"]),
-        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PAUSED])),
-    )
+def resume_paused(uid: str, filled_in: Mapping[str, Any], answered: datetime | None = None) -> bool:
+    """Fill in the form of a loop's paused run from outside. Returns whether a run goes on. Raises WorldError.
+
+    `answered`: since when there is an answer, which somebody else may have woken the run for by now.
+    """
     try:
         with get_client(sync_client=True) as client:
-            return any(_resume(client, run.id, filled_in) for run in client.read_flow_runs(flow_run_filter=wanted))
+            paused = client.read_flow_runs(flow_run_filter=_runs_of(uid, [StateType.PAUSED]))
+            if any(_resume(client, run.id, filled_in) for run in paused):
+                return True
+            return answered is not None and _woken_since(client, uid, answered)
     except ENGINE_AWAY as error:
         raise WorldError("the Prefect server does not answer", found=str(error), remedy="start it, then answer again") from error
+
+
+def _woken_since(client: SyncPrefectClient, uid: str, moment: datetime) -> bool:
+    awake = client.read_flow_runs(flow_run_filter=_runs_of(uid, AWAKE))
+    return any(run.state is not None and run.state.timestamp >= moment for run in awake)
+
+
+def _runs_of(uid: str, states: list[StateType]) -> FlowRunFilter:
+    return FlowRunFilter(
+        tags=FlowRunFilterTags(all_=[f"uid:{uid}"]), state=FlowRunFilterState(type=FlowRunFilterStateType(any_=states))
+    )
 
 
 def stand_in(form: type[Form], decision: str) -> dict[str, str]:

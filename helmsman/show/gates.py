@@ -54,7 +54,9 @@ def _asked_of(gate: Gate) -> str:
 
 
 def _evidence_lines(gate: Gate) -> Iterator[str]:
-    lines = [line.rstrip() for line in clean_lines(gate.evidence).splitlines() if line.strip()]
+    """Without tables: their signs mean something in the form only, and `helmsman log` has what they say."""
+    known = (line.rstrip() for line in clean_lines(gate.evidence).splitlines())
+    lines = [line for line in known if line and not line.startswith("|")]
     for number, line in enumerate(lines[:EVIDENCE_LINES]):
         cut = f"{line[: EVIDENCE_WIDTH - 1]}…" if len(line) > EVIDENCE_WIDTH else line
         yield f"{_INDENT if number else 'evidence   '}{cut}"

@@ -1,9 +1,12 @@
 """Gates on a real engine: a loop asks, a person answers by one of the ways, and the answer steers."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from prefect import flow
+from prefect.client.orchestration import get_client
+from prefect.states import Scheduled
 
 from flows.loop import loop
 from helmsman.config import GatesConfig
@@ -16,6 +19,7 @@ from tasks import answer_box
 from tasks.driving import driving
 from tasks.git import git, open_repository
 from tasks.opening import open_loop
+from tasks.pausing import resume_paused
 from tasks.places import loop_folder, worktree_of
 from tasks.state_ref import read_state, replace_state
 from tests.fakes.agents import PROMISE, calls_made, prompt_of, says
@@ -248,3 +252,18 @@ def test_a_loop_is_handed_back_also_where_its_worktree_is_gone(drive: Drive) -> 
 def test_who_goes_on_after_the_deadline_has_answered(drive: Drive) -> None:
     driven = drive([NOISE, SOLVED], gates={"budget": True, "timeout_hours": 1e-9}, limits={"iterations": 1})
     assert resume(driven.repository, limits={"iterations": 5}).outcome is Outcome.COMPLETED
+
+
+@flow(name="asleep", persist_result=False)
+def asleep() -> None:
+    """What stands for a loop's run that somebody has woken."""
+
+
+def test_whoever_answers_is_told_that_a_worker_goes_on_also_where_somebody_else_was_faster_to_wake_it(engine_url: str) -> None:
+    assert engine_url
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    with get_client(sync_client=True) as client:
+        client.create_flow_run(asleep, tags=["uid:woken"], state=Scheduled())
+        assert resume_paused("woken", {}, before)
+        assert not resume_paused("woken", {}, datetime.now(UTC) + timedelta(minutes=1))  # it has run since before the answer
+        assert not resume_paused("nobody", {}, before)

@@ -3,9 +3,10 @@
 import fcntl
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
+import httpx
 import pytest
 from prefect import flow
 from prefect.client.orchestration import get_client
@@ -18,7 +19,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.git import open_repository
 from tasks.journal import listening
-from tasks.merge_lock import hold_slot, slot_of
+from tasks.merge_lock import give_back, hold_slot, slot_of
 from tasks.places import loop_folder
 from tasks.state_ref import read_state
 from tests.fakes.agents import PROMISE, calls_made, prompt_of, says
@@ -141,3 +142,22 @@ def test_the_engine_has_one_slot_for_a_project_and_who_has_waited_long_enough_go
 ) -> None:
     assert engine_url
     assert second_holder(slot_of(open_repository(repository))) == [1, 0]
+
+
+class Unreturned(AbstractContextManager[None]):
+    """A slot of an engine that is not there any more."""
+
+    def __exit__(self, *_: object) -> None:
+        raise httpx.ConnectError("nobody there")
+
+
+@flow(name="gone", persist_result=False)
+def after_the_engine_has_gone() -> str:
+    with ExitStack() as held:
+        held.callback(give_back, Unreturned(), "slot")
+    return "merged"
+
+
+def test_an_engine_that_goes_before_the_slot_is_given_back_takes_nothing_away(engine_url: str) -> None:
+    assert engine_url
+    assert after_the_engine_has_gone() == "merged"

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -14,9 +16,16 @@ import psutil
 import pytest
 
 from deployments.detaching import GONE, SILENT, UNDER_WAY, first_word
+from deployments.running import require_engine
+from helmsman.errors import WorldError
 from tasks.environment import NEVER
+from tasks.git import open_repository
+from tasks.lock import drive_alone
+from tasks.opening import create_loop
+from tasks.places import loop_folder
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import CommandLine, looking, make_repository, processes, the_object
+from tests.unit.builders import NOW, config
 
 pytestmark = pytest.mark.feature("A6")
 
@@ -52,6 +61,30 @@ def test_a_driver_is_under_way_or_has_ended_or_gone_or_keeps_silent(word: bytes 
     assert spoken(word) == heard
 
 
+# --- what it prints ------------------------------------------------------------------------------------------------
+
+TALKATIVE = """
+import sys
+from pathlib import Path
+from deployments.detached import turn_over
+for number in range(1000):
+    print(number)
+    sys.stderr.write("said\\n")
+    turn_over(Path(sys.argv[1]), 2000)
+"""
+
+
+def test_what_a_driver_prints_is_turned_over_and_the_end_of_it_is_there(tmp_path: Path) -> None:
+    output = tmp_path / "output.log"
+    with output.open("ab") as file:
+        subprocess.run([sys.executable, "-c", TALKATIVE, output], stdout=file, stderr=file, check=True)
+    newest, before = (path.read_text().split() for path in (output, tmp_path / "output.1.log"))
+    numbers = [int(word) for word in (*before, *newest) if word != "said"]
+    assert numbers == list(range(numbers[0], 1000))
+    assert len(numbers) < 900
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["output.1.log", "output.log"]
+
+
 # --- a driver that cannot start -----------------------------------------------------------------------------------
 
 
@@ -65,11 +98,32 @@ def test_why_a_driver_could_not_start_is_told_with_its_exit_status_and_stays_in_
     assert "soon" in Path(result["output"]).read_text("utf-8")
 
 
+def test_whoever_finds_no_engine_is_told_the_name_of_the_loop_that_has_begun() -> None:
+    def away() -> None:
+        raise WorldError("the configured Prefect server does not answer", found="refused", remedy="start it")
+
+    with pytest.raises(WorldError) as caught:
+        require_engine(away, "mend-it")
+    assert caught.value.found == "refused"
+    assert caught.value.remedy == "start it; then go on with the loop: helmsman resume mend-it"
+
+
 def test_what_a_person_got_wrong_is_refused_before_any_process_is_left_behind(helmsman: CommandLine) -> None:
     told = helmsman.run("run", "--check", "true", "--repo", "repository", "--detach")
     assert told.exit_code == 2
     assert "goal" in told.errors
     assert not processes("HOME", helmsman.variables["HOME"])
+
+
+def test_a_name_that_is_taken_is_refused_with_who_drives_the_loop_and_what_can_be_done(helmsman: CommandLine) -> None:
+    repository = open_repository(helmsman.repository)
+    create_loop(repository, config("make it so"), "loop", NOW)
+    assert "what to do: go on with it: helmsman resume loop" in helmsman.run(*RUN).errors
+    with drive_alone(loop_folder(repository, "loop").lock, "loop"):
+        told = helmsman.run(*RUN)
+    assert told.exit_code == 2
+    assert f"driven by process {os.getpid()}" in told.errors
+    assert "what to do: watch it: helmsman watch loop" in told.errors
 
 
 # --- a driver that goes on ----------------------------------------------------------------------------------------
@@ -129,4 +183,29 @@ def test_a_driver_lives_on_when_everything_below_and_above_the_process_that_star
         finally:
             with suppress(psutil.NoSuchProcess):
                 driver.kill()
+        assert eventually(lambda: not drivers(helmsman))
+
+
+def starts_a_driver(command: int) -> bool:
+    """Whether the command has just begun to start one, which takes a second until that one is nobody's child."""
+    with suppress(psutil.Error):
+        return any("deployments.detached" in child.cmdline() for child in psutil.Process(command).children())
+    return False
+
+
+def test_who_gives_up_waiting_is_told_that_the_loop_goes_on_and_it_does(helmsman: CommandLine) -> None:
+    with slow_engine() as engine:
+        starting = helmsman.start(*RUN, PREFECT_API_URL=engine.url)
+        assert eventually(lambda: starts_a_driver(starting.pid), 60)
+        try:
+            starting.send_signal(signal.SIGINT)  # in a terminal all of its session but none of the driver's get it
+            _, errors = starting.communicate(timeout=60)
+            assert starting.returncode == 130
+            assert "loop loop goes on without this command; end it with: helmsman cancel loop" in errors
+            assert engine.asked.acquire(timeout=60)
+            assert drivers(helmsman)
+        finally:
+            for driver in drivers(helmsman):
+                with suppress(psutil.NoSuchProcess):
+                    driver.kill()
         assert eventually(lambda: not drivers(helmsman))

@@ -66,6 +66,14 @@ def test_what_the_remote_holds_by_now_is_what_is_merged_with(clones: Clones) -> 
     assert clones.landing.at("main") == clones.held == clones.landing.merged.commit
 
 
+def test_a_merge_that_fails_has_changed_nobodys_view_of_the_remote(clones: Clones) -> None:
+    before = sh(clones.mine, "rev-parse", "origin/main")
+    theirs = clones.theirs("theirs")
+    clones.refuses("protected")
+    assert ending(clones.landing).rule == "merge.hindered"
+    assert sh(clones.mine, "rev-parse", "origin/main", "refs/helmsman/the-loop/base").split() == [before, theirs]
+
+
 def test_who_pushes_while_the_checks_run_is_not_overwritten(clones: Clones) -> None:
     names = iter(["faster"])
 
@@ -100,7 +108,7 @@ def test_a_remote_that_refuses_is_a_persons_matter_and_nothing_is_moved(clones: 
     found = ending(clones.landing)
     assert (found.outcome, found.rule) == (Outcome.WAITING, "merge.hindered")
     assert "origin refuses the merge into main" in found.reason
-    assert "open a pull request" in found.reason
+    assert "found: protected: open a pull request; what to do: allow it there" in found.reason
     assert (clones.held, clones.landing.at("main")) == (before, before)
 
 
@@ -108,6 +116,7 @@ def test_a_remote_that_cannot_be_reached_leaves_the_work_proven(clones: Clones) 
     clones.remote.rename(clones.remote.with_name("gone"))
     found = ending(clones.landing)
     assert (found.outcome, found.rule) == (Outcome.WAITING, "merge.world")
+    assert "see that origin can be reached from here" in found.reason
     assert clones.landing.state.merging.proven is not None
 
 

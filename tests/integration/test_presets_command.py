@@ -89,6 +89,14 @@ def test_a_new_one_is_a_copy_or_a_beginning_that_can_be_used_at_once(helmsman: C
     assert "no name for a preset" in tell(helmsman, "new", "../x", code=2).errors
 
 
+def test_a_new_one_that_takes_the_place_of_ours_says_so(helmsman: CommandLine) -> None:
+    words = "takes the place of the preset bugfix that comes with Helmsman"
+    assert words in tell(helmsman, "new", "bugfix", "--from", "bugfix").output
+    assert plain(helmsman, "new", "docs")["replaces"] == "built in"
+    assert plain(helmsman, "new", "ours")["replaces"] is None
+    assert "takes the place" not in tell(helmsman, "new", "our-api").output
+
+
 def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(helmsman: CommandLine) -> None:
     put(
         helmsman.folder,

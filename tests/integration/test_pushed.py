@@ -106,6 +106,26 @@ def test_a_preset_with_its_hats_is_that_of_the_commit(served: Served) -> None:
     assert loop.config.limits.iterations == 5
 
 
+@pytest.mark.feature("M10")
+def test_a_preset_that_is_named_by_its_path_is_that_of_the_commit_too(served: Served) -> None:
+    files = {"team/mine.md": sheet_text(SHEET), ".helmsman/hats/scribe.md": hat_text(SCRIBE)}
+    push = pushed(served, **{"helmsman.toml": f'preset = "team/mine.md"\n{CONFIGURATION}', **files})
+    pushed(served, **{"team/mine.md": "later"})
+    loop = started(push)
+    assert loop.preset
+    assert (loop.preset.sheet, loop.preset.source) == (SHEET, "team/mine.md")
+    assert SCRIBE in loop.preset.hats
+
+
+@pytest.mark.feature("A5")
+def test_the_agent_of_the_commit_is_that_of_the_loop(served: Served) -> None:
+    mine = 'name = "mine"\ncommand = ["mine", "run"]\n'
+    files = {"helmsman.toml": CONFIGURATION + '[agent]\nkind = "mine"\n', ".helmsman/agents/mine.toml": mine}
+    loop = started(pushed(served, **files))
+    assert loop.agent
+    assert (loop.agent.kind.command, loop.config.steering.hooks) == (("mine", "run"), False)
+
+
 def test_it_never_works_in_a_checkout_whatever_the_configuration_says(served: Served) -> None:
     push = pushed(served, **{"helmsman.toml": CONFIGURATION + "[workspace]\nin_place = true\n"})
     assert not started(push).config.workspace.in_place
@@ -272,6 +292,16 @@ def test_no_goal_file_leads_out_of_the_repository(where: str, named: str, served
             begin(push, NOW)
     else:
         assert started(push).config.goal == "The goal of the file"
+
+
+@pytest.mark.feature("M10", "X3")
+@pytest.mark.parametrize("named", ["/etc/mine.md", "../../mine.md", "link.md", "gone.md", "~/mine.md"])
+def test_no_preset_leads_out_of_the_repository(named: str, served: Served, tmp_path: Path) -> None:
+    (tmp_path / "mine.md").write_text(sheet_text(SHEET))
+    (served.clone / "link.md").symlink_to(tmp_path / "mine.md")
+    push = pushed(served, **{"helmsman.toml": f"preset = {json.dumps(named)}\n{CONFIGURATION}"})
+    with pytest.raises(OperatorError, match="the preset of the pushed commit cannot be read"):
+        begin(push, NOW)
 
 
 @pytest.mark.feature("X3")

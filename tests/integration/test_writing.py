@@ -160,7 +160,7 @@ def test_a_model_that_takes_longer_than_the_limit_is_not_waited_for(turn: Turn |
 
 def test_a_question_that_was_not_answered_in_time_is_charged_by_an_estimate_that_says_so() -> None:
     with JudgeApi([Turn(delay=30)]) as api:
-        written = focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=0.5)
+        written = focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=2)
         (sent,) = api.requests
     letters = len(sent.body["system"][0]["text"]) + len(sent.prompt)
     assert written.usage.tokens == pytest.approx(letters / 4, abs=2)
@@ -225,7 +225,7 @@ def test_the_past_is_made_short_by_the_api() -> None:
 @pytest.mark.parametrize("turn", [say("no"), Turn(status=401), Turn(delay=30), Turn(text="no", stop_reason="refusal")])
 def test_where_no_model_can_the_template_makes_the_past_short(turn: Turn) -> None:
     with JudgeApi([turn]) as api:
-        written = compaction({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=0.5)
+        written = compaction({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=2)
     assert written.compacted == compact_by_template(PAST)
     assert written.reason
 

@@ -13,6 +13,7 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.oversee.answers import EFFECTS, RESUMED, answer_of, answered, lapsed
 from helmsman.oversee.gates import SAFE_TO_ASSUME, gate_due, opened
+from helmsman.oversee.landing import landing_due
 from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState, Spending
@@ -136,6 +137,21 @@ def test_what_a_loop_learnt_is_asked_for_once_it_is_done_where_somebody_may_be_t
     for other in (patch_only, nobody):
         assert gate_due(state.model_copy(update={"config": builders.config(**other)}), NOW) is None
     assert gate_due(state.model_copy(update={"proposed": ()}), NOW) is None
+
+
+@pytest.mark.feature("H1", "M4")
+def test_work_that_a_person_accepts_against_the_judge_is_asked_about_once_more_before_it_is_merged() -> None:
+    wanted = builders.config(gates={"merge": True}, merge={"into": "main"})
+    rejected = asking(GateKind.REJECTIONS, config=wanted, ending=ending("judge.rejections", Outcome.WAITING))
+    accepted = answered(rejected, said(rejected, Choice.ACCEPT), NOW)
+    gate = gate_due(accepted, NOW)
+    assert gate is not None
+    assert (gate.kind, gate.question) == (GateKind.MERGE, "The work counts as done against the judge. May it be merged?")
+    asked = accepted.model_copy(update={"gate": gate, "gates_asked": 2})
+    approved = answered(asked, said(asked, Choice.APPROVE), NOW)
+    assert (gate_due(approved, NOW), landing_due(approved)) == (None, True)
+    for other in (builders.config(gates={"merge": True}), builders.config(merge={"into": "main"})):
+        assert gate_due(accepted.model_copy(update={"config": other}), NOW) is None
 
 
 @pytest.mark.feature("H1")
