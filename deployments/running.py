@@ -2,21 +2,28 @@
 
 import secrets
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 
+from deployments.choosing import driver_of
 from deployments.detaching import drive_apart
 from deployments.display import display
 from deployments.wishes import Wishes, wished
+from helmsman.agents.telling import in_short
 from helmsman.config import LoopConfig
-from helmsman.errors import OperatorError
+from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import from_assignments, shown
 from helmsman.naming import loop_id
+from helmsman.oversee.answers import reconfigured
+from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id
 from helmsman.records.result import exit_code, result_of
 from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
 from helmsman.texts import clean, money, next_lines, result_lines
+from tasks.agents.finding import find_program
 from tasks.aligning import refuse_open_questions
 from tasks.claude import refuse_root
 from tasks.claude_binary import find_binary
@@ -36,12 +43,12 @@ def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool, detach: bool 
     repository = open_repository(repo.absolute())
     resolved = wished(repository, wishes)
     config = resolved.config
-    refuse_agent(config)
+    refuse_agent(config, resolved.agent.kind if resolved.agent else None)
     refuse_open_questions(repository, config.alignment)
     name = _free_name(repository, wishes.name, config.goal)
     if ask:
-        _confirm(repository, config, name)
-    state = create_loop(repository, config, name, now_utc(), preset=resolved.preset, new=True)
+        _confirm(repository, config, name, resolved.agent)
+    state = create_loop(repository, config, name, now_utc(), preset=resolved.preset, agent=resolved.agent, new=True)
     request = LoopRequest(repository=str(repository.top), loop=state.loop)
     return (drive_apart if detach else drive)(repository, request, as_json=as_json)
 
@@ -51,14 +58,20 @@ def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool,
     repository = open_repository(repo.absolute())
     state, _ = read_state(repository, loop)
     with drive_alone(loop_folder(repository, loop).lock, loop):
-        refuse_agent(state.config)
+        refuse_agent(state.config, state.agent.kind if state.agent else None)
     settings = from_assignments(assignments)
+    if state.outcome is not Outcome.COMPLETED:
+        reconfigured(state, settings)  # said before the engine starts; from inside the run nobody would read of it
     request = LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True)
     return (drive_apart if detach else drive)(repository, request, as_json=as_json)
 
 
-def refuse_agent(config: LoopConfig) -> None:
+def refuse_agent(config: LoopConfig, kind: AgentKind | None) -> None:
+    """Where its program is not there. `kind`: None for Claude Code, which may refuse to start as well."""
     refuse_nested()
+    if kind:
+        find_program(kind, config.agent)
+        return
     find_binary(config.claude)
     refuse_root(config.claude, agent_environment(ours(), config.claude.environment))
 
@@ -73,13 +86,17 @@ def _free_name(repository: Repository, wished_name: str, goal: str) -> str:
         )
     name = wished_name or loop_id(goal, secrets.token_hex(2))
     if read_ref(repository.common, state_ref(name)):
+        driver = driver_of(repository, name)
+        what_next = f"watch it: helmsman watch {name}" if driver else f"go on with it: helmsman resume {name}"
         raise OperatorError(
-            f"there is a loop {name} already", remedy=f"go on with it: helmsman resume {name}; or give another --name"
+            f"there is a loop {name} already",
+            found=f"driven by {driver.name}" if driver else "",
+            remedy=f"{what_next}; or give another --name",
         )
     return name
 
 
-def _confirm(repository: Repository, config: LoopConfig, name: str) -> None:
+def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent | None) -> None:
     if not sys.stdin.isatty() or not sys.stderr.isatty():
         return
     limits = config.limits
@@ -87,11 +104,12 @@ def _confirm(repository: Repository, config: LoopConfig, name: str) -> None:
     lines = (
         f"goal       {clean(config.goal.strip().splitlines()[0])}",
         *([f"preset     {clean(config.preset)}"] if config.preset else ()),
+        *([f"plan       {clean(config.plan.file)}"] if config.plan.file else ()),
         *(f"check      {clean(check.command)}" for check in config.checks),
         f"works      {'in this checkout' if config.workspace.in_place else f'on branch helmsman/{name}, in a worktree'}",
         *([f"merges     into {config.merge.into}, once it is proven"] if config.merge.into else ()),
         f"limits     {limits.iterations} iterations, {budget}, {limits.wall_clock_hours or 'unlimited'} hours",
-        f"agent      permissions: {config.claude.permission_mode}",
+        f"agent      {in_short(agent.kind) if agent else f'permissions: {config.claude.permission_mode}'}",
     )
     sys.stderr.write("\n".join(lines) + f"\nStart loop {name} in {repository.top}? [Y/n] ")
     sys.stderr.flush()
@@ -106,13 +124,22 @@ def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int
         from flows.loop import loop
         from tasks.engine_runs import flush
 
-        engine_is_up()
+        require_engine(engine_is_up, request.loop)
         final = loop(request, return_state=True)
         flush()
     state, _ = read_state(repository, request.loop)
     if state.ending is None:
         final.result(raise_on_failure=True)  # what broke the flow before it could write its end
     return _conclude(state, console, as_json=as_json)
+
+
+def require_engine(engine_is_up: Callable[[], object], loop: str) -> None:
+    """Wait for the engine. The loop has begun by then, and nobody may have heard of its name."""
+    try:
+        engine_is_up()
+    except WorldError as error:
+        remedy = f"{error.remedy or 'see that it can start'}; then go on with the loop: helmsman resume {loop}"
+        raise WorldError(error.problem, expected=error.expected, found=error.found, remedy=remedy) from error
 
 
 def _conclude(state: LoopState, console: Console, *, as_json: bool) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 from deployments.choosing import chosen_loop, driver_of
 from deployments.wishes import Wishes, wished
+from helmsman.agents.telling import in_short
 from helmsman.errors import OperatorError
 from helmsman.explanation import explanation, steering_lines
 from helmsman.layers import describe, leaves
@@ -25,6 +26,7 @@ from helmsman.texts import (
     loop_line,
     merging_lines,
     next_lines,
+    plan_lines,
     result_lines,
     trust_line,
 )
@@ -41,16 +43,15 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     result, driven = result_of(state, state_ref(state.loop)), driver_of(repository, state.loop)
     driver = driven.name if driven else None
     if as_json:
-        print(
-            json.dumps(
-                {**result.model_dump(mode="json"), "driver": driver, "trust": state.trust.score, "gate": _plain(state.gate)}
-            )
-        )
+        known = {"driver": driver, "trust": state.trust.score, "gate": _plain(state.gate), **_plan(state)}
+        print(json.dumps({**result.model_dump(mode="json"), **known}))
         return
     worktree = worktree_of(repository, state.loop, state.config.workspace)
     lines = [
         *result_lines(result, driver=driver or ""),
+        *([f"agent      {in_short(state.agent.kind)}"] if state.agent else ()),
         *merging_lines(state),
+        *plan_lines(state),
         *([trust_line(state.trust)] if state.trust.checked else ()),
         *([f"context    {context_text(state.last_call.context)}"] if state.last_call.context.peak else ()),
         *([hat_line(due)] if (due := worn(state)) and state.ending is None else ()),
@@ -65,6 +66,12 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         *(() if driver or state.gate else next_lines(result)),
     ]
     print("\n".join(lines))
+
+
+def _plan(state: LoopState) -> dict[str, Any]:
+    """How far it is with its plan; nothing where it has none."""
+    told = {"total", "done", "now", "tries", "missing", "ticked"}
+    return {"plan": state.plan.model_dump(mode="json", include=told)} if state.plan.total else {}
 
 
 def show_list(repo: Path, *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from deployments.goals import goal_said
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, Resolved, from_assignments
+from helmsman.layers import Layer, Resolved, from_assignments, merged
 from helmsman.records.request import LoopRequest
 from tasks.config_files import read_file, resolve_goal_file
 from tasks.git import Repository, current_branch
@@ -31,6 +31,8 @@ class Wishes:
     config: Path | None = None
     settings: tuple[str, ...] = ()
     preset: str = ""
+    plan: str = ""
+    agent: str = ""
 
 
 def wished(repository: Repository, wishes: Wishes, *, goal_later: bool = False) -> Resolved:
@@ -54,17 +56,22 @@ def _said(repository: Repository, wishes: Wishes) -> dict[str, Any]:
     said |= {"checks": list(wishes.checks)} if wishes.checks else {}
     said |= {"allow_no_checks": True} if wishes.no_checks else {}
     said |= {"preset": from_here(wishes.preset)} if wishes.preset else {}
+    if wishes.plan:
+        said["plan"] = {**said.get("plan", {}), "file": wishes.plan}
+    if wishes.agent:
+        said["agent"] = {**said.get("agent", {}), "kind": wishes.agent}
     if wishes.in_place:
         said["workspace"] = {**said.get("workspace", {}), "in_place": True}
     if wishes.max_iterations is not None:
         said["limits"] = {**said.get("limits", {}), "iterations": wishes.max_iterations}
-    if wishes.merge:
-        said["merge"] = {**said.get("merge", {}), "into": _branch_named(repository, wishes.merge)}
-    return said
+    return merged(said, merged_into(repository, wishes.merge))
 
 
-def _branch_named(repository: Repository, name: str) -> str:
+def merged_into(repository: Repository, name: str) -> dict[str, Any]:
+    """`--merge` as configuration; nothing where it was not given."""
+    if not name:
+        return {}
     branch = current_branch(repository.top) if name == CHECKED_OUT else name
     if not branch:
         raise OperatorError("no branch is checked out to merge into", remedy="name one: --merge BRANCH")
-    return branch
+    return {"merge": {"into": branch}}

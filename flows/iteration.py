@@ -21,10 +21,12 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     findings = steps.invariants(repository, state, execution, report) if report else ()
     memory = steps.learn(repository, state, execution)
     testimony = steps.claims(repository, state, execution, report, memory)
-    gathered = evidence_of(execution, report, findings, testimony, planned)
+    own = steps.own_check(repository, state, execution, report, orientation.plan)
+    gathered = evidence_of(execution, report, findings, testimony, planned, orientation.plan, own)
     evidence = gathered.judged(steps.patient(steps.judge, config.retry)(repository, state, gathered))
     overseen = steps.oversee(repository, state, orientation, evidence, memory)
     decision = steps.decide(repository, state, evidence, overseen)
     failed = steps.roll_back(repository, state, evidence, decision) if decision.back_to else None
-    what = record_of(state, orientation, evidence, memory, overseen, decision, failed)
+    ticked = steps.tick(repository, state, evidence, decision) if evidence.ticks(decision) else None
+    what = record_of(state, orientation, evidence, memory, overseen, decision, failed, ticked)
     return steps.patient(steps.record, config.retry)(repository, state, what)

@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 
 from helmsman.config import CheckConfig, LoopConfig, Section
 from helmsman.errors import OperatorError
+from helmsman.records.agents import Agent
 from helmsman.records.hats import Preset
 
 PREFIX = "HELMSMAN_"
@@ -49,6 +50,8 @@ class Resolved:
     origins: Mapping[str, str]
     preset: Preset | None = None
     """The preset that was one of the layers, with its hats."""
+    agent: Agent | None = None
+    """The agent that it names, with what it lacks taken out of the configuration; None: Claude Code."""
 
 
 class _Pick(NamedTuple):

@@ -1,6 +1,6 @@
 """What people read of records, in words: the same lines in the live view, in plain output and in the log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 
 from helmsman.records.checks import CheckReport, CheckResult
@@ -50,6 +50,19 @@ def money(dollars: float) -> str:
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"  # noqa: PLR2004 - a cent
 
 
+def dollars_told(dollars: float, untold: Collection[str]) -> str:
+    """What something cost; the agent's program may not tell, and then nothing is not zero."""
+    return "dollars not told" if "cost" in untold and not dollars else money(dollars)
+
+
+def tokens_told(tokens: int, untold: Collection[str]) -> str:
+    return "tokens not told" if "tokens" in untold and not tokens else f"{tokens:,} tokens"
+
+
+def tools_told(calls: int, untold: Collection[str]) -> str:
+    return "tool calls not told" if "tools" in untold else counted(calls, "tool call")
+
+
 def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
@@ -58,7 +71,8 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     """An iteration in a few lines: what the agent did, what changed, what the checks say, what was decided."""
     call, change = record.execution.call, record.execution.change
     attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
-    tools = f"{counted(call.tool_calls, 'tool call')}, {money(call.usage.cost_usd)}, {duration(call.seconds)}"
+    used = tools_told(call.tool_calls, call.untold), dollars_told(call.usage.cost_usd, call.untold)
+    tools = f"{', '.join(used)}, {duration(call.seconds)}"
     resumed = " (resumed)" if call.resumed else ""
     yield f"#{record.iteration}{attempt}  agent {call.outcome}{resumed}: {tools}"
     if record.hat:
@@ -70,6 +84,7 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     yield f"    tree       {_change_text(record)}"
     yield from (f"    {line}" for line in check_lines(record.checks))
     yield from (f"    {line}" for line in finding_lines(record.findings))
+    yield from (f"    {line}" for line in _item_lines(record))
     if record.claims.wants_to_finish:
         yield f"    claim      asks to be done ({clean(record.claims.how)})"
     yield from (f"    untrue     {clean(one.said)}: {clean(one.found)}" for one in record.contradictions)
@@ -189,6 +204,34 @@ def merging_lines(state: LoopState) -> Iterator[str]:
     yield f"merge      into {clean(config.into)}, {merging.failed} of {config.tries} tries failed{trouble}"
 
 
+def plan_text(state: LoopState) -> str:
+    """How far the plan is, and what is in hand."""
+    plan, config = state.plan, state.config.plan
+    if not plan.now or (state.ending and state.ending.rule != "plan.tries"):
+        return f"{plan.done} of {plan.total}" + (f", {clean(plan.now)} was in hand" if plan.now else "")
+    tried = min(plan.tried + (state.ending is None), config.tries)
+    only = "only " if config.item else ""
+    return f"{plan.done} of {plan.total}, {only}now {clean(plan.now)} (try {tried} of {config.tries})"
+
+
+def plan_lines(state: LoopState) -> Iterator[str]:
+    if state.plan.total:
+        yield f"plan       {plan_text(state)}"
+    if state.plan.missing and state.plan.tried:
+        yield f"    missing    {clean(state.plan.missing)[:300]}"
+
+
+def _item_lines(record: IterationRecord) -> Iterator[str]:
+    """What became of the plan's item that was in hand."""
+    item, touched = record.item, record.execution.plan
+    if item is not None:
+        told = "✔ proven" if item.proven else f"✘ {clean(item.why)}"
+        ticked = f", ticked in {record.tick.commit[:10]}" if record.tick else ""
+        yield f"item       {clean(item.item)}: {told}{ticked}"
+    if touched is not None:
+        yield f"plan       {clean(touched.why)}" if touched.kept else f"plan       its file was put back: {clean(touched.why)}"
+
+
 def trust_line(trust: Trust) -> str:
     held = trust.checked - trust.contradicted
     return f"trust      {held} of {counted(trust.checked, 'claim')} held ({(trust.score or 0):.0%})"
@@ -202,7 +245,8 @@ def result_lines(result: LoopResult, *, driver: str = "") -> Iterator[str]:
     if result.rule:
         yield f"why        {result.rule}: {clean(result.reason)}"
     calls = f"{counted(result.iterations, 'iteration')}, {counted(result.agent_calls, 'agent call')}"
-    yield f"spent      {calls}, {money(result.cost_usd)}, {result.tokens:,} tokens, {duration(result.seconds)}"
+    used = f"{dollars_told(result.cost_usd, result.untold)}, {tokens_told(result.tokens, result.untold)}"
+    yield f"spent      {calls}, {used}, {duration(result.seconds)}"
     for check in result.checks:
         yield f"check      {'✔' if check.passed else '✘'} {clean(check.command)}"
     yield f"branch     {clean(result.branch)} at {result.commit[:12]}"
@@ -215,7 +259,7 @@ def next_lines(result: LoopResult) -> Iterator[str]:
     """What a person may want to do now."""
     if result.merged:
         commit = result.merged.commit[:12]
-        undo = "" if result.merged.commit == result.merged.base else f"; git revert -m 1 {commit} takes it out again"
+        undo = "" if result.merged.commit == result.merged.base else f"; git revert -m 1 {commit}  # takes it out again"
         yield f"next       git show --stat --first-parent {commit}{undo}"
         return
     if result.outcome is Outcome.COMPLETED:

@@ -6,6 +6,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.proof import Verdict
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import prove
+from helmsman.verify.items import criterion_of, judged, prove_item
 from helmsman.verify.judge.question import CheckOutput, JudgeQuestion
 from tasks.diffs import read_diff
 from tasks.judge import ask_judge
@@ -17,22 +18,31 @@ Credentials = Callable[[], Mapping[str, str]]
 
 def adjudicate(place: Workplace, state: LoopState, evidence: Evidence, credentials: Credentials) -> Verdict:
     """Weigh the gates; ask the judge only where nothing but its word is missing, because it costs money."""
+    item = prove_item(state, evidence)
+    evidence = evidence.model_copy(update={"item": item})
     proof = prove(state.config, state.done, evidence)
-    if not proof.open or not state.config.judge.criteria:
-        return Verdict(proof=proof)
+    of_item = criterion_of(evidence.plan.item if evidence.plan else None, state.config.judge) if item and item.proven else None
+    criteria = (*(state.config.judge.criteria if proof.open else ()), *([of_item] if of_item else ()))
+    if not criteria:
+        return Verdict(proof=proof, item=item)
     judgement = ask_judge(
         _question(place, state, evidence),
-        state.config.judge,
+        state.config.judge.model_copy(update={"criteria": criteria}),
         credentials=credentials(),
         claude=state.config.claude,
         tag=f"{place.tag(state)}/judge",
         stop=place.folder.cancel.exists,
     )
-    return Verdict(proof=proof, judgement=judgement)
+    if item is None or of_item is None:
+        return Verdict(proof=proof, judgement=judgement, item=item)
+    item = judged(item, of_item, judgement)
+    proof = prove(state.config, state.done, evidence.model_copy(update={"item": item}))
+    return Verdict(proof=proof, judgement=judgement, item=item)
 
 
 def _question(place: Workplace, state: LoopState, evidence: Evidence) -> JudgeQuestion:
-    diff = read_diff(place.worktree, state.base_commit, evidence.execution.change.commit)
+    whole = read_diff(place.worktree, state.base_commit, evidence.execution.change.commit)
+    diff = [file for file in whole if file.path != state.config.plan.file]  # ticks are no evidence
     results = evidence.checks.results if evidence.checks else ()
     return JudgeQuestion(
         goal=state.config.goal,

@@ -22,9 +22,13 @@ from prefect.logging import get_run_logger
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from helmsman.records.iteration import IterationRecord
+from helmsman.records.parallel import ParallelResult
 from helmsman.records.state import LoopState
 from helmsman.show.dashboard import dashboard, standing
+from helmsman.show.group import group_page
+from helmsman.show.plan import plan_page
 from helmsman.show.tables import checks_table, gates_table, iterations_table, verdicts_table
+from helmsman.texts import counted
 from tasks.engine_runs import run_id
 from tasks.environment import ours
 from tasks.secrets_in_records import without_secrets
@@ -91,6 +95,21 @@ def publish_artifacts(state: LoopState, record: IterationRecord | None = None) -
         get_run_logger().warning("the artifacts of loop %s are not up to date: %s", state.loop, _in_a_line(error))
 
 
+def publish_group(result: ParallelResult) -> None:
+    """Show how a group of loops stands. Call in the group's own run."""
+    try:
+        run = run_id()
+        with (
+            temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),
+            get_client(httpx_settings={"timeout": ANSWER_SECONDS}, sync_client=True) as client,
+        ):
+            stands = f"{result.completed} of {counted(len(result.loops), 'loop')} completed"
+            page = Page("loops", redact(group_page(result), ours()), stands)
+            _put(client, _shelf(client, run, result.group), page, f"{result.group}-{page.name}", run, None)
+    except Exception as error:  # noqa: BLE001 - as for a single loop
+        get_run_logger().warning("the artifact of group %s is not up to date: %s", result.group, _in_a_line(error))
+
+
 def bring_up_to_date(
     client: SyncPrefectClient, shelf: Shelf, run: UUID, state: LoopState, record: IterationRecord | None
 ) -> None:
@@ -103,6 +122,7 @@ def bring_up_to_date(
 def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
     """All that is shown of a loop, without any secret that is known here."""
     now, last = without_secrets(state, ours()), without_secrets(record, ours()) if record else None
+    plan = plan_page(now)
     stands = f"{standing(now)} after iteration {now.iteration}"
     done = round(100 * max(0.0, min(1.0, now.oversight.progress.completion)), 1)
     return [
@@ -110,6 +130,7 @@ def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
         Page("gates", redact(gates_table(now), ours()), f"{stands}: what people are asked, and their answers"),
         Page("verdicts", redact(verdicts_table(now, last), ours()), f"{stands}: what was decided and judged", of_iteration=True),
         Page("checks", redact(checks_table(now, last), ours()), f"{stands}: checks and what they printed", of_iteration=True),
+        *([Page("plan", redact(plan, ours()), f"{stands}: the plan and its items", of_iteration=True)] if plan else ()),
         Page("iterations", redact(iterations_table(now), ours()), f"{stands}: all iterations in a table"),
         Page("dashboard", redact(dashboard(now, last), ours()), f"{stands}: the loop as a viable system", of_iteration=True),
     ]

@@ -1,11 +1,13 @@
 """Looking at what an iteration changed for ways of passing checks that are not the work."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.state import LoopState
+from helmsman.verify.diff import TreeDiff
 from helmsman.verify.invariants import findings
 from helmsman.verify.invariants.protected_files import protected
 from helmsman.verify.invariants.scene import Scene
@@ -69,8 +71,17 @@ def _put_back(worktree: Path, commit: str, path: str) -> None:
         git(worktree, "rm", "--quiet", "--force", "--ignore-unmatch", "--", literal)
 
 
+def _without_plan(diff: TreeDiff, path: str) -> TreeDiff:
+    """The plan's file has been put back by now; what differs there the loop itself has ticked."""
+    return replace(
+        diff,
+        files=tuple(file for file in diff if file.path != path),
+        left_out=tuple(name for name in diff.left_out if name != path),
+    )
+
+
 def _scene(worktree: Path, state: LoopState, start: str, commit: str, report: CheckReport | None) -> Scene:
-    diff, tree = read_diff(worktree, start, commit), tree_of(worktree, commit)
+    diff, tree = _without_plan(read_diff(worktree, start, commit), state.config.plan.file), tree_of(worktree, commit)
     return Scene(
         diff=diff,
         tests=unchanged_tests(worktree, tree, diff),

@@ -1,10 +1,11 @@
 """How a loop begins: what similar work took, and its checks tried on the tree that is there, for everybody to know the start."""
 
+from helmsman.agents.telling import introduction
 from helmsman.memory.estimates import in_words
 from helmsman.orient.decomposition import too_much
 from helmsman.oversee.baseline import with_baseline
 from helmsman.records.checks import CheckReport
-from helmsman.records.events import LoopBegun, MemoryNoted, SignalRaised
+from helmsman.records.events import AgentIntroduced, LoopBegun, MemoryNoted, SignalRaised
 from helmsman.records.state import LoopState
 from tasks import steps
 from tasks.git import commit_and_tree
@@ -17,6 +18,8 @@ from tasks.workplace import Workplace, workplace
 
 def begun(repository: str, state: LoopState) -> LoopState:
     """A new loop with what is known of it before any work; any other one as it is. Written down once, at the end."""
+    if state.agent and not state.ending:  # whoever resumes it is told as well
+        publish(AgentIntroduced(lines=tuple(introduction(state.agent)), untold=state.untold))
     if state.iteration or state.checks or state.ending or state.gate:
         return state
     place = workplace(repository, state)

@@ -55,7 +55,7 @@ def tree_with(repository: Repository, commit: str, name: str, content: bytes, mo
     blob = git(repository.common, "hash-object", "-w", "--stdin", stdin=content).strip()
     with an_index() as index:
         git(repository.common, "read-tree", commit, env=index)
-        git(repository.common, "update-index", "--add", "--cacheinfo", f"{mode},{blob},{name}", env=index)
+        git(repository.common, "update-index", "--add", "--replace", "--cacheinfo", f"{mode},{blob},{name}", env=index)
         return git(repository.common, "write-tree", env=index).strip()
 
 

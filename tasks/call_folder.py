@@ -13,10 +13,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from helmsman.records.agents import AgentKind
 from helmsman.records.evidence import AgentCall, AgentOutcome, Interrupted
 from helmsman.records.session import KeptSession
 from helmsman.records.usage import Usage
 from helmsman.verify.agent_events import CallReader, parse_event
+from helmsman.verify.agents.account import Account
+from helmsman.verify.agents.reader import reader_of
 
 _STOPPED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED, AgentOutcome.CRASHED})
 """A session that had to be killed counts as crashed."""
@@ -69,7 +72,7 @@ def interrupted_call(folder: CallFolder) -> Interrupted | None:
         return None
     note = _note(folder)
     begun = datetime.fromisoformat(note["at"])
-    usage = _read_transcript(folder).usage if folder.transcript.exists() else Usage()
+    usage = _read(folder).usage if folder.transcript.exists() else Usage()
     return Interrupted(start=note["start"], started_at=begun, ended_at=begun + _at_work(folder), usage=usage)
 
 
@@ -79,10 +82,12 @@ def finished_call(folder: CallFolder) -> AgentCall | None:
         return AgentCall.model_validate_json(folder.call.read_text())
     if not folder.started.exists() or not folder.transcript.exists():
         return None
-    reader = _read_transcript(folder)
+    reader = _read(folder)
     if not reader.finished:
         return None
     seconds = _at_work(folder).total_seconds()
+    if isinstance(reader, Account):
+        return reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds)
     call = reader.conclude(exit_code=None, ended_by="itself", stderr="", seconds=seconds, now=datetime.now(UTC))
     return with_rotation(call, folder.rotated.read_text(encoding="utf-8") if folder.rotated.exists() else "")
 
@@ -99,14 +104,16 @@ def session_asked_for(folder: CallFolder) -> KeptSession | None:
     return KeptSession.model_validate(said) if said else None
 
 
-def begin(folder: CallFolder, prompt: str, start: str, session: KeptSession | None) -> None:
-    """Note that a call begins; `start` is the commit that it begins with."""
+def begin(folder: CallFolder, prompt: str, start: str, session: KeptSession | None, agent: AgentKind | None = None) -> None:
+    """Note that a call begins; `start` is the commit that it begins with, `agent` the one that is called, if not Claude Code."""
     folder.root.mkdir(parents=True, exist_ok=True)
     folder.prompt.write_text(prompt, encoding="utf-8")
     folder.transcript.unlink(missing_ok=True)
     folder.rotated.unlink(missing_ok=True)
     resumed = session.model_dump(mode="json") if session else None
-    write_whole(folder.started, json.dumps({"start": start, "at": datetime.now(UTC).isoformat(), "session": resumed}))
+    other = {"agent": agent.model_dump(mode="json")} if agent else {}
+    note = {"start": start, "at": datetime.now(UTC).isoformat(), "session": resumed, **other}
+    write_whole(folder.started, json.dumps(note))
 
 
 def finish(folder: CallFolder, call: AgentCall) -> None:
@@ -128,6 +135,18 @@ def set_aside(folder: CallFolder) -> None:
 
 def _note(folder: CallFolder) -> dict[str, Any]:
     return json.loads(folder.started.read_text())
+
+
+def _read(folder: CallFolder) -> CallReader | Account:
+    """What is known of a call by what its program printed."""
+    told = _note(folder).get("agent")
+    if not told:
+        return _read_transcript(folder)
+    reader = reader_of(AgentKind.model_validate(told))
+    with folder.transcript.open("rb") as lines:
+        for line in lines:
+            reader.hear(line)
+    return reader.account
 
 
 def _read_transcript(folder: CallFolder) -> CallReader:

@@ -14,9 +14,9 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import clean, counted
-from tasks.git import Repository, open_repository, read_ref
-from tasks.state_ref import read_state, state_ref
-from tasks.workplace import workplace
+from tasks.git import Repository, open_repository
+from tasks.state_ref import known_state
+from tasks.workplace import has_left
 
 GOAL_SHOWN = 200
 
@@ -29,7 +29,7 @@ def next_loop(request: ChainRequest, driven: str = "") -> LoopRequest | None:
     repository = open_repository(Path(request.repository))
     before: LoopState | None = None
     for number, link in enumerate(request.loops, 1):
-        state = _state(repository, request.name(number))
+        state = known_state(repository, request.name(number))
         if state is None:
             return _leaving(request, before, driven) or _begun(request, link, request.name(number), before)
         _require_same(request, state, link)
@@ -66,15 +66,9 @@ def broke_off(final: State[Any], result: ChainResult) -> bool:
 
 def _leaving(request: ChainRequest, before: LoopState | None, driven: str) -> LoopRequest | None:
     """One that completed may have died before it left what it leaves, or while it asked: it does that first, and nothing else."""
-    if before is None or before.loop == driven or _has_left(request.repository, before):
+    if before is None or before.loop == driven or has_left(request.repository, before):
         return None
     return LoopRequest(repository=request.repository, loop=before.loop)
-
-
-def _has_left(repository: str, state: LoopState) -> bool:
-    """Its worktree goes last. One that works in place has none of its own: it leaves again, which changes nothing."""
-    place = workplace(repository, state)
-    return state.gate is None and place.folder.root.exists() and not place.worktree.exists()
 
 
 def _begun(request: ChainRequest, link: Link, name: str, before: LoopState | None) -> LoopRequest:
@@ -102,7 +96,7 @@ def _require_same(request: ChainRequest, state: LoopState, link: Link) -> None:
 
 def _stands(repository: Repository, request: ChainRequest) -> Iterator[ChainedLoop]:
     for number, link in enumerate(request.loops, 1):
-        name, state = request.name(number), _state(repository, request.name(number))
+        name, state = request.name(number), known_state(repository, request.name(number))
         goal = clean(link.goal.strip().splitlines()[0])[:GOAL_SHOWN]
         if state is None:
             yield ChainedLoop(loop=name, goal=goal)
@@ -110,7 +104,3 @@ def _stands(repository: Repository, request: ChainRequest) -> Iterator[ChainedLo
         why = state.ending or state.waiting
         reason = f"{why.rule}: {clean(why.reason)}" if why else ""
         yield ChainedLoop(loop=name, goal=goal, outcome=state.outcome, reason=reason, branch=state.branch)
-
-
-def _state(repository: Repository, loop: str) -> LoopState | None:
-    return read_state(repository, loop)[0] if read_ref(repository.common, state_ref(loop)) else None

@@ -156,7 +156,7 @@ def _run(work: _Work, command: list[str], environment: dict[str, str], listener:
         cwd=work.place.worktree,
         env=environment,
         tag=work.place.tag(state),
-        deadline=_deadline(state),
+        deadline=call_seconds(state),
         idle=config.idle_timeout_minutes * 60,
         grace=config.stop_grace_seconds,
         stdin=work.prompt.encode(),
@@ -270,7 +270,7 @@ def _cost_left(state: LoopState) -> float | None:
     return None if limit is None else limit - state.spending.cost_usd
 
 
-def _deadline(state: LoopState) -> float:
+def call_seconds(state: LoopState) -> float:
     """Seconds that this call may take: its own timeout, or what is left of the loop's wall clock."""
     own, hours = state.config.claude.timeout_minutes * 60, state.config.limits.wall_clock_hours
     return own if hours is None else max(min(own, hours * 3600 - state.spending.seconds), 1.0)

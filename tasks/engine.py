@@ -66,8 +66,13 @@ def configured_api(environment: Mapping[str, str]) -> str | None:
 
 
 def is_embedded() -> bool:
-    """Whether this process has an engine of its own, which no other process asks, and which forgets its leases as it ends."""
+    """Whether the engine is one that ends with this process or with the one that started it, and forgets its leases then."""
     return os.environ.get("PREFECT_API_URL") in _own_engines
+
+
+def adopt_engine() -> None:
+    """The configured server is the embedded one of the process that started us: it ends with that one."""
+    _own_engines.add(os.environ["PREFECT_API_URL"])
 
 
 @contextmanager

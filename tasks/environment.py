@@ -31,6 +31,11 @@ def agent_environment(source: Mapping[str, str], names: Iterable[str]) -> dict[s
     return _pick(source, (*BASIC, *AGENT, *names)) | FIXED
 
 
+def other_environment(source: Mapping[str, str], own: Iterable[str], names: Iterable[str]) -> dict[str, str]:
+    """Variables for an agent other than Claude Code: the basic ones, its own, and those that the operator names."""
+    return _pick(source, (*BASIC, *own, *names))
+
+
 def check_environment(source: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Variables for a check: the basic ones and those that the operator names; no credentials of the agent."""
     return _pick(source, (*BASIC, *names)) | {"CI": source.get("CI", "1")}

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from helmsman.oversee.drift import deeds_of, drift, task_of
+from helmsman.plans.naming import noted
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import ClaimKind, Claims, Testimony
 from helmsman.records.evidence import Change, Execution
@@ -38,7 +39,8 @@ def hear(
     )
     compared = contradictions(case)
     drifted = drift(task_of(state), deeds_of(execution, str(place.worktree))) if execution.worth_checking else Drift()
-    return Testimony(claims=claims, contradictions=compared.found, checked=compared.checked, drift=drifted)
+    item = noted(state.plan, (entry.text for entry in memory.completed))
+    return Testimony(claims=claims, contradictions=compared.found, checked=compared.checked, drift=drifted, noted=item)
 
 
 def _earlier_files(worktree: Path, state: LoopState, change: Change) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from helmsman.texts import clean, counted
 from tasks.environment import ours
 from tasks.git import GitError, Repository, commit_and_tree, git, git_bytes, read_ref, succeeds
 from tasks.merge_target import contains
+from tasks.plan_merge import Apart, plan_apart, plan_back, ticked_afresh, ticked_tree, without_ticks
 from tasks.secrets_kept import redact
 from tasks.state_ref import PREFIX
 from tasks.workplace import Workplace
@@ -66,8 +67,11 @@ def join(place: Workplace, state: LoopState, base: str) -> Joined:
     if contains(place.repository, state.head, base):
         return Joined(state.head)
     try:
-        rebased = _rebased(place.worktree, state.head, base)
-        return Joined(rebased) if rebased else _merged(place, state, base)
+        apart = plan_apart(place.repository, state, base)
+        rebased = _rebased(place, state.head, base, apart)
+        if not rebased:
+            return _merged(place, state, base, apart)
+        return Joined(ticked_afresh(place, state, apart, rebased) if apart else rebased)
     finally:
         put_back(place, state)
 
@@ -85,11 +89,17 @@ def put_back(place: Workplace, state: LoopState) -> None:
     back_on(place, state)
 
 
-def _rebased(worktree: Path, head: str, base: str) -> str:
-    """Empty where it does not come through by itself: a branch that has merged before brings those conflicts again."""
+def _rebased(place: Workplace, head: str, base: str, apart: Apart | None) -> str:
+    """Empty where it does not come through by itself: a branch that has merged before brings those conflicts again.
+
+    `apart`: ticks that are not replayed.
+    """
+    worktree = place.worktree
     between = git(worktree, "rev-list", "--parents", f"--max-count={REBASED_AT_MOST + 1}", head, "--not", base).splitlines()
     if len(between) > REBASED_AT_MOST or any(len(line.split()) > 2 for line in between):  # noqa: PLR2004 - itself, one parent
         return ""
+    if apart:
+        head = without_ticks(place.repository, apart, [(line.split()[0], line.split()[-1]) for line in between])
     how = (
         "--quiet",
         "--reapply-cherry-picks",
@@ -105,9 +115,11 @@ def _rebased(worktree: Path, head: str, base: str) -> str:
     return commit_and_tree(worktree)[0]
 
 
-def _merged(place: Workplace, state: LoopState, base: str) -> Joined:
+def _merged(place: Workplace, state: LoopState, base: str, apart: Apart | None) -> Joined:
     worktree, into = place.worktree, state.config.merge.into
     put_back(place, state)
+    if apart:
+        _lay_plan_back(place, state, apart)
     problem = ""
     try:
         git(worktree, *PLAINLY, "merge", "--no-commit", "--no-ff", "--quiet", "--no-verify-signatures", base)
@@ -119,10 +131,17 @@ def _merged(place: Workplace, state: LoopState, base: str) -> Joined:
     if conflicts:
         _stage(worktree, [one.path for one in conflicts])
     tree = git(worktree, "write-tree").strip()
+    tree = ticked_tree(place.repository, apart, tree) if apart else tree
     subject = f"Bring in {into}, with {counted(len(conflicts), 'conflict')} to be merged" if conflicts else f"Bring in {into}"
     said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
     commit = git(worktree, "commit-tree", tree, "-p", state.head, "-p", base, *said).strip()
     return Joined(commit, conflicts)
+
+
+def _lay_plan_back(place: Workplace, state: LoopState, apart: Apart) -> None:
+    """The worktree on a commit, on no branch, that differs from the loop's in having the plan as it was."""
+    tree = plan_back(place.repository, apart, state.head)
+    restore(place.worktree, git(place.repository.common, "commit-tree", tree, "-p", state.head, "-m", "without ticks").strip())
 
 
 def _conflicts(worktree: Path) -> Iterator[Conflicted]:

@@ -17,12 +17,15 @@ from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.limits import limit_signals
 from helmsman.oversee.overseeing import relieved
+from helmsman.records.agents import Agent
 from helmsman.records.hats import Preset
 from helmsman.records.push import OWN_BRANCHES
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
 from helmsman.texts import clean
+from tasks.agents.finding import find_agent
+from tasks.agents.finding import settled as with_agent
 from tasks.aligning import aligned, aligned_by, goal_layer
 from tasks.call_folder import CallFolder, interrupted_call
 from tasks.config_files import read_layers
@@ -33,6 +36,7 @@ from tasks.hats.finding import chosen, settled
 from tasks.holding import finish_held
 from tasks.merge_target import require_target
 from tasks.places import loop_folder
+from tasks.plan_file import begun_plan
 from tasks.process import end_tagged
 from tasks.state_ref import read_state, replace_state, state_ref, write_state
 from tasks.workplace import Workplace, workplace
@@ -60,7 +64,7 @@ def configure(
     own = [Layer(f"preset {preset.name}", preset.sheet.settings)] if preset else []
     files = [_beside(layer, preset) for layer in files]
     resolved = resolve([*by_hand, *files, *goal_layer(repository, [*by_hand, *files]), *own, *weaker])
-    return settled(resolved, preset, repository)
+    return with_agent(settled(resolved, preset, repository), repository)
 
 
 def _beside(layer: Layer, preset: Preset | None) -> Layer:
@@ -85,7 +89,7 @@ def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
         return _existing(repository, request, now)
     resolved = configure(repository.top, request)
     name = name or loop_id(resolved.config.goal, suffix)
-    return create_loop(repository, resolved.config, name, now, request.base, preset=resolved.preset)
+    return create_loop(repository, resolved.config, name, now, request.base, preset=resolved.preset, agent=resolved.agent)
 
 
 def create_loop(
@@ -96,9 +100,10 @@ def create_loop(
     begin_with: str = "",
     *,
     preset: Preset | None = None,
+    agent: Agent | None = None,
     new: bool = False,
 ) -> LoopState:
-    """Write the first state of a loop, unless the same engine run has written it before. It keeps the preset as it is now.
+    """Write the first state of a loop, unless the same engine run has written it before. It keeps preset and agent as now.
 
     `new`: one that is there already is somebody else's; raises OperatorError.
     """
@@ -110,6 +115,7 @@ def create_loop(
     require_target(repository, config)
     base = _base(repository, config, begin_with)
     config = _aligned(repository, config, begin_with, base)
+    plan = begun_plan(repository, base, config)
     branch = _branch(repository, config, name)
     state = LoopState(
         loop=name,
@@ -123,11 +129,18 @@ def create_loop(
         head=base,
         inherited=_inherited(repository, config, begin_with, base),
         preset=preset,
+        agent=agent or _agent(repository, config),
+        plan=plan,
     )
     for left in ("answers", "calls"):  # of a loop of that name that was removed: they would pass for this one's
         shutil.rmtree(loop_folder(repository, name).root / left, ignore_errors=True)
     write_state(repository, state, over=None, record=None, subject=f"start: {config.goal[:60]}")
     return state
+
+
+def _agent(repository: Repository, config: LoopConfig) -> Agent | None:
+    kind = find_agent(repository.top, config.agent)
+    return Agent(kind=kind) if kind else None
 
 
 def mend(repository: str, state: LoopState) -> LoopState:

@@ -69,6 +69,20 @@ class AlignFolder(DrivenFolder):
         return self.root / "attempt.json"
 
 
+class GroupFolder(DrivenFolder):
+    """What a group of loops keeps."""
+
+    @property
+    def choice(self) -> Path:
+        """Which of its loops is the best, once that is known: who has been asked is not asked again."""
+        return self.root / "choice.json"
+
+
+def group_folder(repository: Repository, group: str) -> GroupFolder:
+    """Beside the loops' own: a group may have the name of a loop."""
+    return GroupFolder(repository.common / "helmsman" / "groups" / group)
+
+
 def loop_folder(repository: Repository, loop: str) -> LoopFolder:
     """The loop's folder inside the shared git folder, so that whoever finds the repository finds it."""
     return LoopFolder(repository.common / "helmsman" / "loops" / loop)

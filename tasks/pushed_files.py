@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, cast
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import shown
+from tasks.agents.finding import AGENTS
 from tasks.aligning import place_in
 from tasks.config_files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
 from tasks.git import Repository, git, git_bytes
-from tasks.hats.finding import HATS, MOST_FILES, PRESETS
+from tasks.hats.finding import HATS, MOST_FILES, PRESETS, is_path
 
 FILES = ("helmsman.toml", "pyproject.toml", RUBRIC, AUTOCHECKS)
 IN_A_WORKTREE = {"workspace": {"in_place": False}}
@@ -22,20 +23,23 @@ TREE = "040000"
 
 
 def lay_out(repository: Repository, commit: str, folder: Path) -> None:
-    """Write the files of configuration, and the goals that they name, as they are in a commit."""
-    for name in (*FILES, *_presets_and_hats(repository, commit)):
+    """Write the files of configuration, and the goals and presets that they name, as they are in a commit."""
+    for name in (*FILES, *_own_files(repository, commit)):
         _write(repository, commit, name, folder)
-    for named in _goal_files(folder):
+    for named in _named_by(folder, "goal_file"):
         lay_out_file(repository, commit, named, folder)
+    for preset in _named_by(folder, "preset"):
+        if isinstance(preset, str) and is_path(preset):  # a name stands for a file that is laid out already
+            lay_out_file(repository, commit, preset, folder, "preset")
 
 
-def _presets_and_hats(repository: Repository, commit: str) -> Iterator[str]:
-    for place in (PRESETS, HATS):
+def _own_files(repository: Repository, commit: str) -> Iterator[str]:
+    for place, ending in ((PRESETS, ".md"), (HATS, ".md"), (AGENTS, ".toml")):
         listed = git(repository.common, "ls-tree", "-z", "--name-only", "--full-tree", commit, "--", f":(top,literal){place}/")
-        yield from [name for name in listed.split("\0") if name.endswith(".md")][:MOST_FILES]
+        yield from [name for name in listed.split("\0") if name.endswith(ending)][:MOST_FILES]
 
 
-def lay_out_file(repository: Repository, commit: str, named: object, folder: Path) -> Path:
+def lay_out_file(repository: Repository, commit: str, named: object, folder: Path, key: str = "goal_file") -> Path:
     """Write one more file that the configuration names. Raises OperatorError where it does not lie in the repository."""
     path = PurePosixPath(named) if isinstance(named, str) and named else PurePosixPath("/")
     if (
@@ -45,10 +49,10 @@ def lay_out_file(repository: Repository, commit: str, named: object, folder: Pat
         or not _write(repository, commit, str(path), folder)
     ):
         raise OperatorError(
-            "the goal of the pushed commit cannot be read",
+            f"the {key.removesuffix('_file')} of the pushed commit cannot be read",
             expected="a file of the repository, by its path from the top",
             found=shown(named),
-            remedy="correct goal_file, and push again",
+            remedy=f"correct {key}, and push again",
         )
     return folder / path
 
@@ -102,11 +106,11 @@ def _write(repository: Repository, commit: str, name: str, folder: Path) -> bool
     return True
 
 
-def _goal_files(folder: Path) -> Iterator[object]:
-    """What the files name as their goals. One that cannot be read names none; whoever reads the configuration says so."""
+def _named_by(folder: Path, key: str) -> Iterator[object]:
+    """What the files give under a key. One that cannot be read gives nothing; whoever reads the configuration says so."""
     for table in (*_tables(folder), *_front(folder)):
-        if "goal_file" in table:
-            yield table["goal_file"]
+        if key in table:
+            yield table[key]
 
 
 def _tables(folder: Path) -> Iterator[Mapping[str, Any]]:

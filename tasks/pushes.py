@@ -95,6 +95,7 @@ def _start(repository: Repository, push: Push, where: Path, now: datetime) -> Lo
         head=push.commit,
         inherited=left_at(repository, push.commit, config.alignment),
         preset=pushed.preset,
+        agent=pushed.agent,
     )
     with suppress(Fenced):  # another run for the same push was faster; whoever then drives the loop holds its lock
         write_state(repository, state, over=None, record=None, subject=f"start: push of {push.commit[:12]}")

@@ -75,6 +75,11 @@ def read_state(repository: Repository, loop: str) -> tuple[LoopState, str]:
     return parse_state(stored[1].decode(errors="replace") if stored else "", loop), commit[0]
 
 
+def known_state(repository: Repository, loop: str) -> LoopState | None:
+    """The last state of a loop; None where there is no such loop."""
+    return read_state(repository, loop)[0] if read_ref(repository.common, state_ref(loop)) else None
+
+
 def parse_state(text: str, loop: str) -> LoopState:
     """Read state.json. Raises OperatorError when another version of Helmsman wrote it or it is damaged."""
     try:

@@ -4,6 +4,7 @@ A step's result is persisted under (loop, iteration, attempt, step). After a cra
 step that was in flight is done again. Each plain function lives in the file of the outside thing it deals with.
 """
 
+import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,11 +34,12 @@ from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.lessons import Drawn
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.oversight import Failed, Overseen
+from helmsman.records.plan import InHand, PlanItem, Tick
 from helmsman.records.proof import Verdict
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Decision
 from helmsman.texts import iteration_lines
-from tasks import overseeing, planning, rolling_back, working
+from tasks import overseeing, plan_file, planning, rolling_back, working
 from tasks.adjudicating import adjudicate
 from tasks.auditing import audit
 from tasks.credentials import agent_credentials, judge_credentials
@@ -69,6 +71,18 @@ class StepKey(CachePolicy):
     ) -> str | None:
         state: LoopState = inputs["state"]
         return f"helmsman-{state.uid}-{state.due:05d}-{state.attempt}-{task_ctx.task.name}"
+
+
+@dataclass
+class ItemKey(CachePolicy):
+    """The key of what a plan item's own check said: by the tree, as with the loop's checks, and by the command."""
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
+    ) -> str | None:
+        state: LoopState = inputs["state"]
+        command = hashlib.sha256(inputs["item"].check.encode()).hexdigest()[:16]
+        return f"helmsman-{state.uid}-item-{command}-{inputs['execution'].change.tree}"
 
 
 @dataclass
@@ -140,6 +154,16 @@ def checking(state: LoopState) -> Callable[[str, LoopState, Execution], CheckRep
     return checks if certain else partial(_opaquely, checks.with_options(refresh_cache=True))
 
 
+def own_check(
+    repository: str, state: LoopState, execution: Execution, report: CheckReport | None, plan: InHand | None
+) -> CheckReport | None:
+    """What the own check of the plan's item in hand says, where there is one and it is worth running."""
+    if report is None or plan is None or plan.item is None or not plan.item.check:
+        return None
+    run = partial(_opaquely, item_check.with_options(refresh_cache=True)) if state.plan.unsure else item_check
+    return run(repository, state, execution, plan.item)
+
+
 def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     try:
         state.result()
@@ -179,6 +203,12 @@ def execute(repository: str, state: LoopState, briefing: Briefing, orientation: 
 @step(TreeKey())
 def checks(repository: str, state: LoopState, execution: Execution) -> CheckReport:
     return working.check(workplace(repository, state), state, execution)
+
+
+@step(ItemKey())
+def item_check(repository: str, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
+    """The own check of the plan's item in hand."""
+    return working.check_item(workplace(repository, state), state, execution, item)
 
 
 @step(TreeKey())
@@ -225,6 +255,12 @@ def roll_back(repository: str, state: LoopState, evidence: Evidence, decision: D
 
 
 @step(StepKey())
+def tick(repository: str, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
+    """Tick the plan's item that was proven, in a commit of its own."""
+    return plan_file.tick(workplace(repository, state), state, evidence, decision)
+
+
+@step(StepKey())
 def draw_lessons(repository: str, state: LoopState) -> Drawn:
     return drawn(workplace(repository, state), state, lambda: judge_credentials(state.config))
 
@@ -234,6 +270,8 @@ def record(repository: str, state: LoopState, what: IterationRecord) -> Iteratio
     place = workplace(repository, state)
     if what.failed:  # checks that were asked again after a crash leave the branch where they ran
         rolling_back.go_back(place, state, what.failed.back_to)
+    elif what.tick:
+        plan_file.stand_at(place, state, what.tick)
     remember(place, state, what)
     after = advance(state, what)
     subject = f"iteration {what.iteration}: {what.decision.kind} - {what.decision.reason}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from helmsman.config import LoopConfig
+from helmsman.config import CheckConfig, LoopConfig
 from helmsman.memory.guardrails_file import render_for_agent as render_guardrails
 from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.orient.guardrails.rules import RESEARCH_FILE
@@ -22,16 +22,19 @@ from helmsman.records.events import MemoryNoted
 from helmsman.records.evidence import Execution
 from helmsman.records.lessons import Guardrail
 from helmsman.records.memory import WorkingMemory
+from helmsman.records.plan import PlanItem
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import required_tests
+from tasks.agents.calling import call_agent
 from tasks.auditing import put_back_protected
 from tasks.call_folder import CallFolder
 from tasks.checks import Room, run_checks
-from tasks.claude import call_agent
 from tasks.environment import ours
 from tasks.git import commit_and_tree
 from tasks.journal import publish
 from tasks.merge_work import back_on
+from tasks.plan_file import plan_in_hand
+from tasks.plan_file import put_back as put_back_plan
 from tasks.remembering import recalled
 from tasks.rolling_back import take_back
 from tasks.secrets_kept import redact
@@ -52,7 +55,14 @@ def gather(place: Workplace, state: LoopState, now: datetime) -> Orientation:
     if problems := lay_out_wiki(place, state):
         publish(MemoryNoted(lines=problems))
     commits = commits_between(place.worktree, state.base_commit, start, state.config.prompt.history_commits)
-    return Orientation(started_at=now, start_commit=start, commits=commits, recalled=remembered, hat=worn(state))
+    return Orientation(
+        started_at=now,
+        start_commit=start,
+        commits=commits,
+        recalled=remembered,
+        hat=worn(state),
+        plan=plan_in_hand(place, state, start),
+    )
 
 
 def execute(
@@ -68,11 +78,12 @@ def execute(
         put_back = take_back(place, state, start)
     else:
         put_back = put_back_protected(place, state, change.commit) if state.config.invariants.revert else ()
-    if put_back:
+    touched = None if researching(state) else put_back_plan(place, state, start)
+    if put_back or touched:
         change = measure_change(place.worktree, start)
     packed = CallFolder(place.folder.call(state.due, state.attempt)).packed
     transcript = str(packed.relative_to(place.folder.root)) if packed.exists() else ""
-    return Execution(call=call, change=change, put_back=put_back, transcript=transcript)
+    return Execution(call=call, change=change, put_back=put_back, transcript=transcript, plan=touched)
 
 
 def check(place: Workplace, state: LoopState, execution: Execution) -> CheckReport:
@@ -83,6 +94,14 @@ def check(place: Workplace, state: LoopState, execution: Execution) -> CheckRepo
 def check_base(place: Workplace, state: LoopState, tree: str) -> CheckReport:
     """Run the checks on the tree that the loop begins with."""
     return _check(place, state, state.head, tree)
+
+
+def check_item(place: Workplace, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
+    """Run the own check of a plan's item on the tree that the iteration ended with."""
+    config = state.config.model_copy(update={"checks": (CheckConfig(command=item.check),)})
+    report = run_checks(_room(place, state), execution.change.commit, execution.change.tree, config)
+    hold_branch(place.worktree, state.branch, execution.change.commit)
+    return report
 
 
 def check_merge(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:

@@ -29,6 +29,15 @@ def workplace(repository: str, state: LoopState) -> Workplace:
     )
 
 
+def has_left(repository: str, state: LoopState) -> bool:
+    """Whether a loop that has completed is through with all that it leaves: its worktree goes last.
+
+    One that works in place has none of its own: it leaves again, which changes nothing.
+    """
+    place = workplace(repository, state)
+    return state.gate is None and place.folder.root.exists() and not place.worktree.exists()
+
+
 @lru_cache(maxsize=64)
 def _open(repository: str) -> Repository:
     """A repository does not move while a process works in it; asking git once is enough."""

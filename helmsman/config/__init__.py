@@ -7,8 +7,10 @@ from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
 from helmsman.config.loop import LoopConfig
 from helmsman.config.memory import MemoryConfig, ResearchConfig
 from helmsman.config.merge import MergeConfig
+from helmsman.config.other_agents import AgentConfig
 from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, Gain, LadderConfig, PainConfig
 from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
+from helmsman.config.plan import PlanConfig
 from helmsman.config.proof import (
     JUDGE_MODEL,
     CheckConfig,
@@ -21,6 +23,7 @@ from helmsman.config.proof import (
 
 __all__ = [
     "JUDGE_MODEL",
+    "AgentConfig",
     "BreakerConfig",
     "CheckConfig",
     "ClaudeConfig",
@@ -42,6 +45,7 @@ __all__ = [
     "MergeConfig",
     "OnPushConfig",
     "PainConfig",
+    "PlanConfig",
     "PromptConfig",
     "RemoteConfig",
     "ResearchConfig",

@@ -9,8 +9,10 @@ from helmsman.config.hats import HatsConfig
 from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
 from helmsman.config.memory import MemoryConfig, ResearchConfig
 from helmsman.config.merge import MergeConfig
+from helmsman.config.other_agents import AgentConfig
 from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, LadderConfig, PainConfig
 from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
+from helmsman.config.plan import PlanConfig
 from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, InvariantsConfig, JudgeConfig
 
 
@@ -30,6 +32,7 @@ class LoopConfig(Section):
     """Start without any check. Nothing is verified then, and the loop says so."""
     flaky: FlakyConfig = FlakyConfig()
     completion: CompletionConfig = CompletionConfig()
+    plan: PlanConfig = PlanConfig()
     judge: JudgeConfig = JudgeConfig()
     invariants: InvariantsConfig = InvariantsConfig()
     preset: str = Field(default="", max_length=500)
@@ -37,6 +40,7 @@ class LoopConfig(Section):
     is read when a loop is created. Empty: none."""
     hats: HatsConfig = HatsConfig()
     claude: ClaudeConfig = ClaudeConfig()
+    agent: AgentConfig = AgentConfig()
     steering: SteeringConfig = SteeringConfig()
     context: ContextConfig = ContextConfig()
     limits: LimitsConfig = LimitsConfig()

@@ -20,6 +20,7 @@ _WHEN: Mapping[str, str] = {
     "first": "nothing is done yet",
     "replan": "the plan is made anew",
     "conflict": "a merge has to be mended",
+    "item": "the plan's item says {}",
 }
 
 

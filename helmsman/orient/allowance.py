@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from helmsman.config import ClaudeConfig
-from helmsman.orient.hats import in_hat
+from helmsman.orient.hats import in_hat, worn_hat
 from helmsman.orient.treatments import treatment
 from helmsman.records.control import Band
 from helmsman.records.state import LoopState
@@ -18,12 +18,23 @@ def checks_allowance(state: LoopState) -> float:
     return seconds * CHECKS[state.oversight.control.band] if state.config.ladder.act else seconds
 
 
+def agent_model(state: LoopState) -> str:
+    """The model of an agent other than Claude Code, where one can be chosen. What hats' own files name are Claude's."""
+    hat = worn_hat(state)
+    by_hat = state.config.hats.models.get(hat.name, "") if hat else ""
+    return _due_model(state) or by_hat or state.config.agent.model
+
+
 def claude_config(state: LoopState) -> ClaudeConfig:
     """The agent's configuration in its hat, with `ladder.redesign_model` where it is due.
 
     Model for a redesign, and for any iteration under the controller's highest urgency; it comes before the hat's own.
     """
-    config, claude = state.config, in_hat(state.config.claude, state)
-    urgent = config.ladder.act and state.oversight.control.band is Band.PIVOT
-    model = treatment(state.oversight, config).model or (config.ladder.redesign_model if urgent else "")
+    claude, model = in_hat(state.config.claude, state), _due_model(state)
     return claude.model_copy(update={"model": model}) if model else claude
+
+
+def _due_model(state: LoopState) -> str:
+    config = state.config
+    urgent = config.ladder.act and state.oversight.control.band is Band.PIVOT
+    return treatment(state.oversight, config).model or (config.ladder.redesign_model if urgent else "")

@@ -1,5 +1,6 @@
 """Which hat an iteration wears, and why: one table of conditions over what is known before it begins. It is total."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,6 +12,7 @@ from helmsman.records.findings import Weight
 from helmsman.records.hats import Condition, Hat, Preset, Worn
 from helmsman.records.modes import Rung
 from helmsman.records.moments import Movement
+from helmsman.records.plan import PlanProgress
 from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
@@ -41,6 +43,8 @@ class Scene:
     first: bool = False
     replan: bool = False
     conflict: bool = False
+    item: str = ""
+    """Markers and title of the plan's item in hand."""
     persona: Persona = Persona.NONE
     """Whom the ladder asks for."""
 
@@ -62,8 +66,14 @@ def scene_of(state: LoopState) -> Scene:
         first=state.iteration <= state.memory.research.tries,  # research prepares, and does nothing yet
         replan=given.plan == "regenerate",
         conflict=state.merging.trouble is not None,
+        item=_item(state.plan),
         persona=given.persona,
     )
+
+
+def _item(plan: PlanProgress) -> str:
+    item = next((one for one in plan.sketch if one.id == plan.now and not one.done), None)
+    return f"{'[VERIFY] ' * item.verify}{'[P] ' * item.parallel}{item.title}" if item else ""
 
 
 def choose(preset: Preset, scene: Scene) -> tuple[Hat, str]:
@@ -142,6 +152,13 @@ def _failures(condition: Condition, scene: Scene) -> Mapping[FailureClass, int]:
     return {kind: times for kind, times in scene.failing.items() if kind in condition.failing}
 
 
+def _said_of(condition: Condition, scene: Scene) -> str:
+    """The first of the words that are asked for that the item in hand has, whole and in any case."""
+    whole = (rf"(?<!\w){re.escape(word)}(?!\w)" for word in condition.item)
+    found = (re.search(pattern, scene.item, re.IGNORECASE) for pattern in whole)
+    return next((match[0] for match in found if match), "")
+
+
 def _times(condition: Condition, scene: Scene) -> int:
     return max(_failures(condition, scene).values(), default=0)
 
@@ -164,6 +181,7 @@ HOLDS: Mapping[str, Callable[[Condition, Scene], bool]] = {
     "first": lambda _, scene: scene.first,
     "replan": lambda _, scene: scene.replan,
     "conflict": lambda _, scene: scene.conflict,
+    "item": lambda asked, scene: bool(_said_of(asked, scene)),
 }
 """Whether a condition holds, by its name."""
 
@@ -181,5 +199,6 @@ WORDS: Mapping[str, Callable[[Condition, Scene], str]] = {
     "first": lambda _, __: "nothing is done yet",
     "replan": lambda _, __: "the plan is made anew",
     "conflict": lambda _, __: "a merge has to be mended",
+    "item": lambda asked, scene: f"the plan's item says {_said_of(asked, scene)}",
 }
 """What is said of a condition that holds."""

@@ -12,6 +12,7 @@ from helmsman.memory.handoff import handoff_section
 from helmsman.memory.telling import lessons_section
 from helmsman.memory.wiki import NOTE as WIKI_NOTE
 from helmsman.orient.alignment import own_goal
+from helmsman.orient.approaches import approach_section
 from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, fit, tokens, whole
 from helmsman.orient.compaction import compact_by_template, compacted_section, compacts, past_of
 from helmsman.orient.focus import focus_section
@@ -31,6 +32,7 @@ from helmsman.orient.phases import (
     ROLLED_BACK,
     UNSAFE,
 )
+from helmsman.orient.plan import own_check_section, plan_sections
 from helmsman.orient.research import CLOSING as RESEARCH_CLOSING
 from helmsman.orient.research import research_phase, research_section, researching
 from helmsman.orient.strategy import strategy_section
@@ -47,6 +49,7 @@ from helmsman.records.lessons import Recalled
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Failed
+from helmsman.records.plan import InHand
 from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
@@ -67,7 +70,7 @@ def brief(state: LoopState, orientation: Orientation, planned: Planned | None = 
     """The prompt of the iteration that is due. `planned`: what a model wrote for it, where one was asked."""
     facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or Planned()) if pieces]
     fitted = _fit(facts, state.config.prompt.orientation_tokens)
-    fixed_before, fixed_after = _before(state), _looking(state) if researching(state) else _after(state)
+    fixed_before, fixed_after = _before(state, orientation.plan), _looking(state) if researching(state) else _after(state)
     remembered = _remembered(orientation.recalled, state.config.memory)
     sections = [*fixed_before, *(section for section in fitted if section[1]), *fixed_after[:-1], *remembered, fixed_after[-1]]
     return Briefing(
@@ -77,14 +80,16 @@ def brief(state: LoopState, orientation: Orientation, planned: Planned | None = 
     )
 
 
-def _before(state: LoopState) -> list[Section]:
+def _before(state: LoopState, plan: InHand | None) -> list[Section]:
     config = state.config
     commands = "\n".join(f"    {check.command}" for check in config.checks) or "    (none was given: nothing will be verified)"
     criteria = "\n".join(f"- [{criterion.id}] {criterion.text}" for criterion in config.judge.criteria)
     return [
         ("objective", OBJECTIVE.substitute(goal=config.goal.strip(), checks=commands)),
         *([("criteria", CRITERIA.substitute(criteria=criteria))] if criteria else []),
+        *([("approach", approach)] if (approach := approach_section(config.prompt.approach)) else []),
         *hat_sections(state),
+        *plan_sections(state, plan),
         ("phase 0", PHASE_0.substitute()),
     ]
 
@@ -130,6 +135,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         ("findings of research", () if researching(state) else research_section(state.memory.research)),
         *_steering(state, planned),
         (CHECKS, _last_checks(state.checks)),
+        ("check of the item", own_check_section(state, orientation.plan)),
         ("unfinished request", _unfinished_request(state)),
         ("findings", _findings(state.findings)),
         ("claims", _claims(state.contradictions)),

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from helmsman.config import LoopConfig
+from helmsman.agents.fitting import require_able
+from helmsman.config import AgentConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, resolve, shown
 from helmsman.oversee.gates import GATE
@@ -19,6 +20,8 @@ from helmsman.texts import clean
 
 ANSWERS_REMEMBERED = 20
 GUIDANCE_REMEMBERED = 5
+_MAY_CHANGE = "binary", "model", "arguments", "environment"
+"""Of the agent, while a loop goes on."""
 Effect = Callable[[LoopState, Answer, datetime], LoopState]
 
 RESUMED: Mapping[GateKind, Choice] = {
@@ -91,7 +94,23 @@ def reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
             found=shown(settings["preset"]),
             remedy="change single settings, or begin another loop: helmsman run --preset NAME",
         )
-    return resolve([Layer("your answer", settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]).config
+    config = resolve([Layer("your answer", settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]).config
+    _require_same_agent(state, config.agent)
+    if state.agent:
+        require_able(config, state.agent.kind)
+    return config
+
+
+def _require_same_agent(state: LoopState, agent: AgentConfig) -> None:
+    """How it is called and read was settled at the start; its program's place, its model and its arguments may change."""
+    kept = {name: getattr(state.config.agent, name) for name in _MAY_CHANGE}
+    if agent.model_copy(update=kept) != state.config.agent:
+        raise OperatorError(
+            f"loop {state.loop} keeps the agent that it began with",
+            expected=f"agent.kind = {state.config.agent.kind!r}, with other {', '.join(_MAY_CHANGE)} at most",
+            found=f"agent.kind = {agent.kind!r}" if agent.kind != state.config.agent.kind else "another description of it",
+            remedy="begin another loop: helmsman run --agent NAME",
+        )
 
 
 def _open_gate(state: LoopState, answer: Answer) -> Gate:

@@ -44,7 +44,7 @@ def begun_anew(state: LoopState, report: CheckReport | None) -> LoopState:
 
 def _compared_with(state: LoopState, report: CheckReport) -> LoopState:
     known = most_tests({}, report)
-    progress = progress_at_start(report, known, judged=bool(state.config.judge.criteria))
+    progress = progress_at_start(report, known, state.plan, judged=bool(state.config.judge.criteria))
     moment = base_moment(state, report, progress)
     best = Checkpoint(
         iteration=moment.iteration,

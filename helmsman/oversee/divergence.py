@@ -46,23 +46,27 @@ def divergence(
     exists: Exists,
     history: Sequence[Moment],
     earlier_gap: str,
+    item: str = "",
 ) -> Signal | None:
     """An order to plan anew where plan and reality drift apart.
 
     `contradictions` are those of this iteration, `history` ends with it, and `earlier_gap` is REMAINING_GAP as it was before
-    the last four iterations that count, empty where that is not known.
+    the last four iterations that count, empty where that is not known. `item`: what the plan's file says of one that was tried
+    in vain.
     """
     worked = windows.worked(history, REMEMBERED)
-    if worked and (worked[-1].green or worked[-1].movement is Movement.FORWARD):
+    if worked and worked[-1].movement is Movement.FORWARD:
         return None  # whatever the plan says, the work gets on
-    found = (_unproven(contradictions), _missing(memory, exists, worked), _untouched(memory, worked, earlier_gap))
+    green = bool(worked) and worked[-1].green  # which says as much, of everything but an item that is not proven
+    own = (_unproven(contradictions), _missing(memory, exists, worked), _untouched(memory, worked, earlier_gap))
+    found = (*(() if green else own), _missing_for(item, exists, worked))
     reasons = [reason for reason in found if reason]
     if not reasons:
         return None
     return Signal(
         rule="plan.diverged",
         severity=Severity.REDIRECT,
-        message=f"the plan in progress.md has come apart from what is there: {'; '.join(reasons)}",
+        message=f"the plan has come apart from what is there: {'; '.join(reasons)}",
         value=len(reasons),
         threshold=1,
         instruction=PLAN_ANEW,
@@ -91,6 +95,11 @@ def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[Moment]) ->
         return ""
     listed = ", ".join(_shown(path, 80) for path in missing[:SHOWN])
     return f"{len(missing)} of the {len(named)} files that it names do not exist ({MISSING} and half are enough): {listed}"
+
+
+def _missing_for(item: str, exists: Exists, worked: Sequence[Moment]) -> str:
+    reason = _missing(WorkingMemory(remaining_gap=item), exists, worked) if item else ""
+    return f"of the item in hand, {reason}" if reason else ""
 
 
 def _asking(exists: Exists) -> Callable[[str], bool]:

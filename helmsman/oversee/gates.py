@@ -9,6 +9,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
 
+TRIES = "plan.tries"
 SAFE_TO_ASSUME = frozenset({GateKind.PLAN, GateKind.MILESTONE, GateKind.HUMAN, GateKind.REJECTIONS, GateKind.UNMERGED})
 """Kinds that silence may approve where `gates.at_timeout` says so: none of them accepts work or spends more than was granted."""
 
@@ -59,6 +60,8 @@ def _unmerged(state: LoopState) -> str:
 
 def _human(state: LoopState) -> str:
     stuck = state.ending is not None and state.ending.outcome is Outcome.WAITING and not state.ending.rule.startswith(GATE)
+    if stuck and state.ending and state.ending.rule == TRIES:
+        return f"{state.plan.now} of the plan was tried {counted(state.plan.tried, 'time')} in vain. How shall it go on?"
     return "The loop does not get on by itself. How shall it go on?" if stuck else ""
 
 
@@ -73,7 +76,8 @@ def _merge(state: LoopState) -> str:
     ending = state.ending
     done = ending is not None and ending.outcome is Outcome.COMPLETED and (not ending.rule.startswith(GATE) or _by_a_word(state))
     wanted = done and state.config.gates.merge and not _answered(state, GateKind.MERGE)
-    return "The work is proven to be done. May it be merged?" if wanted else ""
+    done_by = "counts as done against the judge" if _by_a_word(state) else "is proven to be done"
+    return f"The work {done_by}. May it be merged?" if wanted else ""
 
 
 def _by_a_word(state: LoopState) -> bool:

@@ -79,6 +79,7 @@ def _call(call: AgentCall) -> dict[str, Any]:
         "outcome": call.outcome,
         "written": call.usage.output_tokens,
         "tool_calls": call.tool_calls,
+        "untold": call.untold,
         "denials": len(call.permission_denials),
         "reverted": sum(one.rule == REVERTED for one in call.guarded),
         "troubles": tuple(sorted(call.errors, key=lambda error: error.times)[::-1][:TROUBLES]),

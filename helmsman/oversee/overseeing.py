@@ -207,7 +207,16 @@ def _diverged(view: _View) -> Signal | None:
     gaps = view.earlier.gaps
     before_them = gaps[-UNTOUCHED] if len(gaps) >= UNTOUCHED else ""
     contradictions = view.sight.evidence.contradictions
-    return divergence(view.observed.memory, contradictions, view.observed.exists, view.history, before_them)
+    item = _tried_in_vain(view)
+    return divergence(view.observed.memory, contradictions, view.observed.exists, view.history, before_them, item)
+
+
+def _tried_in_vain(view: _View) -> str:
+    """What the plan's file says of the item in hand, where this was not the first iteration that did not prove it."""
+    evidence, tries = view.sight.evidence, view.state.plan.tries
+    item = evidence.plan.item if evidence.plan else None
+    again = item is not None and evidence.item is not None and not evidence.item.proven and item.id in tries
+    return f"{item.title}\n{item.details}" if item and again else ""
 
 
 def _pains(view: _View) -> tuple[Signal, ...]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.iteration import Evidence
 from helmsman.records.moments import Progress
+from helmsman.records.plan import PlanProgress
 
 WEIGHTS: Mapping[str, float] = {
     "tests": 5,  # many small steps, each of them run: the finest and the hardest to talk away
@@ -40,18 +41,21 @@ def progress_of(evidence: Evidence, before: Progress, most_tests: Mapping[str, i
         "checks": _share(_checks(results), before.checks),
         "tests": _share(_tests(results, most_tests), before.tests),
         "criteria": _criteria(evidence, before, judged=judged),
-        "items": before.items,
+        "items": _items(evidence, before),
     }
     return Progress(**shares, completion=1.0 if evidence.proven else UNPROVEN * _mean(shares))
 
 
-def progress_at_start(report: CheckReport, most_tests: Mapping[str, int], *, judged: bool) -> Progress:
+def progress_at_start(
+    report: CheckReport, most_tests: Mapping[str, int], plan: PlanProgress | None = None, *, judged: bool
+) -> Progress:
     """Shares of the tree that nobody has worked on yet. Nothing is proven there: nobody has asked."""
     nothing = Progress()
     shares = {
         "checks": _share(_checks(report.results), nothing.checks),
         "tests": _share(_tests(report.results, most_tests), nothing.tests),
         "criteria": 0.0 if judged else None,
+        "items": _clamped(plan.done / plan.total) if plan and plan.total else None,
     }
     return Progress(**shares, completion=UNPROVEN * _mean(shares))
 
@@ -97,10 +101,18 @@ def _share(counted: _Counted, before: float | None) -> float | None:
 
 def _criteria(evidence: Evidence, before: Progress, *, judged: bool) -> float | None:
     """Of the last verdict that could be read."""
-    score = evidence.judgement.score if evidence.judgement else None
+    of_item = evidence.item is not None and not evidence.proof.open
+    score = evidence.judgement.score if evidence.judgement and not of_item else None
     if score is not None:
         return _clamped(score)
     return 0.0 if judged and before.criteria is None else before.criteria
+
+
+def _items(evidence: Evidence, before: Progress) -> float | None:
+    """Of the plan, the one that was proven now included."""
+    plan = evidence.plan
+    won = bool(evidence.item and evidence.item.proven)
+    return _clamped((plan.done + won) / plan.total) if plan and plan.total else before.items
 
 
 def _clamped(share: float) -> float:

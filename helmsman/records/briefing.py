@@ -6,6 +6,7 @@ from helmsman.records.base import Record
 from helmsman.records.evidence import Commit
 from helmsman.records.hats import Worn
 from helmsman.records.lessons import Recalled
+from helmsman.records.plan import InHand
 
 
 class Orientation(Record):
@@ -19,6 +20,8 @@ class Orientation(Record):
     recalled: Recalled = Recalled()
     hat: Worn | None = None
     """Whose eyes it looks with; None where hats are not used."""
+    plan: InHand | None = None
+    """What is due of the plan; None where there is none, or the iteration is not for the work itself."""
 
 
 class Briefing(Record):

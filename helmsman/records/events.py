@@ -20,6 +20,15 @@ class LoopBegun(Record):
     report: CheckReport
 
 
+class AgentIntroduced(Record):
+    """Which agent the loop drives, where it is not Claude Code, and what it lacks."""
+
+    event: Literal["agent_introduced"] = "agent_introduced"
+    lines: tuple[str, ...]
+    untold: tuple[str, ...] = ()
+    """What its program does not tell, as `Capability` names it."""
+
+
 class MemoryNoted(Record):
     """What memory has to say to people: what to expect, what was learnt, what it lacks."""
 
@@ -128,6 +137,7 @@ class GateAnswered(Record):
 
 Event = (
     LoopBegun
+    | AgentIntroduced
     | MemoryNoted
     | StepStarted
     | StepFinished

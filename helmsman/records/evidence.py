@@ -4,6 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from helmsman.records.base import Record
+from helmsman.records.plan import PlanTouched
 from helmsman.records.session import ContextUse, ErrorVector, StopAttempt
 from helmsman.records.usage import Usage
 
@@ -139,6 +140,8 @@ class AgentCall(Record):
     resumed: bool = False
     """Whether it went on with the session of an earlier call."""
     rate_limit: RateLimit | None = None
+    untold: tuple[str, ...] = ()
+    """What its program does not tell, as `Capability` names it: what is missing then is unknown, not nothing."""
 
     @property
     def tool_calls(self) -> int:
@@ -192,6 +195,8 @@ class Execution(Record):
     """Protected paths that were changed and have been put back, 20 at most."""
     transcript: str = ""
     """Path of the compressed event stream, relative to the loop's own folder."""
+    plan: PlanTouched | None = None
+    """What it did to the plan's file, where it did anything."""
 
     @property
     def worth_checking(self) -> bool:

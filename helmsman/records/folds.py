@@ -11,6 +11,7 @@ from helmsman.records.judgement import Judgement
 from helmsman.records.modes import Feedback
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Failed, Oversight, Stance, Strategy
+from helmsman.records.plan import Tick
 from helmsman.records.reflexion import NOTES_KEPT, REASON_KEPT, REJECTIONS_KEPT, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.session import KeptSession, LastCall
 
@@ -51,7 +52,15 @@ def most_tests(before: Mapping[str, int], report: CheckReport | None) -> dict[st
 def best_checks(before: CheckReport | None, record: IterationRecord) -> CheckReport | None:
     """The report on the best commit so far."""
     best = record.oversight.best
-    return record.checks if best and best.commit == record.execution.change.commit and record.checks else before
+    return record.checks if best and best.commit == record.head and record.checks else before
+
+
+def at_tick(oversight: Oversight, commit: str, tick: Tick | None) -> Oversight:
+    """A commit that is worth going back to is gone back to with its tick."""
+    best = oversight.best
+    if tick is None or best is None or best.commit != commit:
+        return oversight
+    return oversight.model_copy(update={"best": best.model_copy(update={"commit": tick.commit})})
 
 
 def history(before: Sequence[Moment], record: IterationRecord, most: int) -> tuple[Moment, ...]:
@@ -85,7 +94,7 @@ def done_signals(before: DoneSignals, record: IterationRecord) -> DoneSignals:
         return before
     proof = record.proof
     return DoneSignals(
-        asked_in_row=before.asked_in_row + 1 if proof.asked and proof.green and not record.proven else 0,
+        asked_in_row=before.asked_in_row + 1 if proof.asked and proof.green and not record.proven and not record.tick else 0,
         test_only_in_row=before.test_only_in_row + 1 if proof.test_only and proof.green else 0,
         indicators=(*before.indicators, proof.looks_complete)[-INDICATORS_KEPT:],
     )

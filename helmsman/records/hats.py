@@ -83,6 +83,8 @@ class Condition(Record):
     """The plan is to be made anew."""
     conflict: Holds = None
     """Proven work and what others did meanwhile have to be put together."""
+    item: tuple[Line, ...] = Field(default=(), max_length=20)
+    """Markers (`[VERIFY]`, `[P]`) or words of a title: the plan's item in hand has one of them."""
 
     @property
     def asked(self) -> tuple[str, ...]:

@@ -14,10 +14,11 @@ from helmsman.records.lessons import Recalled
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Failed, Oversight, Sought
+from helmsman.records.plan import InHand, ItemProof, Tick
 from helmsman.records.proof import Proof, Verdict
 from helmsman.records.session import Drift
 from helmsman.records.usage import Usage
-from helmsman.records.verdict import Decision, Signal
+from helmsman.records.verdict import Decision, Outcome, Signal
 
 
 class Evidence(Record):
@@ -43,9 +44,22 @@ class Evidence(Record):
     proof: Proof = Proof()
     judgement: Judgement | None = None
     """None where no judge was asked."""
+    plan: InHand | None = None
+    """What of a plan it had in hand; None where there is no plan, or it was not for the work itself."""
+    own: CheckReport | None = None
+    """What the own check of the item in hand said, where it has one."""
+    noted: str = ""
+    """Id of the item in hand, where the agent notes it as done."""
+    item: ItemProof | None = None
+    """Whether that item is proven."""
 
     def judged(self, verdict: Verdict) -> "Evidence":
-        return self.model_copy(update={"proof": verdict.proof, "judgement": verdict.judgement})
+        return self.model_copy(update={"proof": verdict.proof, "judgement": verdict.judgement, "item": verdict.item})
+
+    def ticks(self, decision: Decision) -> bool:
+        """Whether the item in hand is to be ticked: it is proven, and its work stays on the branch."""
+        stays = not decision.back_to and not decision.repeat and decision.outcome is not Outcome.EJECTED
+        return self.item is not None and self.item.proven and stays
 
     @property
     def proven(self) -> bool:
@@ -77,6 +91,13 @@ class IterationRecord(Evidence):
     """What memory had to say to it."""
     hat: Worn | None = None
     """The hat that it was made in; None where hats are not used."""
+    tick: Tick | None = None
+    """The item of the plan that was ticked at its end."""
+
+    @property
+    def head(self) -> str:
+        """Commit of the branch that it ended with, where nothing was taken back."""
+        return self.tick.commit if self.tick else self.execution.change.commit
 
     @property
     def ended_at(self) -> datetime:
@@ -98,6 +119,8 @@ def evidence_of(
     findings: tuple[Finding, ...],
     testimony: Testimony,
     planned: Planned | None = None,
+    plan: InHand | None = None,
+    own: CheckReport | None = None,
 ) -> Evidence:
     """What the steps before the judge brought, in one."""
     return Evidence(
@@ -111,4 +134,7 @@ def evidence_of(
         writing=planned.usage if planned else Usage(),
         unwritten=planned.reasons if planned else (),
         sought=planned.sought if planned else None,
+        plan=plan,
+        own=own,
+        noted=testimony.noted,
     )

@@ -74,6 +74,8 @@ class Moment(Record):
     troubles: tuple[ErrorVector, ...] = ()
     """What failed inside the session, 3 at most, the most frequent first."""
     tool_calls: int = 0
+    untold: tuple[str, ...] = ()
+    """What the agent's program does not tell, as `Capability` names it."""
     denials: int = 0
     """Permissions that the CLI denied."""
     reverted: int = 0

@@ -4,12 +4,13 @@ from typing import Literal
 
 from helmsman.records.base import Record
 from helmsman.records.judgement import Judgement
+from helmsman.records.plan import ItemProof
 
 
 class Denial(Record):
     """One thing that stands against being done."""
 
-    rule: Literal["invariants", "claims", "required_tests", "indicators"]
+    rule: Literal["invariants", "claims", "required_tests", "indicators", "plan"]
     why: str
     """A clause with the evidence."""
 
@@ -45,3 +46,5 @@ class Verdict(Record):
 
     proof: Proof
     judgement: Judgement | None = None
+    item: ItemProof | None = None
+    """Of the plan's item in hand, where there is one."""

@@ -1,5 +1,7 @@
 """LoopResult: what `--json` prints and what a finished flow run tells."""
 
+from pydantic import Field
+
 from helmsman.records.base import Record
 from helmsman.records.merging import Merged
 from helmsman.records.state import LoopState
@@ -46,6 +48,8 @@ class LoopResult(Record):
     checks: tuple[CheckSummary, ...]
     merged: Merged | None = None
     """How the work got into the branch that it was for; null where it did not."""
+    untold: tuple[str, ...] = Field(default=(), exclude=True)
+    """What the agent's program does not tell: its numbers here are no zeros. Only people read of that."""
 
 
 def result_of(state: LoopState, state_ref: str) -> LoopResult:
@@ -66,6 +70,7 @@ def result_of(state: LoopState, state_ref: str) -> LoopResult:
         state_ref=state_ref,
         checks=_check_summaries(state),
         merged=state.merged,
+        untold=state.untold,
     )
 
 

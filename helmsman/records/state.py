@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from helmsman.config import LoopConfig
+from helmsman.records.agents import Agent, Capability
 from helmsman.records.base import Record
 from helmsman.records.briefing import Orientation
 from helmsman.records.checks import CheckReport
@@ -13,6 +14,7 @@ from helmsman.records.claims import Contradiction, Trust
 from helmsman.records.evidence import AgentOutcome, Execution, Interrupted, Salvage
 from helmsman.records.findings import Finding
 from helmsman.records.folds import (
+    at_tick,
     best_checks,
     done_signals,
     history,
@@ -32,6 +34,8 @@ from helmsman.records.memory import WorkingMemory
 from helmsman.records.merging import Merged, Merging
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Failed, Overseen, Oversight
+from helmsman.records.plan import PlanProgress, Tick
+from helmsman.records.plan_folds import asked_again, plan_after
 from helmsman.records.reflexion import DoneSignals, JudgeMemory
 from helmsman.records.session import KeptSession, LastCall
 from helmsman.records.usage import Usage
@@ -134,6 +138,10 @@ class LoopState(Record):
     """What earlier loops left to know, as it was known at the start; bounded."""
     preset: Preset | None = None
     """The preset that it was created with, as it was then; None: none."""
+    plan: PlanProgress = PlanProgress()
+    """How far it is with its plan, where it has one."""
+    agent: Agent | None = None
+    """The agent that it was created with, as it was described then; None: Claude Code."""
     proposed: tuple[str, ...] = ()
     """What it learnt for the project's AGENTS.md, where a person is to agree; 10 lines at most."""
     guidance: tuple[str, ...] = ()
@@ -147,6 +155,11 @@ class LoopState(Record):
     def due(self) -> int:
         """Number of the iteration that comes next or is under way."""
         return self.iteration + 1
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """What the agent's program does not tell, as `Capability` names it."""
+        return tuple(one.value for one in Capability if one not in self.agent.kind.tells) if self.agent else ()
 
     @property
     def worked(self) -> tuple[Moment, ...]:
@@ -164,10 +177,11 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
     """Fold one record into the state. The only way that a loop moves on by itself."""
     counts, call = record.counts, record.execution.call
     known_windows = windows(state.windows, call)
+    remembered = history(state.history, record, state.config.detect.remembered)
     return state.model_copy(
         update={
             "updated_at": record.ended_at,
-            "head": record.failed.back_to if record.failed else record.execution.change.commit,
+            "head": record.failed.back_to if record.failed else record.head,
             "iteration": state.iteration + counts,
             "attempt": 1 if counts else state.attempt + 1,
             "spending": spend(state, record.usage, record.started_at, record.ended_at),
@@ -176,8 +190,9 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
             "checks": best_checks(state.best_checks, record) if record.failed else record.checks or state.checks,
             "best_checks": best_checks(state.best_checks, record),
             "oversight": taken_back(record.oversight, record.failed),
-            "history": history(state.history, record, state.config.detect.remembered),
+            "history": remembered,
             "failed": record.failed if counts else state.failed,
+            "plan": plan_after(state.plan, record, {moment.iteration for moment in remembered if moment.undone}),
             "memory": record.memory,
             "failed_calls": failed_calls(state, record.execution) if counts else state.failed_calls,
             "salvaged": () if counts else state.salvaged,
@@ -220,8 +235,9 @@ def record_of(
     overseen: Overseen,
     decision: Decision,
     failed: Failed | None = None,
+    tick: Tick | None = None,
 ) -> IterationRecord:
-    """All that is known of the iteration that is due."""
+    """All that is known of the iteration that is due. A tick in the plan belongs to the work that it is for."""
     return IterationRecord(
         **dict(evidence),
         loop=state.loop,
@@ -230,10 +246,11 @@ def record_of(
         started_at=orientation.started_at,
         memory=memory,
         signals=overseen.signals,
-        oversight=overseen.oversight,
-        moment=overseen.moment,
+        oversight=at_tick(overseen.oversight, evidence.execution.change.commit, tick),
+        moment=overseen.moment.model_copy(update={"commit": tick.commit}) if overseen.moment and tick else overseen.moment,
         decision=decision,
         failed=failed,
+        tick=tick,
         recalled=orientation.recalled,
         hat=orientation.hat,
     )
@@ -266,7 +283,8 @@ def end(state: LoopState, decision: Decision, now: datetime) -> LoopState:
 
 def reopen(state: LoopState, config: LoopConfig, now: datetime) -> LoopState:
     """Go on with a loop that had ended, under the given configuration. A person has looked: rejections count anew."""
-    counted_anew = {"failed_calls": 0, "judge": state.judge.model_copy(update={"rejections": 0}), "done": DoneSignals()}
+    judge = state.judge.model_copy(update={"rejections": 0})
+    counted_anew = {"failed_calls": 0, "judge": judge, "done": DoneSignals(), "plan": asked_again(state.plan)}
     return state.model_copy(update={"ending": None, "config": config, "updated_at": now, **counted_anew})
 
 

@@ -11,7 +11,7 @@ from helmsman.show.charts import Series, as_data_uri, line_chart, timeline
 from helmsman.show.system import System
 from helmsman.show.thinking_systems import ahead, audit, policy
 from helmsman.show.working_systems import control, coordination, operations
-from helmsman.texts import SIGNS, counted, duration, money
+from helmsman.texts import SIGNS, counted, dollars_told, duration, plan_text, tokens_told
 
 DRAWN = 200
 """Iterations in a chart."""
@@ -26,6 +26,7 @@ def dashboard(state: LoopState, record: IterationRecord | None = None) -> str:
         f"# {state.loop}: {standing(state)}",
         prose(state.config.goal.strip().partition("\n")[0], 200),
         f"{_spent(state)}  \n{_last(state, record)}",
+        f"**plan**: {prose(plan_text(state), 200)}" if state.plan.total else "",
         _overview(systems),
         *_charts(state),
         *(system.section() for system in systems),
@@ -41,7 +42,8 @@ def standing(state: LoopState) -> str:
 
 def _spent(state: LoopState) -> str:
     spent = state.spending
-    used = f"{money(spent.cost_usd)}, {spent.tokens:,} tokens, {duration(spent.seconds)}"
+    told = dollars_told(spent.cost_usd, state.untold), tokens_told(spent.tokens, state.untold)
+    used = f"{', '.join(told)}, {duration(spent.seconds)}"
     done = f"{counted(state.iteration, 'iteration')} of {state.config.limits.iterations}"
     return f"**{done}**, {counted(spent.agent_calls, 'agent call')}, {used}, as of {state.updated_at:%Y-%m-%d %H:%M:%S} UTC"
 

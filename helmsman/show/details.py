@@ -15,7 +15,7 @@ from helmsman.show.markup import NOTHING, Markup, element, escaped, joined
 from helmsman.show.pieces import bullets, code, facts, folded, mark, output, paragraph, part, span, table
 from helmsman.show.svg import shortened
 from helmsman.show.traces import checks_kind, judge_kind
-from helmsman.texts import check_text, counted, duration, guard_text, money, session_lines
+from helmsman.texts import check_text, counted, dollars_told, duration, guard_text, money, session_lines, tools_told
 
 HEADS = ("#", "ended", "agent", "work", "checks", "completion", "rung", "cost")
 SEVERITIES: dict[Severity, Kind] = {
@@ -57,12 +57,12 @@ def _cells(record: IterationRecord) -> Iterator[Markup]:
     attempt = f".{record.attempt}" if record.attempt > 1 else ""
     yield span(f"{record.iteration}{attempt}", "number")
     yield element("span", element("time", escaped(f"{record.ended_at:%d %b %H:%M}"), datetime=record.ended_at.isoformat()))
-    yield span(f"{_plain(call.outcome)}, {counted(call.tool_calls, 'tool call')}")
+    yield span(f"{_plain(call.outcome)}, {tools_told(call.tool_calls, call.untold)}")
     yield span(_work(record))
     yield element("span", _checks_mark(record))
     yield element("span", _share(record.oversight.progress.completion))
     yield span(f"E-{record.oversight.ladder.rung:d}{f' {moment.movement}' if moment else ''}")
-    yield span(money(record.usage.cost_usd))
+    yield span(dollars_told(record.usage.cost_usd, call.untold))
     yield element("span", *_line(record), class_="line")
 
 
@@ -75,6 +75,8 @@ def _line(record: IterationRecord) -> Iterator[Markup]:
         yield mark(counted(len(record.findings), "finding"), "bad")
     if record.judgement:
         yield mark(f"judge: {record.judgement.outcome}", judge_kind(record.judgement))
+    if record.item:
+        yield mark(f"{record.item.item} {'ticked' if record.tick else 'not proven'}", "good" if record.tick else "warn")
     if record.failed:
         yield mark("taken off the branch", "warn")
 
@@ -121,6 +123,7 @@ def _parts(record: IterationRecord, answers: Sequence[Answer], *, outputs: bool)
     yield part("Claims against evidence", *_claims(record))
     yield part("Shortcuts found in the diff", _findings(record))
     yield part("Judge", *(_judge(record.judgement) if record.judgement else ()))
+    yield part("The plan's item", *_plan_item(record))
     yield part("Work", *_change(record))
     yield part("Agent", *_agent(record, outputs=outputs))
     yield part("Control", facts(_standing(record)))
@@ -198,6 +201,17 @@ def _check_output(result: CheckResult) -> Markup:
     return folded(f"output of {result.command}", output(result.head), output(result.tail))
 
 
+def _plan_item(record: IterationRecord) -> Iterator[Markup]:
+    item, touched = record.item, record.execution.plan
+    if item is not None:
+        sign = mark("proven" if item.proven else "not proven", "good" if item.proven else "warn")
+        yield paragraph(sign, escaped(" "), code(item.item), escaped(f" {item.title}"))
+        yield bullets(escaped(clause) for clause in item.missing)
+    if touched is not None:
+        told = touched.why if touched.kept else f"The plan's file was put back: {touched.why}"
+        yield paragraph(escaped(told), class_="soft small")
+
+
 def _claims(record: IterationRecord) -> Iterator[Markup]:
     claims = record.claims
     if claims.wants_to_finish:
@@ -265,7 +279,10 @@ def _agent(record: IterationRecord, *, outputs: bool) -> Iterator[Markup]:
         (
             ("hat", escaped(f"{record.hat.name}: {record.hat.why}" if record.hat else "")),
             ("model", escaped(call.model)),
-            ("took", escaped(f"{duration(call.seconds)}, {counted(call.turns, 'turn')}, {money(usage.cost_usd)}")),
+            (
+                "took",
+                escaped(f"{duration(call.seconds)}, {counted(call.turns, 'turn')}, {dollars_told(usage.cost_usd, call.untold)}"),
+            ),
             ("tokens", escaped(tokens)),
             ("context", escaped(f"{use.peak:,}{window} tokens at its fullest{noise}") if use.peak else NOTHING),
             ("tools", escaped(called)),

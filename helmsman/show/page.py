@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from helmsman.agents.telling import in_short
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.modes import Climb
@@ -17,9 +18,10 @@ from helmsman.records.state import LoopState
 from helmsman.show.details import ENDINGS, HEADS, answers_table, iteration
 from helmsman.show.markup import NOTHING, Markup, element, escaped, joined, opening
 from helmsman.show.pieces import bullets, code, facts, folded, output, paragraph, span, table
+from helmsman.show.plan import plan_section
 from helmsman.show.style import STYLE
 from helmsman.show.traces import Trace, figures_of, trace_of
-from helmsman.texts import SIGNS, counted, duration, merged_text, money, next_lines
+from helmsman.texts import SIGNS, counted, dollars_told, duration, merged_text, money, next_lines
 
 MOST_DETAILED = 500
 """Iterations that are shown one by one."""
@@ -38,6 +40,7 @@ def page(state: LoopState, records: Sequence[IterationRecord], state_ref: str, e
         _gate(state.gate) if state.gate else NOTHING,
         _numbers(state),
         _course(traces, state.oversight.ladder.climbs),
+        plan_section(state),
         _people(state.answers),
         _iterations(state, shown, len(traces) - len(shown)),
         _places(state, state_ref),
@@ -75,8 +78,14 @@ def _head(state: LoopState, state_ref: str) -> Markup:
         element("div", escaped("Helmsman"), code(state.loop), span(_as_of(state)), class_="over"),
         element("h1", escaped(title)),
         folded("the whole goal", output(state.config.goal)) if long else NOTHING,
+        _agent(state),
         _why(state, state_ref),
     )
+
+
+def _agent(state: LoopState) -> Markup:
+    """Which one, where it is not Claude Code, and what it lacks: half of this page says less then."""
+    return paragraph(escaped(f"Agent: {in_short(state.agent.kind)}."), class_="small") if state.agent else NOTHING
 
 
 def _as_of(state: LoopState) -> str:
@@ -129,7 +138,11 @@ def _numbers(state: LoopState) -> Markup:
             f"best: #{best.iteration}, {best.completion:.0%}" if best else "",
         ),
         ("Iterations", f"{state.iteration:,}", f"of {limits.iterations:,} allowed"),
-        ("Cost", money(spent.cost_usd), f"of {money(limits.cost_usd)} allowed" if limits.cost_usd else "no limit"),
+        (
+            "Cost",
+            dollars_told(spent.cost_usd, state.untold),
+            f"of {money(limits.cost_usd)} allowed" if limits.cost_usd else "no limit",
+        ),
         ("Time", duration(spent.seconds), hours),
         ("Tokens", f"{spent.tokens:,}", counted(spent.agent_calls, "agent call")),
         (

@@ -12,7 +12,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.show.doings import Doings
 from helmsman.show.gates import answer_line, gate_lines
-from helmsman.texts import check_text, clean, context_text, counted, duration, judgement_lines, money
+from helmsman.texts import check_text, clean, context_text, counted, dollars_told, duration, judgement_lines, money, plan_lines
 
 BARS = "▁▂▃▄▅▆▇█"
 CHECKS_SHOWN = 6
@@ -71,6 +71,7 @@ def frame(sight: Sight, width: int, height: int) -> list[Row]:
         _driven(sight),
         *_waiting(sight),
         *_gate(sight),
+        *(Row(line, rank=7) for line in plan_lines(sight.state)),
         *_progress(sight.state, width, height),
         *_spent(sight.state),
         *_said_last(sight),
@@ -194,7 +195,8 @@ def _spent(state: LoopState) -> Iterator[Row]:
     share = {gauge.name: f" ({gauge.share:.0%})" for gauge in gauges(limits, spending, state.iteration)}
     cost = "" if limits.cost_usd is None else f" of {money(limits.cost_usd)}{share['cost_usd']}"
     tokens = "" if limits.tokens is None else f" of {limits.tokens:,}{share['tokens']}"
-    yield Row(f"spent      {money(spending.cost_usd)}{cost}, {spending.tokens:,}{tokens} tokens", style, rank=9)
+    told = f"{dollars_told(spending.cost_usd, state.untold)}{cost}, {spending.tokens:,}{tokens} tokens"
+    yield Row(f"spent      {told}", style, rank=9)
     hours = "" if limits.wall_clock_hours is None else f" of {limits.wall_clock_hours:g} hours{share['wall_clock_hours']}"
     calls = f"{counted(spending.agent_calls, 'agent call')}, {len(state.recent_calls)} of {limits.calls_per_hour} in an hour"
     yield Row(f"time       {duration(spending.seconds)}{hours}, {calls}", style, rank=14)

@@ -13,7 +13,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Severity, Signal
 from helmsman.show.cells import BREAK, code, prose
 from helmsman.show.system import Row, Sign, System, worst
-from helmsman.texts import context_text, counted, duration, money, stop_text
+from helmsman.texts import context_text, counted, dollars_told, duration, money, stop_text, tokens_told
 
 SHOWN = 5
 """Of commits, rules, signals: so many, and how many more there are."""
@@ -57,7 +57,8 @@ def _operations(record: IterationRecord) -> Iterator[Row]:
     yield "commits", listed(f"{code(commit.id[:10])} {prose(commit.subject, 120)}" for commit in change.commits)
     yield "tests", _tests(record)
     yield "tool calls", _tools(call)
-    yield "used", f"{money(record.usage.cost_usd)}, {record.usage.tokens:,} tokens, {duration(record.seconds)}"
+    used = dollars_told(record.usage.cost_usd, call.untold), tokens_told(record.usage.tokens, call.untold)
+    yield "used", f"{', '.join(used)}, {duration(record.seconds)}"
     yield "context", context_text(call.context) if call.context.peak else ""
     yield "movement", str(record.moment.movement) if record.moment else ""
 

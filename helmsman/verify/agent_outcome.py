@@ -51,13 +51,13 @@ class Ending:
         return self.result if self.ended_by == "itself" else None
 
 
-_BY_CLOCK: dict[EndedBy, AgentOutcome] = {
+BY_CLOCK: dict[EndedBy, AgentOutcome] = {
     "deadline": AgentOutcome.TIMED_OUT,
     "idle": AgentOutcome.HUNG,
     "stop": AgentOutcome.ABORTED,
 }
 
-_BY_SIGNAL: dict[int | None, AgentOutcome] = {
+BY_SIGNAL: dict[int | None, AgentOutcome] = {
     # TERM, HUP and INT are requests, as the CLI reports them or as the system does; any other signal is a death.
     143: AgentOutcome.ABORTED,
     -15: AgentOutcome.ABORTED,
@@ -113,7 +113,7 @@ _BY_KIND = {
     "max_output_tokens": AgentOutcome.REJECTED_REQUEST,
 }
 
-_BY_STATUS = {
+BY_STATUS = {
     401: AgentOutcome.AUTHENTICATION,
     402: AgentOutcome.BILLING,
     403: AgentOutcome.AUTHENTICATION,
@@ -122,9 +122,9 @@ _BY_STATUS = {
     429: AgentOutcome.RATE_LIMITED,
 }
 
-_BY_STATUS_CLASS = {4: AgentOutcome.REJECTED_REQUEST, 5: AgentOutcome.OVERLOADED}
+BY_STATUS_CLASS = {4: AgentOutcome.REJECTED_REQUEST, 5: AgentOutcome.OVERLOADED}
 
-_SHELL_RESERVED = 126  # from here on an exit code speaks of signals or of the shell
+SHELL_RESERVED = 126  # from here on an exit code speaks of signals or of the shell
 _UNKNOWN_SESSION = "No conversation found with session ID"
 _BLOCKED_PROMPT = "UserPromptSubmit operation blocked by hook"
 
@@ -161,7 +161,7 @@ def words_of(ending: Ending, outcome: AgentOutcome) -> str:
 
 def _stopped_by_a_clock(ending: Ending) -> AgentOutcome | None:
     # First of all questions: a call that ran out of time is never taken for a usage limit.
-    return _BY_CLOCK.get(ending.ended_by)
+    return BY_CLOCK.get(ending.ended_by)
 
 
 def _session_unknown_to_stderr(ending: Ending) -> AgentOutcome | None:
@@ -169,12 +169,12 @@ def _session_unknown_to_stderr(ending: Ending) -> AgentOutcome | None:
 
 
 def _refused_to_start(ending: Ending) -> AgentOutcome | None:
-    complained = 0 < (ending.exit_code or 0) < _SHELL_RESERVED and ending.stderr.strip()
+    complained = 0 < (ending.exit_code or 0) < SHELL_RESERVED and ending.stderr.strip()
     return AgentOutcome.REFUSED_START if not ending.spoke and complained else None
 
 
 def _signalled(ending: Ending) -> AgentOutcome | None:
-    return _BY_SIGNAL.get(ending.exit_code)
+    return BY_SIGNAL.get(ending.exit_code)
 
 
 _WITHOUT_RESULT: tuple[Callable[[Ending], AgentOutcome | None], ...] = (
@@ -218,6 +218,6 @@ _WITH_RESULT: tuple[Callable[[Ending, ResultEvent], AgentOutcome | None], ...] =
     lambda _, result: _BY_API_ERROR.get(result.api_error),
     _used_up,
     lambda ending, _: _BY_KIND.get(ending.kind),
-    lambda _, result: _BY_STATUS.get(result.status),
-    lambda _, result: _BY_STATUS_CLASS.get(result.status // 100),
+    lambda _, result: BY_STATUS.get(result.status),
+    lambda _, result: BY_STATUS_CLASS.get(result.status // 100),
 )

@@ -1,7 +1,8 @@
 """Is it done? Asking is a claim; this is what has to be true beside it, all of it read from evidence.
 
 Done = asked AND every check green AND no finding that blocks AND no claim that the evidence contradicts AND the required tests
-ran AND (where the dual gate is on) enough of the last iterations look complete. The judge is asked last, when all of that holds.
+ran AND every item of the plan is proven (where there is one) AND (where the dual gate is on) enough of the last iterations look
+complete. The judge is asked last, when all of that holds.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,12 +12,14 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.claims import ClaimLayer
 from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
+from helmsman.records.plan_folds import remaining_after, standing_of
 from helmsman.records.proof import Denial, Proof
 from helmsman.records.reflexion import DoneSignals
 from helmsman.verify.cases.paths import is_test_file
 
 NAMED = 3
 """Findings or tests that a clause names; the rest is counted."""
+ALL_TICKED = "every item of the plan is ticked"
 RECENT = 5
 """Iterations that the dual gate looks at."""
 
@@ -27,9 +30,11 @@ def prove(config: LoopConfig, before: DoneSignals, evidence: Evidence) -> Proof:
     test_only = green and changed_tests_only(evidence)
     looks = green and _speaks_of_completion(evidence)
     saturated = _saturated(config, before, test_only=test_only)
+    followed = green and evidence.plan is not None and not remaining_after(evidence.item, evidence.plan)
+    ways = (f"the last {before.test_only_in_row + 1} iterations changed nothing but tests" * saturated, ALL_TICKED * followed)
     return Proof(
-        asked=evidence.claims.wants_to_finish or saturated,
-        how=evidence.claims.how or (f"the last {before.test_only_in_row + 1} iterations changed nothing but tests" * saturated),
+        asked=evidence.claims.wants_to_finish or saturated or followed,
+        how=next(filter(None, (evidence.claims.how, *ways)), ""),
         green=green,
         denied=tuple(denial for gate in GATES for denial in gate(config, before, evidence, looks)),
         looks_complete=looks,
@@ -101,7 +106,15 @@ def _indicators(config: LoopConfig, before: DoneSignals, _evidence: Evidence, lo
         yield Denial(rule="indicators", why=f"{seen} of the last {RECENT} iterations look complete, {needed} are needed")
 
 
-GATES: tuple[Gate, ...] = (_invariants, _claims, _required, _indicators)
+def _plan(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
+    remaining = remaining_after(evidence.item, evidence.plan)
+    if remaining:
+        named = ", ".join(standing_of(evidence.item, evidence.plan)[:NAMED])
+        why = f"{remaining} of the items of {config.plan.file} are not proven: {named}{_more(remaining)}"
+        yield Denial(rule="plan", why=why)
+
+
+GATES: tuple[Gate, ...] = (_invariants, _claims, _required, _indicators, _plan)
 
 
 def _more(number: int) -> str:

@@ -11,8 +11,8 @@ from tests.contracts.source import PACKAGES, ROOT, imports, modules, named, tree
 
 COMPUTES = {
     "ast", "base64", "bisect", "collections", "configparser", "dataclasses", "datetime", "difflib", "enum", "fnmatch",
-    "functools", "hashlib", "html", "itertools", "json", "math", "operator", "posixpath", "re", "reprlib", "shlex", "string",
-    "tomllib", "typing", "unicodedata", "warnings", "zoneinfo",
+    "functools", "graphlib", "hashlib", "html", "itertools", "json", "math", "operator", "posixpath", "re", "reprlib", "shlex",
+    "string", "tomllib", "typing", "unicodedata", "warnings", "zoneinfo",
     "pydantic", "pydantic_core",
     "xml", "defusedxml",  # read text that they are given
     "helmsman",

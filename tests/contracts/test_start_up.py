@@ -17,6 +17,7 @@ KNOW_PREFECT = (
     "flows.iteration",
     "flows.loop",
     "flows.on_push",
+    "flows.parallel",
     "flows.sweep",
     "tasks.align_run",
     "tasks.align_steps",
@@ -25,6 +26,7 @@ KNOW_PREFECT = (
     "tasks.credentials",
     "tasks.driving",
     "tasks.engine_runs",
+    "tasks.gathering",
     "tasks.merge_lock",
     "tasks.notifying",
     "tasks.pausing",
@@ -35,7 +37,7 @@ KNOW_PREFECT = (
     "tasks.tracker.access",
 )
 """The files that speak with the engine; nobody else knows which one it is."""
-BRING_IT_IN = ("tasks.align_people", "tasks.beginning", "tasks.gates", "tasks.landing", "tasks.leaving")
+BRING_IT_IN = ("tasks.align_people", "tasks.beginning", "tasks.comparing", "tasks.gates", "tasks.landing", "tasks.leaving")
 """They work on those that do, and know nothing of it themselves."""
 HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil")
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.contracts.source import ROOT, tree
 
-KEYS = {"StepKey", "TreeKey"}
+KEYS = {"StepKey", "TreeKey", "ItemKey"}
 
 
 def steps() -> dict[str, ast.FunctionDef]:

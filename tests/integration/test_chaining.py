@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from prefect.client.schemas.objects import State, StateType
 
-from deployments.chaining import Said, chain, chain_request
+from deployments.chaining import Said, chain, chain_lines, chain_request
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.chain import ChainRequest, Link
 from helmsman.records.gates import Gate, GateKind
+from helmsman.records.merging import Merged
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
@@ -228,3 +229,17 @@ def test_what_a_chain_says_of_all_its_loops_counts_when_they_are_looked_at_befor
     without = Said(goals=("the first",), settings=("allow_no_checks=true", f"claude.binary={top / 'no-agent'}"))
     with pytest.raises((OperatorError, WorldError), match="no-agent"):  # which comes after the checks
         chain(top, without, as_json=True)
+
+
+# --- what is told of it -------------------------------------------------------------------------------------------
+
+
+def test_what_comes_next_is_to_merge_the_last_branch_unless_its_loop_has_done_that(top: Path) -> None:
+    request = chain_of(top, {})
+    state, repository = completed(request), open_repository(top)
+    assert list(chain_lines(repository, chain_result(request)))[-1].endswith("git merge helmsman/num-1")
+    merged = Merged(into="main", base="a" * 40, head=state.head, commit="b" * 40, at=NOW)
+    with_changes(request, state, merged=merged)
+    *_, where, following = chain_lines(repository, chain_result(request))
+    assert where == f"merged     into main as {'b' * 12}"
+    assert "git merge " not in following

@@ -18,7 +18,7 @@ from tests.unit import builders
 
 COMMANDS = (
     "run", "resume", "status", "watch", "list", "log", "explain", "report", "approve", "reject", "answer", "cancel", "config",
-    "init", "align", "deploy", "receive", "doctor", "demo", "rubric", "chain", "memory", "presets",
+    "init", "align", "deploy", "receive", "doctor", "demo", "rubric", "chain", "parallel", "memory", "presets",
 )  # fmt: skip
 HEAVY = {"prefect", "pydantic", "rich", "git", "httpx", "sqlalchemy", "yaml", "psutil"}
 
@@ -268,6 +268,14 @@ def test_the_doctor_names_what_is_missing_and_how_to_mend_it(what: str, helmsman
     assert told.exit_code == 2, told.errors
     assert findings(told.output)[what] == "✘"
     assert not [word for word in disease.words if word not in told.output]
+
+
+@pytest.mark.feature("H4", "L6")
+def test_the_doctor_warns_of_a_memory_that_does_not_answer_and_tells_no_password(helmsman: CommandLine) -> None:
+    told = helmsman.run(*looked_at(), HELMSMAN_MEMORY_URL="postgresql://me:very-secret@127.0.0.1:1/memory")
+    assert (told.exit_code, findings(told.output)["memory"]) == (0, "!")
+    assert "loops go on without a memory that fails" in told.output
+    assert "very-secret" not in told.output
 
 
 @pytest.mark.feature("H4")

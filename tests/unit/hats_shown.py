@@ -21,6 +21,8 @@ def scene_for(condition: Condition) -> Scene:
             scene = replace(scene, **{name: getattr(condition, name)[index]})
     for name in ("idle", "rejections"):
         scene = replace(scene, **{name: getattr(condition, name) or 0})
+    if condition.item:
+        scene = replace(scene, item=condition.item[0])
     flags = ("findings", "untrue", "taken_back", "first", "replan", "conflict")
     return replace(scene, **{name: bool(getattr(condition, name)) for name in flags})
 

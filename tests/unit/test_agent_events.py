@@ -60,6 +60,7 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
         "pain": "",
         "resumed": False,
         "rate_limit": None,
+        "untold": (),
     }
 
 

@@ -207,3 +207,19 @@ def test_any_plan_gives_a_bounded_answer(
 def test_a_plan_of_any_length_is_read(piece: str) -> None:
     signal = found(plan(piece * 100_000), [], [moment()] * 4, piece * 100_000)
     assert signal is None or len(signal.message) < 2000
+
+
+# an item of the plan's file -------------------------------------------------------------------------------------------
+
+ITEM = "Mend the rounding in src/money.py and the totals in src/bill.py"
+
+
+def test_an_item_tried_in_vain_that_rests_on_files_which_are_not_there_is_a_divergence_under_green_checks_too() -> None:
+    signal = divergence(plan(), (), TREE, (moment(green=True),), "", ITEM)
+    assert signal is not None
+    assert signal.rule == "plan.diverged"
+    assert "of the item in hand, 2 of the 2 files that it names do not exist" in signal.message
+    assert divergence(plan(), (), TREE, (moment(green=True),), "") is None
+    assert divergence(plan(), (), TREE, (moment(Movement.FORWARD),), "", ITEM) is None
+    assert divergence(plan(), (), TREE, (moment(),), "", "Create src/money.py and src/bill.py") is None
+    assert divergence(plan(), (), TREE, (moment(),), "", "Mend src/cart.py, src/lexer.py and src/money.py") is None

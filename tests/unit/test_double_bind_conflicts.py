@@ -170,3 +170,16 @@ def test_a_thousand_hostile_orders_are_compared_to_the_end() -> None:
     change = [Imperative(source="a", text=f"Change `src/{'a/' * 40}{number}.py`", modality="must") for number in range(500)]
     never = [Imperative(source="b", text=f"Never touch `{'*a' * 6}{number}`", modality="must_not") for number in range(500)]
     assert conflicts([*change, *never]) == ()
+
+
+@pytest.mark.parametrize(
+    ("order", "ban"),
+    [
+        ("Rename the function `parse`.", "Do not rename all functions."),
+        ("Delete the test `test_old`.", "Do not delete all tests."),
+        ("You must log the request.", "Do not log every request."),
+    ],
+)
+def test_what_is_forbidden_of_all_of_them_may_be_ordered_of_one(order: str, ban: str) -> None:
+    assert conflicts((*imperatives("goal", order), *imperatives("AGENTS.md", ban))) == ()
+    assert conflicts((*imperatives("goal", order), *imperatives("AGENTS.md", ban.replace("all ", "").replace("every ", "the "))))

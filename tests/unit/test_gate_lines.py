@@ -86,6 +86,11 @@ def test_long_evidence_is_shortened_and_says_by_how_much(lines: int, more: str) 
     assert more in shown[-1]
 
 
+def test_a_table_which_only_the_form_can_draw_is_left_to_the_form() -> None:
+    told = gate_lines(gate(evidence="Why\n| # | progress |\n|---|---|\n| 1 | 40% |\nLook: x"), "mend-it")
+    assert told[2:4] == ["evidence   Why", "           Look: x"]
+
+
 def test_without_evidence_there_is_no_line_for_it() -> None:
     assert not [line for line in gate_lines(gate(evidence=" \n\t\n"), "mend-it") if "evidence" in line]
 

@@ -102,6 +102,8 @@ def test_a_hat_is_worn_where_all_that_it_asks_for_holds(condition: Condition, sc
         (Condition(taken_back=True), Scene(taken_back=True), "the last work was taken back"),
         (Condition(replan=True), Scene(replan=True), "the plan is made anew"),
         (Condition(conflict=True), Scene(conflict=True), "a merge has to be mended"),
+        (Condition(item=("[verify]",)), Scene(item="[VERIFY] Look"), "the plan's item says [VERIFY]"),
+        (Condition(item=("docs", "tests")), Scene(item="Write Tests, and protests"), "the plan's item says Tests"),
     ],
 )  # fmt: skip
 def test_a_reason_names_what_holds_with_its_numbers(condition: Condition, scene: Scene, why: str) -> None:

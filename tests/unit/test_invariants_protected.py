@@ -206,6 +206,7 @@ def test_continuous_integration_may_grow_but_not_change(path: str) -> None:
         ".claude/settings.local.json",
         ".helmsman/presets/ours.md",
         ".helmsman/hats/debugger.md",
+        ".helmsman/agents/codex.toml",
     ],
 )
 def test_the_rubric_and_the_settings_of_the_loop_are_protected(path: str) -> None:

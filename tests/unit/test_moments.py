@@ -47,7 +47,7 @@ def test_an_iteration_is_remembered_in_numbers_and_identities() -> None:
         "outcome": AgentOutcome.FINISHED, "movement": Movement.FORWARD, "completion": 0.5, "checked": True, "green": False,
         "start": "b" * 40, "commit": "c" * 40, "tree": "d" * 40, "files": ("src/a.py", "src/b.py"), "files_changed": 2,
         "insertions": 7, "deletions": 3, "commits": 1, "passing_tests": 4, "failing_tests": 1, "failing": ("pytest", "test_sum"),
-        "tool_calls": 5, "denials": 1, "reverted": 0, "relevance": 0.25, "asked": True, "test_only": False,
+        "tool_calls": 5, "untold": (), "denials": 1, "reverted": 0, "relevance": 0.25, "asked": True, "test_only": False,
         "undone": False, "rung": 1,
     }  # fmt: skip
 

@@ -6,7 +6,10 @@ import shlex
 from helmsman.oversee.decide.situation import Question, Situation, go_on, standing, stop
 from helmsman.records.findings import Weight
 from helmsman.records.modes import Rung
+from helmsman.records.plan_folds import tries_after
 from helmsman.records.verdict import Decision, Outcome
+from helmsman.texts import clean, counted
+from helmsman.verify.completion import ALL_TICKED
 
 
 def _completed(s: Situation) -> Decision | None:
@@ -36,7 +39,9 @@ def _proof_word(s: Situation) -> str:
 def _why_done(s: Situation) -> str:
     judgement = s.evidence.judgement
     judged = f", and the judge agrees on {len(judgement.criteria)} criteria" if judgement else ""
-    return f"the agent asked to be done ({s.evidence.proof.how}) and {_checked(s)}{judged}"
+    how = s.evidence.proof.how
+    asked = how if how == ALL_TICKED else f"the agent asked to be done ({how})"
+    return f"{asked} and {_checked(s)}{judged}"
 
 
 def _checked(s: Situation) -> str:
@@ -84,16 +89,43 @@ def _rejections(s: Situation) -> str:
     if judgement is None:
         return "no judge was asked"
     in_row = 0 if judgement.approved else s.state.judge.rejections + 1
-    return f"{in_row} rejections in a row, {s.state.config.judge.rejections} are allowed"
+    return f"{counted(in_row, 'rejection')} in a row, {s.state.config.judge.rejections} are allowed"
 
 
 def _keeps_asking(s: Situation) -> Decision | None:
     limit, proof = s.state.config.completion.ask_limit, s.evidence.proof
     in_row = s.state.done.asked_in_row + 1
-    if limit is None or not (proof.asked and proof.green and proof.denied) or in_row < limit:
+    others = [denial for denial in proof.denied if denial.rule != "plan"]  # which counts its own tries
+    if limit is None or not (proof.asked and proof.green and others) or in_row < limit:
         return None
     reason = f"the agent asked to be done {in_row} times in a row under green checks, and this stands against it: "
     return stop(s, "completion.denied", f"{reason}{proof.objections}{_remedy(s)}", Outcome.STOPPED)
+
+
+def _tried_too_often(s: Situation) -> Decision | None:
+    """What failed so often is not tried once more. Items beside it wait as well: they stay proven one after the other."""
+    proof, allowed = s.evidence.item, s.state.config.plan.tries
+    if proof is None or proof.proven or not proof.tried or _tries(s) < allowed:
+        return None
+    named = f"{proof.item} ({clean(proof.title)[:100]})"
+    spent = counted(_tries(s), "iteration")
+    last = f"{spent} did not prove the plan's item {named}, {allowed} are allowed; what is missing: {proof.why}"
+    choices = (
+        f"a person has to look: mend the item or its check in {s.state.config.plan.file} on {s.state.branch}, or tell the agent"
+        f" how; then `helmsman resume {s.state.loop}` gives it {allowed} more"
+    )
+    return stop(s, "plan.tries", f"{last}; {choices}", Outcome.WAITING)
+
+
+def _tries(s: Situation) -> int:
+    return tries_after(s.state.plan, s.evidence).get(s.evidence.item.item, 0) if s.evidence.item else 0
+
+
+def _item_in_hand(s: Situation) -> str:
+    proof, allowed = s.evidence.item, s.state.config.plan.tries
+    if proof is None:
+        return "no item of a plan is in hand"
+    return f"{proof.item} is proven" if proof.proven else f"{proof.item}: {_tries(s)} of {allowed} tries, missing: {proof.why}"
 
 
 def _remedy(s: Situation) -> str:
@@ -139,6 +171,13 @@ DENIED = Question(
     _keeps_asking,
     _requests,
     lambda s: s.evidence.proof.objections or "nothing speaks against it",
+)
+TRIES = Question(
+    "plan.tries",
+    "Was one item of the plan tried too often?",
+    _tried_too_often,
+    _item_in_hand,
+    lambda s: f"a proof of the item, or more tries than {s.state.config.plan.tries} (plan.tries)",
 )
 ACKNOWLEDGED = Question(
     "completion.acknowledged",

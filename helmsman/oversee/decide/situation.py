@@ -7,6 +7,8 @@ from datetime import datetime
 from helmsman.records.evidence import AgentCall
 from helmsman.records.iteration import Evidence
 from helmsman.records.oversight import Oversight
+from helmsman.records.plan import ItemProof
+from helmsman.records.plan_folds import remaining_after
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
 
@@ -91,9 +93,19 @@ def standing(s: Situation) -> str:
     if report.results and not report.passed:
         all_the_same = "; the agent asked to be done all the same" if asked else ""
         return f"{len(report.failures)} of {len(report.results)} checks fail{all_the_same}"
+    if not asked and s.evidence.item:
+        return _item_standing(s, s.evidence.item)
     if not asked:
         return f"{'all checks pass, but' if report.results else 'nothing is checked and'} the agent has not asked to be done"
     return f"the agent asked to be done, but {_objections(s)}"
+
+
+def _item_standing(s: Situation, item: ItemProof) -> str:
+    """With a plan nobody has to ask: it is done item by item."""
+    if not item.proven:
+        return f"the plan's item {item.item} is not proven: {item.why}"
+    remaining = remaining_after(item, s.evidence.plan)
+    return f"the plan's item {item.item} is proven" + (f", {remaining} remain" if remaining else f", but {_objections(s)}")
 
 
 def _objections(s: Situation) -> str:

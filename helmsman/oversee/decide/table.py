@@ -14,6 +14,7 @@ QUESTIONS: tuple[Question, ...] = (
     world.FAILING_AGENT,
     control.CRITICAL,
     completion.REJECTED,
+    completion.TRIES,
     completion.DENIED,
     control.PERSON,
     control.BREAKER,

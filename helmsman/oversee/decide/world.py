@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from helmsman.oversee.decide.situation import Question, Situation, standing, stop, wait
+from helmsman.records.agents import AgentKind
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.state import CALLS_WINDOW, failed_calls, recent_calls
 from helmsman.records.verdict import Decision, Outcome
@@ -20,10 +21,22 @@ OPERATORS_FAULT: Mapping[AgentOutcome, str] = {
 """Outcomes that will be the same next time until a person acts."""
 
 
+def _others_fault(s: Situation, kind: AgentKind) -> str:
+    """The same of an agent other than Claude Code, with what its own file says of logging in."""
+    remedy = f"; {kind.remedy}" if kind.remedy else ""
+    told = {
+        AgentOutcome.AUTHENTICATION: f"the credentials of {kind.name} are missing or refused{remedy}",
+        AgentOutcome.BILLING: f"the account of {kind.name} has no credit or is on hold; mend it with the provider",
+        AgentOutcome.BAD_MODEL: "the model does not exist or may not be used; set agent.model",
+        AgentOutcome.REFUSED_START: f"the program of {kind.name} refused to start",
+    }
+    return told.get(s.call.outcome, OPERATORS_FAULT[s.call.outcome])
+
+
 def _operator_must_act(s: Situation) -> Decision | None:
-    why = OPERATORS_FAULT.get(s.call.outcome)
-    if why is None:
+    if s.call.outcome not in OPERATORS_FAULT:
         return None
+    why = _others_fault(s, s.state.agent.kind) if s.state.agent else OPERATORS_FAULT[s.call.outcome]
     words = f": {s.call.error}" if s.call.error else ""
     return stop(s, f"agent.{s.call.outcome}", f"{why}{words}", Outcome.FAILED, fault="operator", repeat=True)
 

@@ -5,6 +5,7 @@ from itertools import takewhile
 
 from helmsman.config.oversight import DetectConfig
 from helmsman.oversee.detectors.windows import got_on, worked
+from helmsman.records.agents import Capability
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
@@ -142,5 +143,6 @@ def _beside(moment: Moment, least: float) -> bool:
 
 
 def _empty(moment: Moment) -> bool:
-    idle = moment.outcome is AgentOutcome.FINISHED and not moment.tool_calls and not moment.files_changed
+    used = moment.tool_calls or Capability.TOOLS in moment.untold  # of what is not told, nothing is held against it
+    idle = moment.outcome is AgentOutcome.FINISHED and not used and not moment.files_changed
     return idle and not (moment.green and moment.asked)

@@ -20,6 +20,7 @@ _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
 
 _OWN = re.compile(
     r"RUBRIC\.md|helmsman\.toml|\.claude/autochecks\.sh|\.claude/settings[^/]*\.json|\.helmsman/(?:presets|hats)/[^/]+\.md"
+    r"|\.helmsman/agents/[^/]+\.toml"
 )
 _CI = re.compile(
     r"\.github/(?:workflows|actions)/.+|\.gitlab-ci\.ya?ml|\.gitlab/ci/.+|\.ci/.+|\.circleci/.+|Jenkinsfile|\.travis\.ya?ml"

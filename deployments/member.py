@@ -1,0 +1,44 @@
+"""What drives one loop of a group: `python -m deployments.member`, with its request on standard input.
+
+`tasks/members.py` alone starts it. It shows itself in the loop's journal; what it complains of goes to whoever started it.
+"""
+
+import gc
+import signal
+import sys
+from pathlib import Path
+
+YOUNG_OBJECTS = 50_000
+"""As for the command line: what is imported lives to the end."""
+
+
+def main() -> None:
+    """Drive the loop to its end. The exit status is the loop's own."""
+    gc.set_threshold(YOUNG_OBJECTS)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it, and so would we
+    sys.exit(_driven(sys.stdin.read(), embedded="--embedded" in sys.argv[1:]))
+
+
+def _driven(request: str, *, embedded: bool) -> int:
+    from deployments.complaints import report, report_unforeseen
+    from deployments.running import drive
+    from helmsman.errors import HelmsmanError
+    from helmsman.records.request import LoopRequest
+    from tasks.engine import adopt_engine
+    from tasks.git import open_repository
+
+    try:
+        if embedded:
+            adopt_engine()
+        asked = LoopRequest.model_validate_json(request)
+        return drive(open_repository(Path(asked.repository)), asked, as_json=False)
+    except HelmsmanError as error:
+        return report(error)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # noqa: BLE001 - the last place where it can be told
+        return report_unforeseen(error)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Options and arguments that several commands have, with the same words of help everywhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository; any folder inside it will do.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+Loop = Annotated[str, typer.Argument(metavar="LOOP", help="The loop's id; `helmsman list` shows them.")]
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any configuration key; repeatable.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="A TOML file that wins over the repository's own.")
+]
+Guidance = Annotated[str, typer.Option("--guidance", metavar="TEXT", help="What the next iteration is told, in your words.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Leave it to a process of its own, and return once it is under way.")]
+GoalFile = Annotated[
+    Path | None, typer.Option("--goal-file", metavar="FILE", help="Read the goal from a file; - is standard input.")
+]
+Merge = Annotated[
+    str, typer.Option("--merge", metavar="BRANCH", help="Merge proven work into this branch; . is the one checked out.")
+]
+Agent = Annotated[
+    str, typer.Option("--agent", metavar="NAME", help="Which agent works: claude, codex, gemini and others (docs/agents.md).")
+]
+Plan = Annotated[
+    str, typer.Option("--plan", metavar="FILE", help="A list of work in the repository, done item by item (docs/plans.md).")
+]
+By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who answers, for the record; your user name if not given.")]
+HERE = Path()

@@ -1,0 +1,20 @@
+"""Loops side by side. Start it with a ParallelRequest; given again, it goes on where it ended."""
+
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+
+from helmsman.records.parallel import ParallelRequest
+from tasks.artifacts import publish_group
+from tasks.gathering import chosen, concluded, gathered, work
+from tasks.parallel import group_result
+
+
+@flow(name="parallel", persist_result=False)
+def parallel(request: ParallelRequest) -> State[dict[str, Any]]:
+    """Drive loops side by side, each in a process and a worktree of its own; one that fails stops no other."""
+    with gathered(request) as group:
+        while work(group) or chosen(group):
+            publish_group(group_result(group))
+        return concluded(group)

@@ -1,0 +1,112 @@
+"""What a loop does without where its agent lacks something: told at the start; refused where the operator relies on it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.records.agents import AgentKind, Capability
+
+_OURS = "default", "preset "
+"""How sources begin that are no word of the operator's on this."""
+
+
+class Needs(NamedTuple):
+    """A setting that does nothing without a capability."""
+
+    key: str
+    capability: Capability
+    without: Any
+    """Its value where the capability is missing; so it is set then, where nobody asked for another one."""
+    remedy: str
+
+
+NEEDS = (
+    Needs("steering.hooks", Capability.HOOKS, False, "set steering.hooks = false; checks judge every commit"),
+    Needs("claude.session", Capability.SESSIONS, "fresh", 'set claude.session = "fresh"'),
+    Needs("limits.cost_usd", Capability.COST, None, 'set limits.cost_usd = "none", and limit tokens, hours or iterations'),
+    Needs("limits.tokens", Capability.TOKENS, None, 'set limits.tokens = "none", and limit hours or iterations'),
+    Needs("agent.model", Capability.MODEL, "", "take agent.model out, or let the command name {model}"),
+)
+ONLY_CLAUDE_S = (
+    "claude.binary", "claude.block", "claude.model", "claude.fallback_model", "claude.permission_mode", "claude.allowed_tools",
+    "claude.disallowed_tools", "claude.setting_sources", "claude.append_system_prompt", "claude.max_turns",
+    "claude.max_cost_usd", "claude.environment", "claude.session_hours", "steering.failures_in_row", "steering.stop_seconds",
+    "steering.stop_blocks", "steering.stop_no_progress", "context.window", "context.warn_at", "context.rotate_at",
+    "context.noise_at", "context.noise_tokens",
+)  # fmt: skip
+"""Settings that say nothing to another agent. Binary, block, model and environment still serve a judge asked by the CLI."""
+
+
+def fitted(config: LoopConfig, origins: Mapping[str, str], kind: AgentKind) -> tuple[LoopConfig, dict[str, str]]:
+    """The configuration without what the agent cannot do, and where each change is from. Raises OperatorError.
+
+    What the operator set on purpose and would rely on is refused; nothing of it is left out in silence.
+    """
+    missing = [need for need in NEEDS if need.capability not in kind.tells and value_of(config, need.key) != need.without]
+    refuse([need for need in missing if is_said(origins[need.key])], config, kind)
+    changed = {need.key: need.without for need in missing}
+    return _with(config, changed), dict.fromkeys(changed, f"agent {kind.name}")
+
+
+def unused(origins: Mapping[str, str]) -> tuple[str, ...]:
+    """Settings that somebody made and that do nothing with an agent other than Claude Code."""
+    return tuple(key for key in ONLY_CLAUDE_S if is_said(origins[key]))
+
+
+def require_able(config: LoopConfig, kind: AgentKind) -> None:
+    """For a loop that is changed on its way: what is set now and was not there before somebody has said."""
+    refuse([n for n in NEEDS if n.capability not in kind.tells and value_of(config, n.key) != n.without], config, kind)
+
+
+def refuse(needs: list[Needs], config: LoopConfig, kind: AgentKind) -> None:
+    """Raise OperatorError for the first of what cannot be had."""
+    for need in needs:
+        raise OperatorError(
+            f"{need.key} is set, and {kind.name} cannot do it: {LACKS[need.capability]}",
+            expected=f"an agent that can, such as claude, or another {need.key}",
+            found=f"{need.key} = {value_of(config, need.key)!r} with agent.kind = {kind.name!r}",
+            remedy=need.remedy,
+        )
+
+
+def is_said(origin: str) -> bool:
+    """Whether a source is a person's word, not a default or a preset's."""
+    return not origin.startswith(_OURS)
+
+
+LACKS: Mapping[Capability, str] = {
+    Capability.STREAM: "it says nothing until it ends: a call that a crash cut off is made again, silence is no sign of a hang",
+    Capability.TOOLS: "it does not tell what it does, so its tool calls are not shown or counted",
+    Capability.COMMANDS: "it does not tell how its commands ended, so what it says of them is not compared with that",
+    Capability.TOKENS: "it does not tell its tokens, so no limit of tokens holds",
+    Capability.COST: "it does not tell its dollars, so no limit of dollars holds",
+    Capability.MODEL: "no model can be chosen for it",
+    Capability.CONTEXT: "how full its context is is not known; its session ends by itself",
+    Capability.HOOKS: "no guard rails before its tool calls, no checks inside its session; all is judged after it",
+    Capability.SESSIONS: "each iteration begins with an empty context",
+    Capability.RULES: "tools are not allowed or denied to it by name; a hat's tools do not bind it",
+    Capability.RESETS: "it does not tell when a used-up allowance is back; the loop waits usage_limit.unknown_wait_minutes",
+}
+"""What a loop does without, in a clause."""
+
+
+def lacks(kind: AgentKind) -> Iterator[str]:
+    """What it lacks, in words, the gravest first."""
+    order = (Capability.HOOKS, Capability.STREAM, Capability.TOOLS, Capability.COST, Capability.TOKENS, *Capability)
+    for capability in dict.fromkeys(order):
+        if capability not in kind.tells:
+            yield LACKS[capability]
+
+
+def value_of(config: LoopConfig, key: str) -> Any:
+    section, name = key.split(".")
+    return getattr(getattr(config, section), name)
+
+
+def _with(config: LoopConfig, changed: Mapping[str, Any]) -> LoopConfig:
+    for key, value in changed.items():
+        section, name = key.split(".")
+        part = getattr(config, section).model_copy(update={name: value})
+        config = config.model_copy(update={section: part})
+    return config

@@ -1,0 +1,115 @@
+"""What an iteration is told of a plan: the one item in hand, what proves it, and that the loop ticks it. Bounded by the item."""
+
+from collections.abc import Iterator, Sequence
+from string import Template
+
+from helmsman.orient.budget import Foreign, Piece
+from helmsman.records.checks import CheckResult
+from helmsman.records.plan import InHand, PlanItem
+from helmsman.records.state import LoopState
+from helmsman.texts import clean, clean_lines, counted
+
+LONGEST_DETAILS = 3_000
+MOST_ACCEPTANCE = 20
+LONGEST_LINE = 400
+LONGEST_MISSING = 600
+
+ITEM = Template("""\
+# The item in hand: $id of `$file`
+The work is split into a plan, `$file`: $done of $items are done. This iteration is for one item, and that is the atomic unit of
+work that is meant below. $others
+$id: $title$details""")
+PROVEN_BY_CHECK = Template("""\
+It is proven when this command exits with 0 on the committed tree, nothing that passed before fails, and no finding blocks:
+    $check""")
+PROVEN_BY_ALL = Template("""\
+It is proven when every check passes on the committed tree, no finding blocks, $changed, and you note it as done: one line
+`$id: …` under COMPLETED in `.helmsman/progress.md`, with your confidence. Your word alone proves nothing.""")
+TICKS = Template("The loop ticks it in `$file` once it is proven. Leave that file as it is: what you change there is put back.")
+VERIFIES = """\
+It is there to verify: look, run what it names, and say what is so. No change of the source is asked for; where you find something
+broken, mend it."""
+MORE = "Items remain after this one, so do not ask to be done with the whole."
+LAST = "It is the last one: where the objective holds as well, ask to be done, as is said at the end."
+TRIES = Template("$spent of $allowed iterations have been spent on it. At the end of the last one this was missing: $missing")
+ALL_DONE = Template("""\
+# The plan is done
+Every item of `$file` that this loop is for is ticked. What remains is the objective itself: mend what the checks or the findings
+still show, then ask to be done.""")
+ANEW = Template("""\
+The way that it went so far has failed, so the plan may be made anew in this iteration: where the open items of `$file` are cut
+wrongly, rewrite them from the goal and from what is there now, and commit. What is done stays as it is, and so does each check
+of an item; tick nothing, write no new checks. A plan that cannot be followed is put back.""")
+TOUCHED = Template("In the last iteration `$file` was changed, and it was put back: $why.")
+
+
+def plan_sections(state: LoopState, hand: InHand | None) -> Iterator[tuple[str, str]]:
+    """The operator wrote the plan, so it stands as an order."""
+    if hand is None:
+        return
+    file = state.config.plan.file
+    parts = _item(state, hand, hand.item) if hand.item else [ALL_DONE.substitute(file=file)]
+    touched = state.plan.touched
+    put_back = [TOUCHED.substitute(file=file, why=clean(touched.why))] if touched and not touched.kept else []
+    yield "plan", "\n".join((*parts, *put_back))
+
+
+def own_check_section(state: LoopState, hand: InHand | None) -> Sequence[Piece]:
+    """What the item's own check printed when it failed last."""
+    item, own = hand.item if hand else None, state.plan.own
+    if item is None or own is None or own.passed or state.plan.now != item.id or own.command != item.check:
+        return ()
+    output = "\n[…]\n".join(part for part in (own.head.strip(), own.tail.strip()) if part)
+    heading = f"# The check of item {item.id}\n`{clean(own.command)}`: {_how(own)}"
+    return (heading, *(("Output:", Foreign(output)) if output else ("It printed nothing.",)))
+
+
+def _item(state: LoopState, hand: InHand, item: PlanItem) -> list[str]:
+    file = state.config.plan.file
+    said = ITEM.substitute(
+        id=item.id,
+        file=file,
+        done=hand.done,
+        items=counted(hand.total, "item"),
+        others=f"{counted(hand.remaining - 1, 'other')} come after it." if hand.remaining > 1 else "",
+        title=clean(item.title),
+        details=_details(item),
+    )
+    return [
+        said,
+        *([VERIFIES] if item.verify else []),
+        _proof(item),
+        TICKS.substitute(file=file),
+        MORE if hand.remaining > 1 else LAST,
+        *_earlier(state, item),
+        *([ANEW.substitute(file=file)] if hand.anew else []),
+    ]
+
+
+def _details(item: PlanItem) -> str:
+    details = clean_lines(item.details)
+    cut = f"{details[:LONGEST_DETAILS]} […]" if len(details) > LONGEST_DETAILS else details
+    wanted = [f"- {clean(line)[:LONGEST_LINE]}" for line in item.acceptance[:MOST_ACCEPTANCE]]
+    more = len(item.acceptance) - MOST_ACCEPTANCE
+    left_out = [f"- and {more} more, in the file"] if more > 0 else []
+    return "".join(f"\n{part}" for part in (cut, *(("It is done when:", *wanted, *left_out) if wanted else ())) if part)
+
+
+def _proof(item: PlanItem) -> str:
+    if item.check:
+        return PROVEN_BY_CHECK.substitute(check="\n    ".join(clean_lines(item.check).splitlines()))
+    changed = "what it names was looked at" if item.verify else "something was changed for it"
+    return PROVEN_BY_ALL.substitute(id=item.id, changed=changed)
+
+
+def _earlier(state: LoopState, item: PlanItem) -> Iterator[str]:
+    spent = state.plan.tries.get(item.id, 0)
+    if spent and state.plan.now == item.id:
+        missing = clean(state.plan.missing)[:LONGEST_MISSING]
+        yield TRIES.substitute(spent=spent, allowed=state.config.plan.tries, missing=missing)
+
+
+def _how(result: CheckResult) -> str:
+    if result.error:
+        return clean(result.error)
+    return f"ended after {result.seconds:.0f} s without an exit code" if result.timed_out else f"exit code {result.exit_code}"

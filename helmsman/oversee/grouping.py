@@ -1,0 +1,78 @@
+"""Which loops of a group are due: as many at once as there are workers, each after those that it needs, none for ever."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from helmsman.records.plan import PlanItem
+
+MOST_DRIVES = 3
+"""Times that one run takes up the same loop: once, after its process died, and once more. Who dies again is left to a person."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A loop of the group as it stands."""
+
+    begun: bool = False
+    at_work: bool = False
+    settled: bool = False
+    """Whether it has completed, and nothing of that is left to do."""
+    ended: bool = False
+    """Whether it has ended in another way."""
+    starved: bool = False
+    """Whether that was for want of budget, and others have left some."""
+    driven: int = 0
+    """How often this run has driven it."""
+    needs: frozenset[int] = frozenset()
+    """Places of those that have to be settled first."""
+    alone: bool = False
+    """Whether no other may be at work beside it."""
+
+
+def edges(items: Sequence[PlanItem]) -> tuple[frozenset[int], ...]:
+    """For each item of a plan, in the order of work, the places of those that it comes after.
+
+    A plan that names no prerequisites is meant to be done in its order: only what is marked for it is done side by side.
+    """
+    places = {item.id: place for place, item in enumerate(items)}
+    if any(item.needs for item in items):
+        return tuple(frozenset(places[name] for name in item.needs) for item in items)
+    return tuple(_before(items, place) for place in range(len(items)))
+
+
+def _before(items: Sequence[PlanItem], place: int) -> frozenset[int]:
+    side_by_side = items[place].parallel
+    return frozenset(other for other in range(place) if not (side_by_side and items[other].parallel))
+
+
+def due(members: Sequence[Member], workers: int, *, reopen: bool) -> tuple[int, ...]:
+    """Places of the loops that are to be driven now, in order."""
+    at_work = [member for member in members if member.at_work]
+    if any(member.alone for member in at_work):
+        return ()
+    ready = list(_ready(members, reopen=reopen))
+    if ready and members[ready[0]].alone:
+        return () if at_work else (ready[0],)
+    side_by_side = [place for place in ready if not members[place].alone]
+    return tuple(side_by_side[: max(workers - len(at_work), 0)])
+
+
+def unreached(members: Sequence[Member]) -> tuple[int, ...]:
+    """Places of the loops that never began because one that they need was not settled."""
+    return tuple(place for place, member in enumerate(members) if not member.begun and not _reachable(members, member))
+
+
+def _ready(members: Sequence[Member], *, reopen: bool) -> Iterator[int]:
+    for place, member in enumerate(members):
+        if not member.at_work and not member.settled and _may_be_driven(member, reopen=reopen) and _reachable(members, member):
+            yield place
+
+
+def _may_be_driven(member: Member, *, reopen: bool) -> bool:
+    if not member.ended:  # it has not begun, or its process died
+        return member.driven < MOST_DRIVES
+    return (reopen and not member.driven) or (member.starved and member.driven < MOST_DRIVES)
+
+
+def _reachable(members: Sequence[Member], member: Member) -> bool:
+    return all(members[place].settled for place in member.needs)

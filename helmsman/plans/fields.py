@@ -1,0 +1,78 @@
+"""The fields of an item as TOML and JSON give them: of the right kind, or a complaint with the line."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from helmsman.layers import shown
+from helmsman.plans.complaint import Complaint
+from helmsman.records.plan import LAST_RANK, LONGEST_ID
+
+LONGEST_TITLE = 300
+LONGEST_DETAILS = 8_000
+LONGEST_CHECK = 2_000
+MOST_ACCEPTANCE = 50
+MOST_NEEDS = 200
+SLUG = 40
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+_NO_WORD = re.compile(r"[^a-z0-9]+")
+
+
+def text_of(values: Mapping[str, Any], key: str, line: int, longest: int = LONGEST_DETAILS) -> str:
+    """Empty where the key is not there."""
+    value = values.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise Complaint(line, f"{key}: expected text, found {shown(value)}")
+    return value.strip()[:longest]
+
+
+def texts_of(values: Mapping[str, Any], key: str, line: int, most: int) -> tuple[str, ...]:
+    value = values.get(key)
+    if value is None:
+        return ()
+    found = cast("list[Any]", value) if isinstance(value, list) else [value]
+    if not all(isinstance(one, str) for one in found):
+        raise Complaint(line, f"{key}: expected texts in a list, found {shown(value)}")
+    if len(found) > most:
+        raise Complaint(line, f"{key}: {len(found)} entries, {most} may be")
+    return tuple(one.strip()[:LONGEST_DETAILS] for one in cast("list[str]", found) if one.strip())
+
+
+def flag_of(values: Mapping[str, Any], key: str, line: int) -> bool:
+    value = values.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise Complaint(line, f"{key}: expected true or false, found {shown(value)}")
+    return bool(value)
+
+
+def rank_of(values: Mapping[str, Any], key: str, line: int) -> int:
+    """Whole numbers from 0; without one an item comes last."""
+    value = values.get(key)
+    if value is None:
+        return LAST_RANK
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LAST_RANK:
+        raise Complaint(line, f"{key}: expected a whole number from 0 to {LAST_RANK}, 1 comes first, found {shown(value)}")
+    return value
+
+
+def id_of(name: str, line: int) -> str:
+    if not _ID.fullmatch(name) or len(name) > LONGEST_ID:
+        expected = f"letters, digits and . _ / - (at most {LONGEST_ID}, the first one a letter or a digit)"
+        raise Complaint(line, f"id: expected {expected}, found {shown(name)}")
+    return name
+
+
+def slug(title: str) -> str:
+    """An id for an item that has none: its first words. It stays as long as its title does."""
+    words = _NO_WORD.sub("-", title.lower()).strip("-")
+    return (words[:SLUG].rpartition("-")[0] if len(words) > SLUG and "-" in words[:SLUG] else words[:SLUG]) or "item"
+
+
+def title_of(text: str, line: int) -> str:
+    """On one line."""
+    title = " ".join(text.split())[:LONGEST_TITLE]
+    if not title:
+        raise Complaint(line, "an item without a title")
+    return title

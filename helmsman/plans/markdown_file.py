@@ -1,0 +1,238 @@
+"""Checkboxes in Markdown: `fix_plan.md`, `tasks.md`, `IMPLEMENTATION_PLAN.md`, and any other list of them.
+
+A box with boxes below it, further in or numbered `2.1` under `2`, stands for all of them: it is no item, and is ticked together
+with the last one below it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from helmsman.plans import fields
+from helmsman.plans.complaint import Complaint
+from helmsman.records.plan import LAST_RANK, Plan, PlanItem
+
+TAB = 4
+DONE = frozenset("xX")
+_BOX = re.compile(r"(?P<lead>[ \t]*(?:>[ \t]*)*)(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<mark>[ xX~/-])\]\*?(?P<rest>[ \t].*)?")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
+_SURE_ID = re.compile(r"[A-Z]{1,3}\d{2,5}|[A-Z]{1,6}-\d{2,5}")
+"""Such an id is one, and there twice it is a mistake; any other may be a number that only looks like one."""
+_ID = re.compile(
+    r"\*{0,2}(?P<id>[A-Z]{1,6}-?\d+(?:\.\d+)*(?=[\s.:)*])|\d+(?:\.\d+)+(?=[\s.:)*])|\d+(?=[.)]))[.:)]?\*{0,2}[.:)]?\s*"
+)
+_MARKER = re.compile(r"\[(?P<name>P|VERIFY)\]")
+_COMMAND = r"(?P<ticks>`+)(?P<command>[^`\r\n]+)(?P=ticks)"
+_VERIFY_COMMAND = re.compile(rf"\[VERIFY\](?:[:\s]*(?:[Rr]un\s+)?|[^`\r\n]*:\s*){_COMMAND}")
+_CHECK = re.compile(rf"\(check:\s*{_COMMAND}\)", re.IGNORECASE)
+_CHECK_NOTE = re.compile(rf"\*{{0,2}}\(?(?:check|verify)\*{{0,2}}:\*{{0,2}}\s*{_COMMAND}\)?\.?", re.IGNORECASE)
+_IDS = r"(?P<ids>[\w./-]+(?:\s*(?:,|and)\s*[\w./-]+)*)"
+_NEEDS = re.compile(rf"\((?:needs|depends on|after):?\s+{_IDS}\)", re.IGNORECASE)
+_NEEDS_NOTE = re.compile(rf"\*{{0,2}}(?:needs|depends on)\*{{0,2}}:\*{{0,2}}\s*{_IDS}\.?", re.IGNORECASE)
+_ACCEPTANCE_NOTE = re.compile(r"\*{0,2}(?:acceptance|accepted when|done when)\*{0,2}:\*{0,2}\s*(?P<what>.+)", re.IGNORECASE)
+_RANK = re.compile(r"\(priority:\s*(?:P?(?P<number>\d{1,3})|(?P<word>critical|high|medium|low))\)", re.IGNORECASE)
+_RANK_HEADING = re.compile(r"\b(?P<word>critical|high|medium|low)(?:est)?[ -]priority\b", re.IGNORECASE)
+_RANKS: Mapping[str, int] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
+_BULLET = re.compile(r"[-*+]\s+")
+
+
+@dataclass
+class _Box:
+    """A checkbox with what stands below it."""
+
+    line: int
+    place: int
+    """Of the character between its brackets, in the text."""
+    depth: int
+    done: bool
+    title: str
+    rank: int
+    id: str = ""
+    notes: list[str] = field(default_factory=list[str])
+    above: "_Box | None" = None
+    below: "list[_Box]" = field(default_factory=list["_Box"])
+
+
+def read(text: str) -> Plan:
+    boxes = _boxes(text)
+    groups = {box.id: box for box in boxes if box.below and box.id}
+    return Plan(kind="markdown", items=tuple(_item(box, groups) for box in boxes if not box.below))
+
+
+def tick(text: str, place: int) -> str:
+    """The same text with an x in the box of the item at that place, and in each box above it that is done thereby."""
+    boxes = _boxes(text)
+    box = [one for one in boxes if not one.below][place]
+    marked = [box.place] if not box.done else []
+    box.done = True
+    above = box.above
+    while above is not None and all(one.done for one in above.below):
+        marked += [above.place] if not above.done else []
+        above.done = True
+        above = above.above
+    for at in marked:
+        text = f"{text[:at]}x{text[at + 1 :]}"
+    return text
+
+
+def _boxes(text: str) -> list[_Box]:
+    """Every checkbox outside of code, each under the one that it belongs to."""
+    boxes: list[_Box] = []
+    ranks: list[tuple[int, int]] = []
+    fence, place = "", 0
+    for number, line in enumerate(text.split("\n"), 1):
+        bare, begin, place = line.removesuffix("\r"), place, place + len(line) + 1
+        before, fence = fence, _fence_after(fence, bare)
+        if fence or before:
+            continue
+        if found := _BOX.fullmatch(bare):
+            boxes.append(_box(found, number, begin, ranks[-1][1] if ranks else LAST_RANK))
+        elif heading := _HEADING.fullmatch(bare):
+            ranks = _ranks_below(ranks, len(heading[1]), heading[2])
+        elif boxes and bare.strip():
+            _note(boxes[-1], bare)
+    _nest(boxes)
+    return boxes
+
+
+def _ranks_below(ranks: Sequence[tuple[int, int]], level: int, heading: str) -> list[tuple[int, int]]:
+    """The ranks that headings give, by their level; a heading that gives none leaves the one above it."""
+    above = [one for one in ranks if one[0] < level]
+    own = _rank_of(heading)
+    return [*above, (level, own if own is not None else above[-1][1] if above else LAST_RANK)]
+
+
+def _fence_after(fence: str, line: str) -> str:
+    """The fence of code that is open after a line; empty where none is."""
+    found = _FENCE.match(line)
+    if fence:
+        closes = found is not None and found[1][0] == fence[0] and len(found[1]) >= len(fence) and not line[found.end() :].strip()
+        return "" if closes else fence
+    return found[1] if found else ""
+
+
+def _box(found: re.Match[str], number: int, begin: int, rank: int) -> _Box:
+    depth = len(found["lead"].expandtabs(TAB))
+    title = (found["rest"] or "").strip()
+    own = _rank_of(title)
+    named = _ID.match(f"{_without(title, _MARKER)} ")
+    return _Box(
+        line=number,
+        place=begin + found.start("mark"),
+        depth=depth,
+        done=found["mark"] in DONE,
+        title=title,
+        rank=rank if own is None else own,
+        id=named["id"] if named else "",
+    )
+
+
+def _note(box: _Box, line: str) -> None:
+    """What stands further in belongs to the box above it."""
+    if len(line.expandtabs(TAB)) - len(line.expandtabs(TAB).lstrip()) > box.depth:
+        box.notes.append(_BULLET.sub("", line.strip(), count=1))
+
+
+def _nest(boxes: Sequence[_Box]) -> None:
+    """A number that several items begin with is no id."""
+    often = Counter(box.id for box in boxes)
+    for box in boxes:
+        box.id = "" if often[box.id] > 1 and not _SURE_ID.fullmatch(box.id) else box.id
+    by_id: dict[str, _Box] = {}
+    way: list[_Box] = []
+    for box in boxes:
+        while way and way[-1].depth >= box.depth:
+            way.pop()
+        above = way[-1] if way else by_id.get(box.id.rpartition(".")[0]) if "." in box.id else None
+        if above is not None:
+            box.above = above
+            above.below.append(box)
+        way.append(box)
+        if box.id:
+            by_id.setdefault(box.id, box)
+
+
+# --- one item ---------------------------------------------------------------------------------------------------------
+
+
+def _item(box: _Box, groups: Mapping[str, _Box]) -> PlanItem:
+    every = [box, *_all_above(box)]
+    markers = {found["name"] for one in every for found in _MARKER.finditer(one.title)}
+    return PlanItem(
+        id=fields.id_of(box.id, box.line) if box.id else "",
+        title=fields.title_of(_stripped(box), box.line),
+        details=_details(box)[: fields.LONGEST_DETAILS],
+        acceptance=tuple(found["what"] for found in _matches(_ACCEPTANCE_NOTE, box))[: fields.MOST_ACCEPTANCE],
+        priority=min(one.rank for one in every),
+        needs=tuple(dict.fromkeys(name for one in every for name in _needs(one, groups)))[: fields.MOST_NEEDS],
+        parallel="P" in markers,
+        verify="VERIFY" in markers,
+        check=_check(box),
+        done=box.done,
+        line=box.line,
+    )
+
+
+def _all_above(box: _Box) -> Iterator[_Box]:
+    while box.above is not None:
+        box = box.above
+        yield box
+
+
+def _matches(pattern: re.Pattern[str], box: _Box) -> Iterator[re.Match[str]]:
+    """Notes that are wholly of one kind."""
+    return filter(None, map(pattern.fullmatch, box.notes))
+
+
+def _stripped(box: _Box) -> str:
+    """The title without id, markers and what else is read from it; what is nothing but these, as it stands."""
+    title = _without(box.title, _MARKER, _CHECK, _NEEDS, _RANK)
+    named = _ID.match(title) if box.id else None
+    return title[named.end() :].strip() if named and title[named.end() :].strip() else title or box.title
+
+
+def _without(text: str, *patterns: re.Pattern[str]) -> str:
+    for pattern in patterns:
+        text = pattern.sub("", text)
+    return " ".join(text.split())
+
+
+def _details(box: _Box) -> str:
+    above = [f"Part of: {_stripped(one)}" for one in _all_above(box)]
+    read = (_CHECK_NOTE, _NEEDS_NOTE, _ACCEPTANCE_NOTE)
+    notes = [note for note in box.notes if not any(pattern.fullmatch(note) for pattern in read)]
+    return "\n".join((*above[::-1], *notes))
+
+
+def _check(box: _Box) -> str:
+    """The command that proves it: in its title, or on a line of its own below."""
+    found = _CHECK.search(box.title) or next(_matches(_CHECK_NOTE, box), None) or _VERIFY_COMMAND.search(box.title)
+    return found["command"].strip()[: fields.LONGEST_CHECK] if found else ""
+
+
+def _needs(box: _Box, groups: Mapping[str, _Box]) -> Iterator[str]:
+    """Ids that a box names. One that stands for several items means all of them."""
+    for found in (*_NEEDS.finditer(box.title), *_matches(_NEEDS_NOTE, box)):
+        for name in re.split(r"\s*,\s*|\s+and\s+", found["ids"]):
+            bare = name.strip(".")
+            yield from _meant(groups[bare], box) if bare in groups else (bare,)
+
+
+def _meant(group: _Box, asking: _Box) -> Iterator[str]:
+    for box in group.below:
+        if box.below:
+            yield from _meant(box, asking)
+        elif not box.id:
+            raise Complaint(asking.line, f"it needs {group.id}, and the item on line {box.line} below that has no id to wait for")
+        else:
+            yield box.id
+
+
+def _rank_of(text: str) -> int | None:
+    found = _RANK.search(text) or _RANK_HEADING.search(text)
+    if found is None:
+        return None
+    said = found.groupdict()
+    return int(said["number"]) if said.get("number") else _RANKS[said["word"].lower()]

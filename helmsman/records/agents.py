@@ -1,0 +1,129 @@
+"""Which program a loop drives as its agent, how it is called, and what it tells. What it lacks is named, never made up."""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from helmsman.records.base import Record
+from helmsman.records.evidence import AgentOutcome
+
+CLAUDE, TEMPLATE = "claude", "template"
+"""The agent with an adapter of its own, and the one that is described in the configuration."""
+PLACES = ("model", "options", "prompt", "prompt_file")
+"""What may stand in braces in a command."""
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+
+
+class Capability(StrEnum):
+    """What a program can do for a loop beyond working in a folder until it ends."""
+
+    STREAM = "stream"
+    """It prints events while it works, so that a hang is seen and an end is known after a crash."""
+    TOOLS = "tools"
+    """It tells which tools it used."""
+    COMMANDS = "commands"
+    """It tells how each of its commands ended."""
+    TOKENS = "tokens"
+    """It tells how many tokens it used."""
+    COST = "cost"
+    """It tells what it cost in dollars."""
+    MODEL = "model"
+    """A model can be chosen for it."""
+    CONTEXT = "context"
+    """It tells how full its context is, so that a session is ended in time."""
+    HOOKS = "hooks"
+    """It asks before each tool call and before it ends: guard rails, and checks inside the session."""
+    SESSIONS = "sessions"
+    """An iteration can go on with the session of the one before."""
+    RULES = "rules"
+    """Tools can be allowed and denied to it by name."""
+    RESETS = "resets"
+    """It tells when a used-up allowance is there again."""
+
+
+Format = Literal["text", "json", "codex", "copilot", "cursor", "gemini", "messages", "opencode"]
+"""What a program prints, and so which reader understands it."""
+
+_EVENTS = frozenset({Capability.STREAM, Capability.TOOLS})
+TELLS: Mapping[Format, frozenset[Capability]] = {
+    "text": frozenset(),
+    "json": frozenset(),
+    "codex": _EVENTS | {Capability.COMMANDS, Capability.TOKENS},
+    "copilot": _EVENTS | {Capability.COMMANDS},
+    "cursor": _EVENTS | {Capability.COMMANDS},
+    "gemini": _EVENTS | {Capability.TOKENS},
+    "messages": _EVENTS | {Capability.TOKENS},
+    "opencode": _EVENTS | {Capability.COMMANDS, Capability.TOKENS, Capability.COST},
+}
+"""What each format tells; a test compares it with what the programs printed."""
+
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$", max_length=100)]
+"""An environment variable's name, or the beginning of several."""
+
+
+class AgentKind(Record):
+    """How one kind of agent is called and read. A loop keeps it in its state, whatever becomes of its file."""
+
+    name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=40)
+    title: str = Field(default="", max_length=80)
+    command: tuple[str, ...] = Field(min_length=1, max_length=100)
+    """The program, then its arguments. `{options}`, `{prompt}`, `{prompt_file}` and `{model}` stand for what a call fills in."""
+    model_options: tuple[str, ...] = ()
+    """Arguments that choose a model, with `{model}`; they take the place of `{options}`, with those of the configuration."""
+    prompt: Literal["stdin", "argument", "file"] = "stdin"
+    """How it gets its prompt."""
+    output: Format = "text"
+    environment: tuple[Variable, ...] = ()
+    """Environment variables that it may see; `*` at the end stands for all that begin so."""
+    login: tuple[Variable, ...] = ()
+    """Variables of which any one lets it log in."""
+    remedy: str = ""
+    """What a person does where it has no credentials."""
+    exits: Mapping[str, AgentOutcome] = Field(default_factory=dict[str, AgentOutcome])
+    """What an exit code of its own means."""
+    words: Mapping[str, AgentOutcome] = Field(default_factory=dict[str, AgentOutcome])
+    """What a phrase of its own means where it complains. The agent's words are never looked through."""
+    version: str = ""
+    """The version that all this was found out with."""
+    known_by: Literal["runs", "help", "documentation", ""] = ""
+    """How: by running it against a scripted model, by its own help, or by what its documentation says."""
+    documentation: str = ""
+    install: str = ""
+
+    @property
+    def tells(self) -> frozenset[Capability]:
+        """What it does of all that is useful to a loop."""
+        chooses = any("{model}" in part for part in (*self.command, *self.model_options))
+        return TELLS[self.output] | {Capability.MODEL} if chooses else TELLS[self.output]
+
+    @property
+    def program(self) -> str:
+        return self.command[0]
+
+    @model_validator(mode="after")
+    def _can_be_filled_in(self) -> Self:
+        named = [place for part in (*self.command, *self.model_options) for place in _PLACE.findall(part)]
+        unknown = next((place for place in named if place not in PLACES), None)
+        if unknown is not None:
+            raise PydanticCustomError(
+                "place", "{places} in braces, not {unknown}", {"places": " or ".join(PLACES), "unknown": unknown}
+            )
+        if "prompt_file" in named and self.prompt != "file":
+            raise PydanticCustomError("prompt_file", 'prompt = "file" where the command names {prompt_file}')
+        if self.prompt == "file" and "prompt_file" not in named:
+            raise PydanticCustomError("no_prompt_file", '{prompt_file} in the command where prompt = "file"')
+        if "prompt" in named and self.prompt != "argument":
+            raise PydanticCustomError("prompt", 'prompt = "argument" where the command names {prompt}')
+        return self
+
+
+class Agent(Record):
+    """The agent of a loop, where it is not Claude Code."""
+
+    kind: AgentKind
+    unused: tuple[str, ...] = ()
+    """Settings that were made by hand and do nothing with it."""

@@ -1,0 +1,157 @@
+"""A plan: items of work that are done one after the other, and how far a loop has come with them."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from helmsman.records.base import Record
+from helmsman.records.checks import CheckResult
+
+MOST_ITEMS = 2_000
+"""Of a plan; a longer one is no plan for one loop."""
+LONGEST_ID = 60
+LAST_RANK = 1_000
+"""The rank of an item that names none."""
+MOST_SKETCHED = 80
+"""Items that a picture has room for."""
+
+Kind = Literal["json", "markdown", "toml"]
+ItemState = Literal["done", "now", "ready", "blocked", "escalated"]
+
+
+class PlanItem(Record):
+    """One piece of work that can be proven by itself."""
+
+    id: str
+    title: str
+    details: str = ""
+    """What the file says of it beside its title."""
+    acceptance: tuple[str, ...] = ()
+    """What must be true once it is done, a sentence each."""
+    priority: int = LAST_RANK
+    """1 comes first."""
+    needs: tuple[str, ...] = ()
+    """Ids of items that have to be done before."""
+    parallel: bool = False
+    """Whether another loop may work on it beside this one."""
+    verify: bool = False
+    """Whether it looks at what is there, and need not change anything."""
+    check: str = ""
+    """A command that proves it with exit code 0. Empty: it has none of its own."""
+    done: bool = False
+    line: int = 0
+    """Where it stands in the file, from 1."""
+
+
+class Plan(Record):
+    """A plan as its file says it."""
+
+    kind: Kind
+    items: tuple[PlanItem, ...] = ()
+    """In the order of the file."""
+
+    def item(self, name: str) -> PlanItem | None:
+        return next((item for item in self.items if item.id == name), None)
+
+    @property
+    def left(self) -> tuple[PlanItem, ...]:
+        """What is not done yet."""
+        return tuple(item for item in self.items if not item.done)
+
+
+class Sketched(Record):
+    """An item in short, for pictures and tables."""
+
+    id: str
+    title: str
+    """60 characters at most."""
+    needs: tuple[str, ...] = ()
+    """Of those that are sketched too."""
+    done: bool = False
+    parallel: bool = False
+    verify: bool = False
+
+
+class InHand(Record):
+    """What an iteration has before it of a plan: the item that is due, and how much there is beside it."""
+
+    item: PlanItem | None = None
+    """None where nothing is due: all that this loop is for is done."""
+    total: int = 0
+    done: int = 0
+    left: tuple[str, ...] = ()
+    """Ids of what this loop has still to do, the item in hand included; the first 20."""
+    remaining: int = 0
+    """How many that are."""
+    next: str = ""
+    """Id of the item that is due once this one is done; empty: none."""
+    anew: bool = False
+    """Whether the agent may rewrite what is open: the way that it went so far has failed."""
+    sketch: tuple[Sketched, ...] = ()
+    """The plan around the item in hand, 80 items at most."""
+
+
+class PlanTouched(Record):
+    """What the agent did to the plan's file, which is not its own."""
+
+    kept: bool = False
+    """Whether its new plan counts: it was asked for one, and the file can be followed. Otherwise the file was put back."""
+    why: str
+    """In a clause."""
+
+
+class ItemProof(Record):
+    """Whether the item in hand is proven, and what is missing where it is not."""
+
+    item: str
+    title: str = ""
+    proven: bool = False
+    missing: tuple[str, ...] = ()
+    """Clauses: what stands against it."""
+    tried: bool = True
+    """Whether the iteration counts as a try: the agent got to work on it."""
+
+    @property
+    def why(self) -> str:
+        return "; ".join(self.missing)
+
+
+class Tick(Record):
+    """A tick in the plan's file, in a commit of its own."""
+
+    item: str
+    commit: str
+    tree: str
+
+
+class PlanProgress(Record):
+    """How far a loop is with its plan. The file on its branch says what is done; this says by what, and what it took."""
+
+    total: int = 0
+    done: int = 0
+    """As the file said it last."""
+    now: str = ""
+    """Id of the item that was in hand last, or that comes next; empty: none."""
+    tries: dict[str, int] = Field(default_factory=dict[str, int])
+    """Open items with the iterations that were spent on each since a person last looked."""
+    missing: str = ""
+    """What was missing at the end of the last of them."""
+    changed: bool = False
+    """Whether an earlier try at the item in hand changed files that are on the branch."""
+    own: CheckResult | None = None
+    """What its own check said last, where it has one."""
+    ticked: dict[str, int] = Field(default_factory=dict[str, int])
+    """Items that this loop has ticked, each with the iteration that proved it."""
+    touched: PlanTouched | None = None
+    """What the last iteration did to the file."""
+    sketch: tuple[Sketched, ...] = ()
+
+    @property
+    def unsure(self) -> bool:
+        """Whether its own check told nothing for sure, so that the same tree is worth another look."""
+        return self.own is not None and (self.own.timed_out or bool(self.own.error))
+
+    @property
+    def tried(self) -> int:
+        """Iterations that were spent on the item in hand."""
+        return self.tries.get(self.now, 0)

@@ -1,0 +1,75 @@
+"""How a loop's standing with its plan moves on with an iteration: a tick, one more try, or work that was taken back."""
+
+from collections.abc import Collection
+from typing import Any
+
+from helmsman.records.iteration import Evidence, IterationRecord
+from helmsman.records.plan import InHand, ItemProof, PlanProgress, Sketched
+
+
+def plan_after(before: PlanProgress, record: IterationRecord, undone: Collection[int]) -> PlanProgress:
+    """The plan after an iteration. `undone`: iterations whose work is off the branch since, and their ticks with it."""
+    hand, touched = record.plan, record.execution.plan
+    if hand is None:
+        return before.model_copy(update={"touched": touched})
+    lost = {name for name, proved in before.ticked.items() if proved in undone}
+    ticked = {name: proved for name, proved in before.ticked.items() if name not in lost}
+    won = {record.tick.item} if record.tick else set[str]()
+    anew = touched is not None and touched.kept
+    spent = {} if anew else tries_after(before, record)  # of a new plan nothing was tried yet
+    return before.model_copy(
+        update={
+            "total": hand.total,
+            "done": hand.done + len(won) - len(lost),
+            "tries": {name: times for name, times in spent.items() if name not in won},
+            "ticked": {**ticked, **dict.fromkeys(won, record.iteration)},
+            "touched": touched,
+            "sketch": _sketch(hand, won, lost),
+            **_in_hand(before, record, hand),
+        }
+    )
+
+
+def tries_after(before: PlanProgress, evidence: Evidence) -> dict[str, int]:
+    """Tries of each open item, this iteration included where it was one."""
+    proof = evidence.item
+    if proof is None or not proof.tried or proof.proven:
+        return before.tries
+    return {**before.tries, proof.item: before.tries.get(proof.item, 0) + 1}
+
+
+def _in_hand(before: PlanProgress, record: IterationRecord, hand: InHand) -> dict[str, Any]:
+    """What is said of the item in hand; nothing yet of the one that comes after a tick."""
+    now, proof = hand.item.id if hand.item else "", record.item
+    if record.tick is not None or proof is None:
+        return {"now": hand.next if record.tick else now, "missing": "", "changed": False, "own": None}
+    earlier = before.changed and before.now == now
+    return {
+        "now": now,
+        "missing": proof.why,
+        "changed": not record.failed and (earlier or record.execution.change.files_changed > 0),
+        "own": record.own.results[0] if record.own and record.own.results else None,
+    }
+
+
+def _sketch(hand: InHand, won: Collection[str], lost: Collection[str]) -> tuple[Sketched, ...]:
+    return tuple(
+        one.model_copy(update={"done": (one.done or one.id in won) and one.id not in lost}) if one.id in (*won, *lost) else one
+        for one in hand.sketch
+    )
+
+
+def asked_again(before: PlanProgress) -> PlanProgress:
+    """A person has looked: the tries count anew."""
+    return before.model_copy(update={"tries": {}})
+
+
+def standing_of(proof: ItemProof | None, hand: InHand | None) -> tuple[str, ...]:
+    """Ids of what stays to be done after an iteration, as far as they are named."""
+    won = {proof.item} if proof and proof.proven else set[str]()
+    return tuple(name for name in hand.left if name not in won) if hand else ()
+
+
+def remaining_after(proof: ItemProof | None, hand: InHand | None) -> int:
+    """How many items stay to be done after an iteration."""
+    return 0 if hand is None else hand.remaining - bool(proof and proof.proven)

@@ -1,0 +1,70 @@
+"""`gemini --output-format stream-json`. It tells whether a tool ran, and nothing of how the command in it ended."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from helmsman.records.usage import Usage
+from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.loose_json import count, mapping, text
+
+_SHELL = "run_shell_command"
+TOOLS = Tools(
+    run={_SHELL: "command"},
+    write={"write_file": "file_path", "replace": "file_path"},
+    read={"read_file": "file_path"},
+)
+
+Event = Mapping[str, Any]
+
+
+def read(account: Account, event: Event) -> bool:
+    write = _EVENTS.get(text(event.get("type")))
+    if write:
+        write(account, event)
+    return write is not None
+
+
+def _init(account: Account, event: Event) -> None:
+    account.begin(session=event.get("session_id"), model=event.get("model"))
+    account.turns += 1
+
+
+def _message(account: Account, event: Event) -> None:
+    if event.get("role") == "assistant":
+        account.say(event.get("content"), more=event.get("delta") is True)
+
+
+def _tool(account: Account, event: Event) -> None:
+    account.call(event.get("tool_id"), event.get("tool_name"), mapping(event.get("parameters")))
+
+
+def _result(account: Account, event: Event) -> None:
+    """A command that exits with 1 is a success here, so of commands nothing is known."""
+    ran = text(event.get("tool_id")).startswith(_SHELL)
+    failed = None if ran else event.get("status") != "success"
+    account.result(event.get("tool_id"), failed=failed, output=event.get("output"))
+
+
+def _error(account: Account, event: Event) -> None:
+    """A warning, or what ends it: the result tells which."""
+    account.complain(event.get("message"))
+
+
+def _end(account: Account, event: Event) -> None:
+    stats, well = mapping(event.get("stats")), event.get("status") == "success"
+    cached = count(stats.get("cached"))
+    fresh = max(count(stats.get("input_tokens")) - cached, 0)
+    account.spend(Usage(input_tokens=fresh, cache_read_tokens=cached, output_tokens=count(stats.get("output_tokens"))))
+    if not well:
+        account.complain(mapping(event.get("error")).get("message"))
+    account.end(well=well)
+
+
+_EVENTS: Mapping[str, Callable[[Account, Event], None]] = {
+    "init": _init,
+    "message": _message,
+    "tool_use": _tool,
+    "tool_result": _result,
+    "error": _error,
+    "result": _end,
+}

@@ -1,0 +1,66 @@
+"""`amp --execute --stream-json`: messages with blocks, as Claude Code prints them, but without ids and dollars."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from helmsman.records.usage import Usage
+from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.loose_json import count, items, mapping, text
+
+TOOLS = Tools(run={"Bash": "cmd"}, write={"create_file": "path", "edit_file": "path"}, read={"Read": "path"})
+
+Event = Mapping[str, Any]
+
+
+def read(account: Account, event: Event) -> bool:
+    write = _EVENTS.get(text(event.get("type")))
+    if write:
+        account.begin(session=event.get("session_id"))
+        write(account, event)
+    return write is not None
+
+
+def _system(account: Account, event: Event) -> None:
+    account.begin(model=event.get("model"))
+
+
+def _assistant(account: Account, event: Event) -> None:
+    message, main = mapping(event.get("message")), event.get("parent_tool_use_id") is None
+    account.turns += main
+    account.spend(_usage(mapping(message.get("usage"))))
+    for block in map(mapping, items(message.get("content"))):
+        if block.get("type") == "tool_use":
+            account.call(block.get("id"), block.get("name"), mapping(block.get("input")))
+        elif block.get("type") == "text" and main:
+            account.say(block.get("text"))
+
+
+def _user(account: Account, event: Event) -> None:
+    """A command that exits with 1 is a result like any other here, so of commands that are no error nothing is known."""
+    for block in map(mapping, items(mapping(event.get("message")).get("content"))):
+        if block.get("type") == "tool_result":
+            account.result(block.get("tool_use_id"), failed=block.get("is_error") is True or None, output=block.get("content"))
+
+
+def _end(account: Account, event: Event) -> None:
+    well = event.get("subtype") == "success" and event.get("is_error") is not True
+    if not well:
+        account.complain(event.get("error") or event.get("result") or event.get("subtype"))
+    account.end(well=well)
+
+
+def _usage(counts: Event) -> Usage:
+    return Usage(
+        input_tokens=count(counts.get("input_tokens")),
+        cache_creation_tokens=count(counts.get("cache_creation_input_tokens")),
+        cache_read_tokens=count(counts.get("cache_read_input_tokens")),
+        output_tokens=count(counts.get("output_tokens")),
+    )
+
+
+_EVENTS: Mapping[str, Callable[[Account, Event], None]] = {
+    "system": _system,
+    "assistant": _assistant,
+    "user": _user,
+    "result": _end,
+}

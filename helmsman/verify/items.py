@@ -1,0 +1,145 @@
+"""Is the item in hand proven? Whoever worked on it may say so; the evidence decides.
+
+Proven = checks ran AND no finding that blocks AND no claim that the evidence contradicts AND, where the item has a check of its
+own: that passes, and nothing fails that did not fail before. Where it has none: every check of the loop passes, something was
+changed for it (or it only verifies), and the agent says that it is done.
+"""
+
+import re
+from collections.abc import Callable
+
+from helmsman.config import CriterionConfig, JudgeConfig
+from helmsman.plans.naming import means
+from helmsman.records.checks import CheckResult
+from helmsman.records.claims import ClaimKind, ClaimLayer
+from helmsman.records.findings import Weight
+from helmsman.records.iteration import Evidence
+from helmsman.records.judgement import Judgement
+from helmsman.records.plan import ItemProof, PlanItem
+from helmsman.records.state import LoopState
+
+NAMED = 3
+ITEM = "plan."
+"""How the id of the judge's criterion begins that stands for an item."""
+LONGEST_CRITERION = 4_000
+
+Rule = Callable[[LoopState, Evidence, PlanItem], str]
+
+
+def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
+    """What stands against the item in hand, the judge's word left out. None where there is no item."""
+    item = evidence.plan.item if evidence.plan else None
+    if item is None:
+        return None
+    if evidence.execution.plan and evidence.execution.plan.kept:
+        why = "the plan was made anew; its items are proven from the next iteration on"
+        return ItemProof(item=item.id, title=item.title, missing=(why,), tried=False)
+    missing = tuple(filter(None, (rule(state, evidence, item) for rule in (ALWAYS if item.check else (*ALWAYS, *WITHOUT_CHECK)))))
+    tried = evidence.execution.worth_checking
+    return ItemProof(item=item.id, title=item.title, proven=not missing, missing=missing, tried=tried)
+
+
+def criterion_of(item: PlanItem | None, config: JudgeConfig) -> CriterionConfig | None:
+    """What the judge is asked of an item that nothing else can prove; None where no judge is to be asked."""
+    if item is None or item.check or not config.criteria:
+        return None
+    wanted = "\n".join(f"- {line}" for line in item.acceptance) or item.details
+    text = f"This item of the plan is done, completely: {item.title}\n{wanted}".strip()
+    return CriterionConfig(id=f"{ITEM}{_plain(item.id)}"[:60], text=text[:LONGEST_CRITERION])
+
+
+def judged(proof: ItemProof, criterion: CriterionConfig, judgement: Judgement) -> ItemProof:
+    """With the judge's word."""
+    verdict = next((one for one in judgement.criteria if one.criterion == criterion.id), None)
+    if verdict is not None and verdict.met:
+        return proof
+    why = f"the judge does not see it done: {verdict.reason if verdict else judgement.cause}"
+    return proof.model_copy(update={"proven": False, "missing": (*proof.missing, why)})
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name)
+
+
+# --- what stands against it -----------------------------------------------------------------------------------------
+
+
+def _unchecked(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
+    return "" if evidence.checks else f"the agent's call ended as {evidence.execution.call.outcome}, so nothing was checked"
+
+
+def _blocked(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
+    blocking = [finding for finding in evidence.findings if finding.weight is Weight.BLOCK]
+    named = ", ".join(f"{one.message} ({one.rule}, {one.where})" for one in blocking[:NAMED])
+    return f"{named}{_more(len(blocking))}" if blocking else ""
+
+
+def _untrue(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
+    broken = [one for one in evidence.contradictions if one.layer is ClaimLayer.CONTRADICTION]
+    named = ", ".join(f"it said \u201c{one.said}\u201d, but {one.found}" for one in broken[:NAMED])
+    return f"{named}{_more(len(broken))}" if broken else ""
+
+
+def _own_check(_state: LoopState, evidence: Evidence, item: PlanItem) -> str:
+    if not item.check or evidence.checks is None:
+        return ""
+    result = next(iter(evidence.own.results), None) if evidence.own else None
+    if result is None:
+        return f"its check was not run: {item.check}"
+    return "" if result.passed else f"its check {_how(result)}: {item.check}"
+
+
+def _failing(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
+    """All checks have to pass; beside an item's own check it is enough that nothing has become worse."""
+    if evidence.checks is None:
+        return ""
+    failing = evidence.checks.failures
+    if item.check and state.checks is not None:
+        before = {result.command: result for result in state.checks.results}
+        failing = tuple(result for result in failing if _worse(before.get(result.command), result))
+        return f"it made worse what was better before: {_names(failing)}" if failing else ""
+    return f"{len(failing)} of {len(evidence.checks.results)} checks fail: {_names(failing)}" if failing else ""
+
+
+def _worse(before: CheckResult | None, now: CheckResult) -> bool:
+    if before is None or before.passed or not (before.counts and now.counts):
+        return before is not None and before.passed
+    return now.counts.failed > before.counts.failed
+
+
+def _unchanged(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
+    earlier = state.plan.changed and state.plan.now == item.id
+    changed = item.verify or earlier or evidence.execution.change.files_changed > 0
+    return "" if changed else "nothing was changed for it"
+
+
+def _unclaimed(_state: LoopState, evidence: Evidence, item: PlanItem) -> str:
+    """Its own word is needed, because nobody else knows whether there is more to come; it is never enough."""
+    said = (claim.subject for claim in evidence.claims.claims if claim.kind is ClaimKind.ITEM_DONE)
+    claimed = evidence.noted == item.id or any(means(line, item.id, item.title) for line in said) or _counts_one(evidence)
+    return "" if claimed or evidence.checks is None else "the agent does not say that it is done (COMPLETED in progress.md)"
+
+
+def _counts_one(evidence: Evidence) -> bool:
+    """Its status report counts a finished task, or it asks to be done with all of it."""
+    status = evidence.claims.status
+    return evidence.claims.wants_to_finish or bool(status and status.tasks_completed)
+
+
+def _how(result: CheckResult) -> str:
+    if result.error:
+        return f"could not run ({result.error})"
+    return "did not come to an end" if result.timed_out else f"fails (exit code {result.exit_code})"
+
+
+def _names(results: tuple[CheckResult, ...]) -> str:
+    return f"{', '.join(result.name for result in results[:NAMED])}{_more(len(results))}"
+
+
+def _more(number: int) -> str:
+    return f" and {number - NAMED} more" if number > NAMED else ""
+
+
+ALWAYS: tuple[Rule, ...] = (_unchecked, _blocked, _untrue, _own_check, _failing)
+WITHOUT_CHECK: tuple[Rule, ...] = (_unchanged, _unclaimed)
+"""What has to hold beside that for an item that has no check of its own."""

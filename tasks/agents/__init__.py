@@ -1,0 +1,1 @@
+"""Agents: which ones there are, and how one is called for an iteration."""

@@ -1,0 +1,109 @@
+"""Finding agents: the repository's own files first, then those that come with Helmsman; and their programs."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from helmsman.agents.fitting import fitted, unused
+from helmsman.agents.reading import read_kind, template
+from helmsman.config.other_agents import AgentConfig
+from helmsman.errors import OperatorError
+from helmsman.layers import Resolved, did_you_mean, shown
+from helmsman.records.agents import CLAUDE, TEMPLATE, Agent, AgentKind
+from helmsman.records.hats import is_name
+from tasks.config_files import read_text
+
+AGENTS = ".helmsman/agents"
+"""Folder of a repository."""
+MOST_FILES = 100
+"""Of that folder's files those that are looked at."""
+OF_A_TEMPLATE = "command", "prompt", "output"
+_OURS = Path(__file__).parent / "presets"
+
+
+def settled(resolved: Resolved, top: Path) -> Resolved:
+    """With the agent that a loop keeps, and without what that cannot do. Raises OperatorError."""
+    kind = find_agent(top, resolved.config.agent)
+    if kind is None:
+        return resolved
+    _require_template(resolved)
+    config, changed = fitted(resolved.config, resolved.origins, kind)
+    agent = Agent(kind=kind, unused=unused(resolved.origins))
+    return replace(resolved, config=config, origins={**resolved.origins, **changed}, agent=agent)
+
+
+def find_agent(top: Path, config: AgentConfig) -> AgentKind | None:
+    """The configured agent; None for Claude Code, which has an adapter of its own. Raises OperatorError."""
+    if config.kind == CLAUDE:
+        return None
+    if config.kind == TEMPLATE:
+        return template(config)
+    path = (_built_in() | _named(top)).get(config.kind)
+    if path is None:
+        names = agent_names(top)
+        raise OperatorError(
+            f"there is no agent {shown(config.kind)}{did_you_mean(config.kind, names)}",
+            expected=f"one of {', '.join(names)}",
+            remedy=f"correct agent.kind, or write {AGENTS}/{config.kind if is_name(config.kind) else 'NAME'}.toml",
+        )
+    return read_agent(path, top)
+
+
+def read_agent(path: Path, top: Path | None = None) -> AgentKind:
+    """The agent of a file. One of the repository's does not lead out of it by a link. Raises OperatorError."""
+    inside = top is not None and not path.is_relative_to(_OURS)
+    where = f"{AGENTS}/{path.name}" if inside else path.name
+    if inside and top is not None and not path.resolve().is_relative_to(top.resolve()):
+        raise OperatorError("a file leads out of its repository", found=where, remedy="put the file itself there")
+    kind = read_kind(read_text(path, "a file in TOML"), where)
+    if kind.name != path.stem:
+        raise OperatorError(f"{where} holds another agent than it says", expected=f'name = "{path.stem}"', found=shown(kind.name))
+    return kind
+
+
+def agent_names(top: Path) -> list[str]:
+    return [CLAUDE, *sorted({*_built_in(), *_named(top)}), TEMPLATE]
+
+
+def built_in() -> Iterator[AgentKind]:
+    """The agents that come with Helmsman, by name."""
+    for _, path in sorted(_built_in().items()):
+        yield read_agent(path)
+
+
+def find_program(kind: AgentKind, config: AgentConfig) -> Path:
+    """`agent.binary`, else the kind's own name on PATH. Raises OperatorError."""
+    named = config.binary or kind.program
+    found = shutil.which(os.path.expanduser(named))  # noqa: PTH111 - a bare name must stay bare to be looked up on PATH
+    if found is None:
+        raise OperatorError(
+            f"the program of {kind.name} was not found",
+            expected="agent.binary, or its usual name on PATH",
+            found=shown(named),
+            remedy=f"install it{f' ({kind.install})' if kind.install else ''}, or set agent.binary",
+        )
+    return Path(found).absolute()
+
+
+def _require_template(resolved: Resolved) -> None:
+    """What describes a template would be passed over in silence with another kind."""
+    said = [f"agent.{name}" for name in OF_A_TEMPLATE if resolved.origins[f"agent.{name}"] != "default"]
+    if said and resolved.config.agent.kind != TEMPLATE:
+        raise OperatorError(
+            f"{' and '.join(said)}: only a template has that, and agent.kind is {resolved.config.agent.kind}",
+            expected=f'agent.kind = "{TEMPLATE}"',
+            remedy=f"set that, or take them out; for changes to a kind write {AGENTS}/NAME.toml",
+        )
+
+
+def _built_in() -> dict[str, Path]:
+    return {path.stem: path for path in _OURS.glob("*.toml")}
+
+
+def _named(top: Path) -> dict[str, Path]:
+    """Those of the repository. One of our names takes the place of ours; two names are taken."""
+    place = top / AGENTS
+    files = sorted(place.glob("*.toml"))[:MOST_FILES] if place.is_dir() else []
+    return {path.stem: path for path in files if is_name(path.stem) and path.stem not in {CLAUDE, TEMPLATE}}

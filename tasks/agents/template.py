@@ -1,0 +1,154 @@
+"""The adapter for any program that takes a prompt and works in a folder until it ends: its command, a reader of its output."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from helmsman.agents.command import command_line
+from helmsman.errors import Cancelled, OperatorError, WorldError
+from helmsman.orient.allowance import agent_model
+from helmsman.records.agents import AgentKind, Capability
+from helmsman.records.events import AgentStarted, ToolCalled
+from helmsman.records.evidence import AgentCall
+from helmsman.records.session import KeptSession
+from helmsman.records.state import LoopState
+from helmsman.verify.agent_events import Called, detail_of
+from helmsman.verify.agents.reader import Reader, reader_of
+from tasks.agents.finding import find_program
+from tasks.call_folder import CallFolder, begin, finish, finished_call, set_aside
+from tasks.claude import IN_WORLD, call_seconds, without_secrets
+from tasks.environment import other_environment, ours
+from tasks.git import IDENTITY, commit_and_tree, git, has_identity
+from tasks.journal import publish
+from tasks.nesting import inner_depth
+from tasks.pain_watch import Watch, tokens_left
+from tasks.process import Ended, run
+from tasks.secrets_kept import redact
+from tasks.workplace import Workplace
+
+
+def call_agent(
+    place: Workplace,
+    state: LoopState,
+    prompt: str,
+    start: str,
+    *,
+    session: KeptSession | None,  # noqa: ARG001 - a port's; no session is kept of an agent that cannot go on with one
+    credentials: dict[str, str],  # noqa: ARG001 - those of Claude Code are nobody else's
+    stop: Callable[[], bool],
+) -> AgentCall:
+    """Make the call that is due, or read back the one that was made. Raises WorldError, Cancelled, OperatorError."""
+    kind, folder = kind_of(state), CallFolder(place.folder.call(state.due, state.attempt))
+    environment = environment_of(place, state)
+    call = finished_call(folder) or _make_call(place, state, folder, prompt, start, environment, stop)
+    call = without_secrets(call, environment)
+    if call.outcome in IN_WORLD and _did_nothing(kind, call, place, start):
+        set_aside(folder)
+        raise WorldError(
+            f"the agent could not reach its model ({call.outcome})",
+            found=call.error,
+            remedy="it is tried again by itself",
+        )
+    finish(folder, call)
+    return call
+
+
+def kind_of(state: LoopState) -> AgentKind:
+    if state.agent is None:
+        raise OperatorError("this loop's agent is Claude Code, which is not called by a template")
+    return state.agent.kind
+
+
+def environment_of(place: Workplace, state: LoopState) -> dict[str, str]:
+    """What the program may see: what any may, its own variables, and those that the operator names."""
+    identity = {} if has_identity(place.worktree) else IDENTITY
+    seen = other_environment(ours(), kind_of(state).environment, state.config.agent.environment)
+    return {**seen, **inner_depth(state.config), **identity}
+
+
+def _did_nothing(kind: AgentKind, call: AgentCall, place: Workplace, start: str) -> bool:
+    """Whether the call may be made again. Of a program that does not tell what it did, the tree tells."""
+    if Capability.TOOLS in kind.tells:
+        return call.tool_calls == 0
+    return commit_and_tree(place.worktree)[0] == start and not git(place.worktree, "status", "--porcelain").strip()
+
+
+def _make_call(
+    place: Workplace,
+    state: LoopState,
+    folder: CallFolder,
+    prompt: str,
+    start: str,
+    environment: dict[str, str],
+    stop: Callable[[], bool],
+) -> AgentCall:
+    kind, config = kind_of(state), state.config
+    command = command_line(
+        kind,
+        program=str(find_program(kind, config.agent)),
+        model=agent_model(state),
+        further=config.agent.arguments,
+        prompt=prompt,
+        prompt_file=str(folder.prompt),
+    )
+    begin(folder, prompt, start, None, kind)
+    hears = Hearing(reader_of(kind), _watch(place, state, environment), lambda text: _wording(text, place, environment))
+    ended = run(
+        command,
+        cwd=place.worktree,
+        env=environment,
+        tag=place.tag(state),
+        deadline=call_seconds(state),
+        idle=_idle(state, kind),
+        grace=config.claude.stop_grace_seconds,
+        stdin=prompt.encode() if kind.prompt == "stdin" else b"",
+        output_file=folder.transcript,
+        on_line=hears.hear,
+        on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),
+        stop=lambda: stop() or bool(hears.watch.pain),
+    )
+    return _conclude(hears, ended)
+
+
+def _idle(state: LoopState, kind: AgentKind) -> float | None:
+    """Silence is no sign of a hang where a program speaks only at its end."""
+    return state.config.claude.idle_timeout_minutes * 60 if Capability.STREAM in kind.tells else None
+
+
+def _watch(place: Workplace, state: LoopState, environment: dict[str, str]) -> "Callable[[Reader], Watch]":
+    def watch(reader: Reader) -> Watch:
+        home, since = environment.get("HOME", ""), state.created_at.timestamp()
+        used = lambda: reader.account.usage.tokens  # noqa: E731 - what it says is all
+        return Watch(state.config.pain, str(place.worktree), home, used, tokens_left(state), since=since)
+
+    return watch
+
+
+def _wording(text: str, place: Workplace, environment: dict[str, str]) -> str:
+    return redact(text.replace(f"{place.worktree}/", ""), environment)
+
+
+class Hearing:
+    """Hears what a program prints: folds it, tells of tool calls, and watches for what must end the session."""
+
+    def __init__(self, reader: Reader, watch: Callable[[Reader], Watch], wording: Callable[[str], str]) -> None:
+        """Nothing has been said yet."""
+        self.reader, self.watch = reader, watch(reader)
+        self._wording = wording
+
+    def hear(self, line: bytes) -> None:
+        self.reader.hear(line)
+        for news in self.reader.account.news():
+            if isinstance(news, Called):
+                publish(ToolCalled(tool=news.tool, detail=self._wording(detail_of(news.arguments))))
+                self.watch.announce(news)
+            else:
+                self.watch.conclude(news)
+
+
+def _conclude(hears: Hearing, ended: Ended) -> AgentCall:
+    account = hears.reader.account
+    if ended.by == "stop" and not account.finished and not hears.watch.pain:
+        raise Cancelled("cancelled while the agent was at work")
+    by: Literal["itself", "deadline", "idle", "stop"] = "itself" if ended.by == "stop" else ended.by
+    call = account.conclude(exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds)
+    return call.model_copy(update={"pain": hears.watch.pain})

@@ -1,0 +1,70 @@
+"""Comparing what loops with one goal have made: their diffs read, a model asked where a judge is configured, one chosen."""
+
+from collections.abc import Callable, Sequence
+
+from helmsman.config import LoopConfig
+from helmsman.errors import Cancelled, HelmsmanError
+from helmsman.oversee.best import Candidate, agreed, by_rule, compare_request, read_choice
+from helmsman.records.parallel import Choice
+from helmsman.records.state import LoopState
+from tasks.asking import ask
+from tasks.credentials import judge_credentials
+from tasks.environment import ours
+from tasks.following import newest_record
+from tasks.git import Repository, git
+from tasks.secrets_kept import redact
+
+LONGEST_DIFF = 400_000
+"""Characters of one candidate's diff that are kept; the question has room for fewer."""
+COLUMNS = 3
+"""Of a line of `git diff --numstat`: added, removed, path."""
+_WHOLE = frozenset({"end_turn", "tool_use", "stop_sequence"})
+
+
+def best_of(repository: Repository, states: Sequence[LoopState], tag: str, stop: Callable[[], bool]) -> Choice:
+    """The best of loops that have completed. Raises Cancelled."""
+    if len(states) == 1:
+        return Choice(loop=states[0].loop, reason="no other loop completed")
+    candidates = [_candidate(repository, state) for state in states]
+    config = states[0].config
+    if not config.judge.criteria:
+        return by_rule(candidates)
+    try:
+        return _compared(config, candidates, tag, stop)
+    except Cancelled:
+        raise
+    except HelmsmanError as error:  # what they made is proven; which of them is a matter of taste
+        return by_rule(candidates, f"no model could be asked ({error.problem})")
+
+
+def _compared(config: LoopConfig, candidates: Sequence[Candidate], tag: str, stop: Callable[[], bool]) -> Choice:
+    """Asked in both orders."""
+    credentials, spent = judge_credentials(config), 0.0
+    found: list[Choice | str] = []
+    for order in (candidates, candidates[::-1]):
+        answer = ask(compare_request(config, order), config=config, credentials=credentials, tag=tag, stop=stop)
+        spent += answer.usage.cost_usd
+        found.append(read_choice(answer.text, order) if answer.stop in _WHOLE else f"the model stopped: {answer.stop[:60]}")
+    return agreed(found[0], found[1], candidates).model_copy(update={"cost_usd": spent})
+
+
+def _candidate(repository: Repository, state: LoopState) -> Candidate:
+    between = (state.base_commit, state.head)
+    counts = [_counts(line) for line in git(repository.common, "diff", "--numstat", "--no-ext-diff", *between, "--").splitlines()]
+    diff = git(repository.common, "diff", "--no-ext-diff", "--no-textconv", "--no-color", *between, "--")
+    record = newest_record(repository, state.loop)
+    return Candidate(
+        loop=state.loop,
+        diff=redact(diff[:LONGEST_DIFF], ours()),
+        files=len(counts),
+        lines=sum(counts),
+        findings=len(state.findings),
+        score=record.judgement.score if record and record.judgement else None,
+        cost_usd=state.spending.cost_usd,
+    )
+
+
+def _counts(line: str) -> int:
+    """Lines that a file's row tells; a binary one has none."""
+    added, removed, _ = line.split("\t", COLUMNS - 1)
+    return sum(int(part) for part in (added, removed) if part.isdigit())

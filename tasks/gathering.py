@@ -1,0 +1,138 @@
+"""The frame around a group of loops: one run drives it, each loop has a process, and whoever stops the run stops them all."""
+
+import hashlib
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from prefect import tags, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State, StateType
+from prefect.futures import PrefectFuture, wait
+from prefect.logging import get_run_logger
+from prefect.utilities.annotations import opaque
+
+from helmsman.errors import Cancelled, OperatorError
+from helmsman.records.parallel import Choice, ParallelRequest
+from helmsman.records.request import LoopRequest
+from helmsman.texts import clean, counted
+from tasks.comparing import best_of
+from tasks.driving import STOPPED_FROM_OUTSIDE
+from tasks.engine_runs import announce, hearing_cancel, without_heartbeats
+from tasks.git import open_repository
+from tasks.lock import drive_alone
+from tasks.members import Departed, drive_member
+from tasks.nesting import refuse_nested
+from tasks.parallel import Group, candidates, departed, due_loops, group_result, keep, opened
+from tasks.places import group_folder, loop_folder
+from tasks.state_ref import known_state
+
+
+@contextmanager
+def gathered(request: ParallelRequest) -> Generator[Group]:
+    """Hold the group while the block runs. Raises OperatorError where it is driven already, or cannot be."""
+    refuse_nested()
+    repository = open_repository(Path(request.repository))
+    group = opened(request, repository)
+    uid = hashlib.sha256(f"{repository.common}\0{request.group}".encode()).hexdigest()[:16]
+    with ExitStack() as stack:
+        stack.enter_context(_alone(group))
+        group.folder.cancel.unlink(missing_ok=True)
+        known = {"helmsman", f"group:{request.group}", f"uid:{uid}"}
+        announce(request.group, uid, known)
+        stack.enter_context(tags(*known))
+        stack.enter_context(without_heartbeats())
+        stack.enter_context(hearing_cancel(group.folder.cancel))
+        try:
+            yield group
+        except BaseException:
+            _end_all(group)  # the engine waits for what it has begun, which would go on for hours
+            raise
+
+
+@contextmanager
+def _alone(group: Group) -> Generator[None]:
+    name = group.request.group
+    with ExitStack() as held:
+        try:
+            held.enter_context(drive_alone(group.folder.lock, name))
+        except OperatorError as error:
+            problem, remedy = (
+                f"group {name} is being driven already",
+                f"helmsman list shows its loops; end it: helmsman cancel {name}",
+            )
+            raise OperatorError(problem, found=error.found, remedy=remedy) from None
+        yield
+
+
+def _end_all(group: Group) -> None:
+    """Have every loop stop, and wait for that."""
+    group.folder.cancel.touch()
+    while group.at_work:
+        departed(group, group.departures.get())
+
+
+def work(group: Group) -> bool:
+    """Begin what is due, and wait until one loop's process has ended. False where nobody is at work any more."""
+    started = [_begin(group, due) for due in due_loops(group)]
+    if not group.at_work:
+        return False
+    try:
+        departed(group, group.departures.get())
+    except STOPPED_FROM_OUTSIDE as why:
+        get_run_logger().error("group %s ends: %s", group.request.group, why or "interrupted by a signal")
+        _end_all(group)
+        wait(started)
+    return True
+
+
+def chosen(group: Group) -> bool:
+    """Choose the best of what has completed, once. Returns whether that leaves something to do."""
+    done = candidates(group)
+    if not done or group.chosen is not None:
+        return False
+    try:
+        choice = compare(group.request.repository, group.request.group, tuple(state.loop for state in done))
+    except Cancelled:
+        return False
+    return keep(group, choice)
+
+
+def concluded(group: Group) -> State[dict[str, Any]]:
+    """How the flow run ends."""
+    result = group_result(group)
+    told = f"{result.completed} of {counted(len(result.loops), 'loop')} completed"
+    told = f"{told}; best: {result.chosen.loop}, {clean(result.chosen.reason)}" if result.chosen else told
+    data = result.model_dump(mode="json")
+    if group.cancelled():
+        return State(type=StateType.CANCELLED, name="Cancelled", message=told, data=data)
+    if result.done:
+        return State(type=StateType.COMPLETED, name="Completed", message=told, data=data)
+    return State(type=StateType.FAILED, name="Incomplete", message=told, data=data)
+
+
+def _begin(group: Group, due: LoopRequest) -> PrefectFuture[int | None]:
+    """The engine would look into what a task is given for futures, and copy a group that is at work."""
+    group.at_work.add(due.loop)
+    group.driven[due.loop] += 1
+    return cast("Any", drive).submit(opaque(group), opaque(due), due.loop)
+
+
+@task(name="loop", task_run_name="{name}", persist_result=False, cache_policy=NO_CACHE)
+def drive(group: Group, due: LoopRequest, name: str) -> int | None:
+    """Drive one loop in a process of its own. Whatever becomes of it is told; nothing is raised."""
+    try:
+        gone = drive_member(due, loop_folder(group.repository, name), group.cancelled)
+    except Exception as error:  # noqa: BLE001 - whoever waits for it must hear of it, and the others go on
+        gone = Departed(name, None, str(error) or type(error).__name__)
+    group.departures.put(gone)
+    return gone.exit_code
+
+
+@task(name="choose", task_run_name="choose of {group}", persist_result=False, cache_policy=NO_CACHE)
+def compare(repository: str, group: str, loops: tuple[str, ...]) -> Choice:
+    """The best of these loops."""
+    found = open_repository(Path(repository))
+    states = [state for loop in loops if (state := known_state(found, loop))]
+    return best_of(found, states, f"choice-{group}", group_folder(found, group).cancel.exists)

@@ -1,0 +1,135 @@
+"""Loopback servers of other providers' models, scripted: OpenAI's Responses API for codex, Google's Gemini API for gemini."""
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self, TypeAlias
+
+from deployments.demo.turns import Json, Turn, call, say
+
+Answer: TypeAlias = Callable[[Turn, int], tuple[int, str, bytes]]
+"""From a turn and its number to status, content type and body."""
+_JSON, _EVENTS = "application/json", "text/event-stream"
+PATCH = "*** Begin Patch\n*** Update File: calc.py\n@@\n-    return a - b\n+    return a + b\n*** End Patch\n"
+COMMIT = "git commit --quiet --all --message 'Add what is to be added'"
+DONE = say("add adds now.\n<promise>COMPLETE</promise>")
+CODEX_SESSION = (
+    call(("exec_command", {"cmd": f"apply_patch <<'EOF'\n{PATCH}EOF\n"})),
+    call(("exec_command", {"cmd": COMMIT})),
+    DONE,
+)
+"""As codex' own tool makes an edit."""
+GEMINI_SESSION = (
+    call(("replace", {"file_path": "calc.py", "instruction": "mend it", "old_string": "a - b", "new_string": "a + b"})),
+    call(("run_shell_command", {"command": COMMIT, "description": "commit"})),
+    DONE,
+)
+
+
+class OtherModel:
+    """Answers one turn after the other; what goes beyond them is answered by the last."""
+
+    def __init__(self, answer: Answer, turns: Sequence[Turn]) -> None:
+        """Not yet running."""
+        self.asked: list[Json] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Exchange, self._respond))
+        self._answer, self._turns = answer, turns
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _respond(self, body: Json) -> tuple[int, str, bytes]:
+        number = len(self.asked)
+        self.asked.append(body)
+        return self._answer(self._turns[min(number, len(self._turns) - 1)], number)
+
+
+class _Exchange(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, respond: Callable[[Json], tuple[int, str, bytes]], *arguments: Any) -> None:
+        self._respond = respond
+        super().__init__(*arguments)  # which also handles the connection
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
+        self._send(*self._respond(body))
+
+    def do_GET(self) -> None:
+        self._send(404, _JSON, b"{}")
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response_only(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that is overridden
+        """Keep the terminal to the tests."""
+
+
+def responses(turn: Turn, number: int) -> tuple[int, str, bytes]:
+    """As the Responses API streams a turn, or refuses it."""
+    if turn.status is not None:
+        error = {"message": turn.error_message, "type": turn.error_type, "code": turn.error_type}
+        return turn.status, _JSON, json.dumps({"error": error}).encode()
+    made = [*_said(turn), *_called(turn, number)]
+    usage = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 40}, "output_tokens": 10, "total_tokens": 110}
+    events: list[Json] = [
+        {"type": "response.created", "response": {"id": f"resp_{number}"}},
+        *({"type": "response.output_item.done", "output_index": at, "item": item} for at, item in enumerate(made)),
+        {"type": "response.completed", "response": {"id": f"resp_{number}", "usage": usage}},
+    ]
+    return 200, _EVENTS, "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events).encode()
+
+
+def _said(turn: Turn) -> list[Json]:
+    if turn.text is None:
+        return []
+    return [{"type": "message", "id": "msg", "role": "assistant", "content": [{"type": "output_text", "text": turn.text}]}]
+
+
+def _called(turn: Turn, number: int) -> list[Json]:
+    return [
+        {
+            "type": "function_call",
+            "id": f"fc_{number}_{at}",
+            "call_id": f"call_{number}_{at}",
+            "name": name,
+            "arguments": json.dumps(given),
+        }
+        for at, (name, given) in enumerate(turn.tools)
+    ]
+
+
+def gemini(turn: Turn, number: int) -> tuple[int, str, bytes]:
+    """As the Gemini API streams a turn, or refuses it."""
+    if turn.status is not None:
+        error = {"code": turn.status, "message": turn.error_message, "status": turn.error_type}
+        return turn.status, _JSON, json.dumps({"error": error}).encode()
+    parts: list[Json] = [{"text": turn.text}] if turn.text is not None else []
+    parts += [{"functionCall": {"name": name, "args": given}} for name, given in turn.tools]
+    whole = {
+        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {
+            "promptTokenCount": 100,
+            "candidatesTokenCount": 10,
+            "cachedContentTokenCount": 40,
+            "totalTokenCount": 110,
+        },
+        "modelVersion": "scripted",
+        "responseId": f"resp_{number}",
+    }
+    return 200, _EVENTS, f"data: {json.dumps(whole)}\r\n\r\n".encode()

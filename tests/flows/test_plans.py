@@ -1,0 +1,110 @@
+"""Loops that follow a plan: one item after the other, ticked by evidence in commits of the loop's own."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from flows.loop import loop
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.request import LoopRequest
+from helmsman.records.verdict import Outcome
+from tasks.git import git, open_repository
+from tasks.state_ref import read_records, read_state
+from tests.fakes.agents import PROMISE, Call, prompt_of, says
+from tests.flows.conftest import Drive
+
+PLAN = """\
+# what is to be done
+[[item]]
+id = "T001"
+title = "Write alpha"
+check = "grep -q one alpha"
+
+[[item]]
+id = "T002"
+title = "Write beta after it"
+needs = ["T001"]
+done = false # by hand
+
+[[item]]
+id = "T003"
+title = "Look at both"
+needs = ["T002"]
+verify = true
+"""
+GREEN = ("test ! -e broken",)
+
+
+def put_plan(repository: Path, text: str = PLAN, name: str = "plan.toml") -> None:
+    (repository / name).write_text(text)
+    git(repository, "add", "--all")
+    git(repository, "commit", "--quiet", "--message", "plan")
+
+
+def notes(item: str) -> str:
+    """Shell text of an agent that says in progress.md that an item is done."""
+    return f"sed -i 's/^## COMPLETED$/&\\n- {item}: all of it (confidence 90)/' .helmsman/progress.md"
+
+
+def work(name: str, then: str = "") -> Call:
+    return says(shell=f"echo one > {name}; git add {name}; git commit -qm 'Write {name}'; {then}")
+
+
+def records_of(repository: Path) -> list[IterationRecord]:
+    return list(read_records(open_repository(repository), "loop"))[::-1]
+
+
+@pytest.mark.feature("M8")
+def test_a_plan_is_followed_item_by_item_and_ticked_by_evidence_whatever_the_agent_says(drive: Drive, repository: Path) -> None:
+    put_plan(repository)
+    lie = f"sed -i 's/^title/done = true\\n&/' plan.toml; git commit -qam 'All done'; {notes('T001')}"
+    calls = [
+        says(f"T001 is done.\n{PROMISE}", shell=lie),
+        work("alpha"),
+        says(shell=notes("T002")),
+        work("beta"),
+        says(shell=notes("T003")),
+    ]
+    driven = drive(calls, checks=GREEN, plan={"file": "plan.toml"})
+    assert driven.state.outcome is Outcome.COMPLETED
+    records = records_of(repository)
+    assert [(record.item.item, record.tick is not None) for record in records if record.item] == [
+        ("T001", False), ("T001", True), ("T002", False), ("T002", True), ("T003", True),
+    ]  # fmt: skip
+    subjects = git(repository, "log", "--reverse", "--format=%s", "main..helmsman/loop").splitlines()
+    assert subjects == [
+        "All done", "helmsman: put back the plan", "Write alpha", "Tick T001: Write alpha",
+        "Write beta", "Tick T002: Write beta after it", "Tick T003: Look at both",
+    ]  # fmt: skip
+    plan = git(repository, "show", "helmsman/loop:plan.toml")
+    assert [item["done"] for item in tomllib.loads(plan)["item"]] == [True, True, True]
+    assert "done = true # by hand" in plan
+    first, second = prompt_of(driven.agent, 0), prompt_of(driven.agent, 1)
+    assert "# The item in hand: T001 of `plan.toml`" in first
+    assert "T003" not in first
+    assert "was put back" in second
+    assert "1 of 5 iterations have been spent on it" in second
+    assert driven.state.plan.ticked == {"T001": 2, "T002": 4, "T003": 5}
+    assert driven.state.head == git(repository, "rev-parse", "helmsman/loop").strip()
+
+
+@pytest.mark.feature("M8", "H1")
+def test_an_item_that_was_tried_too_often_is_a_question_and_going_on_gives_it_as_many_tries_again(
+    drive: Drive, repository: Path
+) -> None:
+    put_plan(repository)
+    noise = says(shell="date +%N > noise")
+    calls = [noise, noise, work("alpha"), work("beta", notes("T002")), says(shell=notes("T003"))]
+    driven = drive(calls, checks=GREEN, plan={"file": "plan.toml", "tries": 2})
+    ending = driven.state.ending
+    assert ending is not None
+    assert (driven.state.iteration, ending.rule, ending.outcome) == (2, "plan.tries", Outcome.WAITING)
+    assert "T001 (Write alpha)" in ending.reason
+    assert "its check fails (exit code 2): grep -q one alpha" in ending.reason
+    assert driven.state.gate is not None
+    assert driven.state.gate.question == "T001 of the plan was tried 2 times in vain. How shall it go on?"
+    assert "`grep -q one alpha`: exit code 2" in prompt_of(driven.agent, 1)
+    loop(LoopRequest(repository=str(repository), goal="", loop="loop", reopen=True), return_state=True)
+    after, _ = read_state(open_repository(repository), "loop")
+    assert (after.outcome, after.plan.done, after.plan.tries) == (Outcome.COMPLETED, 3, {})

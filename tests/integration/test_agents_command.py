@@ -1,0 +1,104 @@
+"""`--agent` and the doctor, as a person meets them whose agent is not Claude Code."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from deployments.display import LiveView
+from helmsman.records.events import AgentIntroduced
+from helmsman.records.request import LoopRequest
+from tasks.git import open_repository
+from tasks.opening import configure, create_loop
+from tests.fakes.command_line import CommandLine, looking, make_repository
+from tests.fakes.repositories import NOW
+
+pytestmark = pytest.mark.feature("A5")
+
+
+@pytest.fixture
+def helmsman(tmp_path: Path) -> CommandLine:
+    """With a program that calls itself codex, of a version that nobody has looked at."""
+    make_repository(tmp_path / "repository")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "codex").write_text("#!/bin/sh\necho codex-cli 99.0\n")
+    (tmp_path / "bin" / "codex").chmod(0o755)
+    return looking(tmp_path, PATH=os.pathsep.join((str(tmp_path / "bin"), os.environ["PATH"])))
+
+
+def test_the_doctor_looks_at_the_agent_in_use(helmsman: CommandLine) -> None:
+    (helmsman.repository / "helmsman.toml").write_text('checks = ["make test"]\nagent.kind = "codex"\n')
+    told = helmsman.run("doctor", "--repo", helmsman.repository)
+    assert told.exit_code == 0, told
+    assert "! agent        codex (OpenAI Codex CLI), without guard rails, dollars" in told.output
+    assert f"codex-cli 99.0 at {helmsman.folder / 'bin' / 'codex'}" in told.output
+    assert "what is known of it is of" in told.output
+    assert "--dangerously-bypass-approvals-and-sandbox" in told.output
+    assert "log in with `codex login`" in told.output
+    known = helmsman.run("doctor", "--repo", helmsman.repository, CODEX_API_KEY="dummy")
+    assert "✔ credentials  CODEX_API_KEY is set" in known.output
+
+
+def test_the_doctor_misses_a_program_that_is_not_there(helmsman: CommandLine) -> None:
+    (helmsman.repository / "helmsman.toml").write_text(
+        'checks = ["make test"]\nagent = { kind = "gemini", binary = "no-such" }\n'
+    )
+    told = helmsman.run("doctor", "--repo", helmsman.repository)
+    assert told.exit_code == 2
+    assert "✘ agent        the program of gemini was not found" in told.output
+    assert "npm install -g @google/gemini-cli" in told.output
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--agent", "codxe"), "there is no agent 'codxe'; did you mean codex?"),
+        (("--agent", "cursor-agent"), "the program of cursor-agent was not found"),
+        (("--agent", "codex", "--set", "limits.cost_usd=5"), "limits.cost_usd is set, and codex cannot do it"),
+        (("--agent", "codex", "--set", "steering.hooks=true"), "steering.hooks is set, and codex cannot do it"),
+        (("--agent", "codex", "--set", 'agent.output="json"'), "agent.output: only a template has that"),
+        (("--agent", "template"), "names no command"),
+        (("--agent", "template", "--set", 'agent.command=["a", "{promt}"]'), "promt"),
+    ],
+)
+def test_what_a_person_could_get_wrong_is_refused_before_anything_starts(
+    helmsman: CommandLine, options: tuple[str, ...], complaint: str
+) -> None:
+    told = helmsman.run("run", "g", "--check", "true", "--repo", helmsman.repository, "--yes", *options)
+    assert (told.exit_code, told.output) == (2, ""), told
+    assert complaint in told.errors
+    assert "what to do" in told.errors
+    assert not list(helmsman.folder.glob("repository/.git/refs/helmsman/*"))
+
+
+def test_the_configuration_says_what_the_agent_took_out_of_it(helmsman: CommandLine) -> None:
+    told = helmsman.run("config", "--repo", helmsman.repository, "--set", "agent.kind=codex").output
+    assert "steering.hooks = false   # agent codex" in told
+    assert "limits.cost_usd = null   # agent codex" in told
+
+
+def test_the_live_view_counts_no_dollars_that_nobody_told_of() -> None:
+    view = LiveView(Console(file=io.StringIO(), width=100))
+    assert "$0.00" in view.render().plain
+    view(AgentIntroduced(lines=("codex",), untold=("cost",)))
+    assert "dollars not told" in view.render().plain
+    assert "$" not in view.render().plain
+
+
+def test_a_loop_under_way_keeps_its_agent_and_says_so_at_once(helmsman: CommandLine) -> None:
+    repository = open_repository(helmsman.repository)
+    settings = {"agent": {"kind": "codex"}, "checks": ["true"]}
+    resolved = configure(repository.top, LoopRequest(repository=str(repository.top), goal="g", settings=settings))
+    create_loop(repository, resolved.config, "loop", NOW, agent=resolved.agent)
+    for setting, complaint in (
+        ("agent.kind=gemini", "loop loop keeps the agent that it began with"),
+        ("limits.cost_usd=5", "limits.cost_usd is set, and codex cannot do it"),
+    ):
+        told = helmsman.run("resume", "loop", "--repo", helmsman.repository, "--set", setting)
+        assert (told.exit_code, told.output) == (2, ""), told
+        assert complaint in told.errors
+    status = helmsman.run("status", "loop", "--repo", helmsman.repository)
+    assert "agent      codex (OpenAI Codex CLI), without guard rails" in status.output
+    assert "dollars not told, 0 tokens" in status.output

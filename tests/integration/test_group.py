@@ -1,0 +1,142 @@
+"""What is due of a group and what it may spend, read from real states; no engine, and nobody at work but by our word."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.errors import OperatorError
+from helmsman.records.chain import Link
+from helmsman.records.parallel import Choice, ParallelRequest
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState, Spending
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks.git import open_repository
+from tasks.members import Departed
+from tasks.opening import open_loop
+from tasks.parallel import Group, departed, due_loops, group_result, keep, opened
+from tasks.state_ref import known_state, replace_state
+from tests.fakes.repositories import NOW, commit, make_repository
+
+pytestmark = pytest.mark.feature("M5")
+
+
+def request(folder: Path, count: int = 3, **changes: Any) -> ParallelRequest:
+    loops = tuple(Link(goal=f"goal {number}", checks=("true",)) for number in range(1, count + 1))
+    settings = {"limits": {"cost_usd": 9.0}, "workspace": {"root": str(folder / "trees")}, **changes.pop("settings", {})}
+    return ParallelRequest(repository=str(folder / "repository"), group="g", loops=loops, settings=settings, **changes)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "repository", {"a": "a\n"})
+
+
+def group_of(asked: ParallelRequest) -> Group:
+    return opened(asked, open_repository(Path(asked.repository)))
+
+
+def begin(group: Group) -> list[LoopRequest]:
+    """As the run does it: whoever is due is at work from then on."""
+    due = due_loops(group)
+    for one in due:
+        group.at_work.add(one.loop)
+        group.driven[one.loop] += 1
+    return due
+
+
+def limits(due: list[LoopRequest]) -> list[float]:
+    return [one.settings["limits"]["cost_usd"] for one in due]
+
+
+def end(group: Group, loop: str, outcome: Outcome | None, *, rule: str = "over", cost: float = 0.0, status: int = 0) -> None:
+    """The loop's process ends, and leaves this in its state; None: it died, or never wrote one."""
+    if outcome is not None:
+        ending = Decision(kind=DecisionKind.STOP, rule=rule, reason="why", at=NOW, outcome=outcome)
+        changed(group, loop, ending=ending, spending=Spending(cost_usd=cost))
+    departed(group, Departed(loop, status, "words"))
+
+
+def changed(group: Group, loop: str, **changes: Any) -> LoopState:
+    state = known_state(group.repository, loop)
+    assert state is not None
+    return replace_state(group.repository, state, state.model_copy(update=changes), "changed")
+
+
+def test_shares_that_were_promised_are_held_also_before_a_loop_has_written_its_state(repository: Path, tmp_path: Path) -> None:
+    group = group_of(request(tmp_path, workers=2))
+    assert limits(begin(group)) == pytest.approx([3.0, 3.0])
+    end(group, "g-1", None, status=2)  # refused before it had a state
+    assert limits(begin(group)) == pytest.approx([6.0])
+    assert group_result(group).problems == ("g-1: words",)
+
+
+def test_what_is_left_over_goes_to_the_loop_that_had_too_little_once_nobody_else_needs_it(
+    repository: Path, tmp_path: Path
+) -> None:
+    group = group_of(request(tmp_path, workers=1))
+    for loop, spent in (("g-1", 3.0), ("g-2", 1.0), ("g-3", 2.0)):
+        (due,) = begin(group)
+        assert due.loop == loop
+        open_loop(due, "", NOW)
+        rule = "limits.cost_usd" if loop == "g-1" else "over"
+        end(group, loop, Outcome.STOPPED if loop == "g-1" else Outcome.FAILED, rule=rule, cost=spent)
+    (more,) = begin(group)
+    assert (more.loop, more.reopen, limits([more])) == ("g-1", True, pytest.approx([6.0]))
+    end(group, "g-1", Outcome.STOPPED, rule="limits.cost_usd", cost=6.0)
+    assert begin(group) == []
+
+
+def test_a_loop_that_was_told_to_end_with_its_group_goes_on_in_the_next_run(repository: Path, tmp_path: Path) -> None:
+    first = group_of(request(tmp_path, 1))
+    (due,) = begin(first)
+    open_loop(due, "", NOW)
+    end(first, "g-1", Outcome.CANCELLED)
+    assert begin(first) == []  # somebody cancelled that one
+    (again,) = begin(group_of(request(tmp_path, 1)))
+    assert (again.loop, again.reopen) == ("g-1", True)
+
+
+def test_attempts_at_one_goal_never_merge_by_themselves_and_the_chosen_one_does(repository: Path, tmp_path: Path) -> None:
+    merging = {"settings": {"merge": {"into": "main"}, "limits": {"cost_usd": "none"}}, "best": True, "reopen": True}
+    group = group_of(request(tmp_path, 2, **merging))
+    for due in begin(group):
+        state = open_loop(due, "", NOW)
+        assert state.config.merge.into == ""
+        end(group, state.loop, Outcome.STOPPED)
+    reopened = begin(group_of(request(tmp_path, 2, **merging)))
+    assert [one.settings["merge"]["into"] for one in reopened] == ["", ""]
+    assert keep(group, Choice(loop="g-2", reason="small"))
+    kept = known_state(group.repository, "g-2")
+    assert kept is not None
+    assert kept.config.merge.into == "main"
+    assert group_of(request(tmp_path, 2, **merging)).chosen == Choice(loop="g-2", reason="small")
+
+
+def test_a_group_is_gone_on_with_for_the_goals_that_it_was_begun_with_only(repository: Path, tmp_path: Path) -> None:
+    (due,) = begin(group_of(request(tmp_path, 1)))
+    open_loop(due, "", NOW)
+    other = request(tmp_path, 1).model_copy(update={"loops": (Link(goal="another goal", checks=("true",)),)})
+    with pytest.raises(OperatorError, match="group g was begun with other goals"):
+        group_of(other)
+
+
+@pytest.mark.feature("M8")
+def test_items_that_need_others_want_a_branch_to_merge_into_and_begin_with_it(repository: Path, tmp_path: Path) -> None:
+    commit(repository, "plan", {"tasks.md": "- [x] T1 [P] One\n- [ ] T2 [P] Two\n- [ ] T3 Three (needs T2)\n"})
+    asked = request(tmp_path, 0, settings={"plan": {"file": "tasks.md"}, "checks": ["true"]})
+    with pytest.raises(OperatorError, match=r"item T3 of tasks\.md comes after others"):
+        group_of(asked)
+    group = group_of(asked.model_copy(update={"settings": {**asked.settings, "merge": {"into": "main"}}}))
+    (due,) = begin(group)
+    assert (due.loop, due.base, due.settings["plan"]) == ("g-2", "main", {"file": "tasks.md", "item": "T2"})
+    assert [one.outcome for one in group_result(group).loops] == [Outcome.COMPLETED, None, None]
+    open_loop(due, "", NOW)
+    end(group, "g-2", Outcome.FAILED)
+    assert begin(group) == []
+    assert group_result(group).problems == ("g-3: what it needs was not completed",)
+
+
+def test_loops_side_by_side_do_not_work_in_the_checkout_itself(repository: Path, tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="a worktree each"):
+        group_of(request(tmp_path, settings={"workspace": {"in_place": True}}))

@@ -1,0 +1,94 @@
+"""Two loops that tick neighbouring lines of one plan and merge into one branch: their ticks never conflict."""
+
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.records.iteration import Evidence
+from helmsman.records.plan import ItemProof
+from tasks.plan_file import tick
+from tasks.worktree import measure_change
+from tests.fakes.landings import AT_MOST_TWO, Landing, proven
+from tests.fakes.repositories import commit, make_repository, record_of, sh
+
+pytestmark = pytest.mark.feature("M4", "M8")
+
+PLAN = "- [ ] T001 Write a\n- [ ] T002 Write b\n- [ ] T003 Write c\n"
+CHECK = {**AT_MOST_TWO, "check.sh": "grep -q 'x. T00' tasks.md\n", "tasks.md": PLAN}
+"""The checks of a merge see the ticks of it."""
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "top", CHECK)
+
+
+def worked(top: Path, folder: Path, name: str, item: str, files: dict[str, str]) -> Landing:
+    """A loop that did one item, and ticked it; what its agent did to the plan itself is undone on the way."""
+    landing = proven(top, folder / name, files, loop=name)
+    settings = landing.state.config.model_dump() | {"plan": {"file": "tasks.md"}}
+    landing.answered(config=LoopConfig.model_validate(settings))
+    tree, start = landing.place.worktree, landing.state.base_commit
+    commit(tree, "All of it", {"tasks.md": PLAN.replace("[ ]", "[x]")})
+    commit(tree, "helmsman: put back the plan", {"tasks.md": PLAN})
+    execution = record_of(landing.state, 1).execution.model_copy(update={"change": measure_change(tree, start)})
+    evidence = Evidence(execution=execution, item=ItemProof(item=item, title="Write", proven=True))
+    done = tick(landing.place, landing.state, evidence, record_of(landing.state, 1).decision)
+    landing.answered(head=done.commit)
+    return landing
+
+
+def test_ticks_on_neighbouring_lines_are_made_afresh_on_what_the_base_holds(top: Path, tmp_path: Path) -> None:
+    one = worked(top, tmp_path, "one", "T001", {"a.py": "1\n"})
+    two = worked(top, tmp_path, "two", "T002", {"b.py": "1\n"})
+    one.land()
+    two.land()
+    assert sh(top, "show", "main:tasks.md") == "- [x] T001 Write a\n- [x] T002 Write b\n- [ ] T003 Write c"
+    assert two.state.merged is not None
+    assert two.state.merging.trouble is None
+    own = sh(top, "log", "--reverse", "--format=%s", f"{two.merged.base}..{two.merged.head}").splitlines()
+    assert own == ["work of two", "Tick T002 on top of main"]
+    assert "Helmsman-Tick: T002" in sh(top, "log", "-1", "--format=%B", two.merged.head)
+    assert sh(top, "log", "-1", "--format=%an %s", f"{two.merged.head}^") == "Somebody work of two"
+
+
+def test_a_line_that_cannot_be_rebased_is_joined_and_its_ticks_are_made_afresh_as_well(top: Path, tmp_path: Path) -> None:
+    two = worked(top, tmp_path, "two", "T002", {"b.py": "1\n"})
+    tree = two.place.worktree
+    sh(tree, "checkout", "--quiet", "-b", "side", "HEAD^")
+    commit(tree, "aside", {"side.py": "1\n"})
+    sh(tree, "checkout", "--quiet", two.state.branch)
+    sh(tree, "merge", "--quiet", "--no-ff", "--no-edit", "side")
+    two.answered(head=sh(tree, "rev-parse", "HEAD"))
+    worked(top, tmp_path, "one", "T001", {"a.py": "1\n"}).land()
+    two.land()
+    assert sh(top, "show", "main:tasks.md") == "- [x] T001 Write a\n- [x] T002 Write b\n- [ ] T003 Write c"
+
+
+def test_a_conflict_elsewhere_leaves_no_marker_in_the_plan(top: Path, tmp_path: Path) -> None:
+    one = worked(top, tmp_path, "one", "T001", {"app.py": "ONE\ntwo\nthree\n"})
+    two = worked(top, tmp_path, "two", "T002", {"app.py": "(one)\ntwo\nthree\n"})
+    one.land()
+    two.land()
+    assert [file.path for file in two.trouble.files] == ["app.py"]
+    assert sh(top, "show", f"{two.trouble.head}:tasks.md") == "- [x] T001 Write a\n- [x] T002 Write b\n- [ ] T003 Write c"
+    assert (two.place.worktree / "tasks.md").read_text().count("[x]") == 2
+
+
+def test_a_plan_that_somebody_took_away_meanwhile_stays_away(top: Path, tmp_path: Path) -> None:
+    two = worked(top, tmp_path, "two", "T002", {"b.py": "1\n"})
+    sh(top, "rm", "--quiet", "tasks.md")
+    commit(top, "no plan any more", {"check.sh": "true\n"})
+    two.land()
+    assert two.state.merged is not None
+    assert "tasks.md" not in sh(top, "ls-tree", "--name-only", "main").split()
+
+
+def test_new_items_of_the_base_stay_open(top: Path, tmp_path: Path) -> None:
+    two = worked(top, tmp_path, "two", "T002", {"b.py": "1\n"})
+    commit(top, "more to do", {"tasks.md": f"{PLAN}- [ ] T004 Write d\n".replace("T001 Write a", "T001 Write a well")})
+    two.land()
+    assert sh(top, "show", "main:tasks.md") == (
+        "- [ ] T001 Write a well\n- [x] T002 Write b\n- [ ] T003 Write c\n- [ ] T004 Write d"
+    )

@@ -1,0 +1,191 @@
+"""The plan's file in real git: only the loop ticks it, and whoever dies while it does neither loses a tick nor makes two."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.config import InvariantsConfig, LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.records.iteration import Evidence
+from helmsman.records.modes import Ladder, Rung
+from helmsman.records.oversight import Oversight
+from helmsman.records.plan import ItemProof, Tick
+from tasks.auditing import audit, put_back_protected
+from tasks.git import open_repository
+from tasks.opening import create_loop
+from tasks.plan_file import plan_in_hand, put_back, stand_at, tick
+from tasks.worktree import hold_branch, measure_change, restore, settle_work
+from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of
+
+pytestmark = pytest.mark.feature("M8")
+
+PLAN = "# Tasks\r\n- [ ] T001 Write a\r\n- [ ] T002 Write b (needs T001)\r\n"
+ASKED = Oversight(ladder=Ladder(rung=Rung.REDESIGN, reason="limit_cycle: round and round"))
+"""A loop whose way has failed, so that its plan may be made anew."""
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    top = make_repository(tmp_path / "top", {"app.py": "1\n"})
+    (top / "docs").mkdir()
+    (top / "docs" / "tasks.md").write_bytes(PLAN.encode())
+    commit(top, "plan")
+    begun = begin(top, tmp_path / "tree")
+    config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": {"file": "docs/tasks.md"}})
+    return Work(begun.repository, begun.path, begun.state.model_copy(update={"config": config}), begun.start)
+
+
+def file_of(work: Work, revision: str = BRANCH) -> str:
+    return work.at("docs/tasks.md", revision)
+
+
+def settled(work: Work, files: dict[str, str] | None = None) -> Any:
+    """What a turn of the agent comes to: what it left is committed, and then its plan is looked at."""
+    if files:
+        commit(work.path, "work", files)
+    settle_work(work.repository, work.path, work.state, work.start)
+    return put_back(work.place, work.state, work.start)
+
+
+def test_what_the_agent_does_to_the_plan_is_put_back_in_a_commit_that_says_so(work: Work) -> None:
+    touched = settled(work, {"docs/tasks.md": PLAN.replace("[ ]", "[x]"), "app.py": "2\n"})
+    assert touched is not None
+    assert (touched.kept, "ticks its items by evidence" in touched.why) == (False, True)
+    assert work.sh("diff", "--name-only", work.start, BRANCH) == "app.py"
+    assert work.sh("log", "-1", "--format=%s", BRANCH) == "helmsman: put back the plan"
+    assert work.sh("status", "--porcelain") == ""
+    assert put_back(work.place, work.state, work.start) is None
+
+
+@pytest.mark.parametrize("how", ["gone", "a link", "a folder", "its folder is a file"])
+def test_whatever_lies_in_its_place_makes_room_for_it_again(work: Work, how: str) -> None:
+    path = work.path / "docs" / "tasks.md"
+    path.unlink()
+    if how == "a link":
+        path.symlink_to("../app.py")
+    elif how == "a folder":
+        path.mkdir()
+        (path / "x").write_text("1\n")
+    elif how == "its folder is a file":
+        path.parent.rmdir()
+        path.parent.write_text("1\n")
+    touched = settled(work)
+    assert touched is not None
+    assert path.read_bytes() == PLAN.encode()
+    assert work.sh("diff", "--name-only", work.start, BRANCH) == ""
+
+
+def test_an_iteration_that_leaves_the_plan_alone_makes_no_commit(work: Work) -> None:
+    assert settled(work, {"app.py": "2\n"}) is None
+    assert work.sh("log", "-1", "--format=%s", BRANCH) == "work"
+
+
+@pytest.mark.feature("M9")
+def test_where_its_way_has_failed_the_agent_may_make_the_plan_anew_and_what_cannot_be_followed_is_put_back(work: Work) -> None:
+    asked = Work(work.repository, work.path, work.state.model_copy(update={"oversight": ASKED}), work.start)
+    hand = plan_in_hand(asked.place, asked.state, work.start)
+    assert hand is not None
+    assert hand.anew
+    circle = settled(asked, {"docs/tasks.md": "- [ ] T003 x (needs T004)\n- [ ] T004 y (needs T003)\n"})
+    assert circle is not None
+    assert "line 1: these items wait for each other" in circle.why
+    assert file_of(work).replace("\r", "") == PLAN.replace("\r", "").rstrip("\n")
+    anew = settled(asked, {"docs/tasks.md": "- [ ] T003 Begin at the other end\n"})
+    assert anew is not None
+    assert anew.kept
+    assert "T003" in file_of(work)
+
+
+def proven(work: Work, item: str = "T001") -> Evidence:
+    head = commit(work.path, "work", {"app.py": "2\n"})
+    execution = record_of(work.state, 1).execution.model_copy(update={"change": measure_change(work.path, work.start)})
+    assert execution.change.commit == head
+    return Evidence(execution=execution, item=ItemProof(item=item, title="Write a", proven=True))
+
+
+def ticked(work: Work, evidence: Evidence) -> Tick:
+    return tick(work.place, work.state, evidence, record_of(work.state, 1).decision)
+
+
+def test_a_tick_is_a_commit_of_its_own_that_can_be_recognised_and_changes_one_mark(work: Work) -> None:
+    evidence = proven(work)
+    done = ticked(work, evidence)
+    assert work.sh("rev-parse", BRANCH, "HEAD").split() == [done.commit, done.commit]
+    assert work.sh("rev-parse", f"{BRANCH}^", f"{BRANCH}^{{tree}}").split() == [evidence.execution.change.commit, done.tree]
+    assert (work.path / "docs" / "tasks.md").read_bytes() == PLAN.replace("[ ] T001", "[x] T001").encode()
+    assert work.sh("log", "-1", "--format=%s%n%(trailers)", BRANCH) == (
+        "Tick T001: Write a\nHelmsman-Loop: the-loop\nHelmsman-Tick: T001\n"
+    ).rstrip("\n")
+    assert work.sh("status", "--porcelain") == ""
+
+
+def test_a_driver_that_died_anywhere_in_a_tick_does_it_again_to_the_same_end(work: Work) -> None:
+    """Before it moved the branch, between the files and the branch, and after it."""
+    evidence = proven(work)
+    done = ticked(work, evidence)
+    before = evidence.execution.change.commit
+    for stands_on in ("before", "between", "after"):
+        if stands_on == "before":
+            restore(work.path, before)
+            hold_branch(work.path, BRANCH, before)
+        elif stands_on == "between":
+            hold_branch(work.path, BRANCH, before)
+        assert ticked(work, evidence) == done
+        assert work.sh("rev-parse", BRANCH) == done.commit
+    assert work.sh("log", "--format=%s", f"{work.start}..{BRANCH}").splitlines() == ["Tick T001: Write a", "work"]
+    restore(work.path, before)
+    hold_branch(work.path, BRANCH, before)  # as checks leave it that are asked again after a crash
+    stand_at(work.place, work.state, done)
+    assert work.sh("rev-parse", BRANCH) == done.commit
+    assert work.sh("status", "--porcelain") == ""
+
+
+def test_where_everything_is_protected_the_loops_own_ticks_are_no_findings(work: Work) -> None:
+    done = ticked(work, proven(work))
+    config = work.state.config.model_copy(update={"invariants": InvariantsConfig(protect=("**",))})
+    state = work.state.model_copy(update={"config": config, "head": done.commit})
+    change = measure_change(work.path, work.start)
+    execution = record_of(work.state, 1).execution.model_copy(update={"change": change})
+    assert {finding.path for finding in audit(work.place, state, execution, None)} == {"app.py"}
+    assert put_back_protected(work.place, state, change.commit) == ("app.py",)
+    assert "[x] T001" in file_of(work)
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"file": "docs/nowhere.md"}, "no such file"),
+        ({"file": "later.md"}, "it lies in the checkout and is not committed"),
+        ({"file": "docs/circle.toml"}, "docs/circle.toml:1: these items wait for each other: a needs b needs a"),
+        ({"file": "docs/broken.json"}, "docs/broken.json:3: no JSON"),
+        ({"file": "docs/tasks.md", "item": "T0001"}, "plan.item: 'T0001' is no item of docs/tasks.md; did you mean T001"),
+        ({"file": "docs/tasks.md", "item": "T002"}, "T002 needs what is not done yet"),
+    ],
+)
+def test_a_plan_that_no_loop_could_follow_is_refused_before_anything_is_made(
+    tmp_path: Path, settings: dict[str, str], complaint: str
+) -> None:
+    circle = '[[item]]\nid = "a"\ntitle = "A"\nneeds = ["b"]\n[[item]]\nid = "b"\ntitle = "B"\nneeds = ["a"]\n'
+    files = {"docs/tasks.md": PLAN, "docs/circle.toml": circle, "docs/broken.json": '{"userStories": [\n{"id": "a",\n}]}'}
+    top = make_repository(tmp_path / "top", files)
+    (top / "later.md").write_text(PLAN)
+    config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": settings})
+    with pytest.raises(OperatorError) as caught:
+        create_loop(open_repository(top), config, "the-loop", NOW)
+    assert complaint in str(caught.value)
+
+
+def test_a_new_loop_knows_its_plan(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top", {"tasks.md": PLAN})
+    config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": {"file": "tasks.md"}})
+    plan = create_loop(open_repository(top), config, "the-loop", NOW).plan
+    assert (plan.total, plan.done, plan.now, [one.id for one in plan.sketch]) == (2, 0, "T001", ["T001", "T002"])
+
+
+@pytest.mark.parametrize(
+    "file", ["/etc/plan.toml", "../plan.toml", "a/../plan.toml", ".helmsman/plan.toml", ".git/plan.md", "plan.yaml"]
+)
+def test_a_plan_lies_in_the_repository(file: str) -> None:
+    with pytest.raises(ValueError, match="plan"):
+        LoopConfig.model_validate({"goal": "x", "plan": {"file": file}})

@@ -1,0 +1,81 @@
+"""The judge and a plan: what no command can prove of an item the judge is asked, by the item's own title and acceptance."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.demo.turns import Turn
+from helmsman.config import LoopConfig
+from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.claims import Claim, ClaimKind, Claims
+from helmsman.records.iteration import Evidence
+from helmsman.records.plan import InHand, PlanItem
+from helmsman.records.proof import Verdict
+from tasks.adjudicating import adjudicate
+from tasks.worktree import measure_change
+from tests.fakes.judge_api import JudgeApi
+from tests.fakes.judge_questions import answer, one, saying
+from tests.fakes.repositories import Work, begin, commit, make_repository, record_of
+
+pytestmark = pytest.mark.feature("M8", "V7")
+
+ITEM = PlanItem(id="T001", title="Read dates", acceptance=("a wrong date is an error with its line",))
+NOTED = Claims(claims=(Claim(kind=ClaimKind.ITEM_DONE, subject="T001: dates", said="T001", source="progress.md"),))
+GREEN = CheckReport(tree="t", results=(CheckResult(name="true", command="true", passed=True, exit_code=0, seconds=0),))
+ASKED = NOTED.model_copy(update={"wants_to_finish": True, "how": "EXIT_SIGNAL"})
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    begun = begin(make_repository(tmp_path / "top", {"app.py": "1\n"}), tmp_path / "tree")
+    commit(begun.path, "dates", {"dates.py": "def read(text): ...\n"})
+    judge = {"criteria": ["The whole is good"], "way": "api"}
+    config = LoopConfig.model_validate({"goal": "dates", "checks": ["true"], "judge": judge, "plan": {"file": "plan.toml"}})
+    return Work(begun.repository, begun.path, begun.state.model_copy(update={"config": config}), begun.start)
+
+
+def verdict_on(work: Work, api: JudgeApi, *, item: PlanItem = ITEM, remaining: int = 2, claims: Claims = NOTED) -> Verdict:
+    execution = record_of(work.state, 1).execution.model_copy(update={"change": measure_change(work.path, work.start)})
+    left: dict[str, Any] = {"total": 3, "left": ("T001", "T002")[:remaining], "remaining": remaining}
+    hand = InHand.model_validate({"item": item, **left})
+    evidence = Evidence(execution=execution, checks=GREEN, claims=claims, plan=hand)
+    return adjudicate(work.place, work.state, evidence, lambda: {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": api.url})
+
+
+def judged(*met: tuple[str, bool]) -> Turn:
+    return saying(answer(*(one(name, met=flag, evidence_file="dates.py", evidence_line=1) for name, flag in met)))
+
+
+def test_an_item_in_the_middle_is_put_to_the_judge_alone(work: Work) -> None:
+    with JudgeApi([judged(("plan.T001", True))]) as api:
+        verdict = verdict_on(work, api)
+        (request,) = api.requests
+    assert verdict.item is not None
+    assert (verdict.item.proven, verdict.proof.open) == (True, False)
+    assert "Read dates\n- a wrong date is an error with its line" in request.prompt
+    assert "The whole is good" not in request.prompt
+
+
+def test_an_item_that_the_judge_does_not_see_done_is_not_proven(work: Work) -> None:
+    with JudgeApi([judged(("plan.T001", False))]) as api:
+        verdict = verdict_on(work, api)
+    assert verdict.item is not None
+    assert not verdict.item.proven
+    assert "the judge does not see it done" in verdict.item.why
+
+
+def test_with_the_last_item_the_judge_is_asked_of_the_whole_as_well(work: Work) -> None:
+    with JudgeApi([judged(("c1", True), ("plan.T001", False)), judged(("c1", True), ("plan.T001", True))]) as api:
+        rejected, approved = (verdict_on(work, api, remaining=1, claims=ASKED) for _ in range(2))
+    assert [denial.rule for denial in rejected.proof.denied] == ["plan"]
+    assert approved.proof.open
+    assert approved.judgement is not None
+    assert approved.judgement.approved
+
+
+def test_nobody_is_asked_of_an_item_that_is_not_proven_otherwise_or_has_a_check(work: Work) -> None:
+    with JudgeApi([judged(("plan.T001", True))]) as api:
+        assert verdict_on(work, api, claims=Claims()).judgement is None
+        assert verdict_on(work, api, item=ITEM.model_copy(update={"check": "true"})).judgement is None
+        assert not api.requests

@@ -1,0 +1,268 @@
+"""An agent that is nothing but a command line: real processes, given their prompt in every way, ended in every way."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.agents.command import LONGEST_ARGUMENT
+from helmsman.agents.fitting import fitted
+from helmsman.errors import Cancelled, OperatorError, WorldError
+from helmsman.layers import Layer, resolve
+from helmsman.records.agents import Agent, AgentKind
+from helmsman.records.events import Event, ToolCalled
+from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.state import LoopState
+from tasks.agents import calling
+from tasks.agents.finding import agent_names, find_agent, find_program
+from tasks.agents.template import environment_of
+from tasks.call_folder import CallFolder, begin, finished_call, interrupted_call
+from tasks.journal import listening
+from tests.fakes.bench import eventually
+from tests.fakes.repositories import Work, make_repository
+from tests.fakes.repositories import begin as begin_loop
+
+pytestmark = pytest.mark.feature("A5")
+
+CODEX = (Path(__file__).parents[1] / "recordings" / "agents" / "codex" / "success.jsonl").read_text("utf-8")
+TURN = '{"type":"turn.completed","usage":{"input_tokens":7}}'
+
+
+def program(folder: Path, shell: str) -> Path:
+    """An executable that notes each start, and does this."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "agent"
+    path.write_text(f"#!/bin/sh\nhere='{folder}'\necho start >> \"$here/starts\"\n{shell}\n")
+    path.chmod(0o755)
+    return path
+
+
+def starts(folder: Path) -> int:
+    log = folder / "starts"
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def loop(folder: Path, *command: str, words: Mapping[str, AgentOutcome] | None = None, **changes: Any) -> Work:
+    """A loop that is about to call this command; `changes` are those of the kind, and sections of the configuration."""
+    sections = {name: changes.pop(name) for name in ("agent", "claude", "limits") if name in changes}
+    kind = AgentKind(name="any", command=command, words=dict(words or {}), **changes)
+    found = resolve([Layer("test", {"goal": "g", "checks": ["true"], **sections})])
+    config, _ = fitted(found.config, found.origins, kind)
+    work = begin_loop(make_repository(folder / "repository"), folder / "worktree")
+    state = work.state.model_copy(update={"config": config, "agent": Agent(kind=kind)})
+    return Work(work.repository, work.path, state, work.start)
+
+
+def call(work: Work, prompt: str = "go on", state: LoopState | None = None, *, stopped: bool = False) -> AgentCall:
+    return calling.call_agent(
+        work.place, state or work.state, prompt, work.start, session=None, credentials={"SECRET": "s"}, stop=lambda: stopped
+    )
+
+
+# --- the prompt -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prompt", "options", "reads"),
+    [("stdin", (), "cat"), ("argument", ("--say", "{prompt}"), 'printf %s "$2"'), ("file", ("{prompt_file}",), 'cat "$1"')],
+)
+def test_the_prompt_arrives_as_it_was_written(tmp_path: Path, prompt: Any, options: tuple[str, ...], reads: str) -> None:
+    told = "Do 'this' \"now\"; $(touch hacked) `touch hacked` {model} {prompt}\nand that. ä"
+    agent = program(tmp_path / "agent", f'{reads} > "$here/prompt"; pwd > "$here/folder"; echo "I did."')
+    work = loop(tmp_path, str(agent), *options, prompt=prompt)
+    made = call(work, told)
+    assert (made.outcome, made.final_text, made.exit_code) == ("finished", "I did.", 0)
+    assert (tmp_path / "agent" / "prompt").read_text() == told
+    assert Path((tmp_path / "agent" / "folder").read_text().strip()) == work.path.resolve()
+    assert not (work.path / "hacked").exists()
+
+
+def test_a_prompt_beyond_what_an_argument_holds_is_refused_and_goes_by_file_or_standard_input(tmp_path: Path) -> None:
+    long = "x" * (LONGEST_ARGUMENT + 1)
+    agent = program(tmp_path / "agent", 'wc -c < "${1:-/dev/stdin}"')
+    with pytest.raises(OperatorError, match="too long for any, which takes it as an argument"):
+        call(loop(tmp_path / "a", str(agent), prompt="argument"), long)
+    assert starts(tmp_path / "agent") == 0
+    for prompt, options in (("file", ("{prompt_file}",)), ("stdin", ())):
+        assert call(loop(tmp_path / prompt, str(agent), *options, prompt=prompt), long).final_text == str(len(long))
+
+
+def test_model_and_arguments_are_told_to_the_program(tmp_path: Path) -> None:
+    agent = program(tmp_path / "agent", 'for one in "$@"; do echo "[$one]"; done')
+    options = {"model": "large one", "arguments": ["-c", "{model}", "two words"]}
+    work = loop(tmp_path, str(agent), "--model={model}", "{options}", "-", agent=options)
+    assert call(work).final_text.splitlines() == ["[--model=large one]", "[-c]", "[{model}]", "[two words]", "[-]"]
+
+
+def test_it_sees_its_own_variables_and_nobody_else_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MINE", "OTHERS"):
+        monkeypatch.setenv(name, "value-of-" + name)
+    work = loop(tmp_path, "sh", environment=("OPENAI_*",), agent={"environment": ["MINE"]})
+    seen = environment_of(work.place, work.state)
+    assert {"OPENAI_API_KEY", "MINE", "HELMSMAN_DEPTH", "PATH"} <= set(seen)
+    assert not {"ANTHROPIC_API_KEY", "OTHERS", "SECRET"} & set(seen)
+
+
+def test_what_it_says_of_its_secrets_is_kept_by_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-secret-of-some-length")
+    agent = program(tmp_path / "agent", 'echo "my key is $OPENAI_API_KEY"; echo "$OPENAI_API_KEY is bad" >&2; exit 3')
+    made = call(loop(tmp_path, str(agent), environment=("OPENAI_*",)))
+    assert "sk-a-secret" not in made.model_dump_json()
+    assert "my key is" in made.final_text
+
+
+# --- the end --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_program_that_fails_is_told_of_in_its_own_words(tmp_path: Path) -> None:
+    agent = program(tmp_path / "agent", "echo half; echo 'the disk is full' >&2; exit 3")
+    made = call(loop(tmp_path, str(agent)))
+    assert (made.outcome, made.exit_code, made.error, made.final_text) == ("crashed", 3, "the disk is full", "half")
+
+
+def test_a_program_with_events_that_falls_silent_is_ended_as_hung(tmp_path: Path) -> None:
+    agent = program(tmp_path / "agent", 'echo \'{"type":"turn.started"}\'; sleep 60')
+    made = call(loop(tmp_path, str(agent), output="codex", claude={"idle_timeout_minutes": 0.01}))
+    assert (made.outcome, made.turns) == ("hung", 1)
+
+
+def test_a_program_without_events_may_be_silent_until_its_time_is_up(tmp_path: Path) -> None:
+    agent = program(tmp_path / "agent", "sleep 1; echo done")
+    assert call(loop(tmp_path / "a", str(agent), claude={"idle_timeout_minutes": 0.01})).outcome == "finished"
+    slow = program(tmp_path / "slow", "sleep 60")
+    assert call(loop(tmp_path / "b", str(slow), limits={"wall_clock_hours": 0.0003})).outcome == "timed_out"
+
+
+def test_a_cancelled_call_ends_at_once_and_is_no_call(tmp_path: Path) -> None:
+    work = loop(tmp_path, str(program(tmp_path / "agent", "sleep 60")))
+    with pytest.raises(Cancelled):
+        call(work, stopped=True)
+    assert finished_call(CallFolder(work.place.folder.call(1, 1))) is None
+
+
+def test_what_the_world_broke_before_anything_was_done_is_tried_again(tmp_path: Path) -> None:
+    words = {"too many requests": AgentOutcome.RATE_LIMITED}
+    refuses = program(tmp_path / "agent", "echo 'Too Many Requests' >&2; exit 1")
+    work = loop(tmp_path / "a", str(refuses), words=words)
+    with pytest.raises(WorldError, match="could not reach its model"):
+        call(work)
+    assert not CallFolder(work.place.folder.call(1, 1)).started.exists()
+    late = program(tmp_path / "late", "echo 1 > made; echo 'Too Many Requests' >&2; exit 1")
+    made = call(loop(tmp_path / "b", str(late), words=words))
+    assert made.outcome == "rate_limited", "it has worked, as the tree tells, so it is not made again in silence"
+
+
+def test_tool_calls_are_told_while_they_happen_and_destruction_ends_the_session(tmp_path: Path) -> None:
+    command = {"id": "1", "type": "command_execution", "command": "/bin/bash -lc 'rm -rf .git'", "exit_code": 0}
+    for when in ("started", "completed"):
+        (tmp_path / when).write_text(json.dumps({"type": f"item.{when}", "item": command}) + "\n")
+    script = f"cat '{tmp_path}/started'; sleep 0.5; rm -rf .git; cat '{tmp_path}/completed'; sleep 60"
+    work = loop(tmp_path, str(program(tmp_path / "agent", script)), output="codex")
+    heard: list[Event] = []
+    with listening(heard.append):
+        made = call(work)
+    assert [(event.tool, event.detail) for event in heard if isinstance(event, ToolCalled)] == [("Bash", "rm -rf .git")]
+    assert made.pain == "a destructive command ran: it removed the working tree's .git"
+    assert made.outcome == "aborted"
+
+
+# --- after a crash ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_ended_is_not_made_again_when_its_driver_died(tmp_path: Path) -> None:
+    agent = program(tmp_path / "agent", "echo never")
+    work = loop(tmp_path, str(agent), output="codex")
+    folder = CallFolder(work.place.folder.call(1, 1))
+    begin(folder, "go on", work.start, None, work.state.agent.kind if work.state.agent else None)
+    folder.transcript.write_text(CODEX)
+    made = call(work)
+    assert (made.outcome, made.final_text, made.usage.tokens, starts(tmp_path / "agent")) == ("finished", "add adds now", 330, 0)
+    assert (finished_call(folder), folder.packed.exists()) == (made, True)
+    assert call(work) == made
+
+
+def test_a_call_that_did_not_come_to_its_end_is_interrupted_with_what_it_had_used(tmp_path: Path) -> None:
+    work = loop(tmp_path, str(program(tmp_path / "agent", "echo never")), output="codex")
+    folder = CallFolder(work.place.folder.call(1, 1))
+    begin(folder, "go on", work.start, None, work.state.agent.kind if work.state.agent else None)
+    folder.transcript.write_text("".join(CODEX.splitlines(keepends=True)[:-1]))
+    found = interrupted_call(folder)
+    assert found
+    assert (found.start, found.usage.tokens) == (work.start, 0)
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from helmsman.records.state import LoopState
+from tasks.agents.calling import call_agent
+from tasks.git import open_repository
+from tasks.places import loop_folder
+from tasks.workplace import Workplace
+repository, state = open_repository(Path(sys.argv[1])), LoopState.model_validate_json(Path(sys.argv[3]).read_text())
+place = Workplace(repository, Path(sys.argv[2]), loop_folder(repository, state.loop))
+call_agent(place, state, "go on", state.head, session=None, credentials={}, stop=lambda: False)
+"""
+
+
+@pytest.mark.parametrize(("ends", "again"), [(True, 0), (False, 1)])
+def test_kill_9_of_the_driver_repeats_only_what_had_not_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, ends: bool, again: int
+) -> None:
+    """The program has said that its turn is over, or not yet, and the driver dies."""
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
+    said = f"[ -e \"$here/second\" ] || echo '{TURN if ends else '{}'}'"
+    more = f'[ -e "$here/second" ] && echo \'{TURN}\' && exit 0\ntouch "$here/second"; sleep 60'
+    work = loop(tmp_path, str(program(tmp_path / "agent", f"{said}\n{more}")), output="codex")
+    (tmp_path / "state.json").write_text(work.state.model_dump_json())
+    places = str(work.repository.top), str(work.path), str(tmp_path / "state.json")
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, *places], cwd=Path(__file__).parents[2])
+    try:
+        assert eventually((tmp_path / "agent" / "second").exists, 30)
+        folder = CallFolder(work.place.folder.call(1, 1))
+        assert eventually(lambda: folder.transcript.exists() and folder.transcript.stat().st_size > 0)
+    finally:
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+    assert (finished_call(folder) is not None) == ends
+    assert (call(work).outcome, starts(tmp_path / "agent")) == ("finished", 1 + again)
+
+
+# --- finding them -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_repository_s_own_agents_are_found_and_take_the_place_of_ours(tmp_path: Path) -> None:
+    place = tmp_path / ".helmsman" / "agents"
+    place.mkdir(parents=True)
+    (place / "mine.toml").write_text('name = "mine"\ncommand = ["mine", "run"]\n')
+    (place / "codex.toml").write_text('name = "codex"\ncommand = ["codex", "exec", "-"]\n')
+    (place / "claude.toml").write_text('name = "claude"\ncommand = ["mine"]\n')
+    (place / "wrong.toml").write_text('name = "another"\ncommand = ["mine"]\n')
+    (tmp_path.parent / "outside.toml").write_text('name = "linked"\ncommand = ["mine"]\n')
+    (place / "linked.toml").symlink_to(tmp_path.parent / "outside.toml")
+    assert {"mine", "codex", "gemini"} <= set(agent_names(tmp_path))
+    config = resolve([Layer("test", {"goal": "g"})]).config.agent
+    named = {name: config.model_copy(update={"kind": name}) for name in ("mine", "codex", "claude", "wrong", "linked", "codxe")}
+    found = {name: find_agent(tmp_path, named[name]) for name in ("mine", "codex", "claude")}
+    assert {name: one.command if one else None for name, one in found.items()} == {
+        "mine": ("mine", "run"),
+        "codex": ("codex", "exec", "-"),
+        "claude": None,
+    }
+    for name, complaint in (("wrong", "holds another agent"), ("linked", "leads out of"), ("codxe", "did you mean codex")):
+        with pytest.raises(OperatorError, match=complaint):
+            find_agent(tmp_path, named[name])
+
+
+def test_a_program_that_is_not_there_is_named_with_how_to_install_it() -> None:
+    config = resolve([Layer("test", {"goal": "g"})]).config.agent
+    kind = AgentKind(name="any", command=("no-such-program-anywhere",), install="npm install -g any")
+    with pytest.raises(OperatorError, match="the program of any was not found") as told:
+        find_program(kind, config)
+    assert "npm install -g any" in told.value.remedy
+    assert find_program(kind, config.model_copy(update={"binary": "sh"})).name == "sh"

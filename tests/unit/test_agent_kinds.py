@@ -1,0 +1,220 @@
+"""Other agents before they are called: their files, their command lines, and what a loop does without what they lack."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.agents.command import LONGEST_ARGUMENT, command_line
+from helmsman.agents.fitting import LACKS, NEEDS, ONLY_CLAUDE_S, fitted, lacks, unused, value_of
+from helmsman.agents.reading import read_kind, template
+from helmsman.agents.telling import WITHOUT, in_short, introduction
+from helmsman.config import LoopConfig
+from helmsman.config.other_agents import AgentConfig
+from helmsman.errors import OperatorError
+from helmsman.layers import Layer, leaves, resolve
+from helmsman.oversee.answers import reconfigured
+from helmsman.records.agents import TELLS, Agent, AgentKind, Capability
+from tests.fakes.repositories import loop_state
+
+pytestmark = pytest.mark.feature("A5")
+
+PRESETS = Path(__file__).parents[2] / "tasks" / "agents" / "presets"
+NAMES = sorted(path.stem for path in PRESETS.glob("*.toml"))
+
+
+def kind(name: str) -> AgentKind:
+    return read_kind((PRESETS / f"{name}.toml").read_text("utf-8"), name)
+
+
+def line(kind: AgentKind, *, model: str = "", further: tuple[str, ...] = (), prompt: str = "do it") -> list[str]:
+    return command_line(kind, program="/bin/it", model=model, further=further, prompt=prompt, prompt_file="/p/prompt.md")
+
+
+def described(**values: Any) -> AgentKind:
+    return template(AgentConfig.model_validate({"kind": "template", "command": ("my-agent",), **values}))
+
+
+# --- files --------------------------------------------------------------------------------------------------------------
+
+
+def test_six_agents_come_with_helmsman_each_with_where_its_flags_are_from() -> None:
+    assert NAMES == ["amp", "codex", "copilot", "cursor-agent", "gemini", "opencode"]
+    for name in NAMES:
+        one = kind(name)
+        assert (one.name, bool(one.title), one.documentation[:8]) == (name, True, "https://")
+        assert one.known_by in {"runs", "help", "documentation"}
+        assert bool(one.version) == (one.known_by != "documentation")
+        assert one.login, "a person must be told which variable lets it log in"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("name = ", "describes no agent"),
+        ('name = "x"', "command: expected a value"),
+        ('name = "X"\ncommand = ["x"]', "name: "),
+        ('name = "x"\ncommand = ["x"]\npromt = "file"', "'promt': unknown key; did you mean prompt"),
+        ('name = "x"\ncommand = ["x", "{promt}"]', "not promt"),
+        ('name = "x"\ncommand = ["x"]\nprompt = "file"', "{prompt_file} in the command"),
+        ('name = "x"\ncommand = ["x", "{prompt_file}"]', 'prompt = "file" where'),
+        ('name = "x"\ncommand = ["x", "{prompt}"]', 'prompt = "argument" where'),
+        ('name = "x"\ncommand = ["x"]\noutput = "codxe"', "output: "),
+        ('name = "x"\ncommand = ["x"]\nenvironment = ["*"]', "environment.0: "),
+        ('name = "x"\ncommand = ["x"]\n[exits]\n3 = "tired"', "exits.3: "),
+        ("#" * 20_000, "longer than"),
+    ],
+)
+def test_a_file_that_describes_no_agent_is_refused_with_what_is_wrong(text: str, complaint: str) -> None:
+    with pytest.raises(OperatorError, match=re.escape(complaint)):
+        read_kind(text, ".helmsman/agents/x.toml")
+
+
+def test_a_template_without_a_command_is_refused() -> None:
+    with pytest.raises(OperatorError, match="names no command"):
+        template(AgentConfig(kind="template"))
+
+
+# --- command lines --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("codex", "exec --json --dangerously-bypass-approvals-and-sandbox --ephemeral --model m -c a=b -"),
+        ("gemini", "--output-format stream-json --approval-mode yolo --skip-trust --model m -c a=b"),
+        ("opencode", "run --format json --auto --model m -c a=b"),
+        ("copilot", "--output-format json --allow-all --no-ask-user --no-auto-update --no-color --model m -c a=b"),
+        (
+            "amp",
+            "--execute --stream-json --dangerously-allow-all --no-color --no-ide --no-notifications --mode m -c a=b",
+        ),
+        ("cursor-agent", "--print --output-format stream-json --force --trust --model m -c a=b PROMPT"),
+    ],
+)
+def test_each_agent_is_called_by_the_flags_of_its_documentation(name: str, expected: str) -> None:
+    assert line(kind(name), model="m", further=("-c", "a=b"), prompt="PROMPT") == ["/bin/it", *expected.split()]
+    assert "m" not in line(kind(name))
+
+
+def test_an_agent_gets_its_prompt_as_it_wants_it() -> None:
+    assert line(described()) == ["/bin/it"]
+    assert line(described(prompt="argument")) == ["/bin/it", "do it"]
+    assert line(described(prompt="argument"), further=("-v",)) == ["/bin/it", "-v", "do it"]
+    assert line(described(command=("a", "-p", "{prompt}", "-x"), prompt="argument")) == ["/bin/it", "-p", "do it", "-x"]
+    given = described(command=("a", "--file={prompt_file}", "--model", "{model}"), prompt="file")
+    assert line(given, model="large one") == ["/bin/it", "--file=/p/prompt.md", "--model", "large one"]
+
+
+def test_a_command_that_names_a_model_needs_one() -> None:
+    with pytest.raises(OperatorError, match="names a model, and none is configured"):
+        line(described(command=("a", "{model}")))
+
+
+@given(prompt=st.text(max_size=60), model=st.text(min_size=1, max_size=20))
+def test_whatever_is_filled_in_stays_one_argument_and_is_not_filled_in_again(prompt: str, model: str) -> None:
+    given = described(command=("a", "{model}", "x{prompt}y"), prompt="argument")
+    assert line(given, model=model, prompt=prompt) == ["/bin/it", model, f"x{prompt}y"]
+
+
+def test_a_prompt_that_no_argument_can_hold_is_refused_with_what_to_do() -> None:
+    given = described(prompt="argument")
+    assert len(line(given, prompt="x" * LONGEST_ARGUMENT)) == 2
+    with pytest.raises(OperatorError, match="too long for template") as told:
+        line(given, prompt="ä" * (LONGEST_ARGUMENT // 2 + 1))
+    assert "stdin or file" in told.value.remedy
+    assert len(line(described(), prompt="x" * 10 * LONGEST_ARGUMENT)) == 1
+
+
+# --- what is missing ------------------------------------------------------------------------------------------------------
+
+
+def resolved(**said: Any) -> tuple[LoopConfig, Mapping[str, str]]:
+    found = resolve([Layer("helmsman.toml", {"goal": "g", **said})])
+    return found.config, found.origins
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_an_agent_lacks_is_taken_out_of_the_configuration_and_its_source_says_so(name: str) -> None:
+    one = kind(name)
+    config, changed = fitted(*resolved(), one)
+    for need in NEEDS:
+        lacking = need.capability not in one.tells
+        assert (value_of(config, need.key) == need.without) or not lacking
+    assert changed["steering.hooks"] == f"agent {name}"
+    assert ("limits.cost_usd" in changed) == (Capability.COST not in one.tells)
+    assert (config.limits.cost_usd is None) == (Capability.COST not in one.tells)
+
+
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [
+        ({"claude": {"session": "resume"}}, "claude.session"),
+        ({"steering": {"hooks": True}}, "steering.hooks"),
+        ({"limits": {"cost_usd": 5}}, "limits.cost_usd"),
+        ({"limits": {"tokens": 5}}, "limits.tokens"),
+        ({"agent": {"model": "m"}}, "agent.model"),
+    ],
+)
+def test_what_the_operator_relies_on_is_refused_where_the_agent_cannot_do_it(said: dict[str, Any], key: str) -> None:
+    with pytest.raises(OperatorError, match=f"{key} is set, and template cannot do it") as told:
+        fitted(*resolved(**said), described())
+    assert told.value.remedy
+    able = AgentKind(name="able", command=("a", "{model}"), output="opencode")
+    if key in {"limits.cost_usd", "limits.tokens", "agent.model"}:
+        assert value_of(fitted(*resolved(**said), able)[0], key) == value_of(resolved(**said)[0], key)
+
+
+def test_a_preset_s_budget_is_no_word_of_the_operator_s() -> None:
+    found = resolve([Layer("preset bugfix", {"goal": "g", "limits": {"cost_usd": 5}})])
+    assert fitted(found.config, found.origins, described())[0].limits.cost_usd is None
+
+
+def test_settings_that_do_nothing_are_named_where_somebody_made_them() -> None:
+    _, origins = resolved(claude={"max_turns": 5, "timeout_minutes": 20}, context={"rotate_at": 0.5})
+    assert unused(origins) == ("claude.max_turns", "context.rotate_at")
+    assert unused(resolved()[1]) == ()
+    assert set(ONLY_CLAUDE_S) <= set(leaves(LoopConfig(goal="g")))
+
+
+def test_every_capability_has_words_and_every_lack_is_told() -> None:
+    assert set(LACKS) == set(WITHOUT) == set(Capability)
+    bare, able = described(), AgentKind(name="able", command=("a", "{model}"), output="opencode")
+    assert len(list(lacks(bare))) == len(Capability)
+    assert set(lacks(able)) == {LACKS[one] for one in set(Capability) - able.tells}
+    told = list(introduction(Agent(kind=able, unused=("claude.max_turns",))))
+    assert told[0] == "able"
+    assert "claude.max_turns" in told[-1]
+    assert in_short(able).startswith("able, without guard rails, its context")
+
+
+def test_no_format_tells_of_what_only_claude_code_can_do() -> None:
+    only = {Capability.HOOKS, Capability.SESSIONS, Capability.CONTEXT, Capability.RULES, Capability.RESETS}
+    assert not only & frozenset().union(*TELLS.values())
+
+
+# --- a loop keeps its agent -------------------------------------------------------------------------------------------------
+
+
+def test_a_loop_keeps_its_agent_and_what_that_cannot_do_stays_off() -> None:
+    one = kind("codex")
+    config, _ = fitted(*resolved(agent={"kind": "codex"}), one)
+    state = loop_state("b" * 40, config=config, agent=Agent(kind=one))
+    assert reconfigured(state, {"agent": {"model": "another"}}).agent.model == "another"
+    for settings in ({"agent": {"kind": "gemini"}}, {"agent": {"command": ["x"]}}):
+        with pytest.raises(OperatorError, match="keeps the agent that it began with"):
+            reconfigured(state, settings)
+    for settings in ({"limits": {"cost_usd": 5}}, {"claude": {"session": "resume"}}):
+        with pytest.raises(OperatorError, match="codex cannot do it"):
+            reconfigured(state, settings)
+    assert type(state).model_validate_json(state.model_dump_json()) == state
+    assert "cost" in state.untold
+
+
+def test_a_loop_of_claude_code_does_not_become_another_s() -> None:
+    with pytest.raises(OperatorError, match="keeps the agent"):
+        reconfigured(loop_state("b" * 40), {"agent": {"kind": "codex"}})

@@ -1,0 +1,291 @@
+"""What agents other than Claude Code print, read back: recordings of the real programs, documented events, and nonsense."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.agents.reading import read_kind
+from helmsman.records.agents import TELLS, AgentKind, Capability, Format
+from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.usage import Usage
+from helmsman.verify.agent_outcome import EndedBy
+from helmsman.verify.agents.reader import Reader, reader_of
+
+pytestmark = pytest.mark.feature("A5")
+
+TESTS = Path(__file__).parents[1]
+RECORDINGS = TESTS / "recordings" / "agents"
+PRESETS = TESTS.parent / "tasks" / "agents" / "presets"
+COMMAND = "python3 -c 'import calc; print(calc.add(20,22))'; false"
+
+
+def kind(name: str) -> AgentKind:
+    return read_kind((PRESETS / f"{name}.toml").read_text("utf-8"), name)
+
+
+def heard(reader: Reader, lines: Sequence[bytes], exit_code: int | None, stderr: str = "", by: EndedBy = "itself") -> AgentCall:
+    for line in lines:
+        reader.hear(line)
+    return reader.account.conclude(exit_code=exit_code, ended_by=by, stderr=stderr, seconds=1)
+
+
+def replayed(name: str, recording: str, exit_code: int | None, *, by: EndedBy = "itself", most: int | None = None) -> AgentCall:
+    folder = RECORDINGS / name
+    errors = folder / f"{recording}.stderr.txt"
+    lines = (folder / f"{recording}.jsonl").read_bytes().splitlines(keepends=True)[:most]
+    return heard(reader_of(kind(name)), lines, exit_code, errors.read_text("utf-8") if errors.exists() else "", by)
+
+
+def events(*given: dict[str, Any]) -> list[bytes]:
+    return [json.dumps(event).encode() + b"\n" for event in given]
+
+
+@pytest.mark.parametrize(
+    ("name", "recording", "exit_code", "outcome", "words"),
+    [
+        ("codex", "unauthorized_401", 1, "authentication", "unexpected status 401 Unauthorized"),
+        ("codex", "forbidden_403", 1, "authentication", "unexpected status 403"),
+        ("codex", "no_key", 1, "authentication", "Missing environment variable"),
+        ("codex", "billing_402", 1, "billing", "unexpected status 402"),
+        ("codex", "quota", 1, "billing", "Quota exceeded"),
+        ("codex", "usage_limit", 1, "usage_limit", "You\u2019ve hit your usage limit"),
+        ("codex", "rate_limited_429", 1, "rate_limited", "exceeded retry limit, last status: 429"),
+        ("codex", "overloaded_503", 1, "overloaded", "unexpected status 503"),
+        ("codex", "context_full", 1, "context_full", "Codex ran out of room"),
+        ("codex", "model_404", 1, "crashed", "no way"),  # it does not tell the status, so nothing is known
+        ("codex", "bad_flag", 2, "refused_start", "error: unexpected argument '--nonsense'"),
+        ("gemini", "unauthorized_401", 145, "authentication", "[API Error"),
+        ("gemini", "forbidden_403", 147, "authentication", "[API Error"),
+        ("gemini", "bad_request_400", 144, "rejected_request", "[API Error"),
+        ("gemini", "model_404", 1, "bad_model", "[API Error: no way]"),
+        ("gemini", "not_logged_in", 41, "authentication", "Please set an Auth method"),
+        ("gemini", "bad_flag", 1, "refused_start", "Unknown argument: nonsense"),
+        ("opencode", "unauthorized_401", 1, "authentication", "no way"),
+        ("opencode", "billing_402", 1, "billing", "no way"),
+        ("opencode", "bad_model", 1, "crashed", "Unexpected server error"),
+        ("copilot", "unauthorized_401", 1, "authentication", "Authentication failed with provider"),
+        ("copilot", "overloaded_503", 1, "overloaded", "Failed to get response"),
+        ("copilot", "not_logged_in", 1, "authentication", "Error: No authentication information found"),
+        ("amp", "offline", 1, "overloaded", "Error: Couldn't connect to the Amp server"),
+        ("amp", "not_logged_in", 1, "authentication", "Login failed"),
+    ],
+)
+def test_an_ending_is_named_by_what_the_program_printed(
+    name: str, recording: str, exit_code: int, outcome: str, words: str
+) -> None:
+    call = replayed(name, recording, exit_code)
+    assert (call.outcome, call.error[: len(words)]) == (outcome, words)
+    assert (call.tool_calls, call.final_text) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "tools", "usage", "turns"),
+    [
+        (
+            "codex",
+            {"file_change": 1, "command_execution": 1},
+            Usage(input_tokens=180, cache_read_tokens=120, output_tokens=30),
+            1,
+        ),
+        ("gemini", {"replace": 1, "run_shell_command": 1}, Usage(input_tokens=180, cache_read_tokens=120, output_tokens=30), 1),
+        (
+            "opencode",
+            {"edit": 1, "bash": 1},
+            Usage(cost_usd=0.00024, input_tokens=180, cache_read_tokens=120, output_tokens=30),
+            3,
+        ),
+        ("copilot", {"edit": 1, "bash": 1}, Usage(), 3),
+    ],
+)
+def test_a_recorded_session_is_read_with_all_that_its_program_tells(
+    name: str, tools: dict[str, int], usage: Usage, turns: int
+) -> None:
+    call = replayed(name, "success", 0)
+    assert (call.outcome, call.error, call.final_text) == ("finished", "", "add adds now")
+    assert (dict(call.tools), call.turns) == (tools, turns)
+    assert call.usage.cost_usd == pytest.approx(usage.cost_usd)
+    assert call.usage.model_copy(update={"cost_usd": usage.cost_usd}) == usage
+    assert [Path(path).name for path in call.edited] == ["calc.py"]
+    told = kind(name).tells
+    assert [(one.command, one.failed) for one in call.commands] == ([(COMMAND, True)] if Capability.COMMANDS in told else [])
+    assert call.session_id
+    assert set(call.untold) == set(Capability) - told
+    assert (call.usage.tokens > 0, call.usage.cost_usd > 0) == (Capability.TOKENS in told, Capability.COST in told)
+
+
+@pytest.mark.parametrize("name", ["codex", "gemini", "opencode", "copilot"])
+def test_commands_are_announced_as_they_are_run_and_answered(name: str) -> None:
+    reader = reader_of(kind(name))
+    heard(reader, (RECORDINGS / name / "success.jsonl").read_bytes().splitlines(), 0)
+    first, second, third, fourth = reader.account.news()
+    assert (first.identity, third.identity) == (second.identity, fourth.identity)
+    assert (getattr(third, "tool", ""), getattr(third, "arguments", {})) == ("Bash", {"command": COMMAND})
+    assert getattr(fourth, "failed", None) is True  # or not known to have gone well
+
+
+@pytest.mark.parametrize("name", ["codex", "gemini", "opencode", "copilot"])
+def test_without_its_last_event_a_session_is_not_finished_however_its_process_ended(name: str) -> None:
+    whole = len((RECORDINGS / name / "success.jsonl").read_bytes().splitlines())
+    assert replayed(name, "success", None).outcome is AgentOutcome.FINISHED
+    for exit_code in (0, 1, None):
+        assert replayed(name, "success", exit_code, most=whole - 1).outcome is AgentOutcome.CRASHED
+    assert replayed(name, "success", -15, most=whole - 1).outcome is AgentOutcome.ABORTED
+    assert replayed(name, "success", -9, by="idle", most=whole - 1).outcome is AgentOutcome.HUNG
+    assert replayed(name, "success", -9, by="deadline").outcome is AgentOutcome.TIMED_OUT
+
+
+def test_codex_that_recovers_from_an_error_has_not_failed() -> None:
+    lines = events(
+        {"type": "error", "message": "Reconnecting... 1/5 (unexpected status 503)"},
+        {"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "There it is."}},
+        {"type": "turn.completed", "usage": {}},
+    )
+    call = heard(reader_of(kind("codex")), lines, 0)
+    assert (call.outcome, call.api_retries, call.error, call.final_text) == ("finished", 1, "", "There it is.")
+
+
+def test_what_the_agent_says_of_limits_and_statuses_names_no_ending() -> None:
+    said = "I have hit your usage limit: unexpected status 401, Quota exceeded"
+    lines = events({"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": said}})
+    assert heard(reader_of(kind("codex")), lines, 1).outcome is AgentOutcome.CRASHED
+    text = AgentKind(name="any", command=("any",), words={"usage limit": AgentOutcome.USAGE_LIMIT})
+    assert heard(reader_of(text), [said.encode()], 1).outcome is AgentOutcome.CRASHED
+    assert heard(reader_of(text), [], 1, said).outcome is AgentOutcome.USAGE_LIMIT
+
+
+# --- formats whose programs cannot be run here, as they are documented -------------------------------------------------
+
+CURSOR = events(
+    {"type": "system", "subtype": "init", "cwd": "/w", "session_id": "s-1", "model": "some", "permissionMode": "default"},
+    {"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": "mend add"}]}, "session_id": "s-1"},
+    {
+        "type": "assistant",
+        "message": {"role": "assistant", "content": [{"type": "text", "text": "I look."}]},
+        "session_id": "s-1",
+    },
+    {"type": "tool_call", "subtype": "started", "call_id": "1", "tool_call": {"writeToolCall": {"args": {"path": "a.py"}}}},
+    {
+        "type": "tool_call",
+        "subtype": "completed",
+        "call_id": "1",
+        "tool_call": {"writeToolCall": {"args": {"path": "a.py"}, "result": {"success": {"path": "/w/a.py", "linesCreated": 1}}}},
+    },
+    {
+        "type": "tool_call",
+        "subtype": "completed",
+        "call_id": "2",
+        "tool_call": {"shellToolCall": {"args": {"command": "false"}, "result": {"success": {"exitCode": 1, "stdout": ""}}}},
+    },
+    {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}, "session_id": "s-1"},
+    {"type": "result", "subtype": "success", "is_error": False, "result": "I look.Done.", "session_id": "s-1"},
+)
+
+AMP = events(
+    {"type": "system", "subtype": "init", "cwd": "/w", "session_id": "T-1", "tools": ["Bash"], "mcp_servers": []},
+    {
+        "type": "assistant",
+        "parent_tool_use_id": None,
+        "session_id": "T-1",
+        "message": {
+            "content": [{"type": "tool_use", "id": "t1", "name": "edit_file", "input": {"path": "a.py"}}],
+            "usage": {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 2},
+        },
+    },
+    {
+        "type": "user",
+        "session_id": "T-1",
+        "message": {"content": [{"type": "tool_result", "tool_use_id": "t1", "content": "no such file", "is_error": True}]},
+    },
+    {
+        "type": "assistant",
+        "parent_tool_use_id": None,
+        "session_id": "T-1",
+        "message": {"content": [{"type": "text", "text": "I could not."}], "usage": {"input_tokens": 6, "output_tokens": 3}},
+    },
+    {"type": "result", "subtype": "success", "is_error": False, "num_turns": 2, "result": "I could not.", "session_id": "T-1"},
+)
+
+
+def test_cursor_s_documented_events_are_read() -> None:
+    call = heard(reader_of(kind("cursor-agent")), CURSOR, 0)
+    assert (call.outcome, call.final_text, call.model, call.session_id) == ("finished", "Done.", "some", "s-1")
+    assert (dict(call.tools), call.edited) == ({"write": 1, "shell": 1}, ("a.py",))
+    assert [(one.command, one.failed) for one in call.commands] == [("false", True)]
+    failed = heard(reader_of(kind("cursor-agent")), CURSOR[:3], 1, "it broke")
+    assert (failed.outcome, failed.error) == ("crashed", "it broke")
+
+
+def test_amp_s_documented_events_are_read() -> None:
+    call = heard(reader_of(kind("amp")), AMP, 0)
+    assert (call.outcome, call.final_text, call.session_id, call.turns) == ("finished", "I could not.", "T-1", 2)
+    assert (call.usage, call.edited) == (Usage(input_tokens=11, cache_read_tokens=7, output_tokens=5), ())
+    wrong = events({"type": "result", "subtype": "error_during_execution", "is_error": True, "error": "out of credits"})
+    assert heard(reader_of(kind("amp")), wrong, 1).error == "out of credits"
+
+
+# --- programs without events ------------------------------------------------------------------------------------------
+
+
+def plain(output: Format) -> Reader:
+    return reader_of(AgentKind(name="any", command=("any",), output=output))
+
+
+def test_text_is_what_the_agent_says_and_its_exit_code_is_how_it_ended() -> None:
+    call = heard(plain("text"), [b"One.\n", b"Two.\n"], 0)
+    assert (call.outcome, call.final_text, call.tool_calls) == ("finished", "One.\nTwo.", 0)
+    assert heard(plain("text"), [b"One.\n"], 3, "no luck").outcome is AgentOutcome.CRASHED
+    assert heard(plain("text"), [b"One.\n"], 3, "no luck").error == "no luck"
+    assert not plain("text").account.finished
+    long = heard(plain("text"), [b"x" * 1000 + b"\n"] * 1000 + [b"the end\n"], 0)
+    assert len(long.final_text) <= 8000
+    assert long.final_text.endswith("the end")
+
+
+def test_one_object_is_read_on_one_line_or_over_several() -> None:
+    one = heard(plain("json"), [b"starting\n", b'{"result": "Done."}\n'], 0)
+    several = heard(plain("json"), [b"{\n", b'  "response": "Done."\n', b"}\n"], 0)
+    assert (one.final_text, several.final_text, one.outcome, several.outcome) == ("Done.", "Done.", "finished", "finished")
+    wrong = heard(plain("json"), [b'{"error": {"message": "no key"}, "response": ""}\n'], 0)
+    assert (wrong.outcome, wrong.error) == ("crashed", "no key")
+
+
+# --- laws -------------------------------------------------------------------------------------------------------------
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=12,
+)
+WORDS = [json.loads(line) for path in RECORDINGS.glob("*/success.jsonl") for line in path.read_bytes().splitlines()] + [
+    json.loads(line) for line in (*CURSOR, *AMP)
+]
+
+
+def mixed(event: Any, replaced: Any, at: int) -> Any:
+    """The event with one of its values replaced by something else."""
+    if not isinstance(event, dict) or not event or at % 3 == 0:
+        return replaced
+    known = cast("dict[str, Any]", event)
+    key = sorted(known)[at % len(known)]
+    return {**known, key: mixed(known[key], replaced, at // 3)}
+
+
+@given(
+    output=st.sampled_from(sorted(TELLS)),
+    lines=st.lists(st.tuples(st.sampled_from(WORDS), JSON, st.integers(0, 2000)), max_size=12),
+    exit_code=st.none() | st.integers(-15, 255),
+)
+def test_no_output_breaks_a_reader_or_grows_the_record(
+    output: Format, lines: list[tuple[Any, Any, int]], exit_code: int | None
+) -> None:
+    reader = plain(output)
+    for event, replaced, at in lines:
+        reader.hear(json.dumps(mixed(event, replaced, at)).encode("utf-8", "replace"))
+    call = reader.account.conclude(exit_code=exit_code, ended_by="itself", stderr="", seconds=0)
+    assert AgentCall.model_validate_json(call.model_dump_json()) == call
+    assert len(call.final_text) <= 8000

@@ -1,0 +1,101 @@
+"""Which loops of a group come next, and that a group always comes to an end."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.oversee.grouping import MOST_DRIVES, Member, due, edges, unreached
+from helmsman.records.plan import PlanItem
+
+pytestmark = pytest.mark.feature("M5")
+
+NEW, WORKING = Member(), Member(begun=True, at_work=True, driven=1)
+SETTLED, FAILED = Member(begun=True, settled=True), Member(begun=True, ended=True, driven=1)
+DIED = Member(begun=True, driven=1)
+
+
+def test_as_many_are_due_as_workers_are_free_in_their_order() -> None:
+    assert due([NEW, WORKING, NEW, NEW, NEW], 3, reopen=False) == (0, 2)
+
+
+def test_what_is_settled_is_left_alone_and_one_that_failed_stops_no_other() -> None:
+    assert due([SETTLED, FAILED, NEW], 4, reopen=False) == (2,)
+
+
+def test_a_loop_whose_process_died_is_taken_up_again_until_it_has_died_too_often() -> None:
+    assert due([DIED], 1, reopen=False) == (0,)
+    assert due([replace(DIED, driven=MOST_DRIVES)], 1, reopen=False) == ()
+
+
+def test_one_that_ended_without_success_goes_on_where_that_is_asked_for_but_once_a_run() -> None:
+    ended_before = replace(FAILED, driven=0)
+    assert due([ended_before], 1, reopen=False) == ()
+    assert due([ended_before], 1, reopen=True) == (0,)
+    assert due([FAILED], 1, reopen=True) == ()
+
+
+def test_one_that_used_up_its_share_goes_on_once_others_have_left_something() -> None:
+    assert due([FAILED], 1, reopen=False) == ()
+    assert due([replace(FAILED, starved=True)], 1, reopen=False) == (0,)
+
+
+def test_an_item_begins_after_those_that_it_needs_and_never_where_one_of_them_failed() -> None:
+    needs_first = Member(needs=frozenset({0}))
+    assert due([NEW, needs_first], 2, reopen=False) == (0,)
+    assert due([WORKING, needs_first], 2, reopen=False) == ()
+    assert due([SETTLED, needs_first], 2, reopen=False) == (1,)
+    assert due([FAILED, needs_first], 2, reopen=False) == ()
+    assert unreached([FAILED, needs_first, NEW]) == (1,)
+
+
+def test_an_item_that_is_not_marked_for_it_has_nobody_beside_it() -> None:
+    alone = Member(alone=True)
+    assert due([alone, NEW], 2, reopen=False) == (0,)
+    assert due([replace(WORKING, alone=True), NEW], 2, reopen=False) == ()
+    assert due([WORKING, alone, NEW], 2, reopen=False) == ()  # it is next, and would wait for ever if others overtook it
+    assert due([NEW, alone], 2, reopen=False) == (0,)
+
+
+def items(*described: str) -> list[PlanItem]:
+    """`a P` may be done beside others; `c<a,b` needs two."""
+    found = [one.partition(" ") for one in described]
+    return [
+        PlanItem(
+            id=name.partition("<")[0],
+            title="t",
+            parallel=mark == "P",
+            needs=tuple(filter(None, name.partition("<")[2].split(","))),
+        )
+        for name, _, mark in found
+    ]
+
+
+def test_items_come_after_what_they_need_and_where_none_needs_anything_in_the_order_of_the_plan() -> None:
+    assert edges(items("a P", "b P", "c<a,b")) == (frozenset(), frozenset(), frozenset({0, 1}))
+    assert edges(items("a P", "b P", "c", "d P")) == (frozenset(), frozenset(), frozenset({0, 1}), frozenset({2}))
+    assert edges(items("a", "b")) == (frozenset(), frozenset({0}))
+
+
+MEMBERS = st.lists(
+    st.builds(Member, alone=st.booleans(), needs=st.frozensets(st.integers(min_value=0, max_value=5), max_size=2)), max_size=6
+)
+
+
+@given(MEMBERS, st.integers(min_value=1, max_value=4), st.lists(st.sampled_from(["settled", "ended", "died"]), max_size=60))
+def test_a_group_ends_whatever_its_loops_come_to_and_none_of_its_loops_is_at_work_twice(
+    members: list[Member], workers: int, ends: list[str]
+) -> None:
+    members = [replace(one, needs=frozenset(n for n in one.needs if n < place)) for place, one in enumerate(members)]
+    for _ in range(MOST_DRIVES * len(members) + 1):
+        for place in due(members, workers, reopen=True):
+            assert not members[place].at_work
+            members[place] = replace(members[place], begun=True, at_work=True, driven=members[place].driven + 1)
+        at_work = [place for place, one in enumerate(members) if one.at_work]
+        assert len(at_work) <= workers
+        if not at_work:
+            return
+        end = ends.pop() if ends else "died"
+        members[at_work[0]] = replace(members[at_work[0]], at_work=False, settled=end == "settled", ended=end == "ended")
+    raise AssertionError(members)

@@ -1,0 +1,301 @@
+"""Whether an item of a plan is proven, what follows where it is not, and how a loop's standing with its plan moves on."""
+
+from typing import Any
+
+import pytest
+
+from helmsman.orient.hats import scene_of
+from helmsman.orient.plan import own_check_section, plan_sections
+from helmsman.orient.prompt import brief
+from helmsman.oversee.baseline import with_baseline
+from helmsman.oversee.decide import Situation, decide
+from helmsman.oversee.gates import gate_due
+from helmsman.oversee.moments import moment_of
+from helmsman.oversee.progress import progress_of
+from helmsman.records.checks import TestCounts
+from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction, StatusReport
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.findings import Finding, Weight
+from helmsman.records.iteration import Evidence
+from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.oversight import Failed
+from helmsman.records.plan import InHand, ItemProof, PlanItem, PlanProgress, PlanTouched, Sketched, Tick
+from helmsman.records.state import LoopState, advance, reopen
+from helmsman.records.verdict import DecisionKind, Outcome
+from helmsman.verify.completion import prove
+from helmsman.verify.items import criterion_of, judged, prove_item
+from tests.unit import builders
+from tests.unit.builders import NOW
+
+pytestmark = pytest.mark.feature("M8")
+
+FILE = {"file": "plan.toml"}
+GREEN = builders.report(builders.check(passed=True))
+RED = builders.report(builders.check(passed=False))
+CHECKED = PlanItem(id="T001", title="Write the parser", check="make parser")
+PLAIN = PlanItem(id="T001", title="Write the parser")
+LOOKS = PlanItem(id="T001", title="Look at the parser", verify=True)
+NOTED = Claims(claims=(Claim(kind=ClaimKind.ITEM_DONE, subject="T001: the parser", said="T001", source="progress.md"),))
+
+
+def own(*, passed: bool, **fields: Any) -> Any:
+    return builders.report(builders.check(passed=passed, command="make parser", name="make parser", **fields))
+
+
+def hand(item: PlanItem = PLAIN, **fields: Any) -> InHand:
+    sketch = (Sketched(id=item.id, title=item.title), Sketched(id="T002", title="Print"))
+    left = {"left": (item.id, "T002"), "remaining": 2, "next": "T002", "total": 2, "sketch": sketch}
+    return InHand.model_validate({"item": item, **left, **fields})
+
+
+def loop(**fields: Any) -> LoopState:
+    return builders.state(builders.config(plan=fields.pop("plan_config", FILE)), **fields)
+
+
+def found(item: PlanItem, *, changed: int = 1, **fields: Any) -> Evidence:
+    execution = fields.pop("execution", builders.execution(files_changed=changed))
+    return Evidence.model_validate({"execution": execution, "checks": GREEN, "plan": hand(item), **fields})
+
+
+def missing(item: PlanItem, before: LoopState | None = None, **fields: Any) -> str:
+    proof = prove_item(before or loop(), found(item, **fields))
+    assert proof is not None
+    assert proof.proven == (not proof.missing)
+    return proof.why
+
+
+FINDING = Finding(rule="tests.deleted", weight=Weight.BLOCK, path="a.py", line=1, message="a test is gone", honest="put it back")
+LIE = Contradiction(layer=ClaimLayer.CONTRADICTION, said="all pass", found="1 fails", source="last message")
+
+
+@pytest.mark.parametrize(
+    ("item", "fields", "why"),
+    [
+        (CHECKED, {"own": own(passed=True)}, ""),
+        (CHECKED, {"own": own(passed=True), "changed": 0}, ""),
+        (CHECKED, {"own": own(passed=False), "claims": NOTED}, "its check fails (exit code 1): make parser"),
+        (CHECKED, {"own": own(passed=False, timed_out=True)}, "its check did not come to an end"),
+        (CHECKED, {"own": None}, "its check was not run"),
+        (CHECKED, {"own": own(passed=True), "findings": (FINDING,)}, "a test is gone"),
+        (CHECKED, {"own": own(passed=True), "contradictions": (LIE,)}, "it said \u201call pass\u201d, but 1 fails"),
+        (CHECKED, {"own": own(passed=True), "checks": None}, "so nothing was checked"),
+        (PLAIN, {"claims": NOTED}, ""),
+        (PLAIN, {"noted": "T001"}, ""),
+        (PLAIN, {"claims": Claims(status=StatusReport(tasks_completed=1))}, ""),
+        (PLAIN, {"claims": builders.ASKED}, ""),
+        (PLAIN, {"noted": "T002"}, "the agent does not say that it is done"),
+        (PLAIN, {}, "the agent does not say that it is done"),
+        (PLAIN, {"claims": NOTED, "changed": 0}, "nothing was changed for it"),
+        (PLAIN, {"claims": NOTED, "checks": RED}, "1 of 1 checks fail: pytest"),
+        (LOOKS, {"claims": NOTED, "changed": 0}, ""),
+        (LOOKS, {"claims": NOTED, "changed": 0, "checks": RED}, "1 of 1 checks fail"),
+    ],
+)
+def test_an_item_is_proven_by_its_own_check_or_else_by_all_checks_a_change_and_a_claim(
+    item: PlanItem, fields: dict[str, Any], why: str
+) -> None:
+    said = missing(item, **fields)
+    assert why in said if why else not said
+
+
+def test_an_item_with_its_own_check_may_be_proven_while_what_failed_before_still_fails() -> None:
+    """Checks of the whole are often red until its last item; what was green must stay so."""
+    failing = builders.check(passed=False, counts=TestCounts(passed=3, failed=2))
+    before, less = (
+        loop(checks=builders.report(failing)),
+        builders.report(failing.model_copy(update={"counts": TestCounts(passed=4, failed=1)})),
+    )
+    more = builders.report(failing.model_copy(update={"counts": TestCounts(passed=2, failed=3)}))
+    assert not missing(CHECKED, before, own=own(passed=True), checks=less)
+    assert "made worse" in missing(CHECKED, before, own=own(passed=True), checks=more)
+    assert "made worse" in missing(CHECKED, loop(checks=GREEN), own=own(passed=True), checks=RED)
+    assert "1 of 1 checks fail" in missing(CHECKED, loop(), own=own(passed=True), checks=RED)
+
+
+def test_work_of_an_earlier_try_counts_for_the_item() -> None:
+    tried = loop(plan=PlanProgress(now="T001", tries={"T001": 1}, changed=True))
+    assert not missing(PLAIN, tried, claims=NOTED, changed=0)
+    assert "nothing was changed" in missing(PLAIN, loop(plan=PlanProgress(now="T002", changed=True)), claims=NOTED, changed=0)
+
+
+def test_in_an_iteration_that_made_the_plan_anew_nothing_is_proven_and_nothing_is_held_against_an_item() -> None:
+    execution = builders.execution().model_copy(update={"plan": PlanTouched(kept=True, why="anew")})
+    proof = prove_item(loop(), found(PLAIN, claims=NOTED, execution=execution))
+    assert proof is not None
+    assert (proof.proven, proof.tried) == (False, False)
+    tried = loop(plan=PlanProgress(now="T001", tries={"T001": 4}))
+    evidence = weighed(tried, found(PLAIN, claims=NOTED, execution=execution))
+    assert advance(tried, builders.record(**dict(evidence))).plan.tries == {}
+
+
+def test_the_judge_is_asked_of_an_item_that_nothing_else_can_prove() -> None:
+    judge = builders.config(judge={"criteria": ("it is good",)}).judge
+    wanted = PLAIN.model_copy(update={"acceptance": ("dates are read",)})
+    criterion = criterion_of(wanted, judge)
+    assert criterion is not None
+    assert criterion.id == "plan.T001"
+    assert "Write the parser\n- dates are read" in criterion.text
+    assert criterion_of(CHECKED, judge) is None
+    assert criterion_of(PLAIN, builders.config().judge) is None
+    proof = ItemProof(item="T001", proven=True)
+    for met in (True, False):
+        verdict = CriterionVerdict(criterion="plan.T001", met=met, votes_met=0, votes_cast=1, reason="no dates")
+        outcome = JudgementOutcome.APPROVED if met else JudgementOutcome.REJECTED
+        after = judged(proof, criterion, Judgement(outcome=outcome, cause="", criteria=(verdict,)))
+        assert after.proven is met
+        assert ("no dates" in after.why) is not met
+    spoiled = Judgement(outcome=JudgementOutcome.UNREADABLE, cause="no JSON")
+    assert "no JSON" in judged(proof, criterion, spoiled).why
+
+
+def weighed(before: LoopState, evidence: Evidence) -> Evidence:
+    evidence = evidence.model_copy(update={"item": prove_item(before, evidence)})
+    return evidence.model_copy(update={"proof": prove(before.config, before.done, evidence)})
+
+
+def decided(before: LoopState, evidence: Evidence) -> Any:
+    return decide(Situation(before, weighed(before, evidence), (), builders.NOW))
+
+
+def test_a_loop_completes_only_when_every_item_is_proven_and_then_needs_no_request() -> None:
+    one_left = found(CHECKED, own=own(passed=True), claims=builders.ASKED)
+    decision = decided(loop(), one_left)
+    assert decision.kind is DecisionKind.CONTINUE
+    assert "1 of the items of plan.toml are not proven: T002" in decision.reason
+    last = hand(CHECKED, total=2, done=1, left=("T001",), remaining=1, next="")
+    decision = decided(loop(), found(CHECKED, own=own(passed=True)).model_copy(update={"plan": last}))
+    assert (decision.outcome, decision.rule) == (Outcome.COMPLETED, "completion.verified")
+    assert decision.reason.startswith("every item of the plan is ticked and every check passes")
+
+
+def test_a_decision_to_go_on_says_how_the_item_stands() -> None:
+    assert decided(loop(), found(CHECKED, own=own(passed=True))).reason == "the plan's item T001 is proven, 1 remain"
+    assert "item T001 is not proven: nothing was changed" in decided(loop(), found(PLAIN, claims=NOTED, changed=0)).reason
+
+
+def test_asking_under_green_checks_while_items_remain_is_no_reason_to_stop() -> None:
+    before = loop(done={"asked_in_row": 9})
+    assert decided(before, found(CHECKED, own=own(passed=False), claims=builders.ASKED)).kind is DecisionKind.CONTINUE
+
+
+def test_the_last_try_asks_a_person_by_name_number_and_what_is_missing_and_going_on_gives_as_many_again() -> None:
+    before = loop(plan=PlanProgress(now="T001", total=2, tries={"T001": 4}))
+    evidence = weighed(before, found(CHECKED, own=own(passed=False)))
+    decision = decide(Situation(before, evidence, (), builders.NOW))
+    assert (decision.rule, decision.outcome) == ("plan.tries", Outcome.WAITING)
+    for part in ("5 iterations", "T001 (Write the parser)", "make parser", "gives it 5 more"):
+        assert part in decision.reason
+    record = builders.record(decision, **dict(evidence))
+    after = advance(before, record)
+    gate = gate_due(after, builders.NOW)
+    assert gate is not None
+    assert gate.question == "T001 of the plan was tried 5 times in vain. How shall it go on?"
+    assert reopen(after, after.config, builders.NOW).plan.tries == {}
+
+
+def test_an_iteration_in_which_the_agent_never_got_to_work_is_no_try() -> None:
+    before = loop(plan=PlanProgress(now="T001", tries={"T001": 4}))
+    refused = builders.execution(builders.call(AgentOutcome.USAGE_LIMIT), files_changed=0)
+    evidence = weighed(before, found(CHECKED, execution=refused, checks=None))
+    assert advance(before, builders.record(**dict(evidence))).plan.tries == {"T001": 4}
+
+
+def test_a_tick_is_a_step_forward_though_no_check_and_no_file_changed() -> None:
+    """The tree that it began with counts its items too, or the first iteration of every plan would look like a loss."""
+    start = with_baseline(loop(plan=PlanProgress(total=2, now="T001")), GREEN)
+    assert start.oversight.progress.items == 0
+    worked = found(LOOKS, claims=NOTED, changed=0)
+    ticked, missed = (weighed(start, one) for one in (worked, worked.model_copy(update={"claims": Claims()})))
+    moved = [
+        moment_of(start, start.history, one, progress_of(one, start.oversight.progress, {}), NOW, NOW, 0).movement
+        for one in (ticked, missed)
+    ]
+    assert moved == [Movement.FORWARD, Movement.STILL]
+
+
+@pytest.mark.feature("M10")
+def test_a_hat_may_be_put_on_by_the_item_in_hand() -> None:
+    sketch = (Sketched(id="T001", title="Look", done=True), Sketched(id="T002", title="See", verify=True, parallel=True))
+    assert scene_of(loop(plan=PlanProgress(now="T002", sketch=sketch))).item == "[VERIFY] [P] See"
+    assert scene_of(loop(plan=PlanProgress(now="T001", sketch=sketch))).item == ""
+
+
+TICK = Tick(item="T001", commit="e" * 40, tree="f" * 40)
+
+
+def test_a_tick_moves_the_loop_to_its_commit_and_to_the_next_item() -> None:
+    before = loop(plan=PlanProgress(now="T001", tries={"T001": 2}, missing="x", changed=True))
+    evidence = weighed(before, found(CHECKED, own=own(passed=True)))
+    after = advance(before, builders.record(**dict(evidence), tick=TICK))
+    assert after.head == TICK.commit
+    plan = after.plan
+    assert (plan.now, plan.done, plan.tries, plan.missing, plan.changed, plan.ticked) == ("T002", 1, {}, "", False, {"T001": 1})
+    assert [one.done for one in plan.sketch] == [True, False]
+
+
+def test_without_a_tick_it_was_a_try_and_what_was_missing_is_kept() -> None:
+    evidence = weighed(loop(), found(CHECKED, own=own(passed=False)))
+    plan = advance(loop(), builders.record(**dict(evidence))).plan
+    assert (plan.now, plan.tries, plan.changed, plan.tried) == ("T001", {"T001": 1}, True, 1)
+    assert "make parser" in plan.missing
+    assert plan.own is not None
+
+
+def test_work_that_is_taken_back_takes_its_tick_along() -> None:
+    back = Failed(iteration=2, ref="r", commit="c" * 40, back_to="b" * 40, why="worse")
+    before = loop(plan=PlanProgress(now="T002", done=1, total=2, ticked={"T001": 1}), iteration=1, history=(moment(1, "c" * 40),))
+    evidence = weighed(before, found(PLAIN.model_copy(update={"id": "T002"})).model_copy(update={"plan": hand(PLAIN, done=1)}))
+    after = advance(before, builders.record(**dict(evidence), iteration=2, failed=back, moment=moment(2, "c" * 40)))
+    assert after.plan.ticked == {}
+    assert after.plan.done == 0
+
+
+def moment(iteration: int, commit: str) -> Any:
+    known = {"iteration": iteration, "at": builders.NOW, "outcome": AgentOutcome.FINISHED, "movement": Movement.SIDEWAYS}
+    return Moment.model_validate({**known, "completion": 0.1, "commit": commit})
+
+
+# --- what the agent is told -----------------------------------------------------------------------------------------
+
+
+def told(item: PlanItem, before: LoopState | None = None, **fields: Any) -> str:
+    return "\n".join(text for _, text in plan_sections(before or loop(), hand(item, **fields)))
+
+
+def test_the_prompt_holds_exactly_the_item_in_hand_with_what_proves_it() -> None:
+    text = brief(loop(), builders.orientation(plan=hand(CHECKED))).prompt
+    for part in ("T001 of `plan.toml`", "0 of 2 items are done", "make parser", "The loop ticks it in `plan.toml`", "1 other"):
+        assert part in text
+    assert "T002" not in text
+    assert "plan.toml" not in brief(builders.state(), builders.orientation()).prompt
+
+
+def test_it_is_told_of_the_claim_that_is_needed_of_verifying_and_of_the_last_item() -> None:
+    assert "`T001: …` under COMPLETED" in told(PLAIN)
+    assert "No change of the source is asked for" in told(LOOKS)
+    assert "do not ask to be done" in told(PLAIN)
+    assert "It is the last one" in told(PLAIN, remaining=1)
+    assert "Every item of `plan.toml`" in "".join(text for _, text in plan_sections(loop(), InHand(total=2, done=2)))
+
+
+def test_it_is_told_how_often_it_was_tried_what_was_missing_and_what_its_check_printed() -> None:
+    result = own(passed=False, head="line 7: no dates").results[0]
+    before = loop(plan=PlanProgress(now="T001", tries={"T001": 2}, missing="its check fails", own=result))
+    assert "2 of 5 iterations have been spent on it" in told(CHECKED, before)
+    assert "line 7: no dates" in brief(before, builders.orientation(plan=hand(CHECKED))).prompt
+    assert own_check_section(before, hand(PLAIN)) == ()
+
+
+@pytest.mark.feature("M9")
+def test_only_where_its_way_has_failed_it_may_make_the_plan_anew_and_a_change_that_was_put_back_is_told() -> None:
+    assert "may be made anew" not in told(PLAIN)
+    assert "may be made anew" in told(PLAIN, anew=True)
+    touched = loop(plan=PlanProgress(touched=PlanTouched(why="nobody asked")))
+    assert "it was put back: nobody asked" in told(PLAIN, touched)
+
+
+def test_a_huge_item_is_cut() -> None:
+    huge = PLAIN.model_copy(update={"details": "word " * 5000, "acceptance": tuple("x" * 5000 for _ in range(50))})
+    assert len(told(huge)) < 14_000
+    assert "and 30 more, in the file" in told(huge)

@@ -1,0 +1,277 @@
+"""Plans as people and other loops write them: read whole, ticked by one mark, and complained about by line."""
+
+import json
+import string
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.plans.complaint import Complaint
+from helmsman.plans.files import kind_of, read_plan, read_text, same_work, ticked, with_done
+from helmsman.records.plan import LAST_RANK, Plan, PlanItem
+
+pytestmark = pytest.mark.feature("M8")
+
+TASKS = """\
+# Tasks: search
+
+```
+- [ ] T999 an example in a fence
+```
+
+## Phase 1: Setup (Priority: P1)
+
+- [ ] T001 Create the package
+  - in src/search
+  - check: `make build`
+- [x] T002 [P] [US1] Index in src/index.py
+- [ ] **T003** [P] Query (needs T001, T002) (check: `pytest -k query`)
+- [ ] V4 [VERIFY] Full run: `make all`
+
+## Low priority
+
+- [ ] 1. Documents
+- [ ] 1.1 Guide
+- [ ]* 1.2 Reference
+  - Done when: every option is in it
+- [ ] retry 3 times
+- [ ] Retry 3 times!
+- [ ] Group
+  - [ ] inner a
+  - [x] inner b
+"""
+STORIES = """\
+{
+  "project": "shop",
+  "userStories": [
+    {"id": "US-001", "title": "Cart", "priority": 2, "passes": false, "notes": ""},
+    {
+      "id": "US-002",
+      "title": "Pay",
+      "acceptanceCriteria": ["a card is charged", "a receipt is sent"],
+      "dependencies": ["US-001"],
+      "unknown": {"kept": [1, 2.50]}
+    }
+  ]
+}
+"""
+TABLES = '''\
+# by hand
+[[item]] # one
+id = "a"
+title = """Two
+[[item]] lines"""
+needs = [
+  "b", # comment
+]
+
+  [[item]]
+  title = 'The second'
+  id = "b"
+  priority = 1
+  done = false  # not yet
+'''
+FILES = {"tasks.md": TASKS, "prd.json": STORIES, "plan.toml": TABLES}
+
+
+def plan_of(path: str, text: str | None = None) -> Plan:
+    return read_plan(path, (FILES[path] if text is None else text).encode())
+
+
+def item(path: str, name: str) -> PlanItem:
+    found = plan_of(path).item(name)
+    assert found is not None
+    return found
+
+
+def test_checkboxes_are_read_with_ids_markers_commands_and_ranks() -> None:
+    plan = plan_of("tasks.md")
+    assert [one.id for one in plan.items] == [
+        "T001", "T002", "T003", "V4", "1.1", "1.2", "retry-3-times", "retry-3-times-2", "inner-a", "inner-b",
+    ]  # fmt: skip
+    assert [one.id for one in plan.items if one.done] == ["T002", "inner-b"]
+    assert [one.id for one in plan.items if one.parallel] == ["T002", "T003"]
+    assert (item("tasks.md", "T001").check, item("tasks.md", "T001").details) == ("make build", "in src/search")
+    third = item("tasks.md", "T003")
+    assert (third.title, third.needs, third.check) == ("Query", ("T001", "T002"), "pytest -k query")
+    assert (item("tasks.md", "V4").verify, item("tasks.md", "V4").check) == (True, "make all")
+    assert {one.priority for one in plan.items} == {1, 3}
+    assert item("tasks.md", "1.2").acceptance == ("every option is in it",)
+    assert item("tasks.md", "inner-a").details == "Part of: Group"
+
+
+def test_stories_are_read_with_what_other_loops_write() -> None:
+    second = item("prd.json", "US-002")
+    assert second.acceptance == ("a card is charged", "a receipt is sent")
+    assert (second.needs, second.priority, second.done) == (("US-001",), LAST_RANK, False)
+    bare = read_text("json", '[{"description": "A thing", "steps": ["try it"], "passes": true}]').items[0]
+    assert (bare.id, bare.title, bare.acceptance, bare.done) == ("a-thing", "A thing", ("try it",), True)
+    numbered = read_text("json", '{"tasks": [{"id": 1, "title": "x"}, {"id": 2, "title": "y", "dependsOn": [1]}]}')
+    assert [one.needs for one in numbered.items] == [(), ("1",)]
+    assert read_text("json", '[{"title": "x", "priority": "high"}]').items[0].priority == 1
+
+
+def test_tables_are_read() -> None:
+    first, second = plan_of("plan.toml").items
+    assert (first.title, first.needs, first.line) == ("Two [[item]] lines", ("b",), 2)
+    assert (second.id, second.priority, second.line) == ("b", 1, 10)
+
+
+@pytest.mark.parametrize("path", FILES)
+@pytest.mark.parametrize("form", ["as it is", "with carriage returns", "with a byte order mark", "without a last line feed"])
+def test_a_tick_changes_one_mark_and_what_is_read_is_the_same_with_that_one_done(path: str, form: str) -> None:
+    text = FILES[path]
+    text = text.replace("\n", "\r\n") if form == "with carriage returns" else text
+    text = f"\ufeff{text}" if form == "with a byte order mark" else text
+    data = (text.rstrip("\n") if form == "without a last line feed" else text).encode()
+    before = read_plan(path, data)
+    for one in before.left:
+        after = ticked(path, data, [one.id])
+        assert items_of(read_plan(path, after)) == items_of(with_done(before, {one.id}))
+        assert ticked(path, after, [one.id]) == after
+        assert changed_lines(data, after) <= 2
+    whole = ticked(path, data, [one.id for one in before.left])
+    assert not read_plan(path, whole).left
+
+
+def items_of(plan: Plan) -> list[PlanItem]:
+    return [one.model_copy(update={"line": 0}) for one in plan.items]
+
+
+def changed_lines(before: bytes, after: bytes) -> int:
+    """Lines that are not among those of before: the mark, and a comma or the box above."""
+    old, new = before.splitlines(), after.splitlines()
+    return len([line for line in new if line not in old])
+
+
+def test_a_box_above_others_is_ticked_with_the_last_of_them() -> None:
+    data = TASKS.encode()
+    once = ticked("tasks.md", data, ["1.1"])
+    assert b"- [ ] 1. Documents" in once
+    assert b"- [x] 1. Documents" in ticked("tasks.md", once, ["1.2"])
+    assert b"- [x] Group" in ticked("tasks.md", data, ["inner-a"])
+
+
+def test_what_stands_for_several_items_is_needed_as_all_of_them() -> None:
+    plan = read_text("markdown", "- [ ] 1. One\n- [ ] 1.1 A\n- [ ] 1.2 B\n- [ ] 2. Two (needs 1)\n")
+    assert plan.items[-1].needs == ("1.1", "1.2")
+
+
+def test_stories_keep_order_indent_unknown_keys_and_numbers() -> None:
+    after = ticked("prd.json", STORIES.encode(), ["US-001", "US-002"]).decode()
+    assert after == STORIES.replace('"passes": false', '"passes": true').replace(
+        '{"kept": [1, 2.50]}\n', '{"kept": [1, 2.50]},\n      "passes": true\n'
+    )
+
+
+def test_tables_keep_comments_and_get_their_mark_in_their_own_indent() -> None:
+    assert ticked("plan.toml", TABLES.encode(), ["a", "b"]).decode() == TABLES.replace(
+        "# comment\n]\n", "# comment\n]\ndone = true\n"
+    ).replace("done = false  # not yet", "done = true  # not yet")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "complaint"),
+    [
+        ("plan.toml", "[[item]]\nid = 1\ntitle = 'x'\n", "line 2: id: expected text, found 1"),
+        ("plan.toml", "[[item]]\nid = 'a b'\ntitle = 'x'\n", "line 2: id: expected letters"),
+        ("plan.toml", "[[item]]\ntitle = 'x'\nprioritie = 1\n", "line 3: unknown key 'prioritie'; did you mean priority?"),
+        ("plan.toml", "[[items]]\ntitle = 'x'\n", "line 1: unknown key 'items'; did you mean item?"),
+        ("plan.toml", "item = [{title = 'x'}]\n", "write each item as a table of its own"),
+        ("plan.toml", "[[item]]\ntitle = \n", "line 2: Invalid value"),
+        ("plan.toml", "[[item]]\nid = 'x'\n", "line 1: an item without a title"),
+        ("plan.toml", "[[item]]\ntitle = 'x'\npriority = true\n", "line 3: priority: expected a whole number"),
+        ("plan.toml", "", "there is no item in it"),
+        ("prd.json", "{", "line 1: no JSON"),
+        ("prd.json", '{"stories": 1}', "expected a list of stories"),
+        ("prd.json", '[\n"x"]', "line 2: expected a story in braces"),
+        ("prd.json", '[{"title": "x", "passes": "yes"}]', "passes: expected true or false"),
+        ("prd.json", '[{"id":"a","title":"x"},\n{"id":"a","title":"y"}]', "line 2: the id a is there twice, on line 1 too"),
+        ("tasks.md", "- [ ] T001 x\n- [ ] T001 y\n", "line 2: the id T001 is there twice, on line 1 too"),
+        ("tasks.md", "- [ ] T001 x (needs T0O2)\n- [ ] T002 y\n", "T001 needs T0O2, which is no item; did you mean T002?"),
+        ("tasks.md", "- [ ] T001 x (needs T002)\n- [ ] T002 y (needs T001)\n", "these items wait for each other"),
+        ("tasks.md", "- no box\n", "there is no item in it"),
+        ("tasks.md", "- [ ] \n", "line 1: an item without a title"),
+        ("plan.yaml", "", "expected a file that ends with"),
+    ],
+)  # fmt: skip
+def test_a_plan_that_cannot_be_followed_is_an_error_that_names_the_line(path: str, text: str, complaint: str) -> None:
+    with pytest.raises(Complaint) as caught:
+        read_plan(path, text.encode())
+    assert complaint in str(caught.value)
+    assert path in str(caught.value.about(path))
+
+
+def test_bytes_that_are_no_text_are_an_error_with_their_line() -> None:
+    with pytest.raises(Complaint, match="not UTF-8"):
+        read_plan("tasks.md", b"- [ ] a\n\xff")
+
+
+def test_two_plans_that_differ_in_ticks_alone_are_the_same_work() -> None:
+    before = plan_of("tasks.md")
+    assert same_work(before, with_done(before, {"T001"}))
+    assert not same_work(before, plan_of("tasks.md", TASKS.replace("Guide", "Handbook")))
+
+
+# --- laws -----------------------------------------------------------------------------------------------------------
+
+WORDS = st.text(alphabet=string.ascii_letters + string.digits + " .,:;()[]{}\"'`#*_|<>&=-äλ✓", min_size=1, max_size=40).filter(
+    lambda text: any(letter.isalpha() for letter in text)
+)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> tuple[str, str]:
+    """A path, and a text of its kind."""
+    titles = draw(st.lists(WORDS, min_size=1, max_size=6))
+    done = draw(st.lists(st.booleans(), min_size=len(titles), max_size=len(titles)))
+    rows: list[dict[str, Any]] = [
+        {"id": f"T{number:03}", "title": title, "done": flag}
+        for number, (title, flag) in enumerate(zip(titles, done, strict=True))
+    ]
+    kind = draw(st.sampled_from(["plan.toml", "prd.json", "tasks.md"]))
+    feed = draw(st.sampled_from(["\n", "\r\n"]))
+    if kind == "prd.json":
+        stories = [{"title": row["title"], "passes": row["done"], "id": row["id"]} for row in rows]
+        return kind, json.dumps({"userStories": stories}, indent=draw(st.sampled_from([None, 2]))).replace("\n", feed)
+    if kind == "tasks.md":
+        lines = [f"- [{'x' if row['done'] else ' '}] {row['id']} {row['title']}" for row in rows]
+        return kind, feed.join(["# Tasks", *lines, "the end"])
+    tables = [f"[[item]]\nid = {json.dumps(row['id'])}\ntitle = {json.dumps(row['title'])}" for row in rows]
+    marks = [f"\ndone = {str(row['done']).lower()} # mark" if draw(st.booleans()) or row["done"] else "" for row in rows]
+    return kind, "\n\n".join(map("".join, zip(tables, marks, strict=True))).replace("\n", feed)
+
+
+@given(plans(), st.data())
+def test_reading_after_a_tick_is_reading_with_that_one_done_and_ticking_twice_is_ticking_once(
+    of: tuple[str, str], data: st.DataObject
+) -> None:
+    path, text = of
+    before = read_plan(path, text.encode())
+    name = data.draw(st.sampled_from([one.id for one in before.items]))
+    after = ticked(path, text.encode(), [name])
+    assert items_of(read_plan(path, after)) == items_of(with_done(before, {name}))
+    assert ticked(path, after, [name]) == after
+    done = before.item(name)
+    assert (after == text.encode()) == bool(done and done.done)
+
+
+@given(plans())
+def test_ticks_come_out_the_same_in_any_order(of: tuple[str, str]) -> None:
+    path, text = of
+    names = [one.id for one in read_plan(path, text.encode()).items]
+    one_by_one = text.encode()
+    for name in reversed(names):
+        one_by_one = ticked(path, one_by_one, [name])
+    assert one_by_one == ticked(path, text.encode(), names)
+
+
+@given(st.binary(max_size=200), st.sampled_from(["plan.toml", "prd.json", "tasks.md"]))
+def test_whatever_lies_there_is_a_plan_or_a_complaint(data: bytes, path: str) -> None:
+    with suppress(Complaint):
+        plan = read_plan(path, data)
+        assert plan.items
+        assert plan.kind == kind_of(path)

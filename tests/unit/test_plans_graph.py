@@ -1,0 +1,170 @@
+"""What is due of a plan, and what may be done side by side."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.errors import OperatorError
+from helmsman.plans.anew import objection
+from helmsman.plans.complaint import Complaint
+from helmsman.plans.files import with_done
+from helmsman.plans.graph import due_item, independent, open_needs, require_sound, waves
+from helmsman.plans.hand import beginning, in_hand
+from helmsman.plans.naming import means
+from helmsman.records.plan import MOST_SKETCHED, Plan, PlanItem
+
+pytestmark = pytest.mark.feature("M8")
+
+
+def item(name: str, *needs: str, **fields: object) -> PlanItem:
+    return PlanItem.model_validate({"id": name, "title": f"Do {name}", "needs": needs, "line": 1, **fields})
+
+
+def plan(*items: PlanItem) -> Plan:
+    return Plan(kind="toml", items=items)
+
+
+def names(items: tuple[PlanItem, ...]) -> list[str]:
+    return [one.id for one in items]
+
+
+def due(of: Plan, *ticked: str) -> str:
+    found = due_item(of, ticked)
+    return found.id if found else ""
+
+
+def test_the_highest_priority_whose_prerequisites_are_done_is_due_and_the_order_of_the_file_breaks_ties() -> None:
+    work = plan(item("d", priority=2), item("a", "b", priority=1), item("b", priority=3), item("c", priority=2))
+    assert due(work) == "d"
+    assert due(work, "d") == "c"
+    assert due(work, "d", "c") == "b"
+    assert due(work, "d", "c", "b") == "a"
+    assert due(work, "a", "b", "c", "d") == ""
+    assert open_needs(work, work.items[1]) == ("b",)
+
+
+def test_a_circle_is_told_in_the_order_in_which_items_wait() -> None:
+    with pytest.raises(Complaint) as caught:
+        require_sound(plan(item("a", "b"), item("b", "c"), item("c", "a")))
+    told = caught.value.why.removeprefix("these items wait for each other: ")
+    assert told in {"a needs b needs c needs a", "b needs c needs a needs b", "c needs a needs b needs c"}
+    with pytest.raises(Complaint, match="a needs a"):
+        require_sound(plan(item("a", "a")))
+
+
+def test_marked_items_whose_prerequisites_are_done_are_independent() -> None:
+    work = plan(item("a"), item("b", parallel=True), item("c", "a", parallel=True), item("d", "b", parallel=True))
+    assert names(independent(work, ())) == ["b"]
+    assert names(independent(work, {"a"})) == ["b", "c"]
+    assert [names(wave) for wave in waves(work)] == [["a"], ["b", "c"], ["d"]]
+
+
+def test_without_prerequisites_anywhere_the_order_of_the_list_counts() -> None:
+    """As other loops' lists mean it: an item without the mark holds up what comes after it."""
+    work = plan(item("a", parallel=True), item("b", parallel=True), item("c"), item("d", parallel=True))
+    assert [names(wave) for wave in waves(work)] == [["a", "b"], ["c"], ["d"]]
+    assert names(independent(work, {"a", "b"})) == []
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Plan:
+    """Items that need earlier ones only, in any order of priorities."""
+    size = draw(st.integers(1, 12))
+    made: list[PlanItem] = []
+    for number in range(size):
+        needs = draw(st.sets(st.sampled_from([one.id for one in made]), max_size=3)) if made else set[str]()
+        flags = {"parallel": draw(st.booleans()), "priority": draw(st.integers(1, 3)), "done": draw(st.booleans())}
+        made.append(item(f"i{number}", *sorted(needs), **flags))
+    return plan(*draw(st.permutations(made)))
+
+
+@given(graphs())
+def test_waves_hold_all_that_is_open_once_and_each_after_what_it_needs(work: Plan) -> None:
+    require_sound(work)
+    done = {one.id for one in work.items if one.done}
+    seen = list[str]()
+    for wave in waves(work):
+        assert all(set(one.needs) <= done for one in wave)
+        assert len(wave) == 1 or all(one.parallel for one in wave)
+        done |= set(names(wave))
+        seen += names(wave)
+    assert sorted(seen) == sorted(one.id for one in work.items if not one.done)
+
+
+@given(graphs())
+def test_whoever_does_what_is_due_comes_to_the_end(work: Plan) -> None:
+    for _ in work.items:
+        following = due_item(work)
+        if following is None:
+            break
+        hand = in_hand(work)
+        assert hand.item == following
+        work = with_done(work, {following.id})
+        assert hand.next == due(work)
+    assert not work.left
+
+
+def test_a_loop_for_one_item_has_only_that_in_hand() -> None:
+    work = plan(item("a"), item("b", done=True), item("c", "b"))
+    hand = in_hand(work, "c")
+    assert (hand.item, hand.remaining, hand.left, hand.next) == (work.items[2], 1, ("c",), "")
+    after = in_hand(with_done(work, {"c"}), "c")
+    assert (after.item, after.remaining) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("only", "complaint"),
+    [("d", "no item of plan.toml"), ("b", "is ticked in plan.toml already"), ("c", "needs what is not done yet")],
+)
+def test_an_item_that_cannot_be_worked_on_is_refused_when_the_loop_is_created(only: str, complaint: str) -> None:
+    work = plan(item("a"), item("b", done=True), item("c", "a"))
+    with pytest.raises(OperatorError, match=re.escape(complaint)):
+        beginning(work, only, "plan.toml")
+    with pytest.raises(OperatorError, match=r"every item of plan\.toml is ticked"):
+        beginning(with_done(work, {"a", "b", "c"}), "", "plan.toml")
+
+
+def test_a_plan_of_two_thousand_items_costs_no_more_than_one_of_two_hundred() -> None:
+    small, large = (in_hand(plan(*(item(f"T{number}", done=number < 50) for number in range(size)))) for size in (200, 2000))
+    assert len(large.model_dump_json()) - len(small.model_dump_json()) < 200
+    assert len(large.sketch) == MOST_SKETCHED
+    assert "T50" in {one.id for one in large.sketch}
+
+
+KEPT = plan(item("a", done=True), item("b", check="make b"), item("c"))
+
+
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        (plan(item("a", done=True), item("b", check="make b"), item("x"), item("y", "x")), ""),
+        (plan(item("b", check="make b"), item("c")), "a was done and is no longer there as done"),
+        (plan(item("a"), item("b", check="make b")), "a was done and is no longer there as done"),
+        (plan(item("a", done=True), item("b", check="true")), "b has a check of its own, which has to stay"),
+        (plan(item("a", done=True), item("c")), "b has a check of its own, which has to stay"),
+        (plan(item("a", done=True), item("b", check="make b"), item("c", done=True)), "c is ticked, and only the loop ticks"),
+        (plan(item("a", done=True), item("b", check="make b"), item("x", check="true")), "x has a new check"),
+        (plan(item("a", done=True), item("b", check="make b"), item("c", verify=True)), "c asks for no change any more"),
+    ],
+)
+@pytest.mark.feature("M9")
+def test_a_plan_made_anew_keeps_what_is_done_and_what_proves_it(after: Plan, why: str) -> None:
+    found = objection(KEPT, after)
+    assert found.startswith(why) if why else not found
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("T001: the parser", True),
+        ("done with T001.", True),
+        ("wrote the parser for dates", True),
+        ("T0011: something", False),
+        ("T001.2: a part of it", False),
+        ("the printer", False),
+    ],
+)
+def test_a_line_means_an_item_by_its_id_or_by_most_words_of_its_title(said: str, *, meant: bool) -> None:
+    assert means(said, "T001", "Write the parser") is meant
