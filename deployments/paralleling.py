@@ -98,7 +98,13 @@ def _read(file: Path) -> ParallelFile:
 
 def _links(said: Said) -> tuple[Link, ...]:
     """One loop for each goal; or one goal with as many approaches as are wanted; none where a plan has them."""
-    if said.plan and not said.goals:
+    if said.plan and (said.goals or said.best_of or said.approaches):
+        raise OperatorError(
+            "a plan says itself what is to be done",
+            expected="--plan, or goals",
+            remedy="leave --goal, --best-of and --approach out",
+        )
+    if said.plan:
         return ()
     goal, *more = said.goals or ("",)
     if not goal:
@@ -119,8 +125,7 @@ def _links(said: Said) -> tuple[Link, ...]:
 
 def _drive(group: Group, *, as_json: bool) -> ParallelResult:
     console, request = Console(stderr=as_json, highlight=False), group.request
-    names = [request.name(number) for number in range(1, len(group.links) + 1)]
-    with engine() as engine_is_up, watching_group(group.repository, names, console):
+    with engine() as engine_is_up, watching_group(group.repository, group.names, console):
         from flows.parallel import parallel as flow
         from tasks.engine_runs import flush
 
@@ -140,10 +145,11 @@ def _conclude(result: ParallelResult, *, as_json: bool) -> int:
         Console(highlight=False).print("\n".join(["", *_lines(result)]), markup=False, soft_wrap=True)
     if result.done:
         return 0
-    outcomes = {one.outcome for one in result.loops}
+    outcomes = {one.outcome for one in ((result.kept,) if result.kept else result.loops)}
     return next((status for outcome, status in STATUSES if outcome in outcomes), 1)
 
 
+NEXT_SHOWN = 5
 STATUSES = ((Outcome.CANCELLED, 130), (Outcome.WAITING, 4), (Outcome.EJECTED, 5), (Outcome.STOPPED, 3))
 """Exit statuses by what the loops that did not complete came to, the most telling first; else 1."""
 
@@ -168,10 +174,10 @@ def _lines(result: ParallelResult) -> Iterator[str]:
 
 def _next(result: ParallelResult) -> Iterator[str]:
     left = [one for one in result.loops if one.outcome is not Outcome.COMPLETED]
-    kept = [one for one in result.loops if one.outcome is Outcome.COMPLETED and not one.merged]
-    if result.chosen:
-        kept = [one for one in kept if one.loop == result.chosen.loop]
-    if left and not result.done:
-        yield f"next       helmsman log {left[0].loop}; the same command goes on with what has not completed"
-    elif kept:
-        yield f"next       git diff ...{clean(kept[0].branch)}; git merge {clean(kept[0].branch)}"
+    unmerged = [one for one in result.loops if one.outcome is Outcome.COMPLETED and one.branch and not one.merged]
+    if result.kept:
+        left, unmerged = [one for one in left if one == result.kept], [one for one in unmerged if one == result.kept]
+    if not result.done and (left or unmerged):
+        yield f"next       helmsman status {(left or unmerged)[0].loop}; the same command goes on with what is left"
+        return
+    yield from (f"next       git diff ...{clean(one.branch)}; git merge {clean(one.branch)}" for one in unmerged[:NEXT_SHOWN])

@@ -38,7 +38,7 @@ def other_environment(source: Mapping[str, str], own: Iterable[str], names: Iter
 
 def check_environment(source: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Variables for a check: the basic ones and those that the operator names; no credentials of the agent."""
-    return _pick(source, (*BASIC, *names)) | {"CI": source.get("CI", "1")}
+    return _pick(source, (*BASIC, *names)) | {"CI": source.get("CI", "1"), "GIT_NO_REPLACE_OBJECTS": "1"}
 
 
 def ours() -> Mapping[str, str]:

@@ -1,14 +1,17 @@
 """The frame around a group of loops: one run drives it, each loop has a process, and whoever stops the run stops them all."""
 
 import hashlib
+import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from queue import Empty
 from typing import Any, cast
 
 from prefect import tags, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, StateType
+from prefect.context import TagsContext
 from prefect.futures import PrefectFuture, wait
 from prefect.logging import get_run_logger
 from prefect.utilities.annotations import opaque
@@ -21,12 +24,17 @@ from tasks.comparing import best_of
 from tasks.driving import STOPPED_FROM_OUTSIDE
 from tasks.engine_runs import announce, hearing_cancel, without_heartbeats
 from tasks.git import open_repository
-from tasks.lock import drive_alone
+from tasks.lock import drive_alone, holder
 from tasks.members import Departed, drive_member
 from tasks.nesting import refuse_nested
 from tasks.parallel import Group, candidates, departed, due_loops, group_result, keep, opened
 from tasks.places import group_folder, loop_folder
 from tasks.state_ref import known_state
+
+HEAR_SECONDS = 0.5
+"""Between two looks at what the engine has made of its tasks."""
+ENDING_SECONDS = 40.0
+"""A loop whose group was killed ends its agent and writes down how it stands; a driver that hangs is ended before that."""
 
 
 @contextmanager
@@ -39,6 +47,7 @@ def gathered(request: ParallelRequest) -> Generator[Group]:
     with ExitStack() as stack:
         stack.enter_context(_alone(group))
         group.folder.cancel.unlink(missing_ok=True)
+        _await_earlier(group)
         known = {"helmsman", f"group:{request.group}", f"uid:{uid}"}
         announce(request.group, uid, known)
         stack.enter_context(tags(*known))
@@ -66,11 +75,29 @@ def _alone(group: Group) -> Generator[None]:
         yield
 
 
+def _await_earlier(group: Group) -> None:
+    """Loops of a run that was killed just now are still ending, and write down how: what they come to counts."""
+    until = time.monotonic() + ENDING_SECONDS
+    while time.monotonic() < until and any(holder(loop_folder(group.repository, name).lock) for name in group.names):
+        time.sleep(HEAR_SECONDS)
+
+
 def _end_all(group: Group) -> None:
     """Have every loop stop, and wait for that."""
     group.folder.cancel.touch()
     while group.at_work:
-        departed(group, group.departures.get())
+        departed(group, heard(group))
+
+
+def heard(group: Group) -> Departed:
+    """The next loop whose process has ended. An engine that goes away may end a task before it has begun: that is heard too."""
+    while True:
+        over = [loop for loop, future in group.futures.items() if loop in group.at_work and future.done()]
+        try:
+            return group.departures.get(timeout=HEAR_SECONDS)
+        except Empty:
+            if over:
+                return Departed(over[0], None, "the engine did not let its process begin; is it away?")
 
 
 def work(group: Group) -> bool:
@@ -79,7 +106,7 @@ def work(group: Group) -> bool:
     if not group.at_work:
         return False
     try:
-        departed(group, group.departures.get())
+        departed(group, heard(group))
     except STOPPED_FROM_OUTSIDE as why:
         get_run_logger().error("group %s ends: %s", group.request.group, why or "interrupted by a signal")
         _end_all(group)
@@ -88,12 +115,13 @@ def work(group: Group) -> bool:
 
 
 def chosen(group: Group) -> bool:
-    """Choose the best of what has completed, once. Returns whether that leaves something to do."""
+    """Choose the best of what has completed, once, and have it merged. Returns whether that leaves something to do."""
     done = candidates(group)
-    if not done or group.chosen is not None:
+    if not done:
         return False
+    loops = tuple(state.loop for state in done)
     try:
-        choice = compare(group.request.repository, group.request.group, tuple(state.loop for state in done))
+        choice = group.chosen or compare(group.request.repository, group.request.group, loops)
     except Cancelled:
         return False
     return keep(group, choice)
@@ -116,7 +144,14 @@ def _begin(group: Group, due: LoopRequest) -> PrefectFuture[int | None]:
     """The engine would look into what a task is given for futures, and copy a group that is at work."""
     group.at_work.add(due.loop)
     group.driven[due.loop] += 1
-    return cast("Any", drive).submit(opaque(group), opaque(due), due.loop)
+    try:
+        with TagsContext(current_tags=set()):  # for a task with tags the engine is asked for a slot before it begins
+            future = cast("Any", drive).submit(opaque(group), opaque(due), due.loop)
+    except BaseException:
+        group.at_work.discard(due.loop)
+        raise
+    group.futures[due.loop] = future.wrapped_future
+    return future
 
 
 @task(name="loop", task_run_name="{name}", persist_result=False, cache_policy=NO_CACHE)

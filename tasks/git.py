@@ -33,6 +33,9 @@ IDENTITY = {
     "GIT_COMMITTER_EMAIL": "helmsman@localhost",
 }
 
+AS_IT_IS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
+"""One `git replace` of the agent's would have us check another tree than the one that everybody else gets."""
+
 CONNECTION = (
     "GIT_SSH", "GIT_SSH_*", "GIT_ASKPASS", "GIT_SSL_*", "GIT_PROXY_*", "GIT_HTTP_*", "GIT_ALLOW_PROTOCOL",
     "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM",
@@ -186,7 +189,8 @@ def _path(cwd: Path, question: str) -> Path:
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     """Ours without git's own variables: inside a hook, GIT_DIR would turn every command to another repository."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or _connects(name)}
-    return {**inherited, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C", **IDENTITY, **(extra or {})}
+    plain = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
+    return {**inherited, **AS_IT_IS, **plain, **IDENTITY, **(extra or {})}
 
 
 def _connects(name: str) -> bool:

@@ -5,10 +5,12 @@ Nothing is kept of a group but the states of its loops, so that nothing else can
 
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import Any
 
+from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import merged
 from helmsman.orient.alignment import own_goal
@@ -24,17 +26,19 @@ from helmsman.records.verdict import Outcome
 from helmsman.texts import clean
 from tasks.call_folder import write_whole
 from tasks.git import Repository
-from tasks.group_plan import done_items, item_link, planned_items
+from tasks.group_plan import done_items, item_link, item_names, planned_items, tip
 from tasks.lock import drive_alone
 from tasks.members import Departed
 from tasks.merge_target import require_target
 from tasks.opening import configure
 from tasks.places import GroupFolder, group_folder, loop_folder
-from tasks.purse import Purse, Shares
+from tasks.purse import SHARED, Purse, Shares
 from tasks.state_ref import known_state, replace_state
 from tasks.workplace import has_left
 
 GOAL_SHOWN = 200
+LEAST_DOLLARS = 0.0001
+"""No limit may be nothing; with so little a loop ends after its first call at the latest."""
 
 
 @dataclass
@@ -45,16 +49,23 @@ class Group:
     repository: Repository
     links: tuple[Link, ...]
     purse: Purse
-    into: str = ""
-    """Branch that proven work goes into."""
-    plan: str = ""
-    """File of the plan whose items the loops are for; empty: they are for none."""
+    config: LoopConfig
+    """What is the same for all of them."""
+    names: tuple[str, ...]
+    """Ids of the loops."""
     items: tuple[PlanItem, ...] = ()
-    """A loop for each, in the order of work."""
+    """The items of a plan that they are for, in the order of work; empty: they are for none."""
     at_work: set[str] = field(default_factory=set[str])
     driven: Counter[str] = field(default_factory=Counter[str])
+    futures: dict[str, Future[Any]] = field(default_factory=dict[str, Future[Any]])
+    """Of the loops that were begun, what the engine runs."""
     departures: SimpleQueue[Departed] = field(default_factory=SimpleQueue[Departed])
     problems: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def into(self) -> str:
+        """Branch that proven work goes into."""
+        return self.config.merge.into
 
     @property
     def folder(self) -> GroupFolder:
@@ -70,7 +81,7 @@ class Group:
         return self.folder.cancel.exists()
 
     def states(self) -> list[LoopState | None]:
-        return [known_state(self.repository, self.request.name(number)) for number in range(1, len(self.links) + 1)]
+        return [known_state(self.repository, name) for name in self.names]
 
 
 def opened(request: ParallelRequest, repository: Repository) -> Group:
@@ -83,11 +94,12 @@ def opened(request: ParallelRequest, repository: Repository) -> Group:
     plan = "" if request.loops else config.plan.file
     if plan:
         require_target(repository, config)
-    items = planned_items(repository, plan, config.merge.into) if plan else ()
+    items = planned_items(repository, config, request.group) if plan else ()
     links = request.loops or tuple(item_link(plan, item) for item in items)
     if not links:
         raise OperatorError("there is nothing to do", expected="goals, or a plan", remedy="give --goal TEXT, or --plan FILE")
-    group = Group(request, repository, links, Purse(config.limits), config.merge.into, plan, items)
+    names = item_names(request.group, items) or tuple(f"{request.group}-{number}" for number in range(1, len(links) + 1))
+    group = Group(request, repository, links, Purse(config.limits), config, names, items)
     for link, state in zip(group.links, group.states(), strict=True):
         if state is not None:
             _require_same(request, state, link)
@@ -129,45 +141,61 @@ def candidates(group: Group) -> list[LoopState]:
 
 
 def keep(group: Group, choice: Choice) -> bool:
-    """Have the work of the chosen loop merged, where something is to be merged. Returns whether that is due now."""
+    """Have the work of the chosen loop merged, where something is to be merged. Returns whether that is due now.
+
+    Done again, it goes on where it was cut off.
+    """
     group.folder.root.mkdir(parents=True, exist_ok=True)
     write_whole(group.folder.choice, choice.model_dump_json())
     state = known_state(group.repository, choice.loop)
-    if state is None or not group.into or state.merged:
+    if state is None or not group.into or state.merged or state.outcome is not Outcome.COMPLETED:
         return False
-    merge = state.config.merge.model_copy(update={"into": group.into})
+    merge = state.config.merge.model_copy(update={"into": group.into, "push": group.config.merge.push})
     config = state.config.model_copy(update={"merge": merge})
-    if config != state.config:
+    try:
         with drive_alone(loop_folder(group.repository, state.loop).lock, state.loop):
-            replace_state(group.repository, state, state.model_copy(update={"config": config}), f"chosen: {choice.reason[:60]}")
-    return True
+            if config != state.config:
+                changed = state.model_copy(update={"config": config})
+                replace_state(group.repository, state, changed, f"chosen: {choice.reason[:60]}")
+    except OperatorError as error:  # somebody drives it in another terminal
+        group.problems[choice.loop] = clean(str(error))
+        return False
+    return group.driven[choice.loop] < MOST_DRIVES
 
 
 def group_result(group: Group) -> ParallelResult:
     """How it stands."""
     states = group.states()
     members = _members(group, states)
-    never = {group.request.name(place + 1): "what it needs was not completed" for place in unreached(members)}
-    loops = tuple(_stands(group, number, link, states[number - 1]) for number, link in enumerate(group.links, 1))
+    done = done_items(group.repository, group.config, group.request.group) if group.items else frozenset[str]()
+    never = {group.names[place]: "what it needs was not completed" for place in unreached(members)}
+    loops = tuple(_stands(group, place, states[place], done) for place in range(len(states)))
     problems = tuple(f"{loop}: {words}" for loop, words in {**never, **group.problems}.items())
     completed = sum(one.outcome is Outcome.COMPLETED for one in loops)
-    return ParallelResult(group=group.request.group, completed=completed, loops=loops, chosen=group.chosen, problems=problems)
+    return ParallelResult(
+        group=group.request.group,
+        completed=completed,
+        loops=loops,
+        chosen=group.chosen,
+        into=group.into,
+        problems=problems,
+    )
 
 
 def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
     """As they stand. An item that the plan says is done needs no loop any more, whoever did it."""
     members = [_member(group, place, states) for place in range(len(states))]
-    if not group.plan:
+    if not group.items:
         return members
-    done = done_items(group.repository, group.plan, group.into)
+    done = done_items(group.repository, group.config, group.request.group)
     return [
-        replace(member, needs=needs, alone=not item.parallel, settled=member.settled or (item.id in done and not member.at_work))
+        replace(member, needs=needs, alone=not item.parallel, settled=member.settled or (item.id in done and member.through))
         for member, item, needs in zip(members, group.items, edges(group.items), strict=True)
     ]
 
 
 def _member(group: Group, place: int, states: Sequence[LoopState | None]) -> Member:
-    name, state = group.request.name(place + 1), states[place]
+    name, state = group.names[place], states[place]
     driven, at_work = group.driven[name], name in group.at_work
     if state is None:
         return Member(at_work=at_work, driven=driven)
@@ -175,6 +203,7 @@ def _member(group: Group, place: int, states: Sequence[LoopState | None]) -> Mem
     return Member(
         begun=True,
         at_work=at_work,
+        through=not at_work and not completed,
         settled=completed and not landing_due(state) and has_left(group.request.repository, state),
         ended=state.ending is not None and not completed and not _interrupted(state, driven),
         driven=driven,
@@ -196,8 +225,8 @@ def _with_more(group: Group, members: Sequence[Member], states: Sequence[LoopSta
     """Once nobody is at work, and nobody else could be, loops that stopped for want of budget share what others have left."""
     if group.at_work:
         return list(members)
-    pairs = zip(members, states, strict=True)
-    return [replace(one, starved=state is not None and group.purse.has_more(state, states)) for one, state in pairs]
+    pairs = zip(zip(members, states, strict=True), map(_own_limits, group.links), strict=True)
+    return [replace(one, starved=state is not None and group.purse.has_more(state, states, own)) for (one, state), own in pairs]
 
 
 def _may_begin(member: Member) -> bool:
@@ -205,54 +234,67 @@ def _may_begin(member: Member) -> bool:
 
 
 def _request(group: Group, place: int, state: LoopState | None) -> LoopRequest:
-    request, link, name = group.request, group.links[place], group.request.name(place + 1)
-    limits, unmerged = _limits(group.purse.promised[place], link), {"merge": {"into": ""}} if request.best else {}
-    own = merged(merged(merged(request.settings, link.settings), {"limits": limits} if limits else {}), unmerged)
+    request, link, name = group.request, group.links[place], group.names[place]
+    limits = _limits(group.purse.promised[place], link)
+    attempt = request.best and (group.chosen is None or group.chosen.loop != name)
+    apart = {"limits": limits, "merge": {"into": ""}} if attempt else {"limits": limits}  # of attempts only the best is merged
+    own = merged(merged(request.settings, link.settings), apart)
     if state is None:
         new = LoopRequest(repository=request.repository, goal=link.goal, checks=link.checks, loop=name, settings=own)
-        return new.model_copy(update={"base": group.into}) if group.plan else new  # what it needs was merged there
+        base = tip(group.repository, group.config, request.group) if group.items and group.into else ""  # with what it needs
+        return new.model_copy(update={"base": base})
     if state.ending is None or state.outcome is Outcome.COMPLETED:  # it has its limits, or needs none any more
         return LoopRequest(repository=request.repository, loop=name)
-    settings = own if request.reopen else {"limits": limits} if limits else {}
+    settings = own if request.reopen else {"limits": limits}
     return LoopRequest(repository=request.repository, loop=name, settings=settings, reopen=True)
 
 
 def _limits(shares: Shares, link: Link) -> dict[str, Any]:
     """A loop's own limit counts where it is lower than its share."""
+    own = _own_limits(link)
+    lower = {name: min(value, own.get(name, value)) for name, value in shares.items()}
+    return {name: max(int(value), 1) if name == "tokens" else max(value, LEAST_DOLLARS) for name, value in lower.items()}
+
+
+def _own_limits(link: Link) -> dict[str, float]:
     own: Any = link.settings.get("limits", {})
-    lower = {name: min(value, own[name]) if isinstance(own.get(name), int | float) else value for name, value in shares.items()}
-    return {name: max(int(value), 1) if name == "tokens" else max(value, 0.01) for name, value in lower.items()}
+    return {name: own[name] for name in SHARED if isinstance(own.get(name), int | float)}
 
 
 def _require_same(request: ParallelRequest, state: LoopState, link: Link) -> None:
-    if own_goal(state.config.goal).strip() != link.goal.strip():
-        raise OperatorError(
-            f"group {request.group} was begun with other goals",
-            expected=f"for {state.loop}: {clean(own_goal(state.config.goal))[:GOAL_SHOWN]}",
-            found=clean(link.goal)[:GOAL_SHOWN],
-            remedy="give the goals that it was begun with, or begin another group: --name NAME",
-        )
-
-
-def _stands(group: Group, number: int, link: Link, state: LoopState | None) -> ParallelLoop:
-    name, goal = group.request.name(number), clean(link.goal.strip().splitlines()[0])[:GOAL_SHOWN]
-    approach = clean(_approach(link))[:GOAL_SHOWN]
-    if state is None:
-        done = bool(group.items) and group.items[number - 1].done
-        known = {"outcome": Outcome.COMPLETED, "reason": "it was done before"} if done else {}
-        return ParallelLoop(loop=name, goal=goal, approach=approach).model_copy(update=known)
-    why = state.ending or state.waiting
-    return ParallelLoop(
-        loop=name,
-        goal=goal,
-        approach=approach,
-        outcome=state.outcome,
-        reason=f"{why.rule}: {clean(why.reason)}" if why else "",
-        branch=state.branch,
-        cost_usd=round(state.spending.cost_usd, 6),
-        untold=state.untold,
-        merged=state.merged.commit if state.merged else "",
+    """An item may be worded anew; it stays the same item."""
+    item: Any = link.settings.get("plan", {}).get("item", "")
+    if (item and state.config.plan.item == item) or own_goal(state.config.goal).strip() == link.goal.strip():
+        return
+    raise OperatorError(
+        f"group {request.group} was begun with other goals",
+        expected=f"for {state.loop}: {clean(own_goal(state.config.goal))[:GOAL_SHOWN]}",
+        found=clean(link.goal)[:GOAL_SHOWN],
+        remedy="give the goals that it was begun with, or begin another group: --name NAME",
     )
+
+
+def _stands(group: Group, place: int, state: LoopState | None, done: frozenset[str]) -> ParallelLoop:
+    link = group.links[place]
+    goal, approach = clean(link.goal.strip().splitlines()[0])[:GOAL_SHOWN], clean(_approach(link))[:GOAL_SHOWN]
+    one = ParallelLoop(loop=group.names[place], goal=goal, approach=approach)
+    if state is not None:
+        one = one.model_copy(update=_come_to(state))
+    if one.outcome is not Outcome.COMPLETED and group.items and group.items[place].id in done:
+        return one.model_copy(update={"outcome": Outcome.COMPLETED, "reason": "it is ticked in the plan"})
+    return one
+
+
+def _come_to(state: LoopState) -> dict[str, Any]:
+    why = state.ending or state.waiting
+    return {
+        "outcome": state.outcome,
+        "reason": f"{why.rule}: {clean(why.reason)}" if why else "",
+        "branch": state.branch,
+        "cost_usd": round(state.spending.cost_usd, 6),
+        "untold": state.untold,
+        "merged": state.merged.commit if state.merged else "",
+    }
 
 
 def _approach(link: Link) -> str:

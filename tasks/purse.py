@@ -31,12 +31,17 @@ class Purse:
                 known = {key: value for key, value in self.promised.get(place, {}).items() if key != name}
                 self.promised[place] = {**known, **({} if limit is None else {name: limit})}
 
-    def has_more(self, state: LoopState, states: Sequence[LoopState | None]) -> bool:
-        """Whether a loop that has stopped for want of it could go on with what others left, nobody being at work."""
+    def has_more(self, state: LoopState, states: Sequence[LoopState | None], own: Shares) -> bool:
+        """Whether a loop that has stopped for want of it could go on with what others left, nobody being at work.
+
+        `own`: limits of the loop alone, which no share goes beyond.
+        """
         if state.ending is None or state.ending.rule not in FOR_WANT:
             return False
         name = state.ending.rule.removeprefix("limits.")
-        budget = getattr(self.limits, name)
+        budget, limit = getattr(self.limits, name), getattr(state.config.limits, name)
+        if name in own and limit is not None and limit >= own[name]:
+            return False
         return budget is not None and worthwhile(budget, unshared(budget, self._accounts(name, states, ())))
 
     def _accounts(self, name: str, states: Sequence[LoopState | None], at_work: Collection[int]) -> list[Account]:

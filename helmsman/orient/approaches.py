@@ -20,8 +20,9 @@ LONGEST_APPROACH = 2_000
 
 
 def approaches(given: Sequence[str], count: int) -> tuple[str, ...]:
-    """As many approaches as there are loops: those that were given, and of the table what they leave open, each once."""
-    return (*given, *(one for one in APPROACHES if one not in given))[:count]
+    """One for each loop: those that were given, of the table what they leave open, each once, and then none: as it likes."""
+    known = (*given, *(one for one in APPROACHES if one not in given))[:count]
+    return (*known, *[""] * (count - len(known)))
 
 
 def approach_section(approach: str) -> str:

@@ -15,6 +15,8 @@ class Member:
 
     begun: bool = False
     at_work: bool = False
+    through: bool = True
+    """Whether nothing of its own is left to do where somebody else does its work."""
     settled: bool = False
     """Whether it has completed, and nothing of that is left to do."""
     ended: bool = False

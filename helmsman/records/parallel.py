@@ -22,7 +22,8 @@ class ParallelRequest(Section):
     repository: str = Field(min_length=1)
     """Path of the repository on the machine that runs the loops."""
     group: str = Field(pattern=LOOP_ID, max_length=LONGEST_CHAIN_ID)
-    """Its id; its loops are called `ID-1`, `ID-2`… A group that was begun is gone on with: what has completed is left alone."""
+    """Its id; its loops are called `ID-1`, `ID-2`…, or after the items of a plan. A group that was begun is gone on with: what
+    has completed is left alone."""
     loops: tuple[Link, ...] = Field(default=(), max_length=MOST_LOOPS)
     """Empty: the items of the plan (`settings.plan.file`), a loop for each that is not done."""
     workers: int = Field(default=4, ge=1, le=MOST_WORKERS)
@@ -33,10 +34,6 @@ class ParallelRequest(Section):
     """Further configuration of all loops. `limits.cost_usd` and `limits.tokens` are what all of them may spend together."""
     reopen: bool = False
     """Go on with a loop of it that has ended without success."""
-
-    def name(self, number: int) -> str:
-        """Id of the loop with this number, from 1."""
-        return f"{self.group}-{number}"
 
 
 class ParallelLoop(Record):
@@ -72,6 +69,8 @@ class ParallelResult(Record):
     completed: int
     loops: tuple[ParallelLoop, ...]
     chosen: Choice | None = None
+    into: str = ""
+    """Branch that work was to be merged into; empty: none."""
     problems: tuple[str, ...] = ()
     """What kept a loop from being driven, in words."""
 
@@ -86,5 +85,12 @@ class ParallelResult(Record):
 
     @property
     def done(self) -> bool:
-        """Whether all has been reached that was asked for: of several attempts at one goal, one is enough."""
-        return self.chosen is not None or self.completed == len(self.loops)
+        """Whether all has been reached that was asked for: of several attempts at one goal, one is enough, once it is merged."""
+        if self.chosen is None:
+            return self.completed == len(self.loops)
+        return self.kept is not None and self.kept.outcome is Outcome.COMPLETED and bool(self.kept.merged or not self.into)
+
+    @property
+    def kept(self) -> ParallelLoop | None:
+        """The best of several attempts."""
+        return next((one for one in self.loops if self.chosen and one.loop == self.chosen.loop), None)

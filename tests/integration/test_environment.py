@@ -10,6 +10,7 @@ from tasks.environment import AGENT, BASIC, FIXED, NEVER, agent_environment, che
 
 pytestmark = pytest.mark.feature("X1")
 
+REAL = {"GIT_NO_REPLACE_OBJECTS": "1"}
 BASICS = {
     name: f"the {name}"
     for name in (
@@ -44,7 +45,7 @@ def test_the_agent_sees_the_basic_variables_its_own_and_those_that_are_named() -
 
 
 def test_a_check_sees_no_credentials_of_the_agent() -> None:
-    assert check_environment(EVERYTHING, ["PYTHONPATH"]) == BASICS | {"PYTHONPATH": "the PYTHONPATH", "CI": "1"}
+    assert check_environment(EVERYTHING, ["PYTHONPATH"]) == BASICS | {"PYTHONPATH": "the PYTHONPATH", "CI": "1", **REAL}
 
 
 def test_a_check_may_be_given_a_credential_by_name() -> None:

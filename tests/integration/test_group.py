@@ -1,5 +1,6 @@
 """What is due of a group and what it may spend, read from real states; no engine, and nobody at work but by our word."""
 
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +9,18 @@ import pytest
 from helmsman.errors import OperatorError
 from helmsman.records.chain import Link
 from helmsman.records.parallel import Choice, ParallelRequest
-from helmsman.records.request import LoopRequest
+from helmsman.records.plan import PlanItem
+from helmsman.records.request import LoopRequest, is_loop_id
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks.gathering import heard
 from tasks.git import open_repository
+from tasks.group_plan import item_names
 from tasks.members import Departed
 from tasks.opening import open_loop
 from tasks.parallel import Group, departed, due_loops, group_result, keep, opened
 from tasks.state_ref import known_state, replace_state
-from tests.fakes.repositories import NOW, commit, make_repository
+from tests.fakes.repositories import NOW, commit, make_repository, sh
 
 pytestmark = pytest.mark.feature("M5")
 
@@ -106,11 +110,16 @@ def test_attempts_at_one_goal_never_merge_by_themselves_and_the_chosen_one_does(
         end(group, state.loop, Outcome.STOPPED)
     reopened = begin(group_of(request(tmp_path, 2, **merging)))
     assert [one.settings["merge"]["into"] for one in reopened] == ["", ""]
-    assert keep(group, Choice(loop="g-2", reason="small"))
+    end(group, "g-2", Outcome.COMPLETED)
+    for _ in range(2):  # whoever is killed in between goes on there
+        again = group_of(request(tmp_path, 2, **merging))
+        assert keep(again, again.chosen or Choice(loop="g-2", reason="small"))
     kept = known_state(group.repository, "g-2")
     assert kept is not None
     assert kept.config.merge.into == "main"
-    assert group_of(request(tmp_path, 2, **merging)).chosen == Choice(loop="g-2", reason="small")
+    last = group_of(request(tmp_path, 2, **merging))
+    assert [(one.loop, one.reopen) for one in begin(last)] == [("g-2", False)]
+    assert not group_result(last).done  # it is chosen and not merged yet
 
 
 def test_a_group_is_gone_on_with_for_the_goals_that_it_was_begun_with_only(repository: Path, tmp_path: Path) -> None:
@@ -129,12 +138,45 @@ def test_items_that_need_others_want_a_branch_to_merge_into_and_begin_with_it(re
         group_of(asked)
     group = group_of(asked.model_copy(update={"settings": {**asked.settings, "merge": {"into": "main"}}}))
     (due,) = begin(group)
-    assert (due.loop, due.base, due.settings["plan"]) == ("g-2", "main", {"file": "tasks.md", "item": "T2"})
+    main = sh(repository, "rev-parse", "main")
+    assert (due.loop, due.base, due.settings["plan"]) == ("g-t2", main, {"file": "tasks.md", "item": "T2"})
     assert [one.outcome for one in group_result(group).loops] == [Outcome.COMPLETED, None, None]
     open_loop(due, "", NOW)
-    end(group, "g-2", Outcome.FAILED)
+    end(group, "g-t2", Outcome.FAILED)
     assert begin(group) == []
-    assert group_result(group).problems == ("g-3: what it needs was not completed",)
+    assert group_result(group).problems == ("g-t3: what it needs was not completed",)
+
+
+@pytest.mark.feature("M8")
+def test_an_item_stays_the_same_where_it_is_worded_anew_or_another_comes_before_it_and_a_persons_tick_counts(
+    repository: Path, tmp_path: Path
+) -> None:
+    commit(repository, "plan", {"tasks.md": "- [ ] T2 [P] Two\n- [ ] T3 [P] Three\n"})
+    asked = request(tmp_path, 0, settings={"plan": {"file": "tasks.md"}, "checks": ["true"], "merge": {"into": "main"}})
+    group = group_of(asked)
+    for due in begin(group):
+        open_loop(due, "", NOW)
+        end(group, due.loop, Outcome.STOPPED)
+    commit(repository, "mended", {"tasks.md": "- [x] T1 [P] New\n- [x] T2 [P] Two, said better\n- [ ] T3 [P] Three\n"})
+    again = group_of(asked.model_copy(update={"reopen": True}))
+    assert [one.loop for one in begin(again)] == ["g-t3"]
+    assert [one.outcome for one in group_result(again).loops] == [Outcome.COMPLETED, Outcome.COMPLETED, Outcome.STOPPED]
+
+
+def test_items_whose_ids_look_alike_have_loops_of_their_own() -> None:
+    ids = ("T/1", "T 1", "…", "x" * 80)
+    names = item_names("group", [PlanItem(id=one, title="t") for one in ids])
+    assert len(set(names)) == len(ids)
+    assert all(is_loop_id(name) for name in names)
+
+
+def test_a_loop_whose_task_the_engine_ended_before_it_began_is_heard_of(repository: Path, tmp_path: Path) -> None:
+    group = group_of(request(tmp_path, 1))
+    (due,) = begin(group)
+    future = Future[Any]()
+    group.futures[due.loop] = future
+    future.set_result(None)
+    assert "is it away?" in heard(group).words
 
 
 def test_loops_side_by_side_do_not_work_in_the_checkout_itself(repository: Path, tmp_path: Path) -> None:

@@ -138,3 +138,13 @@ def test_a_death_before_the_branch_followed_a_conflict_that_asks_is_made_good_fi
 
 def _dies(*_: object) -> bool:
     raise KeyboardInterrupt
+
+
+@pytest.mark.feature("V2")
+def test_a_tree_that_the_agent_has_git_show_in_place_of_its_own_is_not_the_one_that_is_checked(top: Path, tmp_path: Path) -> None:
+    landing = proven(top, tmp_path / "bad", {"items/second": "1\n", "items/third": "1\n"})
+    bad, good = sh(landing.place.worktree, "rev-parse", "HEAD:items"), sh(top, "rev-parse", "main:items")
+    sh(landing.place.worktree, "replace", bad, good)
+    landing.land()
+    assert landing.state.merged is None
+    assert sh(top, "--no-replace-objects", "ls-tree", "--name-only", "main:items") == "first"

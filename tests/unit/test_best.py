@@ -85,6 +85,7 @@ def test_loops_get_the_approaches_that_were_given_and_others_of_the_table_each_o
     assert found[:2] == ("My way.", APPROACHES[0])
     assert len(set(found)) == 4
     assert approaches((), 1) == (APPROACHES[0],)
+    assert approaches((), 12)[len(APPROACHES) :] == ("",) * (12 - len(APPROACHES))
 
 
 def test_a_loop_without_an_approach_is_told_nothing_of_approaches() -> None:
