@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 
+from deployments.running import refuse_judge
 from deployments.wishes import Wishes, wished
 from helmsman.agents.telling import in_short
 from helmsman.config import ClaudeConfig, LoopConfig, MemoryConfig
@@ -23,6 +24,7 @@ from tasks.claude_binary import find_binary
 from tasks.engine import configured_api
 from tasks.environment import agent_environment, other_environment, ours
 from tasks.git import git, open_repository
+from tasks.judge import asks_claude_code
 from tasks.memory.chosen import chosen_url
 from tasks.places import state_home
 from tasks.process import run
@@ -80,7 +82,7 @@ def _git(repo: Path) -> Finding:
 def _agent(repo: Path) -> Finding:
     resolved = _resolved(repo)
     if resolved and resolved.agent:
-        return _other_agent(resolved.agent, resolved.config)
+        return _other_agent(resolved.agent, resolved.config, open_repository(repo.absolute()).top)
     binary = find_binary(_claude(repo))
     ended = run([str(binary), "--version"], cwd=Path.home(), env=agent_environment(ours(), ()), tag="doctor", deadline=30)
     if ended.exit_code != 0:
@@ -90,9 +92,9 @@ def _agent(repo: Path) -> Finding:
     return Finding("agent", "ok", f"{ended.head.strip()} at {binary}")
 
 
-def _other_agent(agent: Agent, config: LoopConfig) -> Finding:
+def _other_agent(agent: Agent, config: LoopConfig, top: Path) -> Finding:
     """A described one is not asked for its version: nobody knows what it would do."""
-    program, kind = find_program(agent.kind, config.agent), agent.kind
+    program, kind = find_program(agent.kind, config.agent, top), agent.kind
     if kind.name == TEMPLATE or not kind.version:
         return Finding("agent", "ok", f"{in_short(kind)}; at {program}")
     environment = other_environment(ours(), kind.environment, config.agent.environment)
@@ -135,6 +137,16 @@ def _other_credentials(kind: AgentKind) -> Finding:
     if not kind.login:
         return Finding("credentials", "ok", f"not known of {kind.name}")
     return Finding("credentials", "warn", f"none of {', '.join(kind.login)} is set", f"where it is not logged in: {kind.remedy}")
+
+
+def _judge(repo: Path) -> Finding:
+    resolved = _resolved(repo)
+    if resolved is None or not resolved.config.judge.criteria:
+        return Finding("judge", "ok", "none: there are no criteria")
+    if not asks_claude_code(resolved.config):
+        return Finding("judge", "ok", "asked by the Messages API" if ours().get("ANTHROPIC_API_KEY") else "as its block says")
+    refuse_judge(resolved.config)
+    return Finding("judge", "ok", f"asked by Claude Code at {find_binary(resolved.config.claude)}")
 
 
 def _repository(repo: Path) -> Finding:
@@ -207,6 +219,7 @@ EXAMINATIONS: tuple[tuple[str, Callable[[Path], Finding]], ...] = (
     ("agent", _agent),
     ("permissions", _permissions),
     ("credentials", _credentials),
+    ("judge", _judge),
     ("repository", _repository),
     ("checks", _configuration),
     ("engine", _engine),

@@ -66,4 +66,4 @@ def require_startable(repository: Repository, links: Sequence[Link], settings: M
         )
         config = configure(repository.top, said).config
         require_checks(config)
-        refuse_agent(config, find_agent(repository.top, config.agent))
+        refuse_agent(config, find_agent(repository.top, config.agent), repository.top)

@@ -31,6 +31,7 @@ from tasks.engine import engine
 from tasks.environment import agent_environment, ours
 from tasks.git import Repository, open_repository, read_ref
 from tasks.journal import listening
+from tasks.judge import asks_claude_code
 from tasks.lock import drive_alone
 from tasks.nesting import refuse_nested
 from tasks.opening import create_loop, now_utc
@@ -43,7 +44,7 @@ def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool, detach: bool 
     repository = open_repository(repo.absolute())
     resolved = wished(repository, wishes)
     config = resolved.config
-    refuse_agent(config, resolved.agent.kind if resolved.agent else None)
+    refuse_agent(config, resolved.agent.kind if resolved.agent else None, repository.top)
     refuse_open_questions(repository, config.alignment)
     name = _free_name(repository, wishes.name, config.goal)
     if ask:
@@ -58,7 +59,7 @@ def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool,
     repository = open_repository(repo.absolute())
     state, _ = read_state(repository, loop)
     with drive_alone(loop_folder(repository, loop).lock, loop):
-        refuse_agent(state.config, state.agent.kind if state.agent else None)
+        refuse_agent(state.config, state.agent.kind if state.agent else None, repository.top)
     settings = from_assignments(assignments)
     if state.outcome is not Outcome.COMPLETED:
         reconfigured(state, settings)  # said before the engine starts; from inside the run nobody would read of it
@@ -66,14 +67,30 @@ def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool,
     return (drive_apart if detach else drive)(repository, request, as_json=as_json)
 
 
-def refuse_agent(config: LoopConfig, kind: AgentKind | None) -> None:
+def refuse_agent(config: LoopConfig, kind: AgentKind | None, top: Path) -> None:
     """Where its program is not there. `kind`: None for Claude Code, which may refuse to start as well."""
     refuse_nested()
     if kind:
-        find_program(kind, config.agent)
+        find_program(kind, config.agent, top)
+        refuse_judge(config)
         return
     find_binary(config.claude)
     refuse_root(config.claude, agent_environment(ours(), config.claude.environment))
+
+
+def refuse_judge(config: LoopConfig) -> None:
+    """Where another agent works and the judge needs Claude Code, which is not there: the work would be done and never judged."""
+    if not asks_claude_code(config):
+        return
+    try:
+        find_binary(config.claude)
+    except OperatorError as error:
+        raise OperatorError(
+            f"the judge is asked by Claude Code: {error.problem}",
+            expected=error.expected,
+            found=error.found,
+            remedy=f'{error.remedy}; or set ANTHROPIC_API_KEY, with judge.way = "api" or "auto"',
+        ) from None
 
 
 def _free_name(repository: Repository, wished_name: str, goal: str) -> str:

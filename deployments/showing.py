@@ -43,7 +43,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     result, driven = result_of(state, state_ref(state.loop)), driver_of(repository, state.loop)
     driver = driven.name if driven else None
     if as_json:
-        known = {"driver": driver, "trust": state.trust.score, "gate": _plain(state.gate), **_plan(state)}
+        known = {"driver": driver, "trust": state.trust.score, "gate": _plain(state.gate), "untold": state.untold, **_plan(state)}
         print(json.dumps({**result.model_dump(mode="json"), **known}))
         return
     worktree = worktree_of(repository, state.loop, state.config.workspace)

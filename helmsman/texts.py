@@ -184,7 +184,9 @@ def loop_line(state: LoopState, *, driven: bool) -> str:
     sign = "▶ running" if driven and state.outcome is None else SIGNS[state.outcome]
     limit = state.config.limits.iterations
     goal = clean(state.config.goal.strip().splitlines()[0])[:60]
-    return f"{state.loop:<40} {sign:<18} {state.iteration:>3}/{limit:<3} {money(state.spending.cost_usd):>8}  {goal}"
+    spent = state.spending.cost_usd
+    dollars = "not told" if "cost" in state.untold and not spent else money(spent)
+    return f"{state.loop:<40} {sign:<18} {state.iteration:>3}/{limit:<3} {dollars:>8}  {goal}"
 
 
 def merged_text(merged: Merged) -> str:

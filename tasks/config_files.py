@@ -55,8 +55,9 @@ def read_layers(repository: Path) -> list[Layer]:
 
 
 def read_file(path: Path) -> Layer:
-    """The layer of a TOML file that the operator named."""
-    return resolve_goal_file(Layer(str(path), _toml(path)), path.parent)
+    """The layer of a TOML file that the operator named. A bare name is told as a path: `default` is a source of our own."""
+    source = str(path) if {"/", "."} & set(str(path)) else f"./{path}"
+    return resolve_goal_file(Layer(source, _toml(path)), path.parent)
 
 
 def resolve_goal_file(layer: Layer, folder: Path) -> Layer:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from helmsman.oversee.drift import deeds_of, drift, task_of
 from helmsman.plans.naming import noted
+from helmsman.records.agents import prints_text
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import ClaimKind, Claims, Testimony
 from helmsman.records.evidence import Change, Execution
@@ -24,7 +25,8 @@ def hear(
     place: Workplace, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
 ) -> Testimony:
     """What it said, what of that does not hold, and whether what it did has to do with the task."""
-    claims = read_claims(execution.call.final_text, state.config.completion.promise, before=state.memory, after=memory)
+    text, promise = execution.call.final_text, state.config.completion.promise
+    claims = read_claims(text, promise, before=state.memory, after=memory, only_at_end=prints_text(state.agent))
     change, kinds = execution.change, {claim.kind for claim in claims.claims}
     case = Case(
         claims=claims,
@@ -39,7 +41,7 @@ def hear(
     )
     compared = contradictions(case)
     drifted = drift(task_of(state), deeds_of(execution, str(place.worktree))) if execution.worth_checking else Drift()
-    item = noted(state.plan, (entry.text for entry in memory.completed))
+    item = noted(state.plan, (entry.text for entry in state.memory.completed), (entry.text for entry in memory.completed))
     return Testimony(claims=claims, contradictions=compared.found, checked=compared.checked, drift=drifted, noted=item)
 
 

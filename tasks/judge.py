@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
-from helmsman.config import ClaudeConfig, JudgeConfig
+from helmsman.config import ClaudeConfig, JudgeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.records.judgement import CriterionVerdict, Judgement
 from helmsman.verify.judge.answers import Answer
@@ -53,6 +53,13 @@ def ask_judge(
             "seconds": time.monotonic() - started,
         }
     )
+
+
+def asks_claude_code(config: LoopConfig) -> bool:
+    """Whether there is a judge that is asked by Claude Code. What credentials a block holds is not known at the start."""
+    judge, environment = config.judge, agent_environment(ours(), config.claude.environment)
+    unknown = judge.way == "auto" and (judge.block or config.claude.block)
+    return bool(judge.criteria) and not unknown and way_of(judge, environment) == "claude"
 
 
 def way_of(config: JudgeConfig, environment: Mapping[str, str]) -> Literal["api", "claude"]:

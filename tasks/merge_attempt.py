@@ -106,7 +106,9 @@ def _tried(place: Workplace, state: LoopState, check: Check) -> LoopState:
     verified = _verified(place, state, joined.commit, check)
     if not still_proven(state, read_ref(place.repository.common, f"refs/heads/{state.branch}")):
         return state
-    return _unverified(place, state, target, verified) if verified.problem else _moved(place, state, target, verified)
+    if verified.problem:
+        return _unverified(place, state, target, verified, joined.notes)
+    return _moved(place, state, target, verified, joined.notes)
 
 
 def _decided(place: Workplace, state: LoopState, target: Target) -> LoopState | None:
@@ -156,17 +158,17 @@ def _problem(state: LoopState, report: CheckReport) -> str:
     return f"{len(report.failures)} of {counted(len(report.results), 'check')} failed on both sides together: {names}"
 
 
-def _moved(place: Workplace, state: LoopState, target: Target, verified: _Verified) -> LoopState:
+def _moved(place: Workplace, state: LoopState, target: Target, verified: _Verified, notes: tuple[str, ...]) -> LoopState:
     """What is ready is written down first: whoever dies after the branch has moved finds it there."""
-    commit = merge_commit(place, state, target.base, verified.commit, _told(state, verified.report))
+    commit = merge_commit(place, state, target.base, verified.commit, _told(state, verified.report, notes))
     prepared = Prepared(base=target.base, head=verified.commit, commit=commit)
     state = _written(place, state, ready(state, prepared), f"ready to be merged into {target.branch} as {commit[:12]}")
     if not _patiently(place, state, lambda: move_on(target, commit)):
         return state
-    return _arrived(place, state, target, prepared)
+    return _arrived(place, state, target, prepared, notes)
 
 
-def _told(state: LoopState, report: CheckReport) -> list[str]:
+def _told(state: LoopState, report: CheckReport, notes: tuple[str, ...]) -> list[str]:
     """What the merge commit says."""
     proven = state.merging.proven
     lines = (
@@ -174,13 +176,14 @@ def _told(state: LoopState, report: CheckReport) -> list[str]:
         *((f"Proven by {proven.rule}: {clean(proven.reason)[:500]}",) if proven else ()),
         "Every check passes on exactly this tree:",
         *(f"  {clean(result.command)[:200]}" for result in report.results),
+        *notes,
     )
     return [redact(line, ours()) for line in lines]
 
 
-def _arrived(place: Workplace, state: LoopState, target: Target, prepared: Prepared) -> LoopState:
+def _arrived(place: Workplace, state: LoopState, target: Target, prepared: Prepared, known: tuple[str, ...] = ()) -> LoopState:
     """The branch holds it. The loop's own branch comes to where it was merged, and so does the checkout of a remote's branch."""
-    notes = [bring_along(target, prepared.commit), _own_branch(place, state, prepared.head)]
+    notes = [*known, bring_along(target, prepared.commit), _own_branch(place, state, prepared.head)]
     merged = Merged(
         into=target.branch,
         base=prepared.base,
@@ -217,7 +220,7 @@ def _conflict(place: Workplace, state: LoopState, target: Target, joined: Joined
         files=tuple(_in_utf_8(one) for one in files),
         ours=intents(place.repository, state.head, target.base, paths),
         theirs=intents(place.repository, target.base, state.head, paths),
-        why=f"{counted(len(joined.conflicts), 'file')} in conflict with {target.branch}: {named}",
+        why="; ".join((f"{counted(len(joined.conflicts), 'file')} in conflict with {target.branch}: {named}", *joined.notes)),
     )
     return _failed(place, state, troubled(state, trouble, None, now_utc()))
 
@@ -227,7 +230,7 @@ def _in_utf_8(one: Conflicted) -> Conflicted:
     return one.model_copy(update={"path": os.fsencode(one.path).decode(errors="replace")})
 
 
-def _unverified(place: Workplace, state: LoopState, target: Target, verified: _Verified) -> LoopState:
+def _unverified(place: Workplace, state: LoopState, target: Target, verified: _Verified, notes: tuple[str, ...]) -> LoopState:
     trouble = Trouble(
         kind="checks",
         into=target.branch,
@@ -235,7 +238,7 @@ def _unverified(place: Workplace, state: LoopState, target: Target, verified: _V
         work=state.head,
         head=verified.commit,
         theirs=intents(place.repository, target.base, state.head, ()),
-        why=verified.problem,
+        why="; ".join((verified.problem, *notes)),
     )
     return _failed(place, state, troubled(state, trouble, verified.report, now_utc()))
 

@@ -18,7 +18,7 @@ from helmsman.texts import clean, counted
 from tasks.environment import ours
 from tasks.git import GitError, Repository, commit_and_tree, git, git_bytes, read_ref, succeeds
 from tasks.merge_target import contains
-from tasks.plan_merge import Apart, plan_apart, plan_back, ticked_afresh, ticked_tree, without_ticks
+from tasks.plan_merge import Apart, plan_apart, plan_back, plan_taken, ticked_afresh, ticked_tree, without_ticks
 from tasks.secrets_kept import redact
 from tasks.state_ref import PREFIX
 from tasks.workplace import Workplace
@@ -54,6 +54,8 @@ class Joined:
     commit: str
     conflicts: tuple[Conflicted, ...] = ()
     """Where its files hold conflict markers."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of it."""
 
 
 def settled(place: Workplace, state: LoopState) -> None:
@@ -128,6 +130,7 @@ def _merged(place: Workplace, state: LoopState, base: str, apart: Apart | None) 
     conflicts = tuple(_conflicts(worktree))
     if problem and not conflicts:
         raise WorldError(f"{into} cannot be brought together with the loop's work", found=problem)
+    conflicts, notes = _without_plan(place, state, base, conflicts)
     if conflicts:
         _stage(worktree, [one.path for one in conflicts])
     tree = git(worktree, "write-tree").strip()
@@ -135,7 +138,23 @@ def _merged(place: Workplace, state: LoopState, base: str, apart: Apart | None) 
     subject = f"Bring in {into}, with {counted(len(conflicts), 'conflict')} to be merged" if conflicts else f"Bring in {into}"
     said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
     commit = git(worktree, "commit-tree", tree, "-p", state.head, "-p", base, *said).strip()
-    return Joined(commit, conflicts)
+    return Joined(commit, conflicts, notes)
+
+
+def _without_plan(
+    place: Workplace, state: LoopState, base: str, conflicts: tuple[Conflicted, ...]
+) -> tuple[tuple[Conflicted, ...], tuple[str, ...]]:
+    """The conflicts other than that in the plan, which is settled here: nobody could go on from markers in it."""
+    path = state.config.plan.file
+    taken = plan_taken(place.repository, state, base) if any(one.path == path for one in conflicts) else None
+    if taken is None:
+        return conflicts, ()
+    if taken.held is None:
+        git(place.worktree, "update-index", "--force-remove", "--", path)
+    else:
+        blob = git(place.worktree, "hash-object", "-w", "--stdin", stdin=taken.held.content).strip()
+        git(place.worktree, "update-index", "--add", "--cacheinfo", f"{taken.held.mode},{blob},{path}")
+    return tuple(one for one in conflicts if one.path != path), (taken.note,)
 
 
 def _lay_plan_back(place: Workplace, state: LoopState, apart: Apart) -> None:

@@ -9,7 +9,7 @@ from helmsman.orient.treatments import treatment
 from helmsman.plans.anew import objection
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.files import read_plan, ticked
-from helmsman.plans.hand import beginning, in_hand
+from helmsman.plans.hand import beginning, gone, in_hand
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, Plan, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
@@ -50,13 +50,17 @@ def plan_in_hand(place: Workplace, state: LoopState, commit: str) -> InHand | No
     if state.merging.trouble and held_in(place.repository, commit, config.file) is None:
         return None  # whoever merged before us has taken the plan away; ours was done
     plan = plan_at(place.repository, commit, config.file)
+    if config.item and plan.item(config.item) is None and not state.merging.trouble:
+        raise gone(plan, config.item, config.file, state.loop)
     return in_hand(plan, config.item, anew=_makes_anew(state))
 
 
 def put_back(place: Workplace, state: LoopState, start: str) -> PlanTouched | None:
     """Undo, in a commit that says so, what the agent did to the plan; a new plan stays where one was asked for. None: nothing."""
     path = state.config.plan.file
-    before = held_in(place.repository, start, path) if path else None
+    trouble = state.merging.trouble
+    met = trouble is not None and any(one.path == path for one in trouble.files)  # to mend it is the agent's task
+    before = held_in(place.repository, start, path) if path and not met else None
     if before is None:
         return None
     commit, _ = commit_and_tree(place.worktree)

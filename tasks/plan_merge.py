@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from helmsman.errors import OperatorError
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.files import read_plan, same_work, ticked
+from helmsman.records.plan import Plan, PlanItem
 from helmsman.records.state import LoopState
 from helmsman.texts import clean
 from tasks.branch_files import Held, held_in, tree_with
@@ -83,6 +84,56 @@ def ticked_tree(repository: Repository, apart: Apart, tree: str) -> str:
     except (OperatorError, Complaint):
         return tree
     return tree_with(repository, tree, apart.path, after, held.mode) if held and after != held.content else tree
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The base's plan, for one that both sides have changed in the same places, and what of ours is not in it."""
+
+    held: Held | None
+    """None: the base has none any more."""
+    note: str
+
+
+def plan_taken(repository: Repository, state: LoopState, base: str) -> Taken | None:
+    """A plan with conflict markers is no plan, so the base's counts, with our ticks. None where that is no plain file."""
+    path, into = state.config.plan.file, clean(state.config.merge.into)
+    said = f"{clean(path)} was changed on both sides, so that of {into} counts"
+    try:
+        theirs, ours = held_in(repository, base, path), held_in(repository, state.head, path)
+        fork = held_in(repository, git(repository.common, "merge-base", state.head, base).split()[0], path)
+    except OperatorError:
+        return None
+    if theirs is None or ours is None:
+        return Taken(theirs, said)
+    try:
+        there, here = read_plan(path, theirs.content), read_plan(path, ours.content)
+        won, lost = _ours_on(there, here, read_plan(path, fork.content) if fork else here)
+        content = ticked(path, theirs.content, won)
+    except Complaint as complaint:
+        return Taken(theirs, f"{said} as it is: {clean(str(complaint))}")
+    more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
+    left_out = f"; of ours is not in it: {', '.join(lost[:NAMED])}{more}" if lost else ""
+    return Taken(Held(theirs.mode, theirs.blob, content), f"{said}{left_out}")
+
+
+def _ours_on(there: Plan, here: Plan, fork: Plan) -> tuple[list[str], list[str]]:
+    """Ids of what we have ticked and may be ticked there, and in words what of ours gets lost."""
+    won, lost = list[str](), list[str]()
+    for item in here.items:
+        theirs, before = there.item(item.id), fork.item(item.id)
+        same = theirs is not None and _bare(theirs) in {_bare(item), _bare(before)}
+        if item.done and not (before and before.done):
+            won += [item.id] if same else []
+            lost += [] if same else [f"the tick of {item.id}"]
+        if _bare(item) not in {_bare(theirs), _bare(before)}:
+            lost.append(f"{item.id} ({clean(item.title)[:60]})")
+    return won, lost
+
+
+def _bare(item: PlanItem | None) -> str:
+    """What an item says beside its mark."""
+    return item.model_copy(update={"line": 0, "done": False}).model_dump_json() if item else ""
 
 
 def ticked_afresh(place: Workplace, state: LoopState, apart: Apart, commit: str) -> str:

@@ -7,7 +7,7 @@ from helmsman.explanation import explanation
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.texts import SIGNS, clean, duration, iteration_lines, money
+from helmsman.texts import SIGNS, clean, dollars_told, duration, iteration_lines, tokens_told
 from tasks.workplace import Workplace
 
 NAME = "report.md"
@@ -27,7 +27,8 @@ def _lines(place: Workplace, state: LoopState, record: IterationRecord) -> Itera
     yield f"# Loop {state.loop}: {SIGNS[state.outcome]}"
     yield f"\n{clean(ending.reason) if ending else ''}\n"
     yield f"- goal: {clean(state.config.goal)[:500]}"
-    yield f"- spent: {state.iteration} iterations, {money(spent.cost_usd)}, {spent.tokens:,} tokens, {duration(spent.seconds)}"
+    used = f"{dollars_told(spent.cost_usd, state.untold)}, {tokens_told(spent.tokens, state.untold)}"
+    yield f"- spent: {state.iteration} iterations, {used}, {duration(spent.seconds)}"
     yield f"- branch: `{clean(state.branch)}` at `{state.head[:12]}`"
     if best := state.oversight.best:
         yield f"- best: `{best.commit[:12]}` of iteration {best.iteration}, {best.completion:.0%}"

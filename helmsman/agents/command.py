@@ -16,6 +16,7 @@ def command_line(
     kind: AgentKind, *, program: str, model: str, further: Sequence[str], prompt: str, prompt_file: str
 ) -> list[str]:
     """Program and arguments. `further`: arguments of the operator's own. Raises OperatorError where it cannot be filled in."""
+    prompt = prompt.replace("\0", "\N{REPLACEMENT CHARACTER}")  # no argument can hold it
     values = {"model": model, "prompt": prompt, "prompt_file": prompt_file}
     parts = list(kind.command[1:])
     if kind.prompt == "argument":

@@ -1,5 +1,6 @@
 """What a loop does without where its agent lacks something: told at the start; refused where the operator relies on it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -7,8 +8,8 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.agents import AgentKind, Capability
 
-_OURS = "default", "preset "
-"""How sources begin that are no word of the operator's on this."""
+_OURS = re.compile("default|preset [a-z0-9-]+")
+"""Sources that are no word of the operator's on this; the path of a file is never written like one of them."""
 
 
 class Needs(NamedTuple):
@@ -35,7 +36,9 @@ ONLY_CLAUDE_S = (
     "steering.stop_blocks", "steering.stop_no_progress", "context.window", "context.warn_at", "context.rotate_at",
     "context.noise_at", "context.noise_tokens",
 )  # fmt: skip
-"""Settings that say nothing to another agent. Binary, block, model and environment still serve a judge asked by the CLI."""
+"""Settings that say nothing to another agent."""
+_ASKING = "claude.binary", "claude.block", "claude.environment"
+"""Those of them that serve a model which is asked: a judge, or a writer."""
 
 
 def fitted(config: LoopConfig, origins: Mapping[str, str], kind: AgentKind) -> tuple[LoopConfig, dict[str, str]]:
@@ -49,9 +52,11 @@ def fitted(config: LoopConfig, origins: Mapping[str, str], kind: AgentKind) -> t
     return _with(config, changed), dict.fromkeys(changed, f"agent {kind.name}")
 
 
-def unused(origins: Mapping[str, str]) -> tuple[str, ...]:
+def unused(config: LoopConfig, origins: Mapping[str, str]) -> tuple[str, ...]:
     """Settings that somebody made and that do nothing with an agent other than Claude Code."""
-    return tuple(key for key in ONLY_CLAUDE_S if is_said(origins[key]))
+    prompt = config.prompt
+    asked = bool(config.judge.criteria) or prompt.written or prompt.compact or prompt.contradictions
+    return tuple(key for key in ONLY_CLAUDE_S if is_said(origins[key]) and not (asked and key in _ASKING))
 
 
 def require_able(config: LoopConfig, kind: AgentKind) -> None:
@@ -72,7 +77,7 @@ def refuse(needs: list[Needs], config: LoopConfig, kind: AgentKind) -> None:
 
 def is_said(origin: str) -> bool:
     """Whether a source is a person's word, not a default or a preset's."""
-    return not origin.startswith(_OURS)
+    return _OURS.fullmatch(origin) is None
 
 
 LACKS: Mapping[Capability, str] = {

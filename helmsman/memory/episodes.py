@@ -84,6 +84,7 @@ def summary(state: LoopState, subject: Subject) -> Summary:
         seconds=state.spending.seconds,
         cost_usd=state.spending.cost_usd,
         tokens=state.spending.tokens,
+        untold=state.untold,
         started_at=state.created_at,
         ended_at=ending.at,
     )

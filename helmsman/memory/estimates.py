@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
+from helmsman.records.agents import Capability
 from helmsman.records.lessons import Estimate, Range, Subject, Summary
 from helmsman.records.verdict import Outcome
 from helmsman.texts import money
@@ -32,7 +33,8 @@ def in_words(of: Estimate) -> str:
     ended = round(of.loops / of.completed)
     where = "in this project" if of.project else "in all projects"
     completed = f"{of.loops} of {ended} such loops completed ({of.task_type} {where})"
-    return f"similar work took {iterations}, {_time(of.minutes)}, {_dollars(of.dollars)}; {completed}"
+    dollars = f", {_dollars(of.dollars)}" if of.dollars else ""
+    return f"similar work took {iterations}, {_time(of.minutes)}{dollars}; {completed}"
 
 
 def _counts(one: Summary) -> bool:
@@ -48,6 +50,7 @@ def _estimate(ended: Sequence[Summary], project: str, now: datetime) -> Estimate
     done = [one for one in ended if one.outcome is Outcome.COMPLETED]
     if len(done) < FEWEST:
         return None
+    priced = [one for one in done if Capability.COST not in one.untold]
     return Estimate(
         task_type=done[0].subject.task_type,
         project=project,
@@ -55,7 +58,7 @@ def _estimate(ended: Sequence[Summary], project: str, now: datetime) -> Estimate
         completed=len(done) / len(ended),
         iterations=_range(done, lambda one: one.iterations, now),
         minutes=_range(done, lambda one: one.seconds / 60, now),
-        dollars=_range(done, lambda one: one.cost_usd, now),
+        dollars=_range(priced, lambda one: one.cost_usd, now) if priced else None,
     )
 
 

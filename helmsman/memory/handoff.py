@@ -19,7 +19,7 @@ from helmsman.records.checks import CheckResult
 from helmsman.records.lessons import Summary
 from helmsman.records.memory import Choice, Completed
 from helmsman.records.state import LoopState
-from helmsman.texts import clean_lines, counted, duration, money
+from helmsman.texts import clean_lines, counted, dollars_told, duration
 
 KEPT_WHOLE = 5
 """Handoffs that stay as they are; older ones become a line each."""
@@ -91,7 +91,8 @@ def _lines(state: LoopState, summary: Summary | None) -> Iterator[str]:
     memory, spent = state.memory, state.spending
     yield f"Goal: {_goal(state.config.goal)}"
     kind = f"{summary.subject.task_type}, " if summary else ""
-    took = f"{counted(state.iteration, 'iteration')}, {duration(spent.seconds)}, {money(spent.cost_usd)}"
+    dollars = dollars_told(spent.cost_usd, state.untold)
+    took = f"{counted(state.iteration, 'iteration')}, {duration(spent.seconds)}, {dollars}"
     yield f"Outcome: {kind}{state.outcome or 'unfinished'} after {took}"
     yield from _listed("Proven by", _proofs(state), _CHECKS)
     yield from _listed("Done, in the agent's words", [_done(one) for one in memory.completed], _DONE)

@@ -17,7 +17,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.memory import Choice
 from helmsman.records.oversight import Imperative
 from helmsman.records.state import LoopState
-from helmsman.texts import counted, duration, money
+from helmsman.texts import counted, dollars_told, duration
 
 BEGIN, END = "<!-- helmsman:begin -->", "<!-- helmsman:end -->"
 INDEX, SPEC, MAP, CONSTRAINTS = "INDEX.md", "spec.md", "map.md", "constraints.md"
@@ -221,7 +221,8 @@ def _summary(state: LoopState, records: Sequence[IterationRecord]) -> Iterator[s
     spent, memory, ending = state.spending, state.memory, state.ending
     yield from (f"# Loop {state.loop}", "", "> " + plain(own_goal(state.config.goal), _GOAL), "", uid_line(state))
     yield f"- outcome: {state.outcome} on {_day(_ended(state))}: {plain(ending.reason, _LINE) if ending else ''}"
-    yield f"- spent: {counted(state.iteration, 'iteration')}, {money(spent.cost_usd)}, {duration(spent.seconds)}"
+    dollars = dollars_told(spent.cost_usd, state.untold)
+    yield f"- spent: {counted(state.iteration, 'iteration')}, {dollars}, {duration(spent.seconds)}"
     yield f"- branch: `{plain(state.branch, _LINE)}` from {state.base_commit} to {state.head}"
     results = state.checks.results if state.checks else ()
     yield from _listed("Checks at the end", [f"{_passed(passed=one.passed)}: {plain(one.command, _LINE)}" for one in results])

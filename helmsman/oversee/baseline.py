@@ -8,6 +8,7 @@ from helmsman.oversee.progress import progress_at_start
 from helmsman.records.checks import CheckReport
 from helmsman.records.folds import most_tests
 from helmsman.records.oversight import Checkpoint, Oversight
+from helmsman.records.plan_folds import floor_of
 from helmsman.records.state import LoopState
 
 
@@ -34,6 +35,7 @@ def begun_anew(state: LoopState, report: CheckReport | None) -> LoopState:
         "checks": report,
         "best_checks": None,
         "most_tests": {},
+        "plan": state.plan.model_copy(update={"floor": {}}),
         "findings": (),
         "contradictions": (),
         "failed": None,
@@ -58,6 +60,7 @@ def _compared_with(state: LoopState, report: CheckReport) -> LoopState:
             "checks": report,
             "best_checks": report,
             "most_tests": known,
+            "plan": state.plan.model_copy(update={"floor": floor_of(report)}),
             "history": (moment,),
             "oversight": state.oversight.model_copy(update={"progress": progress, "best": best}),
         }

@@ -29,6 +29,21 @@ def _limits(sight: Sight) -> tuple[Signal, ...]:
     return limit_signals(sight.state.config.limits, spending, sight.state.iteration + counted)
 
 
+def _untold(sight: Sight) -> tuple[Signal, ...]:
+    """A budget that holds only as far as the agent's program tells what a call took."""
+    limits, call = sight.state.config.limits, sight.evidence.execution.call
+    budgets = ("tokens", "tokens", limits.tokens), ("cost_usd", "cost", limits.cost_usd)
+    return tuple(
+        Signal(
+            rule=f"limits.{name}.untold",
+            severity=Severity.WARN,
+            message=f"this call ({call.outcome}) did not tell what it used, so it does not count towards limits.{name}",
+        )
+        for name, told, limit in budgets
+        if limit is not None and told in call.untold
+    )
+
+
 def _unproven_request(sight: Sight) -> tuple[Signal, ...]:
     checks, claims = sight.evidence.checks, sight.evidence.claims
     if not claims.wants_to_finish or checks is None or checks.passed or not checks.results:
@@ -117,6 +132,7 @@ def _unwritten(sight: Sight) -> tuple[Signal, ...]:
 
 SOURCES: tuple[Callable[[Sight], tuple[Signal, ...]], ...] = (
     _limits,
+    _untold,
     _unproven_request,
     _denied_request,
     _rejected_request,

@@ -1,6 +1,9 @@
 """Reading and ticking plans: one table of forms, by the name of the file. A tick changes the mark, and nothing else."""
 
+import hashlib
 import posixpath
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,6 +13,8 @@ from helmsman.plans.complaint import Complaint
 from helmsman.plans.graph import require_sound
 from helmsman.records.plan import MOST_ITEMS, Kind, Plan, PlanItem
 
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+_DIGEST = 6
 LARGEST = 1_500_000
 """Bytes of a plan's file."""
 
@@ -49,7 +54,16 @@ def read_text(kind: Kind, text: str) -> Plan:
         raise Complaint(0, "there is no item in it")
     if len(plan.items) > MOST_ITEMS:
         raise Complaint(plan.items[MOST_ITEMS].line, f"{len(plan.items):,} items, {MOST_ITEMS:,} may be")
+    _require_text(plan.items)
     return require_sound(plan.model_copy(update={"items": tuple(_named(plan.items))}))
+
+
+def _require_text(items: Sequence[PlanItem]) -> None:
+    """What JSON can escape and no command, prompt or state can hold."""
+    for item in items:
+        found = _NO_TEXT.search("\n".join((item.title, item.details, item.check, *item.acceptance, *item.needs)))
+        if found:
+            raise Complaint(item.line, f"expected text, found the character U+{ord(found[0]):04X} in it")
 
 
 def ticked(path: str, data: bytes, ids: Iterable[str]) -> bytes:
@@ -94,17 +108,20 @@ def _text(data: bytes) -> str:
 
 
 def _named(items: Sequence[PlanItem]) -> Iterable[PlanItem]:
-    """With ids for those that have none: their first words, and a number where several begin alike."""
-    taken = {item.id for item in items}
+    """With ids for those that have none: their first words, and a digest of the whole title where several begin alike.
+
+    Nothing of it is counted: with an item put in above them a tick would land on another. So no two may have the same title.
+    """
+    taken = Counter(item.id or fields.slug(item.title) for item in items)
+    lines: dict[str, int] = {}
     for item in items:
-        name = item.id or _free(fields.slug(item.title), taken)
-        taken.add(name)
-        yield item if item.id else item.model_copy(update={"id": name})
-
-
-def _free(name: str, taken: set[str]) -> str:
-    number = 1
-    while name in taken or not name:
-        number += 1
-        name = f"{name.removesuffix(f'-{number - 1}')}-{number}"
-    return name
+        if item.id:
+            yield item
+            continue
+        if item.title in lines:
+            why = f"the title {shown(item.title)} is there twice, on line {lines[item.title]} too; give each an id"
+            raise Complaint(item.line, why)
+        lines[item.title] = item.line
+        name = fields.slug(item.title)
+        digest = hashlib.sha256(item.title.encode()).hexdigest()[:_DIGEST]
+        yield item.model_copy(update={"id": name if taken[name] == 1 else f"{name}-{digest}"})

@@ -37,7 +37,8 @@ def beginning(plan: Plan, only: str, path: str) -> PlanProgress:
         _require_due(plan, only, path)
     if not plan.left:
         raise OperatorError(
-            f"every item of {path} is ticked, so there is nothing to do", remedy="add what is to be done, or untick it"
+            f"every item of {path} is ticked, so there is nothing to do",
+            remedy="add what is to be done, or untick it; for work without a plan: helmsman run … --set plan.file=",
         )
     hand = in_hand(plan, only)
     return PlanProgress(total=hand.total, done=hand.done, now=hand.item.id if hand.item else "", sketch=hand.sketch)
@@ -55,6 +56,16 @@ def _require_due(plan: Plan, only: str, path: str) -> None:
         raise OperatorError(
             f"plan.item: {only} needs what is not done yet", found=", ".join(missing[:LEFT_NAMED]), remedy="do that first"
         )
+
+
+def gone(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
+    """The one item that a loop is for has left its plan: whether it is done nobody can say any more."""
+    return OperatorError(
+        f"plan.item: {shown(only)} is no item of {path} any more{did_you_mean(only, (one.id for one in plan.items))}",
+        expected="the item that this loop was made for",
+        found=f"{len(plan.items)} others",
+        remedy=f"put it back on the loop's branch, or name another: helmsman resume {loop} --set plan.item=…",
+    )
 
 
 def sketch(plan: Plan) -> tuple[Sketched, ...]:

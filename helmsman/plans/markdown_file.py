@@ -7,16 +7,27 @@ with the last one below it.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from helmsman.layers import shown
 from helmsman.plans import fields
 from helmsman.plans.complaint import Complaint
 from helmsman.records.plan import LAST_RANK, Plan, PlanItem
 
 TAB = 4
+COMMENT_ENDS = "-->"
+ABOVE = 19
+"""Characters of an id that come of the heading above."""
 DONE = frozenset("xX")
 _BOX = re.compile(r"(?P<lead>[ \t]*(?:>[ \t]*)*)(?:[-*+]|\d{1,9}[.)])[ \t]+\[(?P<mark>[ xX~/-])\]\*?(?P<rest>[ \t].*)?")
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_ALMOST = re.compile(
+    r"[ \t]*(?:>[ \t]*)*(?:[-*+]|\d{1,9}[.)])[ \t]*(?P<box>\[(?:[ \t]{0,3}[xX]?[ \t]{0,3}|[^\w\s\]])\])(?![(\[:])"
+)
+"""What people write for a box and nobody reads as one."""
+_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
+_QUOTED = r"(?P<lead>[ \t]*(?:>[ \t]*)*)"
+_FENCE = re.compile(rf"{_QUOTED}(?:(?:[-*+]|\d{{1,9}}[.)])[ \t]+)?(?P<marks>`{{3,}}(?=[^`]*$)|~{{3,}})")
+_COMMENT = re.compile(rf"{_QUOTED}<!--")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
 _SURE_ID = re.compile(r"[A-Z]{1,3}\d{2,5}|[A-Z]{1,6}-\d{2,5}")
 """Such an id is one, and there twice it is a mistake; any other may be a number that only looks like one."""
@@ -26,8 +37,11 @@ _ID = re.compile(
 _MARKER = re.compile(r"\[(?P<name>P|VERIFY)\]")
 _COMMAND = r"(?P<ticks>`+)(?P<command>[^`\r\n]+)(?P=ticks)"
 _VERIFY_COMMAND = re.compile(rf"\[VERIFY\](?:[:\s]*(?:[Rr]un\s+)?|[^`\r\n]*:\s*){_COMMAND}")
-_CHECK = re.compile(rf"\(check:\s*{_COMMAND}\)", re.IGNORECASE)
+_BARE = r"(?P<bare>(?=\S)(?:[^()`\r\n]|\([^()`\r\n]*\))+)"
+_CHECK = re.compile(rf"\(check:\s*(?:{_COMMAND}|{_BARE})\)", re.IGNORECASE)
+_CHECK_BEGINS = re.compile(r"\(check:", re.IGNORECASE)
 _CHECK_NOTE = re.compile(rf"\*{{0,2}}\(?(?:check|verify)\*{{0,2}}:\*{{0,2}}\s*{_COMMAND}\)?\.?", re.IGNORECASE)
+_BARE_CHECK_NOTE = re.compile(r"check:[ \t]+(?=\S)(?P<bare>[^`]+)")
 _IDS = r"(?P<ids>[\w./-]+(?:\s*(?:,|and)\s*[\w./-]+)*)"
 _NEEDS = re.compile(rf"\((?:needs|depends on|after):?\s+{_IDS}\)", re.IGNORECASE)
 _NEEDS_NOTE = re.compile(rf"\*{{0,2}}(?:needs|depends on)\*{{0,2}}:\*{{0,2}}\s*{_IDS}\.?", re.IGNORECASE)
@@ -49,14 +63,43 @@ class _Box:
     done: bool
     title: str
     rank: int
+    heading: str = ""
+    """The one that it stands below."""
     id: str = ""
     notes: list[str] = field(default_factory=list[str])
     above: "_Box | None" = None
     below: "list[_Box]" = field(default_factory=list["_Box"])
 
 
+@dataclass(frozen=True)
+class _Hidden:
+    """Code or a comment that is open."""
+
+    closes: str
+    quoted: bool
+    """Whether it is part of a quotation, and ends with it."""
+    line: int
+    boxes: bool = False
+
+    def left_by(self, line: str) -> bool:
+        return self.quoted and not line.lstrip().startswith(">")
+
+    def closed_by(self, line: str) -> bool:
+        if self.closes == COMMENT_ENDS:
+            return COMMENT_ENDS in line
+        bare = line.strip(" \t>")
+        return bare.startswith(self.closes) and not bare.strip(self.closes[0])
+
+    def with_box(self, *, box: bool) -> "_Hidden":
+        return replace(self, boxes=True) if box else self
+
+
 def read(text: str) -> Plan:
     boxes = _boxes(text)
+    for box in boxes:
+        if box.below and not all(one.done for one in box.below) and _check(box):
+            raise Complaint(box.line, "a box with boxes below it is proven by those: write its check on an item below")
+    _name_alike([box for box in boxes if not box.below and not box.id])
     groups = {box.id: box for box in boxes if box.below and box.id}
     return Plan(kind="markdown", items=tuple(_item(box, groups) for box in boxes if not box.below))
 
@@ -78,23 +121,42 @@ def tick(text: str, place: int) -> str:
 
 
 def _boxes(text: str) -> list[_Box]:
-    """Every checkbox outside of code, each under the one that it belongs to."""
+    """Every checkbox outside of code and comments, each under the one that it belongs to."""
     boxes: list[_Box] = []
     ranks: list[tuple[int, int]] = []
-    fence, place = "", 0
-    for number, line in enumerate(text.split("\n"), 1):
-        bare, begin, place = line.removesuffix("\r"), place, place + len(line) + 1
-        before, fence = fence, _fence_after(fence, bare)
-        if fence or before:
-            continue
-        if found := _BOX.fullmatch(bare):
-            boxes.append(_box(found, number, begin, ranks[-1][1] if ranks else LAST_RANK))
-        elif heading := _HEADING.fullmatch(bare):
-            ranks = _ranks_below(ranks, len(heading[1]), heading[2])
-        elif boxes and bare.strip():
-            _note(boxes[-1], bare)
+    heading_above = ""
+    for number, begin, line in _told(text):
+        if found := _BOX.fullmatch(line):
+            boxes.append(_box(found, number, begin, ranks[-1][1] if ranks else LAST_RANK, heading_above))
+        elif almost := _ALMOST.match(line):
+            raise Complaint(number, f"expected a box such as `- [ ] what` or `- [x] what`, found {shown(almost['box'])}")
+        elif heading := _HEADING.fullmatch(line):
+            ranks, heading_above = _ranks_below(ranks, len(heading[1]), heading[2]), heading[2]
+        elif boxes and line.strip():
+            _note(boxes[-1], line)
     _nest(boxes)
     return boxes
+
+
+def _told(text: str) -> Iterator[tuple[int, int, str]]:
+    """Lines outside of code and comments, with their numbers and where they begin.
+
+    Raises Complaint where one is never closed and boxes stand in it: whoever wrote them meant them.
+    """
+    hidden: _Hidden | None = None
+    for number, found in enumerate(_LINE.finditer(text), 1):
+        mark = number == 1 and found[1].startswith("\ufeff")
+        line, begin = found[1][mark:], found.start() + mark
+        if hidden and not hidden.left_by(line):
+            hidden = None if hidden.closed_by(line) else hidden.with_box(box=bool(_BOX.fullmatch(line)))
+            continue
+        hidden = _hidden(line, number)
+        if hidden is None:
+            yield number, begin, line
+        elif hidden.closes == COMMENT_ENDS and hidden.closed_by(line):
+            hidden = None
+    if hidden and hidden.boxes:
+        raise Complaint(hidden.line, "what begins here (code or a comment) is never closed, and there are boxes in it")
 
 
 def _ranks_below(ranks: Sequence[tuple[int, int]], level: int, heading: str) -> list[tuple[int, int]]:
@@ -104,16 +166,15 @@ def _ranks_below(ranks: Sequence[tuple[int, int]], level: int, heading: str) -> 
     return [*above, (level, own if own is not None else above[-1][1] if above else LAST_RANK)]
 
 
-def _fence_after(fence: str, line: str) -> str:
-    """The fence of code that is open after a line; empty where none is."""
-    found = _FENCE.match(line)
-    if fence:
-        closes = found is not None and found[1][0] == fence[0] and len(found[1]) >= len(fence) and not line[found.end() :].strip()
-        return "" if closes else fence
-    return found[1] if found else ""
+def _hidden(line: str, number: int) -> "_Hidden | None":
+    """Code or a comment that begins on a line."""
+    if found := _FENCE.match(line):
+        return _Hidden(found["marks"], ">" in found["lead"], number)
+    found = _COMMENT.match(line)
+    return _Hidden(COMMENT_ENDS, ">" in found["lead"], number) if found else None
 
 
-def _box(found: re.Match[str], number: int, begin: int, rank: int) -> _Box:
+def _box(found: re.Match[str], number: int, begin: int, rank: int, heading: str) -> _Box:
     depth = len(found["lead"].expandtabs(TAB))
     title = (found["rest"] or "").strip()
     own = _rank_of(title)
@@ -125,6 +186,7 @@ def _box(found: re.Match[str], number: int, begin: int, rank: int) -> _Box:
         done=found["mark"] in DONE,
         title=title,
         rank=rank if own is None else own,
+        heading=heading,
         id=named["id"] if named else "",
     )
 
@@ -152,6 +214,15 @@ def _nest(boxes: Sequence[_Box]) -> None:
         way.append(box)
         if box.id:
             by_id.setdefault(box.id, box)
+
+
+def _name_alike(boxes: Sequence[_Box]) -> None:
+    """Those with one title go by what they stand below as well: `Write tests` is often there once for each part."""
+    often = Counter(_stripped(box) for box in boxes)
+    for box in boxes:
+        where = _stripped(box.above) if box.above else box.heading
+        if often[_stripped(box)] > 1 and where:
+            box.id = f"{fields.slug(where)[:ABOVE].strip('-')}-{fields.slug(_stripped(box))}"
 
 
 # --- one item ---------------------------------------------------------------------------------------------------------
@@ -201,15 +272,20 @@ def _without(text: str, *patterns: re.Pattern[str]) -> str:
 
 def _details(box: _Box) -> str:
     above = [f"Part of: {_stripped(one)}" for one in _all_above(box)]
-    read = (_CHECK_NOTE, _NEEDS_NOTE, _ACCEPTANCE_NOTE)
+    read = (_CHECK_NOTE, _BARE_CHECK_NOTE, _NEEDS_NOTE, _ACCEPTANCE_NOTE)
     notes = [note for note in box.notes if not any(pattern.fullmatch(note) for pattern in read)]
     return "\n".join((*above[::-1], *notes))
 
 
 def _check(box: _Box) -> str:
     """The command that proves it: in its title, or on a line of its own below."""
-    found = _CHECK.search(box.title) or next(_matches(_CHECK_NOTE, box), None) or _VERIFY_COMMAND.search(box.title)
-    return found["command"].strip()[: fields.LONGEST_CHECK] if found else ""
+    in_title = _CHECK.search(box.title)
+    if in_title is None and _CHECK_BEGINS.search(box.title):
+        raise Complaint(box.line, "its check cannot be read: write (check: `command`), one command in backquotes")
+    note = next(_matches(_CHECK_NOTE, box), None) or next(_matches(_BARE_CHECK_NOTE, box), None)
+    found = in_title or note or _VERIFY_COMMAND.search(box.title)
+    said = found.groupdict() if found else {}
+    return (said.get("command") or said.get("bare") or "").strip()[: fields.LONGEST_CHECK]
 
 
 def _needs(box: _Box, groups: Mapping[str, _Box]) -> Iterator[str]:

@@ -1,26 +1,35 @@
-"""Whether a line that somebody wrote means an item of a plan."""
+"""Whether a line that somebody wrote means an item of a plan: it begins with it. Elsewhere in a line it may mean anything."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
+from helmsman.plans.fields import slug
 from helmsman.records.plan import PlanProgress
 
+_BEFORE = r"(?:\[[xX]\]|[^\w])*"
+"""A box that is ticked, quotes, stars."""
 _WORD = re.compile(r"\w+")
 
 
 def means(said: str, name: str, title: str) -> bool:
-    """Whether it names the item, or most of the words of its title."""
-    if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\d)", said):
+    """Whether it begins with the item's id or, where that was made of its title, with the title.
+
+    An id that is but a number needs something behind it that sets it apart: `2: …` means it, `2 tests` does not.
+    """
+    end = r"[`*_\])]*\s*(?:[:.)\u2013\u2014-](?!\d)|$)" if name.isdigit() else r"(?![\w-]|[./]\w)"
+    if re.match(rf"{_BEFORE}{re.escape(name)}{end}", said):
         return True
     wanted = _words(title)
-    return 2 * len(wanted & _words(said)) > len(wanted)
+    return bool(wanted) and slug(title) in name and _words(said)[: len(wanted)] == wanted
 
 
-def noted(plan: PlanProgress, entries: Iterable[str]) -> str:
-    """Id of the item in hand where one of these entries means it; else empty."""
+def noted(plan: PlanProgress, before: Iterable[str], after: Iterable[str]) -> str:
+    """Id of the item in hand where an entry that was not there before means it; else empty."""
     item = next((one for one in plan.sketch if one.id == plan.now), None)
-    return plan.now if item and any(means(entry, item.id, item.title) for entry in entries) else ""
+    new = Counter(after) - Counter(before)
+    return plan.now if item and any(means(entry, item.id, item.title) for entry in new) else ""
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower()))
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from helmsman.records.base import Record
@@ -61,6 +61,24 @@ TELLS: Mapping[Format, frozenset[Capability]] = {
 }
 """What each format tells; a test compares it with what the programs printed."""
 
+ENDINGS = (
+    AgentOutcome.USAGE_LIMIT, AgentOutcome.RATE_LIMITED, AgentOutcome.OVERLOADED, AgentOutcome.AUTHENTICATION,
+    AgentOutcome.BILLING, AgentOutcome.BAD_MODEL, AgentOutcome.CONTEXT_FULL, AgentOutcome.REJECTED_REQUEST,
+    AgentOutcome.REFUSED_START, AgentOutcome.MAX_TURNS, AgentOutcome.ABORTED, AgentOutcome.CRASHED,
+)  # fmt: skip
+"""Endings that a file may name. That the work is done, or what only Helmsman's own clocks know, is not for it to say."""
+
+
+def _may_be_named(value: Any) -> Any:
+    if value not in ENDINGS:
+        raise PydanticCustomError("ending", "{endings}", {"endings": " or ".join(ENDINGS)})
+    return value
+
+
+Ending = Annotated[AgentOutcome, BeforeValidator(_may_be_named)]
+ExitCode = Annotated[str, Field(pattern="^[0-9]{1,3}$")]
+Phrase = Annotated[str, Field(min_length=1, pattern=r"\S")]
+
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$", max_length=100)]
 """An environment variable's name, or the beginning of several."""
 
@@ -83,9 +101,9 @@ class AgentKind(Record):
     """Variables of which any one lets it log in."""
     remedy: str = ""
     """What a person does where it has no credentials."""
-    exits: Mapping[str, AgentOutcome] = Field(default_factory=dict[str, AgentOutcome])
+    exits: Mapping[ExitCode, Ending] = Field(default_factory=dict[ExitCode, Ending])
     """What an exit code of its own means."""
-    words: Mapping[str, AgentOutcome] = Field(default_factory=dict[str, AgentOutcome])
+    words: Mapping[Phrase, Ending] = Field(default_factory=dict[Phrase, Ending])
     """What a phrase of its own means where it complains. The agent's words are never looked through."""
     version: str = ""
     """The version that all this was found out with."""
@@ -127,3 +145,8 @@ class Agent(Record):
     kind: AgentKind
     unused: tuple[str, ...] = ()
     """Settings that were made by hand and do nothing with it."""
+
+
+def prints_text(agent: Agent | None) -> bool:
+    """Whether what the agent says cannot be told from what else its program prints."""
+    return agent is not None and agent.kind.output == "text"

@@ -120,6 +120,8 @@ class Summary(Record):
     seconds: float
     cost_usd: float
     tokens: int = 0
+    untold: tuple[str, ...] = ()
+    """What the agent's program did not tell, as `Capability` names it: its numbers here are no prices."""
     started_at: datetime
     ended_at: datetime
 
@@ -247,7 +249,8 @@ class Estimate(Record):
     """Share of the ended loops of this sort that completed."""
     iterations: Range
     minutes: Range
-    dollars: Range
+    dollars: Range | None = None
+    """None: the programs of these loops did not tell."""
 
 
 class Reminder(Record):

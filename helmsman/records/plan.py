@@ -138,10 +138,14 @@ class PlanProgress(Record):
     """What was missing at the end of the last of them."""
     changed: bool = False
     """Whether an earlier try at the item in hand changed files that are on the branch."""
+    noted: bool = False
+    """Whether the agent noted it as done in an earlier try."""
     own: CheckResult | None = None
     """What its own check said last, where it has one."""
     ticked: dict[str, int] = Field(default_factory=dict[str, int])
     """Items that this loop has ticked, each with the iteration that proved it."""
+    floor: dict[str, int] = Field(default_factory=dict[str, int])
+    """By check command: how many tests failed at the last tick or else at the beginning; 0: it passed, -1: not known how many."""
     touched: PlanTouched | None = None
     """What the last iteration did to the file."""
     sketch: tuple[Sketched, ...] = ()

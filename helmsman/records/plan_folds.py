@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
+from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.plan import InHand, ItemProof, PlanProgress, Sketched
 
@@ -23,6 +24,7 @@ def plan_after(before: PlanProgress, record: IterationRecord, undone: Collection
             "done": hand.done + len(won) - len(lost),
             "tries": {name: times for name, times in spent.items() if name not in won},
             "ticked": {**ticked, **dict.fromkeys(won, record.iteration)},
+            "floor": floor_of(record.checks) if won else {} if lost else before.floor,
             "touched": touched,
             "sketch": _sketch(hand, won, lost),
             **_in_hand(before, record, hand),
@@ -42,12 +44,13 @@ def _in_hand(before: PlanProgress, record: IterationRecord, hand: InHand) -> dic
     """What is said of the item in hand; nothing yet of the one that comes after a tick."""
     now, proof = hand.item.id if hand.item else "", record.item
     if record.tick is not None or proof is None:
-        return {"now": hand.next if record.tick else now, "missing": "", "changed": False, "own": None}
-    earlier = before.changed and before.now == now
+        return {"now": hand.next if record.tick else now, "missing": "", "changed": False, "noted": False, "own": None}
+    same = before.now == now
     return {
         "now": now,
         "missing": proof.why,
-        "changed": not record.failed and (earlier or record.execution.change.files_changed > 0),
+        "changed": not record.failed and ((same and before.changed) or record.execution.change.files_changed > 0),
+        "noted": not record.failed and ((same and before.noted) or record.noted == now),
         "own": record.own.results[0] if record.own and record.own.results else None,
     }
 
@@ -57,6 +60,12 @@ def _sketch(hand: InHand, won: Collection[str], lost: Collection[str]) -> tuple[
         one.model_copy(update={"done": (one.done or one.id in won) and one.id not in lost}) if one.id in (*won, *lost) else one
         for one in hand.sketch
     )
+
+
+def floor_of(report: CheckReport | None) -> dict[str, int]:
+    """How far each check was: nothing that comes after may be below it."""
+    results = report.results if report else ()
+    return {one.command: 0 if one.passed else one.counts.failed if one.counts and one.counts.failed else -1 for one in results}
 
 
 def asked_again(before: PlanProgress) -> PlanProgress:

@@ -49,7 +49,7 @@ class LoopResult(Record):
     merged: Merged | None = None
     """How the work got into the branch that it was for; null where it did not."""
     untold: tuple[str, ...] = Field(default=(), exclude=True)
-    """What the agent's program does not tell: its numbers here are no zeros. Only people read of that."""
+    """What the agent's program does not tell: its numbers here are no zeros. Machines read of that in `status --json`."""
 
 
 def result_of(state: LoopState, state_ref: str) -> LoopResult:

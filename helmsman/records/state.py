@@ -158,8 +158,9 @@ class LoopState(Record):
 
     @property
     def untold(self) -> tuple[str, ...]:
-        """What the agent's program does not tell, as `Capability` names it."""
-        return tuple(one.value for one in Capability if one not in self.agent.kind.tells) if self.agent else ()
+        """What the agent's program does not tell, or did not tell of every call, as `Capability` names it."""
+        never = [one.value for one in Capability if one not in self.agent.kind.tells] if self.agent else []
+        return tuple(dict.fromkeys([*never, *(name for moment in self.history for name in moment.untold)]))
 
     @property
     def worked(self) -> tuple[Moment, ...]:

@@ -16,6 +16,7 @@ from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
 from helmsman.records.judgement import Judgement
 from helmsman.records.plan import ItemProof, PlanItem
+from helmsman.records.plan_folds import floor_of
 from helmsman.records.state import LoopState
 
 NAMED = 3
@@ -90,21 +91,22 @@ def _own_check(_state: LoopState, evidence: Evidence, item: PlanItem) -> str:
 
 
 def _failing(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
-    """All checks have to pass; beside an item's own check it is enough that nothing has become worse."""
+    """All checks have to pass; beside an item's own check it is enough that nothing has become worse.
+
+    Worse than at the last tick: what one iteration breaks is not forgiven because it was broken before the next.
+    """
     if evidence.checks is None:
         return ""
     failing = evidence.checks.failures
     if item.check and state.checks is not None:
-        before = {result.command: result for result in state.checks.results}
-        failing = tuple(result for result in failing if _worse(before.get(result.command), result))
+        floors = (state.plan.floor or floor_of(state.best_checks), floor_of(state.checks))
+        failing = tuple(result for result in failing if any(_worse(floor.get(result.command, -1), result) for floor in floors))
         return f"it made worse what was better before: {_names(failing)}" if failing else ""
     return f"{len(failing)} of {len(evidence.checks.results)} checks fail: {_names(failing)}" if failing else ""
 
 
-def _worse(before: CheckResult | None, now: CheckResult) -> bool:
-    if before is None or before.passed or not (before.counts and now.counts):
-        return before is not None and before.passed
-    return now.counts.failed > before.counts.failed
+def _worse(before: int, now: CheckResult) -> bool:
+    return before == 0 or (before > 0 and now.counts is not None and now.counts.failed > before)
 
 
 def _unchanged(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
@@ -113,11 +115,13 @@ def _unchanged(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
     return "" if changed else "nothing was changed for it"
 
 
-def _unclaimed(_state: LoopState, evidence: Evidence, item: PlanItem) -> str:
+def _unclaimed(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
     """Its own word is needed, because nobody else knows whether there is more to come; it is never enough."""
     said = (claim.subject for claim in evidence.claims.claims if claim.kind is ClaimKind.ITEM_DONE)
-    claimed = evidence.noted == item.id or any(means(line, item.id, item.title) for line in said) or _counts_one(evidence)
-    return "" if claimed or evidence.checks is None else "the agent does not say that it is done (COMPLETED in progress.md)"
+    noted = evidence.noted == item.id or (state.plan.noted and state.plan.now == item.id)
+    if noted or evidence.checks is None or any(means(line, item.id, item.title) for line in said) or _counts_one(evidence):
+        return ""
+    return f"the agent does not say that it is done: a new line that begins with `{item.id}:` under COMPLETED in progress.md"
 
 
 def _counts_one(evidence: Evidence) -> bool:

@@ -20,17 +20,19 @@ AGENTS = ".helmsman/agents"
 MOST_FILES = 100
 """Of that folder's files those that are looked at."""
 OF_A_TEMPLATE = "command", "prompt", "output"
+OF_ANY_OTHER = "binary", "model", "arguments", "environment"
 _OURS = Path(__file__).parent / "presets"
 
 
 def settled(resolved: Resolved, top: Path) -> Resolved:
     """With the agent that a loop keeps, and without what that cannot do. Raises OperatorError."""
     kind = find_agent(top, resolved.config.agent)
-    if kind is None:
-        return resolved
     _require_template(resolved)
+    if kind is None:
+        _require_other(resolved)
+        return resolved
     config, changed = fitted(resolved.config, resolved.origins, kind)
-    agent = Agent(kind=kind, unused=unused(resolved.origins))
+    agent = Agent(kind=kind, unused=unused(config, resolved.origins))
     return replace(resolved, config=config, origins={**resolved.origins, **changed}, agent=agent)
 
 
@@ -73,10 +75,11 @@ def built_in() -> Iterator[AgentKind]:
         yield read_agent(path)
 
 
-def find_program(kind: AgentKind, config: AgentConfig) -> Path:
-    """`agent.binary`, else the kind's own name on PATH. Raises OperatorError."""
+def find_program(kind: AgentKind, config: AgentConfig, top: Path) -> Path:
+    """`agent.binary`, else the kind's own name: on PATH, a path from the repository's top. Raises OperatorError."""
     named = config.binary or kind.program
-    found = shutil.which(os.path.expanduser(named))  # noqa: PTH111 - a bare name must stay bare to be looked up on PATH
+    path = os.path.expanduser(named)  # noqa: PTH111 - a bare name must stay bare to be looked up on PATH
+    found = shutil.which(str(top / path) if "/" in path else path)
     if found is None:
         raise OperatorError(
             f"the program of {kind.name} was not found",
@@ -89,13 +92,28 @@ def find_program(kind: AgentKind, config: AgentConfig) -> Path:
 
 def _require_template(resolved: Resolved) -> None:
     """What describes a template would be passed over in silence with another kind."""
-    said = [f"agent.{name}" for name in OF_A_TEMPLATE if resolved.origins[f"agent.{name}"] != "default"]
+    said = _said(resolved, OF_A_TEMPLATE)
     if said and resolved.config.agent.kind != TEMPLATE:
         raise OperatorError(
             f"{' and '.join(said)}: only a template has that, and agent.kind is {resolved.config.agent.kind}",
             expected=f'agent.kind = "{TEMPLATE}"',
             remedy=f"set that, or take them out; for changes to a kind write {AGENTS}/NAME.toml",
         )
+
+
+def _require_other(resolved: Resolved) -> None:
+    """What is meant for another agent would be passed over in silence by Claude Code, with permissions of its own."""
+    said = _said(resolved, OF_ANY_OTHER)
+    if said:
+        raise OperatorError(
+            f"{' and '.join(said)}: only another agent has that, and agent.kind is {CLAUDE}",
+            expected="agent.kind, or claude.binary, claude.model and claude.environment",
+            remedy="name the agent (--agent NAME), or take them out",
+        )
+
+
+def _said(resolved: Resolved, names: tuple[str, ...]) -> list[str]:
+    return [key for key in (f"agent.{name}" for name in names) if resolved.origins[key] != "default"]
 
 
 def _built_in() -> dict[str, Path]:

@@ -12,6 +12,7 @@ from helmsman.records.evidence import AgentCall
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
 from helmsman.verify.agent_events import Called, detail_of
+from helmsman.verify.agents.plain import without_prompt
 from helmsman.verify.agents.reader import Reader, reader_of
 from tasks.agents.finding import find_program
 from tasks.call_folder import CallFolder, begin, finish, finished_call, set_aside
@@ -84,7 +85,7 @@ def _make_call(
     kind, config = kind_of(state), state.config
     command = command_line(
         kind,
-        program=str(find_program(kind, config.agent)),
+        program=str(find_program(kind, config.agent, place.repository.top)),
         model=agent_model(state),
         further=config.agent.arguments,
         prompt=prompt,
@@ -106,7 +107,8 @@ def _make_call(
         on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),
         stop=lambda: stop() or bool(hears.watch.pain),
     )
-    return _conclude(hears, ended)
+    call = _conclude(hears, ended)
+    return call.model_copy(update={"final_text": without_prompt(call.final_text, prompt)}) if kind.output == "text" else call
 
 
 def _idle(state: LoopState, kind: AgentKind) -> float | None:

@@ -12,7 +12,7 @@ from helmsman.records.events import AgentIntroduced
 from helmsman.records.request import LoopRequest
 from tasks.git import open_repository
 from tasks.opening import configure, create_loop
-from tests.fakes.command_line import CommandLine, looking, make_repository
+from tests.fakes.command_line import CommandLine, looking, make_repository, the_object
 from tests.fakes.repositories import NOW
 
 pytestmark = pytest.mark.feature("A5")
@@ -59,6 +59,9 @@ def test_the_doctor_misses_a_program_that_is_not_there(helmsman: CommandLine) ->
         (("--agent", "codex", "--set", "limits.cost_usd=5"), "limits.cost_usd is set, and codex cannot do it"),
         (("--agent", "codex", "--set", "steering.hooks=true"), "steering.hooks is set, and codex cannot do it"),
         (("--agent", "codex", "--set", 'agent.output="json"'), "agent.output: only a template has that"),
+        (("--set", 'agent.command=["a"]'), "agent.command: only a template has that, and agent.kind is claude"),
+        (("--set", "agent.model=gpt"), "agent.model: only another agent has that, and agent.kind is claude"),
+        (("--set", "agent.binary=codex", "--agent", "claude"), "agent.binary: only another agent has that"),
         (("--agent", "template"), "names no command"),
         (("--agent", "template", "--set", 'agent.command=["a", "{promt}"]'), "promt"),
     ],
@@ -102,3 +105,26 @@ def test_a_loop_under_way_keeps_its_agent_and_says_so_at_once(helmsman: CommandL
     status = helmsman.run("status", "loop", "--repo", helmsman.repository)
     assert "agent      codex (OpenAI Codex CLI), without guard rails" in status.output
     assert "dollars not told, 0 tokens" in status.output
+    plain = helmsman.run("status", "loop", "--repo", helmsman.repository, "--json")
+    assert "cost" in the_object(plain.output)["untold"]
+
+
+JUDGED = """
+checks = ["make test"]
+agent.kind = "codex"
+judge.criteria = ["it is so"]
+claude.binary = "no-such-claude"
+"""
+
+
+def test_a_judge_that_needs_claude_code_is_missed_before_anybody_works(helmsman: CommandLine) -> None:
+    (helmsman.repository / "helmsman.toml").write_text(JUDGED)
+    told = helmsman.run("run", "g", "--repo", helmsman.repository, "--yes")
+    assert (told.exit_code, told.output) == (2, ""), told
+    assert "the judge is asked by Claude Code: claude.binary names no program" in told.errors
+    assert "ANTHROPIC_API_KEY" in told.errors
+    doctor = helmsman.run("doctor", "--repo", helmsman.repository)
+    assert doctor.exit_code == 2
+    assert "✘ judge        the judge is asked by Claude Code" in doctor.output
+    known = helmsman.run("doctor", "--repo", helmsman.repository, ANTHROPIC_API_KEY="dummy")
+    assert (known.exit_code, "✔ judge        asked by the Messages API" in known.output) == (0, True)

@@ -24,14 +24,14 @@ def top(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "top", CHECK)
 
 
-def worked(top: Path, folder: Path, name: str, item: str, files: dict[str, str]) -> Landing:
+def worked(top: Path, folder: Path, name: str, item: str, files: dict[str, str], plan: str = PLAN) -> Landing:
     """A loop that did one item, and ticked it; what its agent did to the plan itself is undone on the way."""
     landing = proven(top, folder / name, files, loop=name)
     settings = landing.state.config.model_dump() | {"plan": {"file": "tasks.md"}}
     landing.answered(config=LoopConfig.model_validate(settings))
     tree, start = landing.place.worktree, landing.state.base_commit
     commit(tree, "All of it", {"tasks.md": PLAN.replace("[ ]", "[x]")})
-    commit(tree, "helmsman: put back the plan", {"tasks.md": PLAN})
+    commit(tree, "helmsman: put back the plan", {"tasks.md": plan})
     execution = record_of(landing.state, 1).execution.model_copy(update={"change": measure_change(tree, start)})
     evidence = Evidence(execution=execution, item=ItemProof(item=item, title="Write", proven=True))
     done = tick(landing.place, landing.state, evidence, record_of(landing.state, 1).decision)
@@ -92,3 +92,25 @@ def test_new_items_of_the_base_stay_open(top: Path, tmp_path: Path) -> None:
     assert sh(top, "show", "main:tasks.md") == (
         "- [ ] T001 Write a well\n- [x] T002 Write b\n- [ ] T003 Write c\n- [ ] T004 Write d"
     )
+
+
+def test_a_plan_that_a_person_edits_while_another_loop_ticks_nearby_gets_no_markers(top: Path, tmp_path: Path) -> None:
+    edited = f"{PLAN.replace('T001 Write a', 'T001 Write a well')}- [ ] T004 Write d\n"
+    two = worked(top, tmp_path, "two", "T002", {"b.py": "1\n"}, edited)
+    worked(top, tmp_path, "one", "T001", {"a.py": "1\n"}).land()
+    commit(top, "one more", {"tasks.md": f"{sh(top, 'show', 'main:tasks.md')}\n- [ ] T005 Write e\n"})
+    two.land()
+    assert sh(top, "show", "main:tasks.md") == ("- [x] T001 Write a\n- [x] T002 Write b\n- [ ] T003 Write c\n- [ ] T005 Write e")
+    said = sh(top, "log", "-1", "--format=%B", "main")
+    assert "tasks.md was changed on both sides, so that of main counts" in said
+    assert "of ours is not in it: T001 (Write a well), T004 (Write d)" in said
+
+
+def test_a_tick_does_not_go_to_what_the_base_has_made_of_its_item(top: Path, tmp_path: Path) -> None:
+    two = worked(top, tmp_path, "two", "T002", {"app.py": "ONE\n"}, f"- [ ] T000 Before\n{PLAN}")
+    other = "- [ ] T002 Something else\n- [ ] T009 New\n"
+    commit(top, "made anew", {"tasks.md": other, "app.py": "(one)\n"})
+    two.land()
+    assert [file.path for file in two.trouble.files] == ["app.py"]
+    assert "the tick of T002" in two.trouble.why
+    assert sh(top, "show", f"{two.trouble.head}:tasks.md") == other.rstrip("\n")

@@ -7,7 +7,9 @@ import pytest
 
 from helmsman.config import InvariantsConfig, LoopConfig
 from helmsman.errors import OperatorError
+from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
+from helmsman.records.merging import Conflicted, Merging, Trouble
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Oversight
 from helmsman.records.plan import ItemProof, Tick
@@ -79,6 +81,15 @@ def test_whatever_lies_in_its_place_makes_room_for_it_again(work: Work, how: str
 def test_an_iteration_that_leaves_the_plan_alone_makes_no_commit(work: Work) -> None:
     assert settled(work, {"app.py": "2\n"}) is None
     assert work.sh("log", "-1", "--format=%s", BRANCH) == "work"
+
+
+def test_a_plan_in_conflict_is_the_agents_to_mend(work: Work) -> None:
+    met = (Conflicted(path="docs/tasks.md", how="changed on both sides"),)
+    at = {"into": "main", "base": work.start, "work": work.start, "head": work.start, "why": "in conflict"}
+    trouble = Trouble.model_validate({"kind": "conflict", "files": met, **at})
+    state = work.state.model_copy(update={"merging": Merging(trouble=trouble)})
+    commit(work.path, "resolved", {"docs/tasks.md": PLAN.replace("Write b", "Write b well")})
+    assert put_back(work.place, state, work.start) is None
 
 
 @pytest.mark.feature("M9")
@@ -153,11 +164,35 @@ def test_where_everything_is_protected_the_loops_own_ticks_are_no_findings(work:
 
 
 @pytest.mark.parametrize(
+    ("check", "path", "before", "after"),
+    [
+        ("sh check-a.sh", "check-a.sh", "test -e a.txt\n", "exit 0\n"),
+        ("make t1", "Makefile", "t1:\n\ttest -e a.txt\n", "t1:\n\ttrue\n"),
+    ],
+)
+def test_the_files_that_an_items_own_check_runs_are_protected_as_those_of_the_loops_checks_are(
+    tmp_path: Path, check: str, path: str, before: str, after: str
+) -> None:
+    top = make_repository(tmp_path / "top", {"tasks.md": f"- [ ] T001 Write a (check: `{check}`)\n", path: before})
+    begun = begin(top, tmp_path / "tree")
+    config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": {"file": "tasks.md"}})
+    state = begun.state.model_copy(update={"config": config})
+    commit(begun.path, "an easier one", {path: after})
+    change = measure_change(begun.path, begun.start)
+    execution = record_of(state, 1).execution.model_copy(update={"change": change})
+    (finding,) = audit(begun.place, state, execution, None)
+    assert (finding.rule, finding.weight, finding.path) == ("protected", Weight.BLOCK, path)
+    assert put_back_protected(begun.place, state, change.commit) == (path,)
+    assert begun.at(path, BRANCH) == before.rstrip("\n")
+
+
+@pytest.mark.parametrize(
     ("settings", "complaint"),
     [
         ({"file": "docs/nowhere.md"}, "no such file"),
         ({"file": "later.md"}, "it lies in the checkout and is not committed"),
         ({"file": "docs/circle.toml"}, "docs/circle.toml:1: these items wait for each other: a needs b needs a"),
+        ({"file": "done.md"}, "for work without a plan: helmsman run … --set plan.file="),
         ({"file": "docs/broken.json"}, "docs/broken.json:3: no JSON"),
         ({"file": "docs/tasks.md", "item": "T0001"}, "plan.item: 'T0001' is no item of docs/tasks.md; did you mean T001"),
         ({"file": "docs/tasks.md", "item": "T002"}, "T002 needs what is not done yet"),
@@ -167,7 +202,12 @@ def test_a_plan_that_no_loop_could_follow_is_refused_before_anything_is_made(
     tmp_path: Path, settings: dict[str, str], complaint: str
 ) -> None:
     circle = '[[item]]\nid = "a"\ntitle = "A"\nneeds = ["b"]\n[[item]]\nid = "b"\ntitle = "B"\nneeds = ["a"]\n'
-    files = {"docs/tasks.md": PLAN, "docs/circle.toml": circle, "docs/broken.json": '{"userStories": [\n{"id": "a",\n}]}'}
+    files = {
+        "docs/tasks.md": PLAN,
+        "done.md": "- [x] T001 a\n",
+        "docs/circle.toml": circle,
+        "docs/broken.json": '{"userStories": [\n{"id": "a",\n}]}',
+    }
     top = make_repository(tmp_path / "top", files)
     (top / "later.md").write_text(PLAN)
     config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": settings})
@@ -181,6 +221,16 @@ def test_a_new_loop_knows_its_plan(tmp_path: Path) -> None:
     config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": {"file": "tasks.md"}})
     plan = create_loop(open_repository(top), config, "the-loop", NOW).plan
     assert (plan.total, plan.done, plan.now, [one.id for one in plan.sketch]) == (2, 0, "T001", ["T001", "T002"])
+
+
+def test_an_item_that_left_its_plan_is_not_done(work: Work) -> None:
+    config = work.state.config.model_dump() | {"plan": {"file": "docs/tasks.md", "item": "T001"}}
+    state = work.state.model_copy(update={"config": LoopConfig.model_validate(config)})
+    start = commit(work.path, "a person words it anew", {"docs/tasks.md": "- [ ] T005 Write a well\n"})
+    with pytest.raises(OperatorError) as caught:
+        plan_in_hand(work.place, state, start)
+    assert "'T001' is no item of docs/tasks.md any more" in str(caught.value)
+    assert "helmsman resume the-loop --set plan.item=" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,17 @@ def test_what_it_says_of_its_secrets_is_kept_by_nobody(tmp_path: Path, monkeypat
     assert "my key is" in made.final_text
 
 
+@pytest.mark.parametrize("long", ["", "x" * 9000 + "\n"])
+def test_a_program_that_repeats_its_prompt_has_not_said_it(tmp_path: Path, long: str) -> None:
+    told = f"{long}Mend it.\nWhen it is true, end with <promise>COMPLETE</promise> on a line of its own.\nThat is all.\n"
+    agent = program(tmp_path / "agent", 'cat; echo "no answer"')
+    assert call(loop(tmp_path / "a", str(agent)), told).final_text == "no answer"
+    framed = program(tmp_path / "framed", 'echo "my-agent 1.0"; cat; echo "Done."; echo "<promise>COMPLETE</promise>"')
+    made = call(loop(tmp_path / "b", str(framed)), told)
+    assert made.final_text.endswith("Done.\n<promise>COMPLETE</promise>")
+    assert made.final_text.count("COMPLETE") == 1
+
+
 # --- the end --------------------------------------------------------------------------------------------------------------
 
 
@@ -263,6 +274,20 @@ def test_a_program_that_is_not_there_is_named_with_how_to_install_it() -> None:
     config = resolve([Layer("test", {"goal": "g"})]).config.agent
     kind = AgentKind(name="any", command=("no-such-program-anywhere",), install="npm install -g any")
     with pytest.raises(OperatorError, match="the program of any was not found") as told:
-        find_program(kind, config)
+        find_program(kind, config, Path())
     assert "npm install -g any" in told.value.remedy
-    assert find_program(kind, config.model_copy(update={"binary": "sh"})).name == "sh"
+    assert find_program(kind, config.model_copy(update={"binary": "sh"}), Path()).name == "sh"
+
+
+def test_a_program_s_path_is_seen_from_the_repository_s_top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = program(tmp_path / "tools", "echo")
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    config = resolve([Layer("test", {"goal": "g"})]).config.agent
+    assert find_program(AgentKind(name="any", command=("tools/agent",)), config, tmp_path) == agent
+    assert find_program(AgentKind(name="any", command=(str(agent),)), config, tmp_path) == agent
+
+
+def test_a_zero_byte_in_what_a_check_printed_does_not_end_the_loop(tmp_path: Path) -> None:
+    agent = program(tmp_path / "agent", 'printf %s "$1"')
+    assert call(loop(tmp_path, str(agent), prompt="argument"), "binary \0 output").final_text == "binary \ufffd output"

@@ -17,8 +17,10 @@ from helmsman.config import LoopConfig
 from helmsman.config.other_agents import AgentConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, leaves, resolve
+from helmsman.memory.handoff import handoff_of
 from helmsman.oversee.answers import reconfigured
 from helmsman.records.agents import TELLS, Agent, AgentKind, Capability
+from helmsman.texts import loop_line
 from tests.fakes.repositories import loop_state
 
 pytestmark = pytest.mark.feature("A5")
@@ -66,6 +68,10 @@ def test_six_agents_come_with_helmsman_each_with_where_its_flags_are_from() -> N
         ('name = "x"\ncommand = ["x"]\noutput = "codxe"', "output: "),
         ('name = "x"\ncommand = ["x"]\nenvironment = ["*"]', "environment.0: "),
         ('name = "x"\ncommand = ["x"]\n[exits]\n3 = "tired"', "exits.3: "),
+        ('name = "x"\ncommand = ["x"]\n[exits]\n1 = "finished"', "exits.1: "),
+        ('name = "x"\ncommand = ["x"]\n[exits]\nx = "crashed"', "exits.x"),
+        ('name = "x"\ncommand = ["x"]\n[words]\n"gone" = "unknown_session"', "words.gone: "),
+        ('name = "x"\ncommand = ["x"]\n[words]\n" " = "crashed"', "words. "),
         ("#" * 20_000, "longer than"),
     ],
 )
@@ -118,7 +124,11 @@ def test_a_command_that_names_a_model_needs_one() -> None:
 @given(prompt=st.text(max_size=60), model=st.text(min_size=1, max_size=20))
 def test_whatever_is_filled_in_stays_one_argument_and_is_not_filled_in_again(prompt: str, model: str) -> None:
     given = described(command=("a", "{model}", "x{prompt}y"), prompt="argument")
-    assert line(given, model=model, prompt=prompt) == ["/bin/it", model, f"x{prompt}y"]
+    assert line(given, model=model, prompt=prompt) == ["/bin/it", model, "x" + prompt.replace("\0", "\ufffd") + "y"]
+
+
+def test_a_zero_byte_in_the_prompt_is_replaced_where_an_argument_must_hold_it() -> None:
+    assert line(described(prompt="argument"), prompt="binary \0 output") == ["/bin/it", "binary \ufffd output"]
 
 
 def test_a_prompt_that_no_argument_can_hold_is_refused_with_what_to_do() -> None:
@@ -174,10 +184,18 @@ def test_a_preset_s_budget_is_no_word_of_the_operator_s() -> None:
     assert fitted(found.config, found.origins, described())[0].limits.cost_usd is None
 
 
+@pytest.mark.parametrize("source", ["default.toml", "preset a.toml", "./default", "presets", "preset a b"])
+def test_a_file_s_budget_is_the_operator_s_word_however_the_file_is_called(source: str) -> None:
+    found = resolve([Layer(source, {"goal": "g", "limits": {"cost_usd": 5}})])
+    with pytest.raises(OperatorError, match=r"limits\.cost_usd is set"):
+        fitted(found.config, found.origins, described())
+
+
 def test_settings_that_do_nothing_are_named_where_somebody_made_them() -> None:
-    _, origins = resolved(claude={"max_turns": 5, "timeout_minutes": 20}, context={"rotate_at": 0.5})
-    assert unused(origins) == ("claude.max_turns", "context.rotate_at")
-    assert unused(resolved()[1]) == ()
+    said = {"claude": {"max_turns": 5, "timeout_minutes": 20, "binary": "c"}, "context": {"rotate_at": 0.5}}
+    assert unused(*resolved(**said)) == ("claude.binary", "claude.max_turns", "context.rotate_at")
+    assert unused(*resolved()) == ()
+    assert unused(*resolved(**said, judge={"criteria": ["it is so"]})) == ("claude.max_turns", "context.rotate_at")
     assert set(ONLY_CLAUDE_S) <= set(leaves(LoopConfig(goal="g")))
 
 
@@ -213,6 +231,8 @@ def test_a_loop_keeps_its_agent_and_what_that_cannot_do_stays_off() -> None:
             reconfigured(state, settings)
     assert type(state).model_validate_json(state.model_dump_json()) == state
     assert "cost" in state.untold
+    assert "not told" in loop_line(state, driven=False)
+    assert "dollars not told" in handoff_of(state).text
 
 
 def test_a_loop_of_claude_code_does_not_become_another_s() -> None:

@@ -228,6 +228,15 @@ def test_amp_s_documented_events_are_read() -> None:
     assert heard(reader_of(kind("amp")), wrong, 1).error == "out of credits"
 
 
+@pytest.mark.parametrize(("name", "heard_of"), [("codex", False), ("gemini", False), ("opencode", True)])
+def test_tokens_that_a_last_event_tells_are_untold_where_it_never_came(name: str, *, heard_of: bool) -> None:
+    whole = len((RECORDINGS / name / "success.jsonl").read_bytes().splitlines())
+    call = replayed(name, "success", -15, by="deadline", most=whole - 1)
+    assert (call.usage.tokens > 0, "tokens" not in call.untold) == (heard_of, heard_of)
+    assert "tools" not in call.untold
+    assert "tokens" not in replayed(name, "success", 0).untold
+
+
 # --- programs without events ------------------------------------------------------------------------------------------
 
 
@@ -252,6 +261,37 @@ def test_one_object_is_read_on_one_line_or_over_several() -> None:
     assert (one.final_text, several.final_text, one.outcome, several.outcome) == ("Done.", "Done.", "finished", "finished")
     wrong = heard(plain("json"), [b'{"error": {"message": "no key"}, "response": ""}\n'], 0)
     assert (wrong.outcome, wrong.error) == ("crashed", "no key")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [b'{"level": "warn", "error": "rate limited, trying again"}\n', b'{"result": "all done"}\n'],
+        [b'{"error": "no luck"}', b"{\n", b'"result": "all done",\n', b'"of":\n', b'{"error": "a tool"}\n', b"}\n", b"bye\n"],
+        [b"{ not json\n", b'{"result": "all done"}\n', b"{ cut off"],
+    ],
+)
+def test_the_last_object_decides_and_not_what_a_log_said_before(lines: list[bytes]) -> None:
+    call = heard(plain("json"), lines, 0)
+    assert (call.outcome, call.final_text, call.error) == ("finished", "all done", "")
+
+
+def test_an_object_is_no_end_before_the_process_ends() -> None:
+    reader = plain("json")
+    for line in (b'{"error": "for now"}\n', b'{"result": "Done."}\n'):
+        reader.hear(line)
+        assert (reader.account.finished, reader.account.spoke) == (False, False)
+    assert heard(reader, [], 0).final_text == "Done."
+
+
+def test_of_an_object_without_an_end_each_line_is_heard_and_read_once() -> None:
+    reader = plain("json")
+    lines = [b'{"files":{"z":{}\n', *(b' ,"f%d":{}\n' % number for number in range(100_000))]
+    assert heard(reader, lines, 0).final_text == ""
+    many = heard(plain("json"), [b'{"a":[\n'] * 200_000 + [b'{"result": "all done"}\n'], 0)
+    assert many.final_text == "all done"
+    long = heard(plain("json"), [b'{"result": "' + b"x" * (1 << 21) + b'"}\n'], 0)
+    assert (long.final_text, long.outcome) == ("", "finished")
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------

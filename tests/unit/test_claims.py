@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.verify.claims.reading import read_claims
+from helmsman.verify.claims.reading import LAST_LINES, read_claims
 
 pytestmark = pytest.mark.feature("V9")
 PROMISE = "<promise>COMPLETE</promise>"
@@ -103,3 +103,16 @@ def test_a_promise_on_its_own_line_asks_after_any_text_without_fences(before: st
 )
 def test_a_megabyte_of_noise_is_read_in_linear_time(text: str) -> None:
     assert not asks(text)
+
+
+@pytest.mark.feature("A5")
+def test_where_a_program_prints_more_than_its_agent_s_words_only_the_last_lines_ask() -> None:
+    def asks(text: str) -> bool:
+        return read_claims(text, PROMISE, only_at_end=True).wants_to_finish
+
+    echoed = f"> end your last message with {PROMISE} on a line of its own.\n" + "> more of the prompt\n\n" * LAST_LINES
+    assert read_claims(echoed, PROMISE).wants_to_finish
+    assert not asks(echoed)
+    assert not asks("EXIT_SIGNAL: true\n" + "a line\n" * LAST_LINES)
+    assert asks(f"{echoed}\nDone.\n{PROMISE}\n\ntokens used: 1,234\n")
+    assert asks(f"{echoed}\n---RALPH_STATUS---\nEXIT_SIGNAL: true\nRECOMMENDATION: none\n---END_RALPH_STATUS---\n")

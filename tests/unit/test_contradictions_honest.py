@@ -187,3 +187,17 @@ def test_any_words_in_any_field_are_compared_without_an_error(
     compared = contradictions(replace(odd, memory=noted(gap=gap), report=report(check(gap, passed=False))))
     assert compared.contradicted <= compared.checked <= len(claims)
     assert len(compared.found) <= MOST_FOUND
+
+
+@pytest.mark.feature("A5")
+@pytest.mark.parametrize("untold", ["tools", "commands"])
+def test_what_a_program_does_not_tell_contradicts_nobody(untold: str) -> None:
+    said = "I ran `pytest -q tests/` and all tests pass. I committed the fix as 1a2b3c4d5e. I updated `src/gone.py`."
+    lines = ("STATUS: COMPLETE", "FILES_MODIFIED: 9", "TESTS_STATUS: PASSING", "EXIT_SIGNAL: true")
+    block = "\n".join(["---RALPH_STATUS---", *lines, "---END_RALPH_STATUS---"])
+    told = call(tools=(), commands=())
+    silent = told.model_copy(update={"untold": (untold,)})
+    assert wrong(f"{said}\n\n{block}", call=silent) == []
+    assert len(wrong(f"{said}\n\n{block}", call=told)) == 4
+    assert wrong(f"All tests pass.\n\n{block}", call=silent, report=RED), "what the checks know still counts"
+    assert wrong("I committed it.", call=silent, change=NOTHING), "and so does what git knows"

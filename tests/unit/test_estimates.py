@@ -48,6 +48,17 @@ def test_quartiles_of_completed_loops_of_this_project_are_told() -> None:
     assert seen.dollars == Range(low=0.75, median=1.0, high=1.5)
 
 
+@pytest.mark.feature("A5")
+def test_dollars_that_nobody_told_are_no_price() -> None:
+    told, untold = (summary(1), summary(2)), [summary(number, cost_usd=0, untold=("cost",)) for number in (3, 4, 5)]
+    seen, unpriced = of(*told, *untold), of(*untold)
+    assert seen is not None
+    assert unpriced is not None
+    assert (seen.loops, seen.dollars) == (5, Range(low=1, median=1, high=1))
+    assert unpriced.dollars is None
+    assert "$" not in in_words(unpriced)
+
+
 def test_too_few_loops_say_nothing() -> None:
     assert of(*(summary(number) for number in range(FEWEST - 1))) is None
     assert of() is None
@@ -147,6 +158,7 @@ def test_ranges_are_in_order_and_are_figures_of_loops_that_were(summaries: list[
     assert FEWEST <= seen.loops <= min(len(done), NEWEST)
     assert 0 < seen.completed <= 1
     assert {seen.iterations.low, seen.iterations.median, seen.iterations.high} <= {one.iterations for one in done}
+    assert seen.dollars is not None
     for figures in (seen.iterations, seen.minutes, seen.dollars):
         assert figures.low <= figures.median <= figures.high
     ended = round(seen.loops / seen.completed)

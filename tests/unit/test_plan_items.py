@@ -12,6 +12,7 @@ from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.moments import moment_of
 from helmsman.oversee.progress import progress_of
+from helmsman.plans.naming import means, noted
 from helmsman.records.checks import TestCounts
 from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction, StatusReport
 from helmsman.records.evidence import AgentOutcome
@@ -111,6 +112,53 @@ def test_an_item_with_its_own_check_may_be_proven_while_what_failed_before_still
     assert "made worse" in missing(CHECKED, before, own=own(passed=True), checks=more)
     assert "made worse" in missing(CHECKED, loop(checks=GREEN), own=own(passed=True), checks=RED)
     assert "1 of 1 checks fail" in missing(CHECKED, loop(), own=own(passed=True), checks=RED)
+
+
+def test_what_one_iteration_breaks_is_not_forgiven_because_it_was_broken_before_the_next() -> None:
+    begun = with_baseline(loop(plan=PlanProgress(total=2, now="T001")), GREEN)
+    broke = weighed(begun, found(CHECKED, own=own(passed=False), checks=RED))
+    after = advance(begun, builders.record(**dict(broke)))
+    assert after.checks == RED
+    assert "made worse what was better before: pytest" in missing(CHECKED, after, own=own(passed=True), checks=RED)
+    assert not missing(CHECKED, after, own=own(passed=True))
+    won = advance(after, builders.record(**dict(weighed(after, found(CHECKED, own=own(passed=True)))), tick=TICK))
+    assert won.plan.floor == {GREEN.results[0].command: 0}
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "title", "meant"),
+    [
+        ("T002: dates are printed", "T002", "Print dates", True),
+        ("**T002** Print dates", "T002", "Print dates", True),
+        ("[x] `T002`: done", "T002", "Print dates", True),
+        ("T001: dates are read; T002 is next", "T002", "Print dates", False),
+        ("dates are read, wrong ones are printed", "T002", "Print dates", False),
+        ("T0021: another", "T002", "Print dates", False),
+        ("1.2.1: another", "1.2", "Guide", False),
+        ("2: printed", "2", "Print dates", True),
+        ("2 tests were added", "2", "Print dates", False),
+        ("12: another", "2", "Print dates", False),
+        ("print-dates: done", "print-dates", "Print dates", True),
+        ("Print dates, as ISO says", "print-dates", "Print dates", True),
+        ("Reading and print dates", "print-dates", "Print dates", False),
+    ],
+)
+def test_a_line_means_an_item_when_it_begins_with_it(said: str, name: str, title: str, meant: bool) -> None:
+    assert means(said, name, title) is meant
+
+
+def test_only_what_was_noted_since_the_item_is_in_hand_speaks_for_it() -> None:
+    sketch = (Sketched(id="T001", title="Write the parser"),)
+    plan = PlanProgress(now="T001", sketch=sketch)
+    line = "T001: the parser"
+    assert noted(plan, [], [line]) == "T001"
+    assert noted(plan, [line], [line]) == ""
+    assert noted(plan, [line], [line, line]) == "T001"
+    red = weighed(loop(plan=plan), found(PLAIN, noted="T001", checks=RED))
+    tried = advance(loop(plan=plan), builders.record(**dict(red)))
+    assert tried.plan.noted
+    assert not missing(PLAIN, tried)
+    assert "a new line that begins with `T001:`" in missing(PLAIN, loop(plan=PlanProgress(now="T002", noted=True)))
 
 
 def test_work_of_an_earlier_try_counts_for_the_item() -> None:

@@ -90,7 +90,7 @@ def item(path: str, name: str) -> PlanItem:
 def test_checkboxes_are_read_with_ids_markers_commands_and_ranks() -> None:
     plan = plan_of("tasks.md")
     assert [one.id for one in plan.items] == [
-        "T001", "T002", "T003", "V4", "1.1", "1.2", "retry-3-times", "retry-3-times-2", "inner-a", "inner-b",
+        "T001", "T002", "T003", "V4", "1.1", "1.2", "retry-3-times-3b2246", "retry-3-times-90368a", "inner-a", "inner-b",
     ]  # fmt: skip
     assert [one.id for one in plan.items if one.done] == ["T002", "inner-b"]
     assert [one.id for one in plan.items if one.parallel] == ["T002", "T003"]
@@ -193,6 +193,18 @@ def test_tables_keep_comments_and_get_their_mark_in_their_own_indent() -> None:
         ("tasks.md", "- [ ] T001 x\n- [ ] T001 y\n", "line 2: the id T001 is there twice, on line 1 too"),
         ("tasks.md", "- [ ] T001 x (needs T0O2)\n- [ ] T002 y\n", "T001 needs T0O2, which is no item; did you mean T002?"),
         ("tasks.md", "- [ ] T001 x (needs T002)\n- [ ] T002 y (needs T001)\n", "these items wait for each other"),
+        ("tasks.md", "- [ ] Test\n- [ ] Test\n", "line 2: the title 'Test' is there twice, on line 1 too; give each an id"),
+        ("prd.json", '[{"title": "x"},\n{"title": "x"}]', "line 2: the title 'x' is there twice, on line 1 too"),
+        ("prd.json", '[{"title": "x"},\n{"title": "a \\ud800 b"}]', "line 2: expected text, found the character U+D800"),
+        ("plan.toml", '[[item]]\ntitle = "x"\ncheck = "a \\u0000"\n', "line 1: expected text, found the character U+0000"),
+        ("tasks.md", "- [ ] T001 x\n- [] T002 y\n", "line 2: expected a box such as `- [ ] what` or `- [x] what`, found '[]'"),
+        ("tasks.md", "- [ ] T001 x\n- [x]T003 y\n", "line 2: expected a box such as"),
+        ("tasks.md", "- [ ] T001 x\n- [✓] T003 y\n", "line 2: expected a box such as"),
+        ("tasks.md", "- [ ] T001 x (check: `true`)\n  - [ ] a\n", "line 1: a box with boxes below it is proven by those"),
+        ("tasks.md", "- [ ] T001 x\n  - check: `true`\n  - [ ] a\n", "line 1: a box with boxes below it is proven by those"),
+        ("tasks.md", "- [ ] T001 x (check: `a` and `b`)\n", "line 1: its check cannot be read"),
+        ("tasks.md", "- [ ] T001 x\n```sh\n- [ ] T002 y\n", "line 2: what begins here (code or a comment) is never closed"),
+        ("tasks.md", "- [ ] T001 x\n<!--\n- [ ] T002 y\n", "line 2: what begins here (code or a comment) is never closed"),
         ("tasks.md", "- no box\n", "there is no item in it"),
         ("tasks.md", "- [ ] \n", "line 1: an item without a title"),
         ("plan.yaml", "", "expected a file that ends with"),
@@ -208,6 +220,53 @@ def test_a_plan_that_cannot_be_followed_is_an_error_that_names_the_line(path: st
 def test_bytes_that_are_no_text_are_an_error_with_their_line() -> None:
     with pytest.raises(Complaint, match="not UTF-8"):
         read_plan("tasks.md", b"- [ ] a\n\xff")
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("\ufeff- [ ] T001 a\n  - [ ] T002 b\n- [ ] T003 c\n", ["T002", "T003"]),
+        ("- [ ] T001 a\n  ```make build```\n- [ ] T002 b\n", ["T001", "T002"]),
+        ("- [ ] T001 a\r- [ ] T002 b\r", ["T001", "T002"]),
+        ("<!--\n- [ ] T009 how to\n-->\n<!-- one line -->\n- [ ] T001 a\n", ["T001"]),
+        ("> ```\n> - [ ] T009 how to\n> ```\n- [ ] T001 a\n", ["T001"]),
+        ("> ```\n> - [ ] T009 how to\n\n- [ ] T001 a\n", ["T001"]),
+        ("- ```sh\n  - [ ] T009 how to\n  ```\n- [ ] T001 a\n", ["T001"]),
+        ("- [x](link) and [ ][ref]\n- [ ] T001 a\n", ["T001"]),
+        ("- [x] T001 a (check: `true`)\n  - [x] T002 b\n- [ ] T003 c\n", ["T002", "T003"]),
+    ],
+)
+def test_no_item_is_lost_and_none_made_of_code_and_comments(text: str, ids: list[str]) -> None:
+    plan = read_text("markdown", text)
+    assert [one.id for one in plan.items] == ids
+    after = ticked("tasks.md", text.encode(), ids)
+    assert not read_plan("tasks.md", after).left
+    assert len(after) == len(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "check", "title"),
+    [
+        ("- [ ] T001 Write a (check: pytest -q)\n", "pytest -q", "Write a"),
+        ("- [ ] T001 Write a (check: sh -c '(true)' )\n", "sh -c '(true)'", "Write a"),
+        ("- [ ] T001 Write a\n  - check: pytest -q\n", "pytest -q", "Write a"),
+        ("- [ ] T001 Write a\n  - Check: that all is well\n", "", "Write a"),
+    ],
+)
+def test_a_check_is_read_without_backquotes_too(text: str, check: str, title: str) -> None:
+    (found,) = read_text("markdown", text).items
+    assert (found.check, found.title) == (check, title)
+
+
+def test_an_item_without_an_id_goes_by_the_same_one_whatever_is_put_in_above_it() -> None:
+    text = "## Parser\n- [ ] Write tests\n## Printer\n- [ ] Write tests\n"
+    more = f"## Lexer\n- [ ] Write tests\n{text}"
+    assert [one.id for one in read_text("markdown", text).items] == ["parser-write-tests", "printer-write-tests"]
+    assert [one.id for one in read_text("markdown", more).items][1:] == ["parser-write-tests", "printer-write-tests"]
+    first = "- [ ] Implement the endpoint that returns the users\n"
+    both = f"- [ ] Implement the endpoint that returns the orders\n{first}"
+    before = read_text("markdown", f"{both}- [ ] Implement the endpoint that returns the bills\n").items[1]
+    assert read_text("markdown", both).items[1].id == before.id
 
 
 def test_two_plans_that_differ_in_ticks_alone_are_the_same_work() -> None:

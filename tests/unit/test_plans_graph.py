@@ -159,12 +159,12 @@ def test_a_plan_made_anew_keeps_what_is_done_and_what_proves_it(after: Plan, why
     ("said", "meant"),
     [
         ("T001: the parser", True),
-        ("done with T001.", True),
-        ("wrote the parser for dates", True),
+        ("done with T001.", False),
+        ("wrote the parser for dates", False),
         ("T0011: something", False),
         ("T001.2: a part of it", False),
         ("the printer", False),
     ],
 )
-def test_a_line_means_an_item_by_its_id_or_by_most_words_of_its_title(said: str, *, meant: bool) -> None:
+def test_a_line_means_an_item_that_it_begins_with_and_no_other(said: str, *, meant: bool) -> None:
     assert means(said, "T001", "Write the parser") is meant

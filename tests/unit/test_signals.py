@@ -6,6 +6,7 @@ from helmsman.oversee.signals import SOURCES, Sight
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.session import Drift, ErrorVector, FailureClass
 from helmsman.records.state import Spending
+from helmsman.records.usage import Usage
 from helmsman.records.verdict import Severity, Signal
 from tests.unit.builders import ASKED, HOUR, NOW, call, check, config, execution, report, sight, state, usage_limited
 
@@ -89,3 +90,13 @@ def test_a_drift_is_told_from_three_strangers_on() -> None:
     (signal,) = signals(sight(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md"))))
     assert (signal.rule, signal.severity, signal.value) == ("drift.strangers", Severity.LOG, 3)
     assert "a.md, b.md, c.md" in signal.message
+
+
+@pytest.mark.feature("A5")
+def test_a_budget_does_not_fail_to_hold_in_silence() -> None:
+    limited = state(config(limits={"tokens": 100, "cost_usd": None}))
+    silent = execution(call(AgentOutcome.TIMED_OUT, usage=Usage(), untold=("tokens", "cost")))
+    (raised,) = signals(sight(state=limited, execution=silent))
+    assert (raised.rule, raised.severity) == ("limits.tokens.untold", Severity.WARN)
+    assert "(timed_out) did not tell what it used" in raised.message
+    assert found(state=state(config(limits={"tokens": None, "cost_usd": None})), execution=silent) == []

@@ -123,7 +123,6 @@ class Account:
             status=self._status,
         )
         outcome, words = outcome_of(ended, self._kind)
-        told = self._kind.tells
         return AgentCall(
             outcome=outcome,
             exit_code=exit_code,
@@ -141,8 +140,13 @@ class Account:
             looked=tuple(self._looked),
             final_text=self.said.strip(),
             api_retries=self.retries,
-            untold=tuple(one.value for one in Capability if one not in told),
+            untold=tuple(one.value for one in Capability if one not in self._tells),
         )
+
+    @property
+    def _tells(self) -> frozenset[Capability]:
+        """What was told of this call: a price that stands in a last event that never came was not."""
+        return self._kind.tells if self.usage.tokens else self._kind.tells - {Capability.TOKENS, Capability.COST}
 
     def _told(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         key = self._tools.write.get(name) or self._tools.read.get(name)

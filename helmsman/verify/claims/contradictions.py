@@ -62,6 +62,11 @@ class Case:
         return self.change.commits[1:] if self.change.leftovers_committed else self.change.commits
 
     @property
+    def unseen(self) -> bool:
+        """Whether its program does not tell what it ran: what leaves no trace in git may have been done."""
+        return not {"tools", "commands"}.isdisjoint(self.call.untold)
+
+    @property
     def nothing_done(self) -> bool:
         return not (self.change.files_changed or self.change.commits or self.call.edited)
 
@@ -118,7 +123,7 @@ def _touched(path: str, case: Case) -> bool:
     """Whether a command or a commit of this iteration may have changed it and changed it back."""
     name = path.rpartition("/")[2].lower()
     commands = any(name in run.command.lower() and _WRITES.search(run.command) for run in case.call.commands)
-    return commands or any(name in commit.subject.lower() for commit in case.change.commits)
+    return case.unseen or commands or any(name in commit.subject.lower() for commit in case.change.commits)
 
 
 def _files_modified(claim: Claim, case: Case) -> str | None:
@@ -134,8 +139,10 @@ def _files_modified(claim: Claim, case: Case) -> str | None:
     notes = any(".helmsman" in run.command or "progress.md" in run.command for run in commands)
     seen = change.files_changed + others + notes
     if not seen:
-        wrote = any(_WRITES.search(run.command) for run in commands)
+        wrote = case.unseen or any(_WRITES.search(run.command) for run in commands)
         return None if wrote else "git shows no changed file"
+    if case.unseen:
+        return None
     number = f"{change.files_changed} changed file{'s' * (change.files_changed != 1)}"
     return f"git shows {number}" if claimed >= 2 * seen + 2 else ""
 
@@ -207,7 +214,7 @@ def _unsure_of_commits(name: str, case: Case) -> bool:
     call = case.call
     cut = len(case.change.commits) >= _KEPT_COMMITS or len(call.commands) >= _KEPT_COMMANDS
     rewritten = any(_REWRITES.search(run.command) for run in call.commands)
-    return cut or rewritten or any(one.startswith(name) for one in case.earlier_commits)
+    return case.unseen or cut or rewritten or any(one.startswith(name) for one in case.earlier_commits)
 
 
 def _command_run(claim: Claim, case: Case) -> str | None:
@@ -243,7 +250,7 @@ def _ran_nothing(case: Case) -> bool:
     call = case.call
     known = all(name in _SEEN_THROUGH for name, _ in call.tools) and len(call.commands) < _KEPT_COMMANDS
     ran = dict(call.tools).get("Bash", 0)
-    return known and ran <= len(call.commands) and not any(may_test(run.command) for run in call.commands)
+    return not case.unseen and known and ran <= len(call.commands) and not any(may_test(run.command) for run in call.commands)
 
 
 def _item_done(claim: Claim, case: Case) -> str | None:

@@ -15,6 +15,8 @@ from helmsman.verify.claims.words import ADMITS, ELSEWHEN, HARMLESS
 from helmsman.verify.diff import shown
 
 MOST_CLAIMS = 50
+LAST_LINES = 10
+"""Of a program that prints more than its agent's last message, the lines with words that may ask: a block and a promise fit."""
 
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)[^`\n]*\1(?!`)")
 _EXIT_SIGNAL = re.compile(
@@ -25,15 +27,20 @@ _DECORATION = "`*_ \t"
 
 
 def read_claims(
-    final_text: str, promise: str, *, before: WorkingMemory | None = None, after: WorkingMemory | None = None
+    final_text: str,
+    promise: str,
+    *,
+    before: WorkingMemory | None = None,
+    after: WorkingMemory | None = None,
+    only_at_end: bool = False,
 ) -> Claims:
     """Find a request to be done in the last message, and what it, its status report and progress.md say was done.
 
     Quoted code does not ask, unless all of the message is quoted. A promise that fills a line asks, however it is decorated.
     EXIT_SIGNAL asks in a block or in JSON, fenced or not. `before` and `after` are progress.md around the iteration: entries
-    that were completed in it count, and without `before` none does.
+    that were completed in it count, and without `before` none does. `only_at_end`: only the last lines ask.
     """
-    how = _request(final_text, promise)
+    how = _request(_end(final_text) if only_at_end else final_text, promise)
     status = read_status(final_text)
     found = {
         (claim.kind, claim.subject): claim for claim in reversed([*_said(final_text), *_reported(status), *_noted(before, after)])
@@ -49,6 +56,10 @@ def _request(final_text: str, promise: str) -> str:
     spoken = unfenced if unfenced.strip() else final_text
     alone = any(line.strip(_DECORATION) == promise for line in spoken.splitlines())
     return promise if alone or promise in _CODE_SPAN.sub("", spoken) else ""
+
+
+def _end(text: str) -> str:
+    return "\n".join([line for line in text.splitlines() if line.strip()][-LAST_LINES:])
 
 
 def _said(final_text: str) -> Iterator[Claim]:
