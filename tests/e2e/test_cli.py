@@ -88,8 +88,8 @@ def test_a_goal_longer_than_any_argument_reaches_the_model_whole(finished: Finis
 @pytest.mark.feature("H4")
 def test_status_and_list_say_afterwards_what_run_said(finished: Finished) -> None:
     result = the_object(finished.run.output)
-    assert finished.helmsman.tell("status") == {**result, "driver": None, "trust": None, "gate": None}
-    assert finished.helmsman.tell("status", "loop") == {**result, "driver": None, "trust": None, "gate": None}
+    assert finished.helmsman.tell("status") == {**result, "driver": None, "trust": None, "gate": None, "untold": []}
+    assert finished.helmsman.tell("status", "loop") == {**result, "driver": None, "trust": None, "gate": None, "untold": []}
     assert finished.helmsman.tell("list") == [result]
 
 
