@@ -6,20 +6,19 @@ from tests.conftest import turn, unit_of
 
 
 @pytest.mark.parametrize(
-    ("nodeid", "scope", "unit"),
+    ("nodeid", "unit"),
     [
-        ("tests/unit/test_a.py::test_b", None, "tests/unit/test_a.py"),
-        ("tests/contracts/test_a.py::test_b[x::y]", None, "tests/contracts/test_a.py"),
-        ("tests/integration/test_a.py::test_b", None, "tests/integration/test_a.py::test_b"),
-        ("tests/e2e/test_a.py::test_b[x@y]", None, "tests/e2e/test_a.py::test_b[x@y]"),
-        ("tests/e2e/test_a.py::test_b@team", "team", "team"),
-        ("tests/contracts/test_a.py::test_b@wheel", "wheel", "wheel"),
+        ("tests/unit/test_a.py::test_b", "tests/unit/test_a.py"),
+        ("tests/contracts/test_a.py::test_b[x::y]", "tests/contracts/test_a.py"),
+        ("tests/integration/test_a.py::test_b", "tests/integration/test_a.py::test_b"),
+        ("tests/e2e/test_a.py::test_b[x@y]", "tests/e2e/test_a.py::test_b[x@y]"),
+        ("tests/e2e/test_ui.py::test_b", "team"),
+        ("tests/e2e/test_demo.py::test_b[x]", "demo"),
+        ("tests/contracts/test_wheel.py::test_b", "wheel"),
     ],
 )
-def test_cheap_tests_are_handed_out_by_the_file_dear_ones_by_themselves_and_groups_whole(
-    nodeid: str, scope: str | None, unit: str
-) -> None:
-    assert unit_of(nodeid, scope or nodeid) == unit
+def test_cheap_tests_are_handed_out_by_the_file_dear_ones_by_themselves_and_groups_whole(nodeid: str, unit: str) -> None:
+    assert unit_of(nodeid) == unit
 
 
 def test_groups_come_first_and_the_cheapest_last() -> None:
