@@ -3,6 +3,7 @@
 import json
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from helmsman.errors import HelmsmanError
@@ -26,6 +27,18 @@ def report_unforeseen(error: Exception) -> int:
     if "--json" in sys.argv:
         print(json.dumps(_failure("error.unforeseen", repr(error))))
     return 1
+
+
+def status_of(drive: Callable[[], int]) -> int:
+    """Drive, and tell whatever goes wrong: this is the last place where it can be told. Returns the exit status."""
+    try:
+        return drive()
+    except HelmsmanError as error:
+        return report(error)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # noqa: BLE001 - nobody else would tell of it
+        return report_unforeseen(error)
 
 
 def report_misuse(ended: SystemExit) -> None:

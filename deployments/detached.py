@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from deployments.complaints import status_of
 from deployments.detaching import OUTPUT, UNDER_WAY
 
 LONGEST_OUTPUT = 4 * 1024 * 1024
@@ -36,33 +37,24 @@ def main() -> None:
         os._exit(0)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it, and so would we
     listener = Listener(int(sys.argv[1]))
-    status = _driven(sys.argv[2], listener)
+    status = status_of(lambda: _driven(sys.argv[2], listener))
     listener.tell(str(status))
     sys.exit(status)
 
 
 def _driven(request: str, listener: Listener) -> int:
     """Drive the loop to its end; its first event shows that it is under way."""
-    from deployments.complaints import report, report_unforeseen
     from deployments.running import drive
-    from helmsman.errors import HelmsmanError
     from helmsman.records.request import LoopRequest
     from tasks.git import open_repository
     from tasks.journal import listening
     from tasks.places import loop_folder
 
-    try:
-        asked = LoopRequest.model_validate_json(request)
-        repository = open_repository(Path(asked.repository))
-        output = loop_folder(repository, asked.loop).root / OUTPUT
-        with listening(lambda _: listener.tell(UNDER_WAY)), listening(lambda _: turn_over(output)):
-            return drive(repository, asked, as_json=False)
-    except HelmsmanError as error:
-        return report(error)
-    except KeyboardInterrupt:
-        return 130
-    except Exception as error:  # noqa: BLE001 - the last place where it can be told
-        return report_unforeseen(error)
+    asked = LoopRequest.model_validate_json(request)
+    repository = open_repository(Path(asked.repository))
+    output = loop_folder(repository, asked.loop).root / OUTPUT
+    with listening(lambda _: listener.tell(UNDER_WAY)), listening(lambda _: turn_over(output)):
+        return drive(repository, asked, as_json=False)
 
 
 def turn_over(output: Path, most: int = LONGEST_OUTPUT) -> None:

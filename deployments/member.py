@@ -8,6 +8,8 @@ import signal
 import sys
 from pathlib import Path
 
+from deployments.complaints import status_of
+
 YOUNG_OBJECTS = 50_000
 """As for the command line: what is imported lives to the end."""
 
@@ -16,28 +18,20 @@ def main() -> None:
     """Drive the loop to its end. The exit status is the loop's own."""
     gc.set_threshold(YOUNG_OBJECTS)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background ignores it, and so would we
-    sys.exit(_driven(sys.stdin.read(), embedded="--embedded" in sys.argv[1:]))
+    request, embedded = sys.stdin.read(), "--embedded" in sys.argv[1:]
+    sys.exit(status_of(lambda: _driven(request, embedded=embedded)))
 
 
 def _driven(request: str, *, embedded: bool) -> int:
-    from deployments.complaints import report, report_unforeseen
     from deployments.running import drive
-    from helmsman.errors import HelmsmanError
     from helmsman.records.request import LoopRequest
     from tasks.engine import adopt_engine
     from tasks.git import open_repository
 
-    try:
-        if embedded:
-            adopt_engine()
-        asked = LoopRequest.model_validate_json(request)
-        return drive(open_repository(Path(asked.repository)), asked, as_json=False)
-    except HelmsmanError as error:
-        return report(error)
-    except KeyboardInterrupt:
-        return 130
-    except Exception as error:  # noqa: BLE001 - the last place where it can be told
-        return report_unforeseen(error)
+    if embedded:
+        adopt_engine()
+    asked = LoopRequest.model_validate_json(request)
+    return drive(open_repository(Path(asked.repository)), asked, as_json=False)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from helmsman.config import ClaudeConfig, LoopConfig
-from helmsman.errors import Cancelled, OperatorError, WorldError
+from helmsman.errors import Cancelled, OperatorError
 from helmsman.orient.allowance import claude_config
 from helmsman.records.events import AgentStarted, ToolCalled, ToolGuarded
 from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
 from helmsman.verify.agent_events import CallReader, detail_of, parse_event, spoken_by_model, tool_calls, tool_results
+from tasks.agents.order import Order, unreachable
 from tasks.call_folder import CallFolder, begin, finish, finished_call, session_asked_for, set_aside, with_rotation
 from tasks.claude_binary import find_binary
 from tasks.environment import agent_environment, ours
@@ -34,46 +35,29 @@ IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
 
 @dataclass(frozen=True)
 class _Work:
-    """What one call is about."""
+    """What one call is made with."""
 
-    place: Workplace
-    state: LoopState
+    order: Order
     folder: CallFolder
-    prompt: str
-    start: str
-    """Commit that it begins with."""
     environment: dict[str, str]
-    stop: Callable[[], bool]
 
 
-def call_agent(
-    place: Workplace,
-    state: LoopState,
-    prompt: str,
-    start: str,
-    *,
-    session: KeptSession | None,
-    credentials: dict[str, str],
-    stop: Callable[[], bool],
-) -> AgentCall:
+def call_agent(order: Order) -> AgentCall:
     """Make the call that is due, or read back the one that was made. Raises WorldError when the world broke it, Cancelled.
 
-    It goes on with `session`, where there is one that the command line still knows.
+    It goes on with the order's session, where there is one that the command line still knows.
     """
+    place, state = order.place, order.state
     folder = CallFolder(place.folder.call(state.due, state.attempt))
-    work = _Work(place, state, folder, prompt, start, _environment(place, state.config, credentials), stop)
-    call = finished_call(folder) or _make_call(work, session)
+    work = _Work(order, folder, _environment(place, state.config, order.credentials))
+    call = finished_call(folder) or _make_call(work, order.session)
     if _lost_session(folder, call):
         set_aside(folder)
         call = _make_call(work, None)
     call = without_secrets(call, work.environment)
     if call.outcome in IN_WORLD and call.tool_calls == 0:
         set_aside(folder)
-        raise WorldError(
-            f"the agent could not reach its model ({call.outcome})",
-            found=call.error,
-            remedy="it is tried again by itself",
-        )
+        raise unreachable(call)
     finish(folder, call)
     return call
 
@@ -115,24 +99,26 @@ def refuse_root(config: ClaudeConfig, environment: dict[str, str]) -> None:
 
 
 def _make_call(work: _Work, session: KeptSession | None) -> AgentCall:
-    place, state, environment = work.place, work.state, work.environment
+    place, state, environment = work.order.place, work.order.state, work.environment
     refuse_root(state.config.claude, environment)
     binary = find_binary(state.config.claude)
-    begin(work.folder, work.prompt, work.start, session)
+    begin(work.folder, work.order.prompt, work.order.start, session)
     listener = Listener(lambda detail: redact(detail.replace(f"{place.worktree}/", ""), environment), session)
     home, most = environment.get("HOME", ""), tokens_left(state)
     used, since = lambda: listener.reader.usage.tokens, state.created_at.timestamp()
     listener.watch = Watch(state.config.pain, str(place.worktree), home, used, most, since=since)
     options = arguments(claude_config(state), cost_left=_cost_left(state), session=session)
     if not state.config.steering.hooks:
-        ended = _run(work, [str(binary), *options], environment, listener, lambda: work.stop() or bool(listener.pain))
+        ended = _run(work, [str(binary), *options], environment, listener, lambda: work.order.stop() or bool(listener.pain))
         return _conclude(listener, ended)
     return _steered_call(work, str(binary), options, listener)
 
 
 def _steered_call(work: _Work, binary: str, options: list[str], listener: "Listener") -> AgentCall:
-    place, state, home = work.place, work.state, work.environment.get("HOME", "")
-    with steering(place, state, work.start, home, tell=listener.guarded, rotate=work.folder.note_rotation, stop=work.stop) as (
+    place, state, home = work.order.place, work.order.state, work.environment.get("HOME", "")
+    with steering(
+        place, state, work.order.start, home, tell=listener.guarded, rotate=work.folder.note_rotation, stop=work.order.stop
+    ) as (
         steers,
         server,
     ):
@@ -140,7 +126,7 @@ def _steered_call(work: _Work, binary: str, options: list[str], listener: "Liste
         command = [binary, "--settings", settings(server, stop_seconds(state)), *options]
         told = {**work.environment, TOKEN: server.token}
         enough = lambda: bool(listener.pain) or steers.overdue or listener.deaf(steers)  # noqa: E731 - what it says is all
-        ended = _run(work, command, told, listener, lambda: work.stop() or enough())
+        ended = _run(work, command, told, listener, lambda: work.order.stop() or enough())
     if listener.deaf(steers):
         raise _without_hooks(listener.reader, server)
     if steers.overdue:
@@ -150,16 +136,16 @@ def _steered_call(work: _Work, binary: str, options: list[str], listener: "Liste
 
 
 def _run(work: _Work, command: list[str], environment: dict[str, str], listener: "Listener", stop: Callable[[], bool]) -> Ended:
-    state, config = work.state, work.state.config.claude
+    state, config = work.order.state, work.order.state.config.claude
     return run(
         command,
-        cwd=work.place.worktree,
+        cwd=work.order.place.worktree,
         env=environment,
-        tag=work.place.tag(state),
+        tag=work.order.place.tag(state),
         deadline=call_seconds(state),
         idle=config.idle_timeout_minutes * 60,
         grace=config.stop_grace_seconds,
-        stdin=work.prompt.encode(),
+        stdin=work.order.prompt.encode(),
         output_file=work.folder.transcript,
         on_line=listener.hear,
         on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),

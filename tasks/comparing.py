@@ -3,22 +3,21 @@
 from collections.abc import Callable, Sequence
 
 from helmsman.config import LoopConfig
-from helmsman.errors import Cancelled, HelmsmanError
-from helmsman.oversee.best import Candidate, agreed, by_rule, compare_request, read_choice
+from helmsman.oversee.best import Candidate, agreed, by_rule
+from helmsman.records.focus import Writing
 from helmsman.records.parallel import Choice
 from helmsman.records.state import LoopState
-from tasks.asking import ask
 from tasks.credentials import judge_credentials
 from tasks.environment import ours
 from tasks.following import newest_record
 from tasks.git import Repository, git
 from tasks.secrets_kept import redact
+from tasks.writing import compare
 
 LONGEST_DIFF = 400_000
 """Characters of one candidate's diff that are kept; the question has room for fewer."""
 COLUMNS = 3
 """Of a line of `git diff --numstat`: added, removed, path."""
-_WHOLE = frozenset({"end_turn", "tool_use", "stop_sequence"})
 
 
 def best_of(repository: Repository, states: Sequence[LoopState], tag: str, stop: Callable[[], bool]) -> Choice:
@@ -29,23 +28,14 @@ def best_of(repository: Repository, states: Sequence[LoopState], tag: str, stop:
     config = states[0].config
     if not config.judge.criteria:
         return by_rule(candidates)
-    try:
-        return _compared(config, candidates, tag, stop)
-    except Cancelled:
-        raise
-    except HelmsmanError as error:  # what they made is proven; which of them is a matter of taste
-        return by_rule(candidates, f"no model could be asked ({error.problem})")
+    heard = [_asked(config, order, tag, stop) for order in (candidates, candidates[::-1])]
+    (one, first), (other, second) = heard
+    spent = first.usage.cost_usd + second.usage.cost_usd
+    return agreed(one or first.reason, other or second.reason, candidates).model_copy(update={"cost_usd": spent})
 
 
-def _compared(config: LoopConfig, candidates: Sequence[Candidate], tag: str, stop: Callable[[], bool]) -> Choice:
-    """Asked in both orders."""
-    credentials, spent = judge_credentials(config), 0.0
-    found: list[Choice | str] = []
-    for order in (candidates, candidates[::-1]):
-        answer = ask(compare_request(config, order), config=config, credentials=credentials, tag=tag, stop=stop)
-        spent += answer.usage.cost_usd
-        found.append(read_choice(answer.text, order) if answer.stop in _WHOLE else f"the model stopped: {answer.stop[:60]}")
-    return agreed(found[0], found[1], candidates).model_copy(update={"cost_usd": spent})
+def _asked(config: LoopConfig, order: Sequence[Candidate], tag: str, stop: Callable[[], bool]) -> tuple[Choice | None, Writing]:
+    return compare(config, order, credentials=lambda: judge_credentials(config), tag=tag, stop=stop)
 
 
 def _candidate(repository: Repository, state: LoopState) -> Candidate:

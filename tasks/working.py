@@ -26,6 +26,7 @@ from helmsman.records.plan import PlanItem
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import required_tests
 from tasks.agents.calling import call_agent
+from tasks.agents.order import Order
 from tasks.auditing import put_back_protected
 from tasks.call_folder import CallFolder
 from tasks.checks import Room, run_checks
@@ -72,7 +73,7 @@ def execute(
     start = orientation.start_commit
     session = session_to_resume(state, orientation.started_at)
     stop = place.folder.cancel.exists
-    call = call_agent(place, state, briefing.prompt, start, session=session, credentials=credentials, stop=stop)
+    call = call_agent(Order(place, state, briefing.prompt, start, session, credentials, stop))
     change = settle_work(place.repository, place.worktree, state, start)
     if researching(state):
         put_back = take_back(place, state, start)

@@ -1,4 +1,4 @@
-"""What a model writes for the loop: an iteration's focus, the past in short, orders that it reads as contradictions.
+"""What a model writes for the loop: a focus, the past in short, orders that it reads as contradictions, a preference.
 
 It helps where it works and never stands in the way.
 
@@ -14,16 +14,18 @@ from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.memory.asked import lessons_request, read_lessons
 from helmsman.orient.compaction import Past, compact_by_template, compaction_request, read_compacted
 from helmsman.orient.focus import focus_request, read_focus
+from helmsman.oversee.best import Candidate, compare_request, read_choice
 from helmsman.oversee.double_bind.asked import conflict_request, read_conflicts
 from helmsman.records.focus import Compacted, Focus, Question, Writing, WrittenCompaction, WrittenFocus
 from helmsman.records.lessons import Drawn, Episode, Observation, Summary
 from helmsman.records.oversight import Imperative, Oversight, Sought
+from helmsman.records.parallel import Choice
 from helmsman.records.state import LoopState
 from helmsman.records.usage import Usage
 from tasks.asking import Late, ask, writing_model
 from tasks.process import never
 
-_Read = TypeVar("_Read", Focus, Compacted, Sought, tuple[Observation, ...])
+_Read = TypeVar("_Read", Focus, Compacted, Sought, Choice, tuple[Observation, ...])
 Credentials = Callable[[], Mapping[str, str]]
 """Looked up only where a model is asked."""
 
@@ -97,6 +99,22 @@ def draw_lessons(
     question = lambda: lessons_request(state, summary, episodes)  # noqa: E731 - what it says is all
     drawn, writing = _written(question, read, state.config, credentials, tag, stop)
     return Drawn(observations=drawn or (), usage=writing.usage, reason=writing.reason)
+
+
+def compare(
+    config: LoopConfig,
+    candidates: Sequence[Candidate],
+    *,
+    credentials: Credentials,
+    tag: str,
+    stop: Callable[[], bool] = never,
+) -> tuple[Choice | None, Writing]:
+    """Which of these works a model prefers, shown in this order, and what asking took."""
+
+    def read(answer: str) -> Choice | str:
+        return read_choice(answer, candidates)
+
+    return _written(lambda: compare_request(config, candidates), read, config, credentials, tag, stop)
 
 
 def _written(

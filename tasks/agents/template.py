@@ -4,17 +4,17 @@ from collections.abc import Callable
 from typing import Literal
 
 from helmsman.agents.command import command_line
-from helmsman.errors import Cancelled, OperatorError, WorldError
+from helmsman.errors import Cancelled, OperatorError
 from helmsman.orient.allowance import agent_model
 from helmsman.records.agents import AgentKind, Capability
 from helmsman.records.events import AgentStarted, ToolCalled
 from helmsman.records.evidence import AgentCall
-from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
 from helmsman.verify.agent_events import Called, detail_of
 from helmsman.verify.agents.plain import without_prompt
 from helmsman.verify.agents.reader import Reader, reader_of
 from tasks.agents.finding import find_program
+from tasks.agents.order import Order, unreachable
 from tasks.call_folder import CallFolder, begin, finish, finished_call, set_aside
 from tasks.claude import IN_WORLD, call_seconds, without_secrets
 from tasks.environment import other_environment, ours
@@ -27,28 +27,19 @@ from tasks.secrets_kept import redact
 from tasks.workplace import Workplace
 
 
-def call_agent(
-    place: Workplace,
-    state: LoopState,
-    prompt: str,
-    start: str,
-    *,
-    session: KeptSession | None,  # noqa: ARG001 - a port's; no session is kept of an agent that cannot go on with one
-    credentials: dict[str, str],  # noqa: ARG001 - those of Claude Code are nobody else's
-    stop: Callable[[], bool],
-) -> AgentCall:
-    """Make the call that is due, or read back the one that was made. Raises WorldError, Cancelled, OperatorError."""
+def call_agent(order: Order) -> AgentCall:
+    """Make the call that is due, or read back the one that was made. Raises WorldError, Cancelled, OperatorError.
+
+    No session is kept of an agent that cannot go on with one, and Claude Code's credentials are nobody else's.
+    """
+    place, state = order.place, order.state
     kind, folder = kind_of(state), CallFolder(place.folder.call(state.due, state.attempt))
     environment = environment_of(place, state)
-    call = finished_call(folder) or _make_call(place, state, folder, prompt, start, environment, stop)
+    call = finished_call(folder) or _make_call(order, folder, environment)
     call = without_secrets(call, environment)
-    if call.outcome in IN_WORLD and _did_nothing(kind, call, place, start):
+    if call.outcome in IN_WORLD and _did_nothing(kind, call, place, order.start):
         set_aside(folder)
-        raise WorldError(
-            f"the agent could not reach its model ({call.outcome})",
-            found=call.error,
-            remedy="it is tried again by itself",
-        )
+        raise unreachable(call)
     finish(folder, call)
     return call
 
@@ -73,15 +64,8 @@ def _did_nothing(kind: AgentKind, call: AgentCall, place: Workplace, start: str)
     return commit_and_tree(place.worktree)[0] == start and not git(place.worktree, "status", "--porcelain").strip()
 
 
-def _make_call(
-    place: Workplace,
-    state: LoopState,
-    folder: CallFolder,
-    prompt: str,
-    start: str,
-    environment: dict[str, str],
-    stop: Callable[[], bool],
-) -> AgentCall:
+def _make_call(order: Order, folder: CallFolder, environment: dict[str, str]) -> AgentCall:
+    place, state, prompt = order.place, order.state, order.prompt
     kind, config = kind_of(state), state.config
     command = command_line(
         kind,
@@ -91,7 +75,7 @@ def _make_call(
         prompt=prompt,
         prompt_file=str(folder.prompt),
     )
-    begin(folder, prompt, start, None, kind)
+    begin(folder, prompt, order.start, None, kind)
     hears = Hearing(reader_of(kind), _watch(place, state, environment), lambda text: _wording(text, place, environment))
     ended = run(
         command,
@@ -105,7 +89,7 @@ def _make_call(
         output_file=folder.transcript,
         on_line=hears.hear,
         on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),
-        stop=lambda: stop() or bool(hears.watch.pain),
+        stop=lambda: order.stop() or bool(hears.watch.pain),
     )
     call = _conclude(hears, ended)
     return call.model_copy(update={"final_text": without_prompt(call.final_text, prompt)}) if kind.output == "text" else call

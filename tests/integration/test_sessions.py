@@ -10,6 +10,7 @@ from helmsman.config import ClaudeConfig
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.session import KeptSession
 from helmsman.records.usage import Usage
+from tasks.agents.order import Order
 from tasks.call_folder import CallFolder, begin, finish, finished_call, interrupted_call, session_asked_for, set_aside
 from tasks.claude import arguments, call_agent
 from tests.fakes.agents import Call, calls_made, prompt_of, result, says, scripted_agent
@@ -92,7 +93,7 @@ def call_with(tmp_path: Path, *calls: Call, died_after: str = "") -> tuple[Agent
     )
     if died_after:
         begun(work.place.folder.call(1, 1), died_after)
-    made = call_agent(work.place, state, "go on", work.start, session=KEPT, credentials={}, stop=lambda: False)
+    made = call_agent(Order(work.place, state, "go on", work.start, KEPT))
     return made, work
 
 
@@ -117,7 +118,7 @@ def test_a_call_that_ended_is_not_made_again_when_its_driver_died(tmp_path: Path
 def test_a_new_session_that_says_it_is_unknown_is_not_asked_a_third_time(tmp_path: Path) -> None:
     made, work = call_with(tmp_path, LOST)
     assert (made.outcome, calls_made(tmp_path / "agent")) == (AgentOutcome.UNKNOWN_SESSION, 2)
-    call_agent(work.place, work.state, "go on", work.start, session=KEPT, credentials={}, stop=lambda: False)
+    call_agent(Order(work.place, work.state, "go on", work.start, KEPT))
     assert calls_made(tmp_path / "agent") == 2
 
 

@@ -20,6 +20,7 @@ from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.state import LoopState
 from tasks.agents import calling
 from tasks.agents.finding import agent_names, find_agent, find_program
+from tasks.agents.order import Order
 from tasks.agents.template import environment_of
 from tasks.call_folder import CallFolder, begin, finished_call, interrupted_call
 from tasks.journal import listening
@@ -59,9 +60,8 @@ def loop(folder: Path, *command: str, words: Mapping[str, AgentOutcome] | None =
 
 
 def call(work: Work, prompt: str = "go on", state: LoopState | None = None, *, stopped: bool = False) -> AgentCall:
-    return calling.call_agent(
-        work.place, state or work.state, prompt, work.start, session=None, credentials={"SECRET": "s"}, stop=lambda: stopped
-    )
+    order = Order(work.place, state or work.state, prompt, work.start, credentials={"SECRET": "s"}, stop=lambda: stopped)
+    return calling.call_agent(order)
 
 
 # --- the prompt -----------------------------------------------------------------------------------------------------------
@@ -212,12 +212,13 @@ import sys
 from pathlib import Path
 from helmsman.records.state import LoopState
 from tasks.agents.calling import call_agent
+from tasks.agents.order import Order
 from tasks.git import open_repository
 from tasks.places import loop_folder
 from tasks.workplace import Workplace
 repository, state = open_repository(Path(sys.argv[1])), LoopState.model_validate_json(Path(sys.argv[3]).read_text())
 place = Workplace(repository, Path(sys.argv[2]), loop_folder(repository, state.loop))
-call_agent(place, state, "go on", state.head, session=None, credentials={}, stop=lambda: False)
+call_agent(Order(place, state, "go on", state.head))
 """
 
 

@@ -1,28 +1,17 @@
 """`codex exec --json`: items that begin and end within one turn."""
 
 import shlex
-from collections.abc import Callable, Mapping
-from typing import Any
 
 from helmsman.records.usage import Usage
 from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.agents.dialect import Dialect, Event
 from helmsman.verify.loose_json import count, items, mapping, text
 
-TOOLS = Tools(run={"command_execution": "command"})
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
 _LONGEST = 20_000
 _RETRIES = "Reconnecting..."
 _NO_TOOLS = frozenset({"agent_message", "reasoning", "todo_list", "error", "plan"})
 _FAILED = frozenset({"failed", "declined"})
-
-Event = Mapping[str, Any]
-
-
-def read(account: Account, event: Event) -> bool:
-    write = _EVENTS.get(text(event.get("type")))
-    if write:
-        write(account, event)
-    return write is not None
 
 
 def _thread(account: Account, event: Event) -> None:
@@ -74,15 +63,18 @@ def _error(account: Account, event: Event) -> None:
     account.complain(event.get("message"))
 
 
-_EVENTS: Mapping[str, Callable[[Account, Event], None]] = {
-    "thread.started": _thread,
-    "turn.started": _turn,
-    "item.started": _began,
-    "item.completed": _ended,
-    "turn.completed": _completed,
-    "turn.failed": _turn_failed,
-    "error": _error,
-}
+DIALECT = Dialect(
+    tools=Tools(run={"command_execution": "command"}),
+    events={
+        "thread.started": _thread,
+        "turn.started": _turn,
+        "item.started": _began,
+        "item.completed": _ended,
+        "turn.completed": _completed,
+        "turn.failed": _turn_failed,
+        "error": _error,
+    },
+)
 
 
 def _name(kind: str, item: Event) -> str:

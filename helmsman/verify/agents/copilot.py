@@ -1,21 +1,8 @@
 """`copilot --output-format json`: the events of its session. It tells requests of its allowance, neither tokens nor dollars."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from helmsman.verify.agents.account import Account, Tools
-from helmsman.verify.loose_json import count, items, mapping, text
-
-TOOLS = Tools(run={"bash": "command"}, write={"edit": "path", "create": "path"}, read={"view": "path"})
-
-Event = Mapping[str, Any]
-
-
-def read(account: Account, event: Event) -> bool:
-    write = _EVENTS.get(text(event.get("type")))
-    if write:
-        write(account, event if event.get("type") == "result" else mapping(event.get("data")))
-    return write is not None
+from helmsman.verify.agents.dialect import Dialect, Event, Write
+from helmsman.verify.loose_json import count, items, mapping
 
 
 def _turn(account: Account, _: Event) -> None:
@@ -52,12 +39,20 @@ def _end(account: Account, event: Event) -> None:
     account.end(well=event.get("exitCode") == 0)
 
 
-_EVENTS: Mapping[str, Callable[[Account, Event], None]] = {
-    "assistant.turn_start": _turn,
-    "assistant.turn_retry": _retry,
-    "assistant.message": _message,
-    "tool.execution_start": _tool,
-    "tool.execution_complete": _result,
-    "session.error": _error,
-    "result": _end,
-}
+def _in_data(write: Write) -> Write:
+    """All but the last event have what they tell one level further in."""
+    return lambda account, event: write(account, mapping(event.get("data")))
+
+
+DIALECT = Dialect(
+    tools=Tools(run={"bash": "command"}, write={"edit": "path", "create": "path"}, read={"view": "path"}),
+    events={
+        "assistant.turn_start": _in_data(_turn),
+        "assistant.turn_retry": _in_data(_retry),
+        "assistant.message": _in_data(_message),
+        "tool.execution_start": _in_data(_tool),
+        "tool.execution_complete": _in_data(_result),
+        "session.error": _in_data(_error),
+        "result": _end,
+    },
+)

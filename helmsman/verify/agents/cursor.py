@@ -1,27 +1,10 @@
 """`cursor-agent --print --output-format stream-json`: messages, and tool calls that begin and end, one kind of tool in each."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.agents.dialect import Dialect, Event
 from helmsman.verify.loose_json import items, mapping, text
 
-TOOLS = Tools(
-    run={"shell": "command"},
-    write={"write": "path", "edit": "path", "delete": "path"},
-    read={"read": "path"},
-)
 _SUFFIX = "ToolCall"
-
-Event = Mapping[str, Any]
-
-
-def read(account: Account, event: Event) -> bool:
-    write = _EVENTS.get(text(event.get("type")))
-    if write:
-        account.begin(session=event.get("session_id"))
-        write(account, event)
-    return write is not None
 
 
 def _system(account: Account, event: Event) -> None:
@@ -66,9 +49,17 @@ def _end(account: Account, event: Event) -> None:
     account.end(well=well)
 
 
-_EVENTS: Mapping[str, Callable[[Account, Event], None]] = {
-    "system": _system,
-    "assistant": _assistant,
-    "tool_call": _tool,
-    "result": _end,
-}
+DIALECT = Dialect(
+    tools=Tools(
+        run={"shell": "command"},
+        write={"write": "path", "edit": "path", "delete": "path"},
+        read={"read": "path"},
+    ),
+    events={
+        "system": _system,
+        "assistant": _assistant,
+        "tool_call": _tool,
+        "result": _end,
+    },
+    session="session_id",
+)

@@ -1,27 +1,11 @@
 """`gemini --output-format stream-json`. It tells whether a tool ran, and nothing of how the command in it ended."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from helmsman.records.usage import Usage
 from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.agents.dialect import Dialect, Event
 from helmsman.verify.loose_json import count, mapping, text
 
 _SHELL = "run_shell_command"
-TOOLS = Tools(
-    run={_SHELL: "command"},
-    write={"write_file": "file_path", "replace": "file_path"},
-    read={"read_file": "file_path"},
-)
-
-Event = Mapping[str, Any]
-
-
-def read(account: Account, event: Event) -> bool:
-    write = _EVENTS.get(text(event.get("type")))
-    if write:
-        write(account, event)
-    return write is not None
 
 
 def _init(account: Account, event: Event) -> None:
@@ -60,11 +44,18 @@ def _end(account: Account, event: Event) -> None:
     account.end(well=well)
 
 
-_EVENTS: Mapping[str, Callable[[Account, Event], None]] = {
-    "init": _init,
-    "message": _message,
-    "tool_use": _tool,
-    "tool_result": _result,
-    "error": _error,
-    "result": _end,
-}
+DIALECT = Dialect(
+    tools=Tools(
+        run={_SHELL: "command"},
+        write={"write_file": "file_path", "replace": "file_path"},
+        read={"read_file": "file_path"},
+    ),
+    events={
+        "init": _init,
+        "message": _message,
+        "tool_use": _tool,
+        "tool_result": _result,
+        "error": _error,
+        "result": _end,
+    },
+)

@@ -1,23 +1,9 @@
 """`amp --execute --stream-json`: messages with blocks, as Claude Code prints them, but without ids and dollars."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from helmsman.records.usage import Usage
 from helmsman.verify.agents.account import Account, Tools
-from helmsman.verify.loose_json import count, items, mapping, text
-
-TOOLS = Tools(run={"Bash": "cmd"}, write={"create_file": "path", "edit_file": "path"}, read={"Read": "path"})
-
-Event = Mapping[str, Any]
-
-
-def read(account: Account, event: Event) -> bool:
-    write = _EVENTS.get(text(event.get("type")))
-    if write:
-        account.begin(session=event.get("session_id"))
-        write(account, event)
-    return write is not None
+from helmsman.verify.agents.dialect import Dialect, Event
+from helmsman.verify.loose_json import count, items, mapping
 
 
 def _system(account: Account, event: Event) -> None:
@@ -58,9 +44,13 @@ def _usage(counts: Event) -> Usage:
     )
 
 
-_EVENTS: Mapping[str, Callable[[Account, Event], None]] = {
-    "system": _system,
-    "assistant": _assistant,
-    "user": _user,
-    "result": _end,
-}
+DIALECT = Dialect(
+    tools=Tools(run={"Bash": "cmd"}, write={"create_file": "path", "edit_file": "path"}, read={"Read": "path"}),
+    events={
+        "system": _system,
+        "assistant": _assistant,
+        "user": _user,
+        "result": _end,
+    },
+    session="session_id",
+)

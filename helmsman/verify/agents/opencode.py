@@ -1,26 +1,13 @@
 """`opencode run --format json`: parts of messages. A tool is told when it is done; the last step ends the whole."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from helmsman.records.usage import Usage
 from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.agents.dialect import Dialect, Event
 from helmsman.verify.loose_json import amount, count, mapping, text
 
-TOOLS = Tools(run={"bash": "command"}, write={"edit": "filePath", "write": "filePath"}, read={"read": "filePath"})
 _MORE = "tool-calls"
 """Why a step ended after which another one comes."""
 _WELL = "stop"
-
-Event = Mapping[str, Any]
-
-
-def read(account: Account, event: Event) -> bool:
-    write = _EVENTS.get(text(event.get("type")))
-    if write:
-        account.begin(session=event.get("sessionID"))
-        write(account, event)
-    return write is not None
 
 
 def _step(account: Account, _: Event) -> None:
@@ -70,10 +57,14 @@ def _error(account: Account, event: Event) -> None:
     account.end(well=False)
 
 
-_EVENTS: Mapping[str, Callable[[Account, Event], None]] = {
-    "step_start": _step,
-    "text": _text,
-    "tool_use": _tool,
-    "step_finish": _finish,
-    "error": _error,
-}
+DIALECT = Dialect(
+    tools=Tools(run={"bash": "command"}, write={"edit": "filePath", "write": "filePath"}, read={"read": "filePath"}),
+    events={
+        "step_start": _step,
+        "text": _text,
+        "tool_use": _tool,
+        "step_finish": _finish,
+        "error": _error,
+    },
+    session="sessionID",
+)
