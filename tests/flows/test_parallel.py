@@ -8,6 +8,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+from prefect.client.schemas.sorting import ArtifactSort
 
 from deployments.cancelling import cancel_loop
 from deployments.paralleling import Said, parallel
@@ -70,6 +73,16 @@ def test_a_loop_that_fails_and_one_whose_process_is_killed_stop_no_other_and_all
     assert [one.config.limits.cost_usd for one in (first, second)] == pytest.approx([0.3, 0.3])
     assert (third.config.limits.cost_usd or 0) > 0.3  # what another had left over
     assert '"completed":2' in capsys.readouterr().out
+    page = page_of_the_group()
+    assert all(f"num-{number}" in page for number in (1, 2, 3))
+
+
+def page_of_the_group() -> str:
+    """What the run of the group shows."""
+    with get_client(sync_client=True) as client:
+        wanted = ArtifactFilter(key=ArtifactFilterKey(any_=["num-loops"]))
+        newest, *_ = client.read_artifacts(artifact_filter=wanted, sort=ArtifactSort.CREATED_DESC)
+    return str(newest.data)
 
 
 def test_the_best_of_several_is_chosen_and_only_that_one_is_merged(

@@ -1,0 +1,108 @@
+"""Several loops on one screen: what their journals tell is shown once, whatever else stands in them."""
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from deployments.group_view import GroupView, watching_group
+from helmsman.records.events import Event, GateAnswered, GateOpened, StepFinished, StepStarted, ToolCalled, WaitStarted
+from helmsman.records.gates import Answer, Choice, Gate, GateKind
+from tasks.git import Repository, open_repository
+from tasks.journal import journal_to
+from tasks.places import loop_folder
+from tests.fakes.repositories import make_repository
+from tests.unit.builders import NOW
+
+pytestmark = [pytest.mark.feature("M5"), pytest.mark.feature("H4")]
+
+NAMES = ("num-1", "num-2")
+WAIT = WaitStarted(reason="usage limit", until=NOW)
+GATE = GateOpened(loop="num-1", gate=Gate(key="plan-1", kind=GateKind.PLAN, question="Go on?", asked_at=NOW))
+ANSWERED = GateAnswered(answer=Answer(gate="plan-1", kind=GateKind.PLAN, choice=Choice.APPROVE, via="command line", at=NOW))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return open_repository(make_repository(tmp_path / "repository", {"a.py": "1\n"}))
+
+
+def tell(repository: Repository, name: str, *events: Event) -> None:
+    folder = loop_folder(repository, name)
+    folder.journal.parent.mkdir(parents=True, exist_ok=True)
+    append = journal_to(folder.journal)
+    for event in events:
+        append(event)
+
+
+def screen(view: GroupView, console: Console) -> str:
+    with console.capture() as shown:
+        console.print(view.render())
+    return shown.get()
+
+
+def console(*, terminal: bool = False) -> Console:
+    return Console(file=StringIO(), width=120, force_terminal=terminal, color_system=None)
+
+
+def written(to: Console) -> str:
+    assert isinstance(to.file, StringIO)
+    return to.file.getvalue()
+
+
+def test_each_loop_has_a_row_with_what_it_does_now(repository: Repository) -> None:
+    to = console()
+    view = GroupView(repository, NAMES, to)
+    tell(repository, "num-1", StepStarted(iteration=3, attempt=1, step="execute"), ToolCalled(tool="Bash", detail="ls"))
+    view.look()
+    first, second = screen(view, to).splitlines()
+    assert first.split()[:3] == ["num-1", "#3", "execute"]
+    assert "1 tool call" in first
+    assert second.split()[:2] == ["num-2", "…"]
+    tell(repository, "num-1", StepFinished(iteration=3, attempt=1, step="execute", seconds=1), GATE)
+    view.look()
+    assert "waits for your answer" in screen(view, to).splitlines()[0]
+    tell(repository, "num-1", ANSWERED)
+    view.look()
+    assert "waits for your answer" not in screen(view, to)
+    view.close()
+
+
+def test_what_matters_of_any_loop_is_told_once_with_its_name_and_tool_calls_are_not(repository: Repository) -> None:
+    to = console()
+    view = GroupView(repository, NAMES, to)
+    tell(repository, "num-2", ToolCalled(tool="Bash", detail="rm -rf build"), WAIT)
+    view.look()
+    view.look()
+    lines = written(to).splitlines()
+    assert [line for line in lines if "usage limit" in line] == [line for line in lines if line.startswith("num-2 ")]
+    assert "rm -rf" not in written(to)
+    view.close()
+
+
+def test_what_happened_before_it_was_opened_is_not_told_again(repository: Repository) -> None:
+    tell(repository, "num-1", WAIT)
+    to = console()
+    view = GroupView(repository, NAMES, to)
+    view.look()
+    assert not written(to)
+    view.close()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_what_was_told_by_the_end_of_the_work_is_shown_also_where_the_work_fails(repository: Repository, terminal: bool) -> None:
+    to = console(terminal=terminal)
+    with pytest.raises(RuntimeError, match="the work"), watching_group(repository, NAMES, to):  # noqa: PT012 - the order matters
+        tell(repository, "num-1", WAIT)
+        raise RuntimeError("the work")
+    assert written(to).count("usage limit") == 1
+
+
+def test_a_journal_that_cannot_be_read_hides_no_other_loop(repository: Repository) -> None:
+    to = console()
+    tell(repository, "num-2", WAIT)
+    loop_folder(repository, "num-1").journal.mkdir(parents=True)
+    with watching_group(repository, NAMES, to):
+        tell(repository, "num-2", GATE)
+    assert "num-2" in written(to)
