@@ -1,12 +1,10 @@
-"""What a plan's items need of each other: that it makes sense at all, what is due, and what can be done side by side.
+"""What a plan's items need of each other: that it makes sense at all, and what is due.
 
-The order of work is by priority, then by the order of the file. A plan that names no prerequisites anywhere is meant to be done
-in that order: an item without the mark for parallel work then holds up whatever comes after it.
+The order of work is by priority, then by the order of the file.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from graphlib import CycleError, TopologicalSorter
-from itertools import takewhile
 
 from helmsman.layers import did_you_mean
 from helmsman.plans.complaint import Complaint
@@ -53,41 +51,9 @@ def open_needs(plan: Plan, item: PlanItem, ticked: Collection[str] = ()) -> tupl
     return tuple(name for name in item.needs if name not in done)
 
 
-def independent(plan: Plan, ticked: Collection[str]) -> tuple[PlanItem, ...]:
-    """Items that can be worked on side by side now, in the order of work: marked for it, prerequisites done.
-
-    They cannot need each other: what another open item needs is open itself.
-    """
-    return _beside(plan, _ready(plan, _done(plan, ticked)))
-
-
-def _beside(plan: Plan, ready: Sequence[PlanItem]) -> tuple[PlanItem, ...]:
-    if _says_needs(plan):
-        return tuple(item for item in ready if item.parallel)
-    return tuple(takewhile(lambda item: item.parallel, ready))
-
-
-def waves(plan: Plan, ticked: Collection[str] = ()) -> tuple[tuple[PlanItem, ...], ...]:
-    """All that is open, in the groups in which it can be done: side by side what may be, each other item alone."""
-    return tuple(_waves(plan, set(_done(plan, ticked))))
-
-
-def _waves(plan: Plan, done: set[str]) -> Iterator[tuple[PlanItem, ...]]:
-    left = [item for item in in_order(plan) if item.id not in done]
-    while ready := [item for item in left if done.issuperset(item.needs)]:
-        wave = _beside(plan, ready) if ready[0].parallel else (ready[0],)
-        yield wave
-        done |= {item.id for item in wave}
-        left = [item for item in left if item.id not in done]
-
-
 def _ready(plan: Plan, done: Collection[str]) -> Sequence[PlanItem]:
     return [item for item in in_order(plan) if item.id not in done and all(name in done for name in item.needs)]
 
 
 def _done(plan: Plan, ticked: Collection[str]) -> frozenset[str]:
     return frozenset(ticked) | {item.id for item in plan.items if item.done}
-
-
-def _says_needs(plan: Plan) -> bool:
-    return any(item.needs for item in plan.items)

@@ -10,7 +10,7 @@ from helmsman.errors import OperatorError
 from helmsman.plans.anew import objection
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.files import with_done
-from helmsman.plans.graph import due_item, independent, open_needs, require_sound, waves
+from helmsman.plans.graph import due_item, open_needs, require_sound
 from helmsman.plans.hand import beginning, in_hand
 from helmsman.plans.naming import means
 from helmsman.records.plan import MOST_SKETCHED, Plan, PlanItem
@@ -54,20 +54,6 @@ def test_a_circle_is_told_in_the_order_in_which_items_wait() -> None:
         require_sound(plan(item("a", "a")))
 
 
-def test_marked_items_whose_prerequisites_are_done_are_independent() -> None:
-    work = plan(item("a"), item("b", parallel=True), item("c", "a", parallel=True), item("d", "b", parallel=True))
-    assert names(independent(work, ())) == ["b"]
-    assert names(independent(work, {"a"})) == ["b", "c"]
-    assert [names(wave) for wave in waves(work)] == [["a"], ["b", "c"], ["d"]]
-
-
-def test_without_prerequisites_anywhere_the_order_of_the_list_counts() -> None:
-    """As other loops' lists mean it: an item without the mark holds up what comes after it."""
-    work = plan(item("a", parallel=True), item("b", parallel=True), item("c"), item("d", parallel=True))
-    assert [names(wave) for wave in waves(work)] == [["a", "b"], ["c"], ["d"]]
-    assert names(independent(work, {"a", "b"})) == []
-
-
 @st.composite
 def graphs(draw: st.DrawFn) -> Plan:
     """Items that need earlier ones only, in any order of priorities."""
@@ -78,19 +64,6 @@ def graphs(draw: st.DrawFn) -> Plan:
         flags = {"parallel": draw(st.booleans()), "priority": draw(st.integers(1, 3)), "done": draw(st.booleans())}
         made.append(item(f"i{number}", *sorted(needs), **flags))
     return plan(*draw(st.permutations(made)))
-
-
-@given(graphs())
-def test_waves_hold_all_that_is_open_once_and_each_after_what_it_needs(work: Plan) -> None:
-    require_sound(work)
-    done = {one.id for one in work.items if one.done}
-    seen = list[str]()
-    for wave in waves(work):
-        assert all(set(one.needs) <= done for one in wave)
-        assert len(wave) == 1 or all(one.parallel for one in wave)
-        done |= set(names(wave))
-        seen += names(wave)
-    assert sorted(seen) == sorted(one.id for one in work.items if not one.done)
 
 
 @given(graphs())
