@@ -172,7 +172,7 @@ def test_a_genuine_message_that_starts_nothing_is_told_why(changes: dict[str, An
 def test_other_events_of_a_forge_are_taken_and_left_alone(path: str, headers: Headers, receiver: Listening) -> None:
     body = b'{"zen": "Keep it logically awesome."}'
     answer = send(f"{receiver.url}/{path}", body, {**headers(body), f"x-{path}-event": "ping"})
-    assert (answer.status_code, answer.text) == (200, "nothing to do: only pushes start loops\n")
+    assert (answer.status_code, answer.text) == (200, "nothing to do: only pushes and issues start loops\n")
 
 
 def test_nothing_in_a_message_chooses_a_path(receiver: Listening, kept: Deliveries) -> None:
@@ -228,10 +228,10 @@ REFUSED: dict[str, tuple[str, bytes, Headers, int, str]] = {
     "stale": ("git", LINES, stale, 409, "the message is too old, or the clocks differ"),
     "of the future": ("git", LINES, of_the_future, 409, "the message is too old, or the clocks differ"),
     "oversized": ("github", b" " * (LARGEST_BODY + 1), github, 413, "the message is too large"),
-    "malformed": ("github", b'{"ref": 5', github, 400, "the message does not say what was pushed"),
-    "nested for ever": ("github", DEEP, github, 400, "the message does not say what was pushed"),
-    "not UTF-8": ("gitea", b"\xff\xfe{}", gitea, 400, "the message does not say what was pushed"),
-    "no lines": ("git", b"owner/name\n", by_hook, 400, "the message does not say what was pushed"),
+    "malformed": ("github", b'{"ref": 5', github, 400, "the message does not say what happened"),
+    "nested for ever": ("github", DEEP, github, 400, "the message does not say what happened"),
+    "not UTF-8": ("gitea", b"\xff\xfe{}", gitea, 400, "the message does not say what happened"),
+    "no lines": ("git", b"owner/name\n", by_hook, 400, "the message does not say what happened"),
     "no delivery": ("github", BODY, without("x-github-delivery", github), 400, NO_NAME),
     "a hostile delivery": ("github", BODY, with_(github, x_github_delivery="' OR 1=1"), 400, NO_NAME),
     "a form": ("github", BODY, with_(github, content_type="application/x-www-form-urlencoded"), 415, NOT_JSON),
