@@ -6,7 +6,7 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from flows.loop import loop
-from helmsman.records.issue import IssueEvent
+from helmsman.records.issue_event import IssueEvent
 from helmsman.records.request import LoopRequest
 from tasks.engine_runs import driven_here
 from tasks.issues import heeded

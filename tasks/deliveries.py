@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from helmsman.errors import WorldError
 from helmsman.issues import event_key
 from helmsman.pushes import push_key
-from helmsman.records.issue import IssueEvent
+from helmsman.records.issue_event import IssueEvent
 from helmsman.records.push import Push
 from tasks.places import state_home
 

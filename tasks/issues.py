@@ -18,7 +18,8 @@ from helmsman.layers import Resolved
 from helmsman.oversee.commands_said import Command, answer_in, command_in
 from helmsman.records.forms import form_for
 from helmsman.records.gates import Answer, Choice, Gate
-from helmsman.records.issue import Happened, Heeded, IssueEvent, IssueLink
+from helmsman.records.issue import IssueLink
+from helmsman.records.issue_event import Happened, Heeded, IssueEvent
 from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState

@@ -11,7 +11,7 @@ from prefect.client.schemas.objects import State, StateType
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
 from helmsman.errors import OperatorError, WorldError
-from helmsman.records.issue import Heeded
+from helmsman.records.issue_event import Heeded
 from helmsman.records.push import Nothing, Push
 from tasks.deliveries import Event, key_of
 
