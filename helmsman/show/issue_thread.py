@@ -64,8 +64,8 @@ def _over(state: LoopState) -> str:
     ending, link = state.ending, state.issue
     if ending is None or link is None:
         return ""
-    if ending.outcome is Outcome.COMPLETED:
-        return f"The work is proven. {_result(state, link)}"
+    if ending.outcome is Outcome.COMPLETED:  # its result comes after its end, or the reason why it does not
+        return f"The work is proven. {_result(state, link)}" if link.pull_request or link.problem else ""
     if ending.outcome is Outcome.CANCELLED:
         return f"The loop was stopped; its work is kept on {code(state.branch)}. {_ways(state)}"
     return ""
@@ -74,7 +74,7 @@ def _over(state: LoopState) -> str:
 def _result(state: LoopState, link: IssueLink) -> str:
     if link.pull_request:
         return f"Pull request: {link.pull_request}"
-    return f"No pull request could be opened: {prose(link.problem or 'it is not known why', 1000)}\n\n{by_hand(state)}"
+    return f"No pull request could be opened: {prose(link.problem, 1000)}\n\n{by_hand(state)}"
 
 
 def by_hand(state: LoopState) -> str:

@@ -235,9 +235,10 @@ def test_a_pull_request_obeys_one_line_of_ours_and_none_of_anybody_s(title: str,
 
 def test_an_issue_is_told_of_the_start_the_question_and_the_end_each_under_a_mark_of_its_own() -> None:
     link = IssueLink(repository="acme/site", number=7)
-    done = state(issue=link, ending=STOP)
+    done = state(issue=link.model_copy(update={"problem": "the forge is away"}), ending=STOP)
     brought = state(issue=link.model_copy(update={"pull_request": "https://git.example.org/acme/site/pulls/8"}), ending=STOP)
     assert [stage for stage, _ in due(state(issue=link), "")] == ["begun"]
+    assert [stage for stage, _ in due(state(issue=link, ending=STOP), "")] == ["begun"]  # its result is on its way
     (_, (before, by_hand)), (_, (after, told)) = list(due(done, "")), list(due(brought, ""))
     assert before != after
     assert "git push origin helmsman/mend-it" in by_hand
