@@ -24,6 +24,7 @@ from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
+from helmsman.show.cells import prose
 from helmsman.show.issue_thread import CANCEL, RESUME, TELL, commands
 from helmsman.show.issues import refused, understood
 from helmsman.texts import clean
@@ -206,7 +207,7 @@ def _refused(error: HelmsmanError, state: LoopState) -> str:
     if state.gate is not None:
         return "\n\n".join([refused(str(error), state.gate), "\n".join(commands())])
     problem = "; ".join(line.strip() for line in str(error).splitlines())
-    return "\n\n".join([f"Not done: {clean(problem)[:1000]}", "\n".join(commands())])
+    return "\n\n".join([f"Not done: {prose(problem, 1000)}", "\n".join(commands())])
 
 
 # --- an end -------------------------------------------------------------------------------------------------------
