@@ -271,7 +271,7 @@ def receive(
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: a free one, which is printed.")] = 8747,
 ) -> None:
-    """Listen for signed webhooks, and start the loops that pushed commits configure."""
+    """Listen for signed webhooks: pushed commits and labelled issues start loops."""
     from deployments.receiver.serving import serve
 
     serve(repos, host, port)

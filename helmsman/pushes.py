@@ -59,6 +59,11 @@ class Allowed(Section):
     """Where the machine that runs loops finds it: an absolute path, or a URL."""
     branches: tuple[str, ...] = ("**",)
     """Branches that the repository's own configuration may choose from."""
+    label: str = Field(default="helmsman", max_length=100)
+    """The label that has an issue started. Empty: issues start nothing."""
+    people: tuple[str, ...] = ()
+    """Logins that may start loops by a label and steer them by comments. Empty: whoever GitHub says belongs to the repository;
+    for the label alone also whoever labels an issue of somebody else, which no forge lets anybody do who may not."""
 
 
 def _with_defaults(said: object) -> object:

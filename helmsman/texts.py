@@ -8,6 +8,7 @@ from helmsman.records.claims import Trust
 from helmsman.records.evidence import AgentCall, Guarded
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.hats import Worn
+from helmsman.records.issue import IssueLink
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement
 from helmsman.records.merging import Merged
@@ -189,6 +190,14 @@ def loop_line(state: LoopState, *, driven: bool) -> str:
     return f"{state.loop:<40} {sign:<18} {state.iteration:>3}/{limit:<3} {dollars:>8}  {goal}"
 
 
+def issue_text(link: IssueLink) -> str:
+    """The issue that a loop was started for, and where its result is."""
+    about = f"#{link.number} of {clean(link.repository)}"
+    if link.problem:
+        return f"{about}: no pull request: {clean(link.problem)}"
+    return f"{about}: {clean(link.pull_request)}" if link.pull_request else about
+
+
 def merged_text(merged: Merged) -> str:
     """Where the work arrived."""
     pushed = f", pushed to {clean(merged.remote)}" if merged.remote else ""
@@ -254,6 +263,8 @@ def result_lines(result: LoopResult, *, driver: str = "") -> Iterator[str]:
     yield f"branch     {clean(result.branch)} at {result.commit[:12]}"
     if result.merged:
         yield f"merged     {merged_text(result.merged)}"
+    if result.issue:
+        yield f"issue      {issue_text(result.issue)}"
     yield f"state      {result.state_ref}"
 
 

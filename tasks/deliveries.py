@@ -10,15 +10,19 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import TypeAdapter
+
 from helmsman.errors import WorldError
+from helmsman.issues import event_key
 from helmsman.pushes import push_key
+from helmsman.records.issue_event import IssueEvent
 from helmsman.records.push import Push
 from tasks.places import state_home
 
 FORGET_AFTER = timedelta(days=30)
 """A message that comes again after that long finds its loop in the repository, which starts none twice either."""
 MOST_AT_ONCE = 100
-"""Pushes that are handed out in one go."""
+"""Events that are handed out in one go."""
 PATIENCE_SECONDS = 10
 """For another process to end its transaction."""
 
@@ -29,13 +33,23 @@ CREATE INDEX IF NOT EXISTS waiting ON pushes (at) WHERE run = '';
 """
 
 
+Event = Push | IssueEvent
+_EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
+"""Neither can be read as the other: each requires what the other lacks."""
+
+
 class Accepted(NamedTuple):
     """What became of a delivery."""
 
     repeated: bool
     """The delivery came before; nothing else was looked at."""
-    new: tuple[Push, ...] = ()
-    """Those of its pushes that nobody has told of before."""
+    new: tuple[Event, ...] = ()
+    """Those of its events that nobody has told of before."""
+
+
+def key_of(event: Event) -> str:
+    """The same for every message about the same event."""
+    return push_key(event) if isinstance(event, Push) else event_key(event)
 
 
 def deliveries_file() -> Path:
@@ -53,25 +67,25 @@ class Deliveries:
             for statement in filter(str.strip, TABLES.split(";")):
                 database.execute(statement)
 
-    def accept(self, delivery: str, pushes: Sequence[Push], now: datetime) -> Accepted:
-        """Keep the pushes of a delivery, unless they or it are known. When this returns, they are on the disk."""
+    def accept(self, delivery: str, events: Sequence[Event], now: datetime) -> Accepted:
+        """Keep the events of a delivery, unless they or it are known. When this returns, they are on the disk."""
         moment = now.timestamp()
         with self._transaction() as database:
             _forget(database, moment - FORGET_AFTER.total_seconds())
             if not _insert(database, "INSERT OR IGNORE INTO deliveries VALUES (?, ?)", (delivery, moment)):
                 return Accepted(repeated=True)
-            return Accepted(repeated=False, new=tuple(push for push in pushes if _keep(database, push, moment)))
+            return Accepted(repeated=False, new=tuple(one for one in events if _keep(database, one, moment)))
 
-    def waiting(self) -> list[Push]:
-        """Pushes without a run, oldest first."""
+    def waiting(self) -> list[Event]:
+        """Events without a run, oldest first."""
         with self._transaction() as database:
             found = database.execute("SELECT push FROM pushes WHERE run = '' ORDER BY at LIMIT ?", (MOST_AT_ONCE,)).fetchall()
-        return [Push.model_validate_json(text) for (text,) in found]
+        return [_EVENTS.validate_json(text) for (text,) in found]
 
-    def started(self, push: Push, run: str) -> None:
-        """Remember the run of a push: it waits no longer."""
+    def started(self, event: Event, run: str) -> None:
+        """Remember the run of an event: it waits no longer."""
         with self._transaction() as database:
-            database.execute("UPDATE pushes SET run = ? WHERE key = ?", (run, push_key(push)))
+            database.execute("UPDATE pushes SET run = ? WHERE key = ?", (run, key_of(event)))
 
     @contextmanager
     def _transaction(self) -> Generator[sqlite3.Connection]:
@@ -88,8 +102,8 @@ class Deliveries:
             ) from error
 
 
-def _keep(database: sqlite3.Connection, push: Push, moment: float) -> bool:
-    row = push_key(push), moment, push.model_dump_json()
+def _keep(database: sqlite3.Connection, event: Event, moment: float) -> bool:
+    row = key_of(event), moment, event.model_dump_json()
     return _insert(database, "INSERT OR IGNORE INTO pushes (key, at, push) VALUES (?, ?, ?)", row)
 
 

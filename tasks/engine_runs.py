@@ -57,6 +57,12 @@ def run_id() -> UUID:
     return context.flow_run.id
 
 
+def driven_here() -> str:
+    """Uid of the loop that this run has driven before: in a process that died, or before it left one to wait. Empty: none."""
+    context = FlowRunContext.get()
+    return tagged(context.flow_run, "uid:") if context and context.flow_run else ""
+
+
 def loop_tags(state: LoopState) -> set[str]:
     """Tags by which every run of a loop is found."""
     return {"helmsman", f"loop:{state.loop}", f"uid:{state.uid}"}

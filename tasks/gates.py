@@ -27,6 +27,7 @@ from tasks.opening import now_utc
 from tasks.secrets_in_records import without_secrets
 from tasks.state_ref import Fenced, replace_state
 from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell_news
+from tasks.words_box import with_words
 from tasks.workplace import Workplace, workplace
 from tasks.worktree import ensure_worktree
 
@@ -36,6 +37,7 @@ _log = logging.getLogger(__name__)
 def passed(request: LoopRequest, state: LoopState) -> LoopState:
     """Ask whatever has to be asked before the loop goes on. Returns the loop after the answers, or ended with a question open."""
     place, going_on = workplace(request.repository, state), request if request.reopen and state.gate else None
+    state = with_words(place, state)
     while (due := gate_due(state, now_utc())) is not None:
         state, gate = _written_down(place, state, due)
         after = _with_known_answer(place, state, gate) or _by_going_on(place, state, gate, going_on)

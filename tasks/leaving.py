@@ -10,6 +10,8 @@ from helmsman.records.lessons import Drawn
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
+from helmsman.show.issue_thread import by_hand
+from helmsman.texts import clean
 from tasks import steps
 from tasks.agents_md import commit_patch, propose
 from tasks.gates import passed
@@ -19,6 +21,7 @@ from tasks.opening import now_utc
 from tasks.remembering import conclude, learnt, to_be_asked
 from tasks.remote import push_loop
 from tasks.state_ref import Fenced, replace_state
+from tasks.tracker.telling import tell_news
 from tasks.wiki import archive, keep_up
 from tasks.workplace import Workplace, workplace
 
@@ -26,6 +29,13 @@ from tasks.workplace import Workplace, workplace
 def leave(request: LoopRequest, state: LoopState) -> LoopState:
     """Done again for the same end, it changes nothing. Returns the loop with what a person has answered meanwhile."""
     place = workplace(request.repository, state)
+    state = _left(request, place, state)
+    if state.issue is not None:
+        tell_news(state, place)
+    return state
+
+
+def _left(request: LoopRequest, place: Workplace, state: LoopState) -> LoopState:
     state = _concluded(request.repository, place, state)
     if state.outcome is not Outcome.COMPLETED:
         return state
@@ -35,6 +45,7 @@ def leave(request: LoopRequest, state: LoopState) -> LoopState:
         problems += keep_up(place, state)
     problems += archive(place, state)
     problems.append(_pushed(place, state))
+    state = _delivered(request.repository, place, state, problems)
     _tell(problems)
     return state
 
@@ -106,6 +117,23 @@ def _pushed(place: Workplace, state: LoopState) -> str:
     except HelmsmanError as error:
         return str(error)
     return ""
+
+
+def _delivered(repository: str, place: Workplace, state: LoopState, problems: list[str]) -> LoopState:
+    """A loop that was started for an issue, with its pull request, or with the reason why it has none."""
+    link = state.issue
+    if link is None or link.pull_request:
+        return state
+    try:
+        made = steps.patient(steps.open_pull_request, state.config.retry)(repository, state)
+        after = link.model_copy(update={"pull_request": made.url or f"#{made.number}", "problem": ""})
+    except HelmsmanError as error:
+        after = link.model_copy(update={"problem": clean("; ".join(line.strip() for line in str(error).splitlines()))})
+        problems.append(f"issue #{link.number} got no pull request: {error}\n{by_hand(state)}")
+    if after == link:
+        return state
+    told = f"pull request {after.pull_request}" if after.pull_request else "no pull request"
+    return _written_down(place, state, state.model_copy(update={"issue": after, "updated_at": now_utc()}), told)
 
 
 def _tell(problems: list[str]) -> None:

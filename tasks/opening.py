@@ -195,13 +195,13 @@ def _existing(repository: Repository, request: LoopRequest, now: datetime) -> Lo
     if state.gate is not None or unasked:  # the question comes first, and its answer says how to go on
         asking = state.model_copy(update={"config": config})
         return replace_state(repository, state, asking, "resume")
-    _require_budget(state, config)
+    require_budget(state, config)
     if state.ending is None and config == state.config:
         return state
     return replace_state(repository, state, relieved(reopen(state, config, now), now), "resume")
 
 
-def _require_budget(state: LoopState, config: LoopConfig) -> None:
+def require_budget(state: LoopState, config: LoopConfig) -> None:
     reached = [s for s in limit_signals(config.limits, state.spending, state.iteration) if s.severity is Severity.ABORT]
     if reached:
         raise OperatorError(

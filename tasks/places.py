@@ -56,6 +56,11 @@ class LoopFolder(DrivenFolder):
         """Answers to gates, put there by whoever got them; one file each, named by the gate's key."""
         return self.root / "answers"
 
+    @property
+    def words(self) -> Path:
+        """What people said while nobody asked; one file for each time, until the loop has taken it."""
+        return self.root / "words"
+
     def call(self, iteration: int, attempt: int) -> Path:
         return self.root / "calls" / f"{iteration:05d}-{attempt}"
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
@@ -80,26 +81,39 @@ def _start(repository: Repository, push: Push, where: Path, now: datetime) -> Lo
     config = pushed.config
     if config.on_push.mode == "align":
         return ordered(repository, push, config, where)
-    _require_checks(config)
+    require_checks(config)
     config = agreed(repository, push, config)
-    loop = push_loop_id(push)
-    state = LoopState(
-        loop=loop,
-        uid=secrets.token_hex(8),
-        config=config,
-        created_at=now,
-        updated_at=now,
-        base_branch=push.branch,
-        base_commit=push.commit,
-        branch=f"{OWN_BRANCHES}{loop}",
-        head=push.commit,
-        inherited=left_at(repository, push.commit, config.alignment),
-        preset=pushed.preset,
-        agent=pushed.agent,
-    )
+    begun = Begun(push_loop_id(push), push.branch, push.commit)
+    inherited = left_at(repository, push.commit, config.alignment)
+    state = first_state(pushed, begun, now).model_copy(update={"config": config, "inherited": inherited})
     with suppress(Fenced):  # another run for the same push was faster; whoever then drives the loop holds its lock
         write_state(repository, state, over=None, record=None, subject=f"start: push of {push.commit[:12]}")
-    return LoopRequest(repository=str(where), loop=loop)
+    return LoopRequest(repository=str(where), loop=state.loop)
+
+
+class Begun(NamedTuple):
+    """Where a loop begins that no checkout is for."""
+
+    loop: str
+    branch: str
+    commit: str
+
+
+def first_state(resolved: Resolved, begun: Begun, now: datetime) -> LoopState:
+    """The state of a loop that begins with a commit."""
+    return LoopState(
+        loop=begun.loop,
+        uid=secrets.token_hex(8),
+        config=resolved.config,
+        created_at=now,
+        updated_at=now,
+        base_branch=begun.branch,
+        base_commit=begun.commit,
+        branch=f"{OWN_BRANCHES}{begun.loop}",
+        head=begun.commit,
+        preset=resolved.preset,
+        agent=resolved.agent,
+    )
 
 
 def pushed_config(repository: Repository, push: Push) -> Resolved | None:
@@ -132,7 +146,8 @@ def _configured(repository: Repository, push: Push, folder: Path) -> Resolved | 
     return configure(folder, request)
 
 
-def _require_checks(config: LoopConfig) -> None:
+def require_checks(config: LoopConfig) -> None:
+    """Raises OperatorError where a commit's configuration has none."""
     if not config.checks and not config.allow_no_checks:
         raise OperatorError(
             "the pushed commit configures no check, so nothing could ever be verified",
@@ -175,21 +190,26 @@ def _on_branch(repository: Repository, push: Push) -> bool:
     """Whether the branch holds the commit, after fetching where needed. A clone of ours is only as new as its fetch."""
     if push.location.startswith("/") and _held(repository, push):
         return True
+    return fetched(repository, push.branch) is not None and _held(repository, push)
+
+
+def fetched(repository: Repository, branch: str) -> str | None:
+    """The commit that the remote's branch is at, once it is here; None where there is no remote, or no such branch there."""
     if not succeeds(repository.common, "remote", "get-url", REMOTE):
-        return False
-    theirs, here = f"refs/heads/{push.branch}", f"refs/remotes/{REMOTE}/{push.branch}"
+        return None
+    theirs, here = f"refs/heads/{branch}", f"refs/remotes/{REMOTE}/{branch}"
     try:
         git(repository.common, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", REMOTE, f"+{theirs}:{here}")
     except GitError as error:
         if "couldn't find remote ref" in error.stderr:
-            return False
-        raise WorldError(f"{push.what} could not be fetched", found=error.stderr) from error
-    return _held(repository, push)
+            return None
+        raise WorldError(f"branch {branch} could not be fetched", found=error.stderr) from error
+    return read_ref(repository.common, here)
 
 
 def _held(repository: Repository, push: Push) -> bool:
-    fetched = f"refs/remotes/{REMOTE}/{push.branch}"
-    refs = (f"refs/heads/{push.branch}", fetched) if push.location.startswith("/") else (fetched,)
+    theirs = f"refs/remotes/{REMOTE}/{push.branch}"
+    refs = (f"refs/heads/{push.branch}", theirs) if push.location.startswith("/") else (theirs,)
     return any(succeeds(repository.common, "merge-base", "--is-ancestor", push.commit, ref) for ref in refs)
 
 

@@ -1,5 +1,7 @@
 """Letting a loop travel: branch and state pushed together, so that any clone can go on with it."""
 
+from collections.abc import Sequence
+
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.state import LoopState
 from tasks.git import GitError, Repository, git, succeeds
@@ -16,14 +18,24 @@ def push_loop(repository: Repository, state: LoopState, *, replaces: str = "") -
 
     Raises Fenced then, OperatorError when there is no such remote, and WorldError when it cannot be reached or refuses otherwise.
     """
+    ref = state_ref(state.loop)
+    _push(repository, state, (f"refs/heads/{state.branch}", f"{ref}:{ref}"), replaces)
+
+
+def push_branch(repository: Repository, state: LoopState) -> None:
+    """Push the branch alone, for a pull request. Raises as `push_loop` does."""
+    _push(repository, state, (f"refs/heads/{state.branch}",))
+
+
+def _push(repository: Repository, state: LoopState, refs: Sequence[str], replaces: str = "") -> None:
     ref, remote = state_ref(state.loop), state.config.remote.name
     lease = [f"--force-with-lease=refs/heads/{state.branch}:{replaces}"] if replaces else []
     try:
-        git(repository.common, "push", "--quiet", "--atomic", *lease, remote, f"refs/heads/{state.branch}", f"{ref}:{ref}")
+        git(repository.common, "push", "--quiet", "--atomic", *lease, remote, *refs)
     except GitError as error:
         taken_off = "" if replaces else _taken_off(repository, state)
         if taken_off:
-            return push_loop(repository, state, replaces=taken_off)
+            return _push(repository, state, refs, taken_off)
         if any(word in error.stderr for word in REFUSED):
             raise Fenced(
                 f"remote {remote} holds another course of loop {state.loop}",

@@ -30,6 +30,7 @@ from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding
 from helmsman.records.focus import Planned
+from helmsman.records.issue import PullRequest
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.lessons import Drawn
 from helmsman.records.memory import WorkingMemory
@@ -39,7 +40,7 @@ from helmsman.records.proof import Verdict
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Decision
 from helmsman.texts import iteration_lines
-from tasks import overseeing, plan_file, planning, rolling_back, working
+from tasks import delivering, overseeing, plan_file, planning, rolling_back, working
 from tasks.adjudicating import adjudicate
 from tasks.auditing import audit
 from tasks.credentials import agent_credentials, judge_credentials
@@ -263,6 +264,11 @@ def tick(repository: str, state: LoopState, evidence: Evidence, decision: Decisi
 @step(StepKey())
 def draw_lessons(repository: str, state: LoopState) -> Drawn:
     return drawn(workplace(repository, state), state, lambda: judge_credentials(state.config))
+
+
+@step(StepKey())
+def open_pull_request(repository: str, state: LoopState) -> PullRequest:
+    return delivering.open_pull_request(workplace(repository, state), state)
 
 
 @step(StepKey())

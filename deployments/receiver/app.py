@@ -8,9 +8,10 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -23,16 +24,18 @@ from starlette.routing import Route
 
 from deployments.receiver.signatures import is_fresh, is_signed
 from helmsman.errors import WorldError
+from helmsman.issues import KINDS, IssueTold, read_issue, sift_issue
 from helmsman.pushes import Allowed, Told, find_allowed, read_forge, read_hook, sift
-from helmsman.records.push import Nothing, Push, Source
+from helmsman.records.push import Nothing, Source
 from helmsman.texts import clean
-from tasks.deliveries import Accepted, Deliveries
+from tasks.deliveries import Accepted, Deliveries, Event
 
 LARGEST_BODY = 8 * 1024 * 1024
 """Bytes; the event of a push with thousands of commits has a few of these."""
 PATIENCE_SECONDS = 10
 """In which a message must have come in."""
 
+_ISSUES = {kind: partial(read_issue, kind) for kind in KINDS}
 _DELIVERY = re.compile(r"[A-Za-z0-9-]{8,100}", re.ASCII)
 _log = logging.getLogger(__name__)
 
@@ -46,7 +49,7 @@ class Way(NamedTuple):
     delivery: str
     read: Callable[[bytes], Told]
     event: str = ""
-    """The header that says what happened; empty: it is always a push."""
+    """The header that says what happened; empty: it is always a push. Only forges tell of issues."""
     timestamp: str = ""
     """The header that says when; it and the delivery are then signed as well. The forges sign the body alone."""
 
@@ -83,11 +86,18 @@ def _endpoint(receiver: Receiver, way: Way) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         body = await _body(request, way)
         delivery = _verified(receiver, way, request, body)
-        if way.event and request.headers.get(way.event) != "push":
-            return _told(HTTPStatus.OK, way, ["nothing to do: only pushes start loops"])
-        return await run_in_threadpool(_deliver, receiver, way, delivery, body)
+        read = _reader(way, request)
+        if read is None:
+            return _told(HTTPStatus.OK, way, ["nothing to do: only pushes and issues start loops"])
+        return await run_in_threadpool(_deliver, receiver, way, delivery, partial(read, body))
 
     return answer
+
+
+def _reader(way: Way, request: Request) -> Callable[[bytes], Told | IssueTold] | None:
+    """How the message is read; None where it is about something else."""
+    what = request.headers.get(way.event, "") if way.event else "push"
+    return way.read if what == "push" else _ISSUES.get(what)
 
 
 async def _health(_: Request) -> Response:
@@ -152,34 +162,40 @@ def _verified(receiver: Receiver, way: Way, request: Request, body: bytes) -> st
 # --- what becomes of it -------------------------------------------------------------------------------------------
 
 
-def _deliver(receiver: Receiver, way: Way, delivery: str, body: bytes) -> Response:
+def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], Told | IssueTold]) -> Response:
     """Keep what counts of a message that is known to be genuine."""
     try:
-        told = way.read(body)
+        told = read()
     except ValueError:
-        raise HTTPException(HTTPStatus.BAD_REQUEST, "the message does not say what was pushed") from None
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "the message does not say what happened") from None
     found = find_allowed(receiver.allowed, told.names)
     if found is None:
         raise HTTPException(HTTPStatus.NOT_FOUND, "no such repository starts loops here")
     name, allowed = found
     now = datetime.now(UTC)
     facts = {"repository": name, "location": allowed.at, "source": way.source, "delivery": delivery, "received_at": now}
-    sifted = sift(told.updates, allowed.branches, facts)
-    kept = _keep(receiver, f"{way.source}:{delivery}", [one for one in sifted if isinstance(one, Push)], now)
+    sifted = _sifted(told, allowed, facts)
+    kept = _keep(receiver, f"{way.source}:{delivery}", [one for one in sifted if not isinstance(one, Nothing)], now)
     if kept.new:
         receiver.accepted()
     return _told(HTTPStatus.ACCEPTED if kept.new else HTTPStatus.OK, way, [_line(one, kept) for one in sifted])
 
 
-def _keep(receiver: Receiver, delivery: str, pushes: list[Push], now: datetime) -> Accepted:
+def _sifted(told: Told | IssueTold, allowed: Allowed, facts: Mapping[str, Any]) -> Sequence[Event | Nothing]:
+    if isinstance(told, IssueTold):
+        return [sift_issue(told, allowed, facts)]
+    return sift(told.updates, allowed.branches, facts)
+
+
+def _keep(receiver: Receiver, delivery: str, events: Sequence[Event], now: datetime) -> Accepted:
     try:
-        return receiver.deliveries.accept(delivery, pushes, now)
+        return receiver.deliveries.accept(delivery, events, now)
     except WorldError:
         _log.exception("a delivery is lost unless it is sent again")
         raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be kept; send it again") from None
 
 
-def _line(one: Push | Nothing, kept: Accepted) -> str:
+def _line(one: Event | Nothing, kept: Accepted) -> str:
     if isinstance(one, Nothing):
         return f"nothing to do: {one.reason}"
     if one in kept.new:

@@ -1,13 +1,12 @@
-"""Handing accepted pushes on to the engine, for as long as it takes: a server that is down delays a push and loses none."""
+"""Handing accepted events on to the engine, for as long as it takes: a server that is down delays one and loses none."""
 
 import logging
 import threading
 from typing import Self
 
 from helmsman.errors import HelmsmanError, WorldError
-from helmsman.records.push import Push
 from helmsman.texts import clean
-from tasks.deliveries import Deliveries
+from tasks.deliveries import Deliveries, Event
 from tasks.opening import now_utc
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
@@ -49,10 +48,10 @@ class Sender:
             self._awake.wait(LOOK_SECONDS if all_sent else pause)
 
     def _send_all(self) -> bool:
-        """Whether nothing waits any more. The first push that the engine has no ear for ends the round."""
+        """Whether nothing waits any more. The first event that the engine has no ear for ends the round."""
         try:
-            while pushes := self._deliveries.waiting():
-                sent = [self._send(push) for push in pushes]
+            while events := self._deliveries.waiting():
+                sent = [self._send(event) for event in events]
                 if not all(sent):
                     return False
         except WorldError as error:
@@ -63,17 +62,17 @@ class Sender:
             return False
         return True
 
-    def _send(self, push: Push) -> bool:
+    def _send(self, event: Event) -> bool:
         """Whether its run exists. One that the engine refuses does not hold up the others."""
         from tasks.push_runs import start_run
 
         try:
-            run = start_run(push)
+            run = start_run(event)
         except WorldError:
             raise
         except HelmsmanError as error:
-            _log.error("%s waits: %s", push.what, clean(str(error)))
+            _log.error("%s waits: %s", event.what, clean(str(error)))
             return False
-        self._deliveries.started(push, run)
-        _log.info("%s: flow run %s, %.1f s after it came", push.what, run, (now_utc() - push.received_at).total_seconds())
+        self._deliveries.started(event, run)
+        _log.info("%s: flow run %s, %.1f s after it came", event.what, run, (now_utc() - event.received_at).total_seconds())
         return True

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from helmsman.records.base import Record
+from helmsman.records.issue import IssueLink
 from helmsman.records.merging import Merged
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
@@ -48,6 +49,8 @@ class LoopResult(Record):
     checks: tuple[CheckSummary, ...]
     merged: Merged | None = None
     """How the work got into the branch that it was for; null where it did not."""
+    issue: IssueLink | None = None
+    """The issue that it was started for, with its pull request; null where there is none."""
     untold: tuple[str, ...] = Field(default=(), exclude=True)
     """What the agent's program does not tell: its numbers here are no zeros. Machines read of that in `status --json`."""
 
@@ -70,6 +73,7 @@ def result_of(state: LoopState, state_ref: str) -> LoopResult:
         state_ref=state_ref,
         checks=_check_summaries(state),
         merged=state.merged,
+        issue=state.issue,
         untold=state.untold,
     )
 

@@ -28,6 +28,7 @@ from helmsman.records.folds import (
 )
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.hats import Preset
+from helmsman.records.issue import IssueLink
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.lessons import Estimate, TaskType
 from helmsman.records.memory import WorkingMemory
@@ -146,6 +147,8 @@ class LoopState(Record):
     """What it learnt for the project's AGENTS.md, where a person is to agree; 10 lines at most."""
     guidance: tuple[str, ...] = ()
     """What people said to the iteration that is due."""
+    issue: IssueLink | None = None
+    """The issue that it was started for; None: none."""
     notes: tuple[str, ...] = ()
     """Rules that have warned once and need not warn again."""
     ending: Decision | None = None

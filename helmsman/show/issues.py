@@ -45,18 +45,17 @@ def title(one: Escalation) -> str:
 def issue_body(one: Escalation, evidence: str, *, answers: bool) -> str:
     """A new issue, or a comment that says how it stands now. `answers`: whether comments may answer."""
     lines = [f"The loop {code(one.loop)} {one.heading}.", prose(one.why, 1500), *_ways(one, answers=answers), "---", evidence]
-    mark = _mark(uid=one.uid, detection=one.detection, stage=one.stage)
-    return _under(mark, "\n\n".join(lines))
+    return under(mark(uid=one.uid, detection=one.detection, stage=one.stage), "\n\n".join(lines))
 
 
 def closing_comment(issue: TrackedIssue, stage: str, state: LoopState) -> str:
     """Why an issue is closed."""
-    return _under(_mark(uid=state.uid, detection=issue.detection, stage=stage), f"This is over. {_why_over(issue, state)}")
+    return under(mark(uid=state.uid, detection=issue.detection, stage=stage), f"This is over. {_why_over(issue, state)}")
 
 
 def reply(comment: Comment, uid: str, text: str) -> str:
     """An answer to a comment, marked so that it is given once."""
-    return _under(_mark(uid=uid, reply=str(comment.identity)), text)
+    return under(mark(uid=uid, reply=str(comment.identity)), text)
 
 
 def understood(answer: Answer, gate: Gate) -> str:
@@ -107,13 +106,13 @@ def _now(state: LoopState) -> str:
 
 def tracked(found: Found, comments: Sequence[Comment], uid: str) -> TrackedIssue | None:
     """One of this loop's issues with what was told there; None where it is another's."""
-    mark = read_mark(found.body)
-    if mark.get("uid") != uid or "detection" not in mark:
+    own = read_mark(found.body)
+    if own.get("uid") != uid or "detection" not in own:
         return None
-    marks = (mark, *(read_mark(comment.body) for comment in comments if is_ours(comment, found)))
+    marks = (own, *(read_mark(comment.body) for comment in comments if is_ours(comment, found)))
     stages = tuple(one["stage"] for one in marks if one.get("uid") == uid and "stage" in one)
     return TrackedIssue(
-        number=found.number, is_open=found.is_open, detection=mark["detection"], stages=stages, labels=found.labels
+        number=found.number, is_open=found.is_open, detection=own["detection"], stages=stages, labels=found.labels
     )
 
 
@@ -125,8 +124,8 @@ def is_ours(comment: Comment, issue: Found) -> bool:
 def read_mark(body: str) -> dict[str, str]:
     """What the first line hides; nothing where it hides nothing of ours."""
     first = body.lstrip("\ufeff").partition("\n")[0].strip()
-    mark = _MARK.fullmatch(first)
-    return dict(part.split("=", 1) for part in mark[1].split()) if mark else {}
+    found = _MARK.fullmatch(first)
+    return dict(part.split("=", 1) for part in found[1].split()) if found else {}
 
 
 def harmless(text: str) -> str:
@@ -134,13 +133,14 @@ def harmless(text: str) -> str:
     return _LOADED.sub(lambda found: f"{found[0]}{_BREAK}", text)
 
 
-def _mark(**fields: str) -> str:
+def mark(**fields: str) -> str:
+    """What is hidden in a first line, for `read_mark`."""
     return f"<!-- helmsman: {' '.join(f'{name}={value}' for name, value in fields.items())} -->"
 
 
-def _under(mark: str, text: str) -> str:
+def under(hidden: str, text: str) -> str:
     """The mark stands alone in the first line, where nothing foreign can come."""
-    return f"{mark}\n{harmless(text)[: LONGEST_BODY - len(mark)]}"
+    return f"{hidden}\n{harmless(text)[: LONGEST_BODY - len(hidden)]}"
 
 
 def _ways(one: Escalation, *, answers: bool) -> Iterator[str]:

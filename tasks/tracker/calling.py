@@ -35,7 +35,10 @@ _MENDING: Mapping[int, tuple[str, str]] = {
     307: ("the tracker's repository has moved", "correct tracker.repository or tracker.url"),
     308: ("the tracker's repository has moved", "correct tracker.repository or tracker.url"),
     401: ("the tracker refuses the token", f"give a valid one in {TOKEN} or in the block that tracker.block names"),
-    403: ("the tracker's token may not do that", "give one that may read and write issues and labels of tracker.repository"),
+    403: (
+        "the tracker's token may not do that",
+        "give one that may read and write issues and labels of tracker.repository, and pull requests where issues start loops",
+    ),
     404: ("the tracker does not know the repository", "correct tracker.repository, or let the token see it"),
     410: ("the tracker has no issues there", "switch issues on for tracker.repository, or name another"),
     423: ("the tracker's repository is archived", "name another in tracker.repository"),

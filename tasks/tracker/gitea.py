@@ -1,10 +1,11 @@
 """Gitea's API, by its public swagger description; Forgejo's is the same here."""
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+from urllib.parse import quote
 
 from tasks.tracker.calling import Api
-from tasks.tracker.rest import COLOUR, RestTracker
+from tasks.tracker.rest import COLOUR, MISSING, RestTracker
 
 
 class Gitea(RestTracker):
@@ -20,6 +21,11 @@ class Gitea(RestTracker):
     def _handle(self, label: str) -> str:
         known = self._known_labels().get(label)
         return "" if known is None else str(known)
+
+    def _pulls(self, head: str, base: str) -> Iterable[Any]:
+        path = f"{self._home}/pulls/{quote(base, safe='')}/{quote(head, safe='')}"
+        reply = self._api.call("GET", path, accept=MISSING)
+        return () if reply.status in MISSING else (reply.content,)
 
     def _colour(self) -> str:
         return f"#{COLOUR}"

@@ -1,7 +1,7 @@
 """GitHub's REST API, by its public description of version 2022-11-28."""
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 from tasks.tracker.calling import Api
@@ -26,6 +26,11 @@ class GitHub(RestTracker):
 
     def _handle(self, label: str) -> str:
         return quote(label, safe="")
+
+    def _pulls(self, head: str, base: str) -> Iterable[Any]:
+        owner = self._home.split("/")[2]
+        query = {"head": f"{owner}:{head}", "base": base, "state": "all", **self.list_query}
+        return self._api.pages(f"{self._home}/pulls", **query)
 
     def _colour(self) -> str:
         return COLOUR

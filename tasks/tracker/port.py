@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from helmsman.records.issue import PullRequest
 from helmsman.records.tracking import Comment, Found
 
 
@@ -34,4 +35,16 @@ class Tracker(Protocol):
 
     def label(self, number: int, *, add: Sequence[str], remove: Iterable[str]) -> None:
         """Labels that are missing are made; other people's labels stay."""
+        ...
+
+    def login(self) -> str:
+        """Whose the token is; empty where it may not know."""
+        ...
+
+    def pull_request(self, head: str, base: str) -> PullRequest | None:
+        """The newest one from a branch of this repository into another, open or not."""
+        ...
+
+    def open_pull_request(self, title: str, body: str, head: str, base: str) -> PullRequest:
+        """A new one, or the one that is there."""
         ...

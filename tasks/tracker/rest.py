@@ -7,12 +7,19 @@ from typing import Any, ClassVar, Self
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
+from helmsman.errors import OperatorError
+from helmsman.records.issue import PullRequest
 from helmsman.records.tracking import OURS, Comment, Found
-from tasks.tracker.calling import Api, identity_of, unknown_form
+from helmsman.texts import clean
+from tasks.tracker.calling import MOST_WORDS, Api, identity_of, unknown_form
 
 COLOUR = "5319e7"
 ABOUT_LABEL = "Opened by Helmsman, which steers a coding agent"
 MISSING = frozenset({404, 410})
+REFUSED = frozenset({409, 422})
+"""What GitHub and Gitea answer to a pull request that is there already, or would hold nothing."""
+NAMELESS = frozenset({401, 403, 404})
+"""Tokens of an app, or of a narrow kind, may not ask whose they are."""
 EDITED_AFTER = timedelta(seconds=2)
 """A server may touch a comment once more while it is made."""
 
@@ -42,6 +49,17 @@ class _Comment(BaseModel):
     updated_at: AwareDatetime
     original_author: str | None = None
     """At Gitea, of a comment that was brought from elsewhere: nobody here has written it."""
+
+
+class _Ref(BaseModel):
+    ref: str = ""
+
+
+class _Pull(BaseModel):
+    number: int
+    state: str
+    html_url: str = ""
+    head: _Ref = _Ref()
 
 
 class RestTracker(ABC):
@@ -96,6 +114,35 @@ class RestTracker(ABC):
         for handle in filter(None, map(self._handle, remove)):
             self._api.call("DELETE", f"{self._issue(number)}/labels/{handle}", accept=MISSING)
 
+    def login(self) -> str:
+        """Whose the token is; empty where it may not know."""
+        reply = self._api.call("GET", "/user", accept=NAMELESS)
+        return _User.model_validate(reply.content).login if reply.status not in NAMELESS else ""
+
+    def pull_request(self, head: str, base: str) -> PullRequest | None:
+        """The newest one from a branch of this repository into another, open or not."""
+        found = (_pull(one) for one in self._pulls(head, base))
+        return max((one for ref, one in found if ref == head), key=lambda one: one.number, default=None)
+
+    def open_pull_request(self, title: str, body: str, head: str, base: str) -> PullRequest:
+        """A new one, or the one that is there. Raises OperatorError where the forge wants none."""
+        content = {"title": title, "body": body, "head": head, "base": base}
+        reply = self._api.call("POST", f"{self._home}/pulls", body=content, accept=REFUSED)
+        if reply.status not in REFUSED:
+            return _pull(reply.content)[1]
+        found = self.pull_request(head, base)
+        if found is None:
+            raise OperatorError(
+                "the tracker's forge refuses the pull request",
+                expected=f"branches {head} and {base} that differ, and a repository that takes pull requests",
+                found=clean(f"{reply.status} {reply.content}")[:MOST_WORDS],
+            )
+        return found
+
+    @abstractmethod
+    def _pulls(self, head: str, base: str) -> Iterable[Any]:
+        """Pull requests among which the one from `head` into `base` is, where there is one."""
+
     def _issue(self, number: int) -> str:
         return f"{self._home}/issues/{number}"
 
@@ -139,6 +186,15 @@ def _issue(content: Any) -> Found | None:
         body=read.body or "",
         labels=tuple(label.name for label in read.labels),
     )
+
+
+def _pull(content: Any) -> tuple[str, PullRequest]:
+    """Its head, and itself."""
+    try:
+        read = _Pull.model_validate(content)
+    except ValidationError as error:
+        raise unknown_form(str(error)) from error
+    return read.head.ref, PullRequest(number=read.number, url=read.html_url, is_open=read.state == "open")
 
 
 def _comment(content: Any) -> Comment:

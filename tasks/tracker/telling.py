@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from helmsman.errors import HelmsmanError
 from helmsman.oversee.escalations import changes, concerns
 from helmsman.records.gates import Answer
+from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.show.issues import notification
 from tasks.environment import ours
@@ -16,6 +17,7 @@ from tasks.secrets_in_records import without_secrets
 from tasks.tracker.access import open_tracker, where
 from tasks.tracker.answers import heard_answer
 from tasks.tracker.remembering import remembered
+from tasks.tracker.thread import Thread, news
 from tasks.tracker.upkeep import Upkeep
 from tasks.workplace import Workplace
 
@@ -55,8 +57,8 @@ def tell_news(state: LoopState, place: Workplace) -> None:
 def answer_from_tracker(state: LoopState, place: Workplace) -> Answer | None:
     """The answer to the open question that stands in a comment; None where there is none, or it cannot be asked for."""
     config = state.config.tracker
-    if state.gate is None or not config.kind or not config.allowed_users:
-        return None
+    if state.gate is None or state.issue is not None or not config.kind or not config.allowed_users:
+        return None  # comments at the issue that a loop was started for come as events
     with _complaining(f"{state.uid} listen"), open_tracker(config, LISTENING_SECONDS) as tracker:
         return heard_answer(tracker, without_secrets(state, ours()), place)
     return None
@@ -77,12 +79,30 @@ class TrackerEar:
 
 
 def _tell_tracker(state: LoopState, place: Workplace) -> None:
-    """Nothing is asked where nothing is new."""
+    """Nothing is asked where nothing is new. A loop that was started for an issue tells that one, and opens no other."""
+    if state.issue is not None:
+        _tell_thread(without_secrets(state, ours()), state.issue, place)
+        return
     wanted, config = concerns(without_secrets(state, ours())), state.config.tracker
     if remembered(place.folder, where(config)).told == {one.detection: one.stage for one in wanted}:
         return
     with open_tracker(config, TELLING_SECONDS) as tracker:
         Upkeep(tracker, without_secrets(state, ours()), place).bring_up_to_date(wanted)
+
+
+def _tell_thread(state: LoopState, link: IssueLink, place: Workplace) -> None:
+    if not news(state, place):
+        return
+    with open_tracker(state.config.tracker, TELLING_SECONDS) as tracker:
+        Thread(tracker, state, link).bring_up_to_date(place)
+
+
+def reply(state: LoopState, comment: int, text: str) -> None:
+    """Answer a comment at the issue that a loop was started for, once. Never raises."""
+    if state.issue is None or not state.config.tracker.kind:
+        return
+    with _complaining(f"{state.uid} reply"), open_tracker(state.config.tracker, TELLING_SECONDS) as tracker:
+        Thread(tracker, without_secrets(state, ours()), state.issue).reply(comment, text)
 
 
 @contextmanager

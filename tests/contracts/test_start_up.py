@@ -16,6 +16,7 @@ KNOW_PREFECT = (
     "flows.chain",
     "flows.iteration",
     "flows.loop",
+    "flows.on_issue",
     "flows.on_push",
     "flows.parallel",
     "flows.sweep",

@@ -24,6 +24,7 @@ from tasks.state_ref import list_loops
 from tests.fakes.answerer import answering
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import Driving, driving
+from tests.fakes.issues import comment_event, issue_event
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.pushing import (
     Listening,
@@ -38,6 +39,7 @@ from tests.fakes.pushing import (
     worker,
 )
 from tests.fakes.repositories import sh
+from tests.fakes.tracker_api import BOT, REPOSITORY, TOKEN, TrackerApi
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("push"), pytest.mark.feature("D2")]  # one engine, one worker
 
@@ -53,6 +55,15 @@ checks = ["test -e answer"]
 [on_push]
 branches = ["main", "release/*"]
 goal_file = "docs/goal.md"
+"""
+SITE = f"""
+checks = ["test -e answer"]
+[gates]
+merge = true
+[tracker]
+kind = "github"
+url = "URL"
+repository = "{REPOSITORY}"
 """
 ASKS = Alignment(specification=Specification(goal="There shall be an answer.")).with_questions([Asked(question="Which answer?")])
 FILES = {"helmsman.toml": CONFIGURATION, "docs/goal.md": "There shall be an answer.\n"}
@@ -71,11 +82,23 @@ class Scene:
     helmsman: Driving
     receiver: Listening
     served: Served
+    forge: TrackerApi
+    """Where issues of `acme/site` are; its clone on this machine is `site`."""
+    site: Served
 
     def runs_of(self, commit: str) -> list[Mapping[str, Any]]:
         wanted = {"flows": {"name": {"any_": ["on_push"]}}, "sort": "EXPECTED_START_TIME_DESC", "limit": 200}
         found = self.api.post("/flow_runs/filter", json=wanted).raise_for_status().json()
         return [run for run in found if run["parameters"]["push"]["commit"] == commit]
+
+    def issue_runs(self) -> list[Mapping[str, Any]]:
+        """Runs for events at issues, the first one first."""
+        wanted = {"flows": {"name": {"any_": ["on_issue"]}}, "sort": "EXPECTED_START_TIME_ASC"}
+        return self.api.post("/flow_runs/filter", json=wanted).raise_for_status().json()
+
+    def tell(self, kind: str, body: bytes) -> str:
+        """What the receiver answers to an event at an issue."""
+        return send(f"{self.receiver.url}/github", body, github(body, x_github_event=kind)).text
 
     def run_of(self, commit: str) -> Mapping[str, Any]:
         """The one run of a commit, once it has ended."""
@@ -123,16 +146,23 @@ class Scene:
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Generator[Scene]:
     folder = tmp_path_factory.mktemp("pushed")
     served = served_repository(folder / "served", FILES)
-    repos = listed(folder, {"project": str(served.bare), "owner/project": str(served.bare)})
-    with PrefectServer.running(folder / "server") as server, driving(folder, server.url, script) as helmsman:
-        deploy(helmsman.variables)
+    with (
+        PrefectServer.running(folder / "server") as server,
+        driving(folder, server.url, script) as helmsman,
+        TrackerApi("github") as forge,
+    ):
+        site = served_repository(folder / "site", {"helmsman.toml": SITE.replace("URL", forge.url)})
+        at = {"project": str(served.bare), "owner/project": str(served.bare), REPOSITORY: str(site.clone)}
+        deploy(helmsman.variables, ("on-push", "on-issue"))
+        token = {"HELMSMAN_TRACKER_TOKEN": TOKEN, "HELMSMAN_TRACKER_HOSTS": "127.0.0.1"}
         with (
-            worker(folder, helmsman.variables),
-            listening(folder, repos, helmsman.variables) as receiver,
+            worker(folder, {**helmsman.variables, **token}),
+            listening(folder, listed(folder, at), helmsman.variables) as receiver,
             httpx.Client(base_url=server.url, timeout=30, trust_env=False) as api,
         ):
             install_hook(served, receiver.url)
-            yield Scene(server, api, helmsman, receiver, served)
+            yield Scene(server, api, helmsman, receiver, served, forge, site)
+        assert forge.violations == []
 
 
 def test_a_push_becomes_an_event_a_run_and_a_loop_whose_result_is_on_a_branch(scene: Scene) -> None:
@@ -225,6 +255,30 @@ def test_a_message_with_a_wrong_signature_starts_nothing(scene: Scene) -> None:
         install_hook(scene.served, scene.receiver.url)
     scene.nothing_more_waits()
     assert scene.runs_of(commit) == []
+
+
+@pytest.mark.feature("D6")
+def test_a_label_becomes_a_loop_that_asks_in_its_issue_and_ends_as_a_pull_request(scene: Scene) -> None:
+    issue = scene.forge.open_issue("mallory", "There shall be an answer.", ["helmsman"])
+    label = issue_event("github", "labeled", issue.number)
+    assert scene.tell("issues", label) == f"accepted: issue #{issue.number} of {REPOSITORY}: labelled\n"
+    assert scene.tell("issues", label) == f"known already: issue #{issue.number} of {REPOSITORY}: labelled\n"
+    assert eventually(lambda: any("/helmsman approve" in one.body for one in issue.comments), PATIENCE), scene.issue_runs()
+    assert eventually(lambda: [run["state_name"] for run in scene.issue_runs()] == ["Suspended"], PATIENCE)
+    hostile = comment_event("github", "/helmsman approve", 1, by="mallory", number=issue.number)
+    assert "mallory is not known to belong" in scene.tell("issue_comment", hostile)
+    answer = comment_event("github", "/helmsman approve", 2, association="OWNER", number=issue.number)
+    assert scene.tell("issue_comment", answer).startswith("accepted")
+    assert eventually(lambda: {run["state_name"] for run in scene.issue_runs()} == {"Completed", "Heeded"}, PATIENCE)
+    (loop,) = list_loops(open_repository(scene.site.clone))
+    (pull,) = scene.forge.pulls
+    assert (pull.head, pull.base, pull.body.splitlines()[1]) == (loop.branch, "main", f"Closes #{issue.number}")
+    assert git(scene.site.bare, "show", f"{loop.branch}:answer") == "42\n"
+    assert (loop.outcome, loop.spending.agent_calls) == (Outcome.COMPLETED, 1)
+    begun, question, understood, end = [one.body for one in issue.comments if one.author == BOT]
+    assert (loop.loop in begun, "approved for merging" in question, "Understood" in understood) == (True, True, True)
+    assert loop.issue is not None
+    assert loop.issue.pull_request in end
 
 
 def test_a_push_while_the_engine_is_down_is_run_once_it_is_back(scene: Scene) -> None:

@@ -44,6 +44,18 @@ class Issue:
     comments: list[Said] = field(default_factory=list[Said])
 
 
+@dataclass
+class Pull:
+    """A pull request."""
+
+    number: int
+    title: str
+    body: str
+    head: str
+    base: str
+    is_open: bool = True
+
+
 class Fault(NamedTuple):
     """What happens to the next request in place of what it asks for, or after it."""
 
@@ -51,6 +63,8 @@ class Fault(NamedTuple):
     headers: Mapping[str, str] = {}
     method: str = ""
     """Only to a request of this method."""
+    path: str = ""
+    """Only to a request whose path ends so."""
     done: bool = False
     """Whether what is asked for is done all the same, and only the answer is lost."""
 
@@ -69,6 +83,7 @@ class TrackerApi:
         self.kind: Kind = kind
         self.most, self.may_label = most, may_label
         self.issues: dict[int, Issue] = {}
+        self.pulls: list[Pull] = []
         self.labels: dict[str, int] = {}
         self.violations: list[str] = []
         self.requests: list[str] = []
@@ -168,12 +183,32 @@ class TrackerApi:
         self.issues[int(number)].labels.remove(name)
         return Answer(200, []) if self.kind == "github" else Answer(204, None)
 
+    def get_user(self, _: Mapping[str, str], __: Any) -> Answer:
+        return Answer(200, {"id": 1, "login": BOT})
+
+    def list_pulls(self, query: Mapping[str, str], _: Any) -> Answer:
+        head = query.get("head", "").partition(":")[2]
+        found = [one for one in self.pulls if head in {"", one.head} and query.get("base", one.base) == one.base]
+        return self._page([self._pull(one) for one in found], query, link=True)
+
+    def get_pull(self, _: Mapping[str, str], __: Any, base: str, head: str) -> Answer:
+        found = [one for one in self.pulls if (one.base, one.head) == (unquote(base), unquote(head))]
+        return Answer(200, self._pull(found[-1])) if found else Answer(404, {"message": "pull request does not exist"})
+
+    def create_pull(self, _: Mapping[str, str], body: Any) -> Answer:
+        if any(one.is_open and (one.head, one.base) == (body["head"], body["base"]) for one in self.pulls):
+            return Answer(422 if self.kind == "github" else 409, {"message": "A pull request already exists"})
+        made = Pull(1000 + len(self.pulls), body["title"], body.get("body", ""), body["head"], body["base"])
+        self.pulls.append(made)
+        return Answer(201, self._pull(made))
+
     # --- the server ---------------------------------------------------------------------------------------------------
 
     def answer(self, method: str, target: str, headers: Mapping[str, str], body: Any) -> Answer:
         """What a request gets; one that its description does not allow is noted, and refused."""
         with self.writing:
-            fault = next((one for one in self.faults if one.method in {"", method}), None)
+            path = urlsplit(target).path
+            fault = next((one for one in self.faults if one.method in {"", method} and path.endswith(one.path)), None)
             if fault is None:
                 return self._done(method, target, headers, body)
             self.faults.remove(fault)
@@ -183,7 +218,8 @@ class TrackerApi:
 
     def _done(self, method: str, target: str, headers: Mapping[str, str], body: Any) -> Answer:
         parts = urlsplit(target)
-        home = f"{'/api/v1' if self.kind == 'gitea' else ''}/repos/{REPOSITORY}"
+        root = "/api/v1" if self.kind == "gitea" else ""
+        home = root if parts.path == f"{root}/user" else f"{root}/repos/{REPOSITORY}"
         self.requests.append(f"{method} {parts.path.removeprefix(home)}")
         if headers.get("authorization", "").split(" ")[-1] != TOKEN:
             return Answer(401, {"message": "Bad credentials"})
@@ -200,7 +236,7 @@ class TrackerApi:
         return Answer(404, {"message": "Not Found"})
 
     def _act(self, act: str, query: Mapping[str, str], body: Any, places: tuple[str, ...]) -> Answer:
-        if places and int(places[0]) not in self.issues:
+        if places and places[0].isdecimal() and int(places[0]) not in self.issues:
             return Answer(404, {"message": "Not Found"})
         return getattr(self, act)(query, body, *places)
 
@@ -222,6 +258,16 @@ class TrackerApi:
             "labels": [_label(name, self.labels[name]) for name in one.labels],
             "updated_at": _stamp(one.updated),
             **({"pull_request": {"merged": False}} if one.pull else {"pull_request": None} if self.kind == "gitea" else {}),
+        }
+
+    def _pull(self, one: Pull) -> dict[str, Any]:
+        return {
+            "id": 5000 + one.number,
+            "number": one.number,
+            "state": "open" if one.is_open else "closed",
+            "html_url": f"{self.url}/{REPOSITORY}/pulls/{one.number}",
+            "head": {"ref": one.head},
+            "base": {"ref": one.base},
         }
 
     def _names(self, labels: list[Any]) -> list[str]:

@@ -48,6 +48,7 @@ NUMBER = pattern(r"[1-9]\d*")
 MOMENT = pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 STATES = one_of("open", "closed", "all")
 ISSUE = r"/issues/(\d+)"
+PULL: Mapping[str, Check] = {"title": WORDS, "body": text, "head": WORDS, "base": WORDS}
 
 GITHUB = (
     Operation(
@@ -98,6 +99,14 @@ GITHUB = (
     ),
     Operation("POST", f"{ISSUE}/labels", "add_labels", {}, {"labels": list_of(str)}, ("labels",)),
     Operation("DELETE", rf"{ISSUE}/labels/([^/]+)", "remove_label"),
+    Operation("GET", "/user", "get_user"),
+    Operation(
+        "GET",
+        "/pulls",
+        "list_pulls",
+        {"state": STATES, "head": pattern(r"[^:]+:\S+"), "base": WORDS, "per_page": NUMBER, "page": NUMBER},
+    ),
+    Operation("POST", "/pulls", "create_pull", {}, PULL, ("head", "base", "title")),
 )
 
 GITEA = (
@@ -131,6 +140,9 @@ GITEA = (
     ),
     Operation("POST", f"{ISSUE}/labels", "add_labels", {}, {"labels": list_of(int)}),
     Operation("DELETE", rf"{ISSUE}/labels/(\d+)", "remove_label"),
+    Operation("GET", "/user", "get_user"),
+    Operation("GET", r"/pulls/([^/]+)/([^/]+)", "get_pull"),
+    Operation("POST", "/pulls", "create_pull", {}, PULL, ("head", "base", "title")),
 )
 
 OPERATIONS: Mapping[Kind, tuple[Operation, ...]] = {"github": GITHUB, "gitea": GITEA}

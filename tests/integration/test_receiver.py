@@ -20,6 +20,7 @@ from deployments.receiver.app import LARGEST_BODY
 from deployments.receiver.serving import serve
 from deployments.receiver.signatures import FRESH_SECONDS
 from helmsman.errors import OperatorError
+from helmsman.records.push import Push
 from tasks.deliveries import Deliveries
 from tests.fakes import pushing
 from tests.fakes.bench import eventually
@@ -81,8 +82,12 @@ def lines(commit: str, name: str = "owner/name", ref: str = "refs/heads/main") -
     return f"{name}\n{ZEROS} {commit} {ref}\n".encode()
 
 
+def pushes(kept: Deliveries) -> list[Push]:
+    return [one for one in kept.waiting() if isinstance(one, Push)]
+
+
 def commits(kept: Deliveries) -> list[str]:
-    return [push.commit for push in kept.waiting()]
+    return [push.commit for push in pushes(kept)]
 
 
 def statuses(urls: list[str], body: bytes) -> list[int]:
@@ -108,7 +113,7 @@ def test_a_signed_push_is_on_the_disk_before_it_is_answered(
     body = made(commit)
     answer = send(f"{receiver.url}/{path}", body, headers(body))
     assert (answer.status_code, answer.text) == (202, f"accepted: {commit[:10]} on main of owner/name\n")
-    (push,) = [push for push in kept.waiting() if push.commit == commit]
+    (push,) = [push for push in pushes(kept) if push.commit == commit]
     received = push.received_at
     assert (push.location, push.branch, push.before) == ("/srv/name.git", "main", None)
     assert abs((datetime.now(UTC) - received).total_seconds()) < 100
@@ -172,7 +177,7 @@ def test_a_genuine_message_that_starts_nothing_is_told_why(changes: dict[str, An
 def test_other_events_of_a_forge_are_taken_and_left_alone(path: str, headers: Headers, receiver: Listening) -> None:
     body = b'{"zen": "Keep it logically awesome."}'
     answer = send(f"{receiver.url}/{path}", body, {**headers(body), f"x-{path}-event": "ping"})
-    assert (answer.status_code, answer.text) == (200, "nothing to do: only pushes start loops\n")
+    assert (answer.status_code, answer.text) == (200, "nothing to do: only pushes and issues start loops\n")
 
 
 def test_nothing_in_a_message_chooses_a_path(receiver: Listening, kept: Deliveries) -> None:
@@ -180,7 +185,7 @@ def test_nothing_in_a_message_chooses_a_path(receiver: Listening, kept: Deliveri
     known = {"full_name": "owner/name", "html_url": "file:///etc", "clone_url": "file:///etc", "ssh_url": "x@y:/etc"}
     body = event(commit, repository=known, location="/etc")
     send(f"{receiver.url}/github", body, github(body))
-    assert [push.location for push in kept.waiting() if push.commit == commit] == ["/srv/name.git"]
+    assert [push.location for push in pushes(kept) if push.commit == commit] == ["/srv/name.git"]
 
 
 # --- what is refused ----------------------------------------------------------------------------------------------
@@ -228,10 +233,10 @@ REFUSED: dict[str, tuple[str, bytes, Headers, int, str]] = {
     "stale": ("git", LINES, stale, 409, "the message is too old, or the clocks differ"),
     "of the future": ("git", LINES, of_the_future, 409, "the message is too old, or the clocks differ"),
     "oversized": ("github", b" " * (LARGEST_BODY + 1), github, 413, "the message is too large"),
-    "malformed": ("github", b'{"ref": 5', github, 400, "the message does not say what was pushed"),
-    "nested for ever": ("github", DEEP, github, 400, "the message does not say what was pushed"),
-    "not UTF-8": ("gitea", b"\xff\xfe{}", gitea, 400, "the message does not say what was pushed"),
-    "no lines": ("git", b"owner/name\n", by_hook, 400, "the message does not say what was pushed"),
+    "malformed": ("github", b'{"ref": 5', github, 400, "the message does not say what happened"),
+    "nested for ever": ("github", DEEP, github, 400, "the message does not say what happened"),
+    "not UTF-8": ("gitea", b"\xff\xfe{}", gitea, 400, "the message does not say what happened"),
+    "no lines": ("git", b"owner/name\n", by_hook, 400, "the message does not say what happened"),
     "no delivery": ("github", BODY, without("x-github-delivery", github), 400, NO_NAME),
     "a hostile delivery": ("github", BODY, with_(github, x_github_delivery="' OR 1=1"), 400, NO_NAME),
     "a form": ("github", BODY, with_(github, content_type="application/x-www-form-urlencoded"), 415, NOT_JSON),

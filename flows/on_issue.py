@@ -1,0 +1,21 @@
+"""What an event at an issue starts, steers or ends: a loop whose result is a pull request."""
+
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+
+from flows.loop import loop
+from helmsman.records.issue_event import IssueEvent
+from helmsman.records.request import LoopRequest
+from tasks.engine_runs import driven_here
+from tasks.issues import heeded
+from tasks.opening import now_utc
+from tasks.push_runs import nothing_to_do
+
+
+@flow(name="on_issue", persist_result=False)
+def on_issue(event: IssueEvent) -> State[dict[str, Any]]:
+    """Look at the event once more, and drive what it starts, or goes on with, in this very run."""
+    found = heeded(event, now_utc(), driven_here())
+    return loop.fn(found) if isinstance(found, LoopRequest) else nothing_to_do(found)

@@ -1,0 +1,75 @@
+"""Issue: what happened at an issue that may start, steer or end a loop, as its forge told it."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from helmsman.records.base import Record
+from helmsman.records.push import is_branch
+
+LONGEST_TITLE = 200
+LONGEST_BODY = 8000
+"""Characters of an issue that a loop is told: about 2,000 tokens in every prompt. Most issues have less."""
+LONGEST_COMMENT = 5000
+"""Characters; more than an answer's guidance may have."""
+
+Login = Annotated[str, Field(max_length=100)]
+
+
+def _branch(name: str) -> str:
+    if not is_branch(name):
+        raise ValueError("not the name of a branch")
+    return name
+
+
+class Happened(StrEnum):
+    """What an issue's event comes to."""
+
+    LABELLED = "labelled"
+    """It bears the label that starts a loop."""
+    SAID = "said"
+    """A comment for us."""
+    WITHDRAWN = "withdrawn"
+    """The label was taken away, or the issue was closed."""
+
+
+class IssueEvent(Record):
+    """Something happened at an issue. Title, body and comment are anybody's words."""
+
+    repository: str = Field(min_length=1, max_length=300)
+    """What the operator calls it."""
+    location: str = Field(min_length=1, max_length=4000)
+    """Where it is found by the machine that runs the loop. The operator says it, never the sender."""
+    full_name: str = Field(pattern=r"^[\w.-]+/[\w.-]+$", max_length=300)
+    """`owner/name` at the forge."""
+    branch: Annotated[str, AfterValidator(_branch)]
+    """The repository's default branch: a loop begins there, and its pull request goes there."""
+    number: int = Field(gt=0, lt=10**12)
+    happened: Happened
+    moment: str = Field(max_length=100)
+    """What tells this event from others of the kind at the same issue: the comment's id, or when the issue was changed."""
+    by: Login
+    """Who did it."""
+    title: str = Field(default="", max_length=LONGEST_TITLE)
+    body: str = Field(default="", max_length=LONGEST_BODY)
+    comment: int = 0
+    """Id of the comment."""
+    said: str = Field(default="", max_length=LONGEST_COMMENT)
+    """The comment's text."""
+    source: Literal["github", "gitea"]
+    delivery: str = Field(pattern=r"^[A-Za-z0-9-]{8,100}$")
+    """The sender's own name for its message."""
+    received_at: datetime
+
+    @property
+    def what(self) -> str:
+        """In words."""
+        return f"issue #{self.number} of {self.repository}: {self.happened}"
+
+
+class Heeded(Record):
+    """What was made of an event that needed no loop of its own."""
+
+    what: str
