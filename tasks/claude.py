@@ -9,11 +9,11 @@ from typing import Literal
 from helmsman.config import ClaudeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.orient.allowance import claude_config
-from helmsman.records.events import AgentStarted, ToolCalled, ToolGuarded
+from helmsman.records.events import AgentStarted, ToolGuarded
 from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
-from helmsman.verify.agent_events import CallReader, detail_of, parse_event, spoken_by_model, tool_calls, tool_results
+from helmsman.verify.agent_events import CallReader, parse_event, spoken_by_model, tool_calls, tool_results
 from tasks.agents.order import Order, unreachable
 from tasks.call_folder import CallFolder, begin, finish, finished_call, session_asked_for, set_aside, with_rotation
 from tasks.claude_binary import find_binary
@@ -27,6 +27,7 @@ from tasks.process import Ended, run
 from tasks.secrets_kept import redact
 from tasks.steered import steering, stop_seconds, window_of
 from tasks.steering import Steering, settings
+from tasks.tool_events import tool_called, tool_returned
 from tasks.workplace import Workplace
 
 IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
@@ -176,10 +177,11 @@ class Listener:
         self.reader.feed(event)
         self._at_work = self._at_work or spoken_by_model(event)
         for called in tool_calls(event):
-            publish(ToolCalled(tool=called.tool, detail=self._wording(detail_of(called.arguments))))
+            publish(tool_called(called, self._wording))
             for follower in self._followers():
                 follower.announce(called)
         for result in tool_results(event):
+            publish(tool_returned(result, self._wording))
             for follower in self._followers():
                 follower.conclude(result)
         if self._steers:

@@ -65,6 +65,16 @@ class ToolCalled(Record):
     tool: str
     detail: str
     """What it was called with, in a line of 120 characters at most."""
+    id: str = ""
+    """As the agent's program names the call, 100 characters at most; empty where it does not."""
+
+
+class ToolReturned(Record):
+    """A tool call came to an end."""
+
+    event: Literal["tool_returned"] = "tool_returned"
+    id: str
+    failed: bool
 
 
 class ToolGuarded(Record):
@@ -143,6 +153,7 @@ Event = (
     | StepFinished
     | AgentStarted
     | ToolCalled
+    | ToolReturned
     | ToolGuarded
     | StopAnswered
     | CheckStarted
