@@ -34,6 +34,11 @@ def traceparent(place: Place) -> str:
     return f"00-{place.trace:032x}-{place.span:016x}-01"
 
 
+def trace_context(uid: str, iteration: int, attempt: int) -> dict[str, str]:
+    """Variables by which the agent's own telemetry hangs on the span of its call."""
+    return {"TRACEPARENT": traceparent(Place(trace_id(uid), agent_span(uid, iteration, attempt)))}
+
+
 def read_traceparent(text: str) -> Place | None:
     """None for everything that is not one."""
     found = _TRACEPARENT.fullmatch(text.strip())

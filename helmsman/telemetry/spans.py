@@ -69,7 +69,7 @@ def iteration_spans(state: LoopState, record: IterationRecord, line: Timeline) -
     whole = _iteration(state, record)
     inside = [step for step in line.steps.values() if step.name not in BESIDE]
     steps = _steps(uid, key, whole.id, inside)
-    parents = {name: span_id(uid, *key, name) for name, step in line.steps.items() if step.end}
+    parents = {step.name: span_id(uid, *key, step.name) for step in inside if step.end}
     agent = _agent(state, record, line, parents.get("execute", whole.id))
     judge = _chat(uid, key, judge_call(record), line.steps.get("judge"), whole)
     writer = _chat(uid, key, prompt_call(record), line.steps.get("plan"), whole)

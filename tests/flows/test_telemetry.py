@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from helmsman.records.verdict import Outcome
+from tasks.git import git
 from tests.fakes.agents import PROMISE, Call, result, says, spoken
 from tests.fakes.collector import Collector, collecting
 from tests.flows.conftest import Drive
 
 pytestmark = pytest.mark.feature("H6")
-SOLVE = "echo 42 > answer"
+SOLVE = 'echo 42 > answer; echo "$TRACEPARENT" > parent'
 
 
 def uses_a_tool() -> Call:
@@ -29,6 +30,7 @@ def uses_a_tool() -> Call:
 def test_a_loop_is_one_trace_of_iterations_steps_and_tool_calls(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
     with collecting() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        monkeypatch.setenv("CLAUDE_CODE_ENABLE_TELEMETRY", "1")
         driven = drive([uses_a_tool(), says(PROMISE, shell=SOLVE, cost=0.25)])
     assert driven.state.outcome is Outcome.COMPLETED
     (root,) = collector.children()
@@ -38,6 +40,8 @@ def test_a_loop_is_one_trace_of_iterations_steps_and_tool_calls(drive: Drive, mo
         assert [span.name for span in collector.children(iteration.id)] == [f"step {name}" for name in steps]
         assert iteration.attributes["helmsman.checks"] == passed
     assert list(collector.tree(iterations[0].id))[3:6] == ["step execute", "  invoke_agent claude", "    execute_tool Bash"]
+    (agent,) = (span for span in collector.spans if span.name == "invoke_agent claude" and span.start > iterations[1].start)
+    assert git(driven.repository, "show", f"{driven.state.branch}:parent").strip() == f"00-{agent.trace}-{agent.id}-01"
     assert {span.trace for span in collector.spans} == {root.trace}
     assert len({span.id for span in collector.spans}) == len(collector.spans)
     assert (root.attributes["helmsman.outcome"], root.attributes["helmsman.cost_usd"]) == ("completed", 0.75)
