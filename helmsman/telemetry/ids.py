@@ -16,12 +16,12 @@ class Place(NamedTuple):
 
 def trace_id(uid: str) -> int:
     """Of a loop, 128 bits; never 0, which stands for no trace."""
-    return _digest(16, uid)
+    return _digest(16, "trace", uid)
 
 
 def span_id(uid: str, *parts: str | int) -> int:
     """Of one thing in a loop, 64 bits; never 0. Without parts it is the loop's own span."""
-    return _digest(8, uid, *parts)
+    return _digest(8, "span", uid, *parts)
 
 
 def agent_span(uid: str, iteration: int, attempt: int) -> int:

@@ -47,7 +47,7 @@ def loop_span(state: LoopState, ending: Decision) -> Span:
                 "helmsman.level": int(state.oversight.ladder.rung),
                 "error.type": _fault(ending),
             }
-            | ({} if "cost" in state.untold else {"helmsman.cost_usd": state.spending.cost_usd})
+            | ({} if "cost" in state.untold else {"helmsman.cost_usd": round(state.spending.cost_usd, 6)})
             | ({} if "tokens" in state.untold else {"helmsman.tokens": state.spending.tokens})
         ),
         error=_fault(ending),
@@ -105,7 +105,7 @@ def _of_iteration(state: LoopState, record: IterationRecord) -> dict[str, Value 
         "helmsman.outcome": record.decision.outcome or "",
         "helmsman.verdict": judged.outcome if judged else "",
         "helmsman.verdict.score": judged.score if judged else None,
-        "helmsman.cost_usd": None if "cost" in untold else record.usage.cost_usd,
+        "helmsman.cost_usd": None if "cost" in untold else round(record.usage.cost_usd, 6),
         "helmsman.completion": record.oversight.progress.completion,
         "helmsman.level": int(record.oversight.ladder.rung),
         "helmsman.control.output": record.oversight.control.output,
@@ -166,7 +166,7 @@ def _usage(call: ModelCall) -> dict[str, Value | None]:
         "gen_ai.usage.cache_read.input_tokens": call.usage.cache_read_tokens,
         "gen_ai.usage.cache_creation.input_tokens": call.usage.cache_creation_tokens,
     }
-    cost: dict[str, Value | None] = {"helmsman.cost_usd": call.usage.cost_usd}
+    cost: dict[str, Value | None] = {"helmsman.cost_usd": round(call.usage.cost_usd, 6)}
     return (tokens if call.tells_tokens else {}) | (cost if call.tells_cost else {})
 
 

@@ -32,6 +32,7 @@ from tasks import steps
 from tests.unit import builders
 from tests.unit.builders import NOW, STOP
 from tests.unit.full_records import full_record, full_state
+from tools.telemetry import DOCUMENT, drawn, tables
 
 pytestmark = pytest.mark.feature("H6")
 
@@ -264,3 +265,10 @@ def test_a_place_is_written_as_trace_context_and_read_back(uid: str, iteration: 
 )
 def test_what_is_no_trace_context_is_passed_over(text: str) -> None:
     assert read_traceparent(text) is None
+
+
+def test_the_document_is_up_to_date() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert drawn(text, tables()) == text
+    with pytest.raises(KeyError, match="spans"):
+        drawn("no place", tables())
