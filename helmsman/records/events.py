@@ -36,6 +36,13 @@ class MemoryNoted(Record):
     lines: tuple[str, ...]
 
 
+class TelemetryFailed(Record):
+    """Telemetry was asked for and is not delivered; told once by each driver."""
+
+    event: Literal["telemetry_failed"] = "telemetry_failed"
+    why: str
+
+
 class StepStarted(Record):
     event: Literal["step_started"] = "step_started"
     iteration: int
@@ -149,6 +156,7 @@ Event = (
     LoopBegun
     | AgentIntroduced
     | MemoryNoted
+    | TelemetryFailed
     | StepStarted
     | StepFinished
     | AgentStarted

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import TypeVar
 
-from helmsman.records.events import Event, IterationRecorded, StepFinished
+from helmsman.records.events import Event, IterationRecorded, StepFinished, TelemetryFailed
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.show.doings import Told
@@ -20,7 +20,7 @@ from helmsman.telemetry.spans import BESIDE, beside_spans, iteration_spans, loop
 from helmsman.telemetry.timeline import Timeline, after
 from tasks.following import Follower, newest_record
 from tasks.git import Repository
-from tasks.journal import listening
+from tasks.journal import listening, publish
 from tasks.places import LoopFolder
 from tasks.state_ref import read_state
 from tasks.telemetry.marks import Marks
@@ -31,8 +31,13 @@ T = TypeVar("T")
 
 
 @contextmanager
-def watched(repository: Repository, folder: LoopFolder, state: LoopState, warn: Callable[[str], None]) -> Generator[None]:
-    """Tell of a loop while the block drives it. `warn` hears at most once of telemetry that does not arrive."""
+def watched(repository: Repository, folder: LoopFolder, state: LoopState, log: Callable[[str], None]) -> Generator[None]:
+    """Tell of a loop while the block drives it. `log` and the display hear at most once of telemetry that does not arrive."""
+
+    def warn(why: str) -> None:
+        publish(TelemetryFailed(why=why))
+        log(why)
+
     if not wanted(os.environ, warn):
         yield
         return

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from deployments.display import PlainLines
 from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, advance
@@ -108,10 +111,12 @@ def test_an_iteration_that_was_written_down_and_never_told_is_told_by_the_next_d
 def test_what_a_collector_refused_is_told_again_under_the_same_ids(repository: Repository, collector: Collector) -> None:
     collector.status = 400
     folder, (state, _) = folder_of(repository), read_state(repository, LOOP)
-    complaints = list[str]()
-    with watched(repository, folder, state, complaints.append):
+    complaints, screen = list[str](), Console(file=StringIO(), width=500)
+    with listening(PlainLines(screen)), watched(repository, folder, state, complaints.append):
         publish(IterationRecorded(record=record(repository, state)))
-    assert len(complaints) == 1
+    assert isinstance(screen.file, StringIO)
+    (complaint,) = complaints
+    assert screen.file.getvalue().splitlines()[-1] == f"    warn       {complaint}"
     collector.status = 200
     with driver(repository):
         pass
