@@ -41,7 +41,7 @@ def watched(repository: Repository, folder: LoopFolder, state: LoopState, log: C
     if not wanted(os.environ, warn):
         yield
         return
-    watch = _guarded(lambda: _Watch(repository, folder, state, Sender(state.uid, warn)), warn)
+    watch = _guarded(lambda: _Watch(repository, folder, state, warn), warn)
     if watch is None:
         yield
         return
@@ -63,12 +63,17 @@ def _guarded(act: Callable[[], T], warn: Callable[[str], None]) -> T | None:
 class _Watch:
     """Follows the events of one loop and hands over what is finished."""
 
-    def __init__(self, repository: Repository, folder: LoopFolder, state: LoopState, sender: Sender) -> None:
+    def __init__(self, repository: Repository, folder: LoopFolder, state: LoopState, warn: Callable[[str], None]) -> None:
         """Go on where an earlier driver stopped: what it did is in the journal."""
-        self._repository, self._state, self._sender = repository, state, sender
+        self._repository, self._state = repository, state
         self._marks = Marks(folder.telemetry)
         self._line = reduce(after, _lived(folder), Timeline())
-        self._catch_up()
+        self._sender = Sender(state.uid, warn)
+        try:
+            self._catch_up()
+        except Exception:
+            self._sender.close()
+            raise
 
     def hear(self, event: Event) -> None:
         self._line = after(self._line, Told(datetime.now(UTC), event))

@@ -79,5 +79,9 @@ class Sender:
         """Once: a collector that is away stays away for many iterations."""
         if not self._warned:
             self._warned = True
-            text = why if why.startswith("no telemetry") else f"telemetry is not delivered, and the loop goes on: {why}"
+            text = (
+                why
+                if why.startswith("no telemetry")
+                else f"telemetry is not delivered (see OTEL_EXPORTER_OTLP_ENDPOINT), and the loop goes on: {why}"
+            )
             self._warn(" ".join(redact(text, ours()).split())[:400])
