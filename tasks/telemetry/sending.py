@@ -14,6 +14,7 @@ WAITING_PARCELS = 32
 FLUSH_SECONDS = 5.0
 """How long the end of a loop waits for the collector at most."""
 MISSING = "no telemetry: an exporter is configured, and OpenTelemetry is not installed; pip install 'helmsman[telemetry]'"
+UNDELIVERED = "telemetry is not delivered (see OTEL_EXPORTER_OTLP_ENDPOINT), and the loop goes on"
 
 
 def _nothing() -> None:
@@ -79,9 +80,5 @@ class Sender:
         """Once: a collector that is away stays away for many iterations."""
         if not self._warned:
             self._warned = True
-            text = (
-                why
-                if why.startswith("no telemetry")
-                else f"telemetry is not delivered (see OTEL_EXPORTER_OTLP_ENDPOINT), and the loop goes on: {why}"
-            )
+            text = why if why.startswith("no telemetry") else f"{UNDELIVERED}: {why}"
             self._warn(" ".join(redact(text, ours()).split())[:400])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.telemetry.ids import Place, span_id, trace_id, traceparent
-from helmsman.telemetry.shapes import Point, Span
+from helmsman.telemetry.shapes import Attributes, Point, Span
 from tasks.telemetry import sending
 from tasks.telemetry.sending import Parcel, Sender
 from tasks.telemetry.wanted import wanted
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.feature("H6")
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
-def parcel(number: int = 1, delivered: Callable[[], None] = lambda: None, **attributes: str) -> Parcel:
+def parcel(number: int = 1, delivered: Callable[[], None] = lambda: None, attributes: Attributes | None = None) -> Parcel:
     span = Span(span_id("u1", number), span_id("u1"), "iteration", NOW, NOW + MINUTE, attributes or {"helmsman.mode": "basic"})
     return Parcel((span,), (Point("helmsman.iterations", 1, {"helmsman.mode": "basic"}),), delivered)
 
@@ -81,15 +81,16 @@ def test_a_collector_that_is_away_holds_the_end_of_a_loop_for_a_moment_only(
         for number in range(sending.WAITING_PARCELS * 2):  # more than may wait: handing over never blocks
             sender.hand_over(lambda number=number: parcel(number, pytest.fail))
         sender.close()
-        assert not sender._parcels.empty()  # each would take a second: nobody has waited for them
-        sender._thread.join()
+        left, thread = sender._parcels, sender._thread  # pyright: ignore[reportPrivateUsage] - what has not been waited for
+        assert not left.empty()  # each would take a second
+        thread.join()
 
 
 def test_values_of_secret_variables_are_replaced_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
     with collecting() as collector:
         monkeypatch.setenv(ENDPOINT, collector.url)
         monkeypatch.setenv("SHOP_API_KEY", "s3cr3t-of-the-shop")
-        sent(parcel(**{"gen_ai.tool.name": "s3cr3t-of-the-shop"}))
+        sent(parcel(attributes={"gen_ai.tool.name": "s3cr3t-of-the-shop"}))
     assert collector.spans[0].attributes == {"gen_ai.tool.name": "[SHOP_API_KEY]"}
 
 
@@ -97,7 +98,7 @@ def test_whoever_started_the_loop_is_linked(monkeypatch: pytest.MonkeyPatch) -> 
     with collecting() as collector:
         monkeypatch.setenv(ENDPOINT, collector.url)
         monkeypatch.setenv("TRACEPARENT", traceparent(Place(0xABC, 1)))
-        sent(parcel(**{"helmsman.decision.rule": "continue"}), parcel(2))
+        sent(parcel(attributes={"helmsman.decision.rule": "continue"}), parcel(2))
     assert [span.links for span in collector.spans] == [(f"{0xABC:032x}",), ()]
 
 

@@ -1,6 +1,6 @@
 """What is told of a loop over the lives of several drivers: nothing twice, nothing that was recorded never."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
@@ -42,7 +42,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
 
 
 @contextmanager
-def driver(repository: Repository) -> Iterator[LoopState]:
+def driver(repository: Repository) -> Generator[LoopState]:
     """One that drives the loop from where it stands."""
     folder, (state, _) = loop_folder(repository, LOOP), read_state(repository, LOOP)
     with watched(repository, folder, state, pytest.fail), listening(journal_to(folder.journal)):
