@@ -24,6 +24,7 @@ from helmsman.records.events import (
     SignalRaised,
     StepStarted,
     StopAnswered,
+    TelemetryFailed,
     ToolCalled,
     ToolGuarded,
     WaitStarted,
@@ -72,6 +73,8 @@ def plain_lines(event: Event) -> Iterator[str]:
     match event:
         case LoopBegun() | AgentIntroduced() | MemoryNoted() | MergeFailed() | LoopMerged() | GateOpened() | GateAnswered():
             yield from _news(event)
+        case TelemetryFailed():
+            yield from _news(event)
         case StepStarted(step="execute"):
             yield f"#{event.iteration}  the agent starts"
         case ToolCalled():
@@ -88,7 +91,7 @@ def plain_lines(event: Event) -> Iterator[str]:
             return
 
 
-News = LoopBegun | AgentIntroduced | MemoryNoted | MergeFailed | LoopMerged | GateOpened | GateAnswered
+News = LoopBegun | AgentIntroduced | MemoryNoted | TelemetryFailed | MergeFailed | LoopMerged | GateOpened | GateAnswered
 
 
 def _news(event: News) -> Iterator[str]:
@@ -100,6 +103,8 @@ def _news(event: News) -> Iterator[str]:
             yield from (f"{'agent      ' if not number else '    '}{clean(line)}" for number, line in enumerate(event.lines))
         case MemoryNoted():
             yield from (f"    memory     {clean(line)}" for line in event.lines)
+        case TelemetryFailed():
+            yield f"    warn       {clean(event.why)}"
         case MergeFailed():
             yield f"merge      into {clean(event.into)}: {clean(event.why)}"
         case LoopMerged():
@@ -146,6 +151,7 @@ class LiveView:
             LoopBegun: self._on_news,
             AgentIntroduced: self._on_agent,
             MemoryNoted: self._on_news,
+            TelemetryFailed: self._on_news,
             MergeFailed: self._on_news,
             LoopMerged: self._on_news,
             GateOpened: self._on_gate,

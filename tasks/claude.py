@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
-from helmsman.config import ClaudeConfig, LoopConfig
+from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.orient.allowance import claude_config
-from helmsman.records.events import AgentStarted, ToolCalled, ToolGuarded
+from helmsman.records.events import AgentStarted, ToolGuarded
 from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
-from helmsman.verify.agent_events import CallReader, detail_of, parse_event, spoken_by_model, tool_calls, tool_results
+from helmsman.telemetry.ids import trace_context
+from helmsman.verify.agent_events import CallReader, parse_event, spoken_by_model, tool_calls, tool_results
 from tasks.agents.order import Order, unreachable
 from tasks.call_folder import CallFolder, begin, finish, finished_call, session_asked_for, set_aside, with_rotation
 from tasks.claude_binary import find_binary
@@ -27,8 +28,11 @@ from tasks.process import Ended, run
 from tasks.secrets_kept import redact
 from tasks.steered import steering, stop_seconds, window_of
 from tasks.steering import Steering, settings
+from tasks.tool_events import tool_called, tool_returned
 from tasks.workplace import Workplace
 
+OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"
+"""Switches the command line's own telemetry on, which then belongs into our trace."""
 IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
 """Outcomes that may pass by themselves."""
 
@@ -49,7 +53,7 @@ def call_agent(order: Order) -> AgentCall:
     """
     place, state = order.place, order.state
     folder = CallFolder(place.folder.call(state.due, state.attempt))
-    work = _Work(order, folder, _environment(place, state.config, order.credentials))
+    work = _Work(order, folder, _environment(place, state, order.credentials))
     call = finished_call(folder) or _make_call(work, order.session)
     if _lost_session(folder, call):
         set_aside(folder)
@@ -176,10 +180,11 @@ class Listener:
         self.reader.feed(event)
         self._at_work = self._at_work or spoken_by_model(event)
         for called in tool_calls(event):
-            publish(ToolCalled(tool=called.tool, detail=self._wording(detail_of(called.arguments))))
+            publish(tool_called(called, self._wording))
             for follower in self._followers():
                 follower.announce(called)
         for result in tool_results(event):
+            publish(tool_returned(result, self._wording))
             for follower in self._followers():
                 follower.conclude(result)
         if self._steers:
@@ -246,9 +251,11 @@ def _conclude(listener: Listener, ended: Ended) -> AgentCall:
     return call.model_copy(update={"pain": listener.pain})
 
 
-def _environment(place: Workplace, config: LoopConfig, credentials: dict[str, str]) -> dict[str, str]:
-    identity = {} if has_identity(place.worktree) else IDENTITY
-    return {**agent_environment(ours(), config.claude.environment), **inner_depth(config), **identity, **credentials}
+def _environment(place: Workplace, state: LoopState, credentials: dict[str, str]) -> dict[str, str]:
+    identity, config = {} if has_identity(place.worktree) else IDENTITY, state.config
+    known = agent_environment(ours(), config.claude.environment)
+    traced = trace_context(state.uid, state.due, state.attempt) if known.get(OWN_TELEMETRY) else {}
+    return {**known, **traced, **inner_depth(config), **identity, **credentials}
 
 
 def _cost_left(state: LoopState) -> float | None:

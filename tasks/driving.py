@@ -27,6 +27,7 @@ from tasks.nesting import refuse_nested
 from tasks.opening import close, mend, now_utc, open_loop
 from tasks.places import LoopFolder, loop_folder
 from tasks.state_ref import read_state, state_ref
+from tasks.telemetry import watched
 from tasks.workplace import workplace
 from tasks.worktree import remove_worktree
 
@@ -64,6 +65,7 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         announce(state.loop, state.uid, loop_tags(state), repository.top)
         stack.enter_context(tags(*loop_tags(state)))
         stack.enter_context(without_heartbeats())
+        stack.enter_context(watched(repository, folder, state, get_run_logger().warning))
         stack.enter_context(listening(journal_to(folder.journal)))
         stack.enter_context(hearing_cancel(folder.cancel))
         _warn_at_start(state)

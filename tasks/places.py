@@ -52,6 +52,11 @@ class LoopFolder(DrivenFolder):
         return self.root / "journal.jsonl"
 
     @property
+    def telemetry(self) -> Path:
+        """How far telemetry of it was delivered."""
+        return self.root / "telemetry.json"
+
+    @property
     def answers(self) -> Path:
         """Answers to gates, put there by whoever got them; one file each, named by the gate's key."""
         return self.root / "answers"

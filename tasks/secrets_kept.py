@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH(?!OR)", re.IGNORECASE)
+SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH(?!OR)|OTLP_(\w+_)?HEADERS", re.IGNORECASE)
 """An author is no authority: GIT_AUTHOR_NAME is everywhere."""
 SHORTEST = 8
 """Shorter values would match by accident."""

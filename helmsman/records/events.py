@@ -36,6 +36,13 @@ class MemoryNoted(Record):
     lines: tuple[str, ...]
 
 
+class TelemetryFailed(Record):
+    """Telemetry was asked for and is not delivered; told once by each driver."""
+
+    event: Literal["telemetry_failed"] = "telemetry_failed"
+    why: str
+
+
 class StepStarted(Record):
     event: Literal["step_started"] = "step_started"
     iteration: int
@@ -65,6 +72,16 @@ class ToolCalled(Record):
     tool: str
     detail: str
     """What it was called with, in a line of 120 characters at most."""
+    id: str = ""
+    """As the agent's program names the call, 100 characters at most; empty where it does not."""
+
+
+class ToolReturned(Record):
+    """A tool call came to an end."""
+
+    event: Literal["tool_returned"] = "tool_returned"
+    id: str
+    failed: bool
 
 
 class ToolGuarded(Record):
@@ -139,10 +156,12 @@ Event = (
     LoopBegun
     | AgentIntroduced
     | MemoryNoted
+    | TelemetryFailed
     | StepStarted
     | StepFinished
     | AgentStarted
     | ToolCalled
+    | ToolReturned
     | ToolGuarded
     | StopAnswered
     | CheckStarted

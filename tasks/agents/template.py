@@ -7,10 +7,10 @@ from helmsman.agents.command import command_line
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.orient.allowance import agent_model
 from helmsman.records.agents import AgentKind, Capability
-from helmsman.records.events import AgentStarted, ToolCalled
+from helmsman.records.events import AgentStarted
 from helmsman.records.evidence import AgentCall
 from helmsman.records.state import LoopState
-from helmsman.verify.agent_events import Called, detail_of
+from helmsman.verify.agent_events import Called
 from helmsman.verify.agents.plain import without_prompt
 from helmsman.verify.agents.reader import Reader, reader_of
 from tasks.agents.finding import find_program
@@ -24,6 +24,7 @@ from tasks.nesting import inner_depth
 from tasks.pain_watch import Watch, tokens_left
 from tasks.process import Ended, run
 from tasks.secrets_kept import redact
+from tasks.tool_events import tool_called, tool_returned
 from tasks.workplace import Workplace
 
 
@@ -125,9 +126,10 @@ class Hearing:
         self.reader.hear(line)
         for news in self.reader.account.news():
             if isinstance(news, Called):
-                publish(ToolCalled(tool=news.tool, detail=self._wording(detail_of(news.arguments))))
+                publish(tool_called(news, self._wording))
                 self.watch.announce(news)
             else:
+                publish(tool_returned(news, self._wording))
                 self.watch.conclude(news)
 
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from collections.abc import Iterable
 
+import pytest
+
 from tests.contracts.source import PACKAGES, ROOT, dotted, imports, modules, tree
 
 KNOW_PREFECT = (
@@ -40,7 +42,7 @@ KNOW_PREFECT = (
 """The files that speak with the engine; nobody else knows which one it is."""
 BRING_IT_IN = ("tasks.align_people", "tasks.beginning", "tasks.comparing", "tasks.gates", "tasks.landing", "tasks.leaving")
 """They work on those that do, and know nothing of it themselves."""
-HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil")
+HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil", "opentelemetry")
 
 FIRST_CULPRIT = """
 import importlib, sys
@@ -61,6 +63,15 @@ def complaint(heavy: Iterable[str], *imported: str) -> str:
 def test_only_the_files_that_speak_with_the_engine_import_prefect() -> None:
     found = [dotted(path) for path in modules(*PACKAGES) if any(name.split(".")[0] == "prefect" for name in imports(tree(path)))]
     assert sorted(found) == sorted(KNOW_PREFECT)
+
+
+@pytest.mark.feature("H6")
+def test_only_the_file_that_is_loaded_where_an_exporter_is_configured_imports_opentelemetry() -> None:
+    """It is an extra: everybody else has to do without it."""
+    known = ((dotted(path), imports(tree(path))) for path in modules(*PACKAGES))
+    found = {name for name, used in known if any(one.startswith(("opentelemetry", "tasks.telemetry.emitting")) for one in used)}
+    assert found == {"tasks.telemetry.emitting", "tasks.telemetry.sending"}
+    assert complaint(["opentelemetry"], "tasks.telemetry") == ""
 
 
 def test_importing_any_other_file_does_not_bring_prefect_in() -> None:

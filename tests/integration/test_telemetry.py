@@ -1,0 +1,193 @@
+"""Collectors that are away, that refuse and that never answer; libraries that are missing; what is told by whom."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helmsman.telemetry.ids import Place, span_id, trace_id, traceparent
+from helmsman.telemetry.shapes import Attributes, Point, Span
+from tasks.telemetry import sending
+from tasks.telemetry.sending import Parcel, Sender
+from tasks.telemetry.wanted import wanted
+from tests.contracts.source import ROOT
+from tests.fakes.collector import collecting
+from tests.unit.builders import MINUTE, NOW
+
+pytestmark = pytest.mark.feature("H6")
+
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
+
+def parcel(number: int = 1, delivered: Callable[[], None] = lambda: None, attributes: Attributes | None = None) -> Parcel:
+    span = Span(span_id("u1", number), span_id("u1"), "iteration", NOW, NOW + MINUTE, attributes or {"helmsman.mode": "basic"})
+    return Parcel((span,), (Point("helmsman.iterations", 1, {"helmsman.mode": "basic"}),), delivered)
+
+
+def sent(*parcels: Parcel) -> list[str]:
+    """Hand these over, and return what was complained of."""
+    heard = list[str]()
+    sender = Sender("u1", heard.append)
+    for one in parcels:
+        sender.hand_over(lambda one=one: one)
+    sender.close()
+    return heard
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [*os.environ]:
+        if name.startswith("OTEL_") or name == "TRACEPARENT":
+            monkeypatch.delenv(name)
+
+
+def test_spans_and_points_arrive_with_the_ids_that_they_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrived = list[int]()
+    with collecting() as collector:
+        monkeypatch.setenv(ENDPOINT, collector.url)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+        monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test,service.name=ours")
+        assert sent(parcel(1, lambda: arrived.append(1)), parcel(2, lambda: arrived.append(2))) == []
+    assert arrived == [1, 2]
+    assert {span.trace for span in collector.spans} == {f"{trace_id('u1'):032x}"}
+    assert [span.id for span in collector.spans] == [f"{span_id('u1', number):016x}" for number in (1, 2)]
+    assert {span.parent for span in collector.spans} == {f"{span_id('u1'):016x}"}
+    assert [point.as_int for _, point in collector.points["helmsman.iterations"]] == [2]
+    assert collector.resource["service.name"] == "ours"
+    assert collector.resource["deployment.environment.name"] == "test"
+
+
+def test_a_collector_that_refuses_is_complained_of_once_and_nothing_counts_as_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
+    with collecting(status=400) as collector:
+        monkeypatch.setenv(ENDPOINT, collector.url)
+        (complaint,) = sent(*(parcel(number, pytest.fail) for number in range(5)))
+    assert complaint.startswith("telemetry is not delivered (see OTEL_EXPORTER_OTLP_ENDPOINT), and the loop goes on: ")
+    assert "Failed to export spans batch code: 400" in complaint
+    assert collector.requests.count("/v1/traces") == 5
+
+
+@pytest.mark.parametrize("deaf", [True, False], ids=["it never answers", "nobody listens"])
+def test_a_collector_that_is_away_holds_the_end_of_a_loop_for_a_moment_only(
+    monkeypatch: pytest.MonkeyPatch, *, deaf: bool
+) -> None:
+    monkeypatch.setattr(sending, "FLUSH_SECONDS", 0.3)
+    with collecting(deaf=True) as collector:
+        monkeypatch.setenv(ENDPOINT, collector.url if deaf else "http://127.0.0.1:9")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+        sender = Sender("u1", lambda _: None)
+        for number in range(sending.WAITING_PARCELS * 2):  # more than may wait: handing over never blocks
+            sender.hand_over(lambda number=number: parcel(number, pytest.fail))
+        sender.close()
+        left, thread = sender._parcels, sender._thread  # pyright: ignore[reportPrivateUsage] - what has not been waited for
+        assert not left.empty()  # each would take a second
+        thread.join()
+
+
+def test_values_of_secret_variables_are_replaced_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    with collecting() as collector:
+        monkeypatch.setenv(ENDPOINT, collector.url)
+        monkeypatch.setenv("SHOP_API_KEY", "s3cr3t-of-the-shop")
+        sent(parcel(attributes={"gen_ai.tool.name": "s3cr3t-of-the-shop"}))
+    assert collector.spans[0].attributes == {"gen_ai.tool.name": "[SHOP_API_KEY]"}
+
+
+def test_whoever_started_the_loop_is_linked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with collecting() as collector:
+        monkeypatch.setenv(ENDPOINT, collector.url)
+        monkeypatch.setenv("TRACEPARENT", traceparent(Place(0xABC, 1)))
+        sent(parcel(attributes={"helmsman.decision.rule": "continue"}), parcel(2))
+    assert [span.links for span in collector.spans] == [(f"{0xABC:032x}",), ()]
+
+
+def test_a_sampler_that_takes_nothing_leaves_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    with collecting() as collector:
+        monkeypatch.setenv(ENDPOINT, collector.url)
+        monkeypatch.setenv("OTEL_TRACES_SAMPLER", "parentbased_always_off")
+        assert sent(parcel()) == []
+    assert collector.requests == ["/v1/metrics"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_wanted"),
+    [
+        ({}, False),
+        ({ENDPOINT: ""}, False),
+        ({ENDPOINT: "http://here"}, True),
+        ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://here/v1/metrics"}, True),
+        ({ENDPOINT: "http://here", "OTEL_SDK_DISABLED": " True "}, False),
+        ({ENDPOINT: "http://here", "OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}, False),
+        ({"OTEL_TRACES_EXPORTER": "console, otlp"}, True),
+    ],
+)
+def test_the_standard_variables_say_whether_telemetry_is_wanted(environment: dict[str, str], *, is_wanted: bool) -> None:
+    assert wanted(environment, pytest.fail) is is_wanted
+
+
+def test_a_protocol_that_is_not_spoken_is_said_and_nothing_is_sent() -> None:
+    heard = list[str]()
+    assert not wanted({ENDPOINT: "http://here", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, heard.append)
+    assert heard[0].endswith("not by grpc; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
+
+
+MISSING = """
+import sys
+class Nowhere:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith(("opentelemetry.sdk", "opentelemetry.exporter")):
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Nowhere())
+from tasks.telemetry.sending import Sender
+sender = Sender("u1", print)
+sender.close()
+sender.hand_over(lambda: None)
+"""
+
+SET_UP = """
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from tasks.telemetry.sending import Sender
+from tasks.telemetry.wanted import wanted
+from tests.integration.test_telemetry import parcel
+assert not wanted({}, print)
+kept, provider = InMemorySpanExporter(), TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(kept))
+trace.set_tracer_provider(provider)
+assert wanted({}, print)
+sender = Sender("u1", print)
+sender.hand_over(parcel)
+sender.close()
+print([f"{span.context.span_id:x}" for span in kept.get_finished_spans()])
+"""
+
+
+def said(program: str) -> str:
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_without_the_libraries_one_line_says_what_to_install() -> None:
+    assert said(MISSING) == f"{sending.MISSING}\n"
+    assert "pip install 'helmsman[telemetry]'" in sending.MISSING
+
+
+def test_a_provider_that_the_process_was_set_up_with_is_used() -> None:
+    assert said(SET_UP) == f"['{span_id('u1', 1):x}']\n"
+
+
+def test_marks_survive_what_can_become_of_their_file(tmp_path: Path) -> None:
+    from tasks.telemetry.marks import Marks
+    from tests.unit.builders import STOP, record
+
+    path = tmp_path / "telemetry.json"
+    assert Marks(path).recorded is None
+    Marks(path).record(record(iteration=3, attempt=2))
+    Marks(path).end(STOP)
+    assert (Marks(path).knows(record(iteration=3, attempt=2)), Marks(path).ended) == (True, STOP.at)
+    path.write_text('{"iteration": ')
+    assert Marks(path).recorded is None

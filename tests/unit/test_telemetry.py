@@ -1,0 +1,274 @@
+"""What is told of an iteration: which spans, under which ids, with which attributes, and what never."""
+
+import re
+from datetime import timedelta
+from functools import reduce
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.records.agents import Capability
+from helmsman.records.events import (
+    AgentStarted,
+    CheckFinished,
+    Event,
+    StepFinished,
+    StepStarted,
+    ToolCalled,
+    ToolReturned,
+)
+from helmsman.records.judgement import Judgement, JudgementOutcome
+from helmsman.records.usage import Usage
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.show.doings import Told
+from helmsman.telemetry.ids import Place, agent_span, read_traceparent, span_id, trace_id, traceparent
+from helmsman.telemetry.metrics import iteration_points, loop_points
+from helmsman.telemetry.names import ATTRIBUTES, INSTRUMENTS, SPANS
+from helmsman.telemetry.shapes import LONGEST, Span
+from helmsman.telemetry.spans import BESIDE, beside_spans, iteration_spans, loop_span
+from helmsman.telemetry.timeline import CHECKS_KEPT, TOOLS_KEPT, Timeline, after
+from tasks import steps
+from tests.unit import builders
+from tests.unit.builders import NOW, STOP
+from tests.unit.full_records import full_record, full_state
+from tools.telemetry import DOCUMENT, drawn, tables
+
+pytestmark = pytest.mark.feature("H6")
+
+EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"
+JUDGED = Judgement(
+    outcome=JudgementOutcome.REJECTED, cause="no", model="judge-1", calls=2, seconds=4, usage=Usage(cost_usd=0.25, input_tokens=7)
+)
+
+
+def lived(*events: Event) -> Timeline:
+    """One event a second, from a minute before the iteration's end."""
+    begun = NOW - timedelta(minutes=1)
+    return reduce(after, (Told(begun + timedelta(seconds=second), event) for second, event in enumerate(events)), Timeline())
+
+
+def begun(step: str, iteration: int = 1) -> StepStarted:
+    return StepStarted(iteration=iteration, attempt=1, step=step)
+
+
+def ended(step: str, iteration: int = 1) -> StepFinished:
+    return StepFinished(iteration=iteration, attempt=1, step=step, seconds=1)
+
+
+def called(name: str = "Bash", identity: str = "t1") -> ToolCalled:
+    return ToolCalled(tool=name, detail="cat secret-plans", id=identity)
+
+
+WORK = (
+    begun("execute"),
+    AgentStarted(iteration=1, attempt=1, process_id=7),
+    called(),
+    called("Read", "t2"),
+    ToolReturned(id="t2", failed=False),
+    ToolReturned(id="t1", failed=True),
+    ended("execute"),
+    begun("checks"),
+    CheckFinished(result=builders.check(passed=False)),
+    ended("checks"),
+    begun("judge"),
+    ended("judge"),
+)
+
+
+def spans_of(*events: Event, **fields: object) -> list[Span]:
+    return list(iteration_spans(builders.state(), builders.record(**fields), lived(*events)))  # pyright: ignore[reportArgumentType] - a test's own
+
+
+def parents(spans: list[Span]) -> dict[str, str]:
+    names = {span.id: span.name for span in spans} | {span_id("u1"): "the loop"}
+    return {span.name: names[span.parent] for span in spans}
+
+
+def test_tool_calls_hang_on_the_agent_the_agent_on_its_step_and_steps_on_the_iteration() -> None:
+    assert parents(spans_of(*WORK, judgement=JUDGED)) == {
+        "iteration": "the loop",
+        "step execute": "iteration",
+        "step checks": "iteration",
+        "step judge": "iteration",
+        "invoke_agent claude": "step execute",
+        "execute_tool Bash": "invoke_agent claude",
+        "execute_tool Read": "invoke_agent claude",
+        "chat judge-1": "step judge",
+        "check pytest": "step checks",
+    }
+
+
+def test_every_span_lies_within_its_parent_or_begins_with_it() -> None:
+    spans = spans_of(*WORK, judgement=JUDGED)
+    known = {span.id: span for span in spans}
+    assert all(span.start <= span.end for span in spans)
+    assert all(known[span.parent].start <= span.start for span in spans if span.parent in known)
+
+
+def test_tool_calls_that_end_in_another_order_are_told_apart_by_their_id() -> None:
+    bash, read = (span for span in spans_of(*WORK) if span.name.startswith("execute_tool"))
+    assert (bash.error, read.error) == ("tool_error", "")
+    assert [(tool.end - tool.start).total_seconds() for tool in (bash, read)] == [3, 1]
+
+
+def test_what_the_journal_has_lost_is_missing_and_the_rest_hangs_on_the_iteration() -> None:
+    assert parents(spans_of(judgement=JUDGED)) == {
+        "iteration": "the loop",
+        "invoke_agent claude": "iteration",
+        "chat judge-1": "iteration",
+    }
+    assert parents(spans_of(begun("execute", 4), ended("execute", 4))).keys() == {"iteration", "invoke_agent claude"}
+
+
+def test_a_step_that_was_done_again_after_a_crash_is_told_once() -> None:
+    spans = spans_of(begun("oversee"), begun("oversee"), ended("oversee"), begun("decide"))
+    assert [span.name for span in spans if span.name.startswith("step")] == ["step oversee"]
+    assert (spans[1].end - spans[1].start).total_seconds() == 1
+
+
+def test_the_same_attempt_has_the_same_ids_and_another_one_has_others() -> None:
+    def ids(uid: str, attempt: int) -> set[int]:
+        told = iteration_spans(builders.state(uid=uid), builders.record(attempt=attempt), lived(*WORK))
+        return {span.id for span in told}
+
+    assert ids("u1", 1) == ids("u1", 1)
+    assert not ids("u1", 1) & (ids("u1", 2) | ids("u2", 1))
+    assert len({span.id for span in spans_of(*WORK)}) == len(spans_of(*WORK))
+
+
+def test_the_agent_s_own_telemetry_can_hang_on_its_call_before_that_has_a_span() -> None:
+    agent = next(span for span in spans_of(*WORK) if span.name.startswith("invoke_agent"))
+    assert agent.id == agent_span("u1", 1, 1)
+
+
+def test_steps_beside_iterations_are_those_of_the_loop_itself() -> None:
+    line = lived(begun("baseline"), CheckFinished(result=builders.check(passed=True)), ended("baseline"), *WORK)
+    step, check = beside_spans(builders.state(), line, "baseline")
+    assert (step.name, step.parent, check.parent) == ("step baseline", span_id("u1"), step.id)
+    assert not {step.id, check.id} & {span.id for span in iteration_spans(builders.state(), builders.record(), line)}
+    assert all(hasattr(steps, name) for name in BESIDE)
+
+
+def test_what_a_program_does_not_tell_is_left_out_and_no_zero() -> None:
+    untold = builders.execution(builders.call(untold=(Capability.TOKENS, Capability.COST), usage=Usage()))
+    record = builders.record(execution=untold)
+    agent = next(span for span in iteration_spans(builders.state(), record, Timeline()) if span.name.startswith("invoke_agent"))
+    assert not [name for name in agent.attributes if "usage" in name or "cost" in name]
+    points = {point.instrument for point in iteration_points(builders.state(), record)}
+    assert not points & {"helmsman.cost", "gen_ai.client.token.usage"}
+
+
+def test_tokens_that_went_in_count_those_of_the_cache() -> None:
+    usage = Usage(input_tokens=1, cache_creation_tokens=10, cache_read_tokens=100, output_tokens=5)
+    record = builders.record(execution=builders.execution(builders.call(usage=usage)))
+    points = [one for one in iteration_points(builders.state(), record) if one.instrument == "gen_ai.client.token.usage"]
+    assert [(one.attributes["gen_ai.token.type"], one.value) for one in points] == [("input", 111), ("output", 5)]
+
+
+def test_a_loop_that_failed_is_an_error_and_one_that_waits_or_completed_is_none() -> None:
+    failed = Decision(kind=DecisionKind.STOP, rule="r", reason="", at=NOW, outcome=Outcome.FAILED, fault="operator")
+    assert [loop_span(builders.state(), one).error for one in (STOP, failed)] == ["", "operator"]
+    assert loop_span(builders.state(), failed).parent == 0
+
+
+def test_no_more_than_so_many_tool_calls_and_checks_get_a_span() -> None:
+    many = (called(identity=str(number)) for number in range(TOOLS_KEPT + 50))
+    checked = (CheckFinished(result=builders.check(passed=True)) for _ in range(CHECKS_KEPT + 50))
+    names = [span.name for span in spans_of(begun("execute"), *many, *checked, ended("execute"))]
+    assert (names.count("execute_tool Bash"), names.count("check pytest")) == (TOOLS_KEPT, CHECKS_KEPT)
+
+
+@given(st.text() | st.just(EVIL))
+def test_foreign_text_is_one_short_line_wherever_it_stands(evil: str) -> None:
+    call = builders.call(model=evil, cli_version=evil, session_id=evil)
+    events = (
+        begun("execute"),
+        called(evil, evil),
+        CheckFinished(result=builders.check(passed=False, name=evil)),
+        ended("execute"),
+    )
+    record = builders.record(execution=builders.execution(call), judgement=JUDGED.model_copy(update={"model": evil}))
+    spans = iteration_spans(builders.state(), record, lived(*events))
+    texts = [span.name for span in spans] + [value for span in spans for value in span.attributes.values()]
+    texts += [value for point in iteration_points(builders.state(), record) for value in point.attributes.values()]
+    assert all(text.isprintable() and len(text) <= LONGEST + 20 for text in texts if isinstance(text, str))
+
+
+def test_no_word_of_prompts_answers_commands_or_paths_is_told() -> None:
+    state, record = full_state(), full_record()
+    line = lived(begun("execute", record.iteration), called(), ended("execute", record.iteration))
+    told = str([*iteration_spans(state, record, line), *iteration_points(state, record)])
+    call = record.execution.call
+    private = [
+        call.final_text,
+        call.error,
+        call.commands[0].command,
+        call.edited[0],
+        state.config.goal,
+        "secret-plans",
+        call.pain,
+    ]
+    assert not [text for text in private if text in told]
+
+
+def everything_told() -> tuple[list[Span], set[str], set[str]]:
+    state, record = full_state(), full_record()
+    line = lived(*WORK)
+    ending = Decision(kind=DecisionKind.STOP, rule="r", reason="", at=NOW, outcome=Outcome.FAILED)
+    plain = iteration_spans(builders.state(builders.config(claude={"model": "m"})), builders.record(judgement=JUDGED), line)
+    spans = [loop_span(state, ending), *iteration_spans(state, record, line), *plain]
+    points = [*iteration_points(state, record), *loop_points(state, ending)]
+    attributes = {name for span in spans for name in span.attributes}
+    attributes |= {name for span in spans for note in span.notes for name in note.attributes}
+    return spans, attributes | {name for point in points for name in point.attributes}, {point.instrument for point in points}
+
+
+def test_the_tables_name_every_attribute_span_and_instrument_and_nothing_else() -> None:
+    spans, attributes, instruments = everything_told()
+    assert attributes == ATTRIBUTES.keys()
+    assert instruments == INSTRUMENTS.keys()
+    patterns = [re.compile(re.sub(r"\{\w+\}", ".+", name)) for name in SPANS]
+    assert all(any(pattern.fullmatch(span.name) for span in spans) for pattern in patterns)
+    assert all(any(pattern.fullmatch(span.name) for pattern in patterns) for span in spans)
+
+
+def test_names_of_the_conventions_are_the_conventions_own() -> None:
+    from importlib import import_module
+
+    where = "opentelemetry.semconv.{}attributes.{}_attributes"
+    modules = [
+        import_module(where.format(*part)) for part in (("_incubating.", "gen_ai"), ("_incubating.", "vcs"), ("", "error"))
+    ]
+    known = {value for module in modules for name, value in vars(module).items() if name.isupper()}
+    assert {name for name in ATTRIBUTES if not name.startswith("helmsman.")} <= known
+    metrics = vars(import_module("opentelemetry.semconv._incubating.metrics.gen_ai_metrics")).values()
+    assert {name for name in INSTRUMENTS if not name.startswith("helmsman.")} <= {one for one in metrics if isinstance(one, str)}
+
+
+@given(st.text(), st.integers(1, 99))
+def test_a_place_is_written_as_trace_context_and_read_back(uid: str, iteration: int) -> None:
+    place = Place(trace_id(uid), span_id(uid, iteration))
+    assert read_traceparent(f" {traceparent(place)}\n") == place
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "00",
+        "ff-" + "1" * 32 + "-" + "1" * 16 + "-01",
+        "00-" + "0" * 32 + "-" + "1" * 16 + "-01",
+        "00-" + "G" * 32 + "-1-01",
+        EVIL,
+    ],
+)
+def test_what_is_no_trace_context_is_passed_over(text: str) -> None:
+    assert read_traceparent(text) is None
+
+
+def test_the_document_is_up_to_date() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert drawn(text, tables()) == text
+    with pytest.raises(KeyError, match="spans"):
+        drawn("no place", tables())
