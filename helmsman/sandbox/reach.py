@@ -1,19 +1,21 @@
 """What the agent may reach from a box without a network: its model's endpoint, by name and port."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from urllib.parse import urlsplit
 
 from helmsman.errors import OperatorError
 
-HTTPS = 443
+HTTP, HTTPS = 80, 443
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 CLAUDE_HOSTS = ("api.anthropic.com", "platform.claude.com")
 """Of the Messages API, and where a login is renewed. ANTHROPIC_BASE_URL takes their place."""
 BASE_URL = "_BASE_URL"
 """How variables end that tell an agent where its model is."""
 PROXY_PORT = 3128
+
+_URL = re.compile(r"(https?)://(?:[^/@]*@)?(\[[0-9a-f:]+\]|[a-z0-9.-]+)(?::([0-9]{1,5}))?(?:/.*)?", re.IGNORECASE)
 
 Endpoint = tuple[str, int]
 
@@ -68,19 +70,16 @@ def proxied(environment: Mapping[str, str], reach: Reach) -> dict[str, str]:
 
 
 def _endpoint(name: str, url: str) -> Endpoint:
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        host, port, parts = "", None, urlsplit("")
-    if not host or parts.scheme not in {"http", "https"} or (parts.scheme == "http" and host not in LOOPBACK):
+    parts = _URL.fullmatch(url.strip())
+    secure, host = (parts[1].lower() == "https", parts[2].strip("[]").lower()) if parts else (False, "")
+    if parts is None or not (secure or host in LOOPBACK):
         raise OperatorError(
             f"{name} cannot be led out of a sandbox",
             expected="https://HOST, or http:// to this machine",
-            found=parts.scheme or "no URL",
+            found="http:// to another machine" if parts else "no URL",
             remedy='use https, or set sandbox.network = "open"',
         )
-    return host.lower(), port or (HTTPS if parts.scheme == "https" else 80)
+    return host, int(parts[3] or (HTTPS if secure else HTTP))
 
 
 def _host(text: str) -> Endpoint:

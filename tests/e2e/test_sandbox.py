@@ -37,5 +37,5 @@ def test_a_loop_completes_in_a_sandbox_that_reaches_only_the_model(tmp_path: Pat
     assert "THE-SECRET" not in seen
     assert [guarded.rule for guarded in record.execution.call.guarded if guarded.denied] == ["push"]
     assert record.execution.change.commits[0].subject == "Make it two"
-    assert "network" in (tmp_path / "repository/.git/helmsman/loops/loop/journal.jsonl").read_text()
+    assert "evil.example:443" in (tmp_path / "repository/.git/helmsman/loops/loop/journal.jsonl").read_text()
     assert git(tmp_path / "repository", "log", "-1", "--format=%s", "helmsman/loop").strip() == "Make it two"
