@@ -115,7 +115,7 @@ def test_refusals_without_end_do_not_fill_the_journal() -> None:
 def test_the_operator_s_own_proxy_is_gone_through_with_its_login() -> None:
     with echoing(prefix=b"HTTP/1.1 200 fine\r\n\r\n") as port:
         upstream = upstream_of({"HTTPS_PROXY": f"http://ada:p%40ss@127.0.0.1:{port}"})
-            assert upstream is not None
+        assert upstream is not None
         assert upstream == Upstream("127.0.0.1", port, "ada:p@ss")
         with upstream.connect("model.example", 443) as outside:
             asked = outside.recv(65536)
