@@ -13,13 +13,13 @@ import httpx
 from deployments.running import refuse_judge
 from deployments.wishes import Wishes, wished
 from helmsman.agents.telling import in_short
-from helmsman.config import ClaudeConfig, LoopConfig, MemoryConfig
+from helmsman.config import ClaudeConfig, LoopConfig, MemoryConfig, SandboxConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import Resolved
 from helmsman.records.agents import TEMPLATE, Agent, AgentKind
 from helmsman.texts import clean
 from tasks.agents.finding import find_program
-from tasks.claude import refuse_root
+from tasks.claude import as_it_is_called, refuse_root
 from tasks.claude_binary import find_binary
 from tasks.engine import configured_api
 from tasks.environment import agent_environment, other_environment, ours
@@ -28,6 +28,7 @@ from tasks.judge import asks_claude_code
 from tasks.memory.chosen import chosen_url
 from tasks.places import state_home
 from tasks.process import run
+from tasks.sandbox.trial import require_sandbox
 
 OLDEST_GIT = (2, 30)
 """The oldest release that Debian still supports; nothing newer is used."""
@@ -110,9 +111,22 @@ def _permissions(repo: Path) -> Finding:
     resolved = _resolved(repo)
     if resolved and resolved.agent:
         return Finding("permissions", "ok", f"as its command says: {' '.join(resolved.agent.kind.command)}")
-    config = _claude(repo)
-    refuse_root(config, agent_environment(ours(), config.environment))
-    return Finding("permissions", "ok", config.permission_mode)
+    config = resolved.config if resolved else LoopConfig(goal="-")
+    refuse_root(config.claude, as_it_is_called(config))
+    return Finding("permissions", "ok", config.claude.permission_mode)
+
+
+def _sandbox(repo: Path) -> Finding:
+    """The configured one is tried; where there is none, whether there could be one."""
+    resolved = _resolved(repo)
+    config = resolved.config.sandbox if resolved else SandboxConfig()
+    if config.kind != "none":
+        return Finding("sandbox", "ok", require_sandbox(config))
+    try:
+        require_sandbox(SandboxConfig(kind="bubblewrap"))
+    except HelmsmanError as error:
+        return Finding("sandbox", "ok", f"none; bubblewrap would not work here: {error.problem}")
+    return Finding("sandbox", "ok", 'none; sandbox.kind = "bubblewrap" would work here')
 
 
 def _credentials(repo: Path) -> Finding:
@@ -218,6 +232,7 @@ EXAMINATIONS: tuple[tuple[str, Callable[[Path], Finding]], ...] = (
     ("git", _git),
     ("agent", _agent),
     ("permissions", _permissions),
+    ("sandbox", _sandbox),
     ("credentials", _credentials),
     ("judge", _judge),
     ("repository", _repository),

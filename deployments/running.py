@@ -25,10 +25,9 @@ from helmsman.records.verdict import Outcome
 from helmsman.texts import clean, money, next_lines, result_lines
 from tasks.agents.finding import find_program
 from tasks.aligning import refuse_open_questions
-from tasks.claude import refuse_root
+from tasks.claude import as_it_is_called, refuse_root
 from tasks.claude_binary import find_binary
 from tasks.engine import engine
-from tasks.environment import agent_environment, ours
 from tasks.git import Repository, open_repository, read_ref
 from tasks.journal import listening
 from tasks.judge import asks_claude_code
@@ -36,6 +35,7 @@ from tasks.lock import drive_alone
 from tasks.nesting import refuse_nested
 from tasks.opening import create_loop, now_utc
 from tasks.places import loop_folder
+from tasks.sandbox.trial import require_sandbox
 from tasks.state_ref import read_state, state_ref
 
 
@@ -70,12 +70,13 @@ def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool,
 def refuse_agent(config: LoopConfig, kind: AgentKind | None, top: Path) -> None:
     """Where its program is not there. `kind`: None for Claude Code, which may refuse to start as well."""
     refuse_nested()
+    require_sandbox(config.sandbox)
     if kind:
         find_program(kind, config.agent, top)
         refuse_judge(config)
         return
     find_binary(config.claude)
-    refuse_root(config.claude, agent_environment(ours(), config.claude.environment))
+    refuse_root(config.claude, as_it_is_called(config))
 
 
 def refuse_judge(config: LoopConfig) -> None:

@@ -12,12 +12,15 @@ from tasks.git import commit_and_tree
 from tasks.journal import publish
 from tasks.opening import now_utc
 from tasks.remembering import with_estimate
+from tasks.sandbox.trial import require_sandbox
 from tasks.state_ref import replace_state
 from tasks.workplace import Workplace, workplace
 
 
 def begun(repository: str, state: LoopState) -> LoopState:
     """A new loop with what is known of it before any work; any other one as it is. Written down once, at the end."""
+    if not state.ending:
+        require_sandbox(state.config.sandbox)  # before anything is paid for, on whatever machine it goes on
     if state.agent and not state.ending:  # whoever resumes it is told as well
         publish(AgentIntroduced(lines=tuple(introduction(state.agent)), untold=state.untold))
     if state.iteration or state.checks or state.ending or state.gate:

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from threading import Event
 
-from helmsman.config import CheckConfig, LoopConfig
+from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.events import CheckFinished, CheckStarted
@@ -19,6 +19,7 @@ from helmsman.verify.summaries import read_summary
 from tasks.environment import check_environment, ours
 from tasks.journal import publish
 from tasks.process import Ended, run
+from tasks.sandbox.entering import Command, check_box
 from tasks.secrets_kept import redact
 from tasks.worktree import own_git, restore
 
@@ -33,6 +34,9 @@ PARALLEL = 4
 """Checks beside each other at most; their own tools use the cores."""
 
 
+NO_SANDBOX = SandboxConfig()
+
+
 @dataclass(frozen=True)
 class Room:
     """Where checks run, and until when."""
@@ -45,6 +49,8 @@ class Room:
     """Names of tests that are looked for among those that ran."""
     before: CheckReport | None = None
     """The report on an earlier tree."""
+    sandbox: SandboxConfig = NO_SANDBOX
+    """What holds the commands, which run what the agent wrote."""
 
     def heed(self) -> None:
         if self.stop():
@@ -112,17 +118,19 @@ def _run_check(room: Room, place: int, check: CheckConfig) -> CheckResult:
 def run_check(room: Room, place: int, check: CheckConfig, deadline: float) -> CheckResult:
     """Run one check for so many seconds at most, on whatever lies in the worktree. Nothing is put back, nobody is told."""
     _forget_report(room.worktree, check)
+    command = Command(["sh", "-c", check.command], check_environment(ours(), check.environment))
     try:
-        ended = run(
-            ["sh", "-c", check.command],
-            cwd=room.worktree,
-            env=check_environment(ours(), check.environment),
-            tag=f"{room.tag}/{place}",  # whatever carries the tag of a command ends with it
-            deadline=deadline,
-            merge_stderr=True,
-            stop=room.stop,
-            keep=KEPT_BYTES,
-        )
+        with check_box(room.sandbox, room.worktree, command) as boxed:
+            ended = run(
+                boxed.arguments,
+                cwd=room.worktree,
+                env=boxed.environment,
+                tag=f"{room.tag}/{place}",  # whatever carries the tag of a command ends with it
+                deadline=deadline,
+                merge_stderr=True,
+                stop=room.stop,
+                keep=KEPT_BYTES,
+            )
     except OperatorError as error:
         return CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error))
     return _result(room, check, ended)

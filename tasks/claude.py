@@ -4,9 +4,10 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 
-from helmsman.config import ClaudeConfig
+from helmsman.config import ClaudeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.orient.allowance import claude_config
 from helmsman.records.events import AgentStarted, ToolGuarded
@@ -25,6 +26,7 @@ from tasks.journal import publish
 from tasks.nesting import inner_depth
 from tasks.pain_watch import Watch, tokens_left
 from tasks.process import Ended, run
+from tasks.sandbox.entering import BOXED, Agent, Command, agent_box
 from tasks.secrets_kept import redact
 from tasks.steered import steering, stop_seconds, window_of
 from tasks.steering import Steering, settings
@@ -113,7 +115,8 @@ def _make_call(work: _Work, session: KeptSession | None) -> AgentCall:
     listener.watch = Watch(state.config.pain, str(place.worktree), home, used, most, since=since)
     options = arguments(claude_config(state), cost_left=_cost_left(state), session=session)
     if not state.config.steering.hooks:
-        ended = _run(work, [str(binary), *options], environment, listener, lambda: work.order.stop() or bool(listener.pain))
+        command = Command([str(binary), *options], environment)
+        ended = _run(work, command, listener, lambda: work.order.stop() or bool(listener.pain))
         return _conclude(listener, ended)
     return _steered_call(work, str(binary), options, listener)
 
@@ -127,10 +130,10 @@ def _steered_call(work: _Work, binary: str, options: list[str], listener: "Liste
         server,
     ):
         listener.follow(steers, lambda model: window_of(state, model))
-        command = [binary, "--settings", settings(server, stop_seconds(state)), *options]
-        told = {**work.environment, TOKEN: server.token}
+        options = ["--settings", settings(server, stop_seconds(state)), *options]
+        command = Command([binary, *options], {**work.environment, TOKEN: server.token})
         enough = lambda: bool(listener.pain) or steers.overdue or listener.deaf(steers)  # noqa: E731 - what it says is all
-        ended = _run(work, command, told, listener, lambda: work.order.stop() or enough())
+        ended = _run(work, command, listener, lambda: work.order.stop() or enough(), hooks=(server.port,))
     if listener.deaf(steers):
         raise _without_hooks(listener.reader, server)
     if steers.overdue:
@@ -139,12 +142,18 @@ def _steered_call(work: _Work, binary: str, options: list[str], listener: "Liste
     return call.model_copy(update=steers.account())
 
 
-def _run(work: _Work, command: list[str], environment: dict[str, str], listener: "Listener", stop: Callable[[], bool]) -> Ended:
+def _run(work: _Work, command: Command, listener: "Listener", stop: Callable[[], bool], hooks: tuple[int, ...] = ()) -> Ended:
+    place, config, agent = work.order.place, work.order.state.config, Agent(Path(command.arguments[0]), hooks)
+    with agent_box(config.sandbox, place.worktree, place.folder, agent, command) as boxed:
+        return _run_boxed(work, boxed, listener, stop)
+
+
+def _run_boxed(work: _Work, command: Command, listener: "Listener", stop: Callable[[], bool]) -> Ended:
     state, config = work.order.state, work.order.state.config.claude
     return run(
-        command,
+        command.arguments,
         cwd=work.order.place.worktree,
-        env=environment,
+        env=command.environment,
         tag=work.order.place.tag(state),
         deadline=call_seconds(state),
         idle=config.idle_timeout_minutes * 60,
@@ -253,9 +262,15 @@ def _conclude(listener: Listener, ended: Ended) -> AgentCall:
 
 def _environment(place: Workplace, state: LoopState, credentials: dict[str, str]) -> dict[str, str]:
     identity, config = {} if has_identity(place.worktree) else IDENTITY, state.config
-    known = agent_environment(ours(), config.claude.environment)
+    known = as_it_is_called(config)
     traced = trace_context(state.uid, state.due, state.attempt) if known.get(OWN_TELEMETRY) else {}
     return {**known, **traced, **inner_depth(config), **identity, **credentials}
+
+
+def as_it_is_called(config: LoopConfig) -> dict[str, str]:
+    """What it may see of our environment, and whether it is held."""
+    boxed = {BOXED: "1"} if config.sandbox.kind != "none" else {}
+    return {**agent_environment(ours(), config.claude.environment), **boxed}
 
 
 def _cost_left(state: LoopState) -> float | None:

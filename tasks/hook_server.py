@@ -34,6 +34,7 @@ class HookServer:
 
     def __init__(self, port: int, token: str) -> None:
         """Known once it listens."""
+        self.port = port
         self.url = f"http://127.0.0.1:{port}/"
         self.token = token
         self.refused = 0

@@ -38,6 +38,7 @@ from tasks.merge_target import require_target
 from tasks.places import loop_folder
 from tasks.plan_file import begun_plan
 from tasks.process import end_tagged
+from tasks.sandbox.taking import take_over_work
 from tasks.state_ref import read_state, replace_state, state_ref, write_state
 from tasks.workplace import Workplace, workplace
 from tasks.worktree import ensure_worktree, recover, require_clean, salvage
@@ -162,6 +163,7 @@ def mark_interrupted(repository: str, state: LoopState) -> LoopState:
     attempt = interrupted_call(folder)
     if attempt is None:
         return state
+    take_over_work(place, state)
     kept = salvage(place.repository, place.worktree, state, attempt.start)
     after = interrupt(state, attempt, kept)
     what = "; ".join([f"work kept at {kept.ref}" if kept else "nothing to keep", *lost[:LOST_SHOWN]])

@@ -71,7 +71,7 @@ def _scan(place: Workplace, state: LoopState, commit: str) -> Scan | None:
     command = state.config.pain.scan
     if not command:
         return None
-    room = Room(place.worktree, place.tag(state), place.folder.cancel.exists, (), None)
+    room = Room(place.worktree, place.tag(state), place.folder.cancel.exists, sandbox=state.config.sandbox)
     try:
         scan = security_findings(command, room, commit)
     finally:  # a command that takes the worktree from its repository must not take the next iteration along

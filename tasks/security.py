@@ -6,6 +6,7 @@ from helmsman.records.pain import Scan
 from tasks.checks import Room
 from tasks.environment import check_environment, ours
 from tasks.process import Ended, run
+from tasks.sandbox.entering import Command, check_box
 from tasks.worktree import restore
 
 SECONDS = 600
@@ -20,15 +21,16 @@ def security_findings(command: str, room: Room, commit: str) -> Scan:
     """
     restore(room.worktree, commit)
     try:
-        ended = run(
-            ["sh", "-c", command],
-            cwd=room.worktree,
-            env=check_environment(ours(), ()),
-            tag=f"{room.tag}/scan",
-            deadline=SECONDS,
-            stop=room.stop,
-            keep=LARGEST,
-        )
+        with check_box(room.sandbox, room.worktree, Command(["sh", "-c", command], check_environment(ours(), ()))) as boxed:
+            ended = run(
+                boxed.arguments,
+                cwd=room.worktree,
+                env=boxed.environment,
+                tag=f"{room.tag}/scan",
+                deadline=SECONDS,
+                stop=room.stop,
+                keep=LARGEST,
+            )
     except OperatorError as error:
         return Scan(commit=commit, error=str(error))
     finally:

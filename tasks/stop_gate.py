@@ -115,7 +115,8 @@ class StopGate:
         found = _Found()
         try:
             with held(self._where.worktree, self._where.folder) as put_back:
-                room = Room(self._where.worktree, f"{self._tag}/stop/{len(self.attempts) + 1}", self._ended)
+                tag, box = f"{self._tag}/stop/{len(self.attempts) + 1}", self._config.sandbox
+                room = Room(self._where.worktree, tag, self._ended, sandbox=box)
                 self._run_checks(room, found, until)
                 self._run_again(room, found, until, put_back)
         except FAULTS as error:

@@ -38,6 +38,7 @@ from tasks.plan_file import plan_in_hand
 from tasks.plan_file import put_back as put_back_plan
 from tasks.remembering import recalled
 from tasks.rolling_back import take_back
+from tasks.sandbox.taking import take_over_work
 from tasks.secrets_kept import redact
 from tasks.staging import open_up
 from tasks.wiki import lay_out as lay_out_wiki
@@ -74,6 +75,7 @@ def execute(
     session = session_to_resume(state, orientation.started_at)
     stop = place.folder.cancel.exists
     call = call_agent(Order(place, state, briefing.prompt, start, session, credentials, stop))
+    take_over_work(place, state)
     change = settle_work(place.repository, place.worktree, state, start)
     if researching(state):
         put_back = take_back(place, state, start)
@@ -120,7 +122,8 @@ def _check(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckR
 
 
 def _room(place: Workplace, state: LoopState) -> Room:
-    return Room(place.worktree, place.tag(state), place.folder.cancel.exists, required_tests(state.config), state.checks)
+    tests, box = required_tests(state.config), state.config.sandbox
+    return Room(place.worktree, place.tag(state), place.folder.cancel.exists, tests, state.checks, box)
 
 
 def checks_fingerprint(config: LoopConfig) -> str:

@@ -20,6 +20,7 @@ from helmsman.config.proof import (
     InvariantsConfig,
     JudgeConfig,
 )
+from helmsman.config.sandbox import SandboxConfig
 
 __all__ = [
     "JUDGE_MODEL",
@@ -50,6 +51,7 @@ __all__ = [
     "RemoteConfig",
     "ResearchConfig",
     "RetryConfig",
+    "SandboxConfig",
     "Section",
     "SteeringConfig",
     "TrackerConfig",

@@ -14,6 +14,7 @@ from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig
 from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
 from helmsman.config.plan import PlanConfig
 from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, InvariantsConfig, JudgeConfig
+from helmsman.config.sandbox import SandboxConfig
 
 
 class LoopConfig(Section):
@@ -41,6 +42,7 @@ class LoopConfig(Section):
     hats: HatsConfig = HatsConfig()
     claude: ClaudeConfig = ClaudeConfig()
     agent: AgentConfig = AgentConfig()
+    sandbox: SandboxConfig = SandboxConfig()
     steering: SteeringConfig = SteeringConfig()
     context: ContextConfig = ContextConfig()
     limits: LimitsConfig = LimitsConfig()

@@ -1,6 +1,7 @@
 """The adapter for any program that takes a prompt and works in a folder until it ends: its command, a reader of its output."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 from helmsman.agents.command import command_line
@@ -23,6 +24,8 @@ from tasks.journal import publish
 from tasks.nesting import inner_depth
 from tasks.pain_watch import Watch, tokens_left
 from tasks.process import Ended, run
+from tasks.sandbox.entering import Agent, Command, agent_box
+from tasks.sandbox.taking import take_over_work
 from tasks.secrets_kept import redact
 from tasks.tool_events import tool_called, tool_returned
 from tasks.workplace import Workplace
@@ -38,7 +41,7 @@ def call_agent(order: Order) -> AgentCall:
     environment = environment_of(place, state)
     call = finished_call(folder) or _make_call(order, folder, environment)
     call = without_secrets(call, environment)
-    if call.outcome in IN_WORLD and _did_nothing(kind, call, place, order.start):
+    if call.outcome in IN_WORLD and _did_nothing(kind, call, order):
         set_aside(folder)
         raise unreachable(call)
     finish(folder, call)
@@ -58,11 +61,13 @@ def environment_of(place: Workplace, state: LoopState) -> dict[str, str]:
     return {**seen, **inner_depth(state.config), **identity}
 
 
-def _did_nothing(kind: AgentKind, call: AgentCall, place: Workplace, start: str) -> bool:
+def _did_nothing(kind: AgentKind, call: AgentCall, order: Order) -> bool:
     """Whether the call may be made again. Of a program that does not tell what it did, the tree tells."""
     if Capability.TOOLS in kind.tells:
         return call.tool_calls == 0
-    return commit_and_tree(place.worktree)[0] == start and not git(place.worktree, "status", "--porcelain").strip()
+    worktree = order.place.worktree
+    take_over_work(order.place, order.state)
+    return commit_and_tree(worktree)[0] == order.start and not git(worktree, "status", "--porcelain").strip()
 
 
 def _make_call(order: Order, folder: CallFolder, environment: dict[str, str]) -> AgentCall:
@@ -78,20 +83,22 @@ def _make_call(order: Order, folder: CallFolder, environment: dict[str, str]) ->
     )
     begin(folder, prompt, order.start, None, kind)
     hears = Hearing(reader_of(kind), _watch(place, state, environment), lambda text: _wording(text, place, environment))
-    ended = run(
-        command,
-        cwd=place.worktree,
-        env=environment,
-        tag=place.tag(state),
-        deadline=call_seconds(state),
-        idle=_idle(state, kind),
-        grace=config.claude.stop_grace_seconds,
-        stdin=prompt.encode() if kind.prompt == "stdin" else b"",
-        output_file=folder.transcript,
-        on_line=hears.hear,
-        on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),
-        stop=lambda: order.stop() or bool(hears.watch.pain),
-    )
+    agent = Agent(Path(command[0]), is_claude=False)
+    with agent_box(config.sandbox, place.worktree, place.folder, agent, Command(command, environment)) as boxed:
+        ended = run(
+            boxed.arguments,
+            cwd=place.worktree,
+            env=boxed.environment,
+            tag=place.tag(state),
+            deadline=call_seconds(state),
+            idle=_idle(state, kind),
+            grace=config.claude.stop_grace_seconds,
+            stdin=prompt.encode() if kind.prompt == "stdin" else b"",
+            output_file=folder.transcript,
+            on_line=hears.hear,
+            on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),
+            stop=lambda: order.stop() or bool(hears.watch.pain),
+        )
     call = _conclude(hears, ended)
     return call.model_copy(update={"final_text": without_prompt(call.final_text, prompt)}) if kind.output == "text" else call
 

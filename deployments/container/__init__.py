@@ -1,0 +1,1 @@
+"""Files for an image, and what its build runs."""

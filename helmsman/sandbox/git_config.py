@@ -1,0 +1,43 @@
+"""What of a repository's configuration goes into the box: how files are written, and who commits; no address, no credential."""
+
+from collections.abc import Iterable
+
+CORE = frozenset(
+    f"core.{name}"
+    for name in (
+        "autocrlf", "eol", "filemode", "hookspath", "ignorecase", "longpaths", "precomposeunicode", "safecrlf",
+        "sparsecheckout", "sparsecheckoutcone", "symlinks",
+    )
+)  # fmt: skip
+USER = frozenset({"user.name", "user.email"})
+SECTIONS = "filter.", "diff.", "merge."
+_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\b": "\\b"})
+
+Setting = tuple[str, str]
+"""A key as git prints it, and its value."""
+
+
+def listed(text: str) -> list[Setting]:
+    """The settings that `git config --list -z` printed. One without a value is true."""
+    entries = (entry.partition("\n") for entry in text.split("\0") if entry)
+    return [(key, value if between else "true") for key, between, value in entries]
+
+
+def config_text(settings: Iterable[Setting]) -> str:
+    """A configuration file of git's with those of the settings that may be seen."""
+    return "".join(_entry(key, value) for key, value in settings if _may_be_seen(key))
+
+
+def _may_be_seen(key: str) -> bool:
+    return key in CORE | USER or (key.startswith(SECTIONS) and key.count(".") > 1)
+
+
+def _entry(key: str, value: str) -> str:
+    section, _, rest = key.partition(".")
+    inner, _, name = rest.rpartition(".")
+    head = f'{section} "{_quoted_name(inner)}"' if inner else section
+    return f'[{head}]\n\t{name} = "{value.translate(_ESCAPED)}"\n'
+
+
+def _quoted_name(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

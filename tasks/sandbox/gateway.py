@@ -1,0 +1,156 @@
+"""Our side of a box's doors: sockets in the file system, each of which leads to one place, or to a proxy with a short list."""
+
+import logging
+import re
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingUnixStreamServer
+from typing import Any
+
+from helmsman.records.events import ToolGuarded
+from helmsman.records.evidence import Guarded
+from helmsman.sandbox.reach import LOOPBACK, Reach
+from helmsman.texts import clean
+from tasks.journal import publish
+from tasks.sandbox.inside import both_ways
+from tasks.sandbox.upstream import Upstream
+
+LARGEST_HEAD = 16 * 1024
+"""Bytes of what a client of the proxy says before it gets an answer."""
+PATIENCE = 30.0
+"""Seconds to say that, and for a connection to come about."""
+TOLD = 20
+"""Refusals of one call that are told: an agent that tries again and again fills no journal."""
+_CONNECT = re.compile(rb"CONNECT \[?([A-Za-z0-9.:-]{1,253}?)\]?:(\d{1,5}) HTTP/1\.[01]\r\n")
+_log = logging.getLogger(__name__)
+
+Lead = Callable[[socket.socket], socket.socket | None]
+"""From a connection of the box to where it leads, or None where it is refused."""
+
+
+@contextmanager
+def doors(reach: Reach, fixed: tuple[int, ...], upstream: Upstream | None) -> Generator[Path]:
+    """A folder with a socket for each port that is reached inside. Its path is short, as a socket's has to be."""
+    leads: dict[int, Lead] = {port: _to_loopback(port) for port in (*reach.ports, *fixed)}
+    if reach.proxy:
+        leads[reach.proxy_port] = Proxy(reach, upstream)
+    with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as folder, ExitStack() as stack:
+        for port, lead in leads.items():
+            stack.enter_context(_serving(Path(folder) / str(port), lead))
+        yield Path(folder)
+
+
+@contextmanager
+def _serving(path: Path, lead: Lead) -> Generator[None]:
+    server = _Server(path, lead)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="sandbox-door", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.close_all()
+        server.server_close()
+        thread.join()
+
+
+class _Server(ThreadingUnixStreamServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+
+    def __init__(self, path: Path, lead: Lead) -> None:
+        self._lead = lead
+        self._open: set[socket.socket] = set()
+        super().__init__(str(path), BaseRequestHandler)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        self._open.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
+        if isinstance(request, socket.socket):
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def close_all(self) -> None:
+        for connection in list(self._open):
+            with suppress(OSError):  # it has just ended by itself
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def finish_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:  # noqa: ARG002 - overridden
+        if not isinstance(request, socket.socket):
+            return
+        outside = self._lead(request)
+        if outside is not None:
+            with outside:
+                both_ways(request, outside)
+
+    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:
+        """What a client inside does to its connection is its own problem."""
+
+
+def _to_loopback(port: int) -> Lead:
+    def lead(_: socket.socket) -> socket.socket | None:
+        try:
+            return socket.create_connection(("127.0.0.1", port), PATIENCE)
+        except OSError:
+            return None
+
+    return lead
+
+
+@dataclass
+class Proxy:
+    """Answers CONNECT for what may be reached, and refuses everything else with a line in the journal."""
+
+    reach: Reach
+    upstream: Upstream | None = None
+    refused: int = 0
+
+    def __call__(self, inside: socket.socket) -> socket.socket | None:
+        inside.settimeout(PATIENCE)
+        head = _head(inside)
+        asked = _CONNECT.match(head)
+        if asked is None:
+            return self._refuse(inside, clean(head.split(b"\r\n")[0].decode(errors="replace")) or "nothing", "400 Bad Request")
+        host, port = asked[1].decode().lower(), int(asked[2])
+        if host in LOOPBACK or not self.reach.allows(host, port):
+            return self._refuse(inside, f"{host}:{port}", "403 Forbidden")
+        return self._connect(inside, host, port)
+
+    def _connect(self, inside: socket.socket, host: str, port: int) -> socket.socket | None:
+        try:
+            outside = self.upstream.connect(host, port) if self.upstream else socket.create_connection((host, port), PATIENCE)
+        except OSError as error:
+            _log.warning("the sandbox's proxy cannot reach %s:%s: %s", host, port, error)
+            inside.sendall(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
+            return None
+        outside.settimeout(None)
+        inside.settimeout(None)
+        inside.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        return outside
+
+    def _refuse(self, inside: socket.socket, what: str, status: str) -> None:
+        self.refused += 1
+        if self.refused <= TOLD:
+            _log.warning("the sandbox's network policy refused %s (sandbox.network, sandbox.hosts)", what)
+            publish(ToolGuarded(guarded=Guarded(rule="network", tool="network", detail=what[:120], denied=True)))
+        inside.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+
+
+def _head(inside: socket.socket) -> bytes:
+    """Up to its empty line. A client sends nothing more before it is answered."""
+    head = b""
+    while b"\r\n\r\n" not in head and len(head) < LARGEST_HEAD:
+        data = inside.recv(LARGEST_HEAD)
+        if not data:
+            break
+        head += data
+    return head

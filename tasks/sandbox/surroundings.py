@@ -1,0 +1,78 @@
+"""What a command needs of this machine to run at all, and what of it is nobody's business: found out by looking."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from helmsman.sandbox.box import SYSTEM, Mount
+
+CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO")
+"""Variables that name them, wherever they lie."""
+RESOLVER = "/etc/resolv.conf"
+ENVIRONMENT_MARK = "pyvenv.cfg"
+SHIMS = "shims"
+
+
+def tools(environment: Mapping[str, str], program: Path | None) -> Iterator[Mount]:
+    """Programs outside of the system's folders: what PATH names, the agent's own, and the Python that opens the doors."""
+    home = environment.get("HOME", "")
+    named = [Path(folder) for folder in environment.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
+    python = [Path(sys.base_prefix), Path(os.path.realpath(sys.executable)).parent]
+    own = [program.parent, Path(os.path.realpath(program)).parent] if program else []
+    certificates = [Path(environment[name]) for name in CERTIFICATES if environment.get(name)]
+    wanted = dict.fromkeys([*map(_whole, named), *python, *own, *certificates])
+    yield from (Mount(str(path)) for path in wanted if path.exists() and not _known(path) and not _holds(path, home))
+    yield from _elsewhere(RESOLVER)
+
+
+def unreadable(folder: str = "/etc") -> Iterator[Mount]:
+    """What not everybody may read there is hidden: who runs as root, or is in a group, would hand it on."""
+    for at, folders, files in os.walk(folder):
+        secret = [name for name in folders if _is_secret(Path(at, name))]
+        folders[:] = [name for name in folders if name not in secret]
+        yield from (Mount(os.path.join(at, name), "empty") for name in secret)  # noqa: PTH118 - thousands of names
+        yield from (Mount(os.path.join(at, name), "nothing") for name in files if _is_secret(Path(at, name)))  # noqa: PTH118
+
+
+def named(paths: Iterable[str], home: str) -> Iterator[Path]:
+    """Paths that an operator wrote; `~` is the home. What is not there is passed over: one file may serve many machines."""
+    for text in paths:
+        path = Path(home + text[1:] if text == "~" or text.startswith("~/") else text)
+        if path.is_absolute() and path.exists():
+            yield path
+
+
+def hidden(paths: Iterable[Path]) -> Iterator[Mount]:
+    """Where a path leads is hidden: nothing may be laid over a link."""
+    for path in (Path(os.path.realpath(path)) for path in paths):
+        yield Mount(str(path), "empty" if path.is_dir() else "nothing")
+
+
+def _whole(folder: Path) -> Path:
+    """A virtual environment is of no use without its libraries, nor shims (pyenv's, asdf's) without what they lead to."""
+    return folder.parent if (folder.parent / ENVIRONMENT_MARK).is_file() or folder.name == SHIMS else folder
+
+
+def _known(path: Path) -> bool:
+    return any(path.is_relative_to(system) for system in SYSTEM)
+
+
+def _holds(path: Path, home: str) -> bool:
+    """A folder on PATH that is the home, or above it, would show all of it."""
+    return bool(home) and Path(home).is_relative_to(path)
+
+
+def _elsewhere(path: str) -> Iterator[Mount]:
+    real = Path(os.path.realpath(path))
+    if real.is_file() and not _known(real):
+        yield Mount(str(real))
+
+
+def _is_secret(path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return not stat.S_ISLNK(found.st_mode) and not found.st_mode & stat.S_IROTH

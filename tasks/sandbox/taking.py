@@ -1,0 +1,11 @@
+"""Bringing home what the agent committed in its box."""
+
+from helmsman.records.state import LoopState
+from tasks.sandbox.entering import git_folder
+from tasks.sandbox.own_git import take_over
+from tasks.workplace import Workplace
+
+
+def take_over_work(place: Workplace, state: LoopState) -> None:
+    """Once, before anybody looks at the branch; nothing where there was no box. None of the loop's processes may live."""
+    take_over(place.repository, place.worktree, state.branch, git_folder(place.folder))

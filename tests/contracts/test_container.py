@@ -1,0 +1,130 @@
+"""The files for containers: valid by the rules of those who read them, closed to the outside, and true to the lock.
+
+There is no Docker here, so no image is built; what its build reads and runs is looked at one by one.
+"""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
+from typing import Any, cast
+
+import kubernetes_validate
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from deployments.container.locked import entries, needed, roots
+from tests.contracts.source import ROOT
+
+pytestmark = pytest.mark.feature("D5")
+
+FOLDER = ROOT / "deployments" / "container"
+DOCKERFILE = FOLDER / "Dockerfile"
+COMPOSE = FOLDER / "compose.yaml"
+EXTRAS = ("team", "telemetry", "claude", "build")
+LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+
+
+def of_environment(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name(program)), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def read(path: Path) -> dict[str, Any]:
+    return cast("dict[str, Any]", yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def test_the_dockerfile_is_valid_and_a_bad_one_would_not_be(tmp_path: Path) -> None:
+    ended = of_environment("hadolint", DOCKERFILE)
+    assert (ended.returncode, ended.stdout) == (0, "")
+    (tmp_path / "Dockerfile").write_text("FROM python\nRUN cd /x && sudo apt-get install git\n")
+    assert of_environment("hadolint", tmp_path / "Dockerfile").returncode == 1
+
+
+def test_the_compose_file_is_valid_and_a_bad_one_would_not_be(tmp_path: Path) -> None:
+    assert of_environment("check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE).returncode == 0
+    (tmp_path / "compose.yaml").write_text("services: {a: {image: b, port: 1}}\n")
+    assert (
+        of_environment("check-jsonschema", "--builtin-schema", "vendor.compose-spec", tmp_path / "compose.yaml").returncode == 1
+    )
+
+
+def test_nothing_listens_beyond_loopback_and_every_server_is_asked_whether_it_is_well() -> None:
+    services = read(COMPOSE)["services"]
+    ports = [port for service in services.values() for port in service.get("ports", ())]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+    assert {name for name, service in services.items() if "healthcheck" not in service} == {"worker"}
+    assert len({service["image"] for name, service in services.items() if "server" in name}) == 1
+
+
+def test_no_password_stands_in_an_environment() -> None:
+    services = read(COMPOSE)["services"]
+    named = {name for service in services.values() for name in service.get("environment", {})}
+    assert not [name for name in named if re.search("PASSWORD$|KEY$|TOKEN$|CONNECTION_URL$", name)]
+
+
+def test_the_job_template_is_a_valid_job_once_its_variables_are_filled_in() -> None:
+    template = read(FOLDER / "kubernetes-job.yaml")
+    values = {name: told.get("default", "x") for name, told in template["variables"]["properties"].items()}
+    values |= {"command": ["prefect", "flow-run", "execute"], "env": [{"name": "A", "value": "b"}]}
+    manifest = filled(template["job_configuration"]["job_manifest"], values)
+    kubernetes_validate.validate(manifest, "1.31", strict=True)
+    manifest["spec"]["template"]["spec"]["contaners"] = []
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(manifest, "1.31", strict=True)
+
+
+def filled(value: Any, values: dict[str, Any]) -> Any:
+    """As Prefect fills a template in: a variable that stands alone keeps its kind."""
+    if isinstance(value, dict):
+        return {key: filled(inner, values) for key, inner in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [filled(inner, values) for inner in cast("list[Any]", value)]
+    if not isinstance(value, str):
+        return value
+    alone = re.fullmatch(r"\{\{ (\w+) \}\}", value)
+    return values[alone[1]] if alone else re.sub(r"\{\{ (\w+) \}\}", lambda match: str(values[match[1]]), value)
+
+
+def test_everything_that_the_build_copies_is_there() -> None:
+    copied = re.findall(r"^COPY (?!--from)(.+)$", DOCKERFILE.read_text(encoding="utf-8"), re.MULTILINE)
+    sources = [source for line in copied for source in line.split()[:-1]]
+    assert len(sources) > len(copied)
+    assert [source for source in sources if not (ROOT / source).exists()] == []
+
+
+def test_nobody_is_root_in_it_and_the_agent_knows_that_it_is_held() -> None:
+    lines = DOCKERFILE.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line.startswith("USER")] == ["USER 1000:1000"]
+    assert any("HELMSMAN_SANDBOX__KIND=container" in line for line in lines)
+
+
+def test_what_is_installed_is_the_lock_s_with_all_that_it_needs_and_no_tool_of_developers() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    kept = entries(needed(LOCK, roots(project, EXTRAS)))
+    assert {"prefect", "sqlalchemy", "prefect-redis", "claude-agent-sdk", "hatchling"} <= set(kept)
+    assert not {"pytest", "pyright", "ruff", "playwright", "moto"} & set(kept)
+    assert all("--hash=sha256:" in entry for entry in kept.values())
+    assert {name: lacking for name in kept if (lacking := wanted(name) - set(kept))} == {}
+
+
+def wanted(name: str) -> set[str]:
+    """What an installed package needs here, by its own word."""
+    try:
+        listed = [Requirement(text) for text in requires(name) or ()]
+    except PackageNotFoundError:  # of another platform
+        return set()
+    needs = [one for one in listed if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return {re.sub(r"[-_.]+", "-", one.name).lower() for one in needs}
+
+
+def test_the_command_of_the_build_prints_that_part_of_the_lock() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-I", FOLDER / "locked.py", *EXTRAS], cwd=ROOT, input=LOCK, capture_output=True, text=True, check=True
+    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert ended.stdout == needed(LOCK, roots(project, EXTRAS))

@@ -1,0 +1,96 @@
+"""Where tests get a real bubblewrap from, and a place to enter a box at."""
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import SandboxConfig
+from tasks.git import git, open_repository
+from tasks.places import LoopFolder
+from tasks.process import Ended, run
+from tasks.sandbox.entering import Agent, Command, agent_box, git_folder
+from tasks.sandbox.own_git import take_over
+from tests.fakes.command_line import make_repository
+
+PYTHON = shlex.quote(os.path.realpath(sys.executable))
+BOXED = {"HELMSMAN_SANDBOX__KIND": "bubblewrap"}
+"""Environment of a command whose loops have their agent in a box."""
+
+needs_bubblewrap = pytest.mark.skipif(
+    shutil.which("bwrap") is None and os.environ.get("TEST_SANDBOX") != "required",
+    reason="bubblewrap is not on this machine: apt-get install bubblewrap",
+)
+"""Skipped where it is not installed, never in CI."""
+
+BRANCH = "helmsman/loop"
+SECRET = "the-secret"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A loop's worktree, a home with a secret in it, and somebody else's folder beside."""
+
+    root: Path
+    config: SandboxConfig = field(default_factory=lambda: SandboxConfig(kind="bubblewrap", network="off"))
+
+    @property
+    def worktree(self) -> Path:
+        return self.root / "worktree"
+
+    @property
+    def repository(self) -> Path:
+        return self.root / "repository"
+
+    @property
+    def home(self) -> Path:
+        return self.root / "homes" / "ada"
+
+    @property
+    def folder(self) -> LoopFolder:
+        return LoopFolder(self.repository / ".git" / "helmsman" / "loops" / "loop")
+
+    @contextmanager
+    def box(
+        self, *command: str, config: SandboxConfig | None = None, hooks: tuple[int, ...] = (), claude: bool = False
+    ) -> Generator[Command]:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+        agent = Agent(Path("/bin/sh"), hooks, is_claude=claude)
+        with agent_box(config or self.config, self.worktree, self.folder, agent, Command(list(command), environment)) as boxed:
+            yield boxed
+
+    def inside(self, script: str, *, config: SandboxConfig | None = None, deadline: float = 30, claude: bool = False) -> Ended:
+        """What becomes of a shell script in the box."""
+        with self.box("sh", "-c", script, config=config, claude=claude) as boxed:
+            return self.run(boxed, deadline)
+
+    def python(self, script: str, *, config: SandboxConfig | None = None) -> Ended:
+        return self.inside(f"{PYTHON} -I -c {shlex.quote(script)}", config=config)
+
+    def outside(self, script: str) -> Ended:
+        """The same without a box, to see that there is something to hold."""
+        return self.run(Command(["sh", "-c", script], {"PATH": os.environ["PATH"], "HOME": str(self.home)}), 30)
+
+    def run(self, command: Command, deadline: float) -> Ended:
+        tag = f"escape-{self.root.name}"
+        return run(command.arguments, cwd=self.worktree, env=command.environment, tag=tag, deadline=deadline, grace=1)
+
+    def take_over(self) -> None:
+        take_over(open_repository(self.repository), self.worktree, BRANCH, git_folder(self.folder))
+
+
+def make_scene(root: Path) -> Scene:
+    made = Scene(root)
+    make_repository(made.repository, {"app.py": "1\n"})
+    git(made.repository, "worktree", "add", "--quiet", "-b", BRANCH, str(made.worktree))
+    git(made.repository, "update-ref", "refs/helmsman/loop/state", "HEAD")
+    for place in (made.home / ".ssh", made.root / "homes" / "eve"):
+        place.mkdir(parents=True)
+        (place / "key").write_text(SECRET)
+    return made

@@ -1,0 +1,149 @@
+"""What is committed in a box comes home, and nothing else does."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from helmsman.config import CheckConfig, SandboxConfig
+from helmsman.sandbox.git_config import config_text, listed
+from tasks.checks import Room, run_check
+from tasks.git import git
+from tasks.process import never
+from tests.fakes.boxes import BRANCH, Scene, make_scene, needs_bubblewrap
+
+pytestmark = [needs_bubblewrap, pytest.mark.feature("D5")]
+
+CHECKS_TOO = SandboxConfig(kind="bubblewrap")
+AS_ADA = "git config user.name Ada; git config user.email ada@example.com;"
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return make_scene(tmp_path)
+
+
+def subjects(scene: Scene, revision: str = BRANCH) -> list[str]:
+    return git(scene.repository, "log", "--format=%s", revision).splitlines()
+
+
+def status(scene: Scene) -> str:
+    return git(scene.worktree, "status", "--short", "--branch")
+
+
+def test_commits_come_home_with_branch_head_and_index(scene: Scene) -> None:
+    git(scene.worktree, "config", "user.name", "Ada")
+    git(scene.worktree, "config", "user.email", "ada@example.com")
+    ended = scene.inside("echo 2 > app.py; git commit -qam two; git mv app.py b.py; git commit -qm three; git log --format=%an")
+    assert ended.head == "Ada\nAda\nHelmsman\n"
+    assert subjects(scene) == ["start"]
+    scene.take_over()
+    assert subjects(scene) == ["three", "two", "start"]
+    assert status(scene) == f"## {BRANCH}\n"
+    git(scene.repository, "fsck", "--full", "--strict")
+    assert not (scene.folder.root / "sandbox" / "git").exists()
+    scene.take_over()
+
+
+def test_what_was_packed_or_is_on_another_branch_comes_home_too(scene: Scene) -> None:
+    script = (
+        f"{AS_ADA} git commit -q --allow-empty -m two; git checkout -q -b other; git commit -q --allow-empty -m three; git gc -q"
+    )
+    scene.inside(script)
+    scene.take_over()
+    assert (subjects(scene), subjects(scene, "HEAD")) == (["two", "start"], ["start"])
+    assert git(scene.worktree, "rev-parse", "HEAD^{commit}") != git(scene.repository, "rev-parse", "main")
+    assert git(scene.worktree, "log", "-1", "--format=%s").strip() == "three"
+
+
+def test_uncommitted_files_stay_as_they_are(scene: Scene) -> None:
+    scene.inside("echo 2 > app.py; echo 3 > new; git add new")
+    scene.take_over()
+    assert status(scene) == f"## {BRANCH}\n M app.py\n?? new\n"
+
+
+DIR = "$(git rev-parse --git-dir)"
+OBJECT = f"{DIR}/objects/$(echo $o | cut -c1-2)/$(echo $o | cut -c3-)"
+BROKEN = {
+    "no repository any more": f"rm -rf {DIR}/*",
+    "a commit without its tree": f"{AS_ADA} git commit -q --allow-empty -m x; echo 9 > app.py; git commit -qam y;"
+    f"for o in $(git rev-list --objects HEAD~1..HEAD | cut -c1-40 | tail -n +2); do rm -f {OBJECT}; done",
+    "an object of another content": f"{AS_ADA} echo 9 > app.py; git commit -qam y; o=$(git rev-parse HEAD);"
+    f"chmod u+w {OBJECT}; echo x > {OBJECT}",
+    "a reference to nothing": f"echo {'1' * 40} > {DIR}/refs/heads/{BRANCH}",
+    "a reference that leads out": f"rm {DIR}/HEAD; ln -s {{root}}/homes/eve/key {DIR}/HEAD",
+    "a pipe": f"rm {DIR}/HEAD; mkfifo {DIR}/HEAD",
+    "a name with dots": f"echo 'ref: refs/heads/../../../../x' > {DIR}/HEAD",
+    "folders without rights": f"mkdir {DIR}/x; chmod 0 {DIR}/x",
+    "a program in the configuration": f"{AS_ADA} git config core.fsmonitor 'touch {{root}}/evil';"
+    "git config uploadpack.packObjectsHook 'touch {root}/evil'; git config core.alternateRefsCommand 'touch {root}/evil'",
+}
+
+
+@pytest.mark.parametrize("script", BROKEN.values(), ids=BROKEN)
+def test_what_is_not_whole_is_left_and_nothing_of_it_runs(scene: Scene, script: str) -> None:
+    scene.inside("echo kept > file; " + script.replace("{root}", str(scene.root)))
+    scene.take_over()
+    assert set(subjects(scene)) <= {"start"}
+    assert (scene.worktree / "file").read_text() == "kept\n"
+    assert git(scene.worktree, "symbolic-ref", "HEAD").strip() == f"refs/heads/{BRANCH}"
+    git(scene.repository, "fsck", "--full")
+    assert not (scene.root / "evil").exists()
+    assert not (scene.folder.root / "sandbox" / "git").exists()
+
+
+def test_a_repository_that_borrows_is_seen_whole(scene: Scene, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", "--shared", str(scene.repository), "borrower")
+    other = Scene(tmp_path / "other", scene.config)
+    other.home.mkdir(parents=True)
+    (tmp_path / "borrower").rename(other.repository)
+    git(other.repository, "worktree", "add", "--quiet", "-b", BRANCH, str(other.worktree))
+    assert other.inside("git log --format=%s; git fsck --full 2>&1").head == "start\n"
+
+
+def room(scene: Scene) -> Room:
+    return Room(scene.worktree, f"check-{scene.root.name}", never, sandbox=CHECKS_TOO)
+
+
+def checked(scene: Scene, command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int | None, str]:
+    monkeypatch.setenv("HOME", str(scene.home))
+    result = run_check(room(scene), 0, CheckConfig(command=command), 30)
+    return result.exit_code, result.head
+
+
+def test_a_check_reads_no_secret_and_reaches_nothing(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checked(scene, "cat ~/.ssh/key || cat ../homes/eve/key", monkeypatch)[0] == 1
+    assert checked(scene, 'echo x > out.txt && git log --format=%s && test -z "$(ls -A ~)"', monkeypatch) == (0, "start\n")
+    assert (scene.worktree / "out.txt").exists()
+
+
+def test_what_the_agent_leaves_in_its_home_is_not_there_for_a_check(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.inside("echo 'exit 0' > ~/.profile; mkdir -p ~/.local/bin ~/.claude; echo x > ~/.claude/x")
+    assert checked(scene, "find ~ -type f", monkeypatch) == (0, "")
+    assert scene.inside("find ~ -type f").head == ""
+
+
+def test_what_the_operator_opens_can_be_read_or_written_and_what_is_hidden_cannot(scene: Scene) -> None:
+    tools = scene.root / "tools"
+    tools.mkdir()
+    (tools / "private").write_text("p")
+    (tools / "public").write_text("q")
+    opened = {"read": ["~/.ssh"], "write": [str(tools)], "hide": [str(tools / "private"), "/not/there", "~/.ssh/none"]}
+    config = SandboxConfig.model_validate({"kind": "bubblewrap", "network": "off", **opened})
+    ended = scene.inside(
+        f"cat ~/.ssh/key {tools}/public {tools}/private; echo x > {tools}/made; echo x > ~/.ssh/made", config=config
+    )
+    assert ended.head == "the-secretq"
+    assert (tools / "made").exists()
+    assert not (scene.home / ".ssh" / "made").exists()
+
+
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n"), min_size=1, max_size=20), st.text(max_size=20))
+def test_git_reads_settings_as_they_were(tmp_path: Path, name: str, value: str) -> None:
+    value = value.replace("\0", "").replace("\r", "").encode(errors="ignore").decode()
+    file = tmp_path / "config"
+    file.write_bytes(config_text([(f"filter.{name}.clean", value)]).encode())
+    told = listed(git(tmp_path, "config", "--file", str(file), "--list", "-z"))
+    assert told == [(f"filter.{name}.clean", value)]

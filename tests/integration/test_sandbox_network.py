@@ -1,0 +1,197 @@
+"""The doors of a box: to the model, to the hooks, and a proxy that leads to few."""
+
+import json
+import logging
+import os
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import SandboxConfig
+from helmsman.errors import OperatorError
+from helmsman.records.events import Event, ToolGuarded
+from helmsman.sandbox.reach import Reach
+from tasks.journal import listening
+from tasks.sandbox.gateway import TOLD, doors
+from tasks.sandbox.login import Login
+from tasks.sandbox.upstream import Upstream, upstream_of
+from tests.fakes.boxes import Scene, make_scene, needs_bubblewrap
+
+pytestmark = pytest.mark.feature("D5")
+
+
+@contextmanager
+def echoing(*, prefix: bytes = b"") -> Generator[int]:
+    """A server that says back what it hears, after a prefix."""
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection:
+                heard = connection.recv(65536)
+                connection.sendall(prefix + heard)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def said(folder: Path, port: int, *words: bytes) -> bytes:
+    """What comes back through a door, all of it, for words that each wait for an answer."""
+    answers = b""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(10)
+        client.connect(str(folder / str(port)))
+        for word in words:
+            client.sendall(word)
+            answers += client.recv(65536)
+    return answers
+
+
+def connect(host: str, port: int) -> bytes:
+    return f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode()
+
+
+def test_a_door_leads_to_the_same_port_of_loopback() -> None:
+    with echoing() as port, doors(Reach(), (port,), None) as folder:
+        assert said(folder, port, b"hello") == b"hello"
+        assert [path.name for path in folder.iterdir()] == [str(port)]
+    assert not folder.exists()
+
+
+def test_the_proxy_leads_to_what_is_allowed() -> None:
+    reach = Reach((), (("model.example", 443),), proxy=True)
+    with echoing(prefix=b"HTTP/1.1 200 fine\r\n\r\n") as port, doors(reach, (), Upstream("127.0.0.1", port)) as folder:
+        answer = said(folder, reach.proxy_port, connect("model.example", 443))
+    assert answer.startswith(b"HTTP/1.1 200 Connection established\r\n\r\n")
+
+
+REFUSED = {
+    "another name": (connect("evil.example", 443), b"403", "evil.example:443"),
+    "another port": (connect("model.example", 22), b"403", "model.example:22"),
+    "loopback by name": (connect("localhost", 443), b"403", "localhost:443"),
+    "loopback by number": (connect("127.0.0.1", 443), b"403", "127.0.0.1:443"),
+    "no tunnel": (b"GET http://model.example/ HTTP/1.1\r\n\r\n", b"400", "GET http://model.example/ HTTP/1.1"),
+    "nonsense": (b"\x1b[31m\xff\r\n\r\n", b"400", None),
+    "a name that hides a line": (b"CONNECT model.example\n:443 HTTP/1.1\r\n\r\n", b"400", None),
+    "a head without an end": (b"CONNECT " + b"x" * 20_000, b"400", None),
+}
+
+
+@pytest.mark.parametrize(("asked", "status", "told"), REFUSED.values(), ids=REFUSED)
+def test_the_proxy_refuses_everything_else_and_says_so(
+    asked: bytes, status: bytes, told: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[Event] = []
+    reach = Reach((), (("model.example", 443), ("localhost", 443)), proxy=True)
+    with caplog.at_level(logging.WARNING), listening(heard.append), doors(reach, (), None) as folder:
+        assert said(folder, reach.proxy_port, asked).startswith(b"HTTP/1.1 " + status)
+    (event,) = heard
+    assert isinstance(event, ToolGuarded)
+    assert (event.guarded.rule, event.guarded.denied) == ("network", True)
+    assert "\x1b" not in event.guarded.detail
+    assert told in {None, event.guarded.detail}
+    assert "sandbox's network policy refused" in caplog.text
+
+
+def test_refusals_without_end_do_not_fill_the_journal() -> None:
+    heard: list[Event] = []
+    reach = Reach(proxy=True)
+    with listening(heard.append), doors(reach, (), None) as folder:
+        for number in range(TOLD + 5):
+            said(folder, reach.proxy_port, connect(f"h{number}.example", 443))
+    assert len(heard) == TOLD
+
+
+def test_the_operator_s_own_proxy_is_gone_through_with_its_login() -> None:
+    with echoing(prefix=b"HTTP/1.1 200 fine\r\n\r\n") as port:
+        upstream = upstream_of({"HTTPS_PROXY": f"http://ada:p%40ss@127.0.0.1:{port}"})
+        assert upstream is not None
+        assert upstream == Upstream("127.0.0.1", port, "ada:p@ss")
+        with upstream.connect("model.example", 443) as outside:
+            asked = outside.recv(65536)
+    assert asked.startswith(b"CONNECT model.example:443 HTTP/1.1\r\n")
+    assert b"Basic YWRhOnBAc3M=" in asked
+
+
+def test_one_that_refuses_is_an_error() -> None:
+    with echoing(prefix=b"HTTP/1.1 407 no\r\n\r\n") as port, pytest.raises(ConnectionRefusedError, match="407"):
+        Upstream("127.0.0.1", port).connect("model.example", 443)
+
+
+def test_a_proxy_of_another_kind_is_refused() -> None:
+    assert upstream_of({}) is None
+    with pytest.raises(OperatorError, match="HTTPS_PROXY"):
+        upstream_of({"https_proxy": "socks5://x:1"})
+
+
+@needs_bubblewrap
+def test_hooks_and_proxy_answer_inside_at_their_ports_and_nothing_else_does(tmp_path: Path) -> None:
+    scene = make_scene(tmp_path)
+    config = SandboxConfig(kind="bubblewrap", hosts=("model.example",))
+    ask = "import socket; c = socket.create_connection(('127.0.0.1', {}), 5); c.sendall({}); print(c.recv(99)[:12])"
+    with echoing() as hooks, echoing() as other:
+        script = "\n".join(
+            f"python3 -c {shell(ask.format(port, words))} 2>&1 | tail -1"
+            for port, words in ((hooks, b"hello"), (3128, connect("evil.example", 1)), (other, b"x"))
+        )
+        with scene.box("sh", "-c", script, config=config, hooks=(hooks,)) as boxed:
+            ended = scene.run(boxed, 30)
+    assert ended.head.splitlines()[:2] == ["b'hello'", "b'HTTP/1.1 403'"]
+    assert "refused" in ended.head.splitlines()[2]
+
+
+def shell(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+LOGIN = {"claudeAiOauth": {"accessToken": "a", "expiresAt": 1}}
+
+
+def logged_in(scene: Scene) -> Path:
+    real = scene.home / ".claude" / ".credentials.json"
+    real.parent.mkdir()
+    real.write_text(json.dumps(LOGIN))
+    return real
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ('{"claudeAiOauth": {"accessToken": "b", "expiresAt": 2}}', True),
+        ('{"claudeAiOauth": {"accessToken": "b"}}', False),
+        ('{"apiKeyHelper": "evil"}', False),
+        ("[" * 100_000, False),
+        ("", False),
+    ],
+)
+def test_a_login_that_was_renewed_is_given_back_and_nothing_else(tmp_path: Path, written: str, kept: bool) -> None:
+    scene = make_scene(tmp_path)
+    real, private = logged_in(scene), tmp_path / "private"
+    with Login(private, {"HOME": str(scene.home)}).lent() as (folder, credentials):
+        assert Path(credentials.source).stat().st_mode & 0o077 == 0
+        Path(credentials.source).write_text(written)
+        assert os.path.commonpath([folder.source, str(private)]) == str(private)
+    assert real.read_text() == (written if kept else json.dumps(LOGIN))
+    assert not (private / "credentials.json").exists()
+
+
+@needs_bubblewrap
+def test_of_the_agent_s_own_folder_only_the_login_is_given_and_what_it_plants_there_stays_inside(tmp_path: Path) -> None:
+    scene = make_scene(tmp_path)
+    real = logged_in(scene)
+    (real.parent / "settings.json").write_text("{}")
+    first = scene.inside("ls -A ~/.claude; cat ~/.claude/.credentials.json; echo x > ~/.claude/settings.json", claude=True)
+    again = scene.inside(f"rm -f ~/.claude/.credentials.json; ls ~/.claude; ln -sf {scene.root}/aim ~/.claude/x", claude=True)
+    assert (first.head, again.head) == (f".credentials.json\n{json.dumps(LOGIN)}", "settings.json\n")
+    assert (real.parent / "settings.json").read_text() == "{}"
+    assert real.read_text() == json.dumps(LOGIN)

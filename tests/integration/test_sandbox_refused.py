@@ -1,0 +1,116 @@
+"""Where no box can be had, nothing starts, and what is said tells what to do."""
+
+import os
+import shutil
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from deployments.doctor import EXAMINATIONS
+from helmsman.config import SandboxConfig
+from helmsman.errors import OperatorError
+from tasks.beginning import begun
+from tasks.sandbox.trial import CONTAINERS, require_sandbox
+from tests.fakes.boxes import BOXED, needs_bubblewrap
+from tests.fakes.command_line import looking, make_repository
+from tests.unit.builders import config, state
+
+pytestmark = pytest.mark.feature("D5")
+
+BUBBLEWRAP = SandboxConfig(kind="bubblewrap")
+NO_NAMESPACES = '#!/bin/sh\nexec {bwrap} --unshare-user --disable-userns --dev-bind / / -- {bwrap} "$@"\n'
+"""The real one, where the kernel really forbids it."""
+
+
+@pytest.fixture
+def forbidden(tmp_path: Path) -> str:
+    """PATH of a machine whose kernel lets nobody make namespaces."""
+    return path_with(tmp_path / "bin", NO_NAMESPACES.format(bwrap=shutil.which("bwrap")))
+
+
+def path_with(folder: Path, program: str) -> str:
+    folder.mkdir()
+    (folder / "bwrap").write_text(program)
+    (folder / "bwrap").chmod(0o755)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
+def path_without(folder: Path) -> str:
+    """Git and a shell, and nothing else."""
+    folder.mkdir()
+    for name in ("git", "sh", "env"):
+        (folder / name).symlink_to(shutil.which(name) or "")
+    return str(folder)
+
+
+@needs_bubblewrap
+def test_a_box_that_can_be_made_is_told_of() -> None:
+    assert require_sandbox(BUBBLEWRAP).endswith("bwrap; network: model")
+    assert require_sandbox(SandboxConfig()) == "none: the agent may do what you may"
+
+
+@needs_bubblewrap
+def test_a_loop_is_refused_where_the_kernel_allows_no_box(tmp_path: Path, forbidden: str) -> None:
+    make_repository(tmp_path / "repository", {"app.py": "1\n"})
+    command_line = looking(tmp_path)
+    told = command_line.run("run", "g", "--check", "true", "--repo", command_line.repository, **BOXED, PATH=forbidden)
+    assert told.exit_code == 2
+    assert "this machine's kernel or settings allow no sandbox" in told.errors
+    assert "namespace" in told.errors
+    assert 'sandbox.kind = "container"' in told.errors
+    assert command_line.run("list", "--repo", command_line.repository, "--json").output.strip() in {"", "[]"}
+
+
+@needs_bubblewrap
+def test_the_doctor_says_whether_there_could_be_one(tmp_path: Path, forbidden: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_repository(tmp_path / "repository", {"app.py": "1\n"})
+    examined = partial(dict(EXAMINATIONS)["sandbox"], tmp_path / "repository")
+    assert examined().found == 'none; sandbox.kind = "bubblewrap" would work here'
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("PATH", forbidden)
+        assert "bubblewrap would not work here: this machine's kernel" in examined().found
+    monkeypatch.setenv("HELMSMAN_SANDBOX__KIND", "bubblewrap")
+    assert examined().found.endswith("network: model")
+    monkeypatch.setenv("PATH", forbidden)
+    with pytest.raises(OperatorError, match="allow no sandbox"):
+        examined()
+
+
+def test_without_bubblewrap_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", path_without(tmp_path / "bin"))
+    with pytest.raises(OperatorError, match="bubblewrap is not installed") as caught:
+        require_sandbox(BUBBLEWRAP)
+    assert "apt-get install bubblewrap" in caught.value.remedy
+
+
+def test_an_old_one_is_told_to_be_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = "#!/bin/sh\necho 'bwrap: Unknown option --disable-userns' >&2; exit 1\n"
+    monkeypatch.setenv("PATH", path_with(tmp_path / "bin", old))
+    with pytest.raises(OperatorError) as caught:
+        require_sandbox(BUBBLEWRAP)
+    assert caught.value.remedy == "install bubblewrap 0.8 or newer"
+
+
+def test_elsewhere_than_on_linux_a_container_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(OperatorError, match="bubblewrap is for Linux") as caught:
+        require_sandbox(BUBBLEWRAP)
+    assert "container" in caught.value.remedy
+
+
+def test_a_container_that_is_none_is_refused_and_one_is_believed_by_its_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("container", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    if not any(Path(sign).exists() for sign in CONTAINERS):
+        with pytest.raises(OperatorError, match="and this is none"):
+            require_sandbox(SandboxConfig(kind="container"))
+    monkeypatch.setenv("container", "podman")
+    assert "container that this runs in" in require_sandbox(SandboxConfig(kind="container"))
+
+
+def test_a_run_under_a_worker_is_refused_before_anything_is_paid_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", path_without(tmp_path / "bin"))
+    with pytest.raises(OperatorError, match="bubblewrap is not installed"):
+        begun("a repository that nobody has looked at", state(config(sandbox=BUBBLEWRAP)))

@@ -1,0 +1,138 @@
+"""The arguments of bubblewrap, what may be reached, and what of git's settings is shown."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from helmsman.config import SandboxConfig
+from helmsman.errors import OperatorError
+from helmsman.sandbox.box import SYSTEM, Box, Mount, arguments
+from helmsman.sandbox.git_config import config_text, listed
+from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, proxied, reach_of
+
+pytestmark = pytest.mark.feature("D5")
+
+PATHS = st.text("abc-/ ~$'\"", min_size=1).map(lambda text: f"/{text}")
+MOUNTS = st.builds(Mount, path=PATHS, way=st.sampled_from(["read", "write", "empty", "nothing"]), source=PATHS)
+
+
+def pairs(words: list[str], option: str) -> list[tuple[str, str]]:
+    return [(words[at + 1], words[at + 2]) for at, word in enumerate(words) if word == option]
+
+
+def test_each_mount_has_its_words() -> None:
+    words = [Mount("/a", way, "/b").arguments() for way in ("read", "write", "empty", "nothing")]
+    assert words == [["--ro-bind", "/b", "/a"], ["--bind", "/b", "/a"], ["--tmpfs", "/a"], ["--ro-bind", "/dev/null", "/a"]]
+
+
+@given(st.lists(MOUNTS), st.booleans())
+def test_only_what_is_named_can_be_written_and_mounts_come_in_their_order(mounts: list[Mount], shares: bool) -> None:
+    words = arguments(Box("/w", tuple(mounts), shares))
+    laid = [part for mount in mounts for part in mount.arguments()]
+    written = [mount for mount in mounts if mount.way == "write"]
+    assert [path for _, path in pairs(words, "--bind")] == [mount.path for mount in written]
+    assert laid == words[len(words) - len(laid) - 5 : len(words) - 5]
+    assert words[-5:] == ["--remount-ro", "/", "--chdir", "/w", "--"]
+
+
+@given(st.lists(MOUNTS), st.booleans())
+def test_whatever_is_mounted_nobody_inside_has_any_right_and_the_network_is_shared_only_when_said(
+    mounts: list[Mount], shares: bool
+) -> None:
+    words = arguments(Box("/w", tuple(mounts), shares))
+    head = words[: words.index("--proc")]
+    assert ("--unshare-net" in head) is not shares
+    assert {"--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-ipc", "--die-with-parent"} <= set(head)
+    assert head[head.index("--cap-drop") + 1] == "ALL"
+    assert [path for path, _ in pairs(head, "--ro-bind-try")] == list(SYSTEM)
+
+
+def test_homes_and_what_runs_on_the_machine_are_no_part_of_the_system() -> None:
+    assert not {"/", "/home", "/root", "/run", "/var", "/tmp", "/srv", "/mnt", "/media", "/sys", "/boot"} & set(SYSTEM)
+
+
+@pytest.mark.parametrize(
+    ("environment", "hosts", "expected"),
+    [
+        ({}, (), Reach((), tuple((host, 443) for host in CLAUDE_HOSTS), proxy=True)),
+        ({"ANTHROPIC_BASE_URL": "https://llm.example/v1"}, (), Reach((), (("llm.example", 443),), proxy=True)),
+        ({"ANTHROPIC_BASE_URL": "https://u:p@LLM.example:8443"}, (), Reach((), (("llm.example", 8443),), proxy=True)),
+        ({"ANTHROPIC_BASE_URL": "http://127.0.0.1:8001"}, (), Reach((8001,), proxy=True)),
+        ({"ANTHROPIC_BASE_URL": "http://localhost"}, ("a.b", "*.c:8"), Reach((80,), (("a.b", 443), ("*.c", 8)), proxy=True)),
+        ({"ANTHROPIC_BASE_URL": "http://[::1]:9/x"}, (), Reach((9,), proxy=True)),
+    ],
+)
+def test_the_model_is_where_the_environment_says(environment: dict[str, str], hosts: tuple[str, ...], expected: Reach) -> None:
+    assert reach_of(environment, hosts, CLAUDE_HOSTS) == expected
+
+
+@pytest.mark.parametrize(
+    "url", ["http://llm.example", "ftp://x", "llm.example", "https://", "https://a b", "http://10.0.0.1:1", "x" * 999]
+)
+def test_a_model_that_is_reached_in_clear_text_or_not_at_all_is_refused(url: str) -> None:
+    with pytest.raises(OperatorError, match="ANTHROPIC_BASE_URL"):
+        reach_of({"ANTHROPIC_BASE_URL": url}, (), CLAUDE_HOSTS)
+
+
+def test_an_agent_whose_model_nobody_knows_is_refused() -> None:
+    with pytest.raises(OperatorError, match="nothing tells where the model"):
+        reach_of({}, (), ())
+    assert reach_of({}, ("a.example",), ()).endpoints == (("a.example", 443),)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "allowed"),
+    [
+        ("a.example", 443, True),
+        ("A.EXAMPLE.", 443, True),
+        ("a.example", 80, False),
+        ("b.a.example", 443, False),
+        ("evil-a.example", 443, False),
+        ("x.wild.example", 443, True),
+        ("wild.example", 443, False),
+        ("evilwild.example", 443, False),
+        ("a.example.evil.com", 443, False),
+        ("", 443, False),
+    ],
+)
+def test_a_name_is_allowed_whole_or_not_at_all(host: str, port: int, allowed: bool) -> None:
+    assert Reach((), (("a.example", 443), ("*.wild.example", 443))).allows(host, port) is allowed
+
+
+def test_the_proxy_takes_a_port_that_nothing_else_has_and_other_proxies_are_forgotten() -> None:
+    reach = Reach((3128, 3129), (("a", 443),), proxy=True)
+    assert reach.proxy_port == 3130
+    told = proxied({"https_proxy": "http://corporate", "ALL_PROXY": "x", "PATH": "p"}, reach)
+    assert told["HTTPS_PROXY"] == told["https_proxy"] == "http://127.0.0.1:3130"
+    assert "ALL_PROXY" not in told
+    assert told["NO_PROXY"] == "127.0.0.1,::1,localhost"
+    assert proxied({"https_proxy": "http://corporate"}, Reach()) == {}
+
+
+@pytest.mark.parametrize("host", ["", "*", "*.", "a/b", "a b", "-a", "a:", "http://a", "a:123456", "*.*.a"])
+def test_what_is_no_name_of_a_host_is_refused(host: str) -> None:
+    with pytest.raises(ValidationError):
+        SandboxConfig(hosts=(host,))
+
+
+def test_of_git_s_settings_no_address_and_no_credential_is_shown() -> None:
+    told = (
+        "user.name\nAda\0remote.origin.url\nhttps://u:token@x\0url.https://t@x.insteadof\nx\0credential.helper\nstore\0"
+        "http.extraheader\nAuthorization: x\0core.sshcommand\nevil\0core.fsmonitor\nevil\0core.autocrlf\ninput\0core.bare\0"
+        "include.path\n~/x\0alias.x\n!evil\0filter.lfs.clean\ngit-lfs clean -- %f\0"
+    )
+    assert config_text(listed(told)) == (
+        '[user]\n\tname = "Ada"\n[core]\n\tautocrlf = "input"\n[filter "lfs"]\n\tclean = "git-lfs clean -- %f"\n'
+    )
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r"), min_size=1)
+VALUES = st.text(st.characters(codec="utf-8", exclude_characters="\0\r", exclude_categories=("Cs",)))
+
+
+@given(NAMES, VALUES)
+def test_what_is_written_is_read_back_as_it_was(name: str, value: str) -> None:
+    settings = [("user.name", value), (f"filter.{name}.clean", value)]
+    text = config_text(settings)
+    assert text.count("[") - name.count("[") - 2 * value.count("[") == 2
