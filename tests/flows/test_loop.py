@@ -218,3 +218,16 @@ def test_with_revert_a_check_that_the_agent_edited_is_put_back_and_the_honest_wo
     (record,) = read_records(open_repository(driven.repository), "loop")
     assert record.execution.put_back == ("check.sh",)
     assert "invariants.put_back" in [signal.rule for signal in record.signals]
+
+
+@pytest.mark.feature("V13")
+def test_a_loop_that_weakens_a_test_is_told_what_the_test_says_as_it_was_and_completes_when_both_pass(drive: Drive) -> None:
+    weaken, mend = "echo 41 > answer; echo 'test -s answer' > check.sh", f"{SOLVE}; echo '# a number' >> check.sh"
+    kept = {"trusted": ["*.sh"], "off": ["protected"]}
+    driven = drive([says(PROMISE, shell=weaken), says(PROMISE, shell=mend)], invariants=kept)
+    first, second = sorted(read_records(open_repository(driven.repository), "loop"), key=lambda record: record.iteration)
+    (finding,) = [one for one in first.findings if one.rule == "trusted"]
+    assert finding.message == "sh check.sh passes, and with the files of the start it fails (exit 1) (check.sh)"
+    assert (first.proof.green, first.proven, second.proven) == (True, False, True)
+    assert not [one for one in second.findings if one.rule == "trusted"]
+    assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 2)
