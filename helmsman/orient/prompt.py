@@ -25,6 +25,7 @@ from helmsman.orient.phases import (
     CRITERIA,
     INTERRUPTED,
     INVARIANTS,
+    LEFT_OFF,
     OBJECTIVE,
     PHASE_0,
     PHASES_1_TO_4,
@@ -48,7 +49,7 @@ from helmsman.records.focus import Planned
 from helmsman.records.lessons import Recalled
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Failed
+from helmsman.records.oversight import LATER, Failed
 from helmsman.records.plan import InHand
 from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import Drift
@@ -305,6 +306,8 @@ def _rolled_back(failed: Failed | None, history: Sequence[Moment]) -> Sequence[P
     if failed.rule.startswith(PAIN):
         return (UNSAFE.substitute(rule=clean(failed.rule), back_to=failed.back_to[:12]),)
     files = (Foreign("\n".join(map(clean, failed.files))),) if failed.files else ()
+    if failed.rule == LATER:
+        return (LEFT_OFF.substitute(commit=failed.commit[:12], back_to=failed.back_to[:12]), *files)
     falls = _falls(history)
     many = f"{counted(falls, 'iteration')} in a row" if falls > 1 else "The last iteration"
     return (ROLLED_BACK.substitute(falls=many, commit=failed.commit[:12], back_to=failed.back_to[:12]), *files)

@@ -4,6 +4,7 @@ from pydantic import Field
 
 from helmsman.records.base import Record
 from helmsman.records.merging import Merged
+from helmsman.records.oversight import LATER
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 
@@ -48,6 +49,8 @@ class LoopResult(Record):
     checks: tuple[CheckSummary, ...]
     merged: Merged | None = None
     """How the work got into the branch that it was for; null where it did not."""
+    later: str = ""
+    """Ref of what came after the commit, where the loop was left at its best tree and not at its last; else empty."""
     untold: tuple[str, ...] = Field(default=(), exclude=True)
     """What the agent's program does not tell: its numbers here are no zeros. Machines read of that in `status --json`."""
 
@@ -70,6 +73,7 @@ def result_of(state: LoopState, state_ref: str) -> LoopResult:
         state_ref=state_ref,
         checks=_check_summaries(state),
         merged=state.merged,
+        later=state.failed.ref if state.ending and state.failed and state.failed.rule == LATER else "",
         untold=state.untold,
     )
 

@@ -220,6 +220,31 @@ def test_with_revert_a_check_that_the_agent_edited_is_put_back_and_the_honest_wo
     assert "invariants.put_back" in [signal.rule for signal in record.signals]
 
 
+@pytest.mark.feature("S19")
+def test_a_loop_that_runs_into_its_limit_is_left_at_its_best_tree_and_goes_on_from_there(drive: Drive) -> None:
+    checks = ("grep -q one answer", "grep -q two answer", "grep -q three answer")
+    calls = [
+        says(shell="echo one two > answer"),
+        says(shell="echo one > answer"),
+        says(PROMISE, shell="echo one two three > answer"),
+    ]
+    stopped = drive(calls, checks=checks, limits={"iterations": 2})
+    repository, kept = open_repository(stopped.repository), stopped.state.failed
+    assert kept is not None
+    assert stopped.state.ending is not None
+    assert "; the branch is left at " in stopped.state.ending.reason
+    assert git(repository.top, "show", "helmsman/loop:answer") == "one two\n"
+    assert git(repository.top, "show", f"{kept.ref}:answer") == "one\n"
+    told = (stopped.repository / ".git/helmsman/loops/loop/report.md").read_text()
+    assert f"taken off the branch: `{kept.ref}`" in told
+    request = LoopRequest(
+        repository=str(stopped.repository), loop="loop", reopen=True, settings=from_assignments(["limits.iterations=5"])
+    )
+    loop(request, return_state=True)
+    assert read_state(repository, "loop")[0].outcome is Outcome.COMPLETED
+    assert "The loop goes on from its best tree" in prompt_of(stopped.agent, 2)
+
+
 @pytest.mark.feature("V13")
 def test_a_loop_that_weakens_a_test_is_told_what_the_test_says_as_it_was_and_completes_when_both_pass(drive: Drive) -> None:
     weaken, mend = "echo 41 > answer; echo 'test -s answer' > check.sh", f"{SOLVE}; echo '# a number' >> check.sh"
