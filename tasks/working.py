@@ -16,6 +16,7 @@ from helmsman.orient.progress import LONGEST_FILE, read, render
 from helmsman.orient.research import research_of, researching
 from helmsman.orient.sessions import session_to_resume
 from helmsman.orient.treatments import planned_anew, treatment
+from helmsman.oversee.usage import near
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, TrustedCopy
 from helmsman.records.events import MemoryNoted
@@ -63,7 +64,7 @@ def gather(place: Workplace, state: LoopState, now: datetime) -> Orientation:
         commits=commits,
         recalled=remembered,
         hat=worn(state),
-        plan=plan_in_hand(place, state, start),
+        plan=plan_in_hand(place, state, start, small=bool(near(state.config.usage_limit, state.usage, now))),
     )
 
 

@@ -31,6 +31,7 @@ from helmsman.orient.phases import (
     PHASES_1_TO_4,
     RESET,
     ROLLED_BACK,
+    SCARCE,
     UNSAFE,
 )
 from helmsman.orient.plan import own_check_section, plan_sections
@@ -40,6 +41,7 @@ from helmsman.orient.strategy import strategy_section
 from helmsman.orient.treatments import treatment_section
 from helmsman.orient.validation import issues_section
 from helmsman.oversee.drift import flagged, guidance
+from helmsman.oversee.usage import in_words, near
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Contradiction
@@ -132,6 +134,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
     """What was found out, most specific first."""
     return [
         ("guidance", _guidance(state.guidance)),
+        ("usage", _scarce(state, orientation)),
         ("merge", merge_section(state.merging.trouble)),
         ("findings of research", () if researching(state) else research_section(state.memory.research)),
         *_steering(state, planned),
@@ -156,6 +159,11 @@ def _guidance(said: Sequence[str]) -> Sequence[Piece]:
     """The operator's own words, so they stand as orders, unlike what was found."""
     words = "\n\n".join(clean_lines(text).strip() for text in said)
     return (f"# What a person says to this iteration\n{words}",) if words else ()
+
+
+def _scarce(state: LoopState, orientation: Orientation) -> Sequence[Piece]:
+    windows = near(state.config.usage_limit, state.usage, orientation.started_at)
+    return (SCARCE.substitute(told="; ".join(map(in_words, windows))),) if windows else ()
 
 
 def _steering(state: LoopState, planned: Planned) -> list[Fact]:

@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -243,6 +243,22 @@ def test_a_loop_that_runs_into_its_limit_is_left_at_its_best_tree_and_goes_on_fr
     loop(request, return_state=True)
     assert read_state(repository, "loop")[0].outcome is Outcome.COMPLETED
     assert "The loop goes on from its best tree" in prompt_of(stopped.agent, 2)
+
+
+@pytest.mark.feature("E13")
+def test_at_its_share_of_the_usage_window_a_loop_waits_for_the_reset_and_goes_on(drive: Drive) -> None:
+    reset = int(time.time()) + 3600
+    info = {"status": "allowed_warning", "resetsAt": reset, "rateLimitType": "five_hour", "utilization": 0.93}
+    first = says(shell="echo 41 > answer")
+    first = Call(first.shell, ({"type": "rate_limit_event", "rate_limit_info": info, "session_id": "s"}, *first.events))
+    driven = drive([first, says(PROMISE, shell=SOLVE)], usage_limit={"pause_at": 0.9, "longest_wait_hours": 2 / 3600})
+    second, waited = read_records(open_repository(driven.repository), "loop")
+    assert waited.decision.rule == "usage_limit.pause_at"
+    assert waited.decision.until == waited.decision.at + timedelta(seconds=2)
+    assert second.started_at >= waited.decision.until
+    assert [signal.rule for record in (waited, second) for signal in record.signals].count("usage_limit.near") == 1
+    assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 2)
+    assert "93% of the 5-hour window used" in prompt_of(driven.agent, 1)
 
 
 @pytest.mark.feature("V13")
