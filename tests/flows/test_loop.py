@@ -255,6 +255,7 @@ def test_at_its_share_of_the_usage_window_a_loop_waits_for_the_reset_and_goes_on
     second, waited = read_records(open_repository(driven.repository), "loop")
     assert waited.decision.rule == "usage_limit.pause_at"
     assert waited.decision.until == waited.decision.at + timedelta(seconds=2)
+    assert waited.decision.until is not None
     assert second.started_at >= waited.decision.until
     assert [signal.rule for record in (waited, second) for signal in record.signals].count("usage_limit.near") == 1
     assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 2)
