@@ -11,6 +11,7 @@ from helmsman.errors import OperatorError
 from helmsman.explanation import explanation, steering_lines
 from helmsman.layers import describe, leaves
 from helmsman.orient.hats import worn
+from helmsman.oversee.usage import in_words, open_windows
 from helmsman.records.events import StepStarted, ToolCalled
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
@@ -32,6 +33,7 @@ from helmsman.texts import (
 )
 from tasks.git import Repository, open_repository
 from tasks.journal import last_events
+from tasks.opening import now_utc
 from tasks.places import LoopFolder, loop_folder, worktree_of
 from tasks.reporting import NAME
 from tasks.state_ref import list_loops, read_records, read_state, state_ref
@@ -54,6 +56,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         *plan_lines(state),
         *([trust_line(state.trust)] if state.trust.checked else ()),
         *([f"context    {context_text(state.last_call.context)}"] if state.last_call.context.peak else ()),
+        *(f"usage      {in_words(window)}" for window in open_windows(state.usage, now_utc())),
         *([hat_line(due)] if (due := worn(state)) and state.ending is None else ()),
         *(steering_lines(state.oversight, state.config) if state.worked else ()),
         *finding_lines(state.findings),

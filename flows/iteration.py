@@ -18,10 +18,11 @@ def iteration(repository: str, state: LoopState) -> IterationRecord:
     briefing = steps.prompt(repository, state, orientation, planned)
     execution = steps.patient(steps.execute, config.retry)(repository, state, briefing, orientation)
     report = steps.checking(state)(repository, state, execution) if execution.worth_checking else None
-    findings = steps.invariants(repository, state, execution, report) if report else ()
+    own = steps.own_check(repository, state, execution, report, orientation.plan)
+    copy = steps.trusted_copy(repository, state, execution, report, own)
+    findings = steps.invariants(repository, state, execution, report, copy, own) if report else ()
     memory = steps.learn(repository, state, execution)
     testimony = steps.claims(repository, state, execution, report, memory)
-    own = steps.own_check(repository, state, execution, report, orientation.plan)
     gathered = evidence_of(execution, report, findings, testimony, planned, orientation.plan, own)
     evidence = gathered.judged(steps.patient(steps.judge, config.retry)(repository, state, gathered))
     overseen = steps.oversee(repository, state, orientation, evidence, memory)

@@ -10,6 +10,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import advance
 from tasks.artifacts import publish_artifacts
 from tasks.beginning import begun
+from tasks.best_tree import left_at_best
 from tasks.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, tidy, wait_if_due
 from tasks.gates import passed
 from tasks.landing import landed
@@ -30,6 +31,7 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
                 publish_artifacts(state, record)
         except STOPPED_FROM_OUTSIDE as why:
             state = end_from_outside(request.repository, state, why)
+        state = left_at_best(request.repository, state)
         publish_artifacts(state)
         state = leave(request, state)
         tidy(request.repository, state)

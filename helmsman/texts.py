@@ -261,6 +261,8 @@ def result_lines(result: LoopResult, *, driver: str = "") -> Iterator[str]:
     for check in result.checks:
         yield f"check      {'✔' if check.passed else '✘'} {clean(check.command)}"
     yield f"branch     {clean(result.branch)} at {result.commit[:12]}"
+    if result.later:
+        yield f"later      git diff {result.commit[:12]} {result.later}; git branch {result.loop}-later {result.later}"
     if result.merged:
         yield f"merged     {merged_text(result.merged)}"
     if result.issue:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from helmsman.errors import OperatorError
-from helmsman.records.checks import CheckReport
+from helmsman.records.checks import CheckReport, TrustedCopy
 from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.plan import Plan
@@ -14,6 +14,7 @@ from helmsman.verify.invariants import findings
 from helmsman.verify.invariants.protected_files import protected
 from helmsman.verify.invariants.scene import Scene
 from helmsman.verify.invariants.weighing import weigh
+from helmsman.verify.trusted import differences
 from tasks.diffs import read_diff, tree_of, unchanged_tests
 from tasks.git import commit_and_tree, git, succeeds
 from tasks.plan_file import plan_at
@@ -24,17 +25,30 @@ KEPT_IN_MERGE = frozenset({"tests.deleted", "tests.skipped", "assertions.weakene
 """What no merge may do to a test that only one side has touched."""
 
 
-def audit(place: Workplace, state: LoopState, execution: Execution, report: CheckReport | None) -> tuple[Finding, ...]:
-    """Findings of the invariants on the whole loop's diff and on this iteration's."""
+def audit(
+    place: Workplace,
+    state: LoopState,
+    execution: Execution,
+    report: CheckReport | None,
+    copy: TrustedCopy | None = None,
+    own: CheckReport | None = None,
+) -> tuple[Finding, ...]:
+    """Findings of the invariants on the whole loop's diff and on this iteration's. `own`: of the item in hand, as in `copy`."""
     change = execution.change
     commands = _commands(place, state, change.start)
     of_loop = findings(_scene(place.worktree, state, state.base_commit, change.commit, report, commands))
     lost = _lost_in_merge(place.worktree, state, change.commit, report, commands)
-    of_loop = (*of_loop, *(one for one in lost if one not in of_loop))
+    of_loop = (*_untrusted(copy, report, own), *of_loop, *(one for one in lost if one not in of_loop))
     if change.start == state.base_commit:
         return weigh(of_loop, (), state.config.invariants)
     of_iteration = findings(_scene(place.worktree, state, change.start, change.commit, report, commands))
     return weigh(of_loop, of_iteration, state.config.invariants)
+
+
+def _untrusted(copy: TrustedCopy | None, report: CheckReport | None, own: CheckReport | None) -> tuple[Finding, ...]:
+    if copy is None or report is None:
+        return ()
+    return tuple(differences(copy, (*report.results, *(own.results if own else ()))))
 
 
 def put_back_protected(place: Workplace, state: LoopState, commit: str) -> tuple[str, ...]:

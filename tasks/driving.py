@@ -18,6 +18,7 @@ from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.verify.judge.prices import known_price
+from tasks.best_tree import stand_at_best
 from tasks.engine_runs import announce, hearing_cancel, loop_tags, run_id, without_heartbeats
 from tasks.git import GitError, open_repository
 from tasks.journal import journal_to, listening, publish
@@ -62,6 +63,7 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         stack.enter_context(drive_alone(folder.lock, opened.loop))
         state = mend(request.repository, read_state(repository, opened.loop)[0])
         catch_up(workplace(request.repository, state), state)
+        stand_at_best(workplace(request.repository, state), state)
         announce(state.loop, state.uid, loop_tags(state), repository.top)
         stack.enter_context(tags(*loop_tags(state)))
         stack.enter_context(without_heartbeats())

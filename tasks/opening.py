@@ -45,6 +45,8 @@ from tasks.worktree import ensure_worktree, recover, require_clean, salvage
 
 LOOPS_LOOKED_AT = 50
 """As many as a chain may have."""
+LISTS = "protect", "allow", "trusted"
+"""Of patterns."""
 LOST_SHOWN = 3
 """Of what could not be put back, in the subject of a commit."""
 
@@ -74,7 +76,7 @@ def _beside(layer: Layer, preset: Preset | None) -> Layer:
     if not isinstance(theirs, Mapping) or not isinstance(ours_, Mapping):
         return layer
     given, preset_s = cast("Mapping[str, Any]", theirs), cast("Mapping[str, Any]", ours_)
-    both = {key: [*preset_s[key], *given[key]] for key in ("protect", "allow") if _are_lists(preset_s.get(key), given.get(key))}
+    both = {key: [*preset_s[key], *given[key]] for key in LISTS if _are_lists(preset_s.get(key), given.get(key))}
     return Layer(layer.source, {**layer.values, "invariants": {**given, **both}})
 
 

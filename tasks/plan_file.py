@@ -42,8 +42,8 @@ def begun_plan(repository: Repository, commit: str, config: LoopConfig) -> PlanP
     return beginning(plan_at(repository, commit, config.plan.file), config.plan.item, config.plan.file)
 
 
-def plan_in_hand(place: Workplace, state: LoopState, commit: str) -> InHand | None:
-    """What of the plan the iteration that is due has before it; None where it has another task."""
+def plan_in_hand(place: Workplace, state: LoopState, commit: str, *, small: bool = False) -> InHand | None:
+    """What of the plan the iteration that is due has before it; None where it has another task. `small`: prefer small items."""
     config = state.config.plan
     if not config.file or researching(state):
         return None
@@ -52,7 +52,8 @@ def plan_in_hand(place: Workplace, state: LoopState, commit: str) -> InHand | No
     plan = plan_at(place.repository, commit, config.file)
     if config.item and plan.item(config.item) is None and not state.merging.trouble:
         raise gone(plan, config.item, config.file, state.loop)
-    return in_hand(plan, config.item, anew=_makes_anew(state))
+    begun = state.plan.now if state.plan.tried else ""
+    return in_hand(plan, config.item, anew=_makes_anew(state), small=small, begun=begun)
 
 
 def put_back(place: Workplace, state: LoopState, start: str) -> PlanTouched | None:

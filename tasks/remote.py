@@ -56,7 +56,7 @@ def _taken_off(repository: Repository, state: LoopState) -> str:
     try:
         said = git(repository.common, "ls-remote", state.config.remote.name, f"refs/heads/{state.branch}")
         commit = said.partition("\t")[0].strip()
-        kept = (f"{PREFIX}{state.loop}/{why}" for why in ("failed", "rebased"))
+        kept = (f"{PREFIX}{state.loop}/{why}" for why in ("failed", "later", "rebased"))
         return commit if commit and git(repository.common, "for-each-ref", "--contains", commit, *kept) else ""
     except GitError:
         return ""

@@ -21,7 +21,7 @@ def roll_back(place: Workplace, state: LoopState, execution: Execution, decision
     if read_ref(place.repository.common, ref) != commit:
         git(place.worktree, "update-ref", ref, commit)
     go_back(place, state, back_to)
-    files = _changed(place, back_to, commit)
+    files = changed_between(place, back_to, commit)
     rule = decision.rule if decision.rule.startswith(PAIN) else REGRESSING
     why = decision.reason if len(decision.reason) <= 300 else f"{decision.reason[:299]}…"  # noqa: PLR2004 - as recorded
     return Failed(iteration=state.due, ref=ref, commit=commit, back_to=back_to, rule=rule, why=why, files=files)
@@ -35,10 +35,10 @@ def take_back(place: Workplace, state: LoopState, start: str) -> tuple[str, ...]
         git(place.worktree, "update-ref", known, commit)
         go_back(place, state, start)
     kept = read_ref(place.repository.common, known)
-    return _changed(place, start, kept) if kept else ()
+    return changed_between(place, start, kept) if kept else ()
 
 
-def _changed(place: Workplace, start: str, commit: str) -> tuple[str, ...]:
+def changed_between(place: Workplace, start: str, commit: str) -> tuple[str, ...]:
     names = git(place.worktree, "diff", "--name-only", "-z", start, commit, "--").split("\0")
     return tuple(name for name in names if name)[:FILES_TOLD]
 

@@ -138,6 +138,13 @@ def failed_ref(repository: Repository, loop: str, iteration: int, attempt: int, 
     return next(name for name in names if read_ref(repository.common, name) in {None, commit})
 
 
+def later_ref(repository: Repository, loop: str, iteration: int, commit: str) -> str:
+    """A name for what came after the best tree: one that holds it already, or one that is free."""
+    base = f"{PREFIX}{loop}/later/{iteration}"
+    names = (base, *(f"{base}-{suffix}" for suffix in range(2, 1000)))
+    return next(name for name in names if read_ref(repository.common, name) in {None, commit})
+
+
 def _break_stale_lock(repository: Repository, ref: str) -> None:
     lock = repository.common / f"{ref}.lock"
     with suppress(FileNotFoundError):  # a writer beside us has just let go of it

@@ -18,13 +18,13 @@ from prefect.context import TaskRunContext
 from prefect.logging import get_run_logger
 from prefect.utilities.annotations import opaque
 
-from helmsman.config import RetryConfig
+from helmsman.config import CheckConfig, RetryConfig
 from helmsman.errors import WorldError
 from helmsman.orient.prompt import brief
 from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
 from helmsman.records.briefing import Briefing, Orientation
-from helmsman.records.checks import CheckReport
+from helmsman.records.checks import CheckReport, TrustedCopy
 from helmsman.records.claims import Testimony
 from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.evidence import Execution
@@ -40,6 +40,7 @@ from helmsman.records.proof import Verdict
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Decision
 from helmsman.texts import iteration_lines
+from helmsman.verify.trusted import UNSURE, watched
 from tasks import delivering, overseeing, plan_file, planning, rolling_back, working
 from tasks.adjudicating import adjudicate
 from tasks.auditing import audit
@@ -96,6 +97,20 @@ class TreeKey(CachePolicy):
         state = inputs["state"]
         tree = inputs["tree"] if "tree" in inputs else inputs["execution"].change.tree
         return f"helmsman-{state.uid}-{working.checks_fingerprint(state.config)}-{tree}"
+
+
+@dataclass
+class TrustedKey(CachePolicy):
+    """The key of what the checks said of a tree with the tests that the loop began with: by the tree, the checks, the patterns.
+
+    checks       those of the configuration and, in their report, the own check of the plan's item in hand
+    """
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
+    ) -> str | None:
+        state, checks = inputs["state"], working.trusted_fingerprint(inputs["state"], inputs["checks"])
+        return f"helmsman-{state.uid}-trusted-{checks}-{inputs['execution'].change.tree}"
 
 
 class Step(Task[P, R]):
@@ -165,6 +180,18 @@ def own_check(
     return run(repository, state, execution, plan.item)
 
 
+def trusted_copy(
+    repository: str, state: LoopState, execution: Execution, report: CheckReport | None, own: CheckReport | None
+) -> TrustedCopy | None:
+    """What the same checks say with the protected files of the loop's start; asked anew after one that told nothing."""
+    if report is None or not watched(state.config.invariants):
+        return None
+    checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in (own.results if own else ())))
+    unsure = any(finding.rule == UNSURE for finding in state.findings)
+    run = partial(_opaquely, trusted_run.with_options(refresh_cache=True)) if unsure else trusted_run
+    return run(repository, state, execution, checks)
+
+
 def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     try:
         state.result()
@@ -218,9 +245,22 @@ def merge_checks(repository: str, state: LoopState, commit: str, tree: str) -> C
     return working.check_merge(workplace(repository, state), state, commit, tree)
 
 
+@step(TrustedKey())
+def trusted_run(repository: str, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedCopy:
+    """Those checks on the work with the protected files of the loop's start, where any of them has changed."""
+    return working.check_trusted(workplace(repository, state), state, execution, checks)
+
+
 @step(StepKey())
-def invariants(repository: str, state: LoopState, execution: Execution, report: CheckReport) -> tuple[Finding, ...]:
-    return audit(workplace(repository, state), state, execution, report)
+def invariants(
+    repository: str,
+    state: LoopState,
+    execution: Execution,
+    report: CheckReport,
+    copy: TrustedCopy | None,
+    own: CheckReport | None,
+) -> tuple[Finding, ...]:
+    return audit(workplace(repository, state), state, execution, report, copy, own)
 
 
 @step(StepKey())

@@ -16,8 +16,9 @@ from helmsman.orient.progress import LONGEST_FILE, read, render
 from helmsman.orient.research import research_of, researching
 from helmsman.orient.sessions import session_to_resume
 from helmsman.orient.treatments import planned_anew, treatment
+from helmsman.oversee.usage import near
 from helmsman.records.briefing import Briefing, Orientation
-from helmsman.records.checks import CheckReport
+from helmsman.records.checks import CheckReport, TrustedCopy
 from helmsman.records.events import MemoryNoted
 from helmsman.records.evidence import Execution
 from helmsman.records.lessons import Guardrail
@@ -41,6 +42,7 @@ from tasks.rolling_back import take_back
 from tasks.sandbox.taking import take_over_work
 from tasks.secrets_kept import redact
 from tasks.staging import open_up
+from tasks.trusted_copy import check_trusted_copy
 from tasks.wiki import lay_out as lay_out_wiki
 from tasks.workplace import Workplace
 from tasks.worktree import commits_between, hold_branch, measure_change, settle_work
@@ -63,7 +65,7 @@ def gather(place: Workplace, state: LoopState, now: datetime) -> Orientation:
         commits=commits,
         recalled=remembered,
         hat=worn(state),
-        plan=plan_in_hand(place, state, start),
+        plan=plan_in_hand(place, state, start, small=bool(near(state.config.usage_limit, state.usage, now))),
     )
 
 
@@ -107,6 +109,12 @@ def check_item(place: Workplace, state: LoopState, execution: Execution, item: P
     return report
 
 
+def check_trusted(place: Workplace, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedCopy:
+    """Run those checks on the tree that the iteration ended with, its protected files as they were when the loop began."""
+    asked = state.model_copy(update={"config": state.config.model_copy(update={"checks": checks})})
+    return check_trusted_copy(place, asked, execution.change, _room(place, state))
+
+
 def check_merge(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
     """Run the checks on a commit that the loop is not at. Its branch and worktree are as before, afterwards."""
     report = run_checks(_room(place, state), commit, tree, state.config)
@@ -129,6 +137,13 @@ def _room(place: Workplace, state: LoopState) -> Room:
 def checks_fingerprint(config: LoopConfig) -> str:
     """Changes when any check does, or what is looked for in it: a report speaks only for what made it."""
     asked = [[check.model_dump(mode="json") for check in config.checks], required_tests(config), config.flaky.model_dump()]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def trusted_fingerprint(state: LoopState, checks: Sequence[CheckConfig]) -> str:
+    """Changes when any of these checks does, or what is kept as it was, or since when."""
+    kept = state.config.invariants.model_dump(mode="json", include={"protect", "trusted", "allow"})
+    asked = [[check.model_dump(mode="json") for check in checks], kept, state.base_commit, state.config.flaky.model_dump()]
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 

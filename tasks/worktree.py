@@ -301,10 +301,16 @@ def restore(path: Path, commit: str) -> tuple[str, ...]:
     return ("HEAD", *dirty)[:DIRTY_SHOWN] if moved else dirty[:DIRTY_SHOWN]
 
 
-def go_back_to(path: Path, branch: str, commit: str) -> None:
-    """Put a branch and its worktree at an earlier commit, without leaving the branch. What was ignored until now stays."""
+def go_back_to(path: Path, branch: str, commit: str, *, before: str = "") -> None:
+    """Put a branch and its worktree at an earlier commit, without leaving the branch. What was ignored until now stays.
+
+    `before`: raises GitError where the branch is not at this commit any more; somebody has moved it, and it stays there.
+    """
     ignored = git(path, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z").split("\0")
     git(path, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    if before:  # files first: who dies in between leaves none that looks like somebody's change on the better commit
+        _insist(path, "read-tree", "--reset", "-u", commit)
+        git(path, "update-ref", f"refs/heads/{branch}", commit, before)
     _insist(path, "reset", "--quiet", "--hard", commit)
     _clean(path, spare=[name for name in ignored if name])
 

@@ -18,4 +18,5 @@ def _none_when_unlimited(value: Any) -> Any:
 
 Dollars = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_none_when_unlimited)]
 Hours = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_none_when_unlimited)]
+Share = Annotated[Annotated[float, Field(gt=0, le=1)] | None, BeforeValidator(_none_when_unlimited)]
 Count = Annotated[Annotated[int, Field(ge=1)] | None, BeforeValidator(_none_when_unlimited)]

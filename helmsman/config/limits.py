@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from helmsman.config.base import Count, Dollars, Hours, Section
+from helmsman.config.base import Count, Dollars, Hours, Section, Share
 
 
 class LimitsConfig(Section):
@@ -39,6 +39,12 @@ class UsageLimitConfig(Section):
     """Minutes to wait when the message names no reset."""
     longest_wait_hours: float = Field(default=24 * 8, gt=0)
     """Hours to wait at most; the longest window seen is a week."""
+    warn_at: float = Field(default=0.9, gt=0, le=1)
+    """Share of a window from which people are told and small work comes first; the CLI itself warns there of its 5-hour one."""
+    pause_at: Share = None
+    """Share of the 5-hour window at which the loop waits for its reset, and leaves the rest to people. "none": it uses it up."""
+    pause_at_weekly: Share = None
+    """The same of the weekly windows; their reset may be days away."""
 
 
 class RetryConfig(Section):

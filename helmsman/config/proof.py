@@ -157,6 +157,8 @@ class InvariantsConfig(Section):
     allow: tuple[str, ...] = ()
     """Glob patterns of paths that the goal permits to change freely; nothing that is found there blocks."""
     protect: tuple[str, ...] = ()
-    """Glob patterns of further paths that must stay as they are."""
+    """Glob patterns of further paths that must stay as they are. Checks run a second time with them as they were at the start."""
+    trusted: tuple[str, ...] = ()
+    """Glob patterns of tests and settings that may change. Checks run a second time with them as they were at the start."""
     revert: bool = False
     """Put protected paths back at the end of every iteration, instead of only telling."""

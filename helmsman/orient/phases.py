@@ -71,6 +71,16 @@ ROLLED_BACK = Template("""\
 $falls made the checks worse, so that work was taken off. Your tree is as it was at its best, commit $back_to.
 The work is kept as commit $commit: see `git show --stat $commit`. Go another way.""")
 
+SCARCE = Template("""\
+# Little is left of the usage window
+$told. The session may be cut off before its end. Take the smallest unit that is complete in itself, commit as soon as it holds,
+and leave broad reading and long runs for later.""")
+
+LEFT_OFF = Template("""\
+# The loop goes on from its best tree
+It had ended without completion. Your tree is the one that measured best, commit $back_to. What came after did not measure better
+and is kept as commit $commit: see `git diff $back_to $commit`. Take over what is sound in it and leave the rest.""")
+
 UNSAFE = Template("""\
 # The last work was taken back
 The last work was unsafe ($rule) and was taken off your tree. Begin from commit $back_to and leave the old work alone.""")

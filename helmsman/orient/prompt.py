@@ -25,11 +25,13 @@ from helmsman.orient.phases import (
     CRITERIA,
     INTERRUPTED,
     INVARIANTS,
+    LEFT_OFF,
     OBJECTIVE,
     PHASE_0,
     PHASES_1_TO_4,
     RESET,
     ROLLED_BACK,
+    SCARCE,
     UNSAFE,
 )
 from helmsman.orient.plan import own_check_section, plan_sections
@@ -39,6 +41,7 @@ from helmsman.orient.strategy import strategy_section
 from helmsman.orient.treatments import treatment_section
 from helmsman.orient.validation import issues_section
 from helmsman.oversee.drift import flagged, guidance
+from helmsman.oversee.usage import in_words, near
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Contradiction
@@ -48,7 +51,7 @@ from helmsman.records.focus import Planned
 from helmsman.records.lessons import Recalled
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Failed
+from helmsman.records.oversight import LATER, Failed
 from helmsman.records.plan import InHand
 from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import Drift
@@ -131,6 +134,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
     """What was found out, most specific first."""
     return [
         ("guidance", _guidance(state.guidance)),
+        ("usage", _scarce(state, orientation)),
         ("merge", merge_section(state.merging.trouble)),
         ("findings of research", () if researching(state) else research_section(state.memory.research)),
         *_steering(state, planned),
@@ -155,6 +159,11 @@ def _guidance(said: Sequence[str]) -> Sequence[Piece]:
     """The operator's own words, so they stand as orders, unlike what was found."""
     words = "\n\n".join(clean_lines(text).strip() for text in said)
     return (f"# What a person says to this iteration\n{words}",) if words else ()
+
+
+def _scarce(state: LoopState, orientation: Orientation) -> Sequence[Piece]:
+    windows = near(state.config.usage_limit, state.usage, orientation.started_at)
+    return (SCARCE.substitute(told="; ".join(map(in_words, windows))),) if windows else ()
 
 
 def _steering(state: LoopState, planned: Planned) -> list[Fact]:
@@ -305,6 +314,8 @@ def _rolled_back(failed: Failed | None, history: Sequence[Moment]) -> Sequence[P
     if failed.rule.startswith(PAIN):
         return (UNSAFE.substitute(rule=clean(failed.rule), back_to=failed.back_to[:12]),)
     files = (Foreign("\n".join(map(clean, failed.files))),) if failed.files else ()
+    if failed.rule == LATER:
+        return (LEFT_OFF.substitute(commit=failed.commit[:12], back_to=failed.back_to[:12]), *files)
     falls = _falls(history)
     many = f"{counted(falls, 'iteration')} in a row" if falls > 1 else "The last iteration"
     return (ROLLED_BACK.substitute(falls=many, commit=failed.commit[:12], back_to=failed.back_to[:12]), *files)

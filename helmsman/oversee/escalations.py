@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from helmsman.oversee.gates import GATE
+from helmsman.oversee.usage import in_words, newly_near
 from helmsman.records.gates import GATES, Gate, GateKind
 from helmsman.records.modes import Climb, Rung
 from helmsman.records.state import LoopState
@@ -39,7 +40,7 @@ def changes(before: LoopState, after: LoopState) -> tuple[Change, ...]:
     old, new = _by_detection(concerns(before)), _by_detection(concerns(after))
     fresh = (Change(escalation=one) for key, one in new.items() if key not in old or one.at > old[key].at)
     over = (Change(escalation=one, over=True) for key, one in old.items() if key not in new)
-    return (*fresh, *over)
+    return (*fresh, *over, *(Change(escalation=one) for one in _windows(before, after)))
 
 
 def deeds(wanted: Sequence[Escalation], found: Sequence[TrackedIssue]) -> tuple[Deed, ...]:
@@ -87,6 +88,13 @@ def _settled(state: LoopState) -> bool:
 def _ended_by_person(state: LoopState, ending: Decision) -> bool:
     """Whoever has ended it need not be told; the lapse of time is nobody."""
     return ending.rule.startswith(GATE) and bool(state.answers) and state.answers[-1].via != "timeout"
+
+
+def _windows(before: LoopState, after: LoopState) -> Iterator[Escalation]:
+    """News of a usage limit that is near. It passes by itself, so it is no issue at a tracker."""
+    for window in newly_near(after.config.usage_limit, before.usage, after.usage, after.updated_at):
+        about = "comes near a usage limit"
+        yield _escalation(after, "usage_limit.near", window.name, "notice", (about, in_words(window)), after.updated_at)
 
 
 def _rungs(state: LoopState) -> Iterator[Escalation]:

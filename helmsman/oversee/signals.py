@@ -8,6 +8,8 @@ from helmsman.orient.research import researching
 from helmsman.oversee.drift import flagged, sentence
 from helmsman.oversee.drift.judging import LEAST_STRANGERS
 from helmsman.oversee.limits import limit_signals
+from helmsman.oversee.usage import in_words, newly_near
+from helmsman.records.evidence import AgentOutcome
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, spend
 from helmsman.records.verdict import Severity, Signal
@@ -27,6 +29,24 @@ def _limits(sight: Sight) -> tuple[Signal, ...]:
     spending = spend(sight.state, sight.evidence.usage, sight.started_at, sight.now)
     counted = sight.evidence.execution.worth_checking  # else the same iteration is due again
     return limit_signals(sight.state.config.limits, spending, sight.state.iteration + counted)
+
+
+def _usage(sight: Sight) -> tuple[Signal, ...]:
+    """A window of the subscription that is nearly used up, once until it is reset."""
+    config, heard = sight.state.config.usage_limit, sight.evidence.execution.call.rate_limit
+    if sight.evidence.execution.call.outcome is AgentOutcome.USAGE_LIMIT:
+        return ()  # the wait says it
+    follows = "small work comes first until then"
+    return tuple(
+        Signal(
+            rule="usage_limit.near",
+            severity=Severity.WARN,
+            message=f"{in_words(window)}; {follows}",
+            value=window.utilization,
+            threshold=config.warn_at,
+        )
+        for window in newly_near(config, sight.state.usage, heard, sight.now)
+    )
 
 
 def _untold(sight: Sight) -> tuple[Signal, ...]:
@@ -132,6 +152,7 @@ def _unwritten(sight: Sight) -> tuple[Signal, ...]:
 
 SOURCES: tuple[Callable[[Sight], tuple[Signal, ...]], ...] = (
     _limits,
+    _usage,
     _untold,
     _unproven_request,
     _denied_request,

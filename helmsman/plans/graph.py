@@ -45,6 +45,13 @@ def due_item(plan: Plan, ticked: Collection[str] = ()) -> PlanItem | None:
     return next(iter(_ready(plan, _done(plan, ticked))), None)
 
 
+def small_item(plan: Plan) -> PlanItem | None:
+    """Of the items that may come next the smallest, by its criteria, then by its words. None: nothing is open."""
+    ready = _ready(plan, _done(plan, ()))
+    may = ready if _says_needs(plan) else [*takewhile(lambda item: item.parallel, ready)] or ready[:1]
+    return min(may, key=lambda item: (len(item.acceptance), len(item.title) + len(item.details)), default=None)
+
+
 def open_needs(plan: Plan, item: PlanItem, ticked: Collection[str] = ()) -> tuple[str, ...]:
     """Prerequisites of an item that are not done."""
     done = _done(plan, ticked)

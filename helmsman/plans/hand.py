@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from helmsman.errors import OperatorError
 from helmsman.layers import did_you_mean, shown
 from helmsman.plans.files import with_done
-from helmsman.plans.graph import due_item, in_order, open_needs
+from helmsman.plans.graph import due_item, in_order, open_needs, small_item
 from helmsman.records.plan import MOST_SKETCHED, InHand, Plan, PlanItem, PlanProgress, Sketched
 
 LEFT_NAMED = 20
@@ -14,10 +14,13 @@ DONE_SKETCHED = MOST_SKETCHED // 4
 """Of a plan that is too long for a picture: so many of what was done last, and the rest of what comes next."""
 
 
-def in_hand(plan: Plan, only: str = "", *, anew: bool = False) -> InHand:
-    """The item that is due. `only`: the id of the one item that the loop is for."""
+def in_hand(plan: Plan, only: str = "", *, anew: bool = False, small: bool = False, begun: str = "") -> InHand:
+    """The item that is due. `only`: the id of the one item that the loop is for.
+
+    `small`: the smallest of those that may come next, unless one is `begun` and still open.
+    """
     left = [item for item in in_order(plan) if not item.done and only in {"", item.id}]
-    item = next(iter(left), None) if only else due_item(plan)
+    item = next(iter(left), None) if only else _due(plan, begun) if small else due_item(plan)
     after = due_item(with_done(plan, {item.id})) if item and not only else None
     return InHand(
         item=item,
@@ -29,6 +32,11 @@ def in_hand(plan: Plan, only: str = "", *, anew: bool = False) -> InHand:
         anew=anew,
         sketch=sketch(plan),
     )
+
+
+def _due(plan: Plan, begun: str) -> PlanItem | None:
+    item = plan.item(begun)
+    return item if item and not item.done and not open_needs(plan, item) else small_item(plan)
 
 
 def beginning(plan: Plan, only: str, path: str) -> PlanProgress:

@@ -69,3 +69,12 @@ class CheckReport(Record):
     @property
     def failures(self) -> tuple[CheckResult, ...]:
         return tuple(result for result in self.results if not result.passed)
+
+
+class TrustedCopy(Record):
+    """A second run of the checks, with what is protected as it was when the loop began."""
+
+    put_back: tuple[str, ...] = ()
+    """Paths that were as at the start; none where nothing protected has changed, and then nothing was run. 200 at most."""
+    report: CheckReport | None = None
+    """None where nothing was run."""

@@ -65,6 +65,16 @@ NEVER_AT_WORK = frozenset(
 """Endings after which the loop waits or stops whatever the tree looks like."""
 
 
+class UsageWindow(Record):
+    """How much of one of the subscription's windows is used."""
+
+    name: str
+    """five_hour, seven_day, … as the CLI names it."""
+    utilization: float
+    """Share that is used, 0 to 1."""
+    resets_at: datetime | None = None
+
+
 class RateLimit(Record):
     """The last word of the CLI on the subscription's windows."""
 
@@ -75,6 +85,8 @@ class RateLimit(Record):
     resets_at: datetime | None = None
     utilization: float | None = None
     """Share of the window that is used, 0 to 1."""
+    windows: tuple[UsageWindow, ...] = ()
+    """Every window whose share was told, 10 at most."""
 
 
 class CommandRun(Record):

@@ -66,9 +66,12 @@ def at_tick(oversight: Oversight, commit: str, tick: Tick | None) -> Oversight:
 def history(before: Sequence[Moment], record: IterationRecord, most: int) -> tuple[Moment, ...]:
     """The last iterations in short. Those whose work was taken off the branch are marked."""
     moments = (*before, *([record.moment] if record.moment else ()))[-most:]
-    if record.failed is None:
-        return moments
-    kept = max((at for at, moment in enumerate(moments) if moment.commit == record.failed.back_to), default=-1)
+    return undone_after(moments, record.failed.back_to) if record.failed else moments
+
+
+def undone_after(moments: Sequence[Moment], back_to: str) -> tuple[Moment, ...]:
+    """Those after a commit that the branch went back to are marked."""
+    kept = max((at for at, moment in enumerate(moments) if moment.commit == back_to), default=-1)
     return tuple(moment.model_copy(update={"undone": True}) if at > kept else moment for at, moment in enumerate(moments))
 
 

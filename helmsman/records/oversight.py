@@ -106,6 +106,10 @@ class Checkpoint(Record):
     green: bool = False
 
 
+LATER = "later"
+"""The rule of work that came after the best tree of a loop that ended there."""
+
+
 class Failed(Record):
     """Work that was taken off the branch, kept on a ref."""
 
@@ -115,7 +119,7 @@ class Failed(Record):
     back_to: str
     """Commit that the branch went back to."""
     rule: str = ""
-    """What took it off: `regressing`, or the rule of a pain."""
+    """What took it off: `regressing`, `later`, or the rule of a pain."""
     why: str
     """For a person, 300 characters at most."""
     files: tuple[str, ...] = ()

@@ -32,6 +32,16 @@ def plan_after(before: PlanProgress, record: IterationRecord, undone: Collection
     )
 
 
+def without(before: PlanProgress, undone: Collection[int]) -> PlanProgress:
+    """The plan once the work of those iterations is off the branch, and their ticks with it."""
+    lost = {name for name, proved in before.ticked.items() if proved in undone}
+    if not lost:
+        return before
+    kept = {name: proved for name, proved in before.ticked.items() if name not in lost}
+    sketch = tuple(one.model_copy(update={"done": one.done and one.id not in lost}) for one in before.sketch)
+    return before.model_copy(update={"done": before.done - len(lost), "ticked": kept, "floor": {}, "sketch": sketch})
+
+
 def tries_after(before: PlanProgress, evidence: Evidence) -> dict[str, int]:
     """Tries of each open item, this iteration included where it was one."""
     proof = evidence.item

@@ -5,6 +5,7 @@ from pydantic import Field
 from helmsman.records.base import Record
 from helmsman.records.issue import IssueLink
 from helmsman.records.merging import Merged
+from helmsman.records.oversight import LATER
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 
@@ -51,6 +52,8 @@ class LoopResult(Record):
     """How the work got into the branch that it was for; null where it did not."""
     issue: IssueLink | None = None
     """The issue that it was started for, with its pull request; null where there is none."""
+    later: str = ""
+    """Ref of what came after the commit, where the loop was left at its best tree and not at its last; else empty."""
     untold: tuple[str, ...] = Field(default=(), exclude=True)
     """What the agent's program does not tell: its numbers here are no zeros. Machines read of that in `status --json`."""
 
@@ -74,6 +77,7 @@ def result_of(state: LoopState, state_ref: str) -> LoopResult:
         checks=_check_summaries(state),
         merged=state.merged,
         issue=state.issue,
+        later=state.failed.ref if state.ending and state.failed and state.failed.rule == LATER else "",
         untold=state.untold,
     )
 

@@ -11,7 +11,7 @@ from helmsman.records.base import Record
 from helmsman.records.briefing import Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Contradiction, Trust
-from helmsman.records.evidence import AgentOutcome, Execution, Interrupted, Salvage
+from helmsman.records.evidence import AgentOutcome, Execution, Interrupted, RateLimit, Salvage
 from helmsman.records.findings import Finding
 from helmsman.records.folds import (
     at_tick,
@@ -111,6 +111,8 @@ class LoopState(Record):
     windows: dict[str, int] = Field(default_factory=dict[str, int])
     """Context windows in tokens by model, as the CLI told them, 20 at most."""
     last_call: LastCall = LastCall()
+    usage: RateLimit | None = None
+    """What was heard last of the subscription's windows; None: nothing."""
     oversight: Oversight = Oversight()
     """What the overseer made of the last iteration; the next one's begins there."""
     history: tuple[Moment, ...] = ()
@@ -209,6 +211,7 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
             "session": kept_session(state.session, record, state.config.claude.session),
             "windows": known_windows,
             "last_call": last_call(state.last_call, record, known_windows),
+            "usage": call.rate_limit or state.usage,
             "verified": record.execution.change.commit if record.proven else state.verified,
             "guidance": () if counts else state.guidance,
             "notes": tuple(dict.fromkeys((*state.notes, *(signal.rule for signal in record.signals)))),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from helmsman.oversee.detectors.windows import got_on
 from helmsman.oversee.limits import Gauge, gauges
+from helmsman.oversee.usage import in_words, open_windows
 from helmsman.records.control import Band
 from helmsman.records.evidence import NEVER_AT_WORK, AgentCall, AgentOutcome, Change
 from helmsman.records.iteration import IterationRecord
@@ -154,6 +155,7 @@ def _control(state: LoopState, record: IterationRecord | None, used: Sequence[Ga
     yield "controller", _terms(state)
     yield from ((LIMITS.get(gauge.name, gauge.unit), _gauge(gauge)) for gauge in used)
     yield "calls in an hour", f"{len(state.recent_calls)} of {limits.calls_per_hour}"
+    yield "usage windows", listed(in_words(window) for window in open_windows(state.usage, state.updated_at))
     yield "ladder", f"{oversight.ladder.rung.title}{_because(oversight.ladder.reason)}"
     idle = prose(oversight.breaker.reason) or f"{counted(oversight.breaker.idle, 'iteration')} in a row without progress"
     yield "breaker", f"{_words_of(oversight.breaker.position)}: {idle}"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from helmsman.records.evidence import RateLimit
+from helmsman.records.evidence import RateLimit, UsageWindow
 from helmsman.verify.loose_json import amount, mapping, text
 
 REJECTED = "rejected"
@@ -14,6 +14,7 @@ STALE = timedelta(minutes=5)
 """A clock time without a date that passed this recently means now, not tomorrow at the same time."""
 _MILLISECONDS_FROM = 1e11  # as seconds, this is the year 5138
 _WORDS_READ = 2000
+_WINDOWS = 10
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 _NAMES_A_LIMIT = re.compile(
@@ -30,16 +31,26 @@ _RESET = re.compile(rf"resets? (?:(?:at|on) )?(?:{_DATE}(?:,| at)? ?)?(?:{_CLOCK
 
 def read_limit(info: Mapping[str, Any]) -> RateLimit:
     """What a rate_limit_event says; its reset may lie in the past."""
-    window = text(info.get("rateLimitType"))
-    share = amount(info.get("utilization"))
-    if share is None:
-        share = amount(mapping(mapping(info.get("unifiedWindows")).get(window)).get("utilization"))
+    window, all_of_them = text(info.get("rateLimitType")), mapping(info.get("unifiedWindows"))
+    told = (_window(text(name), mapping(of)) for name, of in [*all_of_them.items()][:_WINDOWS])
+    windows = {one.name: one for one in (_window(window, info), *told) if one}
+    own = windows.get(window)
     return RateLimit(
         status=text(info.get("status")),
         window=window,
         resets_at=_moment(amount(info.get("resetsAt"))),
-        utilization=None if share is None else min(share, 1.0),
+        utilization=own.utilization if own else None,
+        windows=tuple(windows.values()),
     )
+
+
+def _window(name: str, info: Mapping[str, Any]) -> UsageWindow | None:
+    """A warning without a share says at least which one was passed."""
+    share = amount(info.get("utilization"))
+    share = amount(info.get("surpassedThreshold")) if share is None else share
+    if share is None or share < 0:
+        return None
+    return UsageWindow(name=name, utilization=min(share, 1.0), resets_at=_moment(amount(info.get("resetsAt"))))
 
 
 def names_a_limit(words: str) -> bool:

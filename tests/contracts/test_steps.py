@@ -6,7 +6,7 @@ import pytest
 
 from tests.contracts.source import ROOT, tree
 
-KEYS = {"StepKey", "TreeKey", "ItemKey"}
+KEYS = {"StepKey", "TreeKey", "ItemKey", "TrustedKey"}
 
 
 def steps() -> dict[str, ast.FunctionDef]:

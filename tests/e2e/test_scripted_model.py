@@ -2,8 +2,11 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier
+
+import pytest
 
 from deployments.demo.model import (
     Request,
@@ -18,6 +21,7 @@ from deployments.demo.model import (
     say,
     write,
 )
+from helmsman.verify.usage_limits import read_limit
 from tests.fakes.claude_cli import run_claude
 
 
@@ -68,6 +72,29 @@ def test_a_subscription_meets_its_usage_limit(tmp_path: Path) -> None:
     assert session.exit_code == 1
     assert session.result["is_error"]
     assert len(model.requests) == 1
+
+
+@pytest.mark.feature("E13")
+def test_a_subscription_comes_near_its_limit_and_the_loop_reads_how_near(tmp_path: Path) -> None:
+    reset, day = int(time.time()) + 3600, 86_400
+    windows = {"5h": ("allowed_warning", "0.93", reset), "7d": ("allowed", "0.4", reset + day)}
+    of_all = {"status": "allowed_warning", "reset": str(reset), "representative-claim": "five_hour"}
+    of_each = {
+        f"{name}-{what}": str(value)
+        for name, values in windows.items()
+        for what, value in zip(("status", "utilization", "reset"), values, strict=True)
+    }
+    told = of_all | of_each | {"5h-surpassed-threshold": "0.9"}
+    warning = Turn(text="done", headers={f"anthropic-ratelimit-unified-{name}": value for name, value in told.items()})
+    with ScriptedModel(by_call([[warning]])) as model:
+        variables = environment(model.url, tmp_path / "home") | {"CLAUDE_CODE_OAUTH_TOKEN": "dummy"}
+        del variables["ANTHROPIC_API_KEY"]
+        session = run_claude("go", folder=tmp_path, environment=variables)
+    (event,) = session.of_type("rate_limit_event")
+    limit = read_limit(event["rate_limit_info"])
+    assert (limit.status, limit.window, limit.utilization) == ("allowed_warning", "five_hour", 0.93)
+    assert [(one.name, one.utilization) for one in limit.windows] == [("five_hour", 0.93), ("seven_day", 0.4)]
+    assert limit.windows[1].resets_at == datetime.fromtimestamp(reset + day, UTC)
 
 
 def test_an_overloaded_service_fails_the_session_at_once(tmp_path: Path) -> None:

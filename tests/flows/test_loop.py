@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -218,3 +218,58 @@ def test_with_revert_a_check_that_the_agent_edited_is_put_back_and_the_honest_wo
     (record,) = read_records(open_repository(driven.repository), "loop")
     assert record.execution.put_back == ("check.sh",)
     assert "invariants.put_back" in [signal.rule for signal in record.signals]
+
+
+@pytest.mark.feature("S19")
+def test_a_loop_that_runs_into_its_limit_is_left_at_its_best_tree_and_goes_on_from_there(drive: Drive) -> None:
+    checks = ("grep -q one answer", "grep -q two answer", "grep -q three answer")
+    calls = [
+        says(shell="echo one two > answer"),
+        says(shell="echo one > answer"),
+        says(PROMISE, shell="echo one two three > answer"),
+    ]
+    stopped = drive(calls, checks=checks, limits={"iterations": 2})
+    repository, kept = open_repository(stopped.repository), stopped.state.failed
+    assert kept is not None
+    assert stopped.state.ending is not None
+    assert "; the branch is left at " in stopped.state.ending.reason
+    assert git(repository.top, "show", "helmsman/loop:answer") == "one two\n"
+    assert git(repository.top, "show", f"{kept.ref}:answer") == "one\n"
+    told = (stopped.repository / ".git/helmsman/loops/loop/report.md").read_text()
+    assert f"taken off the branch: `{kept.ref}`" in told
+    request = LoopRequest(
+        repository=str(stopped.repository), loop="loop", reopen=True, settings=from_assignments(["limits.iterations=5"])
+    )
+    loop(request, return_state=True)
+    assert read_state(repository, "loop")[0].outcome is Outcome.COMPLETED
+    assert "The loop goes on from its best tree" in prompt_of(stopped.agent, 2)
+
+
+@pytest.mark.feature("E13")
+def test_at_its_share_of_the_usage_window_a_loop_waits_for_the_reset_and_goes_on(drive: Drive) -> None:
+    reset = int(time.time()) + 3600
+    info = {"status": "allowed_warning", "resetsAt": reset, "rateLimitType": "five_hour", "utilization": 0.93}
+    first = says(shell="echo 41 > answer")
+    first = Call(first.shell, ({"type": "rate_limit_event", "rate_limit_info": info, "session_id": "s"}, *first.events))
+    driven = drive([first, says(PROMISE, shell=SOLVE)], usage_limit={"pause_at": 0.9, "longest_wait_hours": 2 / 3600})
+    second, waited = read_records(open_repository(driven.repository), "loop")
+    assert waited.decision.rule == "usage_limit.pause_at"
+    assert waited.decision.until == waited.decision.at + timedelta(seconds=2)
+    assert waited.decision.until is not None
+    assert second.started_at >= waited.decision.until
+    assert [signal.rule for record in (waited, second) for signal in record.signals].count("usage_limit.near") == 1
+    assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 2)
+    assert "93% of the 5-hour window used" in prompt_of(driven.agent, 1)
+
+
+@pytest.mark.feature("V13")
+def test_a_loop_that_weakens_a_test_is_told_what_the_test_says_as_it_was_and_completes_when_both_pass(drive: Drive) -> None:
+    weaken, mend = "echo 41 > answer; echo 'test -s answer' > check.sh", f"{SOLVE}; echo '# a number' >> check.sh"
+    kept = {"trusted": ["*.sh"], "off": ["protected"]}
+    driven = drive([says(PROMISE, shell=weaken), says(PROMISE, shell=mend)], invariants=kept)
+    first, second = sorted(read_records(open_repository(driven.repository), "loop"), key=lambda record: record.iteration)
+    (finding,) = [one for one in first.findings if one.rule == "trusted"]
+    assert finding.message == "sh check.sh passes, and with the files of the start it fails (exit 1) (check.sh)"
+    assert (first.proof.green, first.proven, second.proven) == (True, False, True)
+    assert not [one for one in second.findings if one.rule == "trusted"]
+    assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 2)

@@ -54,6 +54,7 @@ def test_a_warning_before_the_wall_carries_how_much_is_used() -> None:
         window="five_hour",
         resets_at=datetime.fromtimestamp(1795329774, UTC),
         utilization=0.93,
+        windows=call.rate_limit.windows if call.rate_limit else (),
     )
 
 

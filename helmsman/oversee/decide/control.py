@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from helmsman.oversee.decide.situation import BLOWN, Question, Situation, go_on, standing, stop, wait
+from helmsman.oversee.ending import all_ours
 from helmsman.records.modes import Ladder, Position, Rung
 from helmsman.records.oversight import Conflict, Diagnosis
 from helmsman.records.verdict import Decision, Outcome
@@ -120,12 +121,7 @@ def roll_back_to(s: Situation) -> str:
 
 
 def _all_ours(s: Situation, back: str) -> bool:
-    """Whether nothing but this loop's iterations lies between a commit and now: what a person committed is not ours to take."""
-    moments = [moment for moment in s.state.history if not moment.undone]
-    starts = [at for at, moment in enumerate(moments) if moment.commit == back]
-    chain = [moment.commit for moment in moments[starts[-1] :]] if starts else [back, *(moment.commit for moment in moments)]
-    begins = [*(moment.start for moment in (moments[starts[-1] + 1 :] if starts else moments)), s.evidence.execution.change.start]
-    return chain == begins or s.commit == back
+    return s.commit == back or all_ours(s.state.history, back, s.evidence.execution.change.start)
 
 
 PAIN = Question(

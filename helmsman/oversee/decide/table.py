@@ -18,6 +18,7 @@ QUESTIONS: tuple[Question, ...] = (
     completion.DENIED,
     control.PERSON,
     control.BREAKER,
+    world.SHARE_USED,
     world.FULL_HOUR,
     completion.ACKNOWLEDGED,
     control.GO_ON,

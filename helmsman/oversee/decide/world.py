@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from helmsman.oversee.decide.situation import Question, Situation, standing, stop, wait
+from helmsman.oversee.usage import in_words, open_windows, used_up
 from helmsman.records.agents import AgentKind
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.state import CALLS_WINDOW, failed_calls, recent_calls
@@ -69,6 +70,24 @@ def _reset(s: Situation) -> datetime:
     return max(known, s.now) + timedelta(seconds=config.margin_seconds)
 
 
+def _share_used(s: Situation) -> Decision | None:
+    config, full = s.state.config.usage_limit, used_up(s.state.config.usage_limit, s.call.rate_limit, s.now)
+    if not full:
+        return None
+    resets = [window.resets_at for window in full if window.resets_at]
+    margin = timedelta(seconds=config.margin_seconds)
+    reset = max(resets) + margin if resets else s.now + timedelta(minutes=config.unknown_wait_minutes)
+    until = min(reset, s.now + timedelta(hours=config.longest_wait_hours))
+    told = "; ".join(map(in_words, full))
+    reason = f"{told}, and the loop leaves the rest to people (usage_limit.pause_at); waiting until {until:%Y-%m-%d %H:%M:%S} UTC"
+    return wait(s, "usage_limit.pause_at", reason, until)
+
+
+def _shares(s: Situation) -> str:
+    windows = open_windows(s.call.rate_limit, s.now)
+    return "; ".join(map(in_words, windows)) or "the CLI told no share of a window"
+
+
 def _agent_keeps_failing(s: Situation) -> Decision | None:
     failed, allowed = failed_calls(s.state, s.evidence.execution), s.state.config.limits.agent_failures
     if failed < allowed:
@@ -89,6 +108,12 @@ def _calls_per_hour(s: Situation) -> Decision | None:
     until = min(calls[0], s.now) + CALLS_WINDOW
     reason = f"{len(calls)} agent calls in the last hour ({allowed} are allowed); waiting until {until:%H:%M:%S} UTC"
     return wait(s, "limits.calls_per_hour", reason, until)
+
+
+def _allowed(s: Situation) -> str:
+    config = s.state.config.usage_limit
+    shares = ("of the 5-hour window", config.pause_at), ("of a weekly window", config.pause_at_weekly)
+    return ", ".join(f"{share:.0%} {name}" if share else f"any share {name}" for name, share in shares)
 
 
 def _outcome(s: Situation) -> str:
@@ -122,6 +147,13 @@ FAILING_AGENT = Question(
     _agent_keeps_failing,
     _failures,
     lambda _: "one call that ends its turn or changes a file",
+)
+SHARE_USED = Question(
+    "usage_limit.pause_at",
+    "Has the loop used the share of a window that it may?",
+    _share_used,
+    _shares,
+    lambda s: f"less than {_allowed(s)} used (usage_limit.pause_at, pause_at_weekly)",
 )
 FULL_HOUR = Question(
     "limits.calls_per_hour",

@@ -1,0 +1,93 @@
+"""The process in which drivers are killed that leave a loop at its best tree: each after another git command that changes it.
+
+best_tree_process.py FOLDER    prints as JSON whether each of them left a loop that the next driver finds whole
+"""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.oversight import Checkpoint, Oversight
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks.best_tree import left_at_best, stand_at_best
+from tasks.git import open_repository
+from tasks.places import worktree_of
+from tasks.state_ref import read_state, replace_state
+from tests.fakes.repositories import BRANCH, LOOP, NOW, Work, begin, commit, loop_state, make_repository, write
+from tests.integration.landing_process import CHANGE, SHIM
+
+MOST, STEP = 40, 2
+
+
+def ended_loop(top: Path) -> Work:
+    """A loop that has ended; its first iteration measured 90 %, its second 50 %."""
+    make_repository(top, {"app.py": "1\n", ".gitignore": "*.log\n"})
+    place = worktree_of(open_repository(top), LOOP, loop_state("").config.workspace)
+    begun = begin(top, place)
+    one = commit(begun.path, "one", {"app.py": "2\n"})
+    two = commit(begun.path, "two", {"app.py": "3\n", "new.py": "x\n", ".gitignore": "*.log\n.env\n"})
+    write(begun.path, {".env": "KEY=1\n", "x.log": "x\n"})
+    best = Checkpoint(iteration=1, commit=one, tree=one, completion=0.9)
+    moments = _moment(1, begun.start, one, 0.9), _moment(2, one, two, 0.5)
+    ending = Decision(kind=DecisionKind.STOP, rule="limits.iterations", reason="2 of 2 used", at=NOW, outcome=Outcome.STOPPED)
+    known = {"iteration": 2, "head": two, "oversight": Oversight(best=best), "history": moments, "ending": ending}
+    after = replace_state(begun.repository, begun.state, begun.state.model_copy(update=known), "end")
+    return Work(begun.repository, begun.path, after, begun.start)
+
+
+def _moment(iteration: int, start: str, now: str, completion: float) -> Moment:
+    measured = {"iteration": iteration, "at": NOW, "outcome": AgentOutcome.FINISHED, "movement": Movement.SIDEWAYS}
+    return Moment.model_validate({**measured, "completion": completion, "start": start, "commit": now, "tree": now})
+
+
+def left_whole(work: Work) -> bool:
+    """The branch, its worktree and the state at the best tree, and the later one on its ref."""
+    stored, _ = read_state(work.repository, LOOP)
+    best = work.state.oversight.best.commit if work.state.oversight.best else ""
+    at = (work.sh("rev-parse", BRANCH), work.sh("rev-parse", "HEAD"), stored.head) == (best, best, best)
+    on = work.sh("symbolic-ref", "HEAD") == f"refs/heads/{BRANCH}"
+    kept = work.sh("rev-parse", f"refs/helmsman/{LOOP}/later/2") == work.state.head
+    files = (work.path / "app.py").read_text() == "2\n" and not (work.path / "new.py").exists()
+    return at and on and kept and files and not work.sh("status", "--porcelain", "--untracked-files=no")
+
+
+def killed(work: Work, folder: Path, number: int) -> bool:
+    """Leave in a process of its own. False: it came to its end before so many commands."""
+    shim = folder / "bin"
+    shim.mkdir()
+    words = {"real": shutil.which("git"), "calls": folder / "calls", "number": number, "change": f"{CHANGE}|read-tree"}
+    (shim / "git").write_text(SHIM.format(**words))
+    (shim / "git").chmod(0o755)
+    child = os.fork()
+    if child == 0:
+        os.environ["PATH"] = f"{shim}:{os.environ['PATH']}"
+        left_at_best(str(work.repository.top), work.state)
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def gone_on(work: Work) -> bool:
+    """What the engine's own re-run does with an end that was not yet decided, and the next driver with one that was."""
+    stored, _ = read_state(work.repository, LOOP)
+    left_at_best(str(work.repository.top), stored)
+    stand_at_best(work.place, stored)
+    return left_whole(work)
+
+
+def main(folder: Path) -> list[bool]:
+    found: list[bool] = []
+    for number in range(1, MOST, STEP):
+        own = folder / str(number)
+        work = ended_loop(own / "top")
+        if not killed(work, own, number):
+            return found
+        found.append(gone_on(work))
+    return found
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(main(Path(sys.argv[1]))))

@@ -1,0 +1,99 @@
+"""Leaving a loop at its best tree in real git: nothing is lost, whoever dies when, and nobody's work is touched."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helmsman.records.state import LoopState
+from tasks.best_tree import left_at_best, stand_at_best
+from tasks.git import GitError
+from tasks.state_ref import read_state
+from tasks.worktree import go_back_to
+from tests.fakes.repositories import BRANCH, LOOP, Work, commit, write
+from tests.integration.best_tree_process import ended_loop, left_whole
+from tests.integration.memory_processes import ROOT
+
+pytestmark = pytest.mark.feature("S19")
+
+LEAST_CHANGES = 5
+LATER = f"refs/helmsman/{LOOP}/later/2"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return ended_loop(tmp_path / "top")
+
+
+def leave(work: Work) -> LoopState:
+    return left_at_best(str(work.repository.top), work.state)
+
+
+def best(work: Work) -> str:
+    assert work.state.oversight.best is not None
+    return work.state.oversight.best.commit
+
+
+def test_the_branch_is_left_at_the_best_tree_and_the_printed_command_brings_the_later_one(work: Work) -> None:
+    after = leave(work)
+    assert left_whole(work)
+    assert after == read_state(work.repository, LOOP)[0]
+    assert after.failed is not None
+    assert (after.failed.ref, after.failed.files) == (LATER, (".gitignore", "app.py", "new.py"))
+    work.sh("branch", f"{LOOP}-later", LATER)
+    assert work.at("new.py", f"{LOOP}-later") == "x"
+    assert (work.path / ".env").exists()
+    assert (work.path / "x.log").exists()
+
+
+def test_done_again_it_changes_nothing(work: Work) -> None:
+    after = leave(work)
+    assert left_at_best("", after) == after
+    stand_at_best(work.place, after)
+    assert left_whole(work)
+    assert work.sh("for-each-ref", "--format=%(refname)", f"refs/helmsman/{LOOP}").split() == [
+        LATER,
+        f"refs/helmsman/{LOOP}/state",
+    ]
+
+
+def test_a_driver_that_is_killed_after_any_git_command_loses_nothing_and_the_next_one_stands_at_the_best_tree(
+    tmp_path: Path,
+) -> None:
+    process = [sys.executable, "-m", "tests.integration.best_tree_process", tmp_path]
+    done = subprocess.run(process, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found == [True] * len(found)
+    assert len(found) >= LEAST_CHANGES
+
+
+def test_what_lies_uncommitted_in_the_worktree_goes_to_a_ref(work: Work) -> None:
+    write(work.path, {"app.py": "by hand\n", "note.txt": "mine\n"})
+    leave(work)
+    assert left_whole(work)
+    (kept,) = work.refs()
+    assert (work.at("app.py", kept), work.at("note.txt", kept)) == ("by hand", "mine")
+
+
+@pytest.mark.parametrize("how", ["moved", "gone"])
+def test_a_branch_that_somebody_moved_and_a_worktree_that_is_gone_are_left_alone(
+    how: str, work: Work, caplog: pytest.LogCaptureFixture
+) -> None:
+    if how == "moved":
+        tip = commit(work.path, "a person's", {"app.py": "theirs\n"})
+    else:
+        tip = work.state.head
+        work.path.rename(work.path.with_name("elsewhere"))
+    assert leave(work) == work.state
+    assert "the branch stays at its last tree" in caplog.text
+    assert work.repository.common.joinpath("refs/heads", BRANCH).read_text().strip() == tip
+
+
+def test_a_branch_that_is_moved_at_the_last_moment_stays_there(work: Work) -> None:
+    tip = commit(work.path, "a person's", {"app.py": "theirs\n"})
+    with pytest.raises(GitError):
+        go_back_to(work.path, BRANCH, best(work), before=work.state.head)
+    assert work.sh("rev-parse", BRANCH) == tip

@@ -1,0 +1,230 @@
+"""Before the limit: what the CLI tells of the subscription's windows steers the loop."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config.limits import UsageLimitConfig
+from helmsman.orient.prompt import brief
+from helmsman.oversee.decide import decide
+from helmsman.oversee.escalations import changes, concerns
+from helmsman.oversee.signals import SOURCES
+from helmsman.oversee.usage import in_words, near, newly_near, used_up
+from helmsman.plans.graph import due_item, small_item
+from helmsman.plans.hand import in_hand
+from helmsman.records.evidence import RateLimit, UsageWindow
+from helmsman.records.plan import Plan, PlanItem
+from helmsman.records.state import advance
+from helmsman.records.verdict import DecisionKind
+from helmsman.verify.usage_limits import read_limit
+from tests.fakes.recordings import replay
+from tests.unit.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    call,
+    config,
+    execution,
+    orientation,
+    record,
+    sight,
+    situation,
+    state,
+    usage_limited,
+)
+
+pytestmark = pytest.mark.feature("E13")
+
+CONFIG = UsageLimitConfig()
+SHARES = st.floats(0, 1)
+WINDOWS = st.builds(
+    UsageWindow,
+    name=st.sampled_from(["five_hour", "seven_day", "seven_day_opus", "else"]),
+    utilization=SHARES,
+    resets_at=st.none() | st.integers(-10, 10).map(lambda hours: NOW + hours * HOUR),
+)
+LIMITS = st.none() | st.lists(WINDOWS, max_size=4, unique_by=lambda one: one.name).map(
+    lambda all_: RateLimit(status="allowed", windows=tuple(all_))
+)
+
+
+def window(share: float, name: str = "five_hour", reset: datetime | None = NOW + HOUR) -> UsageWindow:
+    return UsageWindow(name=name, utilization=share, resets_at=reset)
+
+
+def limit(*windows: UsageWindow) -> RateLimit:
+    return RateLimit(status="allowed_warning", window="five_hour", windows=windows)
+
+
+def after_a_call(*windows: UsageWindow, **usage_limit: Any) -> Any:
+    of = state(config(usage_limit=usage_limit))
+    return decide(situation(state=of, execution=execution(call(rate_limit=limit(*windows)))))
+
+
+def test_the_recorded_warning_tells_each_window() -> None:
+    told = replay("usage_limit_warning").rate_limit
+    assert told is not None
+    assert [(one.name, one.utilization) for one in told.windows] == [("five_hour", 0.93), ("seven_day", 0.4)]
+    assert told.windows[1].resets_at == datetime.fromtimestamp(1795588974, UTC)
+
+
+@pytest.mark.parametrize(
+    ("info", "shares"),
+    [
+        ({"status": "allowed"}, []),
+        ({"rateLimitType": "five_hour", "utilization": 0.5}, [("five_hour", 0.5)]),
+        ({"rateLimitType": "five_hour", "surpassedThreshold": 0.75}, [("five_hour", 0.75)]),
+        (
+            {"unifiedWindows": {"seven_day": {"utilization": 7}, "x": {"utilization": "no"}, "y": 3, "z": {"utilization": -1}}},
+            [("seven_day", 1.0)],
+        ),
+        ({"unifiedWindows": [1, 2]}, []),
+    ],
+)
+def test_windows_are_read_as_far_as_they_make_sense(info: dict[str, Any], shares: list[tuple[str, float]]) -> None:
+    assert [(one.name, one.utilization) for one in read_limit(info).windows] == shares
+
+
+@given(
+    before=LIMITS,
+    after=LIMITS,
+    warn=st.floats(0.01, 1),
+    pause=st.none() | st.floats(0.01, 1),
+    weekly=st.none() | st.floats(0.01, 1),
+)
+def test_nothing_follows_from_a_window_that_was_reset_or_has_room(
+    before: RateLimit | None, after: RateLimit | None, warn: float, pause: float | None, weekly: float | None
+) -> None:
+    of = UsageLimitConfig(warn_at=warn, pause_at=pause, pause_at_weekly=weekly)
+    for found in near(of, after, NOW), used_up(of, after, NOW), newly_near(of, before, after, NOW):
+        assert all(one.resets_at is None or one.resets_at > NOW for one in found)
+    assert all(one.utilization >= warn for one in near(of, after, NOW))
+    assert newly_near(of, after, after, NOW) == ()
+    for one in used_up(of, after, NOW):
+        allowed = weekly if one.name.startswith("seven_day") else pause
+        assert allowed is not None
+        assert one.utilization >= allowed
+
+
+def test_at_its_share_of_a_window_the_loop_waits_for_the_reset_and_says_so() -> None:
+    decision = after_a_call(window(0.85), pause_at=0.8)
+    assert (decision.kind, decision.rule, decision.until) == (DecisionKind.WAIT, "usage_limit.pause_at", NOW + HOUR + MINUTE)
+    assert decision.reason == (
+        "85% of the 5-hour window used, which resets at 2026-11-22 13:00 UTC, and the loop leaves the rest to people "
+        "(usage_limit.pause_at); waiting until 2026-11-22 13:01:00 UTC"
+    )
+    assert not decision.repeat, "the iteration was made, and counts"
+
+
+@pytest.mark.parametrize(
+    ("windows", "settings", "waits"),
+    [
+        ((window(0.99), window(0.99, "seven_day")), {}, None),
+        ((window(0.79),), {"pause_at": 0.8}, None),
+        ((window(0.9, reset=NOW),), {"pause_at": 0.8}, None),
+        ((window(0.9, "seven_day"),), {"pause_at": 0.8}, None),
+        ((window(0.9, "seven_day_opus", NOW + 48 * HOUR),), {"pause_at_weekly": 0.8}, 48 * HOUR + MINUTE),
+        ((window(0.9), window(0.9, "seven_day", NOW + 48 * HOUR)), {"pause_at": 0.8, "pause_at_weekly": 0.8}, 48 * HOUR + MINUTE),
+        ((window(0.9, reset=NOW + 999 * HOUR),), {"pause_at": 0.8}, 192 * HOUR),
+        ((window(0.9, reset=None),), {"pause_at": 0.8}, HOUR),
+    ],
+    ids=["not asked for", "room", "reset", "weekly is another", "weekly", "the later", "at most", "unknown reset"],
+)
+def test_it_waits_where_it_is_told_to_and_no_longer_than_it_may(
+    windows: tuple[UsageWindow, ...], settings: dict[str, float], waits: timedelta | None
+) -> None:
+    decision = after_a_call(*windows, **settings)
+    assert decision.until == (None if waits is None else NOW + waits)
+
+
+def test_what_was_heard_last_of_the_windows_is_kept() -> None:
+    limited = record(execution=execution(call(rate_limit=limit(window(0.99)))))
+    assert advance(state(), limited).usage == limit(window(0.99))
+    assert advance(advance(state(), limited), record()).usage == limit(window(0.99)), "what was heard last still holds"
+
+
+def test_people_are_told_once_a_window_and_again_of_the_next_one() -> None:
+    def signals(before: RateLimit | None, now: RateLimit) -> list[str]:
+        seen = sight(state=state(usage=before), execution=execution(call(rate_limit=now)))
+        return [f"{one.severity} {one.message}" for source in SOURCES for one in source(seen) if one.rule == "usage_limit.near"]
+
+    first, later = limit(window(0.91)), limit(window(0.97), window(0.95, "seven_day"))
+    told = "WARN 91% of the 5-hour window used, which resets at 2026-11-22 13:00 UTC; small work comes first until then"
+    assert signals(None, first) == [told]
+    assert [one.split("% of the ")[1].split(" used")[0] for one in signals(first, later)] == ["weekly window"]
+    assert signals(limit(window(0.99, reset=NOW - HOUR)), first) == [told]
+    assert signals(None, limit(window(0.5))) == []
+    seen = sight(state=state(), execution=execution(usage_limited(NOW + HOUR)))
+    assert not [one for source in SOURCES for one in source(seen) if one.rule == "usage_limit.near"]
+
+
+def test_who_is_notified_hears_of_it_once_and_a_tracker_gets_no_issue_for_it() -> None:
+    before, after = state(usage=limit(window(0.5))), state(usage=limit(window(0.92)))
+    (news,) = changes(before, after)
+    assert news.escalation.why == "92% of the 5-hour window used, which resets at 2026-11-22 13:00 UTC"
+    assert changes(after, after) == ()
+    assert concerns(after) == ()
+
+
+def test_the_agent_is_told_to_take_small_work_as_long_as_the_window_is_not_reset() -> None:
+    scarce = state(usage=limit(window(0.92)))
+    assert "# Little is left of the usage window\n92% of the 5-hour window used" in brief(scarce, orientation()).prompt
+    assert "Little is left" not in brief(scarce, orientation(started_at=NOW + 2 * HOUR)).prompt
+    assert "Little is left" not in brief(state(), orientation()).prompt
+
+
+def item(name: str, words: int = 1, **fields: Any) -> PlanItem:
+    return PlanItem.model_validate({"id": name, "title": "x" * words, **fields})
+
+
+def test_of_the_items_that_may_come_next_the_smallest_comes_first() -> None:
+    plan = Plan(
+        kind="toml",
+        items=(item("large", 90), item("small", 5), item("needs", 1, needs=("large",)), item("long", 3, acceptance=("a", "b"))),
+    )
+    assert (due_item(plan), small_item(plan)) == (plan.items[0], plan.items[1])
+    assert in_hand(plan, small=True).item == plan.items[1]
+    assert in_hand(plan, small=True, begun="large").item == plan.items[0], "what is begun is not left half done"
+    assert in_hand(plan, small=True, begun="needs").item == plan.items[1]
+    assert in_hand(plan, "large", small=True).item == plan.items[0]
+
+
+def test_a_plan_in_order_stays_in_order_but_for_what_may_be_done_side_by_side() -> None:
+    assert small_item(Plan(kind="toml", items=(item("a", 9), item("b", 1)))) == item("a", 9)
+    beside = item("a", 9, parallel=True), item("b", 2, parallel=True), item("c", 1)
+    assert small_item(Plan(kind="toml", items=beside)) == beside[1]
+    assert small_item(Plan(kind="toml", items=(item("a", done=True),))) is None
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 9), st.integers(1, 3), st.booleans(), st.booleans(), st.sets(st.integers(0, 5), max_size=2)),
+        max_size=6,
+    )
+)
+def test_small_or_not_an_item_comes_only_after_what_it_needs_and_there_is_one_whenever_one_is_due(rows: list[Any]) -> None:
+    items = tuple(
+        item(
+            f"i{at}",
+            words,
+            priority=priority,
+            parallel=parallel,
+            done=done,
+            needs=tuple(f"i{n}" for n in sorted(needs) if n < at),
+        )
+        for at, (words, priority, parallel, done, needs) in enumerate(rows)
+    )
+    plan = Plan(kind="toml", items=items)
+    found = small_item(plan)
+    assert (found is None) == (due_item(plan) is None)
+    if found:
+        open_ = {one.id for one in items if not one.done}
+        assert found.id in open_
+        assert not open_ & set(found.needs)
+
+
+def test_a_window_without_a_name_of_ours_is_named_as_the_cli_names_it() -> None:
+    assert in_words(window(0.5, "overage", None)) == "50% of the overage used"
