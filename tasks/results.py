@@ -20,7 +20,8 @@ PROBE = "helmsman-probe"
 def require_results() -> bool:
     """Whether results lie in storage that other machines share. Raises OperatorError where that cannot be used as configured."""
     store = _store()
-    if store.result_storage is None or isinstance(store.result_storage, LocalFileSystem):
+    chosen = get_current_settings().results.default_storage_block is not None
+    if isinstance(store.result_storage, LocalFileSystem) and not chosen:  # the engine's last resort; a block may be a shared disk
         return False
     try:
         store.write(uuid4().hex, key=PROBE)
