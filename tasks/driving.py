@@ -109,7 +109,7 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
     Of a loop that somebody else drives by now nothing is written: `why` is raised.
     """
     if isinstance(why, Fenced) or is_started_elsewhere() or not is_ours(workplace(repository, state).repository, state):
-        get_run_logger().error("loop %s is left to whoever drives it now: %s", state.loop, why)
+        get_run_logger().error("loop %s is left to the machine that drives it now: %s", state.loop, why)
         raise why
     get_run_logger().error("loop %s ends: %s", state.loop, why)
     reason = why if isinstance(why, HelmsmanError) else Cancelled("interrupted by a signal")

@@ -22,6 +22,7 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext, TagsContext
 from prefect.events.worker import EventsWorker
 from prefect.exceptions import Abort, PrefectHTTPStatusError
+from prefect.logging import get_run_logger
 from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Crashed
@@ -142,7 +143,9 @@ def leaving_what_others_drive() -> Generator[None]:
         yield
     finally:
         if is_started_elsewhere():
-            _log.error("this run was started again on another machine, which now drives it; this process has ended")
+            get_run_logger().error(
+                "this run is left to the machine that drives it now: it was started again, while we were not heard of"
+            )
             raise Abort("this run was started again elsewhere")
 
 
