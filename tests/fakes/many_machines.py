@@ -33,7 +33,7 @@ START_SECONDS = 100
 PATIENCE = 150
 BLOCK = "s3-bucket/results"
 ACCESS = {"AWS_ACCESS_KEY_ID": "helmsman", "AWS_SECRET_ACCESS_KEY": "not-a-secret", "AWS_DEFAULT_REGION": "us-east-1"}
-SILENCE_SECONDS, SETTLED_SECONDS = 35, 4
+SILENCE_SECONDS, SETTLED_SECONDS = 45, 4
 """Instead of 90 and 30: tests wait for a heartbeat that does not come."""
 PORTS = {"redis": 6379, "s3": 9000, "git": 9418, "prefect": 4200}
 """On machines of our own, where nothing else listens."""

@@ -1,5 +1,6 @@
 """A loop on two machines with one remote: taken up where it stands, claimed, and nothing lost of what one of them had alone."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from helmsman.records.state import LoopState
 from tasks import travelling
 from tasks.git import Repository, git, open_repository, read_ref
 from tasks.lock import drive_alone
+from tasks.opening import lost_elsewhere
 from tasks.places import loop_folder, worktree_of
 from tasks.remote import push_loop
 from tasks.state_ref import Fenced, read_state, replace_state, state_ref, write_state
@@ -200,3 +202,15 @@ def test_however_a_block_ends_the_remote_has_the_loop_as_it_stands_then(one: Rep
     with pytest.raises(RuntimeError, match="suspended"):
         asked()
     assert read_ref(remote, state_ref(LOOP)) == read_state(one, LOOP)[1]
+
+
+def test_a_call_that_was_in_flight_elsewhere_is_charged_and_its_work_is_kept(one: Repository, two: Repository) -> None:
+    before = begun(one)
+    commit(tree(one, before), "half of it", {"app.py": "half\n"})
+    push_loop(one, before)
+    after = lost_elsewhere(str(two.top), taken_over(two), datetime(2026, 11, 22, 11, tzinfo=UTC))
+    assert (after.due, after.attempt, after.spending.agent_calls, after.spending.seconds) == (1, 2, 1, 0.0)
+    (salvaged,) = after.salvaged
+    assert git(two.common, "show", f"{salvaged.ref}:app.py") == "half\n"
+    assert read_ref(two.common, f"refs/heads/{BRANCH}") == before.head
+    require_ours(two, after)
