@@ -21,7 +21,7 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext, TagsContext
 from prefect.events.worker import EventsWorker
-from prefect.exceptions import Abort, PrefectHTTPStatusError
+from prefect.exceptions import Abort, Pause, PrefectHTTPStatusError
 from prefect.logging import get_run_logger
 from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
@@ -46,7 +46,8 @@ ABOUT_TO_START = frozenset({StateType.SCHEDULED, StateType.PENDING})
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.PAUSED]
 
 _starts: dict[UUID, int] = {}
-"""Of the runs that this process began with: how often they had been started by then."""
+"""Of the deployments' runs that this process drives: how often they had been started when it began. Only a worker starts a run
+elsewhere; another one's count rises with each pause that it sits out."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -75,7 +76,9 @@ def announce(name: str, uid: str, tags: set[str], repository: Path | None = None
     mine = run_id()
     with get_client(sync_client=True) as client:
         client.update_flow_run(mine, name=name, tags=tags)
-        _starts[mine] = client.read_flow_run(mine).run_count
+        run = client.read_flow_run(mine)
+        if run.deployment_id is not None:
+            _starts[mine] = run.run_count
         if repository is not None:
             client.update_flow_run_labels(mine, {REPOSITORY: str(repository)})
         for stale in _unfinished(client, uid):
@@ -131,6 +134,8 @@ def hearing_cancel(flag: Path) -> Generator[None]:
 
 def is_started_elsewhere() -> bool:
     """Whether the engine has given this run to another process since: whatever this one says of it would be believed."""
+    if run_id() not in _starts:
+        return False
     with get_client(sync_client=True) as client:
         found = _asked(client, run_id())
     return found is not None and _elsewhere(found)
@@ -141,12 +146,20 @@ def leaving_what_others_drive() -> Generator[None]:
     """However the block ends: a run that the engine has started anew is not ours to end, and this process ends without a word."""
     try:
         yield
-    finally:
-        if is_started_elsewhere():
-            get_run_logger().error(
-                "this run is left to the machine that drives it now: it was started again, while we were not heard of"
-            )
-            raise Abort("this run was started again elsewhere")
+    except Pause:  # it was suspended, and may have been woken by now
+        raise
+    except BaseException:
+        _leave_to_others()
+        raise
+    _leave_to_others()
+
+
+def _leave_to_others() -> None:
+    if is_started_elsewhere():
+        get_run_logger().error(
+            "this run is left to the machine that drives it now: it was started again, while nobody heard of us"
+        )
+        raise Abort("this run was started again elsewhere")
 
 
 def _unfinished(client: SyncPrefectClient, uid: str) -> list[UUID]:
@@ -179,4 +192,5 @@ def _asked(client: SyncPrefectClient, run: UUID) -> FlowRun | None:
 
 
 def _elsewhere(run: FlowRun) -> bool:
-    return run.run_count > _starts.get(run.id, run.run_count) or run.state_type in ABOUT_TO_START
+    known = _starts.get(run.id)
+    return known is not None and (run.run_count > known or run.state_type in ABOUT_TO_START)

@@ -52,6 +52,8 @@ class Postgres:
         with (self._folder / "server.log").open("ab") as log:
             command = self._there(_unprivileged(str(self._programs / "postgres"), *where, *settings))
             self._process = subprocess.Popen(command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        if self._machine:
+            self._machine.started.append(self._process)  # it ends with its machine
         until = time.monotonic() + START_SECONDS
         while not self._answers():
             log_text = (self._folder / "server.log").read_text(errors="replace")
