@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 
 from deployments.demo.model import Request, Turn, bash, call, say
-from tasks.git import open_repository
-from tasks.state_ref import read_records
+from tasks.git import open_repository, read_ref
+from tasks.state_ref import read_records, state_ref
 from tests.fakes.bench import eventually
 from tests.fakes.many_machines import ManyMachines, below, many_machines, what_is_missing
 
@@ -46,8 +46,7 @@ def script(request: Request) -> Turn:
 def measure(iterations: int) -> None:
     with tempfile.TemporaryDirectory(prefix="machines-") as folder, many_machines(Path(folder) / "all", script, "a") as machines:
         before = stored(machines)
-        limits = {"max_iterations": iterations}
-        settings = {"limits": limits, "steering": {"stop_seconds": 0}, "detect": {"mode": "off"}}
+        settings = {"limits": {"iterations": iterations}, "steering": {"stop_seconds": 0}}
         run = machines.start(goal="work.txt is long", checks=["test ! -e work.txt"], loop=LOOP, settings=settings)
         remote, resident = open_repository(machines.remote), dict[str, float]()
 
@@ -57,6 +56,7 @@ def measure(iterations: int) -> None:
             return machines.run_of(run)["state_type"] in {"COMPLETED", "FAILED", "CRASHED"}
 
         assert eventually(ended, LONGEST_SECONDS), machines.log()
+        assert read_ref(remote.common, state_ref(LOOP)), machines.run_of(run)["state"]["message"]
         records = list(read_records(remote, LOOP))
         time.sleep(10)  # the servers write events a little later
         tell(resident, before, stored(machines), len(records), str(machines.run_of(run)["state"]["message"]))
