@@ -19,16 +19,26 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.verify.judge.prices import known_price
 from tasks.best_tree import stand_at_best
-from tasks.engine_runs import announce, hearing_cancel, loop_tags, run_id, without_heartbeats
+from tasks.engine_runs import (
+    announce,
+    hearing_cancel,
+    is_started_elsewhere,
+    leaving_what_others_drive,
+    loop_tags,
+    run_id,
+    without_heartbeats,
+)
 from tasks.git import GitError, open_repository
 from tasks.journal import journal_to, listening, publish
 from tasks.lock import drive_alone
 from tasks.merge_attempt import catch_up
 from tasks.nesting import refuse_nested
-from tasks.opening import close, mend, now_utc, open_loop
+from tasks.opening import close, knows_call, lost_elsewhere, mend, now_utc, open_loop
 from tasks.places import LoopFolder, loop_folder
-from tasks.state_ref import read_state, state_ref
+from tasks.results import is_kept, require_results
+from tasks.state_ref import Fenced, read_state, state_ref
 from tasks.telemetry import watched
+from tasks.travelling import claim, is_ours, left_there
 from tasks.workplace import workplace
 from tasks.worktree import remove_worktree
 
@@ -62,9 +72,12 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
     with ExitStack() as stack:
         stack.enter_context(drive_alone(folder.lock, opened.loop))
         state = mend(request.repository, read_state(repository, opened.loop)[0])
+        state = claim(repository, _with_what_is_lost(request.repository, state))
+        stack.enter_context(left_there(repository, opened.loop))
         catch_up(workplace(request.repository, state), state)
         stand_at_best(workplace(request.repository, state), state)
         announce(state.loop, state.uid, loop_tags(state), repository.top)
+        stack.enter_context(leaving_what_others_drive())
         stack.enter_context(tags(*loop_tags(state)))
         stack.enter_context(without_heartbeats())
         stack.enter_context(watched(repository, folder, state, get_run_logger().warning))
@@ -72,6 +85,15 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         stack.enter_context(hearing_cancel(folder.cancel))
         _warn_at_start(state)
         yield state
+
+
+def _with_what_is_lost(repository: str, state: LoopState) -> LoopState:
+    """The loop when a call of its agent is in flight on a machine that is gone: what is known of it here says nothing."""
+    shared = require_results()
+    if not (shared and state.config.remote.push) or state.ending is not None or knows_call(repository, state):
+        return state
+    in_flight = is_kept(state, "prompt") and not is_kept(state, "execute")
+    return lost_elsewhere(repository, state, now_utc()) if in_flight else state
 
 
 def wait_if_due(repository: str, state: LoopState) -> None:
@@ -86,7 +108,13 @@ def wait_if_due(repository: str, state: LoopState) -> None:
 
 
 def end_from_outside(repository: str, state: LoopState, why: BaseException) -> LoopState:
-    """Write down that the loop was cancelled or broken. `state` is the last that this driver knew."""
+    """Write down that the loop was cancelled or broken. `state` is the last that this driver knew.
+
+    Of a loop that somebody else drives by now nothing is written: `why` is raised.
+    """
+    if isinstance(why, Fenced) or is_started_elsewhere() or not is_ours(workplace(repository, state).repository, state):
+        get_run_logger().error("loop %s is left to the machine that drives it now: %s", state.loop, why)
+        raise why
     get_run_logger().error("loop %s ends: %s", state.loop, why)
     reason = why if isinstance(why, HelmsmanError) else Cancelled("interrupted by a signal")
     state = _with_its_questions(repository, state)

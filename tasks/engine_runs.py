@@ -21,7 +21,8 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext, TagsContext
 from prefect.events.worker import EventsWorker
-from prefect.exceptions import PrefectHTTPStatusError
+from prefect.exceptions import Abort, Pause, PrefectHTTPStatusError
+from prefect.logging import get_run_logger
 from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Crashed
@@ -41,7 +42,12 @@ SUPERSEDED = "Superseded"
 """How a dead driver's run shows. No automation starts it again, as one that is merely `Crashed`: its loop goes on elsewhere."""
 
 CANCELLED = frozenset({StateType.CANCELLING, StateType.CANCELLED})
+ABOUT_TO_START = frozenset({StateType.SCHEDULED, StateType.PENDING})
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.PAUSED]
+
+_starts: dict[UUID, int] = {}
+"""Of the deployments' runs that this process drives: how often they had been started when it began. Only a worker starts a run
+elsewhere; another one's count rises with each pause that it sits out."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -76,6 +82,9 @@ def announce(name: str, uid: str, tags: set[str], repository: Path | None = None
     mine = run_id()
     with get_client(sync_client=True) as client:
         client.update_flow_run(mine, name=name, tags=tags)
+        run = client.read_flow_run(mine)
+        if run.deployment_id is not None:
+            _starts[mine] = run.run_count
         if repository is not None:
             client.update_flow_run_labels(mine, {REPOSITORY: str(repository)})
         for stale in _unfinished(client, uid):
@@ -118,7 +127,7 @@ def flush() -> None:
 
 @contextmanager
 def hearing_cancel(flag: Path) -> Generator[None]:
-    """While the block runs, touch a file when somebody cancels this run in the UI or by the API."""
+    """While the block runs, touch a file when somebody cancels this run in the UI or by the API, or has it started elsewhere."""
     done = threading.Event()
     watch = threading.Thread(target=_watch, args=(run_id(), flag, done), name="cancel-watch", daemon=True)
     watch.start()
@@ -127,6 +136,36 @@ def hearing_cancel(flag: Path) -> Generator[None]:
     finally:
         done.set()
         watch.join(timeout=POLL_SECONDS + 5)
+
+
+def is_started_elsewhere() -> bool:
+    """Whether the engine has given this run to another process since: whatever this one says of it would be believed."""
+    if run_id() not in _starts:
+        return False
+    with get_client(sync_client=True) as client:
+        found = _asked(client, run_id())
+    return found is not None and _elsewhere(found)
+
+
+@contextmanager
+def leaving_what_others_drive() -> Generator[None]:
+    """However the block ends: a run that the engine has started anew is not ours to end, and this process ends without a word."""
+    try:
+        yield
+    except Pause:  # it was suspended, and may have been woken by now
+        raise
+    except BaseException:
+        _leave_to_others()
+        raise
+    _leave_to_others()
+
+
+def _leave_to_others() -> None:
+    if is_started_elsewhere():
+        get_run_logger().error(
+            "this run is left to the machine that drives it now: it was started again, while nobody heard of us"
+        )
+        raise Abort("this run was started again elsewhere")
 
 
 def _unfinished(client: SyncPrefectClient, uid: str) -> list[UUID]:
@@ -142,16 +181,22 @@ def _unfinished(client: SyncPrefectClient, uid: str) -> list[UUID]:
 def _watch(mine: UUID, flag: Path, done: threading.Event) -> None:
     with get_client(sync_client=True) as client:
         while not done.wait(POLL_SECONDS):
-            if _cancelled(client, mine):
+            found = _asked(client, mine)
+            if found and (found.state_type in CANCELLED or _elsewhere(found)):
                 flag.touch()
                 return
 
 
-def _cancelled(client: SyncPrefectClient, mine: UUID) -> bool:
-    """An engine that cannot be asked has not cancelled: the loop goes on without it."""
+def _asked(client: SyncPrefectClient, run: UUID) -> FlowRun | None:
+    """None of an engine that cannot be asked, which has not cancelled: the loop goes on without it."""
     try:
-        found = client.read_flow_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[mine])), limit=1)
+        found = client.read_flow_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run])), limit=1)
     except (httpx.HTTPError, PrefectHTTPStatusError):
         _log.debug("the engine did not answer; asking again", exc_info=True)
-        return False
-    return any(run.state_type in CANCELLED for run in found)
+        return None
+    return found[0] if found else None
+
+
+def _elsewhere(run: FlowRun) -> bool:
+    known = _starts.get(run.id)
+    return known is not None and (run.run_count > known or run.state_type in ABOUT_TO_START)

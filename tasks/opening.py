@@ -18,6 +18,7 @@ from helmsman.oversee.gates import gate_due
 from helmsman.oversee.limits import limit_signals
 from helmsman.oversee.overseeing import relieved
 from helmsman.records.agents import Agent
+from helmsman.records.evidence import Interrupted
 from helmsman.records.hats import Preset
 from helmsman.records.push import OWN_BRANCHES
 from helmsman.records.request import LoopRequest
@@ -40,6 +41,7 @@ from tasks.plan_file import begun_plan
 from tasks.process import end_tagged
 from tasks.sandbox.taking import take_over_work
 from tasks.state_ref import read_state, replace_state, state_ref, write_state
+from tasks.travelling import take_up
 from tasks.workplace import Workplace, workplace
 from tasks.worktree import ensure_worktree, recover, require_clean, salvage
 
@@ -87,11 +89,15 @@ def _are_lists(*values: object) -> bool:
 def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
     """The state to drive from: a new loop's, or the last one of a loop that exists."""
     repository = open_repository(Path(request.repository))
-    name = request.loop
+    name, held = request.loop, request.reopen
     if name and read_ref(repository.common, state_ref(name)):
+        take_up(repository, name, read_state(repository, name)[0].config.remote, held=held)
         return _existing(repository, request, now)
     resolved = configure(repository.top, request)
     name = name or loop_id(resolved.config.goal, suffix)
+    take_up(repository, name, resolved.config.remote, held=bool(request.loop) and held)
+    if request.loop and read_ref(repository.common, state_ref(name)):  # another machine has begun with it
+        return _existing(repository, request, now)
     return create_loop(repository, resolved.config, name, now, request.base, preset=resolved.preset, agent=resolved.agent)
 
 
@@ -181,6 +187,22 @@ def _finish_stop(place: Workplace, state: LoopState, folder: CallFolder) -> list
         f"what the checks of a stop changed could not be put back: {clean(problem)}"
         for problem in finish_held(place.worktree, folder.held)
     ]
+
+
+def knows_call(repository: str, state: LoopState) -> bool:
+    """Whether this machine has made the call that is due, and so knows how it stands."""
+    place = workplace(repository, state)
+    return CallFolder(place.folder.call(state.due, state.attempt)).started.exists()
+
+
+def lost_elsewhere(repository: str, state: LoopState, now: datetime) -> LoopState:
+    """A call of the agent began on a machine that is gone, and nobody knows how it ended: the next attempt is due."""
+    place = workplace(repository, state)
+    kept = salvage(place.repository, place.worktree, state, state.head)
+    after = interrupt(state, Interrupted(start=state.head, started_at=now, ended_at=now), kept)
+    what = f"work kept at {kept.ref}" if kept else "its work stays there"
+    told = f"iteration {state.due} attempt {state.attempt} was cut off with {state.host or 'its machine'}: {what}"
+    return replace_state(place.repository, state, after, told)
 
 
 def close(repository: str, state: LoopState, why: BaseException, now: datetime) -> LoopState:

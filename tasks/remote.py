@@ -43,12 +43,16 @@ def _push(repository: Repository, state: LoopState, refs: Sequence[str], replace
                 remedy=f"somebody else went on with it; look there with: git fetch {remote} {ref}",
             ) from error
         if not succeeds(repository.common, "remote", "get-url", remote):
-            raise OperatorError(
-                f"there is no remote {remote!r} to push the loop to",
-                found=error.stderr,
-                remedy="add it with git remote add, name another with remote.name, or leave remote.push out",
-            ) from error
+            raise no_remote(remote, error.stderr) from error
         raise WorldError(f"the loop could not be pushed to remote {remote}", found=error.stderr) from error
+
+
+def no_remote(name: str, words: str) -> OperatorError:
+    return OperatorError(
+        f"there is no remote {name!r} to push the loop to",
+        found=words,
+        remedy="add it with git remote add, name another with remote.name, or leave remote.push out",
+    )
 
 
 def _taken_off(repository: Repository, state: LoopState) -> str:

@@ -51,7 +51,9 @@ from tasks.opening import now_utc
 from tasks.remembering import drawn, remember
 from tasks.remote import push_loop
 from tasks.reporting import write_report
+from tasks.results import step_key
 from tasks.state_ref import replace_state
+from tasks.travelling import require_ours
 from tasks.workplace import workplace
 
 P = ParamSpec("P")
@@ -72,7 +74,7 @@ class StepKey(CachePolicy):
         self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
     ) -> str | None:
         state: LoopState = inputs["state"]
-        return f"helmsman-{state.uid}-{state.due:05d}-{state.attempt}-{task_ctx.task.name}"
+        return step_key(state, task_ctx.task.name)
 
 
 @dataclass
@@ -225,7 +227,11 @@ def prompt(repository: str, state: LoopState, orientation: Orientation, planned:
 
 @step(StepKey())
 def execute(repository: str, state: LoopState, briefing: Briefing, orientation: Orientation) -> Execution:
-    return working.execute(workplace(repository, state), state, briefing, orientation, agent_credentials(state.config))
+    place = workplace(repository, state)
+    done = working.execute(place, state, briefing, orientation, agent_credentials(state.config))
+    if state.config.remote.push:  # before the result is known: whoever finds that elsewhere finds the work, too
+        push_loop(place.repository, state)
+    return done
 
 
 @step(TreeKey())
@@ -318,6 +324,7 @@ def record(repository: str, state: LoopState, what: IterationRecord) -> Iteratio
         rolling_back.go_back(place, state, what.failed.back_to)
     elif what.tick:
         plan_file.stand_at(place, state, what.tick)
+    require_ours(place.repository, state)
     remember(place, state, what)
     after = advance(state, what)
     subject = f"iteration {what.iteration}: {what.decision.kind} - {what.decision.reason}"

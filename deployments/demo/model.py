@@ -85,9 +85,9 @@ class ScriptedModel:
     The script may be asked by several threads at once, one for each connection.
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, host: str = "127.0.0.1") -> None:
         """Take the script; nothing listens before `start`."""
-        self._script = script
+        self._script, self._host = script, host
         self._server: Server | None = None
         self._requests: list[Request] = []
         self._turns: dict[str, int] = {}
@@ -104,7 +104,7 @@ class ScriptedModel:
     def url(self) -> str:
         if self._server is None:
             raise OperatorError("the scripted model is not running", remedy="ask for its url between start and stop")
-        return f"http://127.0.0.1:{self._server.port}"
+        return f"http://{self._host}:{self._server.port}"
 
     @property
     def requests(self) -> list[Request]:
@@ -114,7 +114,7 @@ class ScriptedModel:
 
     def start(self) -> None:
         if self._server is None:
-            self._server = Server(self._answer)
+            self._server = Server(self._answer, self._host)
 
     def stop(self) -> None:
         """End every connection, also those that hang, and wait for the threads behind them."""

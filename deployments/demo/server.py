@@ -26,10 +26,10 @@ class Server(ThreadingTCPServer):  # not HTTPServer, which asks the name service
     daemon_threads = False  # only such threads are waited for when the server closes
     request_queue_size = 64  # many agents may start at once
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, host: str) -> None:
         self.stopping = threading.Event()
         self._open: set[socket.socket] = set()
-        super().__init__(("127.0.0.1", 0), partial(_Exchange, answer, self.stopping))
+        super().__init__((host, 0), partial(_Exchange, answer, self.stopping))
         self.port: int = self.socket.getsockname()[1]
         self._accepting = threading.Thread(target=self.serve_forever, args=(0.02,), name="scripted-model", daemon=True)
         self._accepting.start()

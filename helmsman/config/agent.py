@@ -90,7 +90,7 @@ class RemoteConfig(Section):
     """Whether branch and state travel, so that another machine can go on."""
 
     push: bool = False
-    """Push branch and state together, atomically, after every iteration."""
+    """Push branch and state together, atomically, after every call of the agent and every iteration; begin with what is there."""
     name: str = Field(default="origin", min_length=1)
     """The remote's name."""
 

@@ -5,6 +5,7 @@ The order of work is by priority, then by the order of the file.
 
 from collections.abc import Collection, Sequence
 from graphlib import CycleError, TopologicalSorter
+from itertools import takewhile
 
 from helmsman.layers import did_you_mean
 from helmsman.plans.complaint import Complaint
@@ -64,3 +65,7 @@ def _ready(plan: Plan, done: Collection[str]) -> Sequence[PlanItem]:
 
 def _done(plan: Plan, ticked: Collection[str]) -> frozenset[str]:
     return frozenset(ticked) | {item.id for item in plan.items if item.done}
+
+
+def _says_needs(plan: Plan) -> bool:
+    return any(item.needs for item in plan.items)

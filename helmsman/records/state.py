@@ -143,6 +143,8 @@ class LoopState(Record):
     """The preset that it was created with, as it was then; None: none."""
     plan: PlanProgress = PlanProgress()
     """How far it is with its plan, where it has one."""
+    host: str = ""
+    """Name of the machine that drives it or drove it last, of a loop that travels (`remote.push`)."""
     agent: Agent | None = None
     """The agent that it was created with, as it was described then; None: Claude Code."""
     proposed: tuple[str, ...] = ()

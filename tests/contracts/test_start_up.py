@@ -34,6 +34,7 @@ KNOW_PREFECT = (
     "tasks.notifying",
     "tasks.pausing",
     "tasks.push_runs",
+    "tasks.results",
     "tasks.reviving",
     "tasks.steps",
     "tasks.sweeping",

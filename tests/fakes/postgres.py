@@ -10,6 +10,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from tests.fakes.machines import Machine
+
 USER = "helmsman"
 START_SECONDS = 60
 SETTINGS = {
@@ -26,9 +28,10 @@ SETTINGS = {
 class Postgres:
     """Always on the same port, with the same data."""
 
-    def __init__(self, found: Path, folder: Path) -> None:
-        """Make a cluster in this folder; nothing runs before `start`."""
-        self._programs, self._folder = found, folder
+    def __init__(self, found: Path, folder: Path, machine: Machine | None = None) -> None:
+        """Make a cluster in this folder; nothing runs before `start`. On a machine, all its network may connect."""
+        self._programs, self._folder, self._machine = found, folder, machine
+        self.host = machine.address if machine else "127.0.0.1"
         self.port = _free_port()
         self.password = secrets.token_hex(8)
         self._process: subprocess.Popen[bytes] | None = None
@@ -39,13 +42,18 @@ class Postgres:
         options = ["--username", USER, "--pwfile", str(secret), "--auth-local", "trust", "--auth-host", "scram-sha-256"]
         storing = ["--no-sync", "--encoding", "UTF8", "--locale", "C", "-D", str(folder / "data")]
         subprocess.run(_unprivileged(str(found / "initdb"), *options, *storing), check=True, capture_output=True, cwd=folder)
+        if machine:
+            with (folder / "data" / "pg_hba.conf").open("a") as rules:
+                rules.write("host all all samenet scram-sha-256\n")
 
     def start(self) -> None:
         settings = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
-        where = ["-D", str(self._folder / "data"), "-k", str(self._folder), "-h", "127.0.0.1", "-p", str(self.port)]
+        where = ["-D", str(self._folder / "data"), "-k", str(self._folder), "-h", self.host, "-p", str(self.port)]
         with (self._folder / "server.log").open("ab") as log:
-            command = _unprivileged(str(self._programs / "postgres"), *where, *settings)
+            command = self._there(_unprivileged(str(self._programs / "postgres"), *where, *settings))
             self._process = subprocess.Popen(command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        if self._machine:
+            self._machine.started.append(self._process)  # it ends with its machine
         until = time.monotonic() + START_SECONDS
         while not self._answers():
             log_text = (self._folder / "server.log").read_text(errors="replace")
@@ -59,17 +67,20 @@ class Postgres:
             self._process.wait(timeout=START_SECONDS)
             self._process = None
 
-    def database(self) -> str:
+    def database(self, kind: str = "memory") -> str:
         """The URL of a new, empty one."""
-        name = f"memory_{secrets.token_hex(6)}"
+        name = f"{kind}_{secrets.token_hex(6)}"
         self.sql("postgres", f"CREATE DATABASE {name}")
-        return f"postgresql://{USER}:{self.password}@127.0.0.1:{self.port}/{name}"
+        return f"postgresql://{USER}:{self.password}@{self.host}:{self.port}/{name}"
 
     def sql(self, database: str, statement: str) -> str:
         """What a statement tells, as its own client writes it."""
         command = [str(self._programs / "psql"), "-h", str(self._folder), "-p", str(self.port), "-U", USER, "-d", database]
         ended = subprocess.run([*command, "-X", "-A", "-t", "-c", statement], capture_output=True, text=True, check=True)
         return ended.stdout.strip()
+
+    def _there(self, command: list[str]) -> list[str]:
+        return self._machine.command(*command) if self._machine else command
 
     def _answers(self) -> bool:
         asked = [str(self._programs / "pg_isready"), "-q", "-h", str(self._folder), "-p", str(self.port)]

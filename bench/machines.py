@@ -1,0 +1,108 @@
+"""What a loop on many machines takes: memory of each program, and what each iteration leaves in every store.
+
+    python -m bench.machines [--iterations 20]      as root; PostgreSQL, Redis, haproxy and iproute2 are needed
+
+It sets up what docs/operations.md describes (two servers behind a balancer, PostgreSQL, Redis, S3, a git remote, a worker) on
+machines made of namespaces, and has one loop go round so often with a scripted agent. Printed are resident megabytes by program,
+kibibytes by iteration in each store, and seconds that an iteration takes besides its agent.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from deployments.demo.model import Request, Turn, bash, call, say
+from tasks.git import open_repository, read_ref
+from tasks.state_ref import read_records, state_ref
+from tests.fakes.bench import eventually
+from tests.fakes.many_machines import ManyMachines, below, many_machines, what_is_missing
+
+LOOP = "measured"
+PROGRAMS = {
+    "server start": "Prefect server",
+    "worker start": "worker",
+    "flow-run execute": "driver of a loop",
+    "prefect.engine": "driver of a loop",
+    "redis-server": "Redis",
+    "postgres": "PostgreSQL",
+    "haproxy": "balancer",
+}
+"""By what stands in their command."""
+LONGEST_SECONDS = 3600
+
+
+def script(request: Request) -> Turn:
+    """Each session adds a line and is not done."""
+    return call(bash("echo $RANDOM >> work.txt")) if request.turn == 0 else say("One more line.")
+
+
+def measure(iterations: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="machines-") as folder, many_machines(Path(folder) / "all", script, "a") as machines:
+        before = stored(machines)
+        settings = {"limits": {"iterations": iterations}, "steering": {"stop_seconds": 0}}
+        run = machines.start(goal="work.txt is long", checks=["test ! -e work.txt"], loop=LOOP, settings=settings)
+        remote, resident = open_repository(machines.remote), dict[str, float]()
+
+        def ended() -> bool:
+            resident.update({name: max(mb, resident.get(name, 0)) for name, mb in memory(machines).items()})
+            time.sleep(1)
+            return machines.run_of(run)["state_type"] in {"COMPLETED", "FAILED", "CRASHED"}
+
+        assert eventually(ended, LONGEST_SECONDS), machines.log()
+        assert read_ref(remote.common, state_ref(LOOP)), machines.run_of(run)["state"]["message"]
+        records = list(read_records(remote, LOOP))
+        time.sleep(10)  # the servers write events a little later
+        tell(resident, before, stored(machines), len(records), str(machines.run_of(run)["state"]["message"]))
+        seconds = (records[0].ended_at - records[-1].started_at).total_seconds() if len(records) > 1 else 0.0
+        agents = sum(record.execution.call.seconds for record in records)
+        print(f"seconds of an iteration besides its agent   {(seconds - agents) / max(len(records), 1):.1f}")
+
+
+def tell(resident: Mapping[str, float], before: Mapping[str, int], after: Mapping[str, int], iterations: int, why: str) -> None:
+    print(f"{iterations} iterations; {why}")
+    for name, mb in sorted(resident.items()):
+        print(f"resident MB at most, {name:<22} {mb:.0f}")
+    for name, size in after.items():
+        print(f"KiB of an iteration in {name:<20} {(size - before[name]) / 1024 / max(iterations, 1):.1f}")
+
+
+def stored(machines: ManyMachines) -> dict[str, int]:
+    """Bytes."""
+    engine, memory = (name.rpartition("/")[2] for name in (machines.database, machines.memory))
+    sizes = {name: machines.postgres.sql(name, f"SELECT pg_database_size('{name}')") for name in (engine, memory)}
+    redis = machines.stores.run("redis-cli", "-h", machines.stores.address, "info", "memory")
+    used = next(line.partition(":")[2] for line in redis.splitlines() if line.startswith("used_memory:"))
+    return {
+        "Prefect's database": int(sizes[engine]),
+        "memory's database": int(sizes[memory]),
+        "Redis": int(used),
+        "S3": sum(machines.objects().values()),
+        "the git remote": sum(path.stat().st_size for path in machines.remote.rglob("*") if path.is_file()),
+    }
+
+
+def memory(machines: ManyMachines) -> dict[str, float]:
+    """Megabytes that each program keeps resident, the largest where there are several; PostgreSQL's together, pages once."""
+    found = defaultdict[str, list[float]](list)
+    for machine in (machines.stores, *machines.servers.values(), *(host.machine for host in machines.hosts.values())):
+        for process in below(machine.init):
+            with suppress(psutil.Error):
+                words = " ".join(process.cmdline())
+                name = next((told for part, told in PROGRAMS.items() if part in words), "")
+                found[name].append(process.memory_full_info().pss / 2**20)
+    return {name: sum(all_) if name == "PostgreSQL" else max(all_) for name, all_ in found.items() if name}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--iterations", type=int, default=20)
+    if missing := what_is_missing():
+        sys.exit(f"this machine cannot do it: {missing}")
+    measure(parser.parse_args().iterations)

@@ -1,0 +1,56 @@
+"""Where the engine keeps what steps returned: whether it can be reached, and whether a step's result is there.
+
+Which storage it is says the engine: PREFECT_DEFAULT_RESULT_STORAGE_BLOCK, else the server's default, else a folder of this
+machine, which no other machine sees.
+"""
+
+from uuid import uuid4
+
+from prefect.filesystems import LocalFileSystem
+from prefect.results import ResultStore, get_result_store
+from prefect.settings import get_current_settings
+
+from helmsman.errors import OperatorError
+from helmsman.records.state import LoopState
+
+PROBE = "helmsman-probe"
+"""What is written and read at the start of every driver; one object, always the same."""
+
+
+def require_results() -> bool:
+    """Whether results lie in storage that other machines share. Raises OperatorError where that cannot be used as configured."""
+    store = _store()
+    chosen = get_current_settings().results.default_storage_block is not None
+    if isinstance(store.result_storage, LocalFileSystem) and not chosen:  # the engine's last resort; a block may be a shared disk
+        return False
+    try:
+        store.write(uuid4().hex, key=PROBE)
+        store.read(PROBE)
+    except Exception as error:  # every kind of storage has errors of its own
+        raise _unusable(error) from error
+    return True
+
+
+def step_key(state: LoopState, step: str) -> str:
+    """Under what the result of a step is kept."""
+    return f"helmsman-{state.uid}-{state.due:05d}-{state.attempt}-{step}"
+
+
+def is_kept(state: LoopState, step: str) -> bool:
+    """Whether the result of this attempt's step is known to the engine."""
+    return _store().exists(step_key(state, step))
+
+
+def _store() -> ResultStore:
+    """The flow's storage, looked into: the flow's own store knows nothing of what tasks have put there."""
+    return ResultStore(result_storage=get_result_store().result_storage)
+
+
+def _unusable(error: Exception) -> OperatorError:
+    block = get_current_settings().results.default_storage_block
+    return OperatorError(
+        "the storage for the results of steps cannot be used, so that a machine that takes over would repeat them",
+        expected=f"to write and read {PROBE} in {block or 'the default result storage of the Prefect server'}",
+        found=f"{type(error).__name__}: {error}"[:500],
+        remedy="look at the storage and at the block's credentials; docs/operations.md tells how both are made",
+    )

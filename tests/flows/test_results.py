@@ -1,0 +1,80 @@
+"""Where results lie, and what they tell a machine that takes a loop over."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import LoopConfig, RemoteConfig
+from helmsman.errors import OperatorError
+from helmsman.records.state import LoopState
+
+pytestmark = pytest.mark.feature("D4")
+
+SHARED, BROKEN = "local-file-system/shared", "local-file-system/broken"
+STATE = LoopState.model_validate(
+    {
+        "loop": "l",
+        "uid": "u",
+        "base_commit": "c",
+        "head": "c",
+        "branch": "helmsman/l",
+        **dict.fromkeys(("created_at", "updated_at"), "2026-11-22T10:00:00Z"),
+        "config": LoopConfig(goal="g", allow_no_checks=True, remote=RemoteConfig(push=True)),
+    }
+)
+
+
+@pytest.fixture
+def blocks(engine_url: str, tmp_path: Path) -> Iterator[None]:
+    """A disk that all machines share, and one that is full of something else."""
+    from prefect.filesystems import LocalFileSystem
+
+    (tmp_path / "a-file").touch()
+    LocalFileSystem(basepath=str(tmp_path / "shared")).save("shared", overwrite=True, _sync=True)  # pyright: ignore[reportCallIssue, reportUnusedCoroutine]
+    LocalFileSystem(basepath=str(tmp_path / "a-file")).save("broken", overwrite=True, _sync=True)  # pyright: ignore[reportCallIssue, reportUnusedCoroutine]
+    from prefect import results
+
+    results._default_storages.clear()  # it keeps blocks of the same name  # pyright: ignore[reportPrivateUsage]
+    yield
+    results._default_storages.clear()  # pyright: ignore[reportPrivateUsage]
+
+
+def told(storage: str | None) -> tuple[bool, bool, bool]:
+    """Whether results are shared, and which of two steps is known, in a flow that has done only the first."""
+    from prefect import flow
+    from prefect.settings import PREFECT_DEFAULT_RESULT_STORAGE_BLOCK, temporary_settings
+
+    from tasks.results import is_kept, require_results
+    from tasks.steps import StepKey, step
+
+    @step(StepKey())
+    def prompt(repository: str, state: LoopState) -> str:
+        return f"{repository} {state.loop}"
+
+    @flow
+    def looking() -> tuple[bool, bool, bool]:
+        shared = require_results()
+        prompt("repository", STATE)
+        return shared, is_kept(STATE, "prompt"), is_kept(STATE, "execute")
+
+    with temporary_settings({PREFECT_DEFAULT_RESULT_STORAGE_BLOCK: storage}):
+        return looking()
+
+
+@pytest.mark.usefixtures("blocks")
+def test_a_step_is_known_by_its_result_in_the_configured_storage(tmp_path: Path) -> None:
+    assert told(SHARED) == (True, True, False)
+    assert (tmp_path / "shared" / "helmsman-u-00001-1-prompt").is_file()
+
+
+@pytest.mark.usefixtures("blocks")
+def test_a_folder_of_this_machine_is_nothing_that_others_share() -> None:
+    assert told(None)[0] is False
+
+
+@pytest.mark.usefixtures("blocks")
+def test_a_storage_that_cannot_be_used_is_told_before_anything_is_done() -> None:
+    with pytest.raises(OperatorError, match="the storage for the results of steps cannot be used") as caught:
+        told(BROKEN)
+    assert BROKEN in str(caught.value)

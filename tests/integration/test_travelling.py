@@ -1,0 +1,216 @@
+"""A loop on two machines with one remote: taken up where it stands, claimed, and nothing lost of what one of them had alone."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import LoopConfig, RemoteConfig
+from helmsman.errors import OperatorError, WorldError
+from helmsman.records.session import KeptSession
+from helmsman.records.state import LoopState
+from tasks import travelling
+from tasks.git import Repository, git, open_repository, read_ref
+from tasks.lock import drive_alone
+from tasks.opening import lost_elsewhere
+from tasks.places import loop_folder, worktree_of
+from tasks.remote import push_loop
+from tasks.state_ref import Fenced, read_state, replace_state, state_ref, write_state
+from tasks.travelling import claim, left_there, require_ours, take_up
+from tasks.worktree import ensure_worktree
+from tests.fakes.repositories import commit, make_repository, sh, write
+
+pytestmark = pytest.mark.feature("D4", "E3")
+
+LOOP = "loop"
+BRANCH = "helmsman/loop"
+PUSHED = RemoteConfig(push=True)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(travelling, "AGAIN_SECONDS", (0.0,))
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    make_repository(tmp_path / "origin")
+    sh(tmp_path, "clone", "--quiet", "--bare", "origin", "remote.git")
+    return tmp_path / "remote.git"
+
+
+def machine(remote: Path, name: str) -> Repository:
+    sh(remote.parent, "clone", "--quiet", str(remote), name)
+    return open_repository(remote.parent / name)
+
+
+@pytest.fixture
+def one(remote: Path) -> Repository:
+    return machine(remote, "one")
+
+
+@pytest.fixture
+def two(remote: Path) -> Repository:
+    return machine(remote, "two")
+
+
+def begun(repository: Repository, uid: str = "u1") -> LoopState:
+    """A loop that this machine has begun and claimed."""
+    base = git(repository.top, "rev-parse", "HEAD").strip()
+    times = dict.fromkeys(("created_at", "updated_at"), "2026-11-22T10:00:00Z")
+    fields = {"loop": LOOP, "uid": uid, "base_commit": base, "head": base, "branch": BRANCH, **times}
+    config = LoopConfig(goal="g", checks=("true",), remote=PUSHED)  # pyright: ignore[reportArgumentType]
+    state = LoopState.model_validate({**fields, "config": config})
+    write_state(repository, state, over=None, record=None, subject="start")
+    ensure_worktree(repository, tree(repository, state), BRANCH, base)
+    return claim(repository, state)
+
+
+def tree(repository: Repository, state: LoopState) -> Path:
+    return worktree_of(repository, LOOP, state.config.workspace)
+
+
+def go_on(repository: Repository, state: LoopState, text: str) -> LoopState:
+    head = commit(tree(repository, state), text, {"app.py": text})
+    after = state.model_copy(update={"iteration": state.iteration + 1, "head": head})
+    return replace_state(repository, state, after, text)
+
+
+def taken_over(repository: Repository) -> LoopState:
+    """The loop as another machine drives it from here."""
+    take_up(repository, LOOP, PUSHED, held=False)
+    state, _ = read_state(repository, LOOP)
+    ensure_worktree(repository, tree(repository, state), BRANCH, state.head)
+    return claim(repository, state)
+
+
+def kept(repository: Repository, below: str) -> list[str]:
+    return git(repository.common, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/{below}").split()
+
+
+def test_another_machine_goes_on_where_the_first_one_stands(one: Repository, two: Repository) -> None:
+    state = go_on(one, begun(one), "done by one\n")
+    push_loop(one, state)
+    found = taken_over(two)
+    assert (found.iteration, found.head, found.uid) == (1, state.head, state.uid)
+    assert (tree(two, found) / "app.py").read_text() == "done by one\n"
+
+
+def test_a_loop_that_nobody_has_begun_is_just_not_there(one: Repository) -> None:
+    take_up(one, LOOP, PUSHED, held=False)
+    assert read_ref(one.common, state_ref(LOOP)) is None
+
+
+def test_a_loop_that_does_not_travel_is_not_looked_for(one: Repository) -> None:
+    git(one.common, "remote", "remove", "origin")
+    take_up(one, LOOP, RemoteConfig(), held=False)
+
+
+def test_whoever_claims_it_fences_the_one_before_it(one: Repository, two: Repository, remote: Path) -> None:
+    before = begun(one)
+    theirs = taken_over(two)
+    at = read_ref(remote, state_ref(LOOP))
+    for ours in (before, go_on(one, before, "too late\n")):
+        with pytest.raises(Fenced):
+            push_loop(one, ours)
+        with pytest.raises(Fenced, match="goes on elsewhere"):
+            require_ours(one, ours)
+    require_ours(two, theirs)
+    assert read_ref(remote, state_ref(LOOP)) == at
+    assert read_ref(remote, f"refs/heads/{BRANCH}") == before.head
+
+
+def test_the_same_machine_that_begins_again_fences_its_earlier_process_too(one: Repository, remote: Path) -> None:
+    state = begun(one)
+    at = read_ref(remote, state_ref(LOOP))
+    assert claim(one, state) == state
+    assert read_ref(remote, state_ref(LOOP)) != at
+
+
+def test_what_the_fenced_one_had_alone_is_kept_when_it_takes_the_loop_up_again(one: Repository, two: Repository) -> None:
+    before = begun(one)
+    too_late = go_on(one, before, "too late\n")
+    _, lost = read_state(one, LOOP)
+    write(tree(one, before), {"lying.txt": "about"})
+    push_loop(two, go_on(two, taken_over(two), "in time\n"))
+    found = taken_over(one)
+    assert (found.head != too_late.head, found.iteration) == (True, 1)
+    assert (tree(one, found) / "app.py").read_text() == "in time\n"
+    assert not (tree(one, found) / "lying.txt").exists()
+    assert lost in kept(one, "fenced/")
+    (work,) = (name for name in kept(one, "salvage/") if "lying.txt" in git(one.common, "ls-tree", "--name-only", name))
+    assert git(one.common, "show", f"{work}:app.py") == "too late\n"
+
+
+def test_what_was_not_pushed_yet_is_not_given_up(one: Repository) -> None:
+    ahead = go_on(one, begun(one), "not pushed\n")
+    assert taken_over(one).head == ahead.head
+    assert read_state(one, LOOP)[0].iteration == 1
+    assert not kept(one, "fenced/")
+
+
+def test_a_session_that_lies_on_another_machine_is_not_gone_on_with(one: Repository, two: Repository) -> None:
+    session = KeptSession.model_validate({"id": "s", "used_at": "2026-11-22T10:00:00Z"})
+    state = begun(one)
+    push_loop(one, replace_state(one, state, state.model_copy(update={"session": session, "host": "another"}), "kept"))
+    assert taken_over(two).session is None
+
+
+def test_while_somebody_drives_it_here_nothing_is_replaced(one: Repository, two: Repository) -> None:
+    before = begun(one)
+    taken_over(two)
+    at = read_state(one, LOOP)
+    with drive_alone(loop_folder(one, LOOP).lock, LOOP), pytest.raises(OperatorError, match="driven already"):
+        take_up(one, LOOP, before.config.remote, held=False)
+    assert read_state(one, LOOP) == at
+
+
+def test_another_loop_of_the_same_name_is_not_mistaken_for_it(one: Repository, two: Repository) -> None:
+    push_loop(one, begun(one))
+    git(two.common, "remote", "rename", "origin", "away")
+    git(two.common, "remote", "add", "origin", str(two.top.parent / "empty.git"))
+    sh(two.top.parent, "init", "--quiet", "--bare", "empty.git")
+    mine = go_on(two, begun(two, uid="u2"), "mine\n")
+    with pytest.raises(Fenced, match="another loop that is called loop"):
+        take_up(two, LOOP, RemoteConfig(push=True, name="away"), held=False)
+    assert read_state(two, LOOP)[0] == mine
+
+
+def test_a_remote_that_is_not_there_is_the_operator_s_fault_and_one_that_is_away_the_world_s(
+    one: Repository, remote: Path
+) -> None:
+    state = begun(one)
+    with pytest.raises(OperatorError, match="there is no remote 'nowhere'"):
+        take_up(one, LOOP, RemoteConfig(push=True, name="nowhere"), held=False)
+    remote.rename(remote.with_suffix(".away"))
+    with pytest.raises(WorldError):
+        take_up(one, LOOP, PUSHED, held=False)
+    with pytest.raises(WorldError):
+        require_ours(one, state)
+    assert travelling.is_ours(one, state)
+
+
+def test_however_a_block_ends_the_remote_has_the_loop_as_it_stands_then(one: Repository, remote: Path) -> None:
+    state = begun(one)
+
+    def asked() -> None:
+        with left_there(one, LOOP):
+            replace_state(one, state, state.model_copy(update={"gates_asked": 1}), "ask")
+            raise RuntimeError("suspended")
+
+    with pytest.raises(RuntimeError, match="suspended"):
+        asked()
+    assert read_ref(remote, state_ref(LOOP)) == read_state(one, LOOP)[1]
+
+
+def test_a_call_that_was_in_flight_elsewhere_is_charged_and_its_work_is_kept(one: Repository, two: Repository) -> None:
+    before = begun(one)
+    commit(tree(one, before), "half of it", {"app.py": "half\n"})
+    push_loop(one, before)
+    after = lost_elsewhere(str(two.top), taken_over(two), datetime(2026, 11, 22, 11, tzinfo=UTC))
+    assert (after.due, after.attempt, after.spending.agent_calls, after.spending.seconds) == (1, 2, 1, 0.0)
+    (salvaged,) = after.salvaged
+    assert git(two.common, "show", f"{salvaged.ref}:app.py") == "half\n"
+    assert read_ref(two.common, f"refs/heads/{BRANCH}") == before.head
+    require_ours(two, after)
