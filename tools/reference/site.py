@@ -1,0 +1,94 @@
+"""The hook of mkdocs: pages that are made of code and of the files beside docs/, and a navigation that knows every decision."""
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))  # mkdocs runs a hook by its path
+
+from mkdocs.config.defaults import MkDocsConfig  # noqa: E402
+from mkdocs.structure.files import File, Files  # noqa: E402
+
+from tools.reference.architecture import architecture_page  # noqa: E402
+from tools.reference.commands import commands_page  # noqa: E402
+from tools.reference.rules import errors_page, rules_page  # noqa: E402
+from tools.reference.settings import settings_page  # noqa: E402
+from tools.reference.states import without_mermaid  # noqa: E402
+from tools.reference.stored import stored_page  # noqa: E402
+
+MADE: Mapping[str, Callable[[], str]] = {
+    "architecture.md": architecture_page,
+    "reference/commands.md": commands_page,
+    "reference/settings.md": settings_page,
+    "reference/stored.md": stored_page,
+    "reference/rules.md": rules_page,
+    "reference/errors.md": errors_page,
+}
+"""Pages made of code."""
+BESIDE = {
+    "index.md": "README.md",
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "security.md": "SECURITY.md",
+}
+"""Pages that are files outside of docs/."""
+DECISIONS = "decisions/index.md"
+_PLACES = {name: path for path, name in BESIDE.items()} | {"docs/decisions": DECISIONS}
+_LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s#]+)")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the decisions in where the navigation names their folder."""
+    config.nav = with_decisions(config.nav or [], ROOT / "docs")
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    files.append(File.generated(config, DECISIONS, content=decisions_page(ROOT / "docs")))
+    for path, make in MADE.items():
+        files.append(File.generated(config, path, content=make()))
+    for path, name in BESIDE.items():
+        files.append(File.generated(config, path, content=from_docs((ROOT / name).read_text(encoding="utf-8"))))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    return without_mermaid(from_above(markdown))
+
+
+def with_decisions(nav: list[Any], docs: Path) -> list[Any]:
+    """The entry `decisions/` becomes one entry for each file in that folder."""
+    listed = [DECISIONS, *(f"decisions/{path.name}" for path in _decisions(docs))]
+    return [_filled(entry, listed) for entry in nav]
+
+
+def decisions_page(docs: Path) -> str:
+    titles = [(path.name, path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")) for path in _decisions(docs)]
+    rows = "\n".join(f"- [{title}]({name})" for name, title in titles)
+    return f"# Decisions\n\nEach says what the question was, what was seen, the answer, and what would change it.\n\n{rows}\n"
+
+
+def _decisions(docs: Path) -> list[Path]:
+    return sorted((docs / "decisions").glob("*.md"))
+
+
+def _filled(entry: Any, listed: list[str]) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    ((title, inner),) = entry.items()  # pyright: ignore[reportUnknownVariableType] - YAML
+    if inner == "decisions/":
+        return {title: listed}
+    return {title: [_filled(one, listed) for one in inner]} if isinstance(inner, list) else entry  # pyright: ignore[reportUnknownVariableType]
+
+
+def from_docs(text: str) -> str:
+    """Links of a file at the top, as they are from docs/."""
+    return _LINK.sub(lambda link: _PLACES.get(link[1].rstrip("/"), link[1].removeprefix("docs/")), text)
+
+
+def from_above(text: str) -> str:
+    """Links of a page in docs/ to a file at the top, as they are in the site."""
+    return _LINK.sub(lambda link: _PLACES.get(link[1].removeprefix("../"), link[1]) if link[1].startswith("../") else link[1], text)
