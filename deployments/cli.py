@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from deployments import completing
 from deployments.complaints import report as report_error
 from deployments.complaints import report_misuse, report_unforeseen
 from deployments.memory_commands import memory
@@ -21,6 +22,8 @@ from deployments.options import (
     Guidance,
     Json,
     Loop,
+    LoopOrGroup,
+    LoopOrLatest,
     Merge,
     Plan,
     Repo,
@@ -34,7 +37,6 @@ app = typer.Typer(
     name="helmsman",
     help="Steer a coding agent toward a goal that can be verified; survive crashes; say why it stopped.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -116,7 +118,7 @@ app.command()(parallel)
 
 @app.command()
 def status(
-    loop: Annotated[str | None, typer.Argument(metavar="[LOOP]", help="The loop; one that runs, else the latest.")] = None,
+    loop: LoopOrLatest = None,
     repo: Repo = HERE,
     as_json: Json = False,
 ) -> None:
@@ -128,7 +130,7 @@ def status(
 
 @app.command()
 def watch(
-    loop: Annotated[str | None, typer.Argument(metavar="[LOOP]", help="The loop; one that runs, else the latest.")] = None,
+    loop: LoopOrLatest = None,
     repo: Repo = HERE,
     once: Annotated[bool, typer.Option("--once", help="Print how it stands at this moment and end.")] = False,
     as_json: Json = False,
@@ -189,7 +191,7 @@ def report(
 
 
 @app.command()
-def cancel(loop: Loop, repo: Repo = HERE, as_json: Json = False) -> None:
+def cancel(loop: LoopOrGroup, repo: Repo = HERE, as_json: Json = False) -> None:
     """Stop a running loop within seconds; its state and work are kept and it can be resumed."""
     from deployments.cancelling import cancel_loop
 
@@ -226,7 +228,11 @@ def answer(
     loop: Loop,
     choice: Annotated[
         str | None,
-        typer.Argument(metavar="[CHOICE]", help="approve, revise, accept, take-over or stop; without it: what is asked."),
+        typer.Argument(
+            metavar="[CHOICE]",
+            help="approve, revise, accept, take-over or stop; without it: what is asked.",
+            autocompletion=completing.choices,
+        ),
     ] = None,
     guidance: Guidance = "",
     settings: Settings = None,

@@ -112,7 +112,9 @@ def rooms_picture(rooms: Sequence[str], found: Mapping[tuple[str, str], int]) ->
     most = max(found.values(), default=1)
     for row, upper in enumerate(rooms):
         for column, lower in enumerate(rooms):
-            parts += _square(left + column * side, top + row * side, side, found.get((upper, lower), 0), most, itself=row == column)
+            parts += _square(
+                left + column * side, top + row * side, side, found.get((upper, lower), 0), most, itself=row == column
+            )
     return picture("Imports between the rooms of the core", left + side * len(rooms) + 60, top + side * len(rooms) + 4, parts)
 
 
@@ -170,9 +172,9 @@ def loop_states(questions: Sequence[Question]) -> tuple[dict[str, str], list[Way
     states = {pauses: "waits by itself", works: "works", **{outcome.value: outcome.value for outcome in Outcome}}
     pairs = [(goal, question.rule) for question in questions for goal in ways_of(question) if goal in states]
     ordered = sorted(pairs, key=lambda pair: list(states).index(pair[0]))
-    ways = [(works, goal, ", ".join(f"`{rule}`" for _, rule in rules)) for goal, rules in groupby(ordered, key=lambda pair: pair[0])]
+    ways = [
+        (works, goal, ", ".join(f"`{rule}`" for _, rule in rules)) for goal, rules in groupby(ordered, key=lambda pair: pair[0])
+    ]
     by_hand = (works, Outcome.CANCELLED.value, "`helmsman cancel`, the Prefect UI or a signal")
     back = (pauses, works, "the time is over")
     return states, [*ways, by_hand, back]
-
-

@@ -8,7 +8,9 @@ INK, FAINT, ACCENT, GROUND = "ink", "faint", "accent", "ground"
 """Classes of docs/site.css."""
 
 
-def text(x: float, y: float, words: str, *, look: str = INK, size: float = 13, anchor: str = "start", **more: str | float) -> Markup:
+def text(
+    x: float, y: float, words: str, *, look: str = INK, size: float = 13, anchor: str = "start", **more: str | float
+) -> Markup:
     return element("text", escaped(words), x=x, y=y, class_=look, font_size=size, text_anchor=anchor, **more)
 
 

@@ -91,4 +91,6 @@ def from_docs(text: str) -> str:
 
 def from_above(text: str) -> str:
     """Links of a page in docs/ to a file at the top, as they are in the site."""
-    return _LINK.sub(lambda link: _PLACES.get(link[1].removeprefix("../"), link[1]) if link[1].startswith("../") else link[1], text)
+    return _LINK.sub(
+        lambda link: _PLACES.get(link[1].removeprefix("../"), link[1]) if link[1].startswith("../") else link[1], text
+    )

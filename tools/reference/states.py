@@ -48,7 +48,9 @@ def state_diagram(states: Mapping[str, str], ways: Sequence[Way]) -> str:
     right = 40 + LANE * max((arc.lane for arc in arcs if arc.down), default=0)
     nodes = [part for at, name in enumerate(states.values()) for part in _node(left, at, name)]
     height = STEP * (len(states) - 1) + HEIGHT + 8
-    drawn = picture(", ".join(states.values()), left + WIDTH + right, height, [*nodes, *(p for arc in arcs for p in _way(arc, left))])
+    drawn = picture(
+        ", ".join(states.values()), left + WIDTH + right, height, [*nodes, *(p for arc in arcs for p in _way(arc, left))]
+    )
     rows = [(str(at), f"{states[before]} → {states[after]}", cell(label)) for at, (before, after, label) in enumerate(ways, 1)]
     return f"{drawn}\n\n{table(('', 'way', 'when'), rows)}\n"
 

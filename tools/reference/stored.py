@@ -30,7 +30,9 @@ def stored_page() -> str:
     known = {**parts, **schemas}
     head = [piece for model, about in SHOWN for piece in _described(model.__name__, known, about)]
     inner = sorted(name for name in parts if name not in schemas and not _of_configuration(name, schemas["LoopState"]))
-    return page("# Records", INTRODUCTION, *head, "## Their parts", *(p for name in inner for p in _described(name, known, "", 3)))
+    return page(
+        "# Records", INTRODUCTION, *head, "## Their parts", *(p for name in inner for p in _described(name, known, "", 3))
+    )
 
 
 def _of_configuration(name: str, state: Mapping[str, Any]) -> bool:
@@ -77,7 +79,9 @@ def _row(key: str, shape: Mapping[str, Any]) -> tuple[str, str, str]:
 def _kind(shape: Any) -> str:
     if "$ref" in shape:
         name = shape["$ref"].rpartition("/")[2]
-        return f"[{name}](settings.md)" if name == ELSEWHERE else name if name.endswith("Config") else f"[{name}](#{name.lower()})"
+        return (
+            f"[{name}](settings.md)" if name == ELSEWHERE else name if name.endswith("Config") else f"[{name}](#{name.lower()})"
+        )
     if "anyOf" in shape:
         return " or ".join(_kind(one) for one in shape["anyOf"])
     if shape.get("type") == "array":
