@@ -310,11 +310,15 @@ def deploy(
 
 
 @app.command()
-def doctor(repo: Repo = HERE, as_json: Json = False) -> None:
+def doctor(
+    repo: Repo = HERE,
+    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended safely, and say what was done.")] = False,
+    as_json: Json = False,
+) -> None:
     """Look for what is missing on this machine and say how to mend it."""
     from deployments.doctor import examine
 
-    raise typer.Exit(examine(repo, as_json=as_json))
+    raise typer.Exit(examine(repo, fix=fix, as_json=as_json))
 
 
 @rubric.command("check")
