@@ -55,18 +55,19 @@ def _json(shape: dict[str, Any]) -> str:
 def rules_page() -> str:
     return page(
         "# Rules",
-        "What the overseer notices, what counts as gaming a check, and how it is decided what follows. How they work together is told in "
-        "[How a loop is kept from going nowhere](../control.md).",
+        "What the overseer notices, what counts as gaming a check, and how it is decided what follows. How they work together is "
+        "told in [How a loop is kept from going nowhere](../control.md).",
         "## Detectors",
         "Each looks at the last iterations. `detect.off` takes these names. Numbers are those of `[detect]` in the "
         "[configuration](settings.md). S4, S5 and the like are rows of [what it does](../features.md).",
         table(("detector", "what sets it off"), [(code(name), cell(inspect.getdoc(one) or "")) for name, one in DETECTORS]),
         "## Invariants",
-        "Each reads the diff since the loop began. A finding that blocks keeps the loop from completing; `invariants.off` takes the "
-        "names in findings, `invariants.allow` paths that the goal permits to change.",
+        "Each reads the diff since the loop began. A finding that blocks keeps the loop from completing; `invariants.off` takes "
+        "the names in findings, `invariants.allow` paths that the goal permits to change.",
         table(("rule", "what it finds", "how it counts"), [_invariant(rule) for rule in RULES]),
         "## Decisions",
-        "Asked after every iteration, in this order. The first that is answered with yes decides; `helmsman explain LOOP` shows the way.",
+        "Asked after every iteration, in this order. The first that is answered with yes decides; `helmsman explain LOOP` shows "
+        "the way.",
         table(("rule", "question", "yes means"), [(code(q.rule), cell(q.asks), ", ".join(ways_of(q))) for q in QUESTIONS]),
     )
 

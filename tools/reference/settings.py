@@ -9,13 +9,29 @@ from helmsman.config import LoopConfig
 from helmsman.layers import PREFIX, describe, leaves
 from tools.reference.markdown import cell, code, page, table
 
-INTRODUCTION = f"""A key has one value, and the first of these that names it wins: command line (`--set KEY=VALUE` and the options that
-stand for a key), environment, `helmsman.toml` or `[tool.helmsman]` in `pyproject.toml`, the front matter of `RUBRIC.md`, a
+INTRODUCTION = f"""A key has one value, and the first of these that names it wins: command line (`--set KEY=VALUE` and the options
+that stand for a key), environment, `helmsman.toml` or `[tool.helmsman]` in `pyproject.toml`, the front matter of `RUBRIC.md`, a
 [preset](../presets.md), the default below. `helmsman config` shows what it comes to in a repository, and which of them said so.
 
-In a file, `limits.iterations` is `iterations` in the table `[limits]`. In the environment it is `{PREFIX}LIMITS__ITERATIONS`: capitals,
-two underscores for each dot. Where a limit may be absent, `"none"` says so. A key that is not known is an error that names the one
-that was probably meant."""
+In a file, `limits.iterations` is `iterations` in the table `[limits]`. In the environment it is `{PREFIX}LIMITS__ITERATIONS`:
+capitals, two underscores for each dot. Where a limit may be absent, `"none"` says so. A key that is not known is an error that
+names the one that was probably meant. The usual file:
+
+```toml
+goal_file = "PROMPT.md"
+checks = ["make lint", {{ command = "pytest -q", timeout_seconds = 900, report = "report.xml" }}]
+
+[limits]
+iterations = 20
+cost_usd = 10
+wall_clock_hours = "none"
+
+[claude]
+model = "opus"
+```
+
+Credentials may be kept in a `ClaudeCode` block of Prefect (`prefect block register -m blocks.claude`), named by `claude.block`, and
+the judge's own in a `Judge` block (`-m blocks.judge`), named by `judge.block`."""
 
 
 def settings_page() -> str:

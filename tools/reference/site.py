@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT))  # mkdocs runs a hook by its path
 
 from mkdocs.config.defaults import MkDocsConfig  # noqa: E402
 from mkdocs.structure.files import File, Files  # noqa: E402
+from mkdocs.structure.pages import Page  # noqa: E402
 
 from tools.reference.architecture import architecture_page  # noqa: E402
 from tools.reference.commands import commands_page  # noqa: E402
@@ -41,8 +42,9 @@ _LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s#]+)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the decisions in where the navigation names their folder."""
-    config.nav = with_decisions(config.nav or [], ROOT / "docs")
+    """Put the decisions in where the navigation names their folder, and leave places empty that wait for a page."""
+    there = {*MADE, *BESIDE, *(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))}
+    config.nav = without_empty(with_decisions(config.nav or [], ROOT / "docs"), {*there, DECISIONS})
     return config
 
 
@@ -55,8 +57,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    return without_mermaid(from_above(markdown))
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
+    return without_mermaid(from_above(markdown, page.file.src_uri.count("/")))
 
 
 def with_decisions(nav: list[Any], docs: Path) -> list[Any]:
@@ -75,6 +77,20 @@ def _decisions(docs: Path) -> list[Path]:
     return sorted((docs / "decisions").glob("*.md"))
 
 
+def without_empty(nav: list[Any], there: Collection[str]) -> list[Any]:
+    kept = [_inner(entry, there) for entry in nav]
+    return [entry for entry in kept if entry is not None]
+
+
+def _inner(entry: Any, there: Collection[str]) -> Any:
+    if not isinstance(entry, dict):
+        return entry if entry in there else None
+    ((title, inner),) = entry.items()  # pyright: ignore[reportUnknownVariableType] - YAML
+    if isinstance(inner, list):
+        return {title: without_empty(inner, there)}  # pyright: ignore[reportUnknownArgumentType]
+    return entry if inner in there else None  # pyright: ignore[reportUnknownVariableType]
+
+
 def _filled(entry: Any, listed: list[str]) -> Any:
     if not isinstance(entry, dict):
         return entry
@@ -89,8 +105,12 @@ def from_docs(text: str) -> str:
     return _LINK.sub(lambda link: _PLACES.get(link[1].rstrip("/"), link[1].removeprefix("docs/")), text)
 
 
-def from_above(text: str) -> str:
-    """Links of a page in docs/ to a file at the top, as they are in the site."""
-    return _LINK.sub(
-        lambda link: _PLACES.get(link[1].removeprefix("../"), link[1]) if link[1].startswith("../") else link[1], text
-    )
+def from_above(text: str, depth: int) -> str:
+    """Links of a page, so many folders below docs/, to a file at the top: as they are in the site."""
+    up = "../" * depth
+
+    def placed(link: re.Match[str]) -> str:
+        found = _PLACES.get(link[1].removeprefix(f"../{up}")) if link[1].startswith(f"../{up}") else None
+        return f"{up}{found}" if found else link[1]
+
+    return _LINK.sub(placed, text)
