@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from deployments import completing
 from deployments.complaints import report as report_error
 from deployments.complaints import report_misuse, report_unforeseen
 from deployments.memory_commands import memory
@@ -16,6 +15,7 @@ from deployments.options import (
     HERE,
     Agent,
     By,
+    Choice,
     ConfigFile,
     Detach,
     GoalFile,
@@ -28,6 +28,7 @@ from deployments.options import (
     Plan,
     Repo,
     Settings,
+    Version,
 )
 from deployments.presets_commands import Preset, presets
 from deployments.several_commands import chain, parallel
@@ -48,6 +49,11 @@ app.add_typer(presets, name="presets")
 YOUNG_OBJECTS = 50_000
 """Made before the youngest are looked through. What is imported lives to the end; with Python's 700, a fifth of a start went into
 looking for what of it could be thrown away."""
+
+
+@app.callback()
+def common(version: Version = False) -> None:
+    pass
 
 
 @app.command()
@@ -226,14 +232,7 @@ def reject(loop: Loop, guidance: Guidance = "", by: By = "", repo: Repo = HERE, 
 @app.command()
 def answer(
     loop: Loop,
-    choice: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[CHOICE]",
-            help="approve, revise, accept, take-over or stop; without it: what is asked.",
-            autocompletion=completing.choices,
-        ),
-    ] = None,
+    choice: Choice = None,
     guidance: Guidance = "",
     settings: Settings = None,
     by: By = "",

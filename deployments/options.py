@@ -53,4 +53,23 @@ Plan = Annotated[
     str, typer.Option("--plan", metavar="FILE", help="A list of work in the repository, done item by item (docs/plans.md).")
 ]
 By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who answers, for the record; your user name if not given.")]
+Choice = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[CHOICE]",
+        help="approve, revise, accept, take-over or stop; without it: what is asked.",
+        autocompletion=completing.choices,
+    ),
+]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"helmsman {version('helmsman')}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and end.")]
 HERE = Path()

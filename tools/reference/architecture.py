@@ -37,13 +37,13 @@ def architecture_page() -> str:
         rooms_picture(rooms, imports_between(rooms, ROOT / CORE, f"{CORE}.")),
         table(("room", "what it knows"), [(f"`{room}`", cell(about(ROOT / CORE / room / "__init__.py"))) for room in rooms]),
         "## One iteration",
-        "A flow run of tasks, in this order. Each result is kept under (loop, iteration, attempt, step): after a crash a finished "
-        "step is read, not repeated. What is dashed is done where it is due.",
+        "A flow run of tasks, in this order. Each result is kept under (loop, iteration, attempt, step): after a crash a "
+        "finished step is read, not repeated. What is dashed is done where it is due.",
         iteration_picture(steps_in_order()),
         "## How a loop stands",
-        "After an iteration the [table of decisions](reference/rules.md#decisions) says what follows. State and records are in git, "
-        "on `refs/helmsman/LOOP/state`, so that a loop goes on from wherever it stopped, on any machine that has fetched them: "
-        "`helmsman resume` has each but a completed one work again.",
+        "After an iteration the [table of decisions](reference/rules.md#decisions) says what follows. State and records are in "
+        "git, on `refs/helmsman/LOOP/state`, so that a loop goes on from wherever it stopped, on any machine that has fetched "
+        "them: `helmsman resume` has each but a completed one work again.",
         state_diagram(*loop_states(QUESTIONS)),
     )
 

@@ -30,8 +30,8 @@ wall_clock_hours = "none"
 model = "opus"
 ```
 
-Credentials may be kept in a `ClaudeCode` block of Prefect (`prefect block register -m blocks.claude`), named by `claude.block`, and
-the judge's own in a `Judge` block (`-m blocks.judge`), named by `judge.block`."""
+Credentials may be kept in a `ClaudeCode` block of Prefect (`prefect block register -m blocks.claude`), named by `claude.block`,
+and the judge's own in a `Judge` block (`-m blocks.judge`), named by `judge.block`."""
 
 
 def settings_page() -> str:

@@ -11,10 +11,10 @@ from helmsman.records.result import LoopResult
 from helmsman.records.state import LoopState
 from tools.reference.markdown import cell, code, page, table
 
-INTRODUCTION = """`refs/helmsman/LOOP/state` of the repository is a chain of commits. Each holds `state.json`, the loop's state, and,
-where an iteration ended with it, that one's `record.json`. `git show refs/helmsman/LOOP/state:state.json` prints the first. New fields
-get defaults, so that what an older release wrote can be read. Times are in UTC and ISO 8601, durations in seconds, money in US
-dollars."""
+INTRODUCTION = """`refs/helmsman/LOOP/state` of the repository is a chain of commits. Each holds `state.json`, the loop's state,
+and, where an iteration ended with it, that one's `record.json`. `git show refs/helmsman/LOOP/state:state.json` prints the first.
+New fields get defaults, so that what an older release wrote can be read. Times are in UTC and ISO 8601, durations in seconds,
+money in US dollars."""
 SHOWN: tuple[tuple[type[BaseModel], str], ...] = (
     (LoopResult, "What `helmsman run --json` and `helmsman status --json` print, and the data of a finished flow run."),
     (LoopRequest, "The parameter `request` of the flow `loop/loop`."),
