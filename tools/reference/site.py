@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # mkdocs runs a hook by its path
@@ -44,7 +44,7 @@ _LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s#]+)")
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the decisions in where the navigation names their folder, and leave places empty that wait for a page."""
     there = {*MADE, *BESIDE, *(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))}
-    config.nav = without_empty(with_decisions(config.nav or [], ROOT / "docs"), {*there, DECISIONS})
+    config.nav = without_empty(with_decisions(cast("list[Any]", config.nav or []), ROOT / "docs"), {*there, DECISIONS})
     return config
 
 
@@ -85,19 +85,19 @@ def without_empty(nav: list[Any], there: Collection[str]) -> list[Any]:
 def _inner(entry: Any, there: Collection[str]) -> Any:
     if not isinstance(entry, dict):
         return entry if entry in there else None
-    ((title, inner),) = entry.items()  # pyright: ignore[reportUnknownVariableType] - YAML
+    ((title, inner),) = cast("dict[str, Any]", entry).items()
     if isinstance(inner, list):
-        return {title: without_empty(inner, there)}  # pyright: ignore[reportUnknownArgumentType]
-    return entry if inner in there else None  # pyright: ignore[reportUnknownVariableType]
+        return {title: without_empty(cast("list[Any]", inner), there)}
+    return {title: inner} if inner in there else None
 
 
 def _filled(entry: Any, listed: list[str]) -> Any:
     if not isinstance(entry, dict):
         return entry
-    ((title, inner),) = entry.items()  # pyright: ignore[reportUnknownVariableType] - YAML
+    ((title, inner),) = cast("dict[str, Any]", entry).items()
     if inner == "decisions/":
         return {title: listed}
-    return {title: [_filled(one, listed) for one in inner]} if isinstance(inner, list) else entry  # pyright: ignore[reportUnknownVariableType]
+    return {title: [_filled(one, listed) for one in cast("list[Any]", inner)]} if isinstance(inner, list) else {title: inner}
 
 
 def from_docs(text: str) -> str:
