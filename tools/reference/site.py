@@ -44,7 +44,7 @@ _LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s#]+)")
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the decisions in where the navigation names their folder, and leave places empty that wait for a page."""
     there = {*MADE, *BESIDE, *(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))}
-    config.nav = without_empty(with_decisions(cast("list[Any]", config.nav or []), ROOT / "docs"), {*there, DECISIONS})
+    config.nav = without_empty(with_decisions(cast("Any", config).nav or [], ROOT / "docs"), {*there, DECISIONS})
     return config
 
 
