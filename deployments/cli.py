@@ -15,16 +15,20 @@ from deployments.options import (
     HERE,
     Agent,
     By,
+    Choice,
     ConfigFile,
     Detach,
     GoalFile,
     Guidance,
     Json,
     Loop,
+    LoopOrGroup,
+    LoopOrLatest,
     Merge,
     Plan,
     Repo,
     Settings,
+    Version,
 )
 from deployments.presets_commands import Preset, presets
 from deployments.several_commands import chain, parallel
@@ -34,7 +38,6 @@ app = typer.Typer(
     name="helmsman",
     help="Steer a coding agent toward a goal that can be verified; survive crashes; say why it stopped.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -46,6 +49,11 @@ app.add_typer(presets, name="presets")
 YOUNG_OBJECTS = 50_000
 """Made before the youngest are looked through. What is imported lives to the end; with Python's 700, a fifth of a start went into
 looking for what of it could be thrown away."""
+
+
+@app.callback()
+def common(version: Version = False) -> None:
+    pass
 
 
 @app.command()
@@ -116,7 +124,7 @@ app.command()(parallel)
 
 @app.command()
 def status(
-    loop: Annotated[str | None, typer.Argument(metavar="[LOOP]", help="The loop; one that runs, else the latest.")] = None,
+    loop: LoopOrLatest = None,
     repo: Repo = HERE,
     as_json: Json = False,
 ) -> None:
@@ -128,7 +136,7 @@ def status(
 
 @app.command()
 def watch(
-    loop: Annotated[str | None, typer.Argument(metavar="[LOOP]", help="The loop; one that runs, else the latest.")] = None,
+    loop: LoopOrLatest = None,
     repo: Repo = HERE,
     once: Annotated[bool, typer.Option("--once", help="Print how it stands at this moment and end.")] = False,
     as_json: Json = False,
@@ -189,7 +197,7 @@ def report(
 
 
 @app.command()
-def cancel(loop: Loop, repo: Repo = HERE, as_json: Json = False) -> None:
+def cancel(loop: LoopOrGroup, repo: Repo = HERE, as_json: Json = False) -> None:
     """Stop a running loop within seconds; its state and work are kept and it can be resumed."""
     from deployments.cancelling import cancel_loop
 
@@ -224,10 +232,7 @@ def reject(loop: Loop, guidance: Guidance = "", by: By = "", repo: Repo = HERE, 
 @app.command()
 def answer(
     loop: Loop,
-    choice: Annotated[
-        str | None,
-        typer.Argument(metavar="[CHOICE]", help="approve, revise, accept, take-over or stop; without it: what is asked."),
-    ] = None,
+    choice: Choice = None,
     guidance: Guidance = "",
     settings: Settings = None,
     by: By = "",
@@ -304,11 +309,15 @@ def deploy(
 
 
 @app.command()
-def doctor(repo: Repo = HERE, as_json: Json = False) -> None:
+def doctor(
+    repo: Repo = HERE,
+    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended safely, and say what was done.")] = False,
+    as_json: Json = False,
+) -> None:
     """Look for what is missing on this machine and say how to mend it."""
     from deployments.doctor import examine
 
-    raise typer.Exit(examine(repo, as_json=as_json))
+    raise typer.Exit(examine(repo, fix=fix, as_json=as_json))
 
 
 @rubric.command("check")

@@ -15,7 +15,7 @@ def report(error: HelmsmanError) -> int:
     words = "\n".join(clean(line) for line in str(error).splitlines())
     sys.stderr.write(f"{error.fault} error: {words}\n" if error.fault != "nobody" else f"{words}\n")
     if "--json" in sys.argv:
-        print(json.dumps(_failure(f"error.{error.fault}", str(error))))
+        print(json.dumps(failure(f"error.{error.fault}", str(error))))
     return {"operator": 2, "nobody": 130}.get(error.fault, 1)
 
 
@@ -25,7 +25,7 @@ def report_unforeseen(error: Exception) -> int:
         "\nThis was not foreseen: a fault in Helmsman. What was finished is kept; `helmsman list` shows the loops.\n"
     )
     if "--json" in sys.argv:
-        print(json.dumps(_failure("error.unforeseen", repr(error))))
+        print(json.dumps(failure("error.unforeseen", repr(error))))
     return 1
 
 
@@ -45,10 +45,10 @@ def report_misuse(ended: SystemExit) -> None:
     """Typer has told people what is wrong with their options; a script is told in the promised shape."""
     words = getattr(ended.__context__, "format_message", None)
     if words and "--json" in sys.argv:
-        print(json.dumps(_failure("error.operator", words())))
+        print(json.dumps(failure("error.operator", words())))
 
 
-def _failure(rule: str, reason: str) -> dict[str, Any]:
+def failure(rule: str, reason: str) -> dict[str, Any]:
     """The result of a loop that never began, in the shape of every other result."""
     empty = {"iterations": 0, "agent_calls": 0, "cost_usd": 0.0, "tokens": 0, "seconds": 0.0}
     nowhere: dict[str, Any] = {"branch": "", "commit": "", "state_ref": "", "checks": [], "merged": None}

@@ -4,12 +4,15 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import httpx
 
+from deployments import leftovers
+from deployments.finding import Finding
 from deployments.running import refuse_judge
 from deployments.wishes import Wishes, wished
 from helmsman.agents.telling import in_short
@@ -22,6 +25,7 @@ from tasks.agents.finding import find_program
 from tasks.claude import as_it_is_called, refuse_root
 from tasks.claude_binary import find_binary
 from tasks.engine import configured_api
+from tasks.engine_database import database_of, put_aside, trouble, users
 from tasks.environment import agent_environment, other_environment, ours
 from tasks.git import git, open_repository
 from tasks.judge import asks_claude_code
@@ -33,38 +37,64 @@ from tasks.sandbox.trial import require_sandbox
 OLDEST_GIT = (2, 30)
 """The oldest release that Debian still supports; nothing newer is used."""
 LEAST_FREE_GIB = 2
+Examination = Callable[[Path], Finding]
+Look = Callable[[Path], list[Finding]]
 SIGNS = {"ok": "✔", "warn": "!", "missing": "✘"}
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at: ok, warn or missing."""
+def examine(repo: Path, *, fix: bool, as_json: bool) -> int:
+    """Look at everything, mend what can be where that is asked for, and print it.
 
-    what: str
-    verdict: str
-    found: str
-    remedy: str = ""
-
-
-def examine(repo: Path, *, as_json: bool) -> int:
-    """Look at everything and print it. Returns 0, or 2 when something that a loop needs is missing."""
-    findings = [_guarded(name, examination, repo) for name, examination in EXAMINATIONS]
+    Returns 0, or 2 when something that a loop needs is missing.
+    """
+    looks = [*(partial(_guarded, name, examination) for name, examination in EXAMINATIONS), _server]
+    told = [one for look in looks for one in examined(look, repo, fix=fix)]
     if as_json:
-        print(json.dumps([asdict(finding) for finding in findings]))
+        print(json.dumps([{**finding.plain(), "mended": mended} for finding, mended in told]))
     else:
-        for finding in findings:
-            print(f"{SIGNS[finding.verdict]} {finding.what:<12} {clean(finding.found)}")
-            if finding.remedy:
-                print(f"               what to do: {clean(finding.remedy)}")
-    return 2 if any(finding.verdict == "missing" for finding in findings) else 0
+        print("\n".join(line for finding, mended in told for line in _lines(finding, mended)))
+    return 2 if any(finding.verdict == "missing" for finding, _ in told) else 0
 
 
-def _guarded(name: str, examination: Callable[[Path], Finding], repo: Path) -> Finding:
+def _lines(finding: Finding, mended: str) -> Iterator[str]:
+    yield f"{SIGNS[finding.verdict]} {finding.what:<12} {clean(finding.found)}"
+    if mended:
+        yield f"               mended: {clean(mended)}"
+    if finding.remedy:
+        yield f"               what to do: {clean(finding.remedy)}"
+
+
+def examined(look: Look, repo: Path, *, fix: bool) -> list[tuple[Finding, str]]:
+    """What is found, each with what was done about it; what was mended is looked at again."""
+    return [_mended(finding, look, repo) if fix and finding.mend else (finding, "") for finding in look(repo)]
+
+
+def _mended(finding: Finding, look: Look, repo: Path) -> tuple[Finding, str]:
     try:
-        return examination(repo)
+        mended = finding.mend() if finding.mend else ""
+    except (HelmsmanError, OSError, httpx.HTTPError) as error:
+        return finding, f"nothing, it failed: {error}"
+    return next((again for again in look(repo) if again.what == finding.what), finding), mended
+
+
+def _guarded(name: str, examination: Examination, repo: Path) -> list[Finding]:
+    try:
+        return [examination(repo)]
     except HelmsmanError as error:
         found = f"{error.problem}{f' ({error.found})' if error.found else ''}"
-        return Finding(name, "missing", found, error.remedy or error.expected)
+        return [Finding(name, "missing", found, error.remedy or error.expected)]
+
+
+def _in_repository(examination: Examination, name: str) -> Examination:
+    """Of what lies in a repository nothing is told where there is none: that has its own finding."""
+
+    def look(repo: Path) -> Finding:
+        try:
+            return examination(repo)
+        except HelmsmanError as error:
+            return Finding(name, "ok", f"not looked at: {error.problem}")
+
+    return look
 
 
 def _python(_repo: Path) -> Finding:
@@ -214,6 +244,30 @@ def _disk(_repo: Path) -> Finding:
     return Finding("disk", verdict, f"{free:.1f} GiB free for {state_home()}", remedy)
 
 
+def _database(_repo: Path) -> Finding:
+    """Only the embedded engine's. A server of one's own says itself what is wrong with its database."""
+    file = database_of(ours()) if configured_api(ours()) is None else None
+    found = trouble(file) if file else None
+    if file is None or found is None:
+        return Finding("database", "ok", "the engine can use it" if file else "none that is ours to look at")
+    told, busy = f"{file}: {found.why}", users(file)
+    if busy:
+        return Finding("database", "missing", f"{told}; process {busy[0]} has it open", "use the Prefect that it uses")
+    if not found.of_the_file:
+        return Finding("database", "missing", told, "look at the disk and at the permissions of that folder")
+    remedy = "install that Prefect, or helmsman doctor --fix puts the file aside; what loops need is in git"
+    return Finding("database", "missing", told, remedy, lambda: f"kept as {put_aside(file, datetime.now(UTC))}")
+
+
+def _server(_repo: Path) -> list[Finding]:
+    """Asked last, and only where one is configured and answers: what asks it takes seconds to import."""
+    if configured_api(ours()) is None or _engine(Path()).verdict != "ok":
+        return []
+    from deployments.server_health import server_findings
+
+    return server_findings(datetime.now(UTC))
+
+
 def _claude(repo: Path) -> ClaudeConfig:
     """The agent's configuration where there is a readable one, else the defaults: a broken file has its own finding."""
     resolved = _resolved(repo)
@@ -227,7 +281,7 @@ def _resolved(repo: Path) -> Resolved | None:
         return None
 
 
-EXAMINATIONS: tuple[tuple[str, Callable[[Path], Finding]], ...] = (
+EXAMINATIONS: tuple[tuple[str, Examination], ...] = (
     ("python", _python),
     ("git", _git),
     ("agent", _agent),
@@ -238,6 +292,11 @@ EXAMINATIONS: tuple[tuple[str, Callable[[Path], Finding]], ...] = (
     ("repository", _repository),
     ("checks", _configuration),
     ("engine", _engine),
+    ("database", _database),
     ("memory", _memory),
     ("disk", _disk),
+    ("loops", _in_repository(leftovers.loops, "loops")),
+    ("processes", _in_repository(leftovers.processes, "processes")),
+    ("worktrees", _in_repository(leftovers.worktrees, "worktrees")),
+    ("locks", _in_repository(leftovers.locks, "locks")),
 )

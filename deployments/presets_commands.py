@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from deployments import completing
+
 presets = typer.Typer(
     help="Hats, words and settings for common kinds of work: look at them, make your own.",
     no_args_is_help=True,
@@ -14,7 +16,13 @@ presets = typer.Typer(
 Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository whose own presets count as well.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 Preset = Annotated[
-    str, typer.Option("--preset", metavar="NAME", help="Hats, words and settings for a kind of work: `helmsman presets list`.")
+    str,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="Hats, words and settings for a kind of work: `helmsman presets list`.",
+        autocompletion=completing.presets,
+    ),
 ]
 """Of other commands."""
 HERE = Path()
@@ -30,7 +38,9 @@ def list_presets(repo: Repo = HERE, as_json: Json = False) -> None:
 
 @presets.command()
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A preset's name, or the path of its file.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A preset's name, or the path of its file.", autocompletion=completing.presets)
+    ],
     repo: Repo = HERE,
     as_json: Json = False,
 ) -> None:

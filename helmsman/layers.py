@@ -14,10 +14,10 @@ from datetime import date, time
 from typing import Any, NamedTuple, cast
 
 from pydantic import ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from helmsman.config import CheckConfig, LoopConfig, Section
+from helmsman.config import CheckConfig, LoopConfig
+from helmsman.config.tree import fields, section_of
 from helmsman.errors import OperatorError
 from helmsman.records.agents import Agent
 from helmsman.records.hats import Preset
@@ -62,22 +62,8 @@ class _Pick(NamedTuple):
 # --- the tree's shape ---------------------------------------------------------------------------------------------
 
 
-def _fields(model: type[Section], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """Every field below a section as (dotted key, field), in declaration order; a section comes before its own."""
-    for name, field in model.model_fields.items():
-        yield prefix + name, field
-        section = _section_of(field)
-        if section:
-            yield from _fields(section, f"{prefix}{name}.")
-
-
-def _section_of(field: FieldInfo) -> type[Section] | None:
-    kind = field.annotation
-    return kind if isinstance(kind, type) and issubclass(kind, Section) else None
-
-
-_LEAVES = {key: field for key, field in _fields(LoopConfig) if not _section_of(field)}
-_SECTIONS = frozenset(key for key, field in _fields(LoopConfig) if _section_of(field))
+_LEAVES = {key: field for key, field in fields(LoopConfig) if not section_of(field)}
+_SECTIONS = frozenset(key for key, field in fields(LoopConfig) if section_of(field))
 
 
 def leaves(config: LoopConfig) -> dict[str, Any]:

@@ -29,6 +29,8 @@ LEASE_SECONDS = 60
 ONE_TRY_SECONDS = 3.0
 """How long the engine is asked at a stretch: in between a cancel is heard."""
 NAP_SECONDS = 0.2
+SLOTS = "helmsman-merge-"
+"""How the names of the engine's limits begin."""
 
 
 @contextmanager
@@ -44,7 +46,7 @@ def merging_alone(repository: Repository, minutes: float, stop: Stop) -> Generat
 
 def slot_of(repository: Repository) -> str:
     """The name of the engine's limit: the same for every clone of a project."""
-    return f"helmsman-merge-{project_of(repository)}"
+    return f"{SLOTS}{project_of(repository)}"
 
 
 def hold_slot(held: ExitStack, name: str, until: float, stop: Stop) -> None:

@@ -41,6 +41,12 @@ def end_tagged(tag: str, *, grace: float = 5, prefix: bool = False, known: Colle
     return len(ended)
 
 
+def tags() -> dict[int, str]:
+    """The tag of every process of ours that can be looked at, by its number."""
+    seen = (found for pid in psutil.pids() if (found := _environment(pid)))
+    return {process.pid: environment[TAG] for process, environment in seen if TAG in environment}
+
+
 def _find(matches: Matches, known: Collection[int]) -> set[psutil.Process]:
     found: set[psutil.Process] = set()
     pids = set(psutil.pids()).difference(known, [os.getpid()])

@@ -5,9 +5,9 @@ from typing import Any
 from pydantic import Field
 
 from helmsman.config import Section
+from helmsman.naming import LOOP_ID
 from helmsman.records.base import Record
 from helmsman.records.chain import LONGEST_CHAIN_ID, Link
-from helmsman.records.request import LOOP_ID
 from helmsman.records.verdict import Outcome
 
 MOST_LOOPS = 50

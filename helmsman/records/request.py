@@ -6,10 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from helmsman.config import Section
-
-LOOP_ID = r"^[a-z0-9]+(-[a-z0-9]+)*$"
-"""Safe as part of a ref, a folder and a key in Prefect."""
-
+from helmsman.naming import LOOP_ID
 
 LONGEST_LOOP_ID = 63
 

@@ -14,6 +14,7 @@ KNOW_PREFECT = (
     "blocks.tracker",
     "deployments.automations",
     "deployments.deploying",
+    "deployments.server_health",
     "flows.align",
     "flows.chain",
     "flows.iteration",

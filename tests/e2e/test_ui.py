@@ -90,11 +90,11 @@ def is_paused(team: Team, bench: Bench) -> bool:
 def test_a_person_fills_in_the_form_wrongly_then_rightly_and_the_loop_goes_on(page: Page, team: Team, tmp_path: Path) -> None:
     bench = team.bench(tmp_path / "asking")
     asking = ("--check", "test -e answer", "--set", "gates.ask=true", "--set", "gates.plan=true", "--yes", "--name", LOOP)
-    process = bench.helmsman("run", "Find the <i>answer</i>", *asking)
+    process = bench.helmsman("run", "Write the <i>answer</i> to a file of that name", *asking)
     assert eventually(lambda: is_paused(team, bench), PATIENCE)
     look_at(page, team, f"runs/flow-run/{team.server.loop_runs(bench.state.uid)[-1]['id']}")
     form = choose_from_menu(page, "Resume")
-    for words in ("Shall the loop begin", "The first iteration begins.", "Find the <i>answer</i>"):
+    for words in ("Shall the loop begin", "The first iteration begins.", "Write the <i>answer</i> to a file of that name"):
         expect(form).to_contain_text(words)
     picture(page, "form")
     form.get_by_role("button", name="Resume").click()
@@ -110,7 +110,7 @@ def test_a_person_fills_in_the_form_wrongly_then_rightly_and_the_loop_goes_on(pa
     answer = bench.state.answers[-1]
     assert (answer.choice, answer.by, answer.guidance) == (Choice.APPROVE, "Ada", "Mind the <b>gap</b>.")
     look_at_artifact(page, team, f"{LOOP}-dashboard")
-    for words in ("System 1", "System 3*", "System 5", "Find the <i>answer</i>"):
+    for words in ("System 1", "System 3*", "System 5", "Write the <i>answer</i> to a file of that name"):
         expect(page.get_by_text(words).first).to_be_visible()
     picture(page, "dashboard")
     look_at_artifact(page, team, f"{LOOP}-gates")

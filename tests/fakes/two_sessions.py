@@ -6,7 +6,7 @@ What a session does depends on the prompt alone, so that an attempt that is made
 from deployments.demo.model import Request, Turn, bash, call, say
 from deployments.running import Wishes
 
-LOOP = "crash"
+LOOP = "write-answer"
 CHECK = "sleep 0.5 && test -s one.txt -a -s two.txt -a -s three.txt"
 WISHES = Wishes(goal="one.txt, two.txt and three.txt hold something", checks=(CHECK,), name=LOOP)
 

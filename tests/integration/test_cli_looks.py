@@ -238,6 +238,11 @@ def test_the_doctor_is_content_when_all_is_there(helmsman: CommandLine) -> None:
     assert "make test" in told.output
 
 
+def test_the_version_is_told(helmsman: CommandLine) -> None:
+    told = helmsman.run("--version")
+    assert (told.exit_code, told.output.split()[0]) == (0, "helmsman")
+
+
 @pytest.mark.feature("H4")
 def test_the_doctor_warns_of_what_can_be_given_later(helmsman: CommandLine) -> None:
     told = helmsman.run("doctor", "--repo", helmsman.repository)

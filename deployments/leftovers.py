@@ -1,0 +1,133 @@
+"""What killed processes leave in a repository: the doctor looks for it, and `--fix` clears away what nobody can miss."""
+
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from deployments.choosing import driver_of
+from deployments.finding import Finding
+from helmsman.errors import HelmsmanError
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.git import GitError, Repository, open_repository
+from tasks.left_worktrees import changed_since, forget_worktree, git_locks, gone_worktrees
+from tasks.places import worktree_of
+from tasks.state_ref import list_loops
+from tasks.tagged import end_tagged, tags
+from tasks.worktree import dirty_paths, remove_worktree
+
+SETTLED_SECONDS = 600
+"""Age of a lock of git's that no command holds any more: the longest that ours may take."""
+SHOWN = 5
+
+
+def loops(repo: Path) -> Finding:
+    """Loops that nobody drives although they are to go on. Whether they shall is a person's choice."""
+    idle = [state.loop for state in _undriven(open_repository(repo.absolute())) if state.outcome is None]
+    if not idle:
+        return Finding("loops", "ok", "none was cut off")
+    return Finding("loops", "warn", f"cut off: {_listed(idle)}", f"go on with it: helmsman resume {idle[0]}")
+
+
+def processes(repo: Path) -> Finding:
+    """Processes that a loop's agent or checks started, whose driver is dead."""
+    found = tags().values()
+    left = {state.uid: state.loop for state in _undriven(open_repository(repo.absolute()))}
+    of = sorted({uid for uid in left if any(tag.startswith(f"{uid}/") for tag in found)})
+    if not of:
+        return Finding("processes", "ok", "none is left of loops that nobody drives")
+    many = sum(any(tag.startswith(f"{uid}/") for uid in of) for tag in found)
+    told = f"{many} of {_listed(left[uid] for uid in of)}, which nobody drives"
+    return Finding("processes", "warn", told, "helmsman doctor --fix ends them", partial(_end, of))
+
+
+def worktrees(repo: Path) -> Finding:
+    """Worktrees of completed loops, whose work is on their branch, and git's notes of worktrees that are gone."""
+    repository = open_repository(repo.absolute())
+    over = [(state, path) for state, path in _worktrees(repository) if state.outcome is Outcome.COMPLETED]
+    spent = [path for state, path in over if not _touched(state, path)]
+    gone = gone_worktrees(repository, {state.branch for state in list_loops(repository)})
+    kept = [path for _, path in over if path not in spent]
+    if spent or gone:
+        told = [
+            *(f"{path} is of a completed loop" for path in spent),
+            *(f"{path} is gone, and git still knows it" for path in gone),
+        ]
+        fix = partial(_clear, repository, spent, gone)
+        return Finding("worktrees", "warn", _listed(told, "; "), "helmsman doctor --fix removes them; the branches stay", fix)
+    if kept:
+        told = f"{_listed(map(str, kept))}: of a completed loop, and somebody has worked there since"
+        return Finding("worktrees", "warn", told, f"keep what is yours, then: git worktree remove {kept[0]}")
+    return Finding("worktrees", "ok", "none is left over")
+
+
+def locks(repo: Path) -> Finding:
+    """Lock files of a git that was killed in a loop's worktree. Those of a person's own checkout are left alone."""
+    repository = open_repository(repo.absolute())
+    found = [lock for state, path in _worktrees(repository) for lock in git_locks(repository, path, state.branch) if _old(lock)]
+    if not found:
+        return Finding("locks", "ok", "no git command was killed in a worktree")
+    return Finding("locks", "warn", _listed(map(str, found)), "helmsman doctor --fix removes them", partial(_unlock, found))
+
+
+# --- mending ------------------------------------------------------------------------------------------------------
+
+
+def _end(uids: list[str]) -> str:
+    ended = sum(end_tagged(f"{uid}/", prefix=True) for uid in uids)
+    return f"ended {ended}"
+
+
+def _clear(repository: Repository, spent: list[Path], gone: list[Path]) -> str:
+    told: list[str] = []
+    for path in spent:
+        try:
+            remove_worktree(repository, path)
+            told.append(f"removed {path}")
+        except GitError as error:
+            told.append(f"{path} stays: {error.stderr}")
+    for path in gone:
+        forget_worktree(repository, path)
+        told.append(f"forgot {path}")
+    return "; ".join(told)
+
+
+def _unlock(found: list[Path]) -> str:
+    for lock in found:
+        lock.unlink(missing_ok=True)
+    return f"removed {_listed(map(str, found))}"
+
+
+# --- looking ------------------------------------------------------------------------------------------------------
+
+
+def _undriven(repository: Repository) -> Iterator[LoopState]:
+    return (state for state in list_loops(repository) if driver_of(repository, state.loop) is None)
+
+
+def _worktrees(repository: Repository) -> Iterator[tuple[LoopState, Path]]:
+    """Of loops that nobody drives and that do not work in somebody's checkout."""
+    for state in _undriven(repository):
+        path = worktree_of(repository, state.loop, state.config.workspace)
+        if not state.config.workspace.in_place and path.is_dir():
+            yield state, path
+
+
+def _touched(state: LoopState, path: Path) -> bool:
+    """Whether there is something that is not on the branch, or was made after the loop had ended."""
+    try:
+        ended = state.ending.at.timestamp() if state.ending else 0.0
+        return bool(dirty_paths(path)) or changed_since(path, ended)
+    except (HelmsmanError, OSError):
+        return True
+
+
+def _old(lock: Path) -> bool:
+    return time.time() - lock.lstat().st_mtime > SETTLED_SECONDS
+
+
+def _listed(names: Iterable[str], between: str = ", ") -> str:
+    known = list(names)
+    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+    return f"{between.join(known[:SHOWN])}{more}"

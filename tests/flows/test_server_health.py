@@ -1,0 +1,71 @@
+"""What the doctor finds and mends on a Prefect server that has lost what loops rely on."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from deployments.automations import CRASHED_RUN, SILENT_RUN
+from deployments.finding import Finding
+from deployments.server_health import FORGOTTEN, server_findings
+from tasks.merge_lock import SLOTS
+
+SLOT = f"{SLOTS}of-the-dead"
+OTHER = "somebody-elses"
+LATER = timedelta(minutes=1)
+
+
+@pytest.fixture
+def deployed(engine_url: str) -> Iterator[None]:
+    """A server that has the sweep, and none of the rest."""
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        flow = client.create_flow_from_name("sweep")
+        client.create_deployment(flow_id=flow, name="sweep")
+        yield
+        client.delete_flow(flow)
+        for name in (CRASHED_RUN, SILENT_RUN):
+            for automation in client.read_automations_by_name(name):
+                client.delete_automation(automation.id)
+
+
+@pytest.fixture
+def slots(engine_url: str) -> Iterator[None]:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
+
+    with get_client(sync_client=True) as client:
+        for name in (SLOT, OTHER):
+            client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=1, active_slots=1))
+        yield
+        for name in (SLOT, OTHER):
+            client.delete_global_concurrency_limit_by_name(name)
+
+
+def found(what: str, after: timedelta = timedelta()) -> Finding:
+    return next(finding for finding in server_findings(datetime.now(UTC) + after) if finding.what == what)
+
+
+def mended(finding: Finding) -> str:
+    assert finding.mend is not None
+    return finding.mend()
+
+
+def test_automations_that_are_missing_are_declared_again(deployed: None) -> None:
+    missing = found("automations")
+    assert (missing.verdict, CRASHED_RUN in missing.found) == ("warn", True)
+    assert CRASHED_RUN in mended(missing)
+    assert (found("automations").verdict, found("automations").mend) == ("ok", None)
+
+
+def test_a_slot_is_freed_once_no_merge_can_hold_it_any_more(slots: None) -> None:
+    from prefect.client.orchestration import get_client
+
+    assert found("slots").verdict == "ok"
+    forgotten = found("slots", FORGOTTEN + LATER)
+    assert (forgotten.verdict, OTHER in forgotten.found) == ("warn", False)
+    assert mended(forgotten) == f"freed {SLOT}"
+    with get_client(sync_client=True) as client:
+        left = {limit.name: limit.active_slots for limit in client.read_global_concurrency_limits(limit=200)}
+    assert (left[SLOT], left[OTHER]) == (0, 1)

@@ -1,0 +1,68 @@
+"""What shells offer after Tab, in real shells at a terminal, in a repository whose refs were named by somebody hostile."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tasks.git import git
+from tests.fakes.command_line import CommandLine, make_repository
+from tests.fakes.shells import Shell, shell
+
+LOOPS = "auth-fix", "auth-more"
+HOSTILE = "auth-$(id>pwned)", "auth-`id>pwned`", "auth-'id>pwned", "auth-;id>pwned", 'auth-"$(id>pwned)"', "auth-{a,b}"
+READ = {
+    "bash": ". ~/.bashrc",
+    "zsh": "fpath+=~/.zfunc; autoload -Uz compinit; compinit -u",
+    "fish": ". ~/.config/fish/completions/helmsman.fish",
+}
+"""How each takes in what `helmsman --install-completion` wrote for it."""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    make_repository(folder)
+    commit = git(folder, "rev-parse", "HEAD").strip()
+    for name in (*LOOPS, *HOSTILE):
+        git(folder, "update-ref", f"refs/helmsman/{name}/state", commit)
+    (folder / ".helmsman" / "presets").mkdir(parents=True)
+    for name in ("bug-of-ours", "bug$(id>pwned)"):
+        (folder / ".helmsman" / "presets" / f"{name}.md").touch()
+    (tmp_path / "home").mkdir(exist_ok=True)
+    return folder
+
+
+def ready(typed: Shell, name: str) -> None:
+    typed.do("helmsman --install-completion")
+    typed.do(READ[name])
+
+
+@pytest.mark.feature("H4", "X3")
+@pytest.mark.parametrize("name", READ)
+def test_a_shell_offers_loops_and_falls_for_no_name(name: str, repository: Path, tmp_path: Path) -> None:
+    with shell(name, repository, tmp_path / "home") as typed:
+        ready(typed, name)
+        typed.type("helmsman resume auth-\t\t")
+        shown = typed.see(*LOOPS)
+        assert "pwned" not in shown
+        assert "a,b" not in shown
+    assert not (repository / "pwned").exists()
+
+
+def test_what_can_be_chosen_from_is_offered(repository: Path, tmp_path: Path) -> None:
+    helmsman = CommandLine(repository, {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}, warm=False)
+
+    def offered(*words: str) -> list[str]:
+        asked = {"COMP_WORDS": "\n".join(("helmsman", *words)), "COMP_CWORD": str(len(words))}
+        told = helmsman.run(_HELMSMAN_COMPLETE="complete_bash", **asked)
+        assert (told.exit_code, told.errors) == (0, ""), told
+        return told.output.split()
+
+    assert offered("log", "--repo", str(repository), "auth-f") == ["auth-fix"]
+    assert offered("run", "goal", "--preset", "bug") == ["bug-of-ours", "bugfix"]
+    assert offered("run", "goal", "--agent", "co") == ["codex", "copilot"]
+    assert offered("run", "goal", "--set", "limits.it") == ["limits.iterations=", "limits.iterations=30"]
+    assert offered("run", "goal", "--set", "research.u") == ["research.use=", "research.use=false", "research.use=true"]
+    assert offered("answer", "auth-fix", "take") == ["take-over"]
+    assert offered("status", "--repo", str(tmp_path / "nowhere"), "") == []

@@ -1,0 +1,202 @@
+"""`helmsman doctor --fix`: each thing is broken for real, mended once, and found in order the second time."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.doctor import EXAMINATIONS, examined
+from deployments.finding import Finding
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.git import git, open_repository
+from tasks.lock import drive_alone
+from tasks.places import loop_folder, worktree_of
+from tasks.state_ref import write_state
+from tasks.tagged import TAG
+from tests.fakes.command_line import looking, make_repository
+from tests.unit import builders
+
+LONG_AGO = time.time() - 3 * 3600
+
+
+@dataclass(frozen=True)
+class Broken:
+    repository: Path
+
+    def loop(self, name: str = "mend-it", **fields: Any) -> LoopState:
+        head = git(self.repository, "rev-parse", "HEAD").strip()
+        own = {"loop": name, "uid": f"uid-{name}", "branch": f"helmsman/{name}", "head": head, "base_commit": head}
+        state = builders.state(**own, **fields)
+        write_state(open_repository(self.repository), state, over=None, record=None, subject="begin")
+        return state
+
+    def completed(self, name: str = "mend-it") -> LoopState:
+        """One that ended two hours ago."""
+        ended = datetime.fromtimestamp(LONG_AGO + 3600, UTC)
+        return self.loop(name, ending=builders.STOP.model_copy(update={"at": ended, "outcome": Outcome.COMPLETED}))
+
+    def worktree(self, state: LoopState) -> Path:
+        """Its worktree, in which nobody has done anything since."""
+        path = worktree_of(open_repository(self.repository), state.loop, state.config.workspace)
+        git(self.repository, "worktree", "add", "--quiet", "-b", state.branch, str(path))
+        for file in path.rglob("*"):
+            os.utime(file, (LONG_AGO, LONG_AGO))
+        os.utime(path / ".git", (LONG_AGO, LONG_AGO))
+        return path
+
+    def doctor(self, what: str, *, fix: bool = False) -> tuple[Finding, str]:
+        look = next(examination for name, examination in EXAMINATIONS if name == what)
+        ((finding, mended),) = examined(lambda repo: [look(repo)], self.repository, fix=fix)
+        return finding, mended
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Broken:
+    make_repository(tmp_path / "repository")
+    for name in ("HELMSMAN_HOME", "PREFECT_HOME"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    return Broken(tmp_path / "repository")
+
+
+def mends(broken: Broken, what: str, words: str) -> None:
+    """It is found, told and not touched; then mended; then in order."""
+    for _ in range(2):
+        seen, _ = broken.doctor(what)
+        assert (seen.verdict != "ok", seen.mend is not None, "--fix" in seen.remedy) == (True, True, True), seen
+    after, mended = broken.doctor(what, fix=True)
+    assert words in mended
+    assert (after.verdict, after.mend) == ("ok", None), after
+    again, mended = broken.doctor(what, fix=True)
+    assert (again.verdict, mended) == ("ok", ""), again
+
+
+@pytest.mark.feature("H4")
+def test_processes_of_a_dead_driver_are_ended_and_those_of_a_living_one_are_not(broken: Broken) -> None:
+    dead, living = broken.loop("dead"), broken.loop("living")
+    left, own = (subprocess.Popen(["sleep", "300"], env={**os.environ, TAG: f"{state.uid}/3-1"}) for state in (dead, living))
+    try:
+        with drive_alone(loop_folder(open_repository(broken.repository), "living").lock, "living"):
+            mends(broken, "processes", "ended 1")
+            assert (left.wait(5) < 0, own.poll()) == (True, None)
+    finally:
+        for process in (left, own):
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.feature("H4")
+def test_the_worktree_of_a_completed_loop_goes_and_its_branch_stays(broken: Broken) -> None:
+    path = broken.worktree(broken.completed())
+    mends(broken, "worktrees", f"removed {path}")
+    assert not path.exists()
+    assert git(broken.repository, "rev-parse", "helmsman/mend-it")
+
+
+def leave_uncommitted(path: Path) -> None:
+    (path / "notes.txt").write_text("mine")
+
+
+def leave_ignored(path: Path) -> None:
+    (path / ".gitignore").write_text("secret\n")
+    git(path, "add", ".gitignore")
+    git(path, "commit", "--quiet", "--message", "ignore it")
+    os.utime(path / ".gitignore", (LONG_AGO, LONG_AGO))
+    (path / "secret").write_text("mine")
+
+
+@pytest.mark.parametrize("leave", [leave_uncommitted, leave_ignored])
+def test_a_worktree_in_which_somebody_has_worked_since_stays(broken: Broken, leave: Callable[[Path], None]) -> None:
+    path = broken.worktree(broken.completed())
+    leave(path)
+    told, mended = broken.doctor("worktrees", fix=True)
+    assert (told.verdict, told.mend, mended) == ("warn", None, "")
+    assert "keep what is yours" in told.remedy
+    assert path.exists()
+
+
+def test_the_worktree_of_a_loop_that_may_go_on_is_no_leftover(broken: Broken) -> None:
+    path = broken.worktree(broken.loop())
+    assert broken.doctor("worktrees", fix=True)[0].verdict == "ok"
+    assert path.exists()
+
+
+def test_a_worktree_that_is_gone_is_forgotten_and_a_person_s_own_is_not(broken: Broken) -> None:
+    path, own = broken.worktree(broken.completed()), broken.repository.parent / "own"
+    git(broken.repository, "worktree", "add", "--quiet", "--detach", str(own))
+    shutil.rmtree(path)
+    shutil.rmtree(own)
+    mends(broken, "worktrees", f"forgot {path}")
+    assert str(own) in git(broken.repository, "worktree", "list")
+
+
+@pytest.mark.feature("H4")
+def test_a_lock_of_a_killed_git_is_removed_where_it_is_old_and_in_a_worktree_of_ours(broken: Broken) -> None:
+    path = broken.worktree(broken.loop())
+    lock = Path(git(path, "rev-parse", "--absolute-git-dir").strip()) / "index.lock"
+    lock.touch()
+    assert broken.doctor("locks", fix=True)[0].verdict == "ok"
+    own = broken.repository / ".git" / "index.lock"
+    for file in (lock, own):
+        file.touch()
+        os.utime(file, (LONG_AGO, LONG_AGO))
+    mends(broken, "locks", str(lock))
+    assert (lock.exists(), own.exists()) == (False, True)
+
+
+def a_newer_one(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as database:
+        database.executescript(
+            "create table alembic_version (version_num text); insert into alembic_version values ('ffffffffffff')"
+        )
+
+
+def a_broken_one(file: Path) -> None:
+    file.write_text("this is no database, and long enough to be taken for one" * 20)
+
+
+@pytest.mark.feature("H4")
+@pytest.mark.parametrize("make", [a_newer_one, a_broken_one])
+def test_a_database_that_the_engine_cannot_use_is_put_aside_and_kept(broken: Broken, make: Callable[[Path], None]) -> None:
+    folder = broken.repository.parent / "PREFECT_HOME"
+    make(folder / "prefect.db")
+    before = (folder / "prefect.db").read_bytes()
+    mends(broken, "database", "kept as ")
+    (kept,) = folder.glob("prefect.db.aside-*")
+    assert kept.read_bytes() == before
+
+
+def test_a_database_that_somebody_uses_is_not_touched(broken: Broken) -> None:
+    file = broken.repository.parent / "PREFECT_HOME" / "prefect.db"
+    a_newer_one(file)
+    with file.open("rb"):
+        told, _ = broken.doctor("database", fix=True)
+    assert (told.mend, f"process {os.getpid()} has it open" in told.found, file.exists()) == (None, True, True)
+
+
+def test_a_loop_that_was_cut_off_is_told_with_the_way_on(broken: Broken) -> None:
+    broken.loop("half-done")
+    told, mended = broken.doctor("loops", fix=True)
+    assert (told.verdict, mended) == ("warn", "")
+    assert "helmsman resume half-done" in told.remedy
+
+
+@pytest.mark.feature("H4")
+def test_the_command_says_what_it_mended(broken: Broken, tmp_path: Path) -> None:
+    path = broken.worktree(broken.completed())
+    helmsman = looking(tmp_path, HELMSMAN_HOME=os.environ["HELMSMAN_HOME"])
+    told = helmsman.run("doctor", "--fix", "--json", "--repo", broken.repository)
+    found = {finding["what"]: finding for finding in json.loads(told.output)}
+    assert (told.exit_code, found["worktrees"]["mended"], found["worktrees"]["verdict"]) == (0, f"removed {path}", "ok")

@@ -1,0 +1,55 @@
+"""The page of commands and options, from the tree that runs. Typer's own tree has no public types, hence Any."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer.main
+from typer.core import TyperGroup, TyperOption
+
+from deployments.cli import app
+from tools.reference.markdown import cell, code, page, table
+
+INTRODUCTION = (
+    "Every command that looks at a repository takes `--repo DIR`; any folder inside of it will do. `--json` prints one JSON "
+    "object on standard output and nothing else. What a command ends with is told in [Exit statuses and errors](errors.md)."
+)
+
+
+def commands_page() -> str:
+    group = typer.main.get_command(app)
+    return page("# Commands", INTRODUCTION, *_listed(group, ("helmsman",)))
+
+
+def _listed(command: Any, path: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(command, TyperGroup):
+        if len(path) > 1:
+            yield f"## {' '.join(path)}\n\n{command.help or ''}"
+        for name in sorted(command.commands):
+            yield from _listed(command.commands[name], (*path, name))
+        return
+    yield f"{'#' * len(path)} {' '.join(path)}\n\n{command.help or ''}"
+    yield f"```\n{' '.join([*path, *_pieces(command)])}\n```"
+    rows = [_row(parameter) for parameter in command.params if not parameter.hidden]
+    if rows:
+        yield table(("argument or option", "meaning", "default"), rows)
+
+
+def _pieces(command: Any) -> list[str]:
+    with command.make_context("helmsman", [], resilient_parsing=True) as context:
+        return [piece.replace("[[", "[").replace("]]", "]") for piece in command.collect_usage_pieces(context) if piece]
+
+
+def _row(parameter: Any) -> tuple[str, str, str]:
+    return _spelled(parameter), cell(parameter.help or ""), _default(parameter.default)
+
+
+def _spelled(parameter: Any) -> str:
+    value = "" if getattr(parameter, "is_flag", False) else parameter.metavar or ""
+    if isinstance(parameter, TyperOption):
+        names = [f"{name} {value}".strip() for name in (*parameter.opts, *parameter.secondary_opts)]
+        return ", ".join(map(code, names))
+    return code(value or parameter.human_readable_name)
+
+
+def _default(value: object) -> str:
+    return "" if value in (None, "", False, ()) or callable(value) else code(str(value))

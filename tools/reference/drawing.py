@@ -1,0 +1,48 @@
+"""What pictures are drawn with. Colours are those of the page that shows them, by day and by night."""
+
+from collections.abc import Iterable
+
+from helmsman.show.markup import Markup, element, escaped, joined
+
+INK, FAINT, ACCENT, GROUND = "ink", "faint", "accent", "ground"
+"""Classes of docs/site.css."""
+
+
+def text(
+    x: float, y: float, words: str, *, look: str = INK, size: float = 13, anchor: str = "start", **more: str | float
+) -> Markup:
+    return element("text", escaped(words), x=x, y=y, class_=look, font_size=size, text_anchor=anchor, **more)
+
+
+def box(x: float, y: float, width: float, height: float, look: str = GROUND) -> Markup:
+    return element("rect", x=x, y=y, width=width, height=height, rx=6, class_=look)
+
+
+def way(path: str, *, arrow: bool = True) -> Markup:
+    ends = {"marker_end": "url(#arrow)"} if arrow else {}
+    return element("path", d=path, class_="way", **ends)
+
+
+def badge(x: float, y: float, words: str) -> Markup:
+    """A number in a circle."""
+    return joined(
+        (element("circle", cx=x, cy=y, r=10, class_="badge"), text(x, y + 4, words, look="badge-ink", size=11, anchor="middle"))
+    )
+
+
+def picture(title: str, width: float, height: float, parts: Iterable[Markup]) -> str:
+    """One line of markup, which Markdown leaves alone. It shrinks with the page and never grows."""
+    tip = element("path", d="M0,0 L8,4 L0,8 z", class_="tip")
+    marker = element("marker", tip, id="arrow", viewBox="0 0 8 8", refX=7, refY=4, markerWidth=8, markerHeight=8, orient="auto")
+    whole = element(
+        "svg",
+        element("title", escaped(title)),
+        element("defs", marker),
+        *parts,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        role="img",
+        aria_label=title,
+        style=f"max-width:{width:.0f}px",
+    )
+    return f'<div class="picture">{whole}</div>'

@@ -1,0 +1,41 @@
+"""Markdown of what code says of itself: cells that hold anything, tables, docstrings as a sentence."""
+
+import ast
+import html
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def cell(text: str) -> str:
+    """Words for a cell of a table: one line, no markup but code between backticks."""
+    parts = " ".join(text.split()).split("`")
+    plain = [html.escape(part, quote=False).replace("|", r"\|").replace("*", r"\*").replace("_", r"\_") for part in parts[::2]]
+    marked = [code(part) for part in parts[1::2]]
+    return "".join(a + b for a, b in zip(plain, [*marked, ""], strict=False)) if len(parts) % 2 else html.escape(" ".join(parts))
+
+
+def code(text: str) -> str:
+    """Code for a cell; empty for nothing."""
+    return f"<code>{html.escape(text).replace('|', '&#124;')}</code>" if text else ""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n".join(lines)
+
+
+def page(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def about(path: Path) -> str:
+    """The docstring of a module."""
+    return " ".join((ast.get_docstring(tree(path)) or "").split())

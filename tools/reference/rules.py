@@ -1,0 +1,76 @@
+"""The pages of what steers a loop and what it ends with: detectors, invariants, decisions, exit statuses, errors."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from deployments import complaints
+from helmsman import errors
+from helmsman.oversee.decide.table import QUESTIONS
+from helmsman.oversee.detectors import DETECTORS
+from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE
+from helmsman.verify.invariants import RULES
+from tools.reference.chances import ways_of
+from tools.reference.markdown import about, cell, code, page, table
+
+EXITS = {
+    "completed": "The agent asked to be done and everything that was to be proven is.",
+    "failed": "The agent or the world is to blame, or something unforeseen.",
+    "stopped": "A limit or a rule ended it.",
+    "waiting": "A person has to look.",
+    "ejected": "Pain: a secret in the diff, wrecked tests, destruction. The loop ended at once.",
+    "cancelled": "Somebody asked it to stop; work and state are kept.",
+}
+RETRIED = {"WorldError": "yes, with growing delays"}
+
+
+def errors_page() -> str:
+    rows = [(code(str(number)), outcome.value, EXITS[outcome.value]) for outcome, number in EXIT_CODES.items()]
+    rows.append((code(str(OPERATOR_EXIT_CODE)), "failed", "The operator can mend it: configuration, repository, credentials."))
+    shape = complaints.failure("error.operator", "limits.iteration (command line): unknown key")
+    return page(
+        "# Exit statuses and errors",
+        "## Exit statuses",
+        table(("status", "outcome", "meaning"), sorted(rows, key=lambda row: int(row[0].removeprefix("<code>")[:-7]))),
+        "## Errors",
+        "An error names the problem, what was expected, what was found and what to do; `fault` says who can mend it.",
+        table(("class", "fault", "meaning", "tried again"), _errors()),
+        "With `--json` a command that cannot begin prints the same object as a loop that ended:",
+        "```json\n" + _json(shape) + "\n```",
+    )
+
+
+def _errors() -> Iterator[tuple[str, str, str, str]]:
+    for kind in errors.HelmsmanError.__subclasses__():
+        yield code(kind.__name__), kind.fault, cell(inspect.getdoc(kind) or ""), RETRIED.get(kind.__name__, "no")
+
+
+def _json(shape: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(shape, indent=2)
+
+
+def rules_page() -> str:
+    return page(
+        "# Rules",
+        "What the overseer notices, what counts as gaming a check, and how it is decided what follows. How they work together is "
+        "told in [How a loop is kept from going nowhere](../control.md).",
+        "## Detectors",
+        "Each looks at the last iterations. `detect.off` takes these names. Numbers are those of `[detect]` in the "
+        "[configuration](settings.md). S4, S5 and the like are rows of [what it does](../features.md).",
+        table(("detector", "what sets it off"), [(code(name), cell(inspect.getdoc(one) or "")) for name, one in DETECTORS]),
+        "## Invariants",
+        "Each reads the diff since the loop began. A finding that blocks keeps the loop from completing; `invariants.off` takes "
+        "the names in findings, `invariants.allow` paths that the goal permits to change.",
+        table(("rule", "what it finds", "how it counts"), [_invariant(rule) for rule in RULES]),
+        "## Decisions",
+        "Asked after every iteration, in this order. The first that is answered with yes decides; `helmsman explain LOOP` shows "
+        "the way.",
+        table(("rule", "question", "yes means"), [(code(q.rule), cell(q.asks), ", ".join(ways_of(q))) for q in QUESTIONS]),
+    )
+
+
+def _invariant(rule: Callable[..., Any]) -> tuple[str, str, str]:
+    return code(rule.__name__), cell(about(Path(inspect.getfile(rule)))), cell(inspect.getdoc(rule) or "")

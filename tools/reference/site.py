@@ -1,0 +1,116 @@
+"""The hook of mkdocs: pages that are made of code and of the files beside docs/, and a navigation that knows every decision."""
+
+import re
+import sys
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))  # mkdocs runs a hook by its path
+
+from mkdocs.config.defaults import MkDocsConfig  # noqa: E402
+from mkdocs.structure.files import File, Files  # noqa: E402
+from mkdocs.structure.pages import Page  # noqa: E402
+
+from tools.reference.architecture import architecture_page  # noqa: E402
+from tools.reference.commands import commands_page  # noqa: E402
+from tools.reference.rules import errors_page, rules_page  # noqa: E402
+from tools.reference.settings import settings_page  # noqa: E402
+from tools.reference.states import without_mermaid  # noqa: E402
+from tools.reference.stored import stored_page  # noqa: E402
+
+MADE: Mapping[str, Callable[[], str]] = {
+    "architecture.md": architecture_page,
+    "reference/commands.md": commands_page,
+    "reference/settings.md": settings_page,
+    "reference/stored.md": stored_page,
+    "reference/rules.md": rules_page,
+    "reference/errors.md": errors_page,
+}
+"""Pages made of code."""
+BESIDE = {
+    "index.md": "README.md",
+    "changelog.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "security.md": "SECURITY.md",
+}
+"""Pages that are files outside of docs/."""
+DECISIONS = "decisions/index.md"
+_PLACES = {name: path for path, name in BESIDE.items()} | {"docs/decisions": DECISIONS}
+_LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s#]+)")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the decisions in where the navigation names their folder, and leave places empty that wait for a page."""
+    there = {*MADE, *BESIDE, *(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))}
+    config.nav = without_empty(with_decisions(cast("Any", config).nav or [], ROOT / "docs"), {*there, DECISIONS})
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    files.append(File.generated(config, DECISIONS, content=decisions_page(ROOT / "docs")))
+    for path, make in MADE.items():
+        files.append(File.generated(config, path, content=make()))
+    for path, name in BESIDE.items():
+        files.append(File.generated(config, path, content=from_docs((ROOT / name).read_text(encoding="utf-8"))))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
+    return without_mermaid(from_above(markdown, page.file.src_uri.count("/")))
+
+
+def with_decisions(nav: list[Any], docs: Path) -> list[Any]:
+    """The entry `decisions/` becomes one entry for each file in that folder."""
+    listed = [DECISIONS, *(f"decisions/{path.name}" for path in _decisions(docs))]
+    return [_filled(entry, listed) for entry in nav]
+
+
+def decisions_page(docs: Path) -> str:
+    titles = [(path.name, path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")) for path in _decisions(docs)]
+    rows = "\n".join(f"- [{title}]({name})" for name, title in titles)
+    return f"# Decisions\n\nEach says what the question was, what was seen, the answer, and what would change it.\n\n{rows}\n"
+
+
+def _decisions(docs: Path) -> list[Path]:
+    return sorted((docs / "decisions").glob("*.md"))
+
+
+def without_empty(nav: list[Any], there: Collection[str]) -> list[Any]:
+    kept = [_inner(entry, there) for entry in nav]
+    return [entry for entry in kept if entry is not None]
+
+
+def _inner(entry: Any, there: Collection[str]) -> Any:
+    if not isinstance(entry, dict):
+        return entry if entry in there else None
+    ((title, inner),) = cast("dict[str, Any]", entry).items()
+    if isinstance(inner, list):
+        return {title: without_empty(cast("list[Any]", inner), there)}
+    return {title: inner} if inner in there else None
+
+
+def _filled(entry: Any, listed: list[str]) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    ((title, inner),) = cast("dict[str, Any]", entry).items()
+    if inner == "decisions/":
+        return {title: listed}
+    return {title: [_filled(one, listed) for one in cast("list[Any]", inner)]} if isinstance(inner, list) else {title: inner}
+
+
+def from_docs(text: str) -> str:
+    """Links of a file at the top, as they are from docs/."""
+    return _LINK.sub(lambda link: _PLACES.get(link[1].rstrip("/"), link[1].removeprefix("docs/")), text)
+
+
+def from_above(text: str, depth: int) -> str:
+    """Links of a page, so many folders below docs/, to a file at the top: as they are in the site."""
+    up = "../" * depth
+
+    def placed(link: re.Match[str]) -> str:
+        found = _PLACES.get(link[1].removeprefix(f"../{up}")) if link[1].startswith(f"../{up}") else None
+        return f"{up}{found}" if found else link[1]
+
+    return _LINK.sub(placed, text)

@@ -1,0 +1,85 @@
+"""State diagrams: states in a column, ways down at the right, ways up at the left, each with a number that a table explains."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from helmsman.show.markup import Markup
+from tools.reference.drawing import GROUND, badge, box, picture, text, way
+from tools.reference.markdown import cell, table
+
+STEP, HEIGHT, WIDTH, LANE = 78, 40, 170, 26
+_STATE = re.compile(r'^\s*state "(?P<name>[^"]+)" as (?P<id>\w+)$', re.MULTILINE)
+_WAY = re.compile(r"^\s*(?P<before>\w+) --> (?P<after>\w+) : (?P<label>.+)$", re.MULTILINE)
+_FENCE = re.compile(r"^```mermaid\n(stateDiagram-v2\n.*?)^```$", re.DOTALL | re.MULTILINE)
+
+Way = tuple[str, str, str]
+"""From, to, when."""
+
+
+def without_mermaid(markdown: str) -> str:
+    """The same page with its state diagrams drawn: what Mermaid needs would be fetched from elsewhere."""
+    return _FENCE.sub(lambda fence: _drawn(fence[1]), markdown)
+
+
+def _drawn(mermaid: str) -> str:
+    states = {found["id"]: found["name"] for found in _STATE.finditer(mermaid)}
+    return state_diagram(states, [(found["before"], found["after"], found["label"]) for found in _WAY.finditer(mermaid)])
+
+
+@dataclass(frozen=True)
+class _Arc:
+    number: int
+    first: int
+    last: int
+    lane: int
+
+    @property
+    def down(self) -> bool:
+        return self.last > self.first
+
+
+def state_diagram(states: Mapping[str, str], ways: Sequence[Way]) -> str:
+    """The picture, and below it the table of its ways. States are ids with their names, in the order of the column."""
+    place = {name: at for at, name in enumerate(states)}
+    arcs = _arcs([(place[before], place[after]) for before, after, _ in ways])
+    left = 40 + LANE * max((arc.lane for arc in arcs if not arc.down), default=0)
+    right = 40 + LANE * max((arc.lane for arc in arcs if arc.down), default=0)
+    nodes = [part for at, name in enumerate(states.values()) for part in _node(left, at, name)]
+    height = STEP * (len(states) - 1) + HEIGHT + 8
+    drawn = picture(
+        ", ".join(states.values()), left + WIDTH + right, height, [*nodes, *(p for arc in arcs for p in _way(arc, left))]
+    )
+    rows = [(str(at), f"{states[before]} → {states[after]}", cell(label)) for at, (before, after, label) in enumerate(ways, 1)]
+    return f"{drawn}\n\n{table(('', 'way', 'when'), rows)}\n"
+
+
+def _arcs(ends: Sequence[tuple[int, int]]) -> list[_Arc]:
+    """Short ones inside; two that overlap never share a lane."""
+    arcs: list[_Arc] = []
+    for number, (first, last) in sorted(enumerate(ends, 1), key=lambda pair: abs(pair[1][1] - pair[1][0])):
+        beside = [arc for arc in arcs if arc.down == (last > first) and _overlap(arc, first, last)]
+        lane = next(lane for lane in count(1) if all(arc.lane != lane for arc in beside))
+        arcs.append(_Arc(number, first, last, lane))
+    return arcs
+
+
+def _overlap(arc: _Arc, first: int, last: int) -> bool:
+    return max(min(arc.first, arc.last), min(first, last)) < min(max(arc.first, arc.last), max(first, last))
+
+
+def _node(left: float, at: int, name: str) -> tuple[Markup, Markup]:
+    top = 4 + at * STEP
+    return box(left, top, WIDTH, HEIGHT, GROUND), text(left + WIDTH / 2, top + 25, name, anchor="middle")
+
+
+def _way(arc: _Arc, left: float) -> tuple[Markup, Markup]:
+    side, sign = (left + WIDTH, 1) if arc.down else (left, -1)
+    nudge = min(arc.lane * 3, HEIGHT / 2 - 6)
+    start = 4 + arc.first * STEP + HEIGHT / 2 + sign * nudge
+    end = 4 + arc.last * STEP + HEIGHT / 2 - sign * nudge
+    lane = side + sign * (LANE * arc.lane)
+    middle = (start + end) / 2
+    curve = f"M{side},{start:.0f} C{lane},{start:.0f} {lane},{start:.0f} {lane},{middle:.0f} S{lane},{end:.0f} {side},{end:.0f}"
+    return way(curve), badge(lane, middle, str(arc.number))
