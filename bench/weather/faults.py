@@ -1,0 +1,167 @@
+"""What the storm does to loops: each fault strikes once at its moment, lasts for a while, and is gone."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.weather.loops import Loop
+
+DISK_BYTES = 24 * 2**20
+FAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)
+CLOCK_JUMPS = ("+3h", "-3h", "+40d", "-2d", "+1y", "-90s")
+LATEST_EVENT = 45
+"""Lines of a journal: two iterations and what comes after them."""
+LONGEST_WAIT = 20.0
+"""Seconds that a fault waits for its moment; then it strikes anyhow."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of it."""
+
+    name: str
+    strike: Callable[[Loop], bool]
+    """Whether it struck: the driver or the agent may have ended meanwhile."""
+    costs_a_call: bool = False
+    """Whether an agent call that is in flight may be lost by it."""
+
+
+def wait_for_moment(loop: Loop) -> None:
+    """Until the journal has grown by so many lines, which comes to any step, and then a bit: or until nobody drives."""
+    lines, until = _lines(loop) + loop.chance.randrange(LATEST_EVENT), time.monotonic() + LONGEST_WAIT
+    while _lines(loop) < lines and time.monotonic() < until and is_driven(loop):
+        time.sleep(0.01)
+    time.sleep(loop.chance.uniform(0, 0.08))
+
+
+def _lines(loop: Loop) -> int:
+    with suppress(OSError):
+        return loop.journal.read_bytes().count(b"\n")
+    return 0
+
+
+def is_driven(loop: Loop) -> bool:
+    return loop.process is not None and loop.process.poll() is None
+
+
+def kill_driver(loop: Loop) -> bool:
+    if not is_driven(loop) or loop.process is None:
+        return False
+    loop.process.kill()
+    return True
+
+
+def kill_agent(loop: Loop) -> bool:
+    """The agent that is at work, once there is one."""
+    until = time.monotonic() + LONGEST_WAIT / 2
+    while time.monotonic() < until and is_driven(loop):
+        at_work = _agent_at_work(loop)
+        if at_work:
+            with suppress(ProcessLookupError):
+                os.kill(at_work, signal.SIGKILL)
+                return True
+        time.sleep(0.01)
+    return False
+
+
+def _agent_at_work(loop: Loop) -> int:
+    """Its process; 0 where none is."""
+    lines = loop.log.read_text().split("\n") if loop.log.exists() else []
+    begun = [line.split() for line in lines if line.startswith("began")]
+    if not begun or f"ended {begun[-1][1]}" in lines:
+        return 0
+    process = int(begun[-1][2])
+    with suppress(OSError):
+        if str(loop.log).encode() in Path(f"/proc/{process}/cmdline").read_bytes():
+            return process
+    return 0
+
+
+def fill_disk(loop: Loop) -> bool:
+    """Full to the last byte for some seconds. Who wants to be mean is killed on it as well."""
+    ballast = loop.place / "ballast"
+    _fill(ballast)
+    time.sleep(loop.chance.uniform(0.3, 4))
+    _fill(ballast)
+    if loop.chance.random() < 0.3:
+        kill_driver(loop)
+    ballast.unlink()
+    return True
+
+
+def _fill(ballast: Path) -> None:
+    with suppress(OSError), ballast.open("ab", buffering=0) as file:
+        for size in (2**16, 2**12, 1):
+            with suppress(OSError):
+                while file.write(b"x" * size):
+                    pass
+
+
+def jump_clock(loop: Loop) -> bool:
+    """The clock of whoever drives the loop, and of its git, is another from now on. It jumps back within the loop."""
+    clock = loop.folder / "clock"
+    clock.write_text(loop.chance.choice(CLOCK_JUMPS) + "\n")
+    time.sleep(loop.chance.uniform(0.5, 3))
+    if loop.chance.random() < 0.5:
+        clock.write_text("+0\n")
+    return is_driven(loop)
+
+
+def close_remote(loop: Loop) -> bool:
+    refuse = loop.folder / "refuse"
+    refuse.touch()
+    time.sleep(loop.chance.uniform(1, 6))
+    refuse.unlink()
+    return True
+
+
+KILL_DRIVER = Fault("loop killed", kill_driver, costs_a_call=True)
+KILL_AGENT = Fault("agent killed", kill_agent)
+FULL_DISK = Fault("disk full", fill_disk, costs_a_call=True)
+CLOCK = Fault("clock jumped", jump_clock)
+REFUSED = Fault("remote refused", close_remote)
+
+
+def own_disk(place: Path) -> bool:
+    """Put a small disk of its own at an empty folder; only root may. Whether it is there."""
+    if os.geteuid() != 0:
+        return False
+    place.mkdir(parents=True, exist_ok=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "storm", str(place)], check=False, stderr=subprocess.DEVNULL
+    )
+    return mounted.returncode == 0
+
+
+def give_back_disk(place: Path) -> None:
+    subprocess.run(["umount", "--lazy", str(place)], check=False, stderr=subprocess.DEVNULL)
+
+
+def own_clock(loop: Loop) -> None:
+    """Its processes live by a clock that the storm sets; their monotonic one goes on, and files keep the world's times."""
+    (loop.folder / "clock").write_text("+0\n")
+    loop.cold = True
+    loop.variables |= {
+        "LD_PRELOAD": str(FAKETIME),
+        "FAKETIME_TIMESTAMP_FILE": str(loop.folder / "clock"),
+        "FAKETIME_CACHE_DURATION": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "DONT_FAKE_MONOTONIC": "1",
+        "NO_FAKE_STAT": "1",
+    }
+
+
+def can_mount(folder: Path) -> bool:
+    """Whether disks can be made here."""
+    probe = folder / "probe"
+    made = own_disk(probe)
+    if made:
+        give_back_disk(probe)
+    shutil.rmtree(probe, ignore_errors=True)
+    return made
