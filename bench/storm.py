@@ -2,10 +2,10 @@
 
     python -m bench.storm [--loops 200] [--workers 4] [--seed 1] [--away 60] [--keep FOLDER]
 
-Real drivers, real git and a real engine; the agent is an instant program that writes down what it did, the real Claude Code with a
-scripted model for every 25th loop. While loops run, drivers, agents and the engine are killed, disks fill up, clocks jump and
-remotes refuse, at moments that the seed chooses. Loops that ended by that are gone on with as their own words tell, and each has
-to come to the end that was known beforehand. Exit status 1 where anything is not as it should be.
+Real drivers, real git and a real engine. The agent is an instant program that writes down what it did, and in every 25th loop the
+real Claude Code with a scripted model. While loops run, drivers, workers, agents and the engine are killed, disks fill up, clocks
+jump and remotes refuse, at moments that the seed chooses. Loops that ended by that are gone on with as their own words tell, and
+each has to come to the end that was known beforehand. Exit status 1 where anything is not as it should be.
 """
 
 import argparse
@@ -24,13 +24,13 @@ from pathlib import Path
 
 from bench.weather.faults import (
     CLOCK,
-    FAKETIME,
     FULL_DISK,
     KILL_AGENT,
     KILL_DRIVER,
     REFUSED,
     Fault,
     can_mount,
+    clock_library,
     give_back_disk,
     is_driven,
     own_clock,
@@ -65,6 +65,8 @@ class Storm:
     folder: Path
     server: PrefectServer
     seed: int
+    clock: Path | None = None
+    """The library that makes clocks jump, where there is one."""
     struck: Counter[str] = field(default_factory=Counter[str])
     judged: list[Judgement] = field(default_factory=list[Judgement])
 
@@ -83,8 +85,8 @@ class Storm:
             own_disk(place)
         try:
             loop = made(number, plan.kind, folder, place, self._variables(), self.seed)
-            if CLOCK in plan.faults:
-                own_clock(loop)
+            if CLOCK in plan.faults and self.clock:
+                own_clock(loop, self.clock)
             return self._weathered(loop, plan)
         finally:
             if disk:
@@ -96,15 +98,18 @@ class Storm:
             wait_for_moment(loop)
             answer(loop)
             if not is_driven(loop) and not go_on(loop):
-                break
+                return self._judged(loop, plan)
             if fault.strike(loop):
                 self.struck[fault.name] += 1
                 loop.deaths += fault.costs_a_call
         see_through(loop)
+        return self._judged(loop, plan)
+
+    def _judged(self, loop: Loop, plan: Plan) -> Judgement:
         eventually(lambda: not any(loop.lived()))
         judgement = judge(loop)
         if not judgement.clean:
-            print(f"loop {loop.number} ({plan.names}): {judgement}", flush=True)
+            print(f"\nloop {loop.number} ({plan.names}): {judgement}", flush=True)
         return judgement
 
     def _variables(self) -> dict[str, str]:
@@ -144,11 +149,12 @@ def main() -> int:
     arguments = _arguments()
     with tempfile.TemporaryDirectory(prefix="helmsman-storm-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        possible = {FULL_DISK.name: can_mount(folder), CLOCK.name: FAKETIME is not None}
+        clock = clock_library(folder)
+        possible = {FULL_DISK.name: can_mount(folder), CLOCK.name: clock is not None}
         for fault in (one for one, is_possible in possible.items() if not is_possible):
-            print(f"{fault}: left out, it needs {'root' if fault == FULL_DISK.name else 'libfaketime'}")
+            print(f"{fault}: left out, it needs {'root' if fault == FULL_DISK.name else 'a C compiler'}")
         with PrefectServer.running(folder / "server") as server:
-            storm = Storm(folder, server, arguments.seed)
+            storm = Storm(folder, server, arguments.seed, clock)
             seconds = _run(storm, plans(arguments.loops, arguments.seed, possible), arguments)
         if arguments.keep:
             shutil.copytree(folder, arguments.keep, symlinks=True, ignore_dangling_symlinks=True, dirs_exist_ok=True)
@@ -179,7 +185,7 @@ def _arguments() -> argparse.Namespace:
 
 def _told(storm: Storm, arguments: argparse.Namespace, seconds: float) -> int:
     print(f"{len(storm.judged)} loops, {arguments.workers} at a time, {60 * len(storm.judged) / seconds:.1f} loops/min")
-    print("faults     " + ", ".join(f"{times} × {name}" for name, times in sorted(storm.struck.items())))
+    print("faults     " + ", ".join(f"{times} times {name}" for name, times in sorted(storm.struck.items())))
     found = totals(storm.judged)
     for name, number in found.items():
         print(f"{name:<24}{number:>4}")

@@ -11,13 +11,15 @@ from prefect.exceptions import TerminationSignal
 from prefect.logging import get_run_logger
 
 from helmsman.errors import Cancelled, HelmsmanError
+from helmsman.oversee.landing import landing_due
 from helmsman.oversee.limits import many_iterations
-from helmsman.records.events import SignalRaised, WaitStarted
+from helmsman.records.events import MemoryNoted, SignalRaised, WaitStarted
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
-from helmsman.records.state import LoopState
+from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Outcome
 from helmsman.verify.judge.prices import known_price
+from tasks.disk import disk_error
 from tasks.engine_runs import announce, hearing_cancel, loop_tags, run_id, without_heartbeats
 from tasks.git import GitError, open_repository
 from tasks.journal import journal_to, listening, publish
@@ -26,15 +28,15 @@ from tasks.merge_attempt import catch_up
 from tasks.nesting import refuse_nested
 from tasks.opening import close, mend, now_utc, open_loop
 from tasks.places import LoopFolder, loop_folder
-from tasks.state_ref import read_state, state_ref
+from tasks.state_ref import Fenced, read_records, read_state, state_ref
 from tasks.workplace import workplace
 from tasks.worktree import remove_worktree
 
 LONGEST_NAP = 0.5
 """Seconds between two looks at the clock and the cancel flag while waiting."""
 
-STOPPED_FROM_OUTSIDE = (HelmsmanError, KeyboardInterrupt, TerminationSignal)
-"""What ends a loop without a decision of its own."""
+STOPPED_FROM_OUTSIDE = (HelmsmanError, KeyboardInterrupt, TerminationSignal, OSError)
+"""What ends a loop without a decision of its own. Of the system's errors, those of a disk."""
 
 STATE_TYPES = {
     Outcome.COMPLETED: (StateType.COMPLETED, "Completed"),
@@ -83,20 +85,36 @@ def wait_if_due(repository: str, state: LoopState) -> None:
 
 def end_from_outside(repository: str, state: LoopState, why: BaseException) -> LoopState:
     """Write down that the loop was cancelled or broken. `state` is the last that this driver knew."""
-    get_run_logger().error("loop %s ends: %s", state.loop, why)
-    reason = why if isinstance(why, HelmsmanError) else Cancelled("interrupted by a signal")
-    state = _with_its_questions(repository, state)
+    reason = disk_error(why) or why
+    if isinstance(reason, OSError):  # none of a disk's: a fault of ours
+        raise reason
+    get_run_logger().error("loop %s ends: %s", state.loop, reason)
+    state = _as_written_down(repository, state, reason)
     if state.merged and state.outcome is Outcome.COMPLETED:  # it has arrived, and nothing is left to stop
         return state
-    return close(repository, state, reason, now_utc())
+    if state.ending is not None and not landing_due(state):  # so has one that came to an end, whatever failed behind it
+        publish(MemoryNoted(lines=(str(reason),)))
+        return state
+    if state.ending is not None:  # proven, and to be merged still: to call that an end would be a lie
+        raise reason
+    known = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
+    return close(repository, state, known, now_utc())
 
 
-def _with_its_questions(repository: str, state: LoopState) -> LoopState:
-    """The loop as it is written down, where nothing but questions, answers and a merge came after what this driver knew."""
-    stored, _ = read_state(workplace(repository, state).repository, state.loop)
+def _as_written_down(repository: str, state: LoopState, why: BaseException) -> LoopState:
+    """The loop as it stands in git, where this driver wrote all that came after `state`.
+
+    That may be questions, answers and a merge, or an iteration that could not be pushed.
+    """
+    opened = workplace(repository, state).repository
+    stored, _ = read_state(opened, state.loop)
     driven = (stored.iteration, stored.attempt, stored.spending) == (state.iteration, state.attempt, state.spending)
     newer = stored.gates_asked > state.gates_asked or (stored.merging, stored.merged) != (state.merging, state.merged)
-    return stored if driven and newer else state
+    if driven and newer:
+        return stored
+    if isinstance(why, Fenced) or stored.iteration != state.iteration + 1:
+        return state
+    return stored if advance(state, next(read_records(opened, state.loop))) == stored else state
 
 
 def tidy(repository: str, state: LoopState) -> None:

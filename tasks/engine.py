@@ -125,6 +125,19 @@ def _set(variables: Mapping[str, str]) -> Generator[None]:
         os.environ.update(before)
 
 
+def engine_error(error: BaseException) -> WorldError | None:
+    """What broke a run because its engine went away; None where that is not what happened."""
+    unreachable = isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API")
+    if not isinstance(error, httpx.HTTPError) and not unreachable:
+        return None
+    return WorldError(
+        "the Prefect server does not answer any more",
+        expected=f"an answer from {os.environ.get('PREFECT_API_URL', 'it')}",
+        found=str(error) or type(error).__name__,
+        remedy="see that it is back",
+    )
+
+
 def _require_up(url: str) -> str:
     """A configured server is not ours to start, but Prefect's own words on one that is away are many and say little."""
     deadline = time.monotonic() + PATIENCE_SECONDS

@@ -43,6 +43,7 @@ from tasks import overseeing, plan_file, planning, rolling_back, working
 from tasks.adjudicating import adjudicate
 from tasks.auditing import audit
 from tasks.credentials import agent_credentials, judge_credentials
+from tasks.disk import blaming_the_disk
 from tasks.hearing import hear
 from tasks.journal import publish
 from tasks.opening import now_utc
@@ -119,7 +120,8 @@ def step(key: CachePolicy) -> Callable[[Callable[P, R]], Task[P, R]]:
             state = cast("LoopState", args[1])
             begun = time.monotonic()
             publish(StepStarted(iteration=state.due, attempt=state.attempt, step=name))
-            result = function(*args, **kwargs)
+            with blaming_the_disk():
+                result = function(*args, **kwargs)
             seconds = time.monotonic() - begun
             publish(StepFinished(iteration=state.due, attempt=state.attempt, step=name, seconds=seconds))
             return result

@@ -1,4 +1,4 @@
-"""The agent of the storm: an instant program that writes down what it did where no fault reaches, so that repeats and losses show.
+"""The agent of the storm: an instant program that writes down what it did where no fault reaches, to show repeats and losses.
 
     python -I -S agent.py MANNER STEPS LOG [what the loop's own command line says]
 
@@ -33,7 +33,7 @@ def main() -> None:
     _tell(log, "began", call, str(os.getpid()))
     if manner != "tool":
         sys.stdin.buffer.read()
-    time.sleep(random.uniform(0.05, 0.3))  # noqa: S311 - for moments to be struck at
+    time.sleep(random.uniform(0.05, 0.3))
     token = f"{call}-{os.getpid()}-{time.monotonic_ns()}"
     _write(Path("work") / token)
     _tell(log, "wrote", call, token)
@@ -69,7 +69,7 @@ def _write(path: Path) -> None:
 
 def _leave(token: str) -> None:
     """Committed, staged or lying about, by chance."""
-    how = random.choice(("committed", "staged", "loose"))  # noqa: S311 - any of them will do
+    how = random.choice(("committed", "staged", "loose"))
     if how != "loose":
         subprocess.run(["git", "add", "--all"], check=False, stderr=subprocess.DEVNULL)
     if how == "committed":

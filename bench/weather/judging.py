@@ -50,7 +50,7 @@ def _lost(loop: Loop) -> tuple[str, ...]:
 
 
 def _repeated(loop: Loop, state: LoopState) -> tuple[str, ...]:
-    """Calls of an iteration after one of it had ended, calls by one number, and more lost ones than faults that could cost one."""
+    """Calls of an iteration after one of it had ended, calls by one number, more lost ones than faults that could cost one."""
     ended, begun, found = set[str](), Counter[str](), list[str]()
     for kind, call, *_ in calls_of(loop.log):
         iteration = call.partition("-")[0]
@@ -88,7 +88,7 @@ def _broken(loop: Loop, state: LoopState) -> list[str]:
     if numbers != list(range(state.iteration, 0, -1)):
         found.append(f"records of iterations {numbers}, where there were {state.iteration}")
     begun = sum(words[0] == "began" for words in calls_of(loop.log))
-    if state.spending.agent_calls != begun:
+    if not begun <= state.spending.agent_calls <= begun + loop.deaths:  # one may die before its agent could say that it began
         found.append(f"{state.spending.agent_calls} calls are on record, and {begun} were made")
     checked = subprocess.run(
         ["git", "fsck", "--no-dangling", "--no-progress"], cwd=loop.repository, capture_output=True, text=True, check=False
@@ -106,7 +106,9 @@ def _refused(loop: Loop, state: LoopState) -> list[str]:
         return []
     refs = (f"refs/heads/{state.branch}", state_ref(loop.name))
     found = [f"the remote's {ref} differs" for ref in refs if read_ref(loop.remote, ref) != read_ref(loop.repository, ref)]
-    if loop.kind.name == "merges" and not (state.merged and succeeds(loop.repository, "merge-base", "--is-ancestor", state.head, "main")):
+    if loop.kind.name == "merges" and not (
+        state.merged and succeeds(loop.repository, "merge-base", "--is-ancestor", state.head, "main")
+    ):
         found.append("its work is not in main")
     return found
 

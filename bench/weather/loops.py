@@ -66,9 +66,7 @@ KINDS = (
         least=3,
         options=("--max-iterations", "3"),
     ),
-    Kind(
-        "asks", "steady", 2, "test -e step-2", least=2, settings=("gates.ask=true", "gates.milestone_every=1"), asks=True
-    ),
+    Kind("asks", "steady", 2, "test -e step-2", least=2, settings=("gates.ask=true", "gates.milestone_every=1"), asks=True),
     Kind("pushes", "steady", 2, "test -e step-2", least=2, settings=("remote.push=true",), remote=True),
     Kind(
         "merges",
@@ -160,7 +158,7 @@ def made(number: int, kind: Kind, folder: Path, place: Path, variables: Mapping[
     (folder / "home").mkdir()
     place.mkdir(exist_ok=True)
     own = {"HOME": str(folder / "home"), "HELMSMAN_HOME": str(place / "state"), "PREFECT_HOME": str(place / "prefect")}
-    loop = Loop(number, kind, folder, place, {**variables, **own}, random.Random(f"{seed}/{number}"))  # noqa: S311 - to repeat
+    loop = Loop(number, kind, folder, place, {**variables, **own}, random.Random(f"{seed}/{number}"))
     _make_agent(loop)
     _make_repository(loop)
     return loop
@@ -185,4 +183,3 @@ def _make_repository(loop: Loop) -> None:
         (loop.remote / "hooks" / "pre-receive").chmod(0o755)
         git(root, "remote", "add", "origin", str(loop.remote))
         git(root, "push", "--quiet", "origin", "main")
-
