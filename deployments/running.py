@@ -146,7 +146,7 @@ def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int
         from tasks.engine_runs import flush
 
         require_engine(engine_is_up, request.loop)
-        with _telling_way_on(request.loop):
+        with telling_way_on(request.loop):
             final = loop(request, return_state=True)
             flush()
             told = final.result(raise_on_failure=False)
@@ -156,7 +156,7 @@ def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int
 
 
 @contextmanager
-def _telling_way_on(loop: str) -> Generator[None]:
+def telling_way_on(loop: str) -> Generator[None]:
     """Say with whatever the world does to a loop how to go on with it once that is over: its work is kept."""
     try:
         yield

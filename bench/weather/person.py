@@ -14,6 +14,8 @@ from tests.fakes.warm import COMMAND_LINE, WarmProcess
 
 PATIENCE = 240
 """Seconds that a loop may take from one fault to its end, on a machine that does much else."""
+DECIDED = {0, 3, 5}
+"""Exit statuses of loops that ended by a decision of their own: completed, stopped, ejected."""
 MOST_STARTS = 20
 WAY_ON = re.compile(r"helmsman resume (\S+?)[.,;`]?(?:\s|$)")
 LOOKS_SECONDS = 0.5
@@ -54,7 +56,7 @@ def go_on(loop: Loop) -> bool:
         return False
     output, errors = process.communicate()
     _write_down(loop, process.returncode, output + errors)
-    if is_through(state) and process.returncode >= 0:
+    if is_through(state) and process.returncode in DECIDED:
         return False
     if state is None:
         loop.begin()
