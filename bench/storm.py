@@ -25,8 +25,11 @@ from pathlib import Path
 from bench.weather.faults import (
     CLOCK,
     FULL_DISK,
+    KILL_AFTER_WORK,
     KILL_AGENT,
+    KILL_AT_WORK,
     KILL_DRIVER,
+    LATEST_EVENT,
     REFUSED,
     Fault,
     can_mount,
@@ -38,12 +41,14 @@ from bench.weather.faults import (
     wait_for_moment,
 )
 from bench.weather.judging import Judgement, judge, totals
-from bench.weather.loops import KINDS, Kind, Loop, made
+from bench.weather.loops import KINDS, REAL, Kind, Loop, made, script, with_real_agent
 from bench.weather.person import answer, go_on, see_through
+from deployments.demo.model import ScriptedModel
 from tests.fakes.bench import ROOT, eventually
 from tests.fakes.prefect_server import PrefectServer
 
 SERVER_KILLED = "server killed"
+REAL_EVERY = 25
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,12 @@ class Storm:
     folder: Path
     server: PrefectServer
     seed: int
+    model: ScriptedModel
+    """Of the real agents."""
     clock: Path | None = None
     """The library that makes clocks jump, where there is one."""
+    latest: int = LATEST_EVENT
+    """Lines of a journal that a fault waits for at most."""
     struck: Counter[str] = field(default_factory=Counter[str])
     judged: list[Judgement] = field(default_factory=list[Judgement])
 
@@ -87,6 +96,8 @@ class Storm:
             loop = made(number, plan.kind, folder, place, self._variables(), self.seed)
             if CLOCK in plan.faults and self.clock:
                 own_clock(loop, self.clock)
+            if plan.kind is REAL:
+                with_real_agent(loop, self.model.url)
             return self._weathered(loop, plan)
         finally:
             if disk:
@@ -95,7 +106,8 @@ class Storm:
     def _weathered(self, loop: Loop, plan: Plan) -> Judgement:
         loop.begin()
         for fault in plan.faults:
-            wait_for_moment(loop)
+            if fault.waits:
+                wait_for_moment(loop, self.latest)
             answer(loop)
             if not is_driven(loop) and not go_on(loop):
                 return self._judged(loop, plan)
@@ -132,11 +144,13 @@ class Storm:
 def plans(loops: int, seed: int, possible: Mapping[str, bool]) -> list[Plan]:
     """One for each loop: all kinds of loops in turns, with up to three faults that fit."""
     chance = random.Random(seed)
-    return [_plan(KINDS[number % len(KINDS)], chance, possible) for number in range(loops)]
+    kinds = [REAL if number % REAL_EVERY == REAL_EVERY - 1 else KINDS[number % len(KINDS)] for number in range(loops)]
+    return [_plan(kind, chance, possible) for kind in kinds]
 
 
 def _plan(kind: Kind, chance: random.Random, possible: Mapping[str, bool]) -> Plan:
-    fitting = [KILL_DRIVER, KILL_DRIVER, KILL_AGENT]
+    fitting = [KILL_DRIVER, KILL_DRIVER, KILL_AT_WORK, KILL_AGENT]
+    fitting += [] if kind is REAL else [KILL_AFTER_WORK]  # its end is not written down
     fitting += [REFUSED, REFUSED] if kind.remote else []
     special = [fault for fault in (FULL_DISK, CLOCK) if possible[fault.name]]
     faults = chance.choices(fitting, k=chance.randint(0, 3))
@@ -153,8 +167,8 @@ def main() -> int:
         possible = {FULL_DISK.name: can_mount(folder), CLOCK.name: clock is not None}
         for fault in (one for one, is_possible in possible.items() if not is_possible):
             print(f"{fault}: left out, it needs {'root' if fault == FULL_DISK.name else 'a C compiler'}")
-        with PrefectServer.running(folder / "server") as server:
-            storm = Storm(folder, server, arguments.seed, clock)
+        with PrefectServer.running(folder / "server") as server, ScriptedModel(script) as model:
+            storm = Storm(folder, server, arguments.seed, model, clock)
             seconds = _run(storm, plans(arguments.loops, arguments.seed, possible), arguments)
         if arguments.keep:
             shutil.copytree(folder, arguments.keep, symlinks=True, ignore_dangling_symlinks=True, dirs_exist_ok=True)

@@ -33,11 +33,13 @@ class Fault:
     """Whether it struck: the driver or the agent may have ended meanwhile."""
     costs_a_call: bool = False
     """Whether an agent call that is in flight may be lost by it."""
+    waits: bool = True
+    """For a moment by chance; else it knows its own."""
 
 
-def wait_for_moment(loop: Loop) -> None:
+def wait_for_moment(loop: Loop, latest: int = LATEST_EVENT) -> None:
     """Until the journal has grown by so many lines, which comes to any step, and then a bit: or until nobody drives."""
-    lines, until = _lines(loop) + loop.chance.randrange(LATEST_EVENT), time.monotonic() + LONGEST_WAIT
+    lines, until = _lines(loop) + loop.chance.randrange(latest), time.monotonic() + LONGEST_WAIT
     while _lines(loop) < lines and time.monotonic() < until and is_driven(loop):
         time.sleep(0.01)
     time.sleep(loop.chance.uniform(0, 0.08))
@@ -60,8 +62,31 @@ def kill_driver(loop: Loop) -> bool:
     return True
 
 
+def kill_at_work(loop: Loop) -> bool:
+    """While an agent works and has written something."""
+    return _comes(loop, "wrote") and kill_driver(loop)
+
+
+def kill_after_work(loop: Loop) -> bool:
+    """Right after an agent has ended: what it did was paid for."""
+    return _comes(loop, "ended") and kill_driver(loop)
+
+
+def _comes(loop: Loop, deed: str) -> bool:
+    """Whether the next call comes to this line of its log, while somebody drives."""
+    before, until = _deeds(loop, deed), time.monotonic() + LONGEST_WAIT
+    while _deeds(loop, deed) == before and time.monotonic() < until and is_driven(loop):
+        time.sleep(0.005)
+    return _deeds(loop, deed) > before
+
+
+def _deeds(loop: Loop, deed: str) -> int:
+    return loop.log.read_text().count(f"{deed} ") if loop.log.exists() else 0
+
+
 def kill_agent(loop: Loop) -> bool:
     """The agent that is at work, once there is one."""
+    time.sleep(loop.chance.uniform(0, 1))
     until = time.monotonic() + LONGEST_WAIT / 2
     while time.monotonic() < until and is_driven(loop):
         at_work = _agent_at_work(loop)
@@ -130,7 +155,9 @@ def close_remote(loop: Loop) -> bool:
 
 
 KILL_DRIVER = Fault("loop killed", kill_driver, costs_a_call=True)
-KILL_AGENT = Fault("agent killed", kill_agent)
+KILL_AT_WORK = Fault("loop killed at work", kill_at_work, costs_a_call=True, waits=False)
+KILL_AFTER_WORK = Fault("loop killed after work", kill_after_work, waits=False)
+KILL_AGENT = Fault("agent killed", kill_agent, waits=False)
 FULL_DISK = Fault("disk full", fill_disk, costs_a_call=True)
 CLOCK = Fault("clock jumped", jump_clock)
 REFUSED = Fault("remote refused", close_remote)

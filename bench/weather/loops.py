@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 
+from deployments.demo.model import Request, Turn, bash, call, environment, say
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.git import git, open_repository
@@ -20,8 +21,6 @@ AGENT = Path(__file__).with_name("agent.py")
 Process = subprocess.Popen[str]
 
 ALWAYS = (
-    "claude.permission_mode=acceptEdits",
-    "steering.hooks=false",
     "limits.agent_failures=50",
     "limits.calls_per_hour=100000",
     "breaker.cool_down_minutes=0",
@@ -31,6 +30,9 @@ ALWAYS = (
     "claude.stop_grace_seconds=1",
 )
 """Delays as short as a storm's faults are; else the product as it is."""
+INSTANT = ("claude.permission_mode=acceptEdits", "steering.hooks=false")
+TOOL = "tool"
+"""The manner of an agent that is a tool of the real Claude Code."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,10 @@ KINDS = (
 )
 
 
+REAL = Kind("real", TOOL, 2, "test -e step-2", least=2)
+"""The real Claude Code with a scripted model."""
+
+
 @dataclass
 class Loop:
     """One loop with a place of its own, its luck, and what was done to it."""
@@ -109,6 +115,11 @@ class Loop:
         return self.place / "repository"
 
     @property
+    def agent(self) -> tuple[str, ...]:
+        """Settings by which its agent is called."""
+        return () if self.kind.manner == TOOL else (*INSTANT, f"claude.binary={self.folder / 'agent'}")
+
+    @property
     def log(self) -> Path:
         return self.folder / "calls"
 
@@ -126,7 +137,7 @@ class Loop:
         return known_state(open_repository(self.repository), self.name)
 
     def begin(self) -> None:
-        settings = (*ALWAYS, f"claude.binary={self.folder / 'agent'}", *self.kind.settings)
+        settings = (*ALWAYS, *self.agent, *self.kind.settings)
         chosen = [part for setting in settings for part in ("--set", setting)]
         goal, check = "There is every step", ("--check", self.kind.check)
         self.start("run", goal, *check, "--name", self.name, *self.kind.options, *chosen, "--yes")
@@ -152,6 +163,11 @@ class Loop:
         return f"{process.pid} {' '.join(words)[:120]}" if tagged or at_home else ""
 
 
+def script(request: Request) -> Turn:
+    """What the scripted model has the real agent do: its work by one tool, wherever its home says, then talk."""
+    return call(bash("~/work")) if request.turn == 0 else say("All of it is done.\n<promise>COMPLETE</promise>")
+
+
 def made(number: int, kind: Kind, folder: Path, place: Path, variables: Mapping[str, str], seed: int) -> Loop:
     """A loop that has not begun. `variables`: the path, and which engine."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -162,6 +178,13 @@ def made(number: int, kind: Kind, folder: Path, place: Path, variables: Mapping[
     _make_agent(loop)
     _make_repository(loop)
     return loop
+
+
+def with_real_agent(loop: Loop, model_url: str) -> None:
+    """Have it call the real Claude Code, which talks to this model."""
+    home = Path(loop.variables["HOME"])
+    loop.variables |= environment(model_url, home)
+    (home / "work").symlink_to(loop.folder / "agent")
 
 
 def _make_agent(loop: Loop) -> None:
