@@ -47,6 +47,9 @@ SERVER = {
 }
 
 
+NO_SLOT = "ConcurrencySlotAcquisitionError"
+"""By its name, for Prefect is not imported here: what a step ends with whose engine goes away before it begins."""
+
 _own_engines: set[str] = set()
 """Their URLs."""
 
@@ -127,7 +130,7 @@ def _set(variables: Mapping[str, str]) -> Generator[None]:
 
 def engine_error(error: BaseException) -> WorldError | None:
     """What broke a run because its engine went away; None where that is not what happened."""
-    unreachable = isinstance(error, RuntimeError) and str(error).startswith("Failed to reach API")
+    unreachable = str(error).startswith("Failed to reach API") or type(error).__name__ == NO_SLOT
     if not isinstance(error, httpx.HTTPError) and not unreachable:
         return None
     return WorldError(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 
 from deployments.running import telling_way_on
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
@@ -41,9 +42,10 @@ def test_a_file_that_is_not_there_is_no_fault_of_the_disk(tmp_path: Path) -> Non
         OSError(errno.ENOSPC, "No space left on device", "call.json"),
         httpx.ConnectError("All connection attempts failed"),
         RuntimeError("Failed to reach API at http://127.0.0.1:4200/api"),
+        ConcurrencySlotAcquisitionError("Unable to acquire concurrency slots on ['tag:helmsman']"),
         WorldError("git fast-import failed with exit code 128"),
     ],
-    ids=["disk", "engine away", "engine never there", "git"],
+    ids=["disk", "engine away", "engine never there", "engine gone before a step", "git"],
 )
 def test_whatever_the_world_does_to_a_loop_is_told_with_the_command_that_goes_on_with_it(error: Exception) -> None:
     with pytest.raises(WorldError, match="go on with the loop: helmsman resume the-loop"), telling_way_on("the-loop"):
