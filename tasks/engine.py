@@ -31,6 +31,7 @@ QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "DO_NOT_TRACK": "1",
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",  # the loop's own display is what a person watches
+    "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",  # else each event that a dead server does not get is printed, kilobytes a piece
 }
 """For the process that drives a loop."""
 

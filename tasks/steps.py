@@ -19,7 +19,7 @@ from prefect.logging import get_run_logger
 from prefect.utilities.annotations import opaque
 
 from helmsman.config import RetryConfig
-from helmsman.errors import WorldError
+from helmsman.errors import CutOff, WorldError
 from helmsman.orient.prompt import brief
 from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
@@ -169,8 +169,8 @@ def own_check(
 def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     try:
         state.result()
-    except WorldError:
-        return True
+    except WorldError as error:
+        return not isinstance(error, CutOff)
     except Exception:  # noqa: BLE001 - whatever else it is, it is not the world's fault
         return False
     return False

@@ -18,6 +18,7 @@ DECIDED = {0, 3, 5}
 """Exit statuses of loops that ended by a decision of their own: completed, stopped, ejected."""
 MOST_STARTS = 20
 WAY_ON = re.compile(r"helmsman resume (\S+?)[.,;`]?(?:\s|$)")
+PUSH_AGAIN = "push it again with: helmsman resume"
 LOOKS_SECONDS = 0.5
 
 
@@ -57,7 +58,10 @@ def go_on(loop: Loop) -> bool:
     output, errors = process.communicate()
     _write_down(loop, process.returncode, output + errors)
     if is_through(state) and process.returncode in DECIDED:
-        return False
+        unpushed = PUSH_AGAIN in output + errors
+        if unpushed:
+            loop.start("resume", loop.name)
+        return unpushed
     if state is None:
         loop.begin()
         return True
