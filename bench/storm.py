@@ -1,6 +1,6 @@
 """What a storm leaves of loops: lost work, repeated agent calls, stray processes and wrong outcomes, all of which should be none.
 
-    python -m bench.storm [--loops 200] [--workers 4] [--seed 1] [--away 60] [--keep FOLDER]
+    python -m bench.storm [--loops 200] [--workers 4] [--seed 1] [--away 60] [--worker-loops 8] [--keep FOLDER]
 
 Real drivers, real git and a real engine. The agent is an instant program that writes down what it did, and in every 25th loop the
 real Claude Code with a scripted model. While loops run, drivers, workers, agents and the engine are killed, disks fill up, clocks
@@ -43,6 +43,7 @@ from bench.weather.faults import (
 from bench.weather.judging import Judgement, judge, totals
 from bench.weather.loops import KINDS, REAL, Kind, Loop, made, script, with_real_agent
 from bench.weather.person import answer, go_on, see_through
+from bench.weather.workers import under_a_worker
 from deployments.demo.model import ScriptedModel
 from tests.fakes.bench import ROOT, eventually
 from tests.fakes.prefect_server import PrefectServer
@@ -170,9 +171,13 @@ def main() -> int:
         with PrefectServer.running(folder / "server") as server, ScriptedModel(script) as model:
             storm = Storm(folder, server, arguments.seed, model, clock)
             seconds = _run(storm, plans(arguments.loops, arguments.seed, possible), arguments)
+        if arguments.worker_loops:
+            judged, struck = under_a_worker(folder / "team", arguments.worker_loops, arguments.seed)
+            storm.judged.extend(judged)
+            storm.struck.update(struck)
         if arguments.keep:
             shutil.copytree(folder, arguments.keep, symlinks=True, ignore_dangling_symlinks=True, dirs_exist_ok=True)
-    return _told(storm, arguments, seconds)
+        return _told(storm, arguments, seconds)
 
 
 def _run(storm: Storm, chosen: Sequence[Plan], arguments: argparse.Namespace) -> float:
@@ -193,17 +198,23 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=4, help="loops at a time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--away", type=float, default=60, help="seconds that the engine is away at most")
+    parser.add_argument("--worker-loops", type=int, default=8, help="loops that a Prefect worker drives, in the end")
     parser.add_argument("--keep", type=Path, help="copy everything there in the end, to look at it")
     return parser.parse_args()
 
 
 def _told(storm: Storm, arguments: argparse.Namespace, seconds: float) -> int:
-    print(f"{len(storm.judged)} loops, {arguments.workers} at a time, {60 * len(storm.judged) / seconds:.1f} loops/min")
+    alone = len(storm.judged) - arguments.worker_loops
+    print(f"{alone} loops, {arguments.workers} at a time, {60 * alone / seconds:.1f} loops/min")
+    print(f"{arguments.worker_loops} loops under a worker")
     print("faults     " + ", ".join(f"{times} times {name}" for name, times in sorted(storm.struck.items())))
     found = totals(storm.judged)
     for name, number in found.items():
-        print(f"{name:<24}{number:>4}")
-    print(f"again with: python -m bench.storm --loops {arguments.loops} --workers {arguments.workers} --seed {arguments.seed}")
+        print(f"{name:<24}{number:>4}", flush=True)
+    print(
+        f"again with: python -m bench.storm --loops {arguments.loops} --workers {arguments.workers} --seed {arguments.seed} "
+        f"--worker-loops {arguments.worker_loops}"
+    )
     return 1 if any(found.values()) else 0
 
 
