@@ -14,7 +14,7 @@ from deployments.display import display
 from deployments.wishes import Wishes, wished
 from helmsman.agents.telling import in_short
 from helmsman.config import LoopConfig
-from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import from_assignments, shown
 from helmsman.naming import loop_id
 from helmsman.oversee.answers import reconfigured
@@ -60,6 +60,11 @@ def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool, detach: bool 
 
 def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool, detach: bool = False) -> int:
     """Resume a loop, here or by a process of its own."""
+    with telling_way_on(loop):
+        return _go_on(repo, loop, assignments, as_json=as_json, detach=detach)
+
+
+def _go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool, detach: bool) -> int:
     repository = open_repository(repo.absolute())
     state, _ = read_state(repository, loop)
     with drive_alone(loop_folder(repository, loop).lock, loop):
@@ -164,7 +169,7 @@ def telling_way_on(loop: str) -> Generator[None]:
         raise
     except Exception as error:
         told = disk_error(error) or engine_error(error) or error
-        if not isinstance(told, HelmsmanError):
+        if not isinstance(told, WorldError):
             raise
         if WAY_ON not in str(told):
             told.remedy = "; then ".join(filter(None, [told.remedy, f"go on with the loop: {WAY_ON} {loop}"]))

@@ -7,6 +7,7 @@ import httpx
 import pytest
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 
+from deployments.complaints import report_unforeseen
 from deployments.running import telling_way_on
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from tasks.call_folder import write_whole
@@ -62,3 +63,10 @@ def test_a_remedy_that_is_told_already_another_driver_and_a_fault_of_ours_are_to
     assert str(raised.value) == before
     assert raised.value is error
     assert isinstance(error, HelmsmanError | KeyError)
+
+
+def test_a_full_disk_that_nobody_foresaw_is_told_as_one_and_not_as_a_fault_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report_unforeseen(OSError(errno.ENOSPC, "No space left on device", "x")) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("world error: a file could not be written")
+    assert "not foreseen" not in told
