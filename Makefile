@@ -47,7 +47,7 @@ bench: $(READY) ## print what control costs and is worth, what the invariants fi
 	$(BIN)/python bench/pathologies.py
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.parallel
-	$(BIN)/python -m bench.storm --loops 14 --worker-loops 0 --away 5
+	$(BIN)/python -m bench.storm --loops 14 --away 5
 
 features: $(READY) ## print each row of docs/features.md with the tests that prove it
 	$(BIN)/python tools/features.py

@@ -1,6 +1,6 @@
 """What a storm leaves of loops: lost work, repeated agent calls, stray processes and wrong outcomes, all of which should be none.
 
-    python -m bench.storm [--loops 200] [--workers 4] [--seed 1] [--away 60] [--worker-loops 8] [--keep FOLDER]
+    python -m bench.storm [--loops 200] [--workers 4] [--seed 1] [--away 60] [--worker-loops 0] [--keep FOLDER]
 
 Real drivers, real git and a real engine. The agent is an instant program that writes down what it did, and in every 25th loop the
 real Claude Code with a scripted model. While loops run, drivers, workers, agents and the engine are killed, disks fill up, clocks
@@ -198,7 +198,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=4, help="loops at a time")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--away", type=float, default=60, help="seconds that the engine is away at most")
-    parser.add_argument("--worker-loops", type=int, default=8, help="loops that a Prefect worker drives, in the end")
+    parser.add_argument("--worker-loops", type=int, default=0, help="loops that a Prefect worker drives, in the end")
     parser.add_argument("--keep", type=Path, help="copy everything there in the end, to look at it")
     return parser.parse_args()
 

@@ -61,6 +61,7 @@ def kill_driver(loop: Loop) -> bool:
     if not is_driven(loop) or loop.process is None:
         return False
     loop.process.kill()
+    loop.process.wait()  # else it looks driven still when the next fault is due
     return True
 
 
