@@ -39,7 +39,7 @@ format: $(READY) ## format the code and mend what can be mended without thought
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(READY) ## print what control costs and is worth, what the invariants find, what astray agents and loops side by side come to
+bench: $(READY) ## print what control costs and is worth, what the invariants find, what astray agents, loops side by side and loops in a storm come to
 	$(BIN)/python bench/overhead.py
 	$(BIN)/python bench/hooks.py
 	$(BIN)/python bench/invariants.py
@@ -47,6 +47,7 @@ bench: $(READY) ## print what control costs and is worth, what the invariants fi
 	$(BIN)/python bench/pathologies.py
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.parallel
+	$(BIN)/python -m bench.storm --loops 14 --away 5
 
 features: $(READY) ## print each row of docs/features.md with the tests that prove it
 	$(BIN)/python tools/features.py

@@ -20,6 +20,10 @@ def report(error: HelmsmanError) -> int:
 
 
 def report_unforeseen(error: Exception) -> int:
+    from tasks.disk import disk_error
+
+    if told := disk_error(error):
+        return report(told)
     traceback.print_exc()
     sys.stderr.write(
         "\nThis was not foreseen: a fault in Helmsman. What was finished is kept; `helmsman list` shows the loops.\n"

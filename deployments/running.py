@@ -2,7 +2,8 @@
 
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -27,7 +28,8 @@ from tasks.agents.finding import find_program
 from tasks.aligning import refuse_open_questions
 from tasks.claude import as_it_is_called, refuse_root
 from tasks.claude_binary import find_binary
-from tasks.engine import engine
+from tasks.disk import disk_error
+from tasks.engine import engine, engine_error
 from tasks.git import Repository, open_repository, read_ref
 from tasks.journal import listening
 from tasks.judge import asks_claude_code
@@ -36,7 +38,9 @@ from tasks.nesting import refuse_nested
 from tasks.opening import create_loop, now_utc
 from tasks.places import loop_folder
 from tasks.sandbox.trial import require_sandbox
-from tasks.state_ref import read_state, state_ref
+from tasks.state_ref import Fenced, read_state, state_ref
+
+WAY_ON = "helmsman resume"
 
 
 def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool, detach: bool = False) -> int:
@@ -56,6 +60,11 @@ def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool, detach: bool 
 
 def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool, detach: bool = False) -> int:
     """Resume a loop, here or by a process of its own."""
+    with telling_way_on(loop):
+        return _go_on(repo, loop, assignments, as_json=as_json, detach=detach)
+
+
+def _go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool, detach: bool) -> int:
     repository = open_repository(repo.absolute())
     state, _ = read_state(repository, loop)
     with drive_alone(loop_folder(repository, loop).lock, loop):
@@ -143,12 +152,31 @@ def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int
         from tasks.engine_runs import flush
 
         require_engine(engine_is_up, request.loop)
-        final = loop(request, return_state=True)
-        flush()
-    state, _ = read_state(repository, request.loop)
-    if state.ending is None:
-        final.result(raise_on_failure=True)  # what broke the flow before it could write its end
-    return _conclude(state, console, as_json=as_json)
+        with telling_way_on(request.loop):
+            final = loop(request, return_state=True)
+            flush()
+            told = final.result(raise_on_failure=False)
+            if isinstance(told, BaseException):  # what broke the flow before it could write its end, or behind that
+                raise told
+    return _conclude(read_state(repository, request.loop)[0], console, as_json=as_json)
+
+
+@contextmanager
+def telling_way_on(loop: str) -> Generator[None]:
+    """Say with whatever the world does to a loop how to go on with it once that is over: its work is kept."""
+    try:
+        yield
+    except Fenced:
+        raise
+    except Exception as error:
+        told = disk_error(error) or engine_error(error) or error
+        if not isinstance(told, WorldError):
+            raise
+        if WAY_ON not in str(told):
+            told.remedy = "; then ".join(filter(None, [told.remedy, f"go on with the loop: {WAY_ON} {loop}"]))
+        if told is error:
+            raise
+        raise told from error
 
 
 def require_engine(engine_is_up: Callable[[], object], loop: str) -> None:

@@ -4,6 +4,7 @@ HelmsmanError
 ├── OperatorError   you: a bad goal, path, key or check. Never retried.
 ├── AgentError      the agent: it could not be driven or broke its contract. Never retried.
 ├── WorldError      the network, the disk, an overloaded service. The only one that is retried.
+│   └── CutOff      in the midst of a call that is paid for. Kept first, and so not retried.
 └── Cancelled       nobody: somebody asked the loop to stop.
 """
 
@@ -44,6 +45,10 @@ class WorldError(HelmsmanError):
     """Something outside failed and may recover by itself: network, overload, disk."""
 
     fault = "world"
+
+
+class CutOff(WorldError):  # noqa: N818 - what happened to a call
+    """The world broke what was paid for half-way. It is not tried again at once: what there is of it is kept first."""
 
 
 class Cancelled(HelmsmanError):  # noqa: N818 - a request that was granted, not a failure

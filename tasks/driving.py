@@ -11,14 +11,16 @@ from prefect.exceptions import TerminationSignal
 from prefect.logging import get_run_logger
 
 from helmsman.errors import Cancelled, HelmsmanError
+from helmsman.oversee.landing import landing_due
 from helmsman.oversee.limits import many_iterations
-from helmsman.records.events import SignalRaised, WaitStarted
+from helmsman.records.events import MemoryNoted, SignalRaised, WaitStarted
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
-from helmsman.records.state import LoopState
+from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Outcome
 from helmsman.verify.judge.prices import known_price
 from tasks.best_tree import stand_at_best
+from tasks.disk import disk_error
 from tasks.engine_runs import (
     announce,
     hearing_cancel,
@@ -36,7 +38,7 @@ from tasks.nesting import refuse_nested
 from tasks.opening import close, knows_call, lost_elsewhere, mend, now_utc, open_loop
 from tasks.places import LoopFolder, loop_folder
 from tasks.results import is_kept, require_results
-from tasks.state_ref import Fenced, read_state, state_ref
+from tasks.state_ref import Fenced, read_records, read_state, state_ref
 from tasks.telemetry import watched
 from tasks.travelling import claim, is_ours, left_there
 from tasks.workplace import workplace
@@ -45,8 +47,8 @@ from tasks.worktree import remove_worktree
 LONGEST_NAP = 0.5
 """Seconds between two looks at the clock and the cancel flag while waiting."""
 
-STOPPED_FROM_OUTSIDE = (HelmsmanError, KeyboardInterrupt, TerminationSignal)
-"""What ends a loop without a decision of its own."""
+STOPPED_FROM_OUTSIDE = (HelmsmanError, KeyboardInterrupt, TerminationSignal, OSError)
+"""What ends a loop without a decision of its own. Of the system's errors, those of a disk."""
 
 STATE_TYPES = {
     Outcome.COMPLETED: (StateType.COMPLETED, "Completed"),
@@ -113,22 +115,38 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
     Of a loop that somebody else drives by now nothing is written: `why` is raised.
     """
     if isinstance(why, Fenced) or is_started_elsewhere() or not is_ours(workplace(repository, state).repository, state):
-        get_run_logger().error("loop %s is left to the machine that drives it now: %s", state.loop, why)
+        get_run_logger().error("loop %s is left to whoever drives it now: %s", state.loop, why)
         raise why
-    get_run_logger().error("loop %s ends: %s", state.loop, why)
-    reason = why if isinstance(why, HelmsmanError) else Cancelled("interrupted by a signal")
-    state = _with_its_questions(repository, state)
+    reason = disk_error(why) or why
+    if isinstance(reason, OSError):  # none of a disk's: a fault of ours
+        raise reason
+    get_run_logger().error("loop %s ends: %s", state.loop, reason)
+    state = _as_written_down(repository, state)
     if state.merged and state.outcome is Outcome.COMPLETED:  # it has arrived, and nothing is left to stop
         return state
-    return close(repository, state, reason, now_utc())
+    if state.ending is not None and not landing_due(state):  # so has one that came to an end, whatever failed behind it
+        publish(MemoryNoted(lines=(str(reason),)))
+        return state
+    if state.ending is not None:  # proven, and to be merged still: to call that an end would be a lie
+        raise reason
+    known = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
+    return close(repository, state, known, now_utc())
 
 
-def _with_its_questions(repository: str, state: LoopState) -> LoopState:
-    """The loop as it is written down, where nothing but questions, answers and a merge came after what this driver knew."""
-    stored, _ = read_state(workplace(repository, state).repository, state.loop)
+def _as_written_down(repository: str, state: LoopState) -> LoopState:
+    """The loop as it stands in git, where this driver wrote all that came after `state`.
+
+    That may be questions, answers and a merge, or an iteration that could not be pushed.
+    """
+    opened = workplace(repository, state).repository
+    stored, _ = read_state(opened, state.loop)
     driven = (stored.iteration, stored.attempt, stored.spending) == (state.iteration, state.attempt, state.spending)
     newer = stored.gates_asked > state.gates_asked or (stored.merging, stored.merged) != (state.merging, state.merged)
-    return stored if driven and newer else state
+    if driven and newer:
+        return stored
+    if stored.iteration != state.iteration + 1:
+        return state
+    return stored if advance(state, next(read_records(opened, state.loop))) == stored else state
 
 
 def tidy(repository: str, state: LoopState) -> None:

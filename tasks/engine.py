@@ -31,6 +31,7 @@ QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "DO_NOT_TRACK": "1",
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",  # the loop's own display is what a person watches
+    "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL",  # else each event that a dead server does not get is printed, kilobytes a piece
 }
 """For the process that drives a loop."""
 
@@ -46,6 +47,9 @@ SERVER = {
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",  # whole seconds: less is cut to 0, and a core is kept busy
 }
 
+
+NO_SLOT = "ConcurrencySlotAcquisitionError"
+"""By its name, for Prefect is not imported here: what a step ends with whose engine goes away before it begins."""
 
 _own_engines: set[str] = set()
 """Their URLs."""
@@ -123,6 +127,19 @@ def _set(variables: Mapping[str, str]) -> Generator[None]:
         for name in variables:
             os.environ.pop(name)
         os.environ.update(before)
+
+
+def engine_error(error: BaseException) -> WorldError | None:
+    """What broke a run because its engine went away; None where that is not what happened."""
+    unreachable = str(error).startswith("Failed to reach API") or type(error).__name__ == NO_SLOT
+    if not isinstance(error, httpx.HTTPError) and not unreachable:
+        return None
+    return WorldError(
+        "the Prefect server does not answer any more",
+        expected=f"an answer from {os.environ.get('PREFECT_API_URL', 'it')}",
+        found=str(error) or type(error).__name__,
+        remedy="see that it is back",
+    )
 
 
 def _require_up(url: str) -> str:

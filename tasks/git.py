@@ -21,6 +21,7 @@ HARDENED = (
     "core.quotePath=false",
     "core.safecrlf=false",  # a user's setting must not refuse the agent's line endings
     "core.filesRefLockTimeout=5000",  # a writer beside us holds a ref for an instant; on a busy machine that is long
+    "advice.graftFileDeprecated=false",  # we name an empty one; a person who reads of an error shall not read of that
     "log.showSignature=false",  # it runs a program, and prints between the lines that we read
     "gc.auto=0",  # not in the middle of an iteration
     "maintenance.auto=false",  # likewise; a commit would start a process to find out that there is nothing to do

@@ -115,7 +115,7 @@ def _pushed(place: Workplace, state: LoopState) -> str:
     try:
         push_loop(place.repository, state)
     except HelmsmanError as error:
-        return str(error)
+        return f"{error}\n  push it again with: helmsman resume {state.loop}"
     return ""
 
 

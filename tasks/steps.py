@@ -19,7 +19,7 @@ from prefect.logging import get_run_logger
 from prefect.utilities.annotations import opaque
 
 from helmsman.config import CheckConfig, RetryConfig
-from helmsman.errors import WorldError
+from helmsman.errors import CutOff, WorldError
 from helmsman.orient.prompt import brief
 from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
@@ -45,6 +45,7 @@ from tasks import delivering, overseeing, plan_file, planning, rolling_back, wor
 from tasks.adjudicating import adjudicate
 from tasks.auditing import audit
 from tasks.credentials import agent_credentials, judge_credentials
+from tasks.disk import blaming_the_disk
 from tasks.hearing import hear
 from tasks.journal import publish
 from tasks.opening import now_utc
@@ -137,7 +138,8 @@ def step(key: CachePolicy) -> Callable[[Callable[P, R]], Task[P, R]]:
             state = cast("LoopState", args[1])
             begun = time.monotonic()
             publish(StepStarted(iteration=state.due, attempt=state.attempt, step=name))
-            result = function(*args, **kwargs)
+            with blaming_the_disk():
+                result = function(*args, **kwargs)
             seconds = time.monotonic() - begun
             publish(StepFinished(iteration=state.due, attempt=state.attempt, step=name, seconds=seconds))
             return result
@@ -197,8 +199,8 @@ def trusted_copy(
 def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     try:
         state.result()
-    except WorldError:
-        return True
+    except WorldError as error:
+        return not isinstance(error, CutOff)
     except Exception:  # noqa: BLE001 - whatever else it is, it is not the world's fault
         return False
     return False

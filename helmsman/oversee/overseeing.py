@@ -223,7 +223,7 @@ def _pains(view: _View) -> tuple[Signal, ...]:
     sight, state, observed = view.sight, view.state, view.observed
     baseline = view.earlier.baseline
     weaknesses = new_findings(baseline, observed.scan) if baseline and observed.scan else ()
-    spending = spend(state, sight.evidence.usage, sight.started_at, sight.now)
+    spending = spend(state, sight.evidence.usage, sight.started_at, sight.now, sight.evidence.at_work)
     what = (state, view.history, sight.evidence, observed.leaks, weaknesses, spending, state.config.pain)
     return pains(*what, destroyed=observed.destroyed)
 
@@ -274,7 +274,7 @@ def _concluded(view: _View, noticed: _Noticed, signals: Sequence[Signal], modes:
 def _next(view: _View) -> LoopState:
     """The state as far as validation before the next iteration asks for it."""
     sight, state = view.sight, view.state
-    spending = spend(state, sight.evidence.usage, sight.started_at, sight.now)
+    spending = spend(state, sight.evidence.usage, sight.started_at, sight.now, sight.evidence.at_work)
     return state.model_copy(update={"spending": spending, "iteration": state.due})
 
 

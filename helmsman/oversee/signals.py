@@ -26,8 +26,9 @@ class Sight:
 
 
 def _limits(sight: Sight) -> tuple[Signal, ...]:
-    spending = spend(sight.state, sight.evidence.usage, sight.started_at, sight.now)
-    counted = sight.evidence.execution.worth_checking  # else the same iteration is due again
+    evidence = sight.evidence
+    spending = spend(sight.state, evidence.usage, sight.started_at, sight.now, evidence.at_work)
+    counted = evidence.execution.worth_checking  # else the same iteration is due again
     return limit_signals(sight.state.config.limits, spending, sight.state.iteration + counted)
 
 

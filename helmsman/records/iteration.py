@@ -71,6 +71,12 @@ class Evidence(Record):
         """What agent, judge and the model that wrote for the prompt used up."""
         return self.execution.call.usage.plus(self.writing).plus(self.judgement.usage if self.judgement else Usage())
 
+    @property
+    def at_work(self) -> float:
+        """Seconds that agent and checks took, by a clock that nobody sets."""
+        reports = (report for report in (self.checks, self.own) if report)
+        return self.execution.call.seconds + sum(result.seconds for report in reports for result in report.results)
+
 
 class IterationRecord(Evidence):
     """What happened in one attempt at one iteration and what was decided."""

@@ -45,6 +45,10 @@ from helmsman.records.verdict import Decision, DecisionKind, Outcome
 SCHEMA = 1
 SALVAGES_REMEMBERED = 5
 CALLS_WINDOW = timedelta(hours=1)
+MOST_BESIDE = timedelta(hours=2)
+"""Of an iteration, beside agent and checks: retries take an hour where the world is to blame, judge and writers another."""
+MOST_AGAIN = 3
+"""Times that agent and checks may take as long as their last account says: flaky checks run again, calls are made again."""
 
 
 class Spending(Record):
@@ -192,7 +196,7 @@ def advance(state: LoopState, record: IterationRecord) -> LoopState:
             "head": record.failed.back_to if record.failed else record.head,
             "iteration": state.iteration + counts,
             "attempt": 1 if counts else state.attempt + 1,
-            "spending": spend(state, record.usage, record.started_at, record.ended_at),
+            "spending": spend(state, record.usage, record.started_at, record.ended_at, record.at_work),
             "recent_calls": recent_calls(state, record.ended_at),
             "waiting": _waiting(record.decision),
             "checks": best_checks(state.best_checks, record) if record.failed else record.checks or state.checks,
@@ -297,14 +301,19 @@ def reopen(state: LoopState, config: LoopConfig, now: datetime) -> LoopState:
     return state.model_copy(update={"ending": None, "config": config, "updated_at": now, **counted_anew})
 
 
-def spend(state: LoopState, usage: Usage, started_at: datetime, now: datetime) -> Spending:
-    """What is used up after one more call. A wait before it counts as wall-clock time, the time that nobody drove does not."""
+def spend(state: LoopState, usage: Usage, started_at: datetime, now: datetime, at_work: float = 0.0) -> Spending:
+    """What is used up after one more call. A wait before it counts as wall-clock time, the time that nobody drove does not.
+
+    `at_work`: seconds of it that were measured by a clock that nobody sets. Where the wall clock tells of less, or of more than
+    that and MOST_BESIDE, it was set meanwhile, or nobody drove for a while.
+    """
     before, waited = state.spending, _waited(state, started_at)
+    told = (now - started_at).total_seconds()
     return Spending(
         agent_calls=before.agent_calls + 1,
         cost_usd=before.cost_usd + usage.cost_usd,
         tokens=before.tokens + usage.tokens,
-        seconds=before.seconds + waited + max((now - started_at).total_seconds(), 0.0),
+        seconds=before.seconds + waited + min(max(told, at_work), at_work * MOST_AGAIN + MOST_BESIDE.total_seconds()),
     )
 
 

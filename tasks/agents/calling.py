@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 
+from helmsman.errors import CutOff, WorldError
 from helmsman.records.evidence import AgentCall
 from helmsman.records.state import LoopState
 from tasks import claude
 from tasks.agents import template
 from tasks.agents.order import Order
+from tasks.call_folder import CallFolder, interrupted_call
+from tasks.disk import blaming_the_disk
 
 AgentPort = Callable[[Order], AgentCall]
 """What drives an agent's program through one call.
@@ -22,5 +25,12 @@ def port_of(state: LoopState) -> AgentPort:
 
 
 def call_agent(order: Order) -> AgentCall:
-    """One call of the loop's agent."""
-    return port_of(order.state)(order)
+    """One call of the loop's agent. Raises CutOff where the world broke it while it was at work."""
+    try:
+        with blaming_the_disk():
+            return port_of(order.state)(order)
+    except WorldError as error:
+        place, state = order.place, order.state
+        if interrupted_call(CallFolder(place.folder.call(state.due, state.attempt))) is None:
+            raise
+        raise CutOff(error.problem, expected=error.expected, found=error.found, remedy=error.remedy) from error

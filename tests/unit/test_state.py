@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.oversee.limits import limit_signals
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.evidence import AgentOutcome, Interrupted, Salvage
 from helmsman.records.iteration import IterationRecord
@@ -25,7 +26,7 @@ from helmsman.records.state import (
     spend,
 )
 from helmsman.records.usage import Usage
-from helmsman.records.verdict import Decision, Outcome
+from helmsman.records.verdict import Decision, Outcome, Severity
 from tests.unit.builders import (
     CONTINUE,
     HOUR,
@@ -47,20 +48,21 @@ from tests.unit.builders import (
 MOMENTS = st.datetimes(datetime(2001, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds it
 SALVAGE = Salvage(iteration=1, attempt=1, ref="refs/helmsman/mend-it/salvage/1-1", commit="e" * 40, files=2)
 CUT_OFF = Interrupted(start="b" * 40, started_at=NOW, ended_at=NOW + MINUTE, usage=Usage(input_tokens=100, output_tokens=20))
+DAY = timedelta(days=1)
 WAITED = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="usage limit")
 
 
 def test_an_iteration_that_counts_moves_every_field_on() -> None:
     before = state(iteration=4, attempt=2, failed_calls=1, salvaged=(SALVAGE,), waiting=WAITED, notes=("limits.tokens.warn",))
     memory = WorkingMemory(remaining_gap="the parser")
-    what = record(CONTINUE, lasted=timedelta(0), memory=memory, signals=(LIMIT_REACHED,), execution=execution(commit="f" * 40))
+    what = record(CONTINUE, lasted=MINUTE, memory=memory, signals=(LIMIT_REACHED,), execution=execution(commit="f" * 40))
     after = advance(before, what)
     assert after == before.model_copy(
         update={
             "head": "f" * 40,
             "iteration": 5,
             "attempt": 1,
-            "spending": Spending(agent_calls=1, cost_usd=0.5, tokens=120, seconds=0),
+            "spending": Spending(agent_calls=1, cost_usd=0.5, tokens=120, seconds=60),
             "recent_calls": (NOW,),
             "waiting": None,
             "checks": what.checks,
@@ -165,6 +167,23 @@ def test_spending_never_shrinks_whatever_the_clock_does(
     after = spend(before, call().usage, started_at, now)
     assert after.seconds >= 5
     assert (after.agent_calls, after.cost_usd, after.tokens) == (2, 1.5, 121)
+
+
+@pytest.mark.feature("E6", "X4")
+@pytest.mark.parametrize(
+    ("jump", "seconds"),
+    [(timedelta(0), 60), (365 * DAY, 3 * 30 + 2 * 3600), (-365 * DAY, 30), (HOUR, 3660)],
+    ids=["none", "a year on", "a year back", "an hour on, or nobody drove"],
+)
+def test_a_clock_that_jumps_while_the_agent_works_uses_up_no_budget_and_gives_none_away(jump: timedelta, seconds: float) -> None:
+    assert spend(state(), call().usage, NOW, NOW + MINUTE + jump, at_work=30).seconds == seconds
+
+
+@pytest.mark.feature("E6", "X4")
+def test_a_year_that_a_clock_jumped_within_an_iteration_ends_no_loop() -> None:
+    before = state(config(limits={"wall_clock_hours": 12}))
+    after = advance(before, record(CONTINUE, lasted=365 * DAY))
+    assert not [signal for signal in limit_signals(before.config.limits, after.spending, 1) if signal.severity is Severity.ABORT]
 
 
 @pytest.mark.feature("E6")

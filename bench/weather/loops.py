@@ -1,0 +1,208 @@
+"""The loops that the storm falls upon: what their agents do, how each must end, and where each lives."""
+
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from deployments.demo.model import Request, Turn, bash, call, environment, say
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.git import git, open_repository
+from tasks.places import loop_folder
+from tasks.state_ref import known_state
+from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess
+
+AGENT = Path(__file__).with_name("agent.py")
+Process = subprocess.Popen[str]
+
+ALWAYS = (
+    "limits.agent_failures=50",
+    "limits.calls_per_hour=100000",
+    "breaker.cool_down_minutes=0",
+    "retry.attempts=2",
+    "retry.first_delay_seconds=0.3",
+    "retry.longest_delay_seconds=1",
+    "claude.stop_grace_seconds=1",
+)
+"""Delays as short as a storm's faults are; else the product as it is."""
+INSTANT = ("claude.permission_mode=acceptEdits", "steering.hooks=false")
+TOOL = "tool"
+"""The manner of an agent that is a tool of the real Claude Code."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A loop whose right end is known beforehand."""
+
+    name: str
+    manner: str
+    steps: int
+    check: str
+    outcome: Outcome = Outcome.COMPLETED
+    rule: str = ""
+    """How it must have ended, where that is told by a rule."""
+    least: int = 1
+    """Iterations that it needs."""
+    options: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    remote: bool = False
+    asks: bool = False
+
+
+KINDS = (
+    Kind("two-steps", "steady", 2, "test -e step-2", least=2),
+    Kind("three-steps", "steady", 3, "test -e step-3", least=3),
+    Kind("liar", "liar", 1, "test -e step-1", least=3),
+    Kind(
+        "hopeless",
+        "hopeless",
+        1,
+        "test -e step-1",
+        outcome=Outcome.STOPPED,
+        rule="limits.iterations",
+        least=3,
+        options=("--max-iterations", "3"),
+    ),
+    Kind("asks", "steady", 2, "test -e step-2", least=2, settings=("gates.ask=true", "gates.milestone_every=1"), asks=True),
+    Kind("pushes", "steady", 2, "test -e step-2", least=2, settings=("remote.push=true",), remote=True),
+    Kind(
+        "merges",
+        "steady",
+        2,
+        "test -e step-2",
+        least=2,
+        options=("--merge", "main"),
+        settings=("remote.push=true",),
+        remote=True,
+    ),
+)
+
+
+REAL = Kind("real", TOOL, 2, "test -e step-2", least=2)
+"""The real Claude Code with a scripted model."""
+
+
+@dataclass
+class Loop:
+    """One loop with a place of its own, its luck, and what was done to it."""
+
+    number: int
+    kind: Kind
+    folder: Path
+    """Where no fault reaches: the agent's log, the home, the remote."""
+    place: Path
+    """Repository, worktrees, state and results; a disk of its own where that is to fill up."""
+    variables: dict[str, str]
+    chance: random.Random
+    process: Process | None = None
+    cold: bool = False
+    """Each of its processes is started anew, and not forked: with a clock or an engine of its own."""
+    deaths: int = 0
+    """Faults that may have cost an agent call that was in flight."""
+    notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def name(self) -> str:
+        return f"storm-{self.number}"
+
+    @property
+    def repository(self) -> Path:
+        return self.place / "repository"
+
+    @property
+    def agent(self) -> tuple[str, ...]:
+        """Settings by which its agent is called."""
+        return () if self.kind.manner == TOOL else (*INSTANT, f"claude.binary={self.folder / 'agent'}")
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "calls"
+
+    @property
+    def remote(self) -> Path:
+        return self.folder / "remote.git"
+
+    @property
+    def journal(self) -> Path:
+        return loop_folder(open_repository(self.repository), self.name).journal
+
+    @property
+    def state(self) -> LoopState | None:
+        """None before there is one."""
+        return known_state(open_repository(self.repository), self.name)
+
+    def begin(self) -> None:
+        settings = (*ALWAYS, *self.agent, *self.kind.settings)
+        chosen = [part for setting in settings for part in ("--set", setting)]
+        goal, check = "There is every step", ("--check", self.kind.check)
+        self.start("run", goal, *check, "--name", self.name, *self.kind.options, *chosen, "--yes")
+
+    def start(self, command: str, *arguments: str) -> None:
+        start = ColdProcess if self.cold else WarmProcess
+        whole = [command, *arguments, "--repo", str(self.repository)]
+        self.process = start(COMMAND_LINE, whole, self.folder, self.variables)
+
+    def lived(self) -> list[str]:
+        """Processes that carry this loop's home or tag, by number and command; its drivers excepted, which are waited for."""
+        state = self.state
+        tag = f"{state.uid}/" if state else None
+        return [shown for process in psutil.process_iter() if (shown := self._shown(process, tag))]
+
+    def _shown(self, process: psutil.Process, tag: str | None) -> str:
+        try:
+            words, variables = process.cmdline(), process.environ()
+        except psutil.Error:  # it has ended, or is a zombie, which has neither
+            return ""
+        tagged = tag and any(tag in word for word in (*words, variables.get("HELMSMAN_TAG", "")))
+        at_home = variables.get("HOME") == self.variables["HOME"]
+        return f"{process.pid} {' '.join(words)[:120]}" if tagged or at_home else ""
+
+
+def script(request: Request) -> Turn:
+    """What the scripted model has the real agent do: its work by one tool, wherever its home says, then talk."""
+    return call(bash("~/work")) if request.turn == 0 else say("All of it is done.\n<promise>COMPLETE</promise>")
+
+
+def made(number: int, kind: Kind, folder: Path, place: Path, variables: Mapping[str, str], seed: int) -> Loop:
+    """A loop that has not begun. `variables`: the path, and which engine."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "home").mkdir()
+    place.mkdir(exist_ok=True)
+    own = {"HOME": str(folder / "home"), "HELMSMAN_HOME": str(place / "state"), "PREFECT_HOME": str(place / "prefect")}
+    loop = Loop(number, kind, folder, place, {**variables, **own}, random.Random(f"{seed}/{number}"))
+    _make_agent(loop)
+    _make_repository(loop)
+    return loop
+
+
+def with_real_agent(loop: Loop, model_url: str) -> None:
+    """Have it call the real Claude Code, which talks to this model."""
+    home = Path(loop.variables["HOME"])
+    loop.variables |= environment(model_url, home)
+    (home / "work").symlink_to(loop.folder / "agent")
+
+
+def _make_agent(loop: Loop) -> None:
+    agent = loop.folder / "agent"
+    words = f"{sys.executable} -I -S {AGENT} {loop.kind.manner} {loop.kind.steps} {loop.log}"
+    agent.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+    agent.chmod(0o755)
+
+
+def _make_repository(loop: Loop) -> None:
+    root = loop.repository
+    root.mkdir()
+    git(root, "init", "--quiet", "--initial-branch=main")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "Nothing yet")
+    if loop.kind.remote:
+        git(loop.folder, "init", "--quiet", "--bare", "--initial-branch=main", str(loop.remote))
+        refuse = f"#!/bin/sh\ntest ! -e {loop.folder / 'refuse'} || {{ echo 'closed for the night' >&2; exit 1; }}\n"
+        (loop.remote / "hooks" / "pre-receive").write_text(refuse)
+        (loop.remote / "hooks" / "pre-receive").chmod(0o755)
+        git(root, "remote", "add", "origin", str(loop.remote))
+        git(root, "push", "--quiet", "origin", "main")

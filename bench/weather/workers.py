@@ -1,0 +1,86 @@
+"""Loops that a Prefect worker drives, while it and what it started are killed. Whoever is not revived is resumed by a person."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.weather.judging import Judgement, judge
+from bench.weather.loops import KINDS, Loop, made
+from bench.weather.person import is_through, see_through
+from tasks.git import open_repository
+from tasks.lock import holder
+from tasks.places import loop_folder
+from tests.fakes.bench import eventually
+from tests.fakes.team import Team, running
+
+WORKER_KILLED, BOTH_KILLED = "worker killed", "worker and loop killed"
+REVIVED_SECONDS = 45
+"""That a loop which nobody drives is waited for. After it a person comes, whether an automation is about to or not."""
+PATIENCE = 240
+
+
+def under_a_worker(folder: Path, loops: int, seed: int) -> tuple[list[Judgement], Counter[str]]:
+    """How so many loops fared, and what struck how often."""
+    chance, struck = random.Random(f"{seed}/worker"), Counter[str]()
+    with running(folder) as team:
+        driven = [_started(team, folder / f"loop-{number}", number, seed) for number in range(loops)]
+        runs = [_run(team, loop) for loop in driven]
+        for _ in range(max(2, loops // 2)):
+            time.sleep(chance.uniform(4, 12))
+            _strike(team, driven, runs, chance, struck)
+        for loop in driven:
+            _see_to(loop)
+        return [_judged(loop) for loop in driven], struck
+
+
+def _started(team: Team, folder: Path, number: int, seed: int) -> Loop:
+    loop = made(number, KINDS[number % 2], folder, folder / "place", {}, seed)
+    loop.variables = {**team.helmsman.variables, "HOME": loop.variables["HOME"]}  # whoever resumes it finds what the worker left
+    return loop
+
+
+def _run(team: Team, loop: Loop) -> str:
+    claude = {"permission_mode": "acceptEdits", "binary": str(loop.folder / "agent")}
+    settings = {"claude": claude, "steering": {"hooks": False}, "limits": {"agent_failures": 50}}
+    request = {"repository": str(loop.repository), "goal": "There is every step", "checks": [loop.kind.check], "loop": loop.name}
+    return team.run("loop/loop", {"request": {**request, "settings": settings}})
+
+
+def _strike(team: Team, loops: Sequence[Loop], runs: Sequence[str], chance: random.Random, struck: Counter[str]) -> None:
+    """The worker alone: what it started goes on without it. Or one of its loops with it: nobody is left to say so."""
+    both = chance.random() < 0.5
+    team.kill_worker()
+    if both:
+        number = chance.randrange(len(loops))
+        loops[number].deaths += 1
+        team.kill(runs[number])
+    struck[BOTH_KILLED if both else WORKER_KILLED] += 1
+    time.sleep(1)
+    team.start_worker()
+
+
+def _see_to(loop: Loop) -> None:
+    """Wait for its end; where nobody drives it for a while, go on with it."""
+    until, left = time.monotonic() + PATIENCE, time.monotonic()
+    while time.monotonic() < until and not is_through(loop.state):
+        left = time.monotonic() if _driver(loop) else left
+        if time.monotonic() - left > REVIVED_SECONDS and loop.state is not None:
+            loop.start("resume", loop.name)
+            see_through(loop)
+            return
+        time.sleep(0.5)
+
+
+def _driver(loop: Loop) -> object:
+    return holder(loop_folder(open_repository(loop.repository), loop.name).lock)
+
+
+def _judged(loop: Loop) -> Judgement:
+    eventually(lambda: _driver(loop) is None)
+    eventually(lambda: not any(loop.lived()))
+    judgement = judge(loop)
+    if not judgement.clean:
+        print(f"\nloop {loop.number} under a worker ({loop.kind.name}): {judgement}", flush=True)
+    return judgement

@@ -1,0 +1,70 @@
+"""A call whose account cannot be kept: what is paid for is not made again on top of its own half."""
+
+import os
+import resource
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import ClaudeConfig, SteeringConfig
+from helmsman.errors import CutOff, WorldError
+from tasks.agents.calling import call_agent
+from tasks.agents.order import Order
+from tasks.call_folder import CallFolder, interrupted_call
+from tests.fakes.agents import Call, calls_made, scripted_agent
+from tests.fakes.repositories import Work, begin, make_repository
+
+pytestmark = pytest.mark.feature("E3", "X4")
+
+ROOM = 200_000
+"""Bytes that a file may have."""
+
+
+@contextmanager
+def little_room() -> Generator[None]:
+    """As on a disk that is full, for whatever this process writes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def order_for(work: Work, *calls: Call, folder: Path) -> Order:
+    claude = ClaudeConfig(binary=str(scripted_agent(folder, calls)), permission_mode="acceptEdits")
+    config = work.state.config.model_copy(update={"claude": claude, "steering": SteeringConfig(hooks=False)})
+    return Order(work.place, work.state.model_copy(update={"config": config}), "go on", work.start)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return begin(make_repository(tmp_path / "top"), tmp_path / "tree")
+
+
+def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work: Work, tmp_path: Path) -> None:
+    talks = Call(shell=f"echo half > half.txt; head -c {2 * ROOM} /dev/zero | tr '\\0' x; sleep 5")
+    order = order_for(work, talks, folder=tmp_path / "agent")
+    with little_room(), pytest.raises(CutOff, match="could not be kept"):
+        call_agent(order)
+    folder = CallFolder(work.place.folder.call(work.state.due, work.state.attempt))
+    assert interrupted_call(folder) is not None
+    assert calls_made(tmp_path / "agent") == 1
+    assert (work.path / "half.txt").exists()
+
+
+def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(work: Work, tmp_path: Path) -> None:
+    order = order_for(work, Call(), folder=tmp_path / "agent")
+    calls = work.place.folder.root / "calls"
+    calls.parent.mkdir(parents=True, exist_ok=True)
+    if not os.path.exists("/dev/full"):  # noqa: PTH110 - a device
+        pytest.skip("this system has no /dev/full")
+    folder = work.place.folder.call(work.state.due, work.state.attempt)
+    folder.mkdir(parents=True)
+    (folder / "prompt.md").symlink_to("/dev/full")
+    with pytest.raises(WorldError, match="No space left") as raised:
+        call_agent(order)
+    assert not isinstance(raised.value, CutOff)
+    assert not (tmp_path / "agent" / "starts").exists()

@@ -1,0 +1,72 @@
+"""A disk that is full is the world's fault, wherever it hits, and whoever it hits is told how to go on."""
+
+import errno
+from pathlib import Path
+
+import httpx
+import pytest
+from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
+
+from deployments.complaints import report_unforeseen
+from deployments.running import telling_way_on
+from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from tasks.call_folder import write_whole
+from tasks.disk import blaming_the_disk
+from tasks.state_ref import Fenced
+
+pytestmark = pytest.mark.feature("X4")
+
+FULL = Path("/dev/full")
+"""A file on a disk that is always full."""
+
+
+def write_to_full_disk() -> None:
+    with FULL.open("w") as file:
+        file.write("x")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_the_world_s_fault_and_says_that_space_is_missing() -> None:
+    with pytest.raises(WorldError, match="No space left on device") as raised, blaming_the_disk():
+        write_to_full_disk()
+    assert "free space" in raised.value.remedy
+
+
+def test_a_file_that_is_not_there_is_no_fault_of_the_disk(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), blaming_the_disk():
+        write_whole(tmp_path / "nowhere" / "call.json", "{}")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device", "call.json"),
+        httpx.ConnectError("All connection attempts failed"),
+        RuntimeError("Failed to reach API at http://127.0.0.1:4200/api"),
+        ConcurrencySlotAcquisitionError("Unable to acquire concurrency slots on ['tag:helmsman']"),
+        WorldError("git fast-import failed with exit code 128"),
+    ],
+    ids=["disk", "engine away", "engine never there", "engine gone before a step", "git"],
+)
+def test_whatever_the_world_does_to_a_loop_is_told_with_the_command_that_goes_on_with_it(error: Exception) -> None:
+    with pytest.raises(WorldError, match="go on with the loop: helmsman resume the-loop"), telling_way_on("the-loop"):
+        raise error
+
+
+@pytest.mark.parametrize(
+    "error", [OperatorError("no", remedy="helmsman resume other --set a=1"), Fenced("moved on"), KeyError("x")]
+)
+def test_a_remedy_that_is_told_already_another_driver_and_a_fault_of_ours_are_told_as_they_are(error: Exception) -> None:
+    before = str(error)
+    with pytest.raises(type(error)) as raised, telling_way_on("the-loop"):
+        raise error
+    assert str(raised.value) == before
+    assert raised.value is error
+    assert isinstance(error, HelmsmanError | KeyError)
+
+
+def test_a_full_disk_that_nobody_foresaw_is_told_as_one_and_not_as_a_fault_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report_unforeseen(OSError(errno.ENOSPC, "No space left on device", "x")) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("world error: a file could not be written")
+    assert "not foreseen" not in told

@@ -1,0 +1,79 @@
+"""A driver that fails behind its last word, as when the remote refuses a push: what it wrote down counts, and is no lie."""
+
+from pathlib import Path
+
+import pytest
+from prefect.logging import disable_run_logger
+
+from helmsman.config import MergeConfig
+from helmsman.errors import WorldError
+from helmsman.records.events import Event, MemoryNoted
+from helmsman.records.state import LoopState, advance
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks.driving import end_from_outside
+from tasks.journal import listening
+from tasks.state_ref import Fenced, read_state, replace_state
+from tests.fakes.repositories import LOOP, NOW, Work, begin, make_repository, record_of
+
+pytestmark = pytest.mark.feature("E3")
+
+REFUSED = WorldError("the loop could not be pushed to remote origin", found="closed for the night")
+DONE = Decision(kind=DecisionKind.STOP, rule="completion.verified", reason="done", at=NOW, outcome=Outcome.COMPLETED)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return begin(make_repository(tmp_path / "top"), tmp_path / "tree")
+
+
+def recorded(work: Work, before: LoopState, decision: Decision | None = None) -> LoopState:
+    """One more iteration on the loop's ref, of which the driver never heard."""
+    what = record_of(before, before.iteration + 1)
+    what = what.model_copy(update={"decision": decision}) if decision else what
+    return replace_state(work.repository, before, advance(before, what), "iteration", what)
+
+
+def ended(work: Work, before: LoopState, why: BaseException = REFUSED) -> LoopState:
+    with disable_run_logger():  # no flow run is there to log to
+        return end_from_outside(str(work.repository.top), before, why)
+
+
+def test_an_iteration_that_is_written_down_and_could_not_be_pushed_counts_and_the_world_is_to_blame(work: Work) -> None:
+    written = recorded(work, work.state)
+    after = ended(work, work.state)
+    assert after.ending is not None
+    assert (after.iteration, after.spending, after.outcome) == (1, written.spending, Outcome.FAILED)
+    assert (after.ending.rule, after.ending.fault) == ("error.world", "world")
+    assert after.ending.reason.endswith(f"go on with: helmsman resume {LOOP}")
+
+
+def test_a_loop_that_has_completed_stays_so_when_its_last_push_fails_and_that_is_told(work: Work) -> None:
+    told: list[Event] = []
+    written = recorded(work, work.state, DONE)
+    with listening(told.append):
+        assert ended(work, work.state) == written
+    assert [event.lines for event in told if isinstance(event, MemoryNoted)] == [(str(REFUSED),)]
+
+
+def test_a_loop_that_is_proven_and_still_to_be_merged_is_not_called_done_when_a_push_fails(work: Work) -> None:
+    merging = work.state.config.model_copy(update={"merge": MergeConfig(into="main")})
+    before = replace_state(work.repository, work.state, work.state.model_copy(update={"config": merging}), "merges")
+    written = recorded(work, before, DONE)
+    with pytest.raises(WorldError, match="could not be pushed"):
+        ended(work, before)
+    assert read_state(work.repository, LOOP)[0] == written
+
+
+def test_what_another_driver_wrote_is_not_taken_for_our_own(work: Work) -> None:
+    theirs = recorded(work, work.state)
+    with pytest.raises(Fenced):
+        ended(work, work.state, Fenced("moved on by another process"))
+    assert read_state(work.repository, LOOP)[0] == theirs
+
+
+def test_an_error_that_is_no_disk_s_is_a_fault_of_ours_and_goes_through(work: Work) -> None:
+    with pytest.raises(FileNotFoundError):
+        ended(work, work.state, FileNotFoundError("a bug"))
+    with_disk_full = ended(work, work.state, OSError(28, "No space left on device", "x"))
+    assert with_disk_full.ending is not None
+    assert with_disk_full.ending.fault == "world"
