@@ -13,6 +13,7 @@ from helmsman.layers import Layer, shown
 from helmsman.verify.rubric.front import from_front_matter, said_twice
 from helmsman.verify.rubric.pieces import Flaw
 from helmsman.verify.rubric.reading import MOST_FLAWS, Rubric, is_rubric, read_rubric, settings
+from tasks.beneath import read_plain
 
 LARGEST_FILE = 1 << 20
 """Bytes of a file of configuration or of a goal; more is a mistake."""
@@ -158,11 +159,10 @@ def read_text(path: Path, expected: str) -> str:
 
 def _bytes(path: Path, expected: str) -> bytes:
     try:
-        if not path.is_file():  # a pipe would block for ever, a device would never end
+        if not path.is_file():
             found = "something else" if path.exists() else "nothing"
             raise OperatorError(f"{path} cannot be read", expected=expected, found=found, remedy="correct its path")
-        with path.open("rb") as file:
-            return file.read(LARGEST_FILE + 1)
+        return read_plain(path, LARGEST_FILE + 1)
     except OSError as error:
         raise OperatorError(
             f"{path} cannot be read", expected=expected, found=str(error.strerror), remedy="make it readable"
