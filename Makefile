@@ -1,6 +1,6 @@
 # Every target sets up what it needs; `make` alone lists them. Python is chosen with `make PYTHON=…`.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench features lock agents clean
+.PHONY: help setup demo test lint format bench features fuzz lock agents clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -50,6 +50,9 @@ bench: $(READY) ## print what control costs and is worth, what the invariants fi
 
 features: $(READY) ## print each row of docs/features.md with the tests that prove it
 	$(BIN)/python tools/features.py
+
+fuzz: $(READY) ## fuzz every parser for a minute each; what is found goes into tests/corpus (options in ARGS)
+	$(BIN)/python -m tools.fuzz $(ARGS)
 
 # uv resolves for all platforms and supported Pythons at once; the lock names packages and hashes, never a registry.
 lock: ## resolve the dependencies anew into requirements.lock

@@ -1,6 +1,5 @@
 """Loops that are started together, as a file or the command line names them: read, refused, and seen to be able to start."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ from helmsman.errors import OperatorError
 from helmsman.layers import merged, shown
 from helmsman.records.chain import Link
 from helmsman.records.request import LoopRequest
+from helmsman.toml_of import toml_of
 from tasks.agents.finding import find_agent
 from tasks.beneath import read_plain
 from tasks.git import Repository
@@ -28,7 +28,7 @@ _File = TypeVar("_File", bound=Section)
 def read_links(file: Path, form: type[_File], what: str, remedy: str) -> _File:
     """A TOML file with loops. Raises OperatorError with the place of every flaw."""
     try:
-        return form.model_validate(tomllib.loads(read_plain(file, LARGEST_FILE).decode("utf-8-sig")))
+        return form.model_validate(toml_of(read_plain(file, LARGEST_FILE).decode("utf-8-sig")))
     except ValidationError as error:
         raise refused(f"{file} is no {what}", error) from error
     except (OSError, ValueError, RecursionError) as error:

@@ -8,7 +8,6 @@ import hashlib
 import re
 import secrets
 import tempfile
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -21,6 +20,7 @@ from helmsman.pushes import Allowed, made_by_us, push_loop_id, read_allowed, wan
 from helmsman.records.push import OWN_BRANCHES, Nothing, Push, PushedAlignment
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
+from helmsman.toml_of import toml_of
 from tasks.beneath import read_plain
 from tasks.config_files import resolve_goal_file
 from tasks.git import GitError, Repository, git, open_repository, read_ref, succeeds
@@ -40,7 +40,7 @@ LARGEST_LIST = 1024 * 1024
 def read_allowed_file(path: Path) -> Mapping[str, Allowed]:
     """Which repositories may start loops, and where they are. Raises OperatorError."""
     try:
-        return read_allowed(tomllib.loads(read_plain(path, LARGEST_LIST).decode("utf-8-sig")), str(path))
+        return read_allowed(toml_of(read_plain(path, LARGEST_LIST).decode("utf-8-sig")), str(path))
     except (OSError, ValueError, RecursionError) as error:
         raise OperatorError(
             "the list of repositories cannot be read",

@@ -119,7 +119,8 @@ def test_a_state_of_a_newer_version_is_refused_with_the_remedy_and_stays(reposit
 
 @pytest.mark.feature("X4")
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", '{"schema_version": 1e400}', '{"schema_version": NaN}', "[" * 10**5, '{"loop": "\x00"}', "\ufffd"]
+    "text",
+    ["", "{", "[]", "null", '{"schema_version": 1e400}', '{"schema_version": NaN}', "[" * 10**5, '{"loop": "\x00"}', "\ufffd"],
 )
 def test_a_state_that_is_damaged_is_an_error_with_the_place_to_look_at(repository: Repository, text: str) -> None:
     put_state(repository, text)

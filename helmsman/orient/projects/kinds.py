@@ -1,12 +1,13 @@
 """What a project's files are read as, and what is found in them."""
 
 import json
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from configparser import ConfigParser, Error
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias, cast
+
+from helmsman.toml_of import toml_of
 
 
 class Kind(StrEnum):
@@ -95,7 +96,7 @@ def read_json(text: str) -> Mapping[str, Any] | None:
 def read_toml(text: str) -> Mapping[str, Any] | None:
     """None where it is no TOML."""
     try:
-        return tomllib.loads(text)
+        return toml_of(text)
     except (ValueError, RecursionError):
         return None
 
