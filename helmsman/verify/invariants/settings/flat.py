@@ -36,7 +36,7 @@ def settings(path: str, text: str) -> Settings:
         return {}
     try:
         return dict(_flat(_read(path, text), "", 0))
-    except (ValueError, configparser.Error, RecursionError):
+    except (ValueError, AttributeError, configparser.Error, RecursionError):  # Python: a line goes on after a key without value
         return {}
 
 
