@@ -106,6 +106,6 @@ def ini_sections(text: str) -> frozenset[str]:
     parser = ConfigParser(interpolation=None, strict=False, allow_no_value=True)
     try:
         parser.read_string(text)
-    except (Error, ValueError, AttributeError):  # the last is the parser's own slip where a line goes on after a key without a value
+    except (Error, ValueError, AttributeError):  # the last: a line goes on after a key without value
         return frozenset()
     return frozenset(parser.sections())
