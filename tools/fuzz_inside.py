@@ -1,13 +1,15 @@
 """The process that tools/fuzz.py starts for each target: what it imports of ours is instrumented, and nothing else."""
 
 import sys
+from typing import Any
 
 import atheris
 
-with atheris.instrument_imports(include=["helmsman", "tasks", "deployments"]):  # pyright: ignore[reportUnknownMemberType]
+fuzzer: Any = atheris  # it comes without types
+with fuzzer.instrument_imports(include=["helmsman", "tasks", "deployments"]):
     from tools.fuzz_targets import TARGETS
 
 if __name__ == "__main__":
     _, name, *rest = sys.argv
-    atheris.Setup([sys.argv[0], *rest], TARGETS[name].read)  # pyright: ignore[reportUnknownMemberType] - it comes without types
-    atheris.Fuzz()  # pyright: ignore[reportUnknownMemberType]
+    fuzzer.Setup([sys.argv[0], *rest], TARGETS[name].read)
+    fuzzer.Fuzz()

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,12 +22,12 @@ REPLACED = {".execution.call.context_tokens", ".execution.call.context_window"}
 def lost(before: Any, after: Any, at: str = "") -> list[str]:
     """Places of what was there before and is not, or is different, after."""
     if isinstance(before, dict) and isinstance(after, dict):
-        there: dict[str, Any] = after
-        fields: dict[str, Any] = before
+        there = cast("dict[str, Any]", after)
+        fields = cast("dict[str, Any]", before)
         return [one for key, value in fields.items() for one in lost(value, there.get(key, "missing"), f"{at}.{key}")]
     if isinstance(before, list) and isinstance(after, list):
-        values: list[Any] = before
-        others: list[Any] = after
+        values = cast("list[Any]", before)
+        others = cast("list[Any]", after)
         if len(values) != len(others):
             return [at]
         return [one for place, pair in enumerate(zip(values, others, strict=True)) for one in lost(*pair, f"{at}[{place}]")]

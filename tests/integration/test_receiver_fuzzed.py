@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -19,10 +20,19 @@ from tools.receiver_openapi import FILE, described
 
 pytestmark = [pytest.mark.feature("D2", "X2"), pytest.mark.xdist_group("fuzzed receiver")]
 
-SCHEMA = schemathesis.openapi.from_dict(described())
+SCHEMA: Any = schemathesis.openapi.from_dict(described())
 SIGNERS: dict[str, Callable[[bytes], dict[str, str]]] = {"github": github, "gitea": gitea, "git": by_hook}
 MARK = "zq7-what-nobody-signed-zq7"
-SOME = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.data_too_large,
+        HealthCheck.filter_too_much,
+    ],
+)
 
 
 @pytest.fixture(scope="module")

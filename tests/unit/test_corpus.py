@@ -59,7 +59,16 @@ def test_what_breaks_parsers_breaks_none_of_ours(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=4,
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.data_too_large,
+        HealthCheck.filter_too_much,
+    ],
+)
 @given(
     data=st.binary(max_size=300) | st.text(max_size=100).map(lambda text: text.encode(errors="replace")), seed=st.integers(0, 999)
 )
