@@ -1,6 +1,6 @@
 # Every target sets up what it needs; `make` alone lists them. Python is chosen with `make PYTHON=…`.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench features docs lock agents clean
+.PHONY: help setup demo test lint format bench features docs fuzz lock agents clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -55,6 +55,9 @@ features: $(READY) ## print each row of docs/features.md with the tests that pro
 # It asks nobody: what is linked is checked, what is shown lies in build/site.
 docs: $(READY) ## build the site of docs/ into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+fuzz: $(READY) ## fuzz every parser for a minute each; what is found goes into tests/corpus (options in ARGS)
+	$(BIN)/python -m tools.fuzz $(ARGS)
 
 # uv resolves for all platforms and supported Pythons at once; the lock names packages and hashes, never a registry.
 lock: ## resolve the dependencies anew into requirements.lock

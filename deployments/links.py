@@ -1,6 +1,5 @@
 """Loops that are started together, as a file or the command line names them: read, refused, and seen to be able to start."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,11 +12,15 @@ from helmsman.errors import OperatorError
 from helmsman.layers import merged, shown
 from helmsman.records.chain import Link
 from helmsman.records.request import LoopRequest
+from helmsman.toml_of import toml_of
 from tasks.agents.finding import find_agent
+from tasks.beneath import read_plain
 from tasks.git import Repository
 from tasks.opening import configure, require_checks
 
 PROBLEMS_SHOWN = 5
+LARGEST_FILE = 1024 * 1024
+"""Bytes; a file that is longer ends in the middle of a line, and says so."""
 
 _File = TypeVar("_File", bound=Section)
 
@@ -25,10 +28,10 @@ _File = TypeVar("_File", bound=Section)
 def read_links(file: Path, form: type[_File], what: str, remedy: str) -> _File:
     """A TOML file with loops. Raises OperatorError with the place of every flaw."""
     try:
-        return form.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+        return form.model_validate(toml_of(read_plain(file, LARGEST_FILE).decode("utf-8-sig")))
     except ValidationError as error:
         raise refused(f"{file} is no {what}", error) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise OperatorError(
             f"the {what} cannot be read",
             expected="a TOML file with [[loops]], each with a goal",

@@ -1,6 +1,7 @@
 """Commands that only look: status, list, log, config. They read the repository and need no engine."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +80,16 @@ def _plan(state: LoopState) -> dict[str, Any]:
 
 def show_list(repo: Path, *, as_json: bool) -> None:
     repository = open_repository(repo.absolute())
-    states = list_loops(repository)
+    unreadable: list[OperatorError] = []
+    states = list_loops(repository, unreadable.append)
+    for error in unreadable:  # it hides none of the others
+        print(clean_lines(str(error)), file=sys.stderr)
     if as_json:
         print(json.dumps([result_of(state, state_ref(state.loop)).model_dump(mode="json") for state in states]))
         return
     for state in states:
         print(loop_line(state, driven=driver_of(repository, state.loop) is not None))
-    if not states:
+    if not states and not unreadable:
         print("no loop was started in this repository yet; start one with: helmsman run GOAL --check CMD")
 
 

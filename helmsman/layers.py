@@ -7,7 +7,6 @@ A leaf is a field that is not itself a section; a list is a leaf, so a layer's c
 import difflib
 import re
 import reprlib
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
@@ -21,6 +20,7 @@ from helmsman.config.tree import fields, section_of
 from helmsman.errors import OperatorError
 from helmsman.records.agents import Agent
 from helmsman.records.hats import Preset
+from helmsman.toml_of import toml_of
 
 PREFIX = "HELMSMAN_"
 RESERVED = frozenset(
@@ -189,6 +189,8 @@ _EXPECTED = {
 
 _NEAR = 0.7
 """Likeness from which a key is suggested: two swapped letters in a word of four are just within it."""
+_LONGEST_SLIP = 200
+"""Characters; the comparison takes quadratic time, and nobody mistypes a key of that length."""
 _MODALS = re.compile(r"^\w+ should (be |have )?")
 
 
@@ -235,7 +237,7 @@ def _source(loc: Sequence[int | str], picks: Mapping[str, _Pick]) -> str:
 
 def _suggestions(key: str, known: Iterable[str]) -> list[str]:
     """The known keys nearest to a wrong one, the nearest first."""
-    near = {candidate: _nearness(key, candidate) for candidate in known}
+    near = {candidate: _nearness(key, candidate) for candidate in known if len(key) <= _LONGEST_SLIP}
     return [candidate for candidate in sorted(near, key=lambda name: -near[name])[:2] if near[candidate] > _NEAR]
 
 
@@ -327,7 +329,7 @@ def _conflict(key: str) -> OperatorError:
 def _value(text: str) -> Any:
     """Read text as one TOML value, else take it as it is: nobody wants to quote twice in a shell."""
     try:
-        table = tomllib.loads(f"value = {text}")
+        table = toml_of(f"value = {text}")
     except (ValueError, RecursionError):  # ValueError also covers numbers of too many digits
         return text
     return table["value"] if len(table) == 1 else text  # a second line could be a second key

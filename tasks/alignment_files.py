@@ -7,6 +7,7 @@ from pathlib import Path
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import LARGEST, is_alignment, read, render
 from helmsman.records.alignment import Alignment
+from tasks.beneath import read_plain
 
 _BYTES = 4
 """Of one character in UTF-8 at most."""
@@ -30,11 +31,7 @@ def read_text(path: Path) -> str | None:
     try:
         if not path.exists():
             return None
-        if not path.is_file():  # a pipe would block for ever, a device would never end
-            raise _unreadable(path, "something else than a file")
-        with path.open("rb") as file:
-            data = file.read(LARGEST * _BYTES + 1)
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
+        return read_plain(path, LARGEST * _BYTES + 1).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise _unreadable(path, f"bytes that are no UTF-8 ({error.reason})") from error
     except OSError as error:

@@ -16,6 +16,7 @@ from helmsman.verify.flaky import doubtful, second_opinion
 from helmsman.verify.junit import read_junit, read_ran
 from helmsman.verify.required import ran
 from helmsman.verify.summaries import read_summary
+from tasks.beneath import read_beneath, remove_beneath
 from tasks.environment import check_environment, ours
 from tasks.journal import publish
 from tasks.process import Ended, run
@@ -169,14 +170,12 @@ def _counts(report: str, output: str) -> TestCounts | None:
 
 
 def _report(worktree: Path, check: CheckConfig) -> str:
-    """The JUnit XML that the check has written; empty where there is none."""
-    report = worktree / check.report
-    if not check.report or not report.is_file() or report.stat().st_size > LARGEST_REPORT:
-        return ""
-    return report.read_text(encoding="utf-8", errors="replace")
+    """The JUnit XML that the check has written; empty where there is none in the worktree."""
+    found = read_beneath(worktree, check.report, LARGEST_REPORT) if check.report else None
+    return (found or b"").decode("utf-8", "replace")
 
 
 def _forget_report(worktree: Path, check: CheckConfig) -> None:
     """A report of an earlier run must not speak for this one."""
     if check.report:
-        (worktree / check.report).unlink(missing_ok=True)
+        remove_beneath(worktree, check.report)

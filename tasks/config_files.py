@@ -1,6 +1,5 @@
 """Read configuration from files: helmsman.toml, pyproject.toml, RUBRIC.md, .claude/autochecks.sh and the goal's own file."""
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +9,11 @@ import yaml
 
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, shown
+from helmsman.toml_of import toml_of
 from helmsman.verify.rubric.front import from_front_matter, said_twice
 from helmsman.verify.rubric.pieces import Flaw
 from helmsman.verify.rubric.reading import MOST_FLAWS, Rubric, is_rubric, read_rubric, settings
+from tasks.beneath import read_plain
 
 LARGEST_FILE = 1 << 20
 """Bytes of a file of configuration or of a goal; more is a mistake."""
@@ -158,11 +159,10 @@ def read_text(path: Path, expected: str) -> str:
 
 def _bytes(path: Path, expected: str) -> bytes:
     try:
-        if not path.is_file():  # a pipe would block for ever, a device would never end
+        if not path.is_file():
             found = "something else" if path.exists() else "nothing"
             raise OperatorError(f"{path} cannot be read", expected=expected, found=found, remedy="correct its path")
-        with path.open("rb") as file:
-            return file.read(LARGEST_FILE + 1)
+        return read_plain(path, LARGEST_FILE + 1)
     except OSError as error:
         raise OperatorError(
             f"{path} cannot be read", expected=expected, found=str(error.strerror), remedy="make it readable"
@@ -172,7 +172,7 @@ def _bytes(path: Path, expected: str) -> bytes:
 def _toml(path: Path) -> dict[str, Any]:
     text = read_text(path, "a TOML file")
     try:
-        return tomllib.loads(text)
+        return toml_of(text)
     except RecursionError:
         raise BrokenFile(path, "it is nested too deeply") from None
     except ValueError as error:  # tomllib's own error, or Python's of a number with too many digits

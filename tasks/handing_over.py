@@ -18,6 +18,7 @@ from helmsman.records.verdict import Outcome
 from helmsman.texts import clean
 from tasks.aligning import named
 from tasks.alignment_files import place_of, read_text, understood
+from tasks.beneath import read_plain
 from tasks.branch_files import LARGEST, held_in, put_on_branch, replace_file, tree_with, work_of
 from tasks.environment import ours
 from tasks.git import Repository, git, succeeds
@@ -136,10 +137,11 @@ def _in_checkout(repository: Repository, name: str) -> str | None:
     path = place_of(repository.top, name)
     if not path.exists():
         return None
-    if not path.is_file():  # a pipe would block for ever
-        raise OperatorError("the alignment file is none", expected="a file", found=clean(str(path)))
-    with path.open("rb") as file:
-        return _decoded(name, file.read(LARGEST + 1))
+    try:
+        return _decoded(name, read_plain(path, LARGEST + 1))
+    except OSError as error:
+        found = f"{clean(str(path))}: {error.strerror}"
+        raise OperatorError("the alignment file is none", expected="a file", found=found) from error
 
 
 def _beside(repository: Repository, name: str, text: str, handoff: Handoff) -> HandedOver:

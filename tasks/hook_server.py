@@ -25,6 +25,8 @@ TOKEN = "HELMSMAN_HOOK_TOKEN"  # noqa: S105 - the name of a variable
 HEADER = "X-Helmsman-Token"
 LARGEST_EVENT = 32 * 1024 * 1024
 """Bytes; an event carries whole files that are written."""
+_DIGITS = 20
+"""Python reads no number with thousands of them."""
 PATIENCE = 10
 """Seconds that a connection may take to send what it announced."""
 
@@ -115,7 +117,7 @@ class _Exchange(BaseHTTPRequestHandler):
 
     def _read_event(self) -> Mapping[str, Any] | None:
         length = self.headers.get("content-length", "")
-        if not length.isdecimal() or int(length) > LARGEST_EVENT:
+        if not length.isdecimal() or len(length) > _DIGITS or int(length) > LARGEST_EVENT:
             self.close_connection = True  # what follows cannot be read past
             return None
         try:

@@ -10,6 +10,7 @@ from helmsman.config import LoopConfig
 from helmsman.oversee.double_bind.conflicts import MOST_ORDERS
 from helmsman.oversee.double_bind.imperatives import imperatives
 from helmsman.records.oversight import Imperative
+from tasks.beneath import read_beneath
 
 MOST_FILES = 50
 LARGEST_FILE = 200_000
@@ -28,13 +29,14 @@ def read_orders(worktree: Path, config: LoopConfig) -> tuple[Imperative, ...]:
     found = list(imperatives("goal", config.goal))
     for criterion in config.judge.criteria:
         found += imperatives(f"criteria {criterion.id}", criterion.text)
-    for name, path in _files(worktree, config.goal):
-        found += imperatives(name, _text(path))
+    for name in _files(worktree, config.goal):
+        text = read_beneath(worktree, name, LARGEST_FILE) or b""
+        found += imperatives(name, text.decode("utf-8-sig", "replace"))
     return tuple(found[:MOST_ORDERS])
 
 
-def _files(worktree: Path, goal: str) -> Iterator[tuple[str, Path]]:
-    """Files with the names that they are cited by; each once, none outside of the worktree."""
+def _files(worktree: Path, goal: str) -> Iterator[str]:
+    """Files by the names that they are cited by; each once, none outside of the worktree."""
     root = _resolved(worktree)
     if root is None:
         return
@@ -44,7 +46,7 @@ def _files(worktree: Path, goal: str) -> Iterator[tuple[str, Path]]:
         if path is None or path in seen or not path.is_relative_to(root) or not path.is_file():
             continue
         seen.add(path)
-        yield name, path
+        yield name
         if len(seen) == MOST_FILES:
             return
 
@@ -76,11 +78,3 @@ def _resolved(path: Path) -> Path | None:
         return path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError):  # no such file, a loop of links, a zero byte
         return None
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(LARGEST_FILE).decode("utf-8-sig", "replace")
-    except OSError:
-        return ""

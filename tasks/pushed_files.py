@@ -1,6 +1,5 @@
 """The configuration that a pushed commit carries: its few files laid out in a folder, read from git and from nowhere else."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -8,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import shown
+from helmsman.toml_of import toml_of
 from tasks.agents.finding import AGENTS
 from tasks.aligning import place_in
 from tasks.config_files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
@@ -129,6 +129,6 @@ def _front(folder: Path) -> Iterator[Mapping[str, Any]]:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return toml_of(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return {}

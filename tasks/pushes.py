@@ -8,7 +8,6 @@ import hashlib
 import re
 import secrets
 import tempfile
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -22,6 +21,8 @@ from helmsman.pushes import Allowed, made_by_us, push_loop_id, read_allowed, wan
 from helmsman.records.push import OWN_BRANCHES, Nothing, Push, PushedAlignment
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
+from helmsman.toml_of import toml_of
+from tasks.beneath import read_plain
 from tasks.config_files import resolve_goal_file
 from tasks.git import GitError, Repository, git, open_repository, read_ref, succeeds
 from tasks.handing_over import left_at
@@ -33,13 +34,15 @@ from tasks.pushed_files import IN_A_WORKTREE, lay_out, lay_out_alignment, lay_ou
 from tasks.state_ref import Fenced, loop_names, read_state, state_ref, write_state
 
 REMOTE = "origin"
+LARGEST_LIST = 1024 * 1024
+"""Bytes of the operator's list of repositories."""
 
 
 def read_allowed_file(path: Path) -> Mapping[str, Allowed]:
     """Which repositories may start loops, and where they are. Raises OperatorError."""
     try:
-        return read_allowed(tomllib.loads(path.read_text(encoding="utf-8")), str(path))
-    except (OSError, ValueError) as error:
+        return read_allowed(toml_of(read_plain(path, LARGEST_LIST).decode("utf-8-sig")), str(path))
+    except (OSError, ValueError, RecursionError) as error:
         raise OperatorError(
             "the list of repositories cannot be read",
             expected="a TOML file",

@@ -5,15 +5,16 @@ because the new commit must contain the old one. No checkout, no index, constant
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from helmsman.errors import OperatorError
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import is_loop_id
 from helmsman.records.state import SCHEMA, LoopState
+from helmsman.texts import clean
 from tasks.git import IDENTITY, GitError, Repository, git, read_objects, read_ref
 
 PREFIX = "refs/helmsman/"
@@ -85,17 +86,25 @@ def parse_state(text: str, loop: str) -> LoopState:
     try:
         return LoopState.model_validate_json(text)
     except ValidationError as error:
-        raise OperatorError(
-            f"the state of loop {loop} cannot be read",
-            expected=f"schema version {SCHEMA}",
-            found="; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3]),
-            remedy=f"use the version of Helmsman that wrote it, or look at: git show {state_ref(loop)}:state.json",
-        ) from error
+        if (version := _version(text)) > SCHEMA:
+            raise _newer(loop, version) from error
+        raise _unreadable(f"the state of loop {loop}", error, f"git show {state_ref(loop)}:state.json") from error
 
 
-def list_loops(repository: Repository) -> list[LoopState]:
-    """Every loop of the repository, most recently changed first."""
-    return [read_state(repository, loop)[0] for loop in loop_names(repository)]
+def list_loops(repository: Repository, unreadable: Callable[[OperatorError], None] | None = None) -> list[LoopState]:
+    """Every loop of the repository, most recently changed first.
+
+    `unreadable` is told of each that cannot be read; without it, the first such raises OperatorError.
+    """
+    found: list[LoopState] = []
+    for loop in loop_names(repository):
+        try:
+            found.append(read_state(repository, loop)[0])
+        except OperatorError as error:
+            if unreadable is None:
+                raise
+            unreadable(error)
+    return found
 
 
 def loop_names(repository: Repository) -> list[str]:
@@ -106,14 +115,21 @@ def loop_names(repository: Repository) -> list[str]:
 
 
 def read_records(repository: Repository, loop: str) -> Iterator[IterationRecord]:
-    """Every record of a loop, newest first, read one at a time."""
+    """Every record of a loop, newest first, read one at a time. Raises OperatorError for one that cannot be read."""
     with_a_new_one = "--diff-filter=AM"  # a state without a record takes the last one away, which is a change as well
     chain = "log", "--first-parent", "--format=%H", with_a_new_one, state_ref(loop), "--", "record.json"
     commits = git(repository.common, *chain).split()
     for first, size in _batches(len(commits)):
         names = [f"{commit}:record.json" for commit in commits[first : first + size]]
         found = read_objects(repository.common, names)
-        yield from (IterationRecord.model_validate_json(stored[1]) for stored in found if stored is not None)
+        yield from (_record(loop, name, stored[1]) for name, stored in zip(names, found, strict=True) if stored is not None)
+
+
+def _record(loop: str, name: str, content: bytes) -> IterationRecord:
+    try:
+        return IterationRecord.model_validate_json(content)
+    except ValidationError as error:
+        raise _unreadable(f"a record of loop {loop}", error, f"git show {name}") from error
 
 
 def _batches(number: int) -> Iterator[tuple[int, int]]:
@@ -166,6 +182,36 @@ def _stream(ref: str, state: LoopState, over: str | None, record: IterationRecor
 
 def _data(content: bytes) -> bytes:
     return b"data %d\n%s\n" % (len(content), content)
+
+
+class _Versioned(BaseModel):
+    schema_version: int = SCHEMA
+
+
+def _version(text: str) -> int:
+    try:
+        return _Versioned.model_validate_json(text).schema_version
+    except ValidationError:
+        return SCHEMA
+
+
+def _newer(loop: str, version: int) -> OperatorError:
+    return OperatorError(
+        f"the state of loop {loop} was written by a newer version of Helmsman",
+        expected=f"schema version {SCHEMA}",
+        found=f"schema version {version}",
+        remedy="upgrade Helmsman; nothing was changed",
+    )
+
+
+def _unreadable(what: str, error: ValidationError, look: str) -> OperatorError:
+    told = error.errors(include_url=False, include_input=False)[:3]
+    return OperatorError(
+        f"{what} cannot be read",
+        expected=f"schema version {SCHEMA}",
+        found=clean("; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in told)),
+        remedy=f"if a newer version of Helmsman wrote it, upgrade; nothing was changed; to look at it: {look}",
+    )
 
 
 def _fenced(loop: str, over: str | None, now: str | None) -> Fenced:

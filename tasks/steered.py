@@ -15,6 +15,7 @@ from helmsman.records.events import StopAnswered
 from helmsman.records.evidence import Guarded
 from helmsman.records.state import LoopState
 from helmsman.verify.cases.paths import is_test_file
+from tasks.beneath import read_plain
 from tasks.call_folder import CallFolder
 from tasks.git import git
 from tasks.hook_server import HookServer, hook_server
@@ -132,8 +133,7 @@ def _content(worktree: Path, path: str) -> str | None:
         whole = worktree / path
         if not os.path.lexists(whole):
             return ""
-        if not whole.is_file() or whole.stat().st_size > LARGEST_CONTENT:
-            return None
-        return hashlib.sha256(whole.read_bytes()).hexdigest()
+        found = read_plain(whole, LARGEST_CONTENT + 1)
+        return None if len(found) > LARGEST_CONTENT else hashlib.sha256(found).hexdigest()
     except (OSError, ValueError):
         return None

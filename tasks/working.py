@@ -29,6 +29,7 @@ from helmsman.verify.completion import required_tests
 from tasks.agents.calling import call_agent
 from tasks.agents.order import Order
 from tasks.auditing import put_back_protected
+from tasks.beneath import read_beneath
 from tasks.call_folder import CallFolder
 from tasks.checks import Room, run_checks
 from tasks.environment import ours
@@ -48,6 +49,8 @@ from tasks.workplace import Workplace
 from tasks.worktree import commits_between, hold_branch, measure_change, settle_work
 
 OWN_FOLDER = ".helmsman"
+_BYTES = 4
+"""Of one character in UTF-8 at most."""
 OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md"
 
 
@@ -168,8 +171,8 @@ def _own_file(place: Workplace, name: str) -> str | None:
     path = folder / name
     if folder.is_symlink() or path.is_symlink() or not path.is_file():
         return None
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return redact(file.read(LONGEST_FILE + 1), ours())
+    data = read_beneath(place.worktree, f"{OWN_FOLDER}/{name}", _BYTES * (LONGEST_FILE + 1))
+    return None if data is None else redact(data.decode("utf-8", "replace")[: LONGEST_FILE + 1], ours())
 
 
 def _lay_out_memory(place: Workplace, state: LoopState, guardrails: Sequence[Guardrail]) -> None:

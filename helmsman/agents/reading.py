@@ -1,6 +1,5 @@
 """From the text of an agent's file, or from the configuration, to its kind."""
 
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from helmsman.config.other_agents import AgentConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import complaint_of, did_you_mean, shown
 from helmsman.records.agents import TEMPLATE, AgentKind
+from helmsman.toml_of import toml_of
 
 LARGEST = 16_384
 """Characters of an agent's file; a command line is a few words."""
@@ -21,7 +21,7 @@ def read_kind(text: str, where: str) -> AgentKind:
     if len(text) > LARGEST:
         raise _broken(where, f"it is longer than {LARGEST:,} characters")
     try:
-        values = tomllib.loads(text)
+        values = toml_of(text)
     except (ValueError, RecursionError) as error:
         raise _broken(where, str(error)) from None
     return _made(values, where)

@@ -1,11 +1,11 @@
 """A file with TOML front matter between two lines of `+++` and Markdown below: its parts, and on which line each key stands."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from helmsman.errors import OperatorError
+from helmsman.toml_of import toml_of
 
 MARK = "+++"
 LARGEST = 16_384
@@ -51,7 +51,7 @@ def line_of(key: str, lines: Mapping[str, int]) -> int:
 
 def _toml(text: str, where: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        return toml_of(text)
     except RecursionError:
         raise broken(where, 1, "it is nested too deeply") from None
     except ValueError as error:  # tomllib's own, or Python's of a number with too many digits

@@ -1,7 +1,6 @@
 """`plan.toml`: our own form, one `[[item]]` table for each item."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
@@ -10,6 +9,7 @@ from helmsman.plans import fields
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.toml_text import Entry, entries
 from helmsman.records.plan import Plan, PlanItem
+from helmsman.toml_of import toml_of
 
 TABLE = "[[item"
 KEYS = ("id", "title", "details", "acceptance", "priority", "needs", "parallel", "verify", "check", "done")
@@ -52,7 +52,7 @@ def tick(text: str, place: int) -> str:
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
+        return toml_of(text.removeprefix("\ufeff"))
     except RecursionError:
         raise Complaint(1, "it is nested too deeply") from None
     except ValueError as error:  # tomllib's own, or Python's of a number with too many digits

@@ -97,17 +97,57 @@ def test_records_are_read_newest_first_across_states_that_have_none(repository: 
     assert [record.iteration for record in read_records(repository, LOOP)] == [3, 2, 1]
 
 
-def test_a_state_of_a_newer_version_is_refused_with_the_remedy(repository: Repository, state: LoopState) -> None:
-    write(repository, state, None)
-    newer = json.dumps({**state.model_dump(mode="json"), "schema_version": 2})
-    blob = git(repository.top, "hash-object", "-w", "--stdin", stdin=newer.encode()).strip()
+def put_state(repository: Repository, text: str, ref: str = REF) -> str:
+    """As another version of Helmsman might have written it. Returns the commit."""
+    blob = git(repository.top, "hash-object", "-w", "--stdin", stdin=text.encode()).strip()
     tree = git(repository.top, "mktree", stdin=f"100644 blob {blob}\tstate.json\n".encode()).strip()
-    sh(repository.top, "update-ref", REF, sh(repository.top, "commit-tree", tree, "-p", REF, "-m", "newer"))
+    commit = sh(repository.top, "commit-tree", tree, "-m", "by another version")
+    sh(repository.top, "update-ref", ref, commit)
+    return commit
+
+
+@pytest.mark.feature("X4")
+def test_a_state_of_a_newer_version_is_refused_with_the_remedy_and_stays(repository: Repository, state: LoopState) -> None:
+    newer = put_state(repository, json.dumps({**state.model_dump(mode="json"), "schema_version": 2, "config": {"new": 1}}))
     with pytest.raises(OperatorError) as caught:
         read_state(repository, LOOP)
-    assert caught.value.expected == "schema version 1"
-    assert "schema_version" in caught.value.found
-    assert "use the version of Helmsman that wrote it" in caught.value.remedy
+    assert caught.value.problem == f"the state of loop {LOOP} was written by a newer version of Helmsman"
+    assert (caught.value.expected, caught.value.found) == ("schema version 1", "schema version 2")
+    assert caught.value.remedy == "upgrade Helmsman; nothing was changed"
+    assert read_ref(repository.common, REF) == newer
+
+
+@pytest.mark.feature("X4")
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '{"schema_version": 1e400}', '{"schema_version": NaN}', "[" * 10**5, '{"loop": "\x00"}', "\ufffd"],
+)
+def test_a_state_that_is_damaged_is_an_error_with_the_place_to_look_at(repository: Repository, text: str) -> None:
+    put_state(repository, text)
+    with pytest.raises(OperatorError) as caught:
+        read_state(repository, LOOP)
+    assert f"git show {REF}:state.json" in caught.value.remedy
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.feature("X4")
+def test_a_loop_that_cannot_be_read_hides_none_of_the_others(repository: Repository, state: LoopState) -> None:
+    write(repository, state, None)
+    put_state(repository, '{"schema_version": 99}', state_ref("of-tomorrow"))
+    told: list[OperatorError] = []
+    assert [one.loop for one in list_loops(repository, told.append)] == [LOOP]
+    assert [one.problem for one in told] == ["the state of loop of-tomorrow was written by a newer version of Helmsman"]
+
+
+@pytest.mark.feature("X4")
+def test_a_record_that_cannot_be_read_is_an_error_with_the_place_to_look_at(repository: Repository, state: LoopState) -> None:
+    blob = git(repository.top, "hash-object", "-w", "--stdin", stdin=b'{"loop": "x"').strip()
+    tree = git(repository.top, "mktree", stdin=f"100644 blob {blob}\trecord.json\n".encode()).strip()
+    commit = sh(repository.top, "commit-tree", tree, "-m", "damaged")
+    sh(repository.top, "update-ref", REF, commit)
+    with pytest.raises(OperatorError, match="a record of loop") as caught:
+        list(read_records(repository, LOOP))
+    assert f"git show {commit}:record.json" in caught.value.remedy
 
 
 def test_going_to_a_state_that_is_stored_already_writes_nothing(repository: Repository, state: LoopState) -> None:

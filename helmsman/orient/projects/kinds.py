@@ -1,12 +1,13 @@
 """What a project's files are read as, and what is found in them."""
 
 import json
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from configparser import ConfigParser, Error
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias, cast
+
+from helmsman.toml_of import toml_of
 
 
 class Kind(StrEnum):
@@ -95,7 +96,7 @@ def read_json(text: str) -> Mapping[str, Any] | None:
 def read_toml(text: str) -> Mapping[str, Any] | None:
     """None where it is no TOML."""
     try:
-        return tomllib.loads(text)
+        return toml_of(text)
     except (ValueError, RecursionError):
         return None
 
@@ -105,6 +106,6 @@ def ini_sections(text: str) -> frozenset[str]:
     parser = ConfigParser(interpolation=None, strict=False, allow_no_value=True)
     try:
         parser.read_string(text)
-    except (Error, ValueError):
+    except (Error, ValueError, AttributeError):  # the last: a line goes on after a key without value
         return frozenset()
     return frozenset(parser.sections())

@@ -3,11 +3,11 @@
 import configparser
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
+from helmsman.toml_of import toml_of
 from helmsman.verify.invariants.settings.yaml_text import yaml_settings
 
 Value = str | bool | int | float | tuple[str, ...] | None
@@ -36,7 +36,7 @@ def settings(path: str, text: str) -> Settings:
         return {}
     try:
         return dict(_flat(_read(path, text), "", 0))
-    except (ValueError, configparser.Error, RecursionError):
+    except (ValueError, AttributeError, configparser.Error, RecursionError):  # Python: a line goes on after a key without value
         return {}
 
 
@@ -63,7 +63,7 @@ def line_of(text: str, name: str) -> int | None:
 
 def _read(path: str, text: str) -> Any:
     if path.endswith(".toml"):
-        return tomllib.loads(text)
+        return toml_of(text)
     if _INI.search(path):
         # Without a default section: what it holds would be read into every other one.
         parser = configparser.RawConfigParser(strict=False, allow_no_value=True, default_section="\0")

@@ -1,0 +1,153 @@
+"""The receiver under everything that its description allows, and under what no description would: whatever ways it has."""
+
+import json
+import os
+import socket
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis.generation import GenerationMode
+
+from deployments.receiver.app import WAYS
+from tests.fakes.pushing import Listening, by_hook, gitea, github, listed, listening
+from tools.receiver_openapi import FILE, described
+
+pytestmark = [pytest.mark.feature("D2", "X2"), pytest.mark.xdist_group("fuzzed receiver")]
+
+SCHEMA: Any = schemathesis.openapi.from_dict(described())
+SIGNERS: dict[str, Callable[[bytes], dict[str, str]]] = {"github": github, "gitea": gitea, "git": by_hook}
+MARK = "zq7-what-nobody-signed-zq7"
+SOME = settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.data_too_large,
+        HealthCheck.filter_too_much,
+    ],
+)
+
+
+@pytest.fixture(scope="module")
+def receiver(tmp_path_factory: pytest.TempPathFactory) -> Generator[Listening]:
+    home = tmp_path_factory.mktemp("fuzzed")
+    own = {"PATH": os.environ["PATH"], "HOME": str(home), "HELMSMAN_HOME": str(home / "state")}
+    variables = {**own, "PREFECT_API_URL": "http://127.0.0.1:9/api", "PREFECT_HOME": str(home / "prefect")}
+    with listening(home, listed(home, {"owner/name": "/srv/name.git"}), variables) as found:
+        yield found
+        log = found.log.read_text()
+        assert "Traceback" not in log
+        assert MARK not in log
+
+
+def described_statuses(path: str) -> set[int]:
+    return {int(status) for status in json.loads(Path(FILE).read_text())["paths"][path]["post"]["responses"]}
+
+
+@pytest.mark.parametrize("path", WAYS)
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@SOME
+@given(data=st.data())
+def test_an_unsigned_message_gets_no_answer_but_a_refusal(
+    path: str, mode: GenerationMode, data: st.DataObject, receiver: Listening
+) -> None:
+    case = data.draw(SCHEMA[path]["POST"].as_strategy(generation_mode=mode))
+    answer = case.call(base_url=receiver.url, timeout=20)
+    assert answer.status_code in described_statuses(path) | {405}
+    assert answer.status_code not in {200, 202}
+    assert len(answer.content) < 100
+
+
+@pytest.mark.parametrize("path", WAYS)
+@SOME
+@given(data=st.data())
+def test_a_signed_message_of_any_content_is_answered_as_described(path: str, data: st.DataObject, receiver: Listening) -> None:
+    case = data.draw(SCHEMA[path]["POST"].as_strategy())
+    body = (json.dumps(case.body) if WAYS[path].content == "application/json" else str(case.body)).encode(errors="replace")
+    headers = {"content-type": WAYS[path].content, **SIGNERS[WAYS[path].source](body)}
+    answer = httpx.post(f"{receiver.url}{path}", content=body, headers=headers, trust_env=False, timeout=20)
+    assert answer.status_code in described_statuses(path)
+    assert answer.status_code != 503
+
+
+# --- below HTTP as anybody would describe it --------------------------------------------------------------------------
+
+
+def request(head: str, *headers: str, body: bytes = b"") -> bytes:
+    return "\r\n".join([head, "host: x", *headers, "", ""]).encode("latin-1") + body
+
+
+JSON = "content-type: application/json"
+TEXT = "content-type: text/plain"
+NONE = "content-length: 0"
+IN_CHUNKS = "transfer-encoding: chunked"
+RAW: dict[str, bytes] = {
+    "HTTP/1.0": request("POST /github HTTP/1.0", JSON, "content-length: 2", body=b"{}"),
+    "HTTP/0.9": b"GET /health\r\n\r\n",
+    "HTTP/2 at once": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "an upgrade": request("GET /health HTTP/1.1", "connection: upgrade", "upgrade: websocket", "sec-websocket-version: 13"),
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 64,
+    "zeros": b"\0" * 1000,
+    "no such chunk": request("POST /github HTTP/1.1", JSON, IN_CHUNKS, body=b"zz\r\n{}\r\n0\r\n\r\n"),
+    "an endless chunk size": request("POST /github HTTP/1.1", JSON, IN_CHUNKS, body=b"f" * 100_000),
+    "a negative chunk": request("POST /github HTTP/1.1", JSON, IN_CHUNKS, body=b"-1\r\n{}\r\n0\r\n\r\n"),
+    "chunked and a length": request("POST /github HTTP/1.1", JSON, IN_CHUNKS, "content-length: 3", body=b"0\r\n\r\n"),
+    "two lengths": request("POST /github HTTP/1.1", JSON, "content-length: 2", "content-length: 7", body=b"{}"),
+    "a negative length": request("POST /github HTTP/1.1", JSON, "content-length: -2", body=b"{}"),
+    "a length beyond numbers": request("POST /github HTTP/1.1", JSON, "content-length: " + "9" * 5000),
+    "a length in other digits": request("POST /github HTTP/1.1", JSON, "content-length: \xb2"),
+    "a header without end": b"POST /github HTTP/1.1\r\nx: " + b"a" * 1_000_000,
+    "headers without end": b"POST /github HTTP/1.1\r\n" + b"".join(b"x%d: a\r\n" % n for n in range(50_000)),
+    "a path without end": b"POST /" + b"a" * 1_000_000,
+    "a zero in a header": request("POST /github HTTP/1.1", JSON, f"x-hub-signature-256: {MARK}\0"),
+    "a line end in a header": request("POST /github HTTP/1.1", JSON, f"x-hub-signature-256: a\n{MARK}: b"),
+    "a folded header": request("POST /github HTTP/1.1", JSON, f"x: a\r\n {MARK}", NONE),
+    "dots": request("POST /github/../passwd HTTP/1.1", JSON, NONE),
+    "dots in disguise": request("POST /%2e%2e/%2e%2e/etc/passwd HTTP/1.1", JSON, NONE),
+    "two slashes": request("POST //github HTTP/1.1", JSON, NONE),
+    "a zero in the path": request("POST /github%00.json HTTP/1.1", JSON, NONE),
+    "an escape in the path": request("GET /%1b[31m%E2%80%AE HTTP/1.1"),
+    "another host": request("POST http://example.org/github HTTP/1.1", JSON, NONE),
+    "no path": request("OPTIONS * HTTP/1.1"),
+    "a tunnel": request("CONNECT example.org:443 HTTP/1.1"),
+    "an unknown method": request("BREW /github HTTP/1.1"),
+    "no content type": request("POST /github HTTP/1.1", "content-length: 2", body=b"{}"),
+    "an odd content type": request("POST /github HTTP/1.1", f"content-type: application/json; charset={MARK}", body=b""),
+    "two requests in one": request("POST /github HTTP/1.1", JSON, NONE) * 2,
+    "waiting for leave": request("POST /github HTTP/1.1", JSON, "expect: 100-continue", "content-length: 5", body=b"12345"),
+    "many signatures": request("POST /git HTTP/1.1", TEXT, *["x-helmsman-signature: a"] * 90, NONE),
+    "a time beyond numbers": request(
+        "POST /git HTTP/1.1", TEXT, "x-helmsman-signature: a", "x-helmsman-timestamp: " + "9" * 5000, NONE
+    ),
+}  # fmt: skip
+
+
+def answer_to(port: int, sent: bytes) -> bytes:
+    """What comes back before the other side closes, or has been silent for a moment."""
+    got = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        try:
+            connection.sendall(sent)
+            connection.shutdown(socket.SHUT_WR)
+            while piece := connection.recv(65536):
+                got += piece
+        except OSError:  # it closed while we were still sending
+            pass
+    return got
+
+
+@pytest.mark.parametrize("sent", RAW.values(), ids=RAW)
+def test_no_bytes_break_the_receiver_or_are_given_back(sent: bytes, receiver: Listening) -> None:
+    got = answer_to(receiver.port, sent)
+    assert not got or got.startswith(b"HTTP/1.1 ")
+    assert b" 500 " not in got.split(b"\r\n")[0]
+    assert MARK.encode() not in got
+    assert b"passwd" not in got
+    assert httpx.get(f"{receiver.url}/health", trust_env=False).text == "ok\n"

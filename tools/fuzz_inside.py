@@ -1,0 +1,15 @@
+"""The process that tools/fuzz.py starts for each target: what it imports of ours is instrumented, and nothing else."""
+
+import sys
+from typing import Any
+
+import atheris
+
+fuzzer: Any = atheris  # it comes without types
+with fuzzer.instrument_imports(include=["helmsman", "tasks", "deployments"]):
+    from tools.fuzz_targets import TARGETS
+
+if __name__ == "__main__":
+    _, name, *rest = sys.argv
+    fuzzer.Setup([sys.argv[0], *rest], TARGETS[name].read)
+    fuzzer.Fuzz()

@@ -1,0 +1,377 @@
+"""Every parser of what others wrote, as a function of bytes: the one table that fuzzing and tests/unit/test_corpus.py go by.
+
+A target takes any bytes and returns. It may raise nothing but OperatorError, which tells a person what to mend; the targets see
+to that themselves. Where what was read is written again, reading that gives the same.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from deployments.chaining import ChainFile
+from deployments.links import read_links
+from deployments.paralleling import ParallelFile
+from helmsman.agents.reading import read_kind
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.hats.reading import read_hat, read_sheet
+from helmsman.layers import from_assignments, from_environment
+from helmsman.memory.agents_md import with_lines
+from helmsman.memory.guardrails_file import read as read_guardrails
+from helmsman.memory.guardrails_file import render as render_guardrails
+from helmsman.memory.wiki import read_index
+from helmsman.orient import progress
+from helmsman.orient.alignment import read_proposal
+from helmsman.orient.alignment_file import read as read_alignment
+from helmsman.orient.alignment_file import render as render_alignment
+from helmsman.orient.compaction import read_compacted
+from helmsman.orient.focus import read_focus
+from helmsman.orient.guardrails.shell import read as read_shell
+from helmsman.orient.projects.kinds import read_json, read_toml
+from helmsman.orient.research import read as read_research
+from helmsman.oversee.best import Candidate, read_choice
+from helmsman.oversee.commands_said import command_in
+from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.scans import read_scan
+from helmsman.plans.complaint import Complaint
+from helmsman.plans.files import read_plan, ticked
+from helmsman.pushes import read_allowed, read_forge, read_hook, sift
+from helmsman.records.agents import TELLS, AgentKind, Format
+from helmsman.records.alignment import Alignment, Specification
+from helmsman.records.evidence import AgentCall
+from helmsman.records.forms import LONGEST_SETTINGS
+from helmsman.records.iteration import IterationRecord
+from helmsman.show.cells import one_line
+from helmsman.show.issues import read_mark
+from helmsman.texts import clean, clean_lines
+from helmsman.verify.agent_events import CallReader, detail_of, parse_event, spoken_by_model, tool_calls, tool_results
+from helmsman.verify.agents.reader import reader_of
+from helmsman.verify.cases.reading import cases_in
+from helmsman.verify.claims.reading import read_claims
+from helmsman.verify.claims.status_report import read_status
+from helmsman.verify.diff import FileDiff, TreeDiff
+from helmsman.verify.invariants import findings
+from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.invariants.settings.flat import settings as read_settings
+from helmsman.verify.judge.answers import Answer
+from helmsman.verify.judge.view import View
+from helmsman.verify.judge.votes import read_vote
+from helmsman.verify.junit import read_junit, read_ran
+from helmsman.verify.summaries import read_summary
+from helmsman.verify.variety.facts import facts_of
+from tasks.config_files import read_file, read_layers, read_rubric_file
+from tasks.journal import last_events
+from tasks.memory.exchange import read as read_exported
+from tasks.secrets_kept import redact
+from tasks.state_ref import parse_state
+
+ROOT = Path(__file__).parents[1]
+FOLDER = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - a place that costs no disk; each run has its own
+AGREED = Alignment(specification=Specification(goal="a goal"))
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SECRET = {"API_TOKEN": "s3cr3t-value-xyz"}
+SOURCES = (".py", ".js", ".go", ".rs", ".json", ".toml", ".yml", ".cfg", ".rb", ".java", "Makefile", ".sh")
+
+
+@dataclass(frozen=True)
+class Target:
+    """One way in."""
+
+    read: Callable[[bytes], object]
+    seeds: tuple[str, ...] = ()
+    """Globs from the top of the repository: files that people or programs really wrote."""
+    words: tuple[bytes, ...] = ()
+    """Inputs to begin with, where no file is one."""
+    longest: int = 4096
+    """Bytes of an input that is tried."""
+
+
+def text(data: bytes) -> str:
+    """As our own readers decode what they may not refuse."""
+    return data.decode("utf-8", "replace")
+
+
+# --- what agents, runners and models print -------------------------------------------------------------------------
+
+
+def _stream(data: bytes) -> None:
+    reader = CallReader()
+    for line in data.split(b"\n"):
+        event = parse_event(line)
+        if event is None:
+            continue
+        reader.feed(event)
+        spoken_by_model(event)
+        for called in tool_calls(event):
+            detail_of(called.arguments)
+        tool_results(event)
+    _whole(reader.conclude(exit_code=1, ended_by="itself", stderr=text(data[:500]), seconds=1, now=NOW))
+
+
+def _dialect(output: Format, data: bytes) -> None:
+    reader = reader_of(AgentKind(name="it", title="It", command=("it",), output=output))
+    for line in data.split(b"\n"):
+        reader.hear(line)
+    _whole(reader.account.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1))
+
+
+def _whole(call: AgentCall) -> None:
+    """It survives the way to the disk and back."""
+    assert AgentCall.model_validate_json(call.model_dump_json()) == call
+
+
+def _junit(data: bytes) -> None:
+    counts = read_junit(text(data))
+    assert (counts is None) <= (not read_ran(text(data)))
+
+
+def _claims(data: bytes) -> None:
+    read_status(text(data))
+    read_claims(text(data), "DONE-IS-DONE")
+    read_claims(text(data), "DONE-IS-DONE", only_at_end=True)
+
+
+def _vote(data: bytes) -> None:
+    read_vote(Answer(text=text(data), stop="end_turn"), ("C1", "C2"), View("", {"a.py": 10}))
+
+
+def _proposal(data: bytes) -> None:
+    read_proposal(text(data), "end_turn", "a goal")
+
+
+def _choice(data: bytes) -> None:
+    read_choice(text(data), [Candidate(loop="one"), Candidate(loop="other")])
+
+
+def _scan(data: bytes) -> None:
+    read_scan(text(data), "/work/tree")
+
+
+# --- what lies in the repository ------------------------------------------------------------------------------------
+
+
+def _plan(name: str, data: bytes) -> None:
+    try:
+        plan = read_plan(name, data)
+        after = ticked(name, data, [item.id for item in plan.items][:1])
+        assert [item.id for item in read_plan(name, after).items] == [item.id for item in plan.items]
+        assert plan.items[0].done or read_plan(name, after).items[0].done
+    except Complaint:
+        return
+
+
+def _alignment(data: bytes) -> None:
+    found = read_alignment(text(data))
+    if isinstance(found, Alignment):
+        again = read_alignment(render_alignment(found))
+        assert again == found, (again, found)
+
+
+def _progress(data: bytes) -> None:
+    found = progress.read(text(data), "a goal")
+    kept = progress.read(progress.render(found, "a goal", 3), "a goal")
+    again = progress.read(progress.render(kept, "a goal", 3), "a goal")
+    assert again == kept
+
+
+def _guardrails(data: bytes) -> None:
+    edits = read_guardrails(text(data), (), "project", NOW)
+    standing = edits.guardrails
+    if not edits.foreign:
+        again = read_guardrails(render_guardrails(standing), standing, "project", NOW)
+        assert [one.id for one in again.guardrails] == [one.id for one in standing]
+
+
+def _on_disk(read: Callable[[Path], object], name: str, data: bytes) -> None:
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        path = Path(folder, name)
+        path.write_bytes(data)
+        with suppress(OperatorError):
+            read(path)
+
+
+def _layers(name: str, data: bytes) -> None:
+    _on_disk(lambda path: read_layers(path.parent), name, data)
+
+
+def _read_links(path: Path) -> None:
+    for form in (ChainFile, ParallelFile):
+        with suppress(OperatorError):
+            read_links(path, form, "chain", "write one")
+
+
+def _source(data: bytes) -> None:
+    kind, said = SOURCES[data[0] % len(SOURCES) if data else 0], text(data[1:])
+    name = f"src/test_it{kind}" if data[:1] > b"\x80" else f"src/it{kind}"
+    facts_of(name, said)
+    cases_in(name, said)
+    read_settings(name, said)
+    read_json(said)
+    read_toml(said)
+
+
+def _change(data: bytes) -> None:
+    kind = SOURCES[data[0] % len(SOURCES) if data else 0]
+    before, _, after = text(data[1:]).partition("\0")
+    files = (FileDiff(f"tests/test_it{kind}", before, after), FileDiff(f"src/it{kind}", after, before))
+    findings(Scene(TreeDiff(files), paths=frozenset(one.path for one in files), commands=(before[:100],)))
+
+
+def _shell(data: bytes) -> None:
+    read_shell(text(data), "/work/tree")
+
+
+def _orders(data: bytes) -> None:
+    list(imperatives("CLAUDE.md", text(data)))
+
+
+def _agents_md(data: bytes) -> None:
+    assert "a line that was learnt" in with_lines(text(data), ("a line that was learnt",))
+
+
+# --- what comes by other ways ----------------------------------------------------------------------------------------
+
+
+def _webhook(read: Callable[[bytes], Any], data: bytes) -> None:
+    facts = {"repository": "a/b", "location": "/srv/b", "source": "git", "delivery": "12345678", "received_at": NOW}
+    with suppress(ValueError):
+        sift(read(data).updates, ("**", "ma*n"), facts)
+
+
+def _allowed(data: bytes) -> None:
+    table = read_toml(text(data))
+    with suppress(OperatorError):
+        read_allowed(table or {}, "repositories.toml")
+
+
+def _comment(data: bytes) -> None:
+    command_in(text(data))
+    read_mark(text(data))
+
+
+def _assignments(data: bytes) -> None:
+    data = data[:LONGEST_SETTINGS]
+    with suppress(OperatorError):
+        from_assignments(text(data).split("\n"))
+    with suppress(OperatorError):
+        from_environment({f"HELMSMAN_{pair.partition('=')[0]}": pair.partition("=")[2] for pair in text(data).split("\n")})
+
+
+def _config(data: bytes) -> None:
+    with suppress(ValueError):
+        found = LoopConfig.model_validate_json(data)
+        assert LoopConfig.model_validate_json(found.model_dump_json()) == found
+
+
+def _state(data: bytes) -> None:
+    with suppress(OperatorError):
+        found = parse_state(text(data), "it")
+        assert parse_state(found.model_dump_json(), "it") == found
+
+
+def _record(data: bytes) -> None:
+    with suppress(ValueError):
+        found = IterationRecord.model_validate_json(data)
+        assert IterationRecord.model_validate_json(found.model_dump_json()) == found
+
+
+def _shown(data: bytes) -> None:
+    said = text(data)
+    for shown in (clean(said), clean_lines(said), one_line(said)):
+        assert not any(ord(sign) < ord(" ") and sign != "\n" for sign in shown)
+    assert SECRET["API_TOKEN"] not in redact(f"{said}{SECRET['API_TOKEN']}{said}", SECRET)
+
+
+def _refusing(read: Callable[[str, str], object]) -> Callable[[bytes], None]:
+    def target(data: bytes) -> None:
+        with suppress(OperatorError):
+            read(text(data), "it")
+
+    return target
+
+
+def _plainly(read: Callable[[str], object]) -> Callable[[bytes], None]:
+    return lambda data: (read(text(data)), None)[1]
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+_STARTS: Mapping[Format, str] = {name: f"tests/recordings/agents/{name}/*" for name in TELLS}
+
+TARGETS: Mapping[str, Target] = {
+    "stream": Target(_stream, ("tests/recordings/claude/*.jsonl",), longest=16384),
+    **{f"agent-{name}": Target(partial(_dialect, name), (_STARTS[name],)) for name in TELLS},
+    "junit": Target(
+        _junit,
+        words=(b'<testsuite><testcase classname="a" name="b"><failure/></testcase></testsuite>', b"<testsuites/>"),
+    ),
+    "summary": Target(_plainly(read_summary), ("tests/recordings/summaries/*.txt",)),
+    "claims": Target(_claims, words=(b"---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---", b"{}")),
+    "vote": Target(_vote, words=(b'{"criteria":[{"id":"C1","reason":"r","evidence_file":"a","evidence_line":1,"met":true}]}',)),
+    "proposal": Target(_proposal, words=(b'{"specification":{},"process":{},"evaluation":{},"gaps":{}}',)),
+    "focus": Target(_plainly(read_focus), words=(b'```json\n{"focus":"a","why":"b"}\n```',)),
+    "compacted": Target(_plainly(read_compacted), words=(b'{"goal":"a","approach":"b","completed":[],"next":[]}',)),
+    "choice": Target(_choice, words=(b'{"best":"A","reason":"r"}',)),
+    "scan": Target(_scan, words=(b'{"results":[{"code":"1 x"}]}', b'{"runs":[{"tool":{"driver":{"rules":[]}},"results":[{}]}]}')),
+    "rubric": Target(partial(_on_disk, read_rubric_file, "RUBRIC.md"), ("RUBRIC.md", "docs/rubric.md")),
+    "rubric-layers": Target(partial(_layers, "RUBRIC.md"), ("docs/rubric.md",), (b"---\ngoal: a\n---\n# Checks\n- `make`\n",)),
+    "helmsman-toml": Target(partial(_layers, "helmsman.toml"), words=(b'goal = "a"\nchecks = [{command = "make"}]\n',)),
+    "pyproject": Target(partial(_layers, "pyproject.toml"), ("pyproject.toml",), (b'[tool.helmsman]\ngoal = "a"',)),
+    "config-file": Target(partial(_on_disk, read_file, "any.toml"), words=(b'goal_file = "x"', b"[limits]\niterations = 3")),
+    "config": Target(_config, words=(LoopConfig(goal="a").model_dump_json().encode(),), longest=16384),
+    "plan-json": Target(
+        partial(_plan, "prd.json"), words=(b'{"userStories":[{"id":"US-1","title":"a","priority":1,"passes":false}]}', b"[]")
+    ),
+    "plan-markdown": Target(partial(_plan, "fix_plan.md"), ("docs/plans.md",), (b"- [ ] T1 one\n  - [ ] [P] two (T1)\n",)),
+    "plan-toml": Target(partial(_plan, "plan.toml"), words=(b'[[items]]\nid = "a"\ntitle = "b"\nneeds = []\ncheck = "make"\n',)),
+    "alignment": Target(_alignment, ("docs/align.md",), (render_alignment(AGREED).encode(),)),
+    "progress": Target(_progress, words=(b"# Progress\n\n## Goal\na\n\n## Completed\n- [x] a (90 %)\n\n## Confidence\n80\n",)),
+    "research": Target(_plainly(read_research), words=(b"## STRENGTHS\n- a\n\n## APPROACH\nb\n\n## CONFIDENCE\n40\n",)),
+    "guardrails": Target(_guardrails, words=(render_guardrails(()).encode(), b"# Guardrails\n\n- when a: do b\n")),
+    "wiki-index": Target(_plainly(read_index), words=(b"# Index\n\n- [a](a.md): b\n",)),
+    "source": Target(_source, ("tests/unit/test_best.py", "pyproject.toml", ".ci/run"), longest=8192),
+    "change": Target(_change, ("bench/invariants_corpus/*/*",), longest=8192),
+    "shell": Target(_shell, (".ci/run",), (b"cd /x && rm -rf \"$HOME\"/* | tee <(cat <<'E'\nx\nE\n)",)),
+    "orders": Target(_orders, ("CONTRIBUTING.md",)),
+    "agents-md": Target(_agents_md, ("CONTRIBUTING.md",)),
+    "hat": Target(_refusing(read_hat), ("tasks/hats/personas/*.md",)),
+    "preset": Target(_refusing(read_sheet), ("tasks/hats/presets/*.md",)),
+    "agent-file": Target(_refusing(read_kind), ("tasks/agents/presets/*",)),
+    "loops": Target(partial(_on_disk, _read_links, "loops.toml"), words=(b'[[loops]]\ngoal = "a"\nchecks = ["make"]\n',)),
+    "webhook-forge": Target(
+        partial(_webhook, read_forge),
+        words=(_json({"ref": "refs/heads/main", "before": "0" * 40, "after": "1" * 40, "repository": {"full_name": "a/b"}}),),
+    ),
+    "webhook-git": Target(partial(_webhook, read_hook), words=(b"a/b\n" + b"0" * 40 + b" " + b"1" * 40 + b" refs/heads/main\n",)),
+    "repositories": Target(_allowed, words=(b'[repositories]\n"a/b" = "/srv/b"\n',)),
+    "comment": Target(_comment, words=(b"/helmsman set limits.iterations=40\nwords", b"<!-- helmsman stage=a -->")),
+    "assignments": Target(_assignments, words=(b'limits.iterations=40\nchecks=["make"]\nGOAL=a',)),
+    "state": Target(_state, ("tests/fixtures/states/*.json",), longest=16384),
+    "record": Target(_record, ("tests/fixtures/records/*.json",), longest=16384),
+    "journal": Target(partial(_on_disk, last_events, "journal.jsonl"), words=(b'2026-01-01 {"kind":"check_started"}\n',)),
+    "memory": Target(partial(_on_disk, read_exported, "memory.json"), words=(b'{"format":"helmsman-memory","version":1}',)),
+    "shown": Target(_shown, words=(b"a\x1b[31m\xe2\x80\xae|<b>`",)),
+}
+
+
+def seeds(target: Target) -> Iterator[bytes]:
+    """What fuzzing begins with."""
+    yield from target.words
+    for pattern in target.seeds:
+        for path in sorted(ROOT.glob(pattern)):
+            if path.is_file():
+                yield path.read_bytes()[: target.longest]
+
+
+def corpus(name: str) -> list[Path]:
+    """What was found before."""
+    folder = ROOT / "tests" / "corpus" / name
+    return sorted(folder.iterdir()) if folder.is_dir() else []

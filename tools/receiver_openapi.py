@@ -1,0 +1,74 @@
+"""Describe the receiver's ways in as OpenAPI, from the table that it answers by.
+
+    python tools/receiver_openapi.py
+
+Writes docs/receiver.openapi.json, which tests/contracts/test_receiver_openapi.py holds true, and tests/integration/
+test_receiver_fuzzed.py runs against the receiver itself.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from deployments.receiver.app import WAYS, Way
+
+FILE = Path(__file__).parents[1] / "docs" / "receiver.openapi.json"
+TEXT = {"text/plain": {"schema": {"type": "string"}}}
+ANSWERS = {
+    "200": "There is nothing to do, or it is known already.",
+    "202": "It was accepted, and is on the disk.",
+    "400": "The message is broken, does not say what happened, or has no name of its own.",
+    "401": "The message is not signed.",
+    "403": "The signature is wrong.",
+    "404": "No such repository starts loops here.",
+    "408": "The message did not come to its end in time.",
+    "409": "The message is too old, or the clocks differ.",
+    "413": "The message is too large.",
+    "415": "It is of another content type, or compressed.",
+    "503": "It could not be kept, or too many are sent at once; send it again.",
+}
+EVENT = {
+    "type": "object",
+    "properties": {
+        "ref": {"type": "string"},
+        "before": {"type": "string"},
+        "after": {"type": "string"},
+        "repository": {
+            "type": "object",
+            "properties": {"full_name": {"type": "string"}, "html_url": {"type": "string"}},
+            "required": ["full_name"],
+        },
+    },
+    "required": ["repository"],
+}
+"""What every event of a forge has, and what a push has besides."""
+
+
+def described() -> dict[str, Any]:
+    """The whole description."""
+    health = {"get": {"summary": "Whether it is there", "responses": {"200": {"description": "It is.", "content": TEXT}}}}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "helmsman receive", "version": "1", "description": "docs/push.md says how it is set up."},
+        "paths": {**{path: {"post": _operation(way)} for path, way in WAYS.items()}, "/health": health},
+    }
+
+
+def _operation(way: Way) -> dict[str, Any]:
+    headers = [name for name in (way.signature, way.delivery, way.event, way.timestamp) if name]
+    form = EVENT if way.content == "application/json" else {"type": "string"}
+    return {
+        "summary": f"Something happened, as {way.source} tells it",
+        "parameters": [{"name": name, "in": "header", "required": True, "schema": {"type": "string"}} for name in headers],
+        "requestBody": {"required": True, "content": {way.content: {"schema": form}}},
+        "responses": {status: {"description": words, "content": TEXT} for status, words in ANSWERS.items()},
+    }
+
+
+def main() -> None:
+    FILE.write_text(json.dumps(described(), indent=2) + "\n", encoding="utf-8")
+    print(f"wrote {FILE.name}")
+
+
+if __name__ == "__main__":
+    main()
