@@ -28,8 +28,7 @@ from bench.weather.loops import KINDS, Kind, script
 from deployments.demo.model import ScriptedModel
 from tests.fakes.prefect_server import PrefectServer
 
-# The forker's pipe tells of an end by itself; Python warns of a process object that was let go before that.
-pytestmark = [pytest.mark.timeout(400), pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
+pytestmark = pytest.mark.timeout(400)
 
 KIND = {kind.name: kind for kind in KINDS}
 NOTHING_WRONG = {"lost work": 0, "repeated agent calls": 0, "stray processes": 0, "wrong outcomes": 0}

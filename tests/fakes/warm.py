@@ -42,6 +42,8 @@ class WarmProcess(ColdProcess):
     """
 
     _status = -1
+    _waitpid_lock: Lock
+    """Popen's own, held by whoever waits."""
 
     def _execute_child(self, *given: Any) -> None:
         """As Popen calls it: of what is given, the 6th is the folder, the 7th the environment, the 11th to 16th are pipes."""
@@ -64,11 +66,16 @@ class WarmProcess(ColdProcess):
         return self.pid, int(told or b"9")
 
     def _internal_poll(self, _deadstate: int | None = None) -> int | None:
-        if self.returncode is None and self._child_created:
-            number, status = self._try_wait(os.WNOHANG)
-            if number:
-                self.returncode = os.waitstatus_to_exitcode(status)
-        return self.returncode
+        if not self._waitpid_lock.acquire(blocking=False):  # another thread waits for it, and will know
+            return None
+        try:
+            if self.returncode is None and self._child_created:
+                number, status = self._try_wait(os.WNOHANG)
+                if number:
+                    self.returncode = os.waitstatus_to_exitcode(status)
+            return self.returncode
+        finally:
+            self._waitpid_lock.release()
 
 
 class Forker:
