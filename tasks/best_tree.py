@@ -5,7 +5,8 @@ belongs, and the next driver puts it there.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 
 from helmsman.errors import HelmsmanError
 from helmsman.oversee.ending import better_to_leave, left_at, why_left
@@ -24,15 +25,28 @@ _log = logging.getLogger(__name__)
 
 
 def left_at_best(repository: str, state: LoopState) -> LoopState:
-    """The loop as it ends. What goes wrong here is told and leaves it where it was: how it ended stays true."""
+    """The loop as it ends. Before its state says so, what goes wrong leaves it where it was; afterwards the next driver mends it."""
     best = better_to_leave(state)
     if best is None:
         return state
+    place = workplace(repository, state)
+    with _telling(f"the branch stays at its last tree, though {best.commit[:10]} was better"):
+        state = _written(place, state, best)
+    kept = state.failed
+    if kept is not None and kept.rule == LATER and state.head == kept.back_to:
+        with _telling(f"the branch is put to {best.commit[:10]} by whoever goes on with the loop"):
+            _go_back(place, state, kept)
+        with _telling("the remote or the report do not have it yet"):
+            _tell(place, state)
+    return state
+
+
+@contextmanager
+def _telling(what: str) -> Generator[None]:
     try:
-        return _left(workplace(repository, state), state, best)
+        yield
     except HelmsmanError as error:
-        _log.warning("the branch stays at its last tree, though %s was better: %s", best.commit[:10], error)
-        return state
+        _log.warning("%s: %s", what, error)
 
 
 def stand_at_best(place: Workplace, state: LoopState) -> None:
@@ -47,7 +61,8 @@ def stand_at_best(place: Workplace, state: LoopState) -> None:
         hold_branch(place.worktree, state.branch, kept.back_to)
 
 
-def _left(place: Workplace, state: LoopState, best: Checkpoint) -> LoopState:
+def _written(place: Workplace, state: LoopState, best: Checkpoint) -> LoopState:
+    """The loop that is to be left there, as its state says from now on; or as it was, where something hinders it."""
     hindered = next(_hindrances(place, state), "")
     if hindered:
         _log.warning("the branch stays at its last tree, though %s was better: %s", best.commit[:10], hindered)
@@ -60,10 +75,7 @@ def _left(place: Workplace, state: LoopState, best: Checkpoint) -> LoopState:
         iteration=state.iteration, ref=ref, commit=state.head, back_to=best.commit, why=why_left(state, best)[:300], files=files
     )
     after = left_at(state, best, kept).model_copy(update={"updated_at": now_utc()})
-    replace_state(place.repository, state, after, f"left at its best: {best.commit[:12]}")
-    _go_back(place, after, kept)
-    _tell(place, after)
-    return after
+    return replace_state(place.repository, state, after, f"left at its best: {best.commit[:12]}")
 
 
 def _hindrances(place: Workplace, state: LoopState) -> Iterator[str]:
