@@ -12,7 +12,7 @@ from helmsman.errors import HelmsmanError
 from helmsman.oversee.ending import better_to_leave, left_at, why_left
 from helmsman.records.oversight import LATER, Checkpoint, Failed
 from helmsman.records.state import LoopState
-from tasks.git import git, read_ref
+from tasks.git import current_branch, git, read_ref
 from tasks.opening import now_utc
 from tasks.remote import push_loop
 from tasks.reporting import write_report
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 def left_at_best(repository: str, state: LoopState) -> LoopState:
-    """The loop as it ends. Before its state says so, what goes wrong leaves it where it was; afterwards the next driver mends it."""
+    """The loop as it ends. What goes wrong before its state says so leaves it where it was; what goes wrong later is mended."""
     best = better_to_leave(state)
     if best is None:
         return state
@@ -54,10 +54,10 @@ def stand_at_best(place: Workplace, state: LoopState) -> None:
     kept = state.failed
     if kept is None or kept.rule != LATER or state.head != kept.back_to or not place.worktree.exists():
         return
-    tip = read_ref(place.repository.common, f"refs/heads/{state.branch}")
-    if tip == kept.commit:
+    tip, on = read_ref(place.repository.common, f"refs/heads/{state.branch}"), current_branch(place.worktree)
+    if tip == kept.commit and on in {"", state.branch}:
         _go_back(place, state, kept)
-    elif tip == kept.back_to:
+    elif tip == kept.back_to and not on:  # somebody may have gone to another branch since
         hold_branch(place.worktree, state.branch, kept.back_to)
 
 
@@ -82,7 +82,7 @@ def _hindrances(place: Workplace, state: LoopState) -> Iterator[str]:
     if not place.worktree.exists():
         yield "its worktree is gone"
     elif read_ref(place.repository.common, f"refs/heads/{state.branch}") != state.head:
-        yield f"somebody has moved {state.branch}"
+        yield f"{state.branch} is not where the loop left it"
     elif state.config.workspace.in_place and (dirty := dirty_paths(place.worktree)):
         yield f"the checkout has uncommitted changes: {', '.join(dirty)}"
 

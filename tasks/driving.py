@@ -127,9 +127,9 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
     if state.ending is not None and not landing_due(state):  # so has one that came to an end, whatever failed behind it
         publish(MemoryNoted(lines=(str(reason),)))
         return state
-    if state.ending is not None:  # proven, and to be merged still: to call that an end would be a lie
-        raise reason
     known = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
+    if state.ending is not None and not isinstance(known, Cancelled):  # proven, and to be merged still: that is no end
+        raise known
     return close(repository, state, known, now_utc())
 
 

@@ -140,10 +140,12 @@ def hearing_cancel(flag: Path) -> Generator[None]:
 
 def is_started_elsewhere() -> bool:
     """Whether the engine has given this run to another process since: whatever this one says of it would be believed."""
-    if run_id() not in _starts:
+    context = FlowRunContext.get()
+    mine = context.flow_run.id if context and context.flow_run else None
+    if mine is None or mine not in _starts:
         return False
     with get_client(sync_client=True) as client:
-        found = _asked(client, run_id())
+        found = _asked(client, mine)
     return found is not None and _elsewhere(found)
 
 

@@ -18,7 +18,7 @@ from helmsman.verify.trusted import as_at_start
 from tasks.checks import Room, run_checks
 from tasks.git import git, git_bytes
 from tasks.workplace import Workplace
-from tasks.worktree import hold_branch, restore
+from tasks.worktree import SECOND_COPY, hold_branch, restore
 
 TOLD = 200
 AHEAD_SECONDS = 3600
@@ -33,7 +33,7 @@ def check_trusted_copy(place: Workplace, state: LoopState, change: Change, room:
     tree = _tree_with(place.worktree, change.commit, entries.values()) if entries else change.tree
     if tree == change.tree:
         return TrustedCopy()
-    said = f"{state.loop}: the work with the tests that it began with"
+    said = f"{state.loop}: {SECOND_COPY}"
     commit = git(place.worktree, "commit-tree", tree, "-p", change.commit, "-m", said).strip()
     try:
         restore(place.worktree, commit)

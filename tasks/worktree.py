@@ -29,6 +29,8 @@ LEFTOVERS = "helmsman: keep what"
 SPARED = 2000
 """Ignored paths at most, folders as one, that are kept by name when their rule is gone."""
 _SPECIAL, _QUOTED = re.compile(r"([\\*?\[\]!# ])"), r"\\\1"
+SECOND_COPY = "the work with the tests that it began with"
+"""How the subject ends of the commit that is checked a second time; no branch ever holds it."""
 LEFT_OPEN = "rebase", "am", "cherry-pick", "revert"
 """Commands that can be left in the middle, and that forget it with --quit, touching nothing."""
 
@@ -46,7 +48,7 @@ def ensure_worktree(repository: Repository, path: Path, branch: str, start: str)
 
 
 def _require_branch(path: Path, branch: str) -> None:
-    found = current_branch(path)
+    found = current_branch(path) or _back_from_second_copy(path, branch)
     if found != branch:
         raise OperatorError(
             "the checkout is on another branch than the loop that works in it",
@@ -54,6 +56,17 @@ def _require_branch(path: Path, branch: str) -> None:
             found=found or "a detached HEAD",
             remedy=f"git -C {shlex.quote(str(path))} switch {shlex.quote(branch)}",
         )
+
+
+def _back_from_second_copy(path: Path, branch: str) -> str:
+    """The branch, where a driver was killed while a checkout held the second copy, and nobody has worked there since."""
+    tip, _ = tip_of(path, branch)
+    parent, _, subject = git(path, "log", "-1", "--format=%P %s").strip().partition(" ")
+    if tip is None or parent != tip or not subject.endswith(SECOND_COPY) or dirty_paths(path):
+        return ""
+    restore(path, tip)
+    hold_branch(path, branch, tip)
+    return branch
 
 
 def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -> None:

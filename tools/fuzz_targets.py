@@ -150,7 +150,7 @@ def _choice(data: bytes) -> None:
 
 
 def _scan(data: bytes) -> None:
-    read_scan(text(data), "/work/tree")
+    read_scan(text(data), "/tree")
 
 
 # --- what lies in the repository ------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def _change(data: bytes) -> None:
 
 
 def _shell(data: bytes) -> None:
-    read_shell(text(data), "/work/tree")
+    read_shell(text(data), "/tree")
 
 
 def _orders(data: bytes) -> None:

@@ -28,7 +28,7 @@ PATIENCE = 240
 
 RESULT_KEYS = {
     "loop", "outcome", "rule", "reason", "iterations", "agent_calls", "cost_usd", "tokens", "seconds",
-    "branch", "commit", "state_ref", "checks", "merged",
+    "branch", "commit", "state_ref", "checks", "merged", "issue", "later",
 }  # fmt: skip
 """What `--json` prints of a loop, and nothing else."""
 CHECK_KEYS = {"command", "passed", "exit_code", "tests_passed", "tests_failed", "tests_skipped"}

@@ -109,3 +109,12 @@ def test_a_branch_that_is_moved_at_the_last_moment_stays_there(work: Work) -> No
     with pytest.raises(GitError):
         go_back_to(work.path, BRANCH, best(work), before=work.state.head)
     assert work.sh("rev-parse", BRANCH) == tip
+
+
+def test_a_worktree_in_which_somebody_went_to_another_branch_stays_there(work: Work) -> None:
+    after = leave(work)
+    work.sh("switch", "--quiet", "--create", "theirs")
+    commit(work.path, "theirs", {"app.py": "theirs\n"})
+    stand_at_best(work.place, after)
+    assert work.sh("symbolic-ref", "--short", "HEAD") == "theirs"
+    assert not work.sh("status", "--porcelain", "--untracked-files=no")

@@ -177,9 +177,9 @@ def test_nothing_can_be_typed_into_the_operator_s_terminal(scene: Scene) -> None
 
 
 def test_nothing_goes_on_in_the_background_after_the_end(scene: Scene) -> None:
-    script = "for i in 1 2 3; do setsid env -i sh -c 'exec sleep 4321.5' & done; (sleep 4321.5 &); sleep 0.1; echo ended"
+    script = "for i in 1 2 3; do setsid env -i sh -c 'exec sleep 4320.5' & done; (sleep 4320.5 &); sleep 0.1; echo ended"
     assert scene.inside(script).head == "ended\n"
-    assert sleepers() == []
+    assert sleepers("4320.5") == []
 
 
 def test_a_command_that_is_stopped_gets_its_time_to_end_and_then_nothing_is_left(scene: Scene) -> None:
@@ -187,18 +187,19 @@ def test_a_command_that_is_stopped_gets_its_time_to_end_and_then_nothing_is_left
         "trap 'echo last words; exit 7' TERM; setsid env -i sleep 4321.5 & while :; do sleep 0.05; done", deadline=1
     )
     assert (ended.by, ended.exit_code, ended.head) == ("deadline", 7, "last words\n")
-    assert sleepers() == []
+    assert sleepers("4321.5") == []
 
 
 def test_one_that_ignores_it_is_killed_by_its_tag_and_its_group(scene: Scene) -> None:
-    deaf = "trap '' TERM; sleep 4321.5; sleep 4321.5"
+    deaf = "trap '' TERM; sleep 4322.5; sleep 4322.5"
     ended = scene.inside(f'setsid sh -c "{deaf}" & {deaf}', deadline=1)
     assert (ended.by, ended.exit_code) == ("deadline", -signal.SIGKILL)
-    assert sleepers() == []
+    assert sleepers("4322.5") == []
 
 
-def sleepers() -> list[psutil.Process]:
-    return [process for process in psutil.process_iter(["cmdline"]) if "4321.5" in (process.info["cmdline"] or [])]
+def sleepers(seconds: str) -> list[psutil.Process]:
+    """Those of one test: another may have its own at the same time."""
+    return [process for process in psutil.process_iter(["cmdline"]) if seconds in (process.info["cmdline"] or [])]
 
 
 def test_the_temporary_files_of_others_are_not_there_and_its_own_do_not_last(scene: Scene) -> None:

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
 from helmsman.records.checks import TrustedCopy
 from helmsman.records.findings import Finding, Weight
 from tasks import working
 from tasks.auditing import audit
-from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, write
+from tasks.git import open_repository
+from tasks.worktree import SECOND_COPY, ensure_worktree
+from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh, write
 from tests.integration.test_auditing import execution
 
 pytestmark = pytest.mark.feature("V13")
@@ -115,3 +118,24 @@ def test_a_check_that_breaks_off_leaves_the_branch_where_it_was(work: Work) -> N
     with pytest.raises(Exception, match="cancelled"):
         working.check_trusted(work.place, state, done, state.config.checks)
     assert unmoved(work, head)
+
+
+@pytest.mark.parametrize("touched", [False, True])
+def test_a_person_s_checkout_that_a_dead_driver_left_on_the_copy_comes_back_unless_somebody_worked_there(
+    tmp_path: Path, touched: bool
+) -> None:
+    top = make_repository(tmp_path / "top", {"app.py": "1\n"})
+    here = open_repository(top)
+    sh(top, "switch", "--quiet", "--create", BRANCH)
+    tip = sh(top, "rev-parse", "HEAD")
+    sh(top, "checkout", "--quiet", "--detach")
+    copy = commit(top, f"loop: {SECOND_COPY}", {"app.py": "2\n"})
+    if touched:
+        write(top, {"app.py": "a person's\n"})
+        with pytest.raises(OperatorError):
+            ensure_worktree(here, top, BRANCH, tip)
+        assert (sh(top, "rev-parse", "HEAD"), (top / "app.py").read_text()) == (copy, "a person's\n")
+    else:
+        ensure_worktree(here, top, BRANCH, tip)
+        assert (sh(top, "symbolic-ref", "--short", "HEAD"), sh(top, "rev-parse", "HEAD")) == (BRANCH, tip)
+        assert (top / "app.py").read_text() == "1\n"
