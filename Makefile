@@ -12,8 +12,9 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	if "$$python" -c '$(SUPPORTED)' 2>/dev/null; then command -v "$$python"; break; fi; done)
 
-# One for each of two cores: tests of workers and crashes wait for heartbeats, which come late on a machine with more to do than that.
-WORKERS ?= 2
+# Two, and three where there are four cores: tests of workers and crashes wait for heartbeats, which come late on a machine with more
+# to do than that.
+WORKERS ?= $(shell test "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -ge 4 && echo 3 || echo 2)
 
 help: ## show the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '%-10s %s\n' "$$target" "$$text"; done

@@ -99,14 +99,18 @@ def _with_what_is_lost(repository: str, state: LoopState) -> LoopState:
 
 
 def wait_if_due(repository: str, state: LoopState) -> None:
-    """Do nothing until the moment that the loop waits for. It is in the state, so a restart goes on waiting."""
+    """Do nothing until the moment that the loop waits for. It is in the state, so a restart goes on waiting.
+
+    A clock that is set back makes the wait no longer, and a machine that slept wakes late enough: whichever clock is there first.
+    """
     if state.waiting is None or now_utc() >= state.waiting.until:
         return
+    late = time.monotonic() + (state.waiting.until - now_utc()).total_seconds()
     folder = workplace(repository, state).folder
     publish(WaitStarted(until=state.waiting.until, reason=state.waiting.reason))
     get_run_logger().info("%s", state.waiting.reason)
-    while now_utc() < state.waiting.until:
-        _nap(folder, (state.waiting.until - now_utc()).total_seconds())
+    while now_utc() < state.waiting.until and (left := late - time.monotonic()) > 0:
+        _nap(folder, min(left, (state.waiting.until - now_utc()).total_seconds()))
 
 
 def end_from_outside(repository: str, state: LoopState, why: BaseException) -> LoopState:
