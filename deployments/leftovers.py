@@ -11,6 +11,7 @@ from helmsman.errors import HelmsmanError
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.git import GitError, Repository, open_repository
+from tasks.leash import leashed
 from tasks.left_worktrees import changed_since, forget_worktree, git_locks, gone_worktrees
 from tasks.places import worktree_of
 from tasks.state_ref import list_loops
@@ -32,14 +33,12 @@ def loops(repo: Path) -> Finding:
 
 def processes(repo: Path) -> Finding:
     """Processes that a loop's agent or checks started, whose driver is dead."""
-    found = tags().values()
-    left = {state.uid: state.loop for state in _undriven(open_repository(repo.absolute()))}
-    of = sorted({uid for uid in left if any(tag.startswith(f"{uid}/") for tag in found)})
-    if not of:
+    repository = open_repository(repo.absolute())
+    left = _left_running(repository)
+    if not left:
         return Finding("processes", "ok", "none is left of loops that nobody drives")
-    many = sum(any(tag.startswith(f"{uid}/") for uid in of) for tag in found)
-    told = f"{many} of {_listed(left[uid] for uid in of)}, which nobody drives"
-    return Finding("processes", "warn", told, "helmsman doctor --fix ends them", partial(_end, of))
+    told = f"{len(left)} of {_listed(sorted({loop for loop, _ in left}))}, which nobody drives"
+    return Finding("processes", "warn", told, "helmsman doctor --fix ends them", partial(_end, repository))
 
 
 def worktrees(repo: Path) -> Finding:
@@ -74,8 +73,10 @@ def locks(repo: Path) -> Finding:
 # --- mending ------------------------------------------------------------------------------------------------------
 
 
-def _end(uids: list[str]) -> str:
-    ended = sum(end_tagged(f"{uid}/", prefix=True) for uid in uids)
+def _end(repository: Repository) -> str:
+    """Asked anew, and one after the other: somebody may have begun to drive a loop while another's were ended."""
+    seen = {tag for _, tag in _left_running(repository)}
+    ended = sum(end_tagged(tag) for tag in seen if tag in {left for _, left in _left_running(repository)})
     return f"ended {ended}"
 
 
@@ -104,6 +105,14 @@ def _unlock(found: list[Path]) -> str:
 
 def _undriven(repository: Repository) -> Iterator[LoopState]:
     return (state for state in list_loops(repository) if driver_of(repository, state.loop) is None)
+
+
+def _left_running(repository: Repository) -> list[tuple[str, str]]:
+    """Loop and tag of every process whose loop nobody drives, here or in another clone, whose locks are not seen here."""
+    undriven = {state.uid: state.loop for state in _undriven(repository)}
+    found = [(tag.partition("/")[0], tag) for tag in tags().values()]
+    driven = {tag.partition("/")[0] for tag in leashed()}  # asked last: a command's leash comes before it and goes after it
+    return [(undriven[uid], tag) for uid, tag in found if uid in undriven and uid not in driven]
 
 
 def _worktrees(repository: Repository) -> Iterator[tuple[LoopState, Path]]:

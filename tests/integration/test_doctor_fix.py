@@ -5,12 +5,15 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -22,6 +25,7 @@ from helmsman.records.verdict import Outcome
 from tasks.git import git, open_repository
 from tasks.lock import drive_alone
 from tasks.places import loop_folder, worktree_of
+from tasks.process import run
 from tasks.state_ref import write_state
 from tasks.tagged import TAG
 from tests.fakes.command_line import looking, make_repository
@@ -95,6 +99,33 @@ def test_processes_of_a_dead_driver_are_ended_and_those_of_a_living_one_are_not(
         for process in (left, own):
             process.kill()
             process.wait()
+
+
+def test_what_the_driver_of_another_clone_runs_is_not_ended_in_this_one(broken: Broken) -> None:
+    state, stop = broken.loop("shared"), threading.Event()
+    started: Queue[int] = Queue()
+    how: dict[str, Any] = {"env": dict(os.environ), "tag": f"{state.uid}/1-1", "deadline": 60, "stop": stop.is_set}
+    with ThreadPoolExecutor() as other:  # its lock lies in the other clone; all that is seen here is what it started
+        agent = other.submit(run, ["sleep", "300"], cwd=broken.repository.parent, on_start=started.put, **how)
+        try:
+            started.get(timeout=30)
+            told, mended = broken.doctor("processes", fix=True)
+            assert (told.verdict, told.mend, mended, agent.done()) == ("ok", None, "", False), told
+        finally:
+            stop.set()
+    assert agent.result().by == "stop"
+
+
+def test_who_is_driven_again_between_looking_and_mending_is_spared(broken: Broken) -> None:
+    state = broken.loop("resumed")
+    with subprocess.Popen(["sleep", "300"], env={**os.environ, TAG: f"{state.uid}/3-1"}) as own:
+        try:
+            seen, _ = broken.doctor("processes")
+            assert seen.mend is not None
+            with drive_alone(loop_folder(open_repository(broken.repository), "resumed").lock, "resumed"):
+                assert (seen.mend(), own.poll()) == ("ended 0", None)
+        finally:
+            own.kill()
 
 
 @pytest.mark.feature("H4")
