@@ -8,6 +8,7 @@ from pathlib import Path
 from deployments.choosing import driver_of
 from deployments.finding import Finding
 from helmsman.errors import HelmsmanError
+from helmsman.oversee.landing import landing_due
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.git import GitError, Repository, open_repository
@@ -16,6 +17,7 @@ from tasks.left_worktrees import changed_since, forget_worktree, git_locks, gone
 from tasks.places import worktree_of
 from tasks.state_ref import list_loops
 from tasks.tagged import end_tagged, tags
+from tasks.workplace import is_marked_left, workplace
 from tasks.worktree import dirty_paths, remove_worktree
 
 SETTLED_SECONDS = 600
@@ -24,11 +26,14 @@ SHOWN = 5
 
 
 def loops(repo: Path) -> Finding:
-    """Loops that nobody drives although they are to go on. Whether they shall is a person's choice."""
-    idle = [state.loop for state in _undriven(open_repository(repo.absolute())) if state.outcome is None]
-    if not idle:
+    """Loops that nobody drives although they are to go on, or have ends to tie up. Whether they shall is a person's choice."""
+    repository = open_repository(repo.absolute())
+    idle = list(_undriven(repository))
+    cut = [state.loop for state in idle if state.outcome is None]
+    cut += [f"{state.loop} ({owes})" for state in idle if (owes := _owes(repository, state))]
+    if not cut:
         return Finding("loops", "ok", "none was cut off")
-    return Finding("loops", "warn", f"cut off: {_listed(idle)}", f"go on with it: helmsman resume {idle[0]}")
+    return Finding("loops", "warn", f"cut off: {_listed(cut)}", f"go on with it: helmsman resume {cut[0].split()[0]}")
 
 
 def processes(repo: Path) -> Finding:
@@ -42,9 +47,9 @@ def processes(repo: Path) -> Finding:
 
 
 def worktrees(repo: Path) -> Finding:
-    """Worktrees of completed loops, whose work is on their branch, and git's notes of worktrees that are gone."""
+    """Worktrees of loops that are through with all that they leave, and git's notes of worktrees that are gone."""
     repository = open_repository(repo.absolute())
-    over = [(state, path) for state, path in _worktrees(repository) if state.outcome is Outcome.COMPLETED]
+    over = [(state, path) for state, path in _worktrees(repository) if _is_over(repository, state)]
     spent = [path for state, path in over if not _touched(state, path)]
     gone = gone_worktrees(repository, {state.branch for state in list_loops(repository)})
     kept = [path for _, path in over if path not in spent]
@@ -121,6 +126,25 @@ def _worktrees(repository: Repository) -> Iterator[tuple[LoopState, Path]]:
         path = worktree_of(repository, state.loop, state.config.workspace)
         if not state.config.workspace.in_place and path.is_dir():
             yield state, path
+
+
+def _is_over(repository: Repository, state: LoopState) -> bool:
+    return state.outcome is Outcome.COMPLETED and not _owes(repository, state)
+
+
+def _owes(repository: Repository, state: LoopState) -> str:
+    """What a completed loop was killed before it had done. Its worktree is needed for that, and says that it is not done."""
+    if state.outcome is not Outcome.COMPLETED:
+        return ""
+    place = workplace(str(repository.top), state)
+    if state.gate is not None:
+        return "completed, and asks"
+    if landing_due(state):
+        return "completed, and not merged"
+    if state.issue is not None and not state.issue.pull_request:
+        return "completed, without its pull request"
+    unseen = not state.config.workspace.in_place and place.worktree.exists() and not is_marked_left(place, state)
+    return "completed, and cut off before it left what it leaves" if unseen else ""
 
 
 def _touched(state: LoopState, path: Path) -> bool:

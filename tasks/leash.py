@@ -50,7 +50,7 @@ def leash(tag: str, grace: float) -> Generator[Callable[[int], object]]:
 
 def leashed() -> set[str]:
     """Tags of the commands on this machine whose drivers live: a watcher outlives its driver only to end what that left."""
-    seen = (process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"]))
+    seen: list[list[str]] = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
     return {line[_TAGGED].removeprefix(f"{TAG}=") for line in seen if line[:_TAGGED] == _CALLED and len(line) > _TAGGED}
 
 

@@ -20,14 +20,18 @@ import pytest
 
 from deployments.doctor import EXAMINATIONS, examined
 from deployments.finding import Finding
+from helmsman.records.gates import Gate, GateKind
+from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
+from tasks.driving import tidy
 from tasks.git import git, open_repository
 from tasks.lock import drive_alone
 from tasks.places import loop_folder, worktree_of
 from tasks.process import run
 from tasks.state_ref import write_state
 from tasks.tagged import TAG
+from tasks.workplace import has_left, mark_left, workplace
 from tests.fakes.command_line import looking, make_repository
 from tests.unit import builders
 
@@ -45,15 +49,18 @@ class Broken:
         write_state(open_repository(self.repository), state, over=None, record=None, subject="begin")
         return state
 
-    def completed(self, name: str = "mend-it") -> LoopState:
+    def completed(self, name: str = "mend-it", *, left: bool = True, **fields: Any) -> LoopState:
         """One that ended two hours ago."""
         ended = datetime.fromtimestamp(LONG_AGO + 3600, UTC)
-        return self.loop(name, ending=builders.STOP.model_copy(update={"at": ended, "outcome": Outcome.COMPLETED}))
+        state = self.loop(name, ending=builders.STOP.model_copy(update={"at": ended, "outcome": Outcome.COMPLETED}), **fields)
+        if left:
+            mark_left(workplace(str(self.repository), state), state)
+        return state
 
     def worktree(self, state: LoopState) -> Path:
         """Its worktree, in which nobody has done anything since."""
         path = worktree_of(open_repository(self.repository), state.loop, state.config.workspace)
-        git(self.repository, "worktree", "add", "--quiet", "-b", state.branch, str(path))
+        git(self.repository, "worktree", "add", "--quiet", "-B", state.branch, str(path))
         for file in path.rglob("*"):
             os.utime(file, (LONG_AGO, LONG_AGO))
         os.utime(path / ".git", (LONG_AGO, LONG_AGO))
@@ -134,6 +141,35 @@ def test_the_worktree_of_a_completed_loop_goes_and_its_branch_stays(broken: Brok
     mends(broken, "worktrees", f"removed {path}")
     assert not path.exists()
     assert git(broken.repository, "rev-parse", "helmsman/mend-it")
+
+
+OWED: dict[str, dict[str, Any]] = {
+    "not merged": {"config": builders.config(merge={"into": "main"})},
+    "asks": {"gate": Gate(kind=GateKind.LEARNINGS, key="1", question="May it?", asked_at=builders.NOW)},
+    "without its pull request": {"issue": IssueLink(repository="them/it", number=7)},
+    "cut off before it left": {"left": False},
+}
+
+
+@pytest.mark.feature("H4")
+@pytest.mark.parametrize("owed", OWED)
+def test_a_completed_loop_that_was_killed_before_it_had_left_is_told_and_keeps_its_worktree(broken: Broken, owed: str) -> None:
+    state = broken.completed(**OWED[owed])
+    path = broken.worktree(state)
+    told, mended = broken.doctor("loops", fix=True)
+    assert (told.verdict, owed in told.found, mended) == ("warn", True, ""), told
+    assert told.remedy.endswith("helmsman resume mend-it")
+    assert broken.doctor("worktrees", fix=True)[0].mend is None
+    assert (path.exists(), has_left(str(broken.repository), state)) == (True, False)
+
+
+def test_a_worktree_that_its_own_loop_could_not_remove_at_the_end_is_spent(broken: Broken) -> None:
+    state = broken.completed(left=False)
+    path = broken.worktree(state)
+    tidy(str(broken.repository), state)
+    assert not path.exists()
+    assert broken.worktree(state) == path
+    mends(broken, "worktrees", f"removed {path}")
 
 
 def leave_uncommitted(path: Path) -> None:
