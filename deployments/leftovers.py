@@ -13,8 +13,8 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.git import GitError, Repository, open_repository
 from tasks.leash import leashed
-from tasks.left_worktrees import changed_since, forget_worktree, git_locks, gone_worktrees
-from tasks.places import worktree_of
+from tasks.left_worktrees import changed_since, forget_worktree, git_locks, gone_worktrees, is_locked
+from tasks.places import loop_folder, worktree_of
 from tasks.state_ref import list_loops
 from tasks.tagged import end_tagged, tags
 from tasks.workplace import is_marked_left, workplace
@@ -50,7 +50,7 @@ def worktrees(repo: Path) -> Finding:
     """Worktrees of loops that are through with all that they leave, and git's notes of worktrees that are gone."""
     repository = open_repository(repo.absolute())
     over = [(state, path) for state, path in _worktrees(repository) if _is_over(repository, state)]
-    spent = [path for state, path in over if not _touched(state, path)]
+    spent = [path for state, path in over if not _touched(repository, state, path)]
     gone = gone_worktrees(repository, {state.branch for state in list_loops(repository)})
     kept = [path for _, path in over if path not in spent]
     if spent or gone:
@@ -61,7 +61,7 @@ def worktrees(repo: Path) -> Finding:
         fix = partial(_clear, repository, spent, gone)
         return Finding("worktrees", "warn", _listed(told, "; "), "helmsman doctor --fix removes them; the branches stay", fix)
     if kept:
-        told = f"{_listed(map(str, kept))}: of a completed loop, and somebody has worked there since"
+        told = f"{_listed(map(str, kept))}: of a completed loop, and somebody has worked there since or locked it"
         return Finding("worktrees", "warn", told, f"keep what is yours, then: git worktree remove {kept[0]}")
     return Finding("worktrees", "ok", "none is left over")
 
@@ -89,7 +89,7 @@ def _clear(repository: Repository, spent: list[Path], gone: list[Path]) -> str:
     told: list[str] = []
     for path in spent:
         try:
-            remove_worktree(repository, path)
+            remove_worktree(repository, path, locked=False)
             told.append(f"removed {path}")
         except GitError as error:
             told.append(f"{path} stays: {error.stderr}")
@@ -147,11 +147,11 @@ def _owes(repository: Repository, state: LoopState) -> str:
     return "completed, and cut off before it left what it leaves" if unseen else ""
 
 
-def _touched(state: LoopState, path: Path) -> bool:
-    """Whether there is something that is not on the branch, or was made after the loop had ended."""
+def _touched(repository: Repository, state: LoopState, path: Path) -> bool:
+    """Whether there is something that is not on the branch, or came after the loop was through; or it is locked, to be kept."""
     try:
-        ended = state.ending.at.timestamp() if state.ending else 0.0
-        return bool(dirty_paths(path)) or changed_since(path, ended)
+        through = loop_folder(repository, state.loop).left.stat().st_mtime
+        return is_locked(path) or bool(dirty_paths(path)) or changed_since(path, through)
     except (HelmsmanError, OSError):
         return True
 

@@ -26,6 +26,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.driving import tidy
 from tasks.git import git, open_repository
+from tasks.left_worktrees import changed_since
 from tasks.lock import drive_alone
 from tasks.places import loop_folder, worktree_of
 from tasks.process import run
@@ -36,6 +37,7 @@ from tests.fakes.command_line import looking, make_repository
 from tests.unit import builders
 
 LONG_AGO = time.time() - 3 * 3600
+LATER = time.time() + 3600
 
 
 @dataclass(frozen=True)
@@ -50,20 +52,17 @@ class Broken:
         return state
 
     def completed(self, name: str = "mend-it", *, left: bool = True, **fields: Any) -> LoopState:
-        """One that ended two hours ago."""
-        ended = datetime.fromtimestamp(LONG_AGO + 3600, UTC)
-        state = self.loop(name, ending=builders.STOP.model_copy(update={"at": ended, "outcome": Outcome.COMPLETED}), **fields)
+        """One that has ended just now."""
+        ending = builders.STOP.model_copy(update={"at": datetime.now(UTC), "outcome": Outcome.COMPLETED})
+        state = self.loop(name, ending=ending, **fields)
         if left:
             mark_left(workplace(str(self.repository), state), state)
         return state
 
     def worktree(self, state: LoopState) -> Path:
-        """Its worktree, in which nobody has done anything since."""
+        """Its worktree, in which nobody has done anything since: a minute is the loop's own."""
         path = worktree_of(open_repository(self.repository), state.loop, state.config.workspace)
         git(self.repository, "worktree", "add", "--quiet", "-B", state.branch, str(path))
-        for file in path.rglob("*"):
-            os.utime(file, (LONG_AGO, LONG_AGO))
-        os.utime(path / ".git", (LONG_AGO, LONG_AGO))
         return path
 
     def doctor(self, what: str, *, fix: bool = False) -> tuple[Finding, str]:
@@ -180,17 +179,43 @@ def leave_ignored(path: Path) -> None:
     (path / ".gitignore").write_text("secret\n")
     git(path, "add", ".gitignore")
     git(path, "commit", "--quiet", "--message", "ignore it")
-    os.utime(path / ".gitignore", (LONG_AGO, LONG_AGO))
     (path / "secret").write_text("mine")
+    os.utime(path / "secret", (LATER, LATER))
 
 
-@pytest.mark.parametrize("leave", [leave_uncommitted, leave_ignored])
+def lock_it(path: Path) -> None:
+    git(path, "worktree", "lock", str(path))
+
+
+@pytest.mark.parametrize("leave", [leave_uncommitted, leave_ignored, lock_it])
 def test_a_worktree_in_which_somebody_has_worked_since_stays(broken: Broken, leave: Callable[[Path], None]) -> None:
     path = broken.worktree(broken.completed())
     leave(path)
     told, mended = broken.doctor("worktrees", fix=True)
     assert (told.verdict, told.mend, mended) == ("warn", None, "")
     assert "keep what is yours" in told.remedy
+    assert path.exists()
+
+
+@pytest.mark.parametrize("what", ["file", "folder/file"])
+def test_what_is_moved_into_a_worktree_with_its_old_time_was_put_there_since(tmp_path: Path, what: str) -> None:
+    worktree, elsewhere = tmp_path / "worktree", tmp_path / "elsewhere"
+    worktree.mkdir()
+    (elsewhere / what).parent.mkdir(parents=True)
+    (elsewhere / what).write_text("mine")
+    os.utime(elsewhere / what, (LONG_AGO, LONG_AGO))
+    (elsewhere / what.partition("/")[0]).rename(worktree / what.partition("/")[0])
+    os.utime(worktree, (LONG_AGO, LONG_AGO))
+    assert changed_since(worktree, LONG_AGO + 3600)
+    assert not changed_since(worktree, time.time())
+
+
+def test_who_locks_a_worktree_between_looking_and_mending_keeps_it(broken: Broken) -> None:
+    path = broken.worktree(broken.completed())
+    seen, _ = broken.doctor("worktrees")
+    lock_it(path)
+    assert seen.mend is not None
+    assert f"{path} stays: " in seen.mend()
     assert path.exists()
 
 
