@@ -25,6 +25,7 @@ from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.driving import tidy
+from tasks.engine_database import put_aside
 from tasks.git import git, open_repository
 from tasks.left_worktrees import changed_since
 from tasks.lock import drive_alone
@@ -276,6 +277,28 @@ def test_a_database_that_somebody_uses_is_not_touched(broken: Broken) -> None:
     with file.open("rb"):
         told, _ = broken.doctor("database", fix=True)
     assert (told.mend, f"process {os.getpid()} has it open" in told.found, file.exists()) == (None, True, True)
+
+
+def test_a_database_that_somebody_uses_by_another_name_is_not_touched(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = broken.repository.parent / "PREFECT_HOME"
+    a_newer_one(folder / "prefect.db")
+    (folder.parent / "link").symlink_to(folder)
+    monkeypatch.setenv("PREFECT_HOME", str(folder.parent / "link"))
+    with (folder / "prefect.db").open("rb"):
+        told, _ = broken.doctor("database", fix=True)
+    assert (told.mend, f"process {os.getpid()} has it open" in told.found) == (None, True)
+
+
+def test_a_database_that_is_put_aside_keeps_what_is_in_its_log_only(tmp_path: Path) -> None:
+    (tmp_path / "live").mkdir()
+    with closing(sqlite3.connect(tmp_path / "live" / "prefect.db")) as database:
+        database.executescript("pragma journal_mode = wal; create table kept (word text); insert into kept values ('all of it')")
+        for part in (tmp_path / "live").iterdir():  # as a killed process leaves it
+            shutil.copy(part, tmp_path / part.name)
+    kept = put_aside(tmp_path / "prefect.db", datetime.now(UTC))
+    with closing(sqlite3.connect(kept)) as database:
+        assert database.execute("select word from kept").fetchall() == [("all of it",)]
+    assert not list(tmp_path.glob("prefect.db-*"))
 
 
 def test_a_loop_that_was_cut_off_is_told_with_the_way_on(broken: Broken) -> None:
