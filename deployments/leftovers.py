@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deployments.choosing import driver_of
 from deployments.finding import Finding
-from helmsman.errors import HelmsmanError
+from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.oversee.landing import landing_due
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
@@ -51,7 +51,7 @@ def worktrees(repo: Path) -> Finding:
     repository = open_repository(repo.absolute())
     over = [(state, path) for state, path in _worktrees(repository) if _is_over(repository, state)]
     spent = [path for state, path in over if not _touched(repository, state, path)]
-    gone = gone_worktrees(repository, {state.branch for state in list_loops(repository)})
+    gone = gone_worktrees(repository, {state.branch for state in _readable(repository)})
     kept = [path for _, path in over if path not in spent]
     if spent or gone:
         told = [
@@ -108,8 +108,19 @@ def _unlock(found: list[Path]) -> str:
 # --- looking ------------------------------------------------------------------------------------------------------
 
 
+def unread(repository: Repository) -> list[OperatorError]:
+    """Why the loops that cannot be read cannot be. They are left alone, and hide none of the others."""
+    found: list[OperatorError] = []
+    list_loops(repository, found.append)
+    return found
+
+
+def _readable(repository: Repository) -> list[LoopState]:
+    return list_loops(repository, lambda _: None)
+
+
 def _undriven(repository: Repository) -> Iterator[LoopState]:
-    return (state for state in list_loops(repository) if driver_of(repository, state.loop) is None)
+    return (state for state in _readable(repository) if driver_of(repository, state.loop) is None)
 
 
 def _left_running(repository: Repository) -> list[tuple[str, str]]:

@@ -31,7 +31,7 @@ from tasks.left_worktrees import changed_since
 from tasks.lock import drive_alone
 from tasks.places import loop_folder, worktree_of
 from tasks.process import run
-from tasks.state_ref import write_state
+from tasks.state_ref import state_ref, write_state
 from tasks.tagged import TAG
 from tasks.workplace import has_left, mark_left, workplace
 from tests.fakes.command_line import looking, make_repository
@@ -51,6 +51,12 @@ class Broken:
         state = builders.state(**own, **fields)
         write_state(open_repository(self.repository), state, over=None, record=None, subject="begin")
         return state
+
+    def newer(self, name: str) -> None:
+        """A loop whose state this version cannot read."""
+        blob = git(self.repository, "hash-object", "-w", "--stdin", stdin=b'{"schema_version": 99}').strip()
+        tree = git(self.repository, "mktree", stdin=f"100644 blob {blob}\tstate.json\n".encode()).strip()
+        git(self.repository, "update-ref", state_ref(name), git(self.repository, "commit-tree", tree, "-m", "newer").strip())
 
     def completed(self, name: str = "mend-it", *, left: bool = True, **fields: Any) -> LoopState:
         """One that has ended just now."""
@@ -306,6 +312,22 @@ def test_a_loop_that_was_cut_off_is_told_with_the_way_on(broken: Broken) -> None
     told, mended = broken.doctor("loops", fix=True)
     assert (told.verdict, mended) == ("warn", "")
     assert "helmsman resume half-done" in told.remedy
+
+
+@pytest.mark.parametrize("what", ["loops", "processes", "worktrees", "locks"])
+def test_a_loop_that_cannot_be_read_is_told_and_hides_none_of_the_others(broken: Broken, what: str) -> None:
+    path = broken.worktree(broken.completed())
+    broken.newer("of-tomorrow")
+    told, mended = broken.doctor(what, fix=True)
+    assert (told.verdict, "loop of-tomorrow was written by a newer version" in told.found) == ("warn", True), told
+    assert "upgrade Helmsman" in told.remedy
+    assert (mended, path.exists()) == ((f"removed {path}", False) if what == "worktrees" else ("", True))
+
+
+def test_where_there_is_no_repository_nothing_in_it_is_missed(tmp_path: Path, broken: Broken) -> None:
+    nowhere = tmp_path / "nowhere"
+    nowhere.mkdir()
+    assert {Broken(nowhere).doctor(what)[0].verdict for what in ("loops", "processes", "worktrees", "locks")} == {"ok"}
 
 
 @pytest.mark.feature("H4")
