@@ -4,7 +4,8 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -90,11 +91,23 @@ def _in_repository(examination: Examination, name: str) -> Examination:
 
     def look(repo: Path) -> Finding:
         try:
-            return examination(repo)
+            repository = open_repository(repo.absolute())
         except HelmsmanError as error:
             return Finding(name, "ok", f"not looked at: {error.problem}")
+        try:
+            return _as_far_as_seen(examination(repo), leftovers.unread(repository))
+        except HelmsmanError as error:
+            return Finding(name, "warn", f"not looked at: {error.problem}", error.remedy or error.expected)
 
     return look
+
+
+def _as_far_as_seen(finding: Finding, unread: Sequence[HelmsmanError]) -> Finding:
+    """Nothing is in order that could not be looked at."""
+    if not unread:
+        return finding
+    found = "; ".join([finding.found, *(f"not looked at: {error.problem}" for error in unread[: leftovers.SHOWN])])
+    return replace(finding, verdict="warn", found=found, remedy=finding.remedy or unread[0].remedy)
 
 
 def _python(_repo: Path) -> Finding:

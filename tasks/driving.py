@@ -41,7 +41,7 @@ from tasks.results import is_kept, require_results
 from tasks.state_ref import Fenced, read_records, read_state, state_ref
 from tasks.telemetry import watched
 from tasks.travelling import claim, is_ours, left_there
-from tasks.workplace import workplace
+from tasks.workplace import mark_left, workplace
 from tasks.worktree import remove_worktree
 
 LONGEST_NAP = 0.5
@@ -159,8 +159,9 @@ def tidy(repository: str, state: LoopState) -> None:
     if state.outcome is not Outcome.COMPLETED or state.config.workspace.in_place or not place.worktree.exists():
         return
     try:
+        mark_left(place, state)
         remove_worktree(place.repository, place.worktree)
-    except GitError as error:
+    except (GitError, OSError) as error:
         get_run_logger().warning("the worktree %s could not be removed: %s", place.worktree, error)
 
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import psutil
 
-BESIDE = "", "-wal", "-shm"
+BESIDE = "", "-wal", "-shm", "-journal"
+"""SQLite finds these by the whole name of the database that they belong to."""
 VERSIONS = Path("server", "database", "_migrations", "versions", "sqlite")
 
 
@@ -48,17 +49,18 @@ def trouble(file: Path) -> Trouble | None:
 
 
 def users(file: Path) -> list[int]:
-    """Numbers of the processes that have it open."""
-    return [process.pid for process in psutil.process_iter() if _has_open(process, file)]
+    """Numbers of the processes that have it open, by whatever name."""
+    return [process.pid for process in psutil.process_iter() if _has_open(process, file.resolve())]
 
 
 def put_aside(file: Path, now: datetime) -> Path:
     """Rename it with what belongs to it; nothing is deleted. Returns its new place."""
+    aside = file.with_name(f"{file.name}.aside-{now:%Y%m%d-%H%M%S}")
     for ending in BESIDE:
         part = file.with_name(file.name + ending)
         if part.exists():
-            part.rename(part.with_name(f"{part.name}.aside-{now:%Y%m%d-%H%M%S}"))
-    return file.with_name(f"{file.name}.aside-{now:%Y%m%d-%H%M%S}")
+            part.rename(aside.with_name(aside.name + ending))
+    return aside
 
 
 def _known() -> set[str]:
@@ -69,7 +71,8 @@ def _known() -> set[str]:
 
 
 def _has_open(process: psutil.Process, file: Path) -> bool:
+    """`file`: without links, as the system tells what is open."""
     try:
-        return any(Path(one.path) == file for one in process.open_files())
+        return any(Path(one.path).resolve() == file for one in process.open_files())
     except (psutil.Error, OSError):
         return False

@@ -9,6 +9,8 @@ import subprocess
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+import psutil
+
 from helmsman.errors import WorldError
 from tasks.tagged import TAG
 
@@ -26,6 +28,8 @@ while [ "$polls" -gt 0 ] && alive; do sleep 0.1; polls=$((polls - 1)); done
 for _ in 1 2 3 4 5; do alive || exit 0; end KILL; sleep 0.1; done
 """
 _POLLS_PER_SECOND = 10
+_CALLED = ["/bin/sh", "-c", _WATCH, "leash"]
+_TAGGED = len(_CALLED)
 
 
 @contextmanager
@@ -44,11 +48,17 @@ def leash(tag: str, grace: float) -> Generator[Callable[[int], object]]:
             watcher.wait()
 
 
+def leashed() -> set[str]:
+    """Tags of the commands on this machine whose drivers live: a watcher outlives its driver only to end what that left."""
+    seen: list[list[str]] = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+    return {line[_TAGGED].removeprefix(f"{TAG}=") for line in seen if line[:_TAGGED] == _CALLED and len(line) > _TAGGED}
+
+
 def _watch(reader: int, tag: str, grace: float) -> subprocess.Popen[bytes]:
     """It holds nothing of ours but the pipe: no output, no directory, no tag that would end it with the others."""
     try:
         return subprocess.Popen(
-            ["/bin/sh", "-c", _WATCH, "leash", f"{TAG}={tag}", str(round(grace * _POLLS_PER_SECOND))],
+            [*_CALLED, f"{TAG}={tag}", str(round(grace * _POLLS_PER_SECOND))],
             stdin=reader,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -41,7 +41,13 @@ def git_locks(repository: Repository, path: Path, branch: str) -> list[Path]:
 
 
 def changed_since(path: Path, moment: float) -> bool:
-    """Whether anything in a worktree, ignored files included, was written after a moment; a minute counts as none."""
+    """Whether anything in a worktree, ignored files included, was written or moved in after a moment; a minute counts as none."""
     late = moment + MOMENT_SECONDS
-    names = (Path(folder) / name for folder, _, files in os.walk(path) for name in files)
-    return any(file.lstat().st_mtime > late for file in names)
+    found = (path, *(Path(folder) / name for folder, folders, files in os.walk(path) for name in (*folders, *files)))
+    return any(max(one.st_mtime, one.st_ctime) > late for one in map(Path.lstat, found))
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody has told git to keep this worktree (`git worktree lock`)."""
+    own = own_git(path, "HEAD")
+    return own is not None and (own / "locked").exists()

@@ -66,6 +66,11 @@ class LoopFolder(DrivenFolder):
         """What people said while nobody asked; one file for each time, until the loop has taken it."""
         return self.root / "words"
 
+    @property
+    def left(self) -> Path:
+        """Which end of the loop has left all that it leaves."""
+        return self.root / "left"
+
     def call(self, iteration: int, attempt: int) -> Path:
         return self.root / "calls" / f"{iteration:05d}-{attempt}"
 

@@ -38,6 +38,21 @@ def has_left(repository: str, state: LoopState) -> bool:
     return state.gate is None and place.folder.root.exists() and not place.worktree.exists()
 
 
+def mark_left(place: Workplace, state: LoopState) -> None:
+    """Before the worktree goes: one that could not be removed is told from one whose loop was killed before it had left."""
+    place.folder.left.parent.mkdir(parents=True, exist_ok=True)
+    place.folder.left.write_text(_end_of(state))
+
+
+def is_marked_left(place: Workplace, state: LoopState) -> bool:
+    """Whether this machine has seen this very end of the loop through."""
+    return place.folder.left.exists() and place.folder.left.read_text() == _end_of(state)
+
+
+def _end_of(state: LoopState) -> str:
+    return f"{state.uid} {state.ending.at.isoformat() if state.ending else ''}"
+
+
 @lru_cache(maxsize=64)
 def _open(repository: str) -> Repository:
     """A repository does not move while a process works in it; asking git once is enough."""

@@ -158,12 +158,12 @@ def _add_submodules(path: Path) -> None:
         ) from error
 
 
-def remove_worktree(repository: Repository, path: Path) -> None:
-    """Remove a worktree whose work is on its branch. The caller makes sure that nothing uncommitted is in it.
+def remove_worktree(repository: Repository, path: Path, *, locked: bool = True) -> None:
+    """Remove a worktree whose work is on its branch, one that is `locked` too. The caller makes sure that nothing is uncommitted.
 
     Raises GitError where submodules are in it: their commits lie in this worktree's own folder and would go with it.
     """
-    force = () if submodules(path) else ("--force", "--force")
+    force = () if submodules(path) else ("--force", "--force") if locked else ("--force",)
     git(repository.common, "worktree", "remove", *force, str(path))
 
 

@@ -5,29 +5,40 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
 
 from deployments.doctor import EXAMINATIONS, examined
 from deployments.finding import Finding
+from helmsman.records.gates import Gate, GateKind
+from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
+from tasks.driving import tidy
+from tasks.engine_database import put_aside
 from tasks.git import git, open_repository
+from tasks.left_worktrees import changed_since
 from tasks.lock import drive_alone
 from tasks.places import loop_folder, worktree_of
-from tasks.state_ref import write_state
+from tasks.process import run
+from tasks.state_ref import state_ref, write_state
 from tasks.tagged import TAG
+from tasks.workplace import has_left, mark_left, workplace
 from tests.fakes.command_line import looking, make_repository
 from tests.unit import builders
 
 LONG_AGO = time.time() - 3 * 3600
+LATER = time.time() + 3600
 
 
 @dataclass(frozen=True)
@@ -41,18 +52,24 @@ class Broken:
         write_state(open_repository(self.repository), state, over=None, record=None, subject="begin")
         return state
 
-    def completed(self, name: str = "mend-it") -> LoopState:
-        """One that ended two hours ago."""
-        ended = datetime.fromtimestamp(LONG_AGO + 3600, UTC)
-        return self.loop(name, ending=builders.STOP.model_copy(update={"at": ended, "outcome": Outcome.COMPLETED}))
+    def newer(self, name: str) -> None:
+        """A loop whose state this version cannot read."""
+        blob = git(self.repository, "hash-object", "-w", "--stdin", stdin=b'{"schema_version": 99}').strip()
+        tree = git(self.repository, "mktree", stdin=f"100644 blob {blob}\tstate.json\n".encode()).strip()
+        git(self.repository, "update-ref", state_ref(name), git(self.repository, "commit-tree", tree, "-m", "newer").strip())
+
+    def completed(self, name: str = "mend-it", *, left: bool = True, **fields: Any) -> LoopState:
+        """One that has ended just now."""
+        ending = builders.STOP.model_copy(update={"at": datetime.now(UTC), "outcome": Outcome.COMPLETED})
+        state = self.loop(name, ending=ending, **fields)
+        if left:
+            mark_left(workplace(str(self.repository), state), state)
+        return state
 
     def worktree(self, state: LoopState) -> Path:
-        """Its worktree, in which nobody has done anything since."""
+        """Its worktree, in which nobody has done anything since: a minute is the loop's own."""
         path = worktree_of(open_repository(self.repository), state.loop, state.config.workspace)
-        git(self.repository, "worktree", "add", "--quiet", "-b", state.branch, str(path))
-        for file in path.rglob("*"):
-            os.utime(file, (LONG_AGO, LONG_AGO))
-        os.utime(path / ".git", (LONG_AGO, LONG_AGO))
+        git(self.repository, "worktree", "add", "--quiet", "-B", state.branch, str(path))
         return path
 
     def doctor(self, what: str, *, fix: bool = False) -> tuple[Finding, str]:
@@ -97,12 +114,68 @@ def test_processes_of_a_dead_driver_are_ended_and_those_of_a_living_one_are_not(
             process.wait()
 
 
+def test_what_the_driver_of_another_clone_runs_is_not_ended_in_this_one(broken: Broken) -> None:
+    state, stop = broken.loop("shared"), threading.Event()
+    started: Queue[int] = Queue()
+    how: dict[str, Any] = {"env": dict(os.environ), "tag": f"{state.uid}/1-1", "deadline": 60, "stop": stop.is_set}
+    with ThreadPoolExecutor() as other:  # its lock lies in the other clone; all that is seen here is what it started
+        agent = other.submit(run, ["sleep", "300"], cwd=broken.repository.parent, on_start=started.put, **how)
+        try:
+            started.get(timeout=30)
+            told, mended = broken.doctor("processes", fix=True)
+            assert (told.verdict, told.mend, mended, agent.done()) == ("ok", None, "", False), told
+        finally:
+            stop.set()
+    assert agent.result().by == "stop"
+
+
+def test_who_is_driven_again_between_looking_and_mending_is_spared(broken: Broken) -> None:
+    state = broken.loop("resumed")
+    with subprocess.Popen(["sleep", "300"], env={**os.environ, TAG: f"{state.uid}/3-1"}) as own:
+        try:
+            seen, _ = broken.doctor("processes")
+            assert seen.mend is not None
+            with drive_alone(loop_folder(open_repository(broken.repository), "resumed").lock, "resumed"):
+                assert (seen.mend(), own.poll()) == ("ended 0", None)
+        finally:
+            own.kill()
+
+
 @pytest.mark.feature("H4")
 def test_the_worktree_of_a_completed_loop_goes_and_its_branch_stays(broken: Broken) -> None:
     path = broken.worktree(broken.completed())
     mends(broken, "worktrees", f"removed {path}")
     assert not path.exists()
     assert git(broken.repository, "rev-parse", "helmsman/mend-it")
+
+
+OWED: dict[str, dict[str, Any]] = {
+    "not merged": {"config": builders.config(merge={"into": "main"})},
+    "asks": {"gate": Gate(kind=GateKind.LEARNINGS, key="1", question="May it?", asked_at=builders.NOW)},
+    "without its pull request": {"issue": IssueLink(repository="them/it", number=7)},
+    "cut off before it left": {"left": False},
+}
+
+
+@pytest.mark.feature("H4")
+@pytest.mark.parametrize("owed", OWED)
+def test_a_completed_loop_that_was_killed_before_it_had_left_is_told_and_keeps_its_worktree(broken: Broken, owed: str) -> None:
+    state = broken.completed(**OWED[owed])
+    path = broken.worktree(state)
+    told, mended = broken.doctor("loops", fix=True)
+    assert (told.verdict, owed in told.found, mended) == ("warn", True, ""), told
+    assert told.remedy.endswith("helmsman resume mend-it")
+    assert broken.doctor("worktrees", fix=True)[0].mend is None
+    assert (path.exists(), has_left(str(broken.repository), state)) == (True, False)
+
+
+def test_a_worktree_that_its_own_loop_could_not_remove_at_the_end_is_spent(broken: Broken) -> None:
+    state = broken.completed(left=False)
+    path = broken.worktree(state)
+    tidy(str(broken.repository), state)
+    assert not path.exists()
+    assert broken.worktree(state) == path
+    mends(broken, "worktrees", f"removed {path}")
 
 
 def leave_uncommitted(path: Path) -> None:
@@ -113,17 +186,43 @@ def leave_ignored(path: Path) -> None:
     (path / ".gitignore").write_text("secret\n")
     git(path, "add", ".gitignore")
     git(path, "commit", "--quiet", "--message", "ignore it")
-    os.utime(path / ".gitignore", (LONG_AGO, LONG_AGO))
     (path / "secret").write_text("mine")
+    os.utime(path / "secret", (LATER, LATER))
 
 
-@pytest.mark.parametrize("leave", [leave_uncommitted, leave_ignored])
+def lock_it(path: Path) -> None:
+    git(path, "worktree", "lock", str(path))
+
+
+@pytest.mark.parametrize("leave", [leave_uncommitted, leave_ignored, lock_it])
 def test_a_worktree_in_which_somebody_has_worked_since_stays(broken: Broken, leave: Callable[[Path], None]) -> None:
     path = broken.worktree(broken.completed())
     leave(path)
     told, mended = broken.doctor("worktrees", fix=True)
     assert (told.verdict, told.mend, mended) == ("warn", None, "")
     assert "keep what is yours" in told.remedy
+    assert path.exists()
+
+
+@pytest.mark.parametrize("what", ["file", "folder/file"])
+def test_what_is_moved_into_a_worktree_with_its_old_time_was_put_there_since(tmp_path: Path, what: str) -> None:
+    worktree, elsewhere = tmp_path / "worktree", tmp_path / "elsewhere"
+    worktree.mkdir()
+    (elsewhere / what).parent.mkdir(parents=True)
+    (elsewhere / what).write_text("mine")
+    os.utime(elsewhere / what, (LONG_AGO, LONG_AGO))
+    (elsewhere / what.partition("/")[0]).rename(worktree / what.partition("/")[0])
+    os.utime(worktree, (LONG_AGO, LONG_AGO))
+    assert changed_since(worktree, LONG_AGO + 3600)
+    assert not changed_since(worktree, time.time())
+
+
+def test_who_locks_a_worktree_between_looking_and_mending_keeps_it(broken: Broken) -> None:
+    path = broken.worktree(broken.completed())
+    seen, _ = broken.doctor("worktrees")
+    lock_it(path)
+    assert seen.mend is not None
+    assert f"{path} stays: " in seen.mend()
     assert path.exists()
 
 
@@ -186,11 +285,49 @@ def test_a_database_that_somebody_uses_is_not_touched(broken: Broken) -> None:
     assert (told.mend, f"process {os.getpid()} has it open" in told.found, file.exists()) == (None, True, True)
 
 
+def test_a_database_that_somebody_uses_by_another_name_is_not_touched(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = broken.repository.parent / "PREFECT_HOME"
+    a_newer_one(folder / "prefect.db")
+    (folder.parent / "link").symlink_to(folder)
+    monkeypatch.setenv("PREFECT_HOME", str(folder.parent / "link"))
+    with (folder / "prefect.db").open("rb"):
+        told, _ = broken.doctor("database", fix=True)
+    assert (told.mend, f"process {os.getpid()} has it open" in told.found) == (None, True)
+
+
+def test_a_database_that_is_put_aside_keeps_what_is_in_its_log_only(tmp_path: Path) -> None:
+    (tmp_path / "live").mkdir()
+    with closing(sqlite3.connect(tmp_path / "live" / "prefect.db")) as database:
+        database.executescript("pragma journal_mode = wal; create table kept (word text); insert into kept values ('all of it')")
+        for part in (tmp_path / "live").iterdir():  # as a killed process leaves it
+            shutil.copy(part, tmp_path / part.name)
+    kept = put_aside(tmp_path / "prefect.db", datetime.now(UTC))
+    with closing(sqlite3.connect(kept)) as database:
+        assert database.execute("select word from kept").fetchall() == [("all of it",)]
+    assert not list(tmp_path.glob("prefect.db-*"))
+
+
 def test_a_loop_that_was_cut_off_is_told_with_the_way_on(broken: Broken) -> None:
     broken.loop("half-done")
     told, mended = broken.doctor("loops", fix=True)
     assert (told.verdict, mended) == ("warn", "")
     assert "helmsman resume half-done" in told.remedy
+
+
+@pytest.mark.parametrize("what", ["loops", "processes", "worktrees", "locks"])
+def test_a_loop_that_cannot_be_read_is_told_and_hides_none_of_the_others(broken: Broken, what: str) -> None:
+    path = broken.worktree(broken.completed())
+    broken.newer("of-tomorrow")
+    told, mended = broken.doctor(what, fix=True)
+    assert (told.verdict, "loop of-tomorrow was written by a newer version" in told.found) == ("warn", True), told
+    assert "upgrade Helmsman" in told.remedy
+    assert (mended, path.exists()) == ((f"removed {path}", False) if what == "worktrees" else ("", True))
+
+
+def test_where_there_is_no_repository_nothing_in_it_is_missed(tmp_path: Path, broken: Broken) -> None:
+    nowhere = tmp_path / "nowhere"
+    nowhere.mkdir()
+    assert {Broken(nowhere).doctor(what)[0].verdict for what in ("loops", "processes", "worktrees", "locks")} == {"ok"}
 
 
 @pytest.mark.feature("H4")
