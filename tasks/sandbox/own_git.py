@@ -4,17 +4,23 @@ Its folder takes the place of the real one's at the same path. Objects of the re
 inside lies here, and is taken over afterwards by content. References, index and settings of the real one are out of reach.
 """
 
+import itertools
+import logging
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.sandbox.box import OBJECTS, Mount
 from helmsman.sandbox.git_config import config_text, listed
+from tasks.beneath import read_beneath
 from tasks.git import GitError, Repository, git, git_bytes, open_repository, read_ref
 from tasks.staging import open_up
+
+_log = logging.getLogger(__name__)
 
 COPIED = "index", "sharedindex.*", "info/sparse-checkout"
 """Of the checkout's own folder."""
@@ -80,12 +86,29 @@ def take_over(repository: Repository, worktree: Path, branch: str, folder: Path)
     """
     if not folder.exists():
         return
+    if not _is_plain(folder):
+        _put_aside(folder, "something in it leads elsewhere")
+        return
     full = f"refs/heads/{branch}"
     tip, head = _ref(folder, full), _head(folder)
     wanted = [commit for commit in dict.fromkeys((tip, head)) if commit]
     if _bring(repository, folder, wanted):
         _move(worktree, full, tip, head)
     _remove(folder)
+
+
+def _is_plain(folder: Path) -> bool:
+    """Whether files and folders are all there is. Git follows a link, and would bring what lies in any other repository."""
+    found = (Path(at, name).lstat().st_mode for at, folders, files in os.walk(folder) for name in (*folders, *files))
+    return all(stat.S_ISREG(mode) or stat.S_ISDIR(mode) for mode in found)
+
+
+def _put_aside(folder: Path, why: str) -> None:
+    """It may hold the only copy of a commit."""
+    numbers = (folder.with_name(f"left-{number}") for number in itertools.count(1))
+    kept = next(path for path in numbers if not path.exists())
+    folder.rename(kept)
+    _log.warning("commits made in the sandbox were not taken over (%s); they are kept in %s", why, kept)
 
 
 def _bring(repository: Repository, folder: Path, commits: list[str]) -> bool:
@@ -136,7 +159,7 @@ def _lent_to(objects: Path) -> list[Path]:
 
 
 def _head(folder: Path) -> str | None:
-    text = _text(folder / "HEAD")
+    text = _text(folder, "HEAD")
     linked = _LINKED.fullmatch(text)
     return _ref(folder, linked[1]) if linked else _hex(text)
 
@@ -144,11 +167,11 @@ def _head(folder: Path) -> str | None:
 def _ref(folder: Path, name: str) -> str | None:
     if ".." in name:
         return None
-    return _hex(_text(folder / name)) or _packed(folder, name)
+    return _hex(_text(folder, name)) or _packed(folder, name)
 
 
 def _packed(folder: Path, name: str) -> str | None:
-    lines = (line.split(" ") for line in _text(folder / "packed-refs", most=LARGEST_LIST).splitlines())
+    lines = (line.split(" ") for line in _text(folder, "packed-refs", most=LARGEST_LIST).splitlines())
     return next((_hex(line[0]) for line in lines if line[1:] == [name]), None)
 
 
@@ -156,13 +179,9 @@ def _hex(text: str) -> str | None:
     return text if _HEX.fullmatch(text) else None
 
 
-def _text(path: Path, most: int = LARGEST_REF) -> str:
+def _text(folder: Path, name: str, most: int = LARGEST_REF) -> str:
     """Of a plain file; a pipe would keep us waiting, and a link leads anywhere."""
-    try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123 - a descriptor
-            return file.read(most).decode(errors="replace").strip()
-    except OSError:
-        return ""
+    return (read_beneath(folder, name, most) or b"").decode(errors="replace").strip()
 
 
 def _own_folder(worktree: Path) -> Path:
