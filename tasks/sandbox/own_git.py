@@ -4,6 +4,7 @@ Its folder takes the place of the real one's at the same path. Objects of the re
 inside lies here, and is taken over afterwards by content. References, index and settings of the real one are out of reach.
 """
 
+import errno
 import itertools
 import logging
 import os
@@ -14,9 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from helmsman.errors import WorldError
 from helmsman.sandbox.box import OBJECTS, Mount
 from helmsman.sandbox.git_config import config_text, listed
 from tasks.beneath import read_beneath
+from tasks.disk import OF_A_DISK
 from tasks.git import GitError, Repository, git, git_bytes, open_repository, read_ref
 from tasks.staging import open_up
 
@@ -28,6 +31,8 @@ SHARED = "shallow", "info/exclude", "info/attributes"
 """Of the folder that worktrees share."""
 LARGEST_REF = 4096
 LARGEST_LIST = 64 * 1024 * 1024
+OF_THE_WORLD = tuple(map(os.strerror, (*OF_A_DISK, errno.EFBIG, errno.ENOMEM, errno.EMFILE, errno.ENFILE)))
+"""In git's words, what says nothing of the commits."""
 BORROWED = "borrowed"
 """Folder with the names of the object stores as they are seen inside; outside, git looks into none that the agent names."""
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -81,20 +86,34 @@ def make_git(worktree: Path, folder: Path) -> OwnGit:
 def take_over(repository: Repository, worktree: Path, branch: str, folder: Path) -> None:
     """Bring what was committed inside into the repository, and the worktree's branch, HEAD and index up to it; remove the folder.
 
-    No process may be left inside. What is not whole is not taken: the files in the worktree are there all the same. Nothing
-    of the folder is run or believed: names are read as text, contents by their hashes.
+    No process may be left inside. What is not whole is not taken but put aside: the files in the worktree are there all the same.
+    Nothing of the folder is run or believed: names are read as text, contents by their hashes.
+    Raises WorldError where the disk is full, or git takes too long: the folder stays where it is, to be taken over then.
     """
     if not folder.exists():
         return
+    open_up(folder)  # an agent may have taken the rights to its folders away from itself, and from us
     if not _is_plain(folder):
         _put_aside(folder, "something in it leads elsewhere")
         return
     full = f"refs/heads/{branch}"
     tip, head = _ref(folder, full), _head(folder)
-    wanted = [commit for commit in dict.fromkeys((tip, head)) if commit]
-    if _bring(repository, folder, wanted):
-        _move(worktree, full, tip, head)
-    _remove(folder)
+    wanted = {commit for commit in (tip, head) if commit}
+    brought = {commit for commit in wanted if _bring(repository, folder, commit)}
+    if brought:
+        _move(worktree, full, tip if tip in brought else None, head if head in brought else None)
+    if wanted and brought == wanted:
+        _remove(folder)
+    else:
+        _put_aside(folder, "they are not whole")
+
+
+def _remove(folder: Path) -> None:
+    """Under another name: half removed, it would say that the branch is where it was."""
+    gone = folder.with_name("taken")
+    shutil.rmtree(gone, ignore_errors=True)
+    folder.rename(gone)
+    shutil.rmtree(gone)
 
 
 def _is_plain(folder: Path) -> bool:
@@ -111,21 +130,29 @@ def _put_aside(folder: Path, why: str) -> None:
     _log.warning("commits made in the sandbox were not taken over (%s); they are kept in %s", why, kept)
 
 
-def _bring(repository: Repository, folder: Path, commits: list[str]) -> bool:
-    """Whether those commits are in the repository now, with all that they need."""
-    if not commits:
-        return False
+def _bring(repository: Repository, folder: Path, commit: str) -> bool:
+    """Whether that commit is in the repository now, with all that it needs."""
     own, real = str(folder / "objects"), str(repository.common / "objects")
     lent = {"GIT_OBJECT_DIRECTORY": own, "GIT_ALTERNATE_OBJECT_DIRECTORIES": real}
     known = {line.split()[0] for line in _references(repository.common).decode().splitlines()}
-    asked = "".join([*(f"{commit}\n" for commit in commits), *(f"^{commit}\n" for commit in sorted(known))])
+    asked = "".join([f"{commit}\n", *(f"^{one}\n" for one in sorted(known))])
     try:
         pack = git_bytes(repository.common, "pack-objects", "--revs", "--stdout", "-q", stdin=asked.encode(), env=lent)
         git_bytes(repository.common, "unpack-objects", "-q", "--strict", stdin=pack)
-        git(repository.common, "rev-list", "--quiet", "--objects", *commits, "--not", "--all")
-    except GitError:
+        git(repository.common, "rev-list", "--quiet", "--objects", commit, "--not", "--all")
+    except GitError as error:
+        if error.code < 0 or any(words in error.stderr for words in OF_THE_WORLD):
+            raise _not_now(folder, error) from error
         return False
     return True
+
+
+def _not_now(folder: Path, error: GitError) -> WorldError:
+    return WorldError(
+        "commits made in the sandbox could not be taken over yet",
+        found=error.stderr or str(error),
+        remedy=f"free space on the disk and resume; to go on without them, move {folder} elsewhere",
+    )
 
 
 def _move(worktree: Path, full: str, tip: str | None, head: str | None) -> None:
@@ -186,11 +213,3 @@ def _text(folder: Path, name: str, most: int = LARGEST_REF) -> str:
 
 def _own_folder(worktree: Path) -> Path:
     return Path(os.fsdecode(git_bytes(worktree, "rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
-
-
-def _remove(folder: Path) -> None:
-    """An agent may have taken the rights to its folders away from itself, and from us."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        open_up(folder)
-        shutil.rmtree(folder)
