@@ -158,7 +158,7 @@ def _closed(place: Workplace, state: LoopState, answer: Answer) -> LoopState:
         raise _moved(state, head)
     after = after.model_copy(update={"head": head})
     if after.ending is None:
-        ensure_worktree(place.repository, place.worktree, after.branch, after.head)
+        ensure_worktree(place.repository, place.worktree, after.branch, after.head, after.base_commit)
     publish(GateAnswered(answer=answer))
     after = replace_state(place.repository, state, after, f"answer: {answer.gate}: {answer.choice} ({answer.via})")
     tell_news(after, place)

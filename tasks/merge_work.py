@@ -60,7 +60,7 @@ class Joined:
 
 def settled(place: Workplace, state: LoopState) -> None:
     """The worktree as the loop's last commit has it; whatever else somebody left there is kept on a ref."""
-    ensure_worktree(place.repository, place.worktree, state.branch, state.head)
+    ensure_worktree(place.repository, place.worktree, state.branch, state.head, state.base_commit)
     salvage(place.repository, place.worktree, state, state.head)
 
 
@@ -164,7 +164,9 @@ def _lay_plan_back(place: Workplace, state: LoopState, apart: Apart) -> None:
 
 
 def _conflicts(worktree: Path) -> Iterator[Conflicted]:
-    listed = git_bytes(worktree, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames")
+    listed = git_bytes(
+        worktree, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=dirty"
+    )
     for entry in listed.split(b"\0"):
         how = HOW.get(entry[:2].decode("ascii", "replace"))
         if how:

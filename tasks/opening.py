@@ -159,7 +159,7 @@ def mend(repository: str, state: LoopState) -> LoopState:
     end_tagged(f"{state.uid}/", prefix=True, grace=state.config.claude.stop_grace_seconds)
     if state.ending is not None:
         return state
-    ensure_worktree(place.repository, place.worktree, state.branch, state.head)
+    ensure_worktree(place.repository, place.worktree, state.branch, state.head, state.base_commit)
     return mark_interrupted(repository, state)
 
 

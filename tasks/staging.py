@@ -2,10 +2,12 @@
 
 import contextlib
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from tasks.beneath import read_plain
 from tasks.git import GitError, git, git_bytes
 
 JUNK = (
@@ -27,6 +29,8 @@ WORK = (".", *(f":(exclude,glob){pattern}" for pattern in NO_WORK))
 """Paths that count: everything but junk and the loop's own files."""
 
 GITLINK = b"160000 "
+LONGEST_LINK = 8192
+"""Bytes of the file that says where a checkout's repository lies; twice the longest path."""
 SOME_FAILED = 1
 """Exit code of an add that went on after a file that it could not add."""
 
@@ -43,18 +47,27 @@ class Entry(NamedTuple):
 
 def stage(path: Path, env: Mapping[str, str] | None = None) -> None:
     """Bring the index up to the worktree: what is there is in it, whatever was done to hide it."""
-    entries = _entries(path, env)
-    _show_hidden(path, entries, env)
     try:
-        _add(path, env)
+        embedded = _stage(path, env, _add)
     except GitError as error:
         if error.code != SOME_FAILED:
             raise
-        open_up(path)
-        entries = _entries(path, env)  # more can be seen now
-        _add_what_can_be(path, env)
-    for name in _embedded(path, entries):
+        open_up(path)  # more can be seen now
+        embedded = _stage(path, env, _add_what_can_be)
+    for name in embedded:
         _absorb(path, name, env)
+
+
+def _stage(path: Path, env: Mapping[str, str] | None, add: Callable[[Path, Mapping[str, str] | None], None]) -> list[bytes]:
+    """Returns the repositories that somebody made inside this one. They are no links while git adds: it would work in each."""
+    entries = _entries(path, env)
+    _show_hidden(path, entries, env)
+    embedded = _embedded(path, entries)
+    links = {entry.name for entry in entries if entry.mode.startswith(GITLINK)}.intersection(embedded)
+    if links:
+        git(path, "update-index", "--force-remove", "-z", "--stdin", stdin=b"\0".join(links), env=env)
+    add(path, env)
+    return embedded
 
 
 def stage_holds_work(path: Path) -> bool:
@@ -77,12 +90,33 @@ def open_up(path: Path) -> None:
 
 
 def submodules(path: Path) -> list[Path]:
-    """Folders of the submodules that are checked out."""
-    return [path / os.fsdecode(name) for name in _declared_links(path) if _is_repository(path, name)]
+    """Folders of the submodules that are checked out, and that git made: any other repository's settings run what they say."""
+    return [path / os.fsdecode(name) for name in _own(path, _declared_links(path))]
 
 
-def missing_submodules(path: Path) -> list[str]:
-    return [os.fsdecode(name) for name in _declared_links(path) if not _is_repository(path, name)]
+def loose_submodules(path: Path) -> list[str]:
+    """Submodules whose repository lies in their own folder, where whoever works in there can change its settings."""
+    links = _declared_links(path)
+    own = _own(path, links)
+    return [os.fsdecode(name) for name in links if name not in own and _is_repository(path, name)]
+
+
+def missing_submodules(path: Path, base: str = "HEAD") -> list[str]:
+    """Submodules without a repository, as far as that commit declares them, with the same address."""
+    missing = [name for name in _declared_links(path) if not _is_repository(path, name)]
+    if not missing:
+        return []
+    now, then = _declared(path), _sections(path, "--blob", f"{base}:.gitmodules")
+    return [os.fsdecode(name) for name in missing if now[name] == then.get(name)]
+
+
+def own_folder(path: Path) -> Path:
+    """Where git keeps the index and HEAD of this checkout: `.git`, or what that file says. Raises OSError where neither is."""
+    link = path / ".git"
+    if link.is_dir():
+        return link
+    said = os.fsdecode(read_plain(link, LONGEST_LINK).partition(b"\0")[0])
+    return (path / said.removeprefix("gitdir: ").strip()).resolve()
 
 
 def _permit(path: Path) -> None:
@@ -137,21 +171,51 @@ def _embedded(path: Path, entries: list[Entry]) -> list[bytes]:
     """Repositories that somebody made inside this one. Git keeps no more of them than a commit id that nobody else has."""
     links = [entry.name for entry in entries if entry.mode.startswith(GITLINK)]
     new = [entry.name.rstrip(b"/") for entry in entries if entry.name.endswith(b"/")]
-    declared = _declared(path)
-    return [name for name in (*links, *new) if name not in declared and _is_repository(path, name)]
+    found = [name for name in (*links, *new) if _is_repository(path, name)]
+    declared = _declared(path) if found else {}
+    own = _own(path, [name for name in found if name in declared])
+    return [name for name in found if name not in own]
+
+
+def _own(path: Path, names: list[bytes]) -> list[bytes]:
+    """Those whose repository lies where git keeps submodules': nobody who is held in the worktree can write there."""
+    if not names:
+        return []
+    modules = (path / os.fsdecode(git_bytes(path, "rev-parse", "--git-path", "modules").removesuffix(b"\n"))).resolve()
+    return [name for name in names if _is_repository(path, name) and _leads_below(path / os.fsdecode(name), modules)]
+
+
+def _leads_below(inner: Path, modules: Path) -> bool:
+    link = inner / ".git"
+    if link.is_symlink() or not link.is_file():
+        return False
+    own = own_folder(inner)
+    return own.is_dir() and own != modules and own.is_relative_to(modules)
 
 
 def _absorb(path: Path, name: bytes, env: Mapping[str, str] | None) -> None:
     """Put the files of a repository inside ours into our index as what they are: files."""
     inner = path / os.fsdecode(name)
-    listed = git_bytes(inner, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *WORK)
-    names = {name + b"/" + found.rstrip(b"/") for found in listed.split(b"\0") if found}
+    names = {name + b"/" + found.rstrip(b"/") for found in _names_in(inner)}
     deeper = {found for found in names if _is_repository(path, found)}
     files = {found for found in names - deeper if _lies_there(path, found)}
     git(path, "update-index", "--force-remove", "--", os.fsdecode(name), env=env)
     git(path, "update-index", "-z", "--add", "--remove", "--stdin", stdin=b"\0".join(files), env=env)
     for found in deeper:
         _absorb(path, found, env)
+
+
+def _names_in(inner: Path) -> list[bytes]:
+    """What its index has, and what is not ignored. Git works in an empty repository: this one's settings may name programs."""
+    with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
+        git(Path(folder), "init", "--quiet", "--bare", "--template=", folder)
+        ours = f"--git-dir={folder}", f"--work-tree={inner}", "ls-files", "-z"
+        listed = git_bytes(inner, *ours, "--others", "--exclude-standard", "--", *WORK)
+        index = inner / ".git" / "index"
+        if index.is_file():
+            with contextlib.suppress(GitError):  # of another format, or broken: then what is not ignored is all
+                listed += git_bytes(inner, *ours, "--cached", "--", *WORK, env={"GIT_INDEX_FILE": str(index)})
+    return [name for name in listed.split(b"\0") if name]
 
 
 def _declared_links(path: Path) -> list[bytes]:
@@ -164,19 +228,35 @@ def _declared_links(path: Path) -> list[bytes]:
     return [name for name in links if name in declared]
 
 
-def _declared(path: Path) -> set[bytes]:
-    if not (path / ".gitmodules").is_file():
-        return set()
+def _declared(path: Path) -> dict[bytes, list[bytes]]:
+    return _sections(path, "--file", ".gitmodules") if (path / ".gitmodules").is_file() else {}
+
+
+def _sections(path: Path, *where: str) -> dict[bytes, list[bytes]]:
+    """By path of a submodule, every name, path and address that is given for it."""
     try:
-        listed = git_bytes(path, "config", "-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
+        listed = git_bytes(path, "config", "-z", *where, "--get-regexp", r"^submodule\..*\.(path|url)$")
     except GitError:
-        return set()
-    return {entry.split(b"\n", 1)[1] for entry in listed.split(b"\0") if b"\n" in entry}
+        return {}
+    entries = [entry for entry in listed.split(b"\0") if b"\n" in entry]
+    sections: dict[bytes, list[bytes]] = {}
+    for entry in entries:
+        sections.setdefault(_section(entry), []).append(entry)
+    found: dict[bytes, list[bytes]] = {}
+    for entry in entries:
+        key, _, value = entry.partition(b"\n")
+        if key.endswith(b".path"):
+            found.setdefault(value, []).extend(sections[_section(entry)])
+    return found
+
+
+def _section(entry: bytes) -> bytes:
+    return entry.partition(b"\n")[0].rpartition(b".")[0]
 
 
 def _is_repository(path: Path, name: bytes) -> bool:
     inner = path / os.fsdecode(name)
-    return not inner.is_symlink() and (inner / ".git").exists() and _lies_there(path, name)
+    return not inner.is_symlink() and os.path.lexists(inner / ".git") and _lies_there(path, name)
 
 
 def _lies_there(path: Path, name: bytes) -> bool:

@@ -12,7 +12,7 @@ from helmsman.errors import AgentError, OperatorError
 from helmsman.records.evidence import Change, Commit, Salvage
 from helmsman.records.state import LoopState
 from tasks.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref, succeeds, tip_of
-from tasks.staging import WORK, missing_submodules, open_up, stage, stage_holds_work, submodules
+from tasks.staging import WORK, loose_submodules, missing_submodules, open_up, own_folder, stage, stage_holds_work, submodules
 from tasks.state_ref import free_salvage_ref
 
 COMMITS_SHOWN = 50
@@ -35,8 +35,11 @@ LEFT_OPEN = "rebase", "am", "cherry-pick", "revert"
 """Commands that can be left in the middle, and that forget it with --quit, touching nothing."""
 
 
-def ensure_worktree(repository: Repository, path: Path, branch: str, start: str) -> None:
-    """Make the worktree on the loop's branch where it is missing. Raises OperatorError when the branch is in use elsewhere."""
+def ensure_worktree(repository: Repository, path: Path, branch: str, start: str, base: str = "") -> None:
+    """Make the worktree on the loop's branch where it is missing. Raises OperatorError when the branch is in use elsewhere.
+
+    `base`: commit that the loop began with. Only the submodules that it declares are fetched, as an agent may name any address.
+    """
     if path == repository.top and not repository.bare:
         _require_branch(path, branch)
         return
@@ -44,7 +47,7 @@ def ensure_worktree(repository: Repository, path: Path, branch: str, start: str)
         _mend_link(repository, path)
     if not (path / ".git").exists():
         _add_worktree(repository, path, branch, start)
-    _add_submodules(path)
+    _add_submodules(path, base or start)
 
 
 def _require_branch(path: Path, branch: str) -> None:
@@ -110,16 +113,7 @@ def _mend_link(repository: Repository, path: Path) -> None:
 
 def _is_linked(repository: Repository, path: Path) -> bool:
     link = path / ".git"
-    return not link.is_symlink() and link.is_file() and _own_folder(path).parent == repository.common / "worktrees"
-
-
-def _own_folder(path: Path) -> Path:
-    """Where git keeps the index and HEAD of this checkout: `.git`, or what that file says."""
-    link = path / ".git"
-    if link.is_dir():
-        return link
-    said = os.fsdecode(link.read_bytes().partition(b"\0")[0])
-    return (path / said.removeprefix("gitdir: ").strip()).resolve()
+    return not link.is_symlink() and link.is_file() and own_folder(path).parent == repository.common / "worktrees"
 
 
 def own_git(path: Path, commit: str) -> Path | None:
@@ -128,7 +122,7 @@ def own_git(path: Path, commit: str) -> Path | None:
     None where there is none, or one without that commit: git would look above, and take another repository for this one.
     """
     exactly_here = path.is_dir() and succeeds(path, "--git-dir=.git", "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
-    return _own_folder(path).resolve() if exactly_here else None
+    return own_folder(path).resolve() if exactly_here else None
 
 
 def _require_own_git(path: Path, commit: str) -> None:
@@ -141,12 +135,12 @@ def _require_own_git(path: Path, commit: str) -> None:
         )
 
 
-def _add_submodules(path: Path) -> None:
-    missing = missing_submodules(path)
+def _add_submodules(path: Path, base: str) -> None:
+    missing = missing_submodules(path, base)
     if not missing:
         return
     try:
-        git(path, "submodule", "update", "--init", "--recursive", "--quiet", "--", *missing)
+        git(path, "submodule", "update", "--init", "--quiet", "--", *missing)
     except GitError as error:
         command = f"git -C {shlex.quote(str(path))} submodule update --init --recursive"
         local = "transport 'file' not allowed" in error.stderr
@@ -156,6 +150,8 @@ def _add_submodules(path: Path) -> None:
             found=error.stderr,
             remedy=allow if local else f"make this work: {command}",
         ) from error
+    for name in missing:
+        _add_submodules(path / name, "HEAD")
 
 
 def remove_worktree(repository: Repository, path: Path, *, locked: bool = True) -> None:
@@ -173,11 +169,15 @@ def dirty_paths(path: Path) -> tuple[str, ...]:
 
 
 def _status(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Commit that HEAD is at, and paths with uncommitted work."""
-    how = "--porcelain=v2", "--branch", "--untracked-files=all", "--no-renames"
+    """Commit that HEAD is at, and paths with uncommitted work. Git is kept out of repositories that an agent made: it would run
+    what their settings say.
+    """
+    how = "--ignore-submodules=dirty", "--porcelain=v2", "--branch", "--untracked-files=all", "--no-renames"
     entries = [entry for entry in git(path, "status", "-z", *how, "--", *WORK).split("\0") if entry]
     head = next((entry.removeprefix(OID) for entry in entries if entry.startswith(OID)), "")
-    return head, tuple(entry.split(" ", FIELDS[entry[0]])[-1] for entry in entries if entry[0] in FIELDS)
+    dirty = [entry.split(" ", FIELDS[entry[0]])[-1] for entry in entries if entry[0] in FIELDS]
+    inside = [inner.relative_to(path).as_posix() for inner in submodules(path) if _status(inner)[1]]
+    return head, tuple(dict.fromkeys((*dirty, *inside)))
 
 
 def require_clean(path: Path) -> None:
@@ -188,6 +188,13 @@ def require_clean(path: Path) -> None:
             "the checkout has uncommitted changes, and --in-place would mix them with the agent's",
             found=", ".join(dirty),
             remedy="commit or stash them, or leave --in-place out: a worktree does not touch your checkout",
+        )
+    if loose := loose_submodules(path):
+        raise OperatorError(
+            "a submodule holds its own repository, whose settings the agent could change",
+            expected="it where git puts it today, below .git/modules",
+            found=", ".join(loose),
+            remedy=f"git -C {shlex.quote(str(path))} submodule absorbgitdirs",
         )
 
 
@@ -250,7 +257,7 @@ def recover(repository: Repository, path: Path, branch: str) -> None:
                 found=str(path),
                 remedy="look for work in it, remove it, and resume",
             )
-    own = _own_folder(path)
+    own = own_folder(path)
     for lock in (own / "index.lock", own / "HEAD.lock", repository.common / "refs" / "heads" / f"{branch}.lock"):
         lock.unlink(missing_ok=True)
     if any((own / name).exists() for name in IN_PROGRESS):
@@ -383,10 +390,15 @@ def _clean(path: Path, spare: Sequence[str] = ()) -> None:
     _insist(path, "reset", "--quiet", "--hard")
     spared = [f"--exclude=/{_SPECIAL.sub(_QUOTED, name)}" for name in spare[:SPARED]]
     _insist(path, "clean", "-ffdq", *spared, "--", *WORK)
-    if submodules(path):
-        _insist(path, "submodule", "update", "--recursive", "--force", "--checkout", "--quiet")
+    _clean_submodules(path)
+
+
+def _clean_submodules(path: Path) -> None:
+    """One by one: git's own way down goes into repositories that an agent made."""
     for inner in submodules(path):
+        _insist(path, "submodule", "update", "--force", "--checkout", "--quiet", "--", str(inner.relative_to(path)))
         _insist(inner, "clean", "-ffdq")
+        _clean_submodules(inner)
 
 
 def _insist(path: Path, *arguments: str) -> None:

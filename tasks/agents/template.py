@@ -19,7 +19,7 @@ from tasks.agents.order import Order, unreachable
 from tasks.call_folder import CallFolder, begin, finish, finished_call, set_aside
 from tasks.claude import IN_WORLD, call_seconds, without_secrets
 from tasks.environment import other_environment, ours
-from tasks.git import IDENTITY, commit_and_tree, git, has_identity
+from tasks.git import IDENTITY, commit_and_tree, has_identity
 from tasks.journal import publish
 from tasks.nesting import inner_depth
 from tasks.pain_watch import Watch, tokens_left
@@ -29,6 +29,7 @@ from tasks.sandbox.taking import take_over_work
 from tasks.secrets_kept import redact
 from tasks.tool_events import tool_called, tool_returned
 from tasks.workplace import Workplace
+from tasks.worktree import dirty_paths
 
 
 def call_agent(order: Order) -> AgentCall:
@@ -67,7 +68,7 @@ def _did_nothing(kind: AgentKind, call: AgentCall, order: Order) -> bool:
         return call.tool_calls == 0
     worktree = order.place.worktree
     take_over_work(order.place, order.state)
-    return commit_and_tree(worktree)[0] == order.start and not git(worktree, "status", "--porcelain").strip()
+    return commit_and_tree(worktree)[0] == order.start and not dirty_paths(worktree)
 
 
 def _make_call(order: Order, folder: CallFolder, environment: dict[str, str]) -> AgentCall:

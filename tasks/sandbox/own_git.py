@@ -4,17 +4,26 @@ Its folder takes the place of the real one's at the same path. Objects of the re
 inside lies here, and is taken over afterwards by content. References, index and settings of the real one are out of reach.
 """
 
+import errno
+import itertools
+import logging
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from helmsman.errors import WorldError
 from helmsman.sandbox.box import OBJECTS, Mount
 from helmsman.sandbox.git_config import config_text, listed
+from tasks.beneath import read_beneath
+from tasks.disk import OF_A_DISK
 from tasks.git import GitError, Repository, git, git_bytes, open_repository, read_ref
 from tasks.staging import open_up
+
+_log = logging.getLogger(__name__)
 
 COPIED = "index", "sharedindex.*", "info/sparse-checkout"
 """Of the checkout's own folder."""
@@ -22,6 +31,8 @@ SHARED = "shallow", "info/exclude", "info/attributes"
 """Of the folder that worktrees share."""
 LARGEST_REF = 4096
 LARGEST_LIST = 64 * 1024 * 1024
+OF_THE_WORLD = tuple(map(os.strerror, (*OF_A_DISK, errno.EFBIG, errno.ENOMEM, errno.EMFILE, errno.ENFILE)))
+"""In git's words, what says nothing of the commits."""
 BORROWED = "borrowed"
 """Folder with the names of the object stores as they are seen inside; outside, git looks into none that the agent names."""
 _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -75,34 +86,73 @@ def make_git(worktree: Path, folder: Path) -> OwnGit:
 def take_over(repository: Repository, worktree: Path, branch: str, folder: Path) -> None:
     """Bring what was committed inside into the repository, and the worktree's branch, HEAD and index up to it; remove the folder.
 
-    No process may be left inside. What is not whole is not taken: the files in the worktree are there all the same. Nothing
-    of the folder is run or believed: names are read as text, contents by their hashes.
+    No process may be left inside. What is not whole is not taken but put aside: the files in the worktree are there all the same.
+    Nothing of the folder is run or believed: names are read as text, contents by their hashes.
+    Raises WorldError where the disk is full, or git takes too long: the folder stays where it is, to be taken over then.
     """
     if not folder.exists():
         return
+    open_up(folder)  # an agent may have taken the rights to its folders away from itself, and from us
+    if not _is_plain(folder):
+        _put_aside(folder, "something in it leads elsewhere")
+        return
     full = f"refs/heads/{branch}"
     tip, head = _ref(folder, full), _head(folder)
-    wanted = [commit for commit in dict.fromkeys((tip, head)) if commit]
-    if _bring(repository, folder, wanted):
-        _move(worktree, full, tip, head)
-    _remove(folder)
+    wanted = {commit for commit in (tip, head) if commit}
+    brought = {commit for commit in wanted if _bring(repository, folder, commit)}
+    if brought:
+        _move(worktree, full, tip if tip in brought else None, head if head in brought else None)
+    if wanted and brought == wanted:
+        _remove(folder)
+    else:
+        _put_aside(folder, "they are not whole")
 
 
-def _bring(repository: Repository, folder: Path, commits: list[str]) -> bool:
-    """Whether those commits are in the repository now, with all that they need."""
-    if not commits:
-        return False
+def _remove(folder: Path) -> None:
+    """Under another name: half removed, it would say that the branch is where it was."""
+    gone = folder.with_name("taken")
+    shutil.rmtree(gone, ignore_errors=True)
+    folder.rename(gone)
+    shutil.rmtree(gone)
+
+
+def _is_plain(folder: Path) -> bool:
+    """Whether files and folders are all there is. Git follows a link, and would bring what lies in any other repository."""
+    found = (Path(at, name).lstat().st_mode for at, folders, files in os.walk(folder) for name in (*folders, *files))
+    return all(stat.S_ISREG(mode) or stat.S_ISDIR(mode) for mode in found)
+
+
+def _put_aside(folder: Path, why: str) -> None:
+    """It may hold the only copy of a commit."""
+    numbers = (folder.with_name(f"left-{number}") for number in itertools.count(1))
+    kept = next(path for path in numbers if not path.exists())
+    folder.rename(kept)
+    _log.warning("commits made in the sandbox were not taken over (%s); they are kept in %s", why, kept)
+
+
+def _bring(repository: Repository, folder: Path, commit: str) -> bool:
+    """Whether that commit is in the repository now, with all that it needs."""
     own, real = str(folder / "objects"), str(repository.common / "objects")
     lent = {"GIT_OBJECT_DIRECTORY": own, "GIT_ALTERNATE_OBJECT_DIRECTORIES": real}
     known = {line.split()[0] for line in _references(repository.common).decode().splitlines()}
-    asked = "".join([*(f"{commit}\n" for commit in commits), *(f"^{commit}\n" for commit in sorted(known))])
+    asked = "".join([f"{commit}\n", *(f"^{one}\n" for one in sorted(known))])
     try:
         pack = git_bytes(repository.common, "pack-objects", "--revs", "--stdout", "-q", stdin=asked.encode(), env=lent)
         git_bytes(repository.common, "unpack-objects", "-q", "--strict", stdin=pack)
-        git(repository.common, "rev-list", "--quiet", "--objects", *commits, "--not", "--all")
-    except GitError:
+        git(repository.common, "rev-list", "--quiet", "--objects", commit, "--not", "--all")
+    except GitError as error:
+        if error.code < 0 or any(words in error.stderr for words in OF_THE_WORLD):
+            raise _not_now(folder, error) from error
         return False
     return True
+
+
+def _not_now(folder: Path, error: GitError) -> WorldError:
+    return WorldError(
+        "commits made in the sandbox could not be taken over yet",
+        found=error.stderr or str(error),
+        remedy=f"free space on the disk and resume; to go on without them, move {folder} elsewhere",
+    )
 
 
 def _move(worktree: Path, full: str, tip: str | None, head: str | None) -> None:
@@ -136,7 +186,7 @@ def _lent_to(objects: Path) -> list[Path]:
 
 
 def _head(folder: Path) -> str | None:
-    text = _text(folder / "HEAD")
+    text = _text(folder, "HEAD")
     linked = _LINKED.fullmatch(text)
     return _ref(folder, linked[1]) if linked else _hex(text)
 
@@ -144,11 +194,11 @@ def _head(folder: Path) -> str | None:
 def _ref(folder: Path, name: str) -> str | None:
     if ".." in name:
         return None
-    return _hex(_text(folder / name)) or _packed(folder, name)
+    return _hex(_text(folder, name)) or _packed(folder, name)
 
 
 def _packed(folder: Path, name: str) -> str | None:
-    lines = (line.split(" ") for line in _text(folder / "packed-refs", most=LARGEST_LIST).splitlines())
+    lines = (line.split(" ") for line in _text(folder, "packed-refs", most=LARGEST_LIST).splitlines())
     return next((_hex(line[0]) for line in lines if line[1:] == [name]), None)
 
 
@@ -156,22 +206,10 @@ def _hex(text: str) -> str | None:
     return text if _HEX.fullmatch(text) else None
 
 
-def _text(path: Path, most: int = LARGEST_REF) -> str:
+def _text(folder: Path, name: str, most: int = LARGEST_REF) -> str:
     """Of a plain file; a pipe would keep us waiting, and a link leads anywhere."""
-    try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123 - a descriptor
-            return file.read(most).decode(errors="replace").strip()
-    except OSError:
-        return ""
+    return (read_beneath(folder, name, most) or b"").decode(errors="replace").strip()
 
 
 def _own_folder(worktree: Path) -> Path:
     return Path(os.fsdecode(git_bytes(worktree, "rev-parse", "--absolute-git-dir").removesuffix(b"\n")))
-
-
-def _remove(folder: Path) -> None:
-    """An agent may have taken the rights to its folders away from itself, and from us."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        open_up(folder)
-        shutil.rmtree(folder)

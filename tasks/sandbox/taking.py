@@ -4,8 +4,12 @@ from helmsman.records.state import LoopState
 from tasks.sandbox.entering import git_folder
 from tasks.sandbox.own_git import take_over
 from tasks.workplace import Workplace
+from tasks.worktree import recover
 
 
 def take_over_work(place: Workplace, state: LoopState) -> None:
     """Once, before anybody looks at the branch; nothing where there was no box. None of the loop's processes may live."""
-    take_over(place.repository, place.worktree, state.branch, git_folder(place.folder))
+    made = git_folder(place.folder)
+    if made.exists():
+        recover(place.repository, place.worktree, state.branch)  # a driver that was killed in here left locks of git's
+        take_over(place.repository, place.worktree, state.branch, made)

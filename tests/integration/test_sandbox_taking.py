@@ -1,0 +1,135 @@
+"""Taking over what was committed in a box, when the box is hostile, the disk is full, or the driver died in the middle."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.errors import WorldError
+from tasks.git import GitError, git, open_repository
+from tasks.sandbox import own_git
+from tasks.sandbox.taking import take_over_work
+from tasks.workplace import Workplace
+from tests.fakes.boxes import BRANCH, Scene, make_scene, needs_bubblewrap
+from tests.fakes.repositories import loop_state, sh
+
+pytestmark = [needs_bubblewrap, pytest.mark.feature("D5")]
+
+AS_ADA = "git config user.name Ada; git config user.email ada@example.com;"
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return make_scene(tmp_path)
+
+
+def subjects(scene: Scene) -> list[str]:
+    return git(scene.repository, "log", "--format=%s", BRANCH).splitlines()
+
+
+def kept(scene: Scene) -> list[str]:
+    return sorted(path.name for path in (scene.folder.root / "sandbox").iterdir())
+
+
+def private(scene: Scene) -> Path:
+    """Another repository, as any looks after it was packed."""
+    there = scene.root / "private"
+    there.mkdir()
+    sh(there, "init", "--quiet")
+    (there / "key").write_text("the-private-key")
+    sh(there, "add", ".")
+    sh(there, "commit", "--quiet", "-m", "secret")
+    sh(there, "gc", "--quiet")
+    sh(there, "commit", "--quiet", "--allow-empty", "-m", "later")
+    sh(there, "branch", "-M", "main")
+    return there / ".git"
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["objects and references", "objects alone"])
+def test_another_repository_that_links_lead_to_is_not_brought(scene: Scene, whole: bool) -> None:
+    other = private(scene)
+    tip = sh(other, "rev-parse", "main")
+    names = ["pack", *("".join(pair) for pair in itertools.product("0123456789abcdef", repeat=2))]
+    links = "; ".join(f"rm -rf {name}; ln -s {other}/objects/{name} {name}" for name in names)
+    refs = (
+        f"rm -rf refs packed-refs; ln -s {other}/refs refs; echo 'ref: refs/heads/main' > HEAD" if whole else f"echo {tip} > HEAD"
+    )
+    scene.inside(f"cd $(git rev-parse --git-dir); {refs}; cd objects; {links}")
+    scene.take_over()
+    assert subjects(scene) == ["start"]
+    with pytest.raises(GitError):
+        git(scene.repository, "cat-file", "-e", tip)
+    assert kept(scene) == ["left-1"]
+
+
+FULL = "fatal: write error: No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [(128, FULL), (-1, "no answer within 300 s"), (-9, "")], ids=["full", "slow", "killed"]
+)
+def test_what_the_world_hinders_waits_and_is_taken_over_later(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, code: int, words: str
+) -> None:
+    scene.inside(AS_ADA + "echo 2 > app.py; git commit -qam two; git checkout -q HEAD~1")
+    with monkeypatch.context() as hindered:
+        hindered.setattr(own_git, "git_bytes", _failing(code, words))
+        with pytest.raises(WorldError, match="not be taken over yet") as caught:
+            scene.take_over()
+    assert str(scene.folder.root) in caught.value.remedy
+    scene.take_over()
+    assert (subjects(scene), kept(scene)) == (["two", "start"], [])
+
+
+def _failing(code: int, words: str) -> Callable[..., bytes]:
+    real = own_git.git_bytes
+
+    def run(cwd: Path, *arguments: str, **how: Any) -> bytes:
+        if arguments[0] == "unpack-objects":
+            raise GitError(arguments, code, words)
+        return real(cwd, *arguments, **how)
+
+    return run
+
+
+def test_what_is_whole_is_taken_though_head_is_not_and_the_rest_is_kept(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    scene.inside(AS_ADA + f"echo 2 > app.py; git commit -qam two; echo {'1' * 40} > $(git rev-parse --git-dir)/HEAD")
+    scene.take_over()
+    assert (subjects(scene), kept(scene)) == (["two", "start"], ["left-1"])
+    assert "left-1" in caplog.text
+
+
+def test_locks_that_a_killed_driver_left_are_not_in_the_way(scene: Scene) -> None:
+    scene.inside(AS_ADA + "echo 2 > app.py; git commit -qam two")
+    own = scene.repository / ".git" / "worktrees" / "worktree"
+    for lock in (own / "index.lock", own / "HEAD.lock", scene.repository / ".git" / "refs" / "heads" / f"{BRANCH}.lock"):
+        lock.touch()
+    repository = open_repository(scene.repository)
+    state = loop_state(git(scene.repository, "rev-parse", "main").strip(), branch=BRANCH)
+    take_over_work(Workplace(repository, scene.worktree, scene.folder), state)
+    assert (subjects(scene), kept(scene)) == (["two", "start"], [])
+    assert git(scene.worktree, "status", "--short") == ""
+
+
+def test_a_driver_killed_while_it_clears_up_does_not_take_the_branch_back(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.inside(AS_ADA + "echo 2 > app.py; git commit -qam two")
+
+    def killed(folder: Path, **_how: Any) -> None:
+        (folder / "refs" / "heads" / BRANCH).unlink(missing_ok=True)
+        if folder.exists():
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(own_git.shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            scene.take_over()
+    scene.take_over()
+    assert subjects(scene) == ["two", "start"]
+
+
+def test_a_branch_that_was_left_for_another_is_taken_over_by_head(scene: Scene) -> None:
+    scene.inside(AS_ADA + f"git checkout -qb other; git branch -D {BRANCH}; echo 2 > app.py; git commit -qam two")
+    scene.take_over()
+    assert (git(scene.worktree, "log", "-1", "--format=%s").strip(), kept(scene)) == ("two", [])
