@@ -8,6 +8,8 @@ from tasks.git import GitError, Repository, git, succeeds
 from tasks.state_ref import PREFIX, Fenced, state_ref
 
 REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
+OWN = "failed", "later", "rebased", "salvage", "fenced"
+"""Below which of its refs a loop keeps work that it took off its branch."""
 
 
 def push_loop(repository: Repository, state: LoopState, *, replaces: str = "") -> None:
@@ -60,7 +62,7 @@ def _taken_off(repository: Repository, state: LoopState) -> str:
     try:
         said = git(repository.common, "ls-remote", state.config.remote.name, f"refs/heads/{state.branch}")
         commit = said.partition("\t")[0].strip()
-        kept = (f"{PREFIX}{state.loop}/{why}" for why in ("failed", "later", "rebased"))
+        kept = (f"{PREFIX}{state.loop}/{why}" for why in OWN)
         return commit if commit and git(repository.common, "for-each-ref", "--contains", commit, *kept) else ""
     except GitError:
         return ""

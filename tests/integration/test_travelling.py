@@ -15,8 +15,10 @@ from tasks.lock import drive_alone
 from tasks.opening import lost_elsewhere
 from tasks.places import loop_folder, worktree_of
 from tasks.remote import push_loop
+from tasks.rolling_back import go_back
 from tasks.state_ref import Fenced, read_state, replace_state, state_ref, write_state
 from tasks.travelling import claim, left_there, require_ours, take_up
+from tasks.workplace import workplace
 from tasks.worktree import ensure_worktree
 from tests.fakes.repositories import commit, make_repository, sh, write
 
@@ -214,3 +216,31 @@ def test_a_call_that_was_in_flight_elsewhere_is_charged_and_its_work_is_kept(one
     assert git(two.common, "show", f"{salvaged.ref}:app.py") == "half\n"
     assert read_ref(two.common, f"refs/heads/{BRANCH}") == before.head
     require_ours(two, after)
+
+
+def test_work_that_was_pushed_and_is_salvaged_elsewhere_hinders_nobody(one: Repository, two: Repository, remote: Path) -> None:
+    """The machine died behind the agent's call, before its result was kept."""
+    before = go_on(one, begun(one), "done\n")
+    push_loop(one, before)
+    lost = commit(tree(one, before), "half of it", {"app.py": "half\n"})
+    push_loop(one, before)
+    take_up(two, LOOP, PUSHED, held=False)
+    state, _ = read_state(two, LOOP)
+    ensure_worktree(two, tree(two, state), BRANCH, state.head)
+    after = claim(two, lost_elsewhere(str(two.top), state, datetime(2026, 11, 22, 11, tzinfo=UTC)))
+    assert (after.attempt, read_ref(remote, f"refs/heads/{BRANCH}")) == (2, before.head)
+    assert lost in kept(two, "salvage/")
+
+
+def test_work_that_is_taken_back_elsewhere_is_taken_off_the_remote_as_well(
+    one: Repository, two: Repository, remote: Path
+) -> None:
+    """The machine died between going back and writing it down."""
+    before = go_on(one, begun(one), "done\n")
+    push_loop(one, before)
+    commit(tree(one, before), "worse", {"app.py": "worse\n"})
+    push_loop(one, before)
+    found = taken_over(two)
+    go_back(workplace(str(two.top), found), found, found.head)
+    push_loop(two, found)
+    assert read_ref(remote, f"refs/heads/{BRANCH}") == before.head
