@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 from helmsman.config import RemoteConfig
-from helmsman.errors import HelmsmanError, WorldError
+from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.records.state import LoopState
 from tasks.git import GitError, Repository, git, read_ref, succeeds
 from tasks.lock import drive_alone
@@ -46,6 +46,15 @@ def take_up(repository: Repository, loop: str, remote: RemoteConfig, *, held: bo
         return
     with nullcontext() if held else drive_alone(loop_folder(repository, loop).lock, loop):
         _replace(repository, loop, remote, ours, theirs)
+
+
+def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> None:
+    """Raises OperatorError where a loop that is to travel would have the name of one on the remote, and WorldError as `take_up`."""
+    if remote.push and _on_remote(repository, remote, state_ref(loop)):
+        raise OperatorError(
+            f"there is a loop {loop} already on remote {remote.name}",
+            remedy=f"go on with it here: helmsman resume {loop}; or give another --name",
+        )
 
 
 def claim(repository: Repository, state: LoopState) -> LoopState:
@@ -107,7 +116,7 @@ def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str 
     state = parse_state(git(repository.common, "show", f"{theirs}:state.json"), loop)
     head = _fetched(repository, remote, loop, f"refs/heads/{state.branch}", "branch")
     before = read_state(repository, loop)[0] if ours else None
-    if before is not None and before.uid != state.uid and before.iteration:
+    if before is not None and _is_another(before, state):
         raise Fenced(
             f"remote {remote.name} holds another loop that is called {loop} as well",
             expected=f"the loop with the uid {before.uid}",
@@ -123,6 +132,12 @@ def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str 
     elif head is not None:
         git(repository.common, "update-ref", f"refs/heads/{state.branch}", head)
     git(repository.common, "update-ref", state_ref(loop), theirs, ours or "0" * len(theirs))
+
+
+def _is_another(ours: LoopState, theirs: LoopState) -> bool:
+    """Not so of one that a single run began twice: here first, and on another machine because this one died before it said so."""
+    unheard_of = not ours.iteration and not ours.host
+    return ours.uid != theirs.uid and not (unheard_of and ours.config.goal == theirs.config.goal)
 
 
 def _leave(repository: Repository, state: LoopState, theirs: str, head: str | None) -> None:

@@ -17,7 +17,7 @@ from tasks.places import loop_folder, worktree_of
 from tasks.remote import push_loop
 from tasks.rolling_back import go_back
 from tasks.state_ref import Fenced, read_state, replace_state, state_ref, write_state
-from tasks.travelling import claim, left_there, require_ours, take_up
+from tasks.travelling import claim, left_there, refuse_taken, require_ours, take_up
 from tasks.workplace import workplace
 from tasks.worktree import ensure_worktree
 from tests.fakes.repositories import commit, make_repository, sh, write
@@ -244,3 +244,33 @@ def test_work_that_is_taken_back_elsewhere_is_taken_off_the_remote_as_well(
     go_back(workplace(str(two.top), found), found, found.head)
     push_loop(two, found)
     assert read_ref(remote, f"refs/heads/{BRANCH}") == before.head
+
+
+def test_a_loop_just_made_is_not_taken_for_one_of_that_name_on_the_remote(one: Repository, two: Repository, remote: Path) -> None:
+    push_loop(one, go_on(one, begun(one), "somebody's\n"))
+    at = read_ref(remote, state_ref(LOOP))
+    theirs, _ = read_state(one, LOOP)
+    config = theirs.config.model_copy(update={"goal": "another one"})
+    mine = theirs.model_copy(update={"uid": "u2", "config": config, "iteration": 0, "head": theirs.base_commit, "host": ""})
+    write_state(two, mine, over=None, record=None, subject="start")
+    with pytest.raises(Fenced, match="another loop that is called loop"):
+        take_up(two, LOOP, PUSHED, held=False)
+    assert read_state(two, LOOP)[0] == mine
+    assert read_ref(remote, state_ref(LOOP)) == at
+
+
+def test_what_one_run_began_on_two_machines_is_one_loop(one: Repository, two: Repository) -> None:
+    """The first one died before anybody heard of it."""
+    theirs = go_on(one, begun(one), "done\n")
+    push_loop(one, theirs)
+    mine = theirs.model_copy(update={"uid": "u2", "iteration": 0, "head": theirs.base_commit, "host": ""})
+    write_state(two, mine, over=None, record=None, subject="start")
+    assert taken_over(two).uid == theirs.uid
+
+
+def test_a_name_that_is_taken_on_the_remote_is_told(one: Repository, two: Repository) -> None:
+    refuse_taken(two, LOOP, PUSHED)
+    begun(one)
+    refuse_taken(two, LOOP, RemoteConfig())
+    with pytest.raises(OperatorError, match="there is a loop loop already on remote origin"):
+        refuse_taken(two, LOOP, PUSHED)
