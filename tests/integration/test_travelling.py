@@ -1,11 +1,13 @@
 """A loop on two machines with one remote: taken up where it stands, claimed, and nothing lost of what one of them had alone."""
 
+import socket
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from helmsman.config import LoopConfig, RemoteConfig
+from helmsman.config import LoopConfig, RemoteConfig, WorkspaceConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
@@ -274,3 +276,51 @@ def test_a_name_that_is_taken_on_the_remote_is_told(one: Repository, two: Reposi
     refuse_taken(two, LOOP, RemoteConfig())
     with pytest.raises(OperatorError, match="there is a loop loop already on remote origin"):
         refuse_taken(two, LOOP, PUSHED)
+
+
+def test_somebody_s_own_checkout_is_not_replaced_by_a_loop_that_works_in_place(one: Repository, two: Repository) -> None:
+    before = begun(one)
+    config = before.config.model_copy(update={"workspace": WorkspaceConfig(in_place=True)})
+    main = git(two.top, "branch", "--show-current").strip()
+    push_loop(one, replace_state(one, before, before.model_copy(update={"config": config, "branch": main}), "in place"))
+    write(two.top, {"app.py": "edited\n", "mine.txt": "mine\n"})
+    with pytest.raises(OperatorError, match="works in a checkout of its own") as caught:
+        take_up(two, LOOP, PUSHED, held=False)
+    assert before.host in str(caught.value)
+    assert ((two.top / "app.py").read_text(), (two.top / "mine.txt").read_text()) == ("edited\n", "mine\n")
+
+
+def test_two_clones_on_one_host_that_claim_it_at_once_do_not_both_have_it(one: Repository, two: Repository) -> None:
+    before = go_on(one, begun(one), "done\n")
+    push_loop(one, before)
+    take_up(two, LOOP, PUSHED, held=False)
+    claim(one, before)
+    with pytest.raises(Fenced):
+        claim(two, read_state(two, LOOP)[0])
+
+
+def test_a_remote_that_was_removed_meanwhile_tells_nothing_of_another_driver(one: Repository) -> None:
+    state = begun(one)
+    git(one.common, "remote", "remove", "origin")
+    assert travelling.is_ours(one, state)
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a remote that takes the call and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"git://127.0.0.1:{server.getsockname()[1]}/gone.git"
+
+
+def test_an_ending_does_not_wait_for_a_remote_that_hangs(
+    one: Repository, silent: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(travelling, "SECONDS_AT_AN_END", 0.5)
+    state = begun(one)
+    git(one.common, "remote", "set-url", "origin", silent)
+    assert travelling.is_ours(one, state)
+    with left_there(one, LOOP):
+        pass
+    (told,) = caplog.records
+    assert "no answer within 0.5 s" in told.getMessage()
+    assert told.exc_info is None
