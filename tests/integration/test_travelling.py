@@ -1,7 +1,7 @@
 """A loop on two machines with one remote: taken up where it stands, claimed, and nothing lost of what one of them had alone."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from helmsman.config import LoopConfig, RemoteConfig, WorkspaceConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
-from tasks import travelling
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks import driving, travelling
 from tasks.git import Repository, git, open_repository, read_ref
 from tasks.lock import drive_alone
 from tasks.opening import lost_elsewhere
@@ -91,6 +92,19 @@ def taken_over(repository: Repository) -> LoopState:
 
 def kept(repository: Repository, below: str) -> list[str]:
     return git(repository.common, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/{below}").split()
+
+
+class Late:
+    """A claim before which somebody else does something, once."""
+
+    def __init__(self, first: Callable[[], None]) -> None:
+        self.first: Callable[[], None] | None = first
+
+    def __call__(self, repository: Repository, state: LoopState) -> LoopState:
+        first, self.first = self.first, None
+        if first:
+            first()
+        return claim(repository, state)
 
 
 def test_another_machine_goes_on_where_the_first_one_stands(one: Repository, two: Repository) -> None:
@@ -324,3 +338,51 @@ def test_an_ending_does_not_wait_for_a_remote_that_hangs(
     (told,) = caplog.records
     assert "no answer within 0.5 s" in told.getMessage()
     assert told.exc_info is None
+
+
+def test_what_the_one_before_wrote_between_a_look_and_a_claim_is_taken_up_once(
+    one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, late = begun(one), Late(lambda: push_loop(one, go_on(one, state, "late\n")))
+    monkeypatch.setattr(driving, "claim", late)
+    monkeypatch.setattr(driving, "require_results", lambda _: False)
+    take_up(two, LOOP, PUSHED, held=False)
+    ensure_worktree(two, tree(two, state), BRANCH, state.head)
+    found = driving.claimed(str(two.top), read_state(two, LOOP)[0])
+    assert (found.iteration, (tree(two, found) / "app.py").read_text()) == (1, "late\n")
+    require_ours(two, found)
+
+
+def test_whoever_was_faster_keeps_the_loop(
+    one: Repository, two: Repository, remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three, state = machine(remote, "three"), begun(one)
+    late = Late(lambda: push_loop(one, replace_state(one, state, state.model_copy(update={"host": three.top.name}), "claimed")))
+    monkeypatch.setattr(driving, "claim", late)
+    monkeypatch.setattr(driving, "require_results", lambda _: False)
+    take_up(two, LOOP, PUSHED, held=False)
+    ensure_worktree(two, tree(two, state), BRANCH, state.head)
+    with pytest.raises(Fenced):
+        driving.claimed(str(two.top), read_state(two, LOOP)[0])
+    assert read_ref(remote, state_ref(LOOP)) == read_state(one, LOOP)[1]
+
+
+def test_a_storage_that_is_away_hinders_only_a_loop_that_travels_and_goes_on(
+    one: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(loop: str) -> bool:
+        raise WorldError(f"away, {loop}")
+
+    monkeypatch.setattr(driving, "require_results", away)
+    state = begun(one)
+    here = state.model_copy(update={"config": state.config.model_copy(update={"remote": RemoteConfig()})})
+    ended = state.model_copy(
+        update={
+            "ending": Decision(
+                kind=DecisionKind.STOP, outcome=Outcome.CANCELLED, rule="cancelled", reason="r", at=state.updated_at
+            )
+        }
+    )
+    assert [driving.claimed(str(one.top), other) for other in (here, ended)] == [here, ended]
+    with pytest.raises(WorldError, match="away, loop"):
+        driving.claimed(str(one.top), state)
