@@ -15,13 +15,14 @@ from typing import TypeVar
 from helmsman.config import RemoteConfig
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
 from tasks.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
 from tasks.lock import drive_alone
 from tasks.places import loop_folder, worktree_of
 from tasks.process import end_tagged
 from tasks.remote import no_remote, push_loop
 from tasks.state_ref import PREFIX, Fenced, parse_state, read_state, state_ref, write_state
-from tasks.worktree import hold_branch, restore, salvage
+from tasks.worktree import dirty_paths, hold_branch, restore, salvage
 
 FETCHED = "refs/helmsman-fetched/"
 """Where a loop lies as the remote has it, until it is known whether it is newer. Outside of what is listed as loops."""
@@ -45,10 +46,13 @@ def take_up(repository: Repository, loop: str, remote: RemoteConfig, *, held: bo
         return
     theirs = _patiently(lambda: _fetched(repository, remote, loop, state_ref(loop), "state"))
     ours = read_ref(repository.common, state_ref(loop))
-    if theirs is None or _has(repository, ours, theirs):
+    if theirs is None or (ours != theirs and _has(repository, ours, theirs)):
         return
     with nullcontext() if held else drive_alone(loop_folder(repository, loop).lock, loop):
-        _replace(repository, loop, remote, ours, theirs)
+        if ours == theirs:
+            _follow(repository, loop, remote)
+        else:
+            _replace(repository, loop, remote, ours, theirs)
 
 
 def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> None:
@@ -138,6 +142,22 @@ def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str 
     elif head is not None:
         git(repository.common, "update-ref", f"refs/heads/{state.branch}", head)
     git(repository.common, "update-ref", state_ref(loop), theirs, ours or "0" * len(theirs))
+
+
+def _follow(repository: Repository, loop: str, remote: RemoteConfig) -> None:
+    """Have the branch as far as the remote's, which a call of the agent moves before the state. Not where work lies about."""
+    state, _ = read_state(repository, loop)
+    branch = f"refs/heads/{state.branch}"
+    head = None if state.config.workspace.in_place else _fetched(repository, remote, loop, branch, "branch")
+    tip = read_ref(repository.common, branch)
+    if head is None or (tip is not None and not _has(repository, head, tip)) or state.outcome is Outcome.COMPLETED:
+        return
+    worktree = worktree_of(repository, loop, state.config.workspace)
+    if not (worktree / ".git").exists():
+        succeeds(repository.common, "fetch", "--quiet", ".", f"{FETCHED}{loop}/branch:{branch}")  # not where it is checked out
+    elif head != tip and not dirty_paths(worktree):
+        restore(worktree, head)
+        hold_branch(worktree, state.branch, head)
 
 
 def _stays_there(repository: Repository, remote: RemoteConfig, state: LoopState) -> OperatorError:
