@@ -39,6 +39,7 @@ from tasks.opening import create_loop, now_utc
 from tasks.places import loop_folder
 from tasks.sandbox.trial import require_sandbox
 from tasks.state_ref import Fenced, read_state, state_ref
+from tasks.travelling import refuse_taken, take_up
 
 WAY_ON = "helmsman resume"
 
@@ -51,6 +52,8 @@ def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool, detach: bool 
     refuse_agent(config, resolved.agent.kind if resolved.agent else None, repository.top)
     refuse_open_questions(repository, config.alignment)
     name = _free_name(repository, wishes.name, config.goal)
+    if wishes.name:
+        refuse_taken(repository, name, config.remote)
     if ask:
         _confirm(repository, config, name, resolved.agent)
     state = create_loop(repository, config, name, now_utc(), preset=resolved.preset, agent=resolved.agent, new=True)
@@ -66,6 +69,8 @@ def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool,
 
 def _go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool, detach: bool) -> int:
     repository = open_repository(repo.absolute())
+    if is_loop_id(loop) and not read_ref(repository.common, state_ref(loop)):  # begun in another clone, perhaps
+        take_up(repository, loop, wished(repository, Wishes(), goal_later=True).config.remote, held=False)
     state, _ = read_state(repository, loop)
     with drive_alone(loop_folder(repository, loop).lock, loop):
         refuse_agent(state.config, state.agent.kind if state.agent else None, repository.top)

@@ -35,12 +35,12 @@ from tasks.journal import journal_to, listening, publish
 from tasks.lock import drive_alone
 from tasks.merge_attempt import catch_up
 from tasks.nesting import refuse_nested
-from tasks.opening import close, knows_call, lost_elsewhere, mend, now_utc, open_loop
+from tasks.opening import close, knows_call, lost_elsewhere, mark_interrupted, mend, now_utc, open_loop
 from tasks.places import LoopFolder, loop_folder
 from tasks.results import is_kept, require_results
 from tasks.state_ref import Fenced, read_records, read_state, state_ref
 from tasks.telemetry import watched
-from tasks.travelling import claim, is_ours, left_there
+from tasks.travelling import claim, is_ours, left_there, take_up
 from tasks.workplace import mark_left, workplace
 from tasks.worktree import remove_worktree
 
@@ -74,7 +74,7 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
     with ExitStack() as stack:
         stack.enter_context(drive_alone(folder.lock, opened.loop))
         state = mend(request.repository, read_state(repository, opened.loop)[0])
-        state = claim(repository, _with_what_is_lost(request.repository, state))
+        state = claimed(request.repository, state)
         stack.enter_context(left_there(repository, opened.loop))
         catch_up(workplace(request.repository, state), state)
         stand_at_best(workplace(request.repository, state), state)
@@ -89,10 +89,28 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         yield state
 
 
+def claimed(repository: str, state: LoopState) -> LoopState:
+    """The loop as this driver's. What the one before it wrote since we looked is taken up first, once.
+
+    Raises Fenced where another driver was faster, and as `require_results` does.
+    """
+    opened = workplace(repository, state).repository
+    try:
+        return claim(opened, _with_what_is_lost(repository, state))
+    except Fenced:
+        take_up(opened, state.loop, state.config.remote, held=True)
+        after, _ = read_state(opened, state.loop)
+        if after.host != state.host:
+            raise
+    after = after if after.ending else mark_interrupted(repository, after)
+    return claim(opened, _with_what_is_lost(repository, after))
+
+
 def _with_what_is_lost(repository: str, state: LoopState) -> LoopState:
     """The loop when a call of its agent is in flight on a machine that is gone: what is known of it here says nothing."""
-    shared = require_results()
-    if not (shared and state.config.remote.push) or state.ending is not None or knows_call(repository, state):
+    if not state.config.remote.push or state.ending is not None:
+        return state
+    if not require_results(state.loop) or knows_call(repository, state):
         return state
     in_flight = is_kept(state, "prompt") and not is_kept(state, "execute")
     return lost_elsewhere(repository, state, now_utc()) if in_flight else state

@@ -69,12 +69,24 @@ class Repository:
     bare: bool
 
 
-def git(cwd: Path, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
-    """Run git and return what it printed. Raises GitError when it fails."""
-    return git_bytes(cwd, *arguments, stdin=stdin, env=env).decode(errors="replace")
+def git(
+    cwd: Path,
+    *arguments: str,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+) -> str:
+    """Run git and return what it printed. Raises GitError when it fails, or takes `timeout` seconds."""
+    return git_bytes(cwd, *arguments, stdin=stdin, env=env, timeout=timeout).decode(errors="replace")
 
 
-def git_bytes(cwd: Path, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
+def git_bytes(
+    cwd: Path,
+    *arguments: str,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+) -> bytes:
     """Like `git`, for names that are used again: a file's name need not be UTF-8."""
     command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), *arguments]
     try:
@@ -84,13 +96,13 @@ def git_bytes(cwd: Path, *arguments: str, stdin: bytes | None = None, env: Mappi
             env=_environment(env),
             input=stdin or b"",
             capture_output=True,
-            timeout=TIMEOUT_SECONDS,
+            timeout=timeout,
             check=False,
         )
     except FileNotFoundError as error:
         raise _cannot_start(cwd) from error
     except subprocess.TimeoutExpired as error:
-        raise GitError(arguments, -1, f"no answer within {TIMEOUT_SECONDS} s") from error
+        raise GitError(arguments, -1, f"no answer within {timeout:g} s") from error
     if done.returncode != 0:
         raise GitError(arguments, done.returncode, done.stderr.decode(errors="replace"))
     return done.stdout

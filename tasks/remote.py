@@ -4,22 +4,24 @@ from collections.abc import Sequence
 
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.state import LoopState
-from tasks.git import GitError, Repository, git, succeeds
+from tasks.git import TIMEOUT_SECONDS, GitError, Repository, git, succeeds
 from tasks.state_ref import PREFIX, Fenced, state_ref
 
 REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
+OWN = "failed", "later", "rebased", "salvage", "fenced"
+"""Below which of its refs a loop keeps work that it took off its branch."""
 
 
-def push_loop(repository: Repository, state: LoopState, *, replaces: str = "") -> None:
+def push_loop(repository: Repository, state: LoopState, *, seconds: float = TIMEOUT_SECONDS) -> None:
     """Push atomically; git refuses it when the remote's state is not an ancestor of ours, which fences a second driver.
 
     A branch that went back to its best commit, or was rebased, replaces what the remote holds of it, where that is the loop's own
-    work (`replaces`: the remote's commit, as it was found).
+    work. `seconds`: how long each answer is waited for.
 
     Raises Fenced then, OperatorError when there is no such remote, and WorldError when it cannot be reached or refuses otherwise.
     """
     ref = state_ref(state.loop)
-    _push(repository, state, (f"refs/heads/{state.branch}", f"{ref}:{ref}"), replaces)
+    _push(repository, state, (f"refs/heads/{state.branch}", f"{ref}:{ref}"), seconds=seconds)
 
 
 def push_branch(repository: Repository, state: LoopState) -> None:
@@ -27,16 +29,20 @@ def push_branch(repository: Repository, state: LoopState) -> None:
     _push(repository, state, (f"refs/heads/{state.branch}",))
 
 
-def _push(repository: Repository, state: LoopState, refs: Sequence[str], replaces: str = "") -> None:
+def _push(
+    repository: Repository, state: LoopState, refs: Sequence[str], *, replaces: str = "", seconds: float = TIMEOUT_SECONDS
+) -> None:
+    """`replaces`: the remote's commit of the branch, as it was found."""
     ref, remote = state_ref(state.loop), state.config.remote.name
     lease = [f"--force-with-lease=refs/heads/{state.branch}:{replaces}"] if replaces else []
     try:
-        git(repository.common, "push", "--quiet", "--atomic", *lease, remote, *refs)
+        git(repository.common, "push", "--quiet", "--atomic", *lease, remote, *refs, timeout=seconds)
     except GitError as error:
-        taken_off = "" if replaces else _taken_off(repository, state)
+        refused = any(word in error.stderr for word in REFUSED)
+        taken_off = _taken_off(repository, state, seconds) if refused and not replaces else ""
         if taken_off:
-            return _push(repository, state, refs, taken_off)
-        if any(word in error.stderr for word in REFUSED):
+            return _push(repository, state, refs, replaces=taken_off, seconds=seconds)
+        if refused:
             raise Fenced(
                 f"remote {remote} holds another course of loop {state.loop}",
                 found=error.stderr,
@@ -55,12 +61,12 @@ def no_remote(name: str, words: str) -> OperatorError:
     )
 
 
-def _taken_off(repository: Repository, state: LoopState) -> str:
+def _taken_off(repository: Repository, state: LoopState, seconds: float) -> str:
     """The remote's commit of the branch, where the loop has taken it off its own; else empty."""
     try:
-        said = git(repository.common, "ls-remote", state.config.remote.name, f"refs/heads/{state.branch}")
+        said = git(repository.common, "ls-remote", state.config.remote.name, f"refs/heads/{state.branch}", timeout=seconds)
         commit = said.partition("\t")[0].strip()
-        kept = (f"{PREFIX}{state.loop}/{why}" for why in ("failed", "later", "rebased"))
+        kept = (f"{PREFIX}{state.loop}/{why}" for why in OWN)
         return commit if commit and git(repository.common, "for-each-ref", "--contains", commit, *kept) else ""
     except GitError:
         return ""

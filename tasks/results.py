@@ -10,15 +10,15 @@ from prefect.filesystems import LocalFileSystem
 from prefect.results import ResultStore, get_result_store
 from prefect.settings import get_current_settings
 
-from helmsman.errors import OperatorError
+from helmsman.errors import WorldError
 from helmsman.records.state import LoopState
 
 PROBE = "helmsman-probe"
-"""What is written and read at the start of every driver; one object, always the same."""
+"""What is written and read at the start of every driver of a loop that travels; one object, always the same."""
 
 
-def require_results() -> bool:
-    """Whether results lie in storage that other machines share. Raises OperatorError where that cannot be used as configured."""
+def require_results(loop: str) -> bool:
+    """Whether results lie in storage that other machines share. Raises WorldError where that cannot be used."""
     store = _store()
     chosen = get_current_settings().results.default_storage_block is not None
     if isinstance(store.result_storage, LocalFileSystem) and not chosen:  # the engine's last resort; a block may be a shared disk
@@ -27,7 +27,7 @@ def require_results() -> bool:
         store.write(uuid4().hex, key=PROBE)
         store.read(PROBE)
     except Exception as error:  # every kind of storage has errors of its own
-        raise _unusable(error) from error
+        raise _unusable(loop, error) from error
     return True
 
 
@@ -46,11 +46,12 @@ def _store() -> ResultStore:
     return ResultStore(result_storage=get_result_store().result_storage)
 
 
-def _unusable(error: Exception) -> OperatorError:
+def _unusable(loop: str, error: Exception) -> WorldError:
     block = get_current_settings().results.default_storage_block
-    return OperatorError(
+    return WorldError(
         "the storage for the results of steps cannot be used, so that a machine that takes over would repeat them",
         expected=f"to write and read {PROBE} in {block or 'the default result storage of the Prefect server'}",
         found=f"{type(error).__name__}: {error}"[:500],
-        remedy="look at the storage and at the block's credentials; docs/operations.md tells how both are made",
+        remedy="look at the storage and at the block's credentials (docs/operations.md tells how both are made); "
+        f"then go on with the loop: helmsman resume {loop}",
     )

@@ -229,5 +229,6 @@ def _unknown_loop(repository: Repository, loop: str) -> OperatorError:
         f"there is no loop {loop!r} in this repository",
         expected=f"one of: {names}" if names else "a loop; none was started here yet",
         found=str(repository.top),
-        remedy=f"name one of them, give --repo DIR, or fetch it: git fetch origin {state_ref(loop)}:{state_ref(loop)}",
+        remedy=f"name one of them, give --repo DIR, or fetch state and branch: "
+        f"git fetch origin {state_ref(loop)}:{state_ref(loop)} helmsman/{loop}:helmsman/{loop}",
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import LoopConfig, RemoteConfig
-from helmsman.errors import OperatorError
+from helmsman.errors import WorldError
 from helmsman.records.state import LoopState
 
 pytestmark = pytest.mark.feature("D4")
@@ -54,7 +54,7 @@ def told(storage: str | None) -> tuple[bool, bool, bool]:
 
     @flow
     def looking() -> tuple[bool, bool, bool]:
-        shared = require_results()
+        shared = require_results(STATE.loop)
         prompt("repository", STATE)
         return shared, is_kept(STATE, "prompt"), is_kept(STATE, "execute")
 
@@ -75,6 +75,7 @@ def test_a_folder_of_this_machine_is_nothing_that_others_share() -> None:
 
 @pytest.mark.usefixtures("blocks")
 def test_a_storage_that_cannot_be_used_is_told_before_anything_is_done() -> None:
-    with pytest.raises(OperatorError, match="the storage for the results of steps cannot be used") as caught:
+    with pytest.raises(WorldError, match="the storage for the results of steps cannot be used") as caught:
         told(BROKEN)
     assert BROKEN in str(caught.value)
+    assert f"helmsman resume {STATE.loop}" in caught.value.remedy

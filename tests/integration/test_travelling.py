@@ -5,26 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.config import LoopConfig, RemoteConfig
+from helmsman.config import RemoteConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.session import KeptSession
-from helmsman.records.state import LoopState
 from tasks import travelling
-from tasks.git import Repository, git, open_repository, read_ref
+from tasks.git import Repository, git, read_ref
 from tasks.lock import drive_alone
 from tasks.opening import lost_elsewhere
-from tasks.places import loop_folder, worktree_of
+from tasks.places import loop_folder
 from tasks.remote import push_loop
-from tasks.state_ref import Fenced, read_state, replace_state, state_ref, write_state
+from tasks.state_ref import Fenced, read_state, replace_state, state_ref
 from tasks.travelling import claim, left_there, require_ours, take_up
-from tasks.worktree import ensure_worktree
 from tests.fakes.repositories import commit, make_repository, sh, write
+from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, machine, taken_over, tree
 
 pytestmark = pytest.mark.feature("D4", "E3")
-
-LOOP = "loop"
-BRANCH = "helmsman/loop"
-PUSHED = RemoteConfig(push=True)
 
 
 @pytest.fixture(autouse=True)
@@ -40,11 +35,6 @@ def remote(tmp_path: Path) -> Path:
     return tmp_path / "remote.git"
 
 
-def machine(remote: Path, name: str) -> Repository:
-    sh(remote.parent, "clone", "--quiet", str(remote), name)
-    return open_repository(remote.parent / name)
-
-
 @pytest.fixture
 def one(remote: Path) -> Repository:
     return machine(remote, "one")
@@ -53,40 +43,6 @@ def one(remote: Path) -> Repository:
 @pytest.fixture
 def two(remote: Path) -> Repository:
     return machine(remote, "two")
-
-
-def begun(repository: Repository, uid: str = "u1") -> LoopState:
-    """A loop that this machine has begun and claimed."""
-    base = git(repository.top, "rev-parse", "HEAD").strip()
-    times = dict.fromkeys(("created_at", "updated_at"), "2026-11-22T10:00:00Z")
-    fields = {"loop": LOOP, "uid": uid, "base_commit": base, "head": base, "branch": BRANCH, **times}
-    config = LoopConfig(goal="g", checks=("true",), remote=PUSHED)  # pyright: ignore[reportArgumentType]
-    state = LoopState.model_validate({**fields, "config": config})
-    write_state(repository, state, over=None, record=None, subject="start")
-    ensure_worktree(repository, tree(repository, state), BRANCH, base)
-    return claim(repository, state)
-
-
-def tree(repository: Repository, state: LoopState) -> Path:
-    return worktree_of(repository, LOOP, state.config.workspace)
-
-
-def go_on(repository: Repository, state: LoopState, text: str) -> LoopState:
-    head = commit(tree(repository, state), text, {"app.py": text})
-    after = state.model_copy(update={"iteration": state.iteration + 1, "head": head})
-    return replace_state(repository, state, after, text)
-
-
-def taken_over(repository: Repository) -> LoopState:
-    """The loop as another machine drives it from here."""
-    take_up(repository, LOOP, PUSHED, held=False)
-    state, _ = read_state(repository, LOOP)
-    ensure_worktree(repository, tree(repository, state), BRANCH, state.head)
-    return claim(repository, state)
-
-
-def kept(repository: Repository, below: str) -> list[str]:
-    return git(repository.common, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/{below}").split()
 
 
 def test_another_machine_goes_on_where_the_first_one_stands(one: Repository, two: Repository) -> None:

@@ -1,0 +1,69 @@
+"""A loop that travels between clones of one remote: begun, gone on with, taken over."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from helmsman.config import LoopConfig, RemoteConfig
+from helmsman.records.state import LoopState
+from tasks.git import Repository, git, open_repository
+from tasks.places import worktree_of
+from tasks.state_ref import read_state, replace_state, write_state
+from tasks.travelling import claim, take_up
+from tasks.worktree import ensure_worktree
+from tests.fakes.repositories import commit, sh
+
+LOOP = "loop"
+BRANCH = "helmsman/loop"
+PUSHED = RemoteConfig(push=True)
+
+
+def machine(remote: Path, name: str) -> Repository:
+    sh(remote.parent, "clone", "--quiet", str(remote), name)
+    return open_repository(remote.parent / name)
+
+
+def begun(repository: Repository, uid: str = "u1") -> LoopState:
+    """A loop that this machine has begun and claimed."""
+    base = git(repository.top, "rev-parse", "HEAD").strip()
+    times = dict.fromkeys(("created_at", "updated_at"), "2026-11-22T10:00:00Z")
+    fields = {"loop": LOOP, "uid": uid, "base_commit": base, "head": base, "branch": BRANCH, **times}
+    config = LoopConfig(goal="g", checks=("true",), remote=PUSHED)  # pyright: ignore[reportArgumentType]
+    state = LoopState.model_validate({**fields, "config": config})
+    write_state(repository, state, over=None, record=None, subject="start")
+    ensure_worktree(repository, tree(repository, state), BRANCH, base)
+    return claim(repository, state)
+
+
+def tree(repository: Repository, state: LoopState) -> Path:
+    return worktree_of(repository, LOOP, state.config.workspace)
+
+
+def go_on(repository: Repository, state: LoopState, text: str) -> LoopState:
+    head = commit(tree(repository, state), text, {"app.py": text})
+    after = state.model_copy(update={"iteration": state.iteration + 1, "head": head})
+    return replace_state(repository, state, after, text)
+
+
+def taken_over(repository: Repository) -> LoopState:
+    """The loop as another machine drives it from here."""
+    take_up(repository, LOOP, PUSHED, held=False)
+    state, _ = read_state(repository, LOOP)
+    ensure_worktree(repository, tree(repository, state), BRANCH, state.head)
+    return claim(repository, state)
+
+
+def kept(repository: Repository, below: str) -> list[str]:
+    return git(repository.common, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/{below}").split()
+
+
+class Late:
+    """A claim before which somebody else does something, once."""
+
+    def __init__(self, first: Callable[[], None]) -> None:
+        self.first: Callable[[], None] | None = first
+
+    def __call__(self, repository: Repository, state: LoopState) -> LoopState:
+        first, self.first = self.first, None
+        if first:
+            first()
+        return claim(repository, state)

@@ -1,0 +1,256 @@
+"""A loop on two machines, and what goes wrong between a call, its result, a look and a claim; or with the remote itself."""
+
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from deployments import running
+from helmsman.config import RemoteConfig, WorkspaceConfig
+from helmsman.errors import OperatorError, WorldError
+from helmsman.records.request import LoopRequest
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks import driving, travelling
+from tasks.git import Repository, git, read_ref
+from tasks.opening import lost_elsewhere
+from tasks.remote import push_loop
+from tasks.rolling_back import go_back
+from tasks.state_ref import Fenced, read_state, replace_state, state_ref, write_state
+from tasks.travelling import claim, left_there, refuse_taken, require_ours, take_up
+from tasks.workplace import workplace
+from tasks.worktree import ensure_worktree
+from tests.fakes.repositories import commit, make_repository, sh, write
+from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, Late, begun, go_on, kept, machine, taken_over, tree
+
+pytestmark = pytest.mark.feature("D4", "E3")
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(travelling, "AGAIN_SECONDS", (0.0,))
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    make_repository(tmp_path / "origin")
+    sh(tmp_path, "clone", "--quiet", "--bare", "origin", "remote.git")
+    return tmp_path / "remote.git"
+
+
+@pytest.fixture
+def one(remote: Path) -> Repository:
+    return machine(remote, "one")
+
+
+@pytest.fixture
+def two(remote: Path) -> Repository:
+    return machine(remote, "two")
+
+
+def not_shared(loop: str) -> bool:
+    """What the storage of a machine of its own says."""
+    return not loop
+
+
+def test_work_that_was_pushed_and_is_salvaged_elsewhere_hinders_nobody(one: Repository, two: Repository, remote: Path) -> None:
+    """The machine died behind the agent's call, before its result was kept."""
+    before = go_on(one, begun(one), "done\n")
+    push_loop(one, before)
+    lost = commit(tree(one, before), "half of it", {"app.py": "half\n"})
+    push_loop(one, before)
+    take_up(two, LOOP, PUSHED, held=False)
+    state, _ = read_state(two, LOOP)
+    ensure_worktree(two, tree(two, state), BRANCH, state.head)
+    after = claim(two, lost_elsewhere(str(two.top), state, datetime(2026, 11, 22, 11, tzinfo=UTC)))
+    assert (after.attempt, read_ref(remote, f"refs/heads/{BRANCH}")) == (2, before.head)
+    assert lost in kept(two, "salvage/")
+
+
+def test_work_that_is_taken_back_elsewhere_is_taken_off_the_remote_as_well(
+    one: Repository, two: Repository, remote: Path
+) -> None:
+    """The machine died between going back and writing it down."""
+    before = go_on(one, begun(one), "done\n")
+    push_loop(one, before)
+    commit(tree(one, before), "worse", {"app.py": "worse\n"})
+    push_loop(one, before)
+    found = taken_over(two)
+    go_back(workplace(str(two.top), found), found, found.head)
+    push_loop(two, found)
+    assert read_ref(remote, f"refs/heads/{BRANCH}") == before.head
+
+
+def test_a_loop_just_made_is_not_taken_for_one_of_that_name_on_the_remote(one: Repository, two: Repository, remote: Path) -> None:
+    push_loop(one, go_on(one, begun(one), "somebody's\n"))
+    at = read_ref(remote, state_ref(LOOP))
+    theirs, _ = read_state(one, LOOP)
+    config = theirs.config.model_copy(update={"goal": "another one"})
+    mine = theirs.model_copy(update={"uid": "u2", "config": config, "iteration": 0, "head": theirs.base_commit, "host": ""})
+    write_state(two, mine, over=None, record=None, subject="start")
+    with pytest.raises(Fenced, match="another loop that is called loop"):
+        take_up(two, LOOP, PUSHED, held=False)
+    assert read_state(two, LOOP)[0] == mine
+    assert read_ref(remote, state_ref(LOOP)) == at
+
+
+def test_what_one_run_began_on_two_machines_is_one_loop(one: Repository, two: Repository) -> None:
+    """The first one died before anybody heard of it."""
+    theirs = go_on(one, begun(one), "done\n")
+    push_loop(one, theirs)
+    mine = theirs.model_copy(update={"uid": "u2", "iteration": 0, "head": theirs.base_commit, "host": ""})
+    write_state(two, mine, over=None, record=None, subject="start")
+    assert taken_over(two).uid == theirs.uid
+
+
+def test_a_name_that_is_taken_on_the_remote_is_told(one: Repository, two: Repository) -> None:
+    refuse_taken(two, LOOP, PUSHED)
+    begun(one)
+    refuse_taken(two, LOOP, RemoteConfig())
+    with pytest.raises(OperatorError, match="there is a loop loop already on remote origin"):
+        refuse_taken(two, LOOP, PUSHED)
+
+
+def test_somebody_s_own_checkout_is_not_replaced_by_a_loop_that_works_in_place(one: Repository, two: Repository) -> None:
+    before = begun(one)
+    config = before.config.model_copy(update={"workspace": WorkspaceConfig(in_place=True)})
+    main = git(two.top, "branch", "--show-current").strip()
+    push_loop(one, replace_state(one, before, before.model_copy(update={"config": config, "branch": main}), "in place"))
+    write(two.top, {"app.py": "edited\n", "mine.txt": "mine\n"})
+    with pytest.raises(OperatorError, match="works in a checkout of its own") as caught:
+        take_up(two, LOOP, PUSHED, held=False)
+    assert before.host in str(caught.value)
+    assert ((two.top / "app.py").read_text(), (two.top / "mine.txt").read_text()) == ("edited\n", "mine\n")
+
+
+def test_two_clones_on_one_host_that_claim_it_at_once_do_not_both_have_it(one: Repository, two: Repository) -> None:
+    before = go_on(one, begun(one), "done\n")
+    push_loop(one, before)
+    take_up(two, LOOP, PUSHED, held=False)
+    claim(one, before)
+    with pytest.raises(Fenced):
+        claim(two, read_state(two, LOOP)[0])
+
+
+def test_a_remote_that_was_removed_meanwhile_tells_nothing_of_another_driver(one: Repository) -> None:
+    state = begun(one)
+    git(one.common, "remote", "remove", "origin")
+    assert travelling.is_ours(one, state)
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a remote that takes the call and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"git://127.0.0.1:{server.getsockname()[1]}/gone.git"
+
+
+def test_an_ending_does_not_wait_for_a_remote_that_hangs(
+    one: Repository, silent: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(travelling, "SECONDS_AT_AN_END", 0.5)
+    state = begun(one)
+    git(one.common, "remote", "set-url", "origin", silent)
+    assert travelling.is_ours(one, state)
+    with left_there(one, LOOP):
+        pass
+    (told,) = caplog.records
+    assert "no answer within 0.5 s" in told.getMessage()
+    assert told.exc_info is None
+
+
+def test_what_the_one_before_wrote_between_a_look_and_a_claim_is_taken_up_once(
+    one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, late = begun(one), Late(lambda: push_loop(one, go_on(one, state, "late\n")))
+    monkeypatch.setattr(driving, "claim", late)
+    monkeypatch.setattr(driving, "require_results", not_shared)
+    take_up(two, LOOP, PUSHED, held=False)
+    ensure_worktree(two, tree(two, state), BRANCH, state.head)
+    found = driving.claimed(str(two.top), read_state(two, LOOP)[0])
+    assert (found.iteration, (tree(two, found) / "app.py").read_text()) == (1, "late\n")
+    require_ours(two, found)
+
+
+def test_whoever_was_faster_keeps_the_loop(
+    one: Repository, two: Repository, remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three, state = machine(remote, "three"), begun(one)
+    late = Late(lambda: push_loop(one, replace_state(one, state, state.model_copy(update={"host": three.top.name}), "claimed")))
+    monkeypatch.setattr(driving, "claim", late)
+    monkeypatch.setattr(driving, "require_results", not_shared)
+    take_up(two, LOOP, PUSHED, held=False)
+    ensure_worktree(two, tree(two, state), BRANCH, state.head)
+    with pytest.raises(Fenced):
+        driving.claimed(str(two.top), read_state(two, LOOP)[0])
+    assert read_ref(remote, state_ref(LOOP)) == read_state(one, LOOP)[1]
+
+
+def test_a_storage_that_is_away_hinders_only_a_loop_that_travels_and_goes_on(
+    one: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(loop: str) -> bool:
+        raise WorldError(f"away, {loop}")
+
+    monkeypatch.setattr(driving, "require_results", away)
+    state = begun(one)
+    here = state.model_copy(update={"config": state.config.model_copy(update={"remote": RemoteConfig()})})
+    ended = state.model_copy(
+        update={
+            "ending": Decision(
+                kind=DecisionKind.STOP, outcome=Outcome.CANCELLED, rule="cancelled", reason="r", at=state.updated_at
+            )
+        }
+    )
+    assert [driving.claimed(str(one.top), other) for other in (here, ended)] == [here, ended]
+    with pytest.raises(WorldError, match="away, loop"):
+        driving.claimed(str(one.top), state)
+
+
+def test_a_loop_of_which_the_state_alone_was_fetched_is_gone_on_with(one: Repository, two: Repository, remote: Path) -> None:
+    before = go_on(one, begun(one), "done\n")
+    push_loop(one, before)
+    git(two.common, "fetch", "--quiet", "origin", "refs/heads/*:refs/remotes/origin/*")
+    lost = commit(tree(one, before), "pushed with no state", {"app.py": "more\n"})
+    push_loop(one, before)
+    git(two.common, "fetch", "--quiet", "origin", f"{state_ref(LOOP)}:{state_ref(LOOP)}")
+    ensure_worktree(two, tree(two, before), BRANCH, before.head)  # as a try has left it
+    claim(two, taken_over(two))
+    assert (tree(two, before) / "app.py").read_text() == "more\n"
+    assert read_ref(two.common, f"refs/heads/{BRANCH}") == read_ref(remote, f"refs/heads/{BRANCH}") == lost
+
+
+def test_a_branch_that_is_behind_here_is_left_where_somebody_looks_at_it(one: Repository, two: Repository) -> None:
+    before = begun(one)
+    git(two.common, "fetch", "--quiet", "origin", f"{state_ref(LOOP)}:{state_ref(LOOP)}")
+    sh(two.top, "fetch", "--quiet", "origin", BRANCH)
+    sh(two.top, "switch", "--quiet", "--create", BRANCH, "FETCH_HEAD")
+    commit(tree(one, before), "pushed with no state", {"app.py": "more\n"})
+    push_loop(one, before)
+    take_up(two, LOOP, PUSHED, held=False)
+    assert (read_ref(two.common, f"refs/heads/{BRANCH}"), sh(two.top, "status", "--porcelain")) == (before.head, "")
+
+
+def test_resume_brings_a_loop_that_this_clone_has_not_got(
+    one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = go_on(one, begun(one), "done\n")
+    push_loop(one, before)
+    asked: list[LoopRequest] = []
+
+    def drive(_: Repository, request: LoopRequest, *, as_json: bool) -> int:
+        asked.append(request)
+        return int(not as_json)
+
+    def nobody_refuses(*_: object) -> None:
+        pass
+
+    monkeypatch.setattr(running, "drive", drive)
+    monkeypatch.setattr(running, "refuse_agent", nobody_refuses)
+    with pytest.raises(OperatorError, match="there is no loop 'loop'"):
+        running.go_on(two.top, LOOP, (), as_json=True)
+    write(two.top, {"helmsman.toml": "[remote]\npush = true\n"})
+    running.go_on(two.top, LOOP, (), as_json=True)
+    assert [(one.loop, read_state(two, LOOP)[0].iteration) for one in asked] == [(LOOP, 1)]
