@@ -19,7 +19,7 @@ from tasks.sandbox import inside
 from tasks.sandbox.gateway import doors
 from tasks.sandbox.login import Login
 from tasks.sandbox.own_git import OwnGit, make_git
-from tasks.sandbox.surroundings import hidden, named, tools, unreadable
+from tasks.sandbox.surroundings import hidden, named, refuse_hidden_in, tools, unreadable, written_out
 from tasks.sandbox.trial import find_bubblewrap
 from tasks.sandbox.upstream import upstream_of
 
@@ -87,7 +87,9 @@ def check_box(config: SandboxConfig, worktree: Path, command: Command) -> Genera
 def _command(config: SandboxConfig, box: Box, ways: Sequence[Path], command: list[str], environment: dict[str, str]) -> Command:
     own = [Mount(INSIDE, "read", str(Path(inside.__file__))), Mount(DOORS, "empty")]
     own += [Mount(DOORS, "read", str(way)) for way in ways]
-    last = hidden(named(config.hide, environment["HOME"]))
+    home = environment["HOME"]
+    refuse_hidden_in(config.hide, [Path(box.worktree), *written_out(config.write, home)], home)
+    last = hidden(named(config.hide, home))
     whole = Box(box.worktree, (*box.mounts, *own, *last), box.shares_network)
     python = [os.path.realpath(sys.executable), "-I", "-S", INSIDE, DOORS]
     return Command([*_IGNORES_TERM, str(find_bubblewrap()), *arguments(whole), *python, *command], environment)

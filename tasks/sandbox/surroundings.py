@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from helmsman.errors import OperatorError
 from helmsman.sandbox.box import SYSTEM, Mount
 
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO")
@@ -38,10 +39,25 @@ def unreadable(folder: str = "/etc") -> Iterator[Mount]:
 
 def named(paths: Iterable[str], home: str) -> Iterator[Path]:
     """Paths that an operator wrote; `~` is the home. What is not there is passed over: one file may serve many machines."""
-    for text in paths:
-        path = Path(home + text[1:] if text == "~" or text.startswith("~/") else text)
-        if path.is_absolute() and path.exists():
-            yield path
+    yield from (path for path in written_out(paths, home) if path.exists())
+
+
+def written_out(paths: Iterable[str], home: str) -> Iterator[Path]:
+    """The same, whether they are there or not."""
+    yield from (Path(os.path.normpath(home + text[1:] if text == "~" or text.startswith("~/") else text)) for text in paths)
+
+
+def refuse_hidden_in(hide: Iterable[str], writable: Iterable[Path], home: str) -> None:
+    """Raises OperatorError for what is to be hidden where it could be moved away, and be read under another name from then on."""
+    tops = [top for path in writable for top in (path, Path(os.path.realpath(path)))]
+    for path in written_out(hide, home):
+        if any(one.is_relative_to(top) for one in (path, Path(os.path.realpath(path))) for top in tops):
+            raise OperatorError(
+                "sandbox.hide names what lies in a folder that can be written to: it could be moved there, and be read",
+                expected="paths outside of the worktree and of sandbox.write",
+                found=str(path),
+                remedy="keep it elsewhere, or name in sandbox.write only the folders beside it",
+            )
 
 
 def hidden(paths: Iterable[Path]) -> Iterator[Mount]:

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, SandboxConfig
+from helmsman.errors import OperatorError
 from helmsman.sandbox.git_config import config_text, listed
 from tasks.checks import Room, run_check
 from tasks.git import git
@@ -125,18 +126,30 @@ def test_what_the_agent_leaves_in_its_home_is_not_there_for_a_check(scene: Scene
 
 
 def test_what_the_operator_opens_can_be_read_or_written_and_what_is_hidden_cannot(scene: Scene) -> None:
-    tools = scene.root / "tools"
-    tools.mkdir()
-    (tools / "private").write_text("p")
+    tools, cache = scene.root / "tools", scene.root / "cache"
+    for folder in (tools, cache):
+        folder.mkdir()
+    (cache / "private").write_text("p")
     (tools / "public").write_text("q")
-    opened = {"read": ["~/.ssh"], "write": [str(tools)], "hide": [str(tools / "private"), "/not/there", "~/.ssh/none"]}
+    hide = [str(cache / "private"), "/not/there", "~/.ssh/none"]
+    opened = {"read": ["~/.ssh", str(cache)], "write": [str(tools)], "hide": hide}
     config = SandboxConfig.model_validate({"kind": "bubblewrap", "network": "off", **opened})
     ended = scene.inside(
-        f"cat ~/.ssh/key {tools}/public {tools}/private; echo x > {tools}/made; echo x > ~/.ssh/made", config=config
+        f"cat ~/.ssh/key {tools}/public {cache}/private; echo x > {tools}/made; echo x > ~/.ssh/made", config=config
     )
     assert ended.head == "the-secretq"
     assert (tools / "made").exists()
     assert not (scene.home / ".ssh" / "made").exists()
+
+
+@pytest.mark.parametrize("hidden", ["{root}/tools/a/private", "{root}/link/a/private", "{root}/worktree/private", "~/w/private"])
+def test_what_could_be_moved_away_cannot_be_hidden(scene: Scene, hidden: str) -> None:
+    (scene.root / "tools").mkdir()
+    (scene.root / "link").symlink_to(scene.root / "tools")
+    write, hide = [str(scene.root / "tools"), "~/w"], [hidden.format(root=scene.root)]
+    config = SandboxConfig.model_validate({"kind": "bubblewrap", "network": "off", "write": write, "hide": hide})
+    with pytest.raises(OperatorError, match="could be moved"):
+        scene.inside("true", config=config)
 
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])

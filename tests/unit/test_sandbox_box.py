@@ -116,6 +116,14 @@ def test_what_is_no_name_of_a_host_is_refused(host: str) -> None:
         SandboxConfig(hosts=(host,))
 
 
+@pytest.mark.parametrize("key", ["read", "write", "hide"])
+@pytest.mark.parametrize("path", ["secret.env", "./x", "", "~ada/x", "x/~"])
+def test_a_path_that_nobody_knows_the_beginning_of_is_refused(key: str, path: str) -> None:
+    with pytest.raises(ValidationError):
+        SandboxConfig.model_validate({key: [path]})
+    assert SandboxConfig(hide=("~", "~/x", "/x")).hide == ("~", "~/x", "/x")
+
+
 def test_of_git_s_settings_no_address_and_no_credential_is_shown() -> None:
     told = (
         "user.name\nAda\0remote.origin.url\nhttps://u:token@x\0url.https://t@x.insteadof\nx\0credential.helper\nstore\0"
