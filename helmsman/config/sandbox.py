@@ -23,6 +23,8 @@ class SandboxConfig(Section):
     """What the agent reaches from its box. `model`: its model's endpoint and `hosts`. `off`: nothing but its own hooks."""
     hosts: tuple[Host, ...] = ()
     """Further hosts for `network = "model"`: `name`, `name:port` or `*.name`, by HTTPS."""
+    login: Literal["renewed", "read"] = "renewed"
+    """Of Claude Code. `renewed`: one that its program renewed takes the place of yours. `read`: yours stays as it is."""
     checks: bool = True
     """Put the checks into a box as well. They run what the agent wrote: without it, that reads whatever you can read."""
     checks_network: Literal["off", "open"] = "off"

@@ -62,7 +62,7 @@ def agent_box(config: SandboxConfig, worktree: Path, folder: LoopFolder, agent: 
     environment = _settled(command.environment, worktree)
     reach = _reach(config, environment, agent)
     with ExitStack() as stack:
-        login = stack.enter_context(Login(private, environment).lent()) if agent.is_claude else ()
+        login = stack.enter_context(Login(private, environment, config.login == "renewed").lent()) if agent.is_claude else ()
         git = make_git(worktree, _fresh(git_folder(folder)))
         ways = () if open_network else (stack.enter_context(doors(reach, agent.hooks, upstream_of(ours()))),)
         environment = environment if open_network else proxied(environment, reach)

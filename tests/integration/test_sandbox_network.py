@@ -185,6 +185,56 @@ def test_a_login_that_was_renewed_is_given_back_and_nothing_else(tmp_path: Path,
     assert not (private / "credentials.json").exists()
 
 
+RENEWED = json.dumps({"claudeAiOauth": {"accessToken": "b", "expiresAt": 2}})
+
+
+def test_a_login_that_was_renewed_before_an_interrupt_is_not_lost(tmp_path: Path) -> None:
+    scene = make_scene(tmp_path)
+    real = logged_in(scene)
+
+    def interrupted() -> None:
+        with Login(tmp_path / "private", {"HOME": str(scene.home)}).lent() as (_, credentials):
+            Path(credentials.source).write_text(RENEWED)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert real.read_text() == RENEWED
+    assert [path.name for path in (tmp_path / "private").iterdir()] == ["claude"]
+
+
+@pytest.mark.parametrize("meanwhile", [None, json.dumps({"claudeAiOauth": {"accessToken": "c", "expiresAt": 3}})])
+def test_one_that_was_renewed_before_the_driver_was_killed_is_given_back_at_the_next_call(
+    tmp_path: Path, meanwhile: str | None
+) -> None:
+    scene = make_scene(tmp_path)
+    real, login = logged_in(scene), Login(tmp_path / "private", {"HOME": str(scene.home)})
+    killed = login.lent()
+    _, credentials = killed.__enter__()
+    left = {path: path.read_bytes() for path in (tmp_path / "private").iterdir() if path.is_file()}
+    killed.__exit__(None, None, None)
+    for path, content in left.items():  # as kill -9 leaves them
+        path.write_bytes(content)
+    Path(credentials.source).write_text(RENEWED)
+    real.write_text(meanwhile or real.read_text())
+    with login.lent() as (_, credentials):
+        assert Path(credentials.source).read_text() == (meanwhile or RENEWED)
+    assert real.read_text() == (meanwhile or RENEWED)
+
+
+@needs_bubblewrap
+def test_a_login_that_is_to_be_read_only_stays_whatever_is_written(tmp_path: Path) -> None:
+    scene = make_scene(tmp_path)
+    real = logged_in(scene)
+    config = SandboxConfig(kind="bubblewrap", network="off", login="read")
+    script = f"cat ~/.claude/.credentials.json; echo '{RENEWED}' > ~/.claude/.credentials.json"
+    ended = scene.inside(script, config=config, claude=True)
+    assert (ended.head, real.read_text()) == (json.dumps(LOGIN), json.dumps(LOGIN))
+    with Login(tmp_path / "p", {"HOME": str(scene.home)}, renewed=False).lent() as (_, credentials):
+        Path(credentials.source).write_text(RENEWED)
+    assert real.read_text() == json.dumps(LOGIN)
+
+
 @needs_bubblewrap
 def test_of_the_agent_s_own_folder_only_the_login_is_given_and_what_it_plants_there_stays_inside(tmp_path: Path) -> None:
     scene = make_scene(tmp_path)
