@@ -58,6 +58,18 @@ def test_what_was_packed_or_is_on_another_branch_comes_home_too(scene: Scene) ->
     assert git(scene.worktree, "log", "-1", "--format=%s").strip() == "three"
 
 
+def test_the_repository_s_hooks_run_inside(scene: Scene) -> None:
+    for folder, word in ((scene.repository / ".git" / "hooks", "usual"), (scene.worktree / "own", "own")):
+        folder.mkdir(exist_ok=True)
+        (folder / "pre-commit").write_text(f"#!/bin/sh\necho {word}\n")
+        (folder / "pre-commit").chmod(0o755)
+    commit = f"{AS_ADA} git commit -q --allow-empty -m two 2>&1; git config core.safecrlf"
+    assert scene.inside(commit).head == "usual\n"
+    git(scene.repository, "config", "core.hooksPath", "own")
+    git(scene.repository, "config", "core.safecrlf", "warn")
+    assert scene.inside(commit).head == "own\nwarn\n"
+
+
 def test_uncommitted_files_stay_as_they_are(scene: Scene) -> None:
     scene.inside("echo 2 > app.py; echo 3 > new; git add new")
     scene.take_over()
@@ -158,5 +170,6 @@ def test_git_reads_settings_as_they_were(tmp_path: Path, name: str, value: str) 
     value = value.replace("\0", "").replace("\r", "").encode(errors="ignore").decode()
     file = tmp_path / "config"
     file.write_bytes(config_text([(f"filter.{name}.clean", value)]).encode())
-    told = listed(git(tmp_path, "config", "--file", str(file), "--list", "-z"))
+    alone = {"GIT_CONFIG_GLOBAL": str(file), "GIT_CONFIG_NOSYSTEM": "1"}
+    told = listed(git(tmp_path, "config", "--list", "-z", "--show-scope", env=alone))
     assert told == [(f"filter.{name}.clean", value)]

@@ -126,11 +126,12 @@ def test_a_path_that_nobody_knows_the_beginning_of_is_refused(key: str, path: st
 
 def test_of_git_s_settings_no_address_and_no_credential_is_shown() -> None:
     told = (
-        "user.name\nAda\0remote.origin.url\nhttps://u:token@x\0url.https://t@x.insteadof\nx\0credential.helper\nstore\0"
-        "http.extraheader\nAuthorization: x\0core.sshcommand\nevil\0core.fsmonitor\nevil\0core.autocrlf\ninput\0core.bare\0"
-        "include.path\n~/x\0alias.x\n!evil\0filter.lfs.clean\ngit-lfs clean -- %f\0"
-    )
-    assert config_text(listed(told)) == (
+        "user.name\nAda", "remote.origin.url\nhttps://u:token@x", "url.https://t@x.insteadof\nx", "credential.helper\nstore",
+        "http.extraheader\nAuthorization: x", "core.sshcommand\nevil", "core.fsmonitor\nevil", "core.autocrlf\ninput",
+        "core.bare", "include.path\n~/x", "alias.x\n!evil", "filter.lfs.clean\ngit-lfs clean -- %f",
+    )  # fmt: skip
+    printed = "".join(f"local\0{entry}\0" for entry in told) + "command\0core.hookspath\n/dev/null\0"
+    assert config_text(listed(printed)) == (
         '[user]\n\tname = "Ada"\n[core]\n\tautocrlf = "input"\n[filter "lfs"]\n\tclean = "git-lfs clean -- %f"\n'
     )
 
