@@ -22,7 +22,8 @@ class SandboxConfig(Section):
     network: Literal["model", "open", "off"] = "model"
     """What the agent reaches from its box. `model`: its model's endpoint and `hosts`. `off`: nothing but its own hooks."""
     hosts: tuple[Host, ...] = ()
-    """Further hosts for `network = "model"`: `name`, `name:port` or `*.name`, by HTTPS."""
+    """Further hosts for `network = "model"`: `name`, `name:port` or `*.name`, by HTTPS; `localhost:port` is
+    that port of this machine, whatever it speaks."""
     login: Literal["renewed", "read"] = "renewed"
     """Of Claude Code. `renewed`: one that its program renewed takes the place of yours. `read`: yours stays as it is."""
     checks: bool = True

@@ -100,7 +100,7 @@ def _common(
 ) -> Iterator[Mount]:
     yield from unreadable()
     yield Mount(environment["HOME"], "empty")
-    yield from tools(environment, program)
+    yield from tools(environment, program, [worktree, *written_out(config.write, environment["HOME"])])
     yield from _readable(config.read, environment)
     yield Mount(str(worktree), "write")
     if (worktree / ".git").is_file():

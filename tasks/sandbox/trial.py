@@ -32,7 +32,7 @@ def require_sandbox(config: SandboxConfig) -> str:
     """What will hold the agent, in words. Raises OperatorError where it cannot be had."""
     if config.kind == "bubblewrap":
         home = os.environ.get("HOME", "")
-        refuse_hidden_in(config.hide, written_out(config.write, home), home)
+        refuse_hidden_in(config.hide, list(written_out(config.write, home)), home)
         return f"{_bubblewrap_works(find_bubblewrap())}; network: {config.network}"
     if config.kind == "container":
         return f"the container that this runs in ({_container()})"

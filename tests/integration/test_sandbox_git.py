@@ -1,5 +1,6 @@
 """What is committed in a box comes home, and nothing else does."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from helmsman.sandbox.git_config import config_text, listed
 from tasks.checks import Room, run_check
 from tasks.git import git
 from tasks.process import never
+from tasks.sandbox.entering import Agent, Command, agent_box
 from tests.fakes.boxes import BRANCH, Scene, make_scene, needs_bubblewrap
 
 pytestmark = [needs_bubblewrap, pytest.mark.feature("D5")]
@@ -152,6 +154,41 @@ def test_what_the_operator_opens_can_be_read_or_written_and_what_is_hidden_canno
     assert ended.head == "the-secretq"
     assert (tools / "made").exists()
     assert not (scene.home / ".ssh" / "made").exists()
+
+
+def test_a_program_behind_a_link_runs_with_its_virtual_environment_and_its_python(scene: Scene) -> None:
+    python, tool = scene.home / "pythons" / "3", scene.home / "tools" / "x"
+    for path in (python / "bin", python / "lib", tool / "bin", tool / "lib", scene.home / "links"):
+        path.mkdir(parents=True)
+    for path in (python, tool):
+        (path / "lib" / "word").write_text(f"of {path.name}\n")
+        (path / "private").write_text("p")
+    (python / "bin" / "python").write_text(f"#!/bin/sh\ncat {python}/lib/word {tool}/lib/word {python}/private; ls -A ~\n")
+    (python / "bin" / "python").chmod(0o755)
+    (tool / "bin" / "python").symlink_to(python / "bin" / "python")
+    (tool / "pyvenv.cfg").write_text("")
+    (tool / "bin" / "tool").write_text(f"#!{tool}/bin/python\n")
+    (tool / "bin" / "tool").chmod(0o755)
+    program = scene.home / "links" / "tool"
+    program.symlink_to(tool / "bin" / "tool")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(scene.home)}
+    with agent_box(
+        scene.config, scene.worktree, scene.folder, Agent(program, is_claude=False), Command([str(program)], environment)
+    ) as boxed:
+        ended = scene.run(boxed, 30)
+    assert ended.head == "of 3\nof x\nlinks\npythons\ntools\n"
+
+
+def test_a_virtual_environment_in_the_worktree_does_not_choose_what_is_shown(scene: Scene) -> None:
+    own = scene.worktree / "venv"
+    (own / "bin").mkdir(parents=True)
+    (own / "pyvenv.cfg").write_text("")
+    (own / "bin" / "python").symlink_to(scene.home / ".ssh" / "x")
+    (own / "bin" / "tool").symlink_to(scene.home / ".ssh" / "x")
+    environment = {"PATH": f"{own}/bin:{os.environ['PATH']}", "HOME": str(scene.home)}
+    command = Command(["sh", "-c", "ls -A ~; cat ~/.ssh/key"], environment)
+    with agent_box(scene.config, scene.worktree, scene.folder, Agent(own / "bin" / "tool", is_claude=False), command) as boxed:
+        assert scene.run(boxed, 30).head == ""
 
 
 @pytest.mark.parametrize("hidden", ["{root}/tools/a/private", "{root}/link/a/private", "{root}/worktree/private", "~/w/private"])

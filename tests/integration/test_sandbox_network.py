@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import socket
+import tempfile
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -66,6 +67,16 @@ def test_a_door_leads_to_the_same_port_of_loopback() -> None:
         assert said(folder, port, b"hello") == b"hello"
         assert [path.name for path in folder.iterdir()] == [str(port)]
     assert not folder.exists()
+
+
+def test_a_folder_too_long_for_sockets_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = tmp_path / ("x" * 90)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with pytest.raises(OperatorError, match="too long a name") as caught, doors(Reach(proxy=True), (), None):
+        pass
+    assert "TMPDIR" in caught.value.remedy
+    assert list(long.iterdir()) == []
 
 
 def test_the_proxy_leads_to_what_is_allowed() -> None:
@@ -148,6 +159,14 @@ def test_hooks_and_proxy_answer_inside_at_their_ports_and_nothing_else_does(tmp_
             ended = scene.run(boxed, 30)
     assert ended.head.splitlines()[:2] == ["b'hello'", "b'HTTP/1.1 403'"]
     assert "refused" in ended.head.splitlines()[2]
+
+
+@needs_bubblewrap
+def test_a_port_of_this_machine_that_is_named_is_reached_inside(tmp_path: Path) -> None:
+    with echoing() as port:
+        config = SandboxConfig(kind="bubblewrap", hosts=("model.example", f"localhost:{port}"))
+        ask = f"import socket; c = socket.create_connection(('localhost', {port}), 5); c.sendall(b'hello'); print(c.recv(99))"
+        assert make_scene(tmp_path).python(ask, config=config).head == "b'hello'\n"
 
 
 def shell(text: str) -> str:

@@ -67,6 +67,19 @@ def test_the_model_is_where_the_environment_says(environment: dict[str, str], ho
     assert reach_of(environment, hosts, CLAUDE_HOSTS) == expected
 
 
+def test_a_port_of_this_machine_that_the_operator_names_is_led_to() -> None:
+    hosts = SandboxConfig(hosts=("localhost:4318", "127.0.0.1:5432", "a.example")).hosts
+    assert reach_of({}, hosts, ()) == Reach((4318, 5432), (("a.example", 443),), proxy=True)
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:443", "127.0.0.1:1023", "LocalHost:80", "a.example:0", "a.example:65536"]
+)
+def test_a_port_that_nothing_could_be_behind_is_refused(host: str) -> None:
+    with pytest.raises(OperatorError, match=r"sandbox\.hosts"):
+        reach_of({}, SandboxConfig(hosts=(host,)).hosts, CLAUDE_HOSTS)
+
+
 @pytest.mark.parametrize(
     "url", ["http://llm.example", "ftp://x", "llm.example", "https://", "https://a b", "http://10.0.0.1:1", "x" * 999]
 )
