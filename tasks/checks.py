@@ -16,7 +16,7 @@ from helmsman.verify.flaky import doubtful, second_opinion
 from helmsman.verify.junit import read_junit, read_ran
 from helmsman.verify.required import ran
 from helmsman.verify.summaries import read_summary
-from tasks.beneath import read_beneath, remove_beneath
+from tasks.beneath import leads_out, read_beneath, remove_beneath
 from tasks.environment import check_environment, ours
 from tasks.journal import publish
 from tasks.process import Ended, run
@@ -31,6 +31,7 @@ Numbered = tuple[int, CheckConfig]
 KEPT_BYTES = 16 * 1024
 """Of each end of the output; runners print the failures and the summary last."""
 LARGEST_REPORT = 64 * 1024 * 1024
+OUTSIDE = "its report is not read: it lies outside of the worktree, by its path or by a link on the way"
 PARALLEL = 4
 """Checks beside each other at most; their own tools use the cores."""
 
@@ -150,6 +151,7 @@ def _result(room: Room, check: CheckConfig, ended: Ended) -> CheckResult:
         head=head,
         tail=tail,
         timed_out=ended.by == "deadline",
+        remark=OUTSIDE if check.report and leads_out(room.worktree, check.report) else "",
         counts=_counts(report, f"{head}\n{tail}"),
         ran=ran(room.required, read_ran(report), f"{head}\n{tail}"),
     )
