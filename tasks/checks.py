@@ -53,6 +53,8 @@ class Room:
     """The report on an earlier tree."""
     sandbox: SandboxConfig = NO_SANDBOX
     """What holds the commands, which run what the agent wrote."""
+    agents_git: Path | None = None
+    """The repository of the agent's box, while that stands."""
 
     def heed(self) -> None:
         if self.stop():
@@ -122,7 +124,7 @@ def run_check(room: Room, place: int, check: CheckConfig, deadline: float) -> Ch
     _forget_report(room.worktree, check)
     command = Command(["sh", "-c", check.command], check_environment(ours(), check.environment))
     try:
-        with check_box(room.sandbox, room.worktree, command) as boxed:
+        with check_box(room.sandbox, room.worktree, command, room.agents_git) as boxed:
             ended = run(
                 boxed.arguments,
                 cwd=room.worktree,

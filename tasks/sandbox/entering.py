@@ -16,6 +16,7 @@ from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, proxied, reach_of
 from tasks.environment import ours
 from tasks.places import LoopFolder
 from tasks.sandbox import inside
+from tasks.sandbox.agents_git import as_the_agent_left_it
 from tasks.sandbox.gateway import doors
 from tasks.sandbox.login import Login
 from tasks.sandbox.own_git import OwnGit, make_git
@@ -71,15 +72,19 @@ def agent_box(config: SandboxConfig, worktree: Path, folder: LoopFolder, agent: 
 
 
 @contextmanager
-def check_box(config: SandboxConfig, worktree: Path, command: Command) -> Generator[Command]:
-    """Likewise for a check: a home and a repository of its own, which nothing is left of."""
+def check_box(config: SandboxConfig, worktree: Path, command: Command, agents: Path | None = None) -> Generator[Command]:
+    """Likewise for a check: a home and a repository of its own, which nothing is left of.
+
+    `agents` is the repository of an agent's box that still stands.
+    """
     if config.kind != "bubblewrap" or not config.checks:
         yield command
         return
     environment = _settled(command.environment, worktree)
     with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as scratch:
         git = make_git(worktree, Path(scratch) / "git")
-        mounts = [*_common(config, worktree, environment, None, git), *_readable(config.write, environment)]
+        left = as_the_agent_left_it(git, agents) if agents else ()
+        mounts = [*_common(config, worktree, environment, None, git), *left, *_readable(config.write, environment)]
         box = Box(str(worktree), tuple(mounts), config.checks_network == "open")
         yield _command(config, box, (), command.arguments, environment)
 

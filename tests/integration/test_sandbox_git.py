@@ -1,19 +1,21 @@
 """What is committed in a box comes home, and nothing else does."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helmsman.config import CheckConfig, SandboxConfig
+from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.sandbox.git_config import config_text, listed
 from tasks.checks import Room, run_check
 from tasks.git import git
 from tasks.process import never
-from tasks.sandbox.entering import Agent, Command, agent_box
+from tasks.sandbox.entering import Agent, Command, agent_box, git_folder
+from tasks.stop_gate import Held, StopGate
 from tests.fakes.boxes import BRANCH, Scene, make_scene, needs_bubblewrap
 
 pytestmark = [needs_bubblewrap, pytest.mark.feature("D5")]
@@ -199,6 +201,61 @@ def test_what_could_be_moved_away_cannot_be_hidden(scene: Scene, hidden: str) ->
     config = SandboxConfig.model_validate({"kind": "bubblewrap", "network": "off", "write": write, "hide": hide})
     with pytest.raises(OperatorError, match="could be moved"):
         scene.inside("true", config=config)
+
+
+SEEN = "git diff --exit-code HEAD >&2 && git log --format=%s && git ls-files && git symbolic-ref -q HEAD; git fsck 2>&1"
+
+
+@pytest.mark.parametrize("then", ["", "; git gc -q", "; git update-index --split-index", "; git checkout -q --detach"])
+def test_before_its_end_a_check_sees_what_the_agent_has_committed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    monkeypatch.setenv("HOME", str(scene.home))
+    scene.inside(f"{AS_ADA} echo 2 > app.py; echo 3 > new; git add new; git commit -qam two{then}")
+    standing = replace(room(scene), agents_git=git_folder(scene.folder))
+    result = run_check(standing, 0, CheckConfig(command=SEEN), 30)
+    on = "" if "detach" in then else f"refs/heads/{BRANCH}\n"
+    assert (result.head, subjects(scene)) == (f"two\nstart\napp.py\nnew\n{on}", ["start"])
+    scene.take_over()
+    assert run_check(standing, 0, CheckConfig(command=SEEN), 30).head.startswith(result.head)
+
+
+def test_an_agent_that_commits_in_its_box_is_let_go(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(scene.home))
+    check = {"command": "git diff --exit-code HEAD"}
+    told = {"goal": "g", "checks": [check], "sandbox": {"kind": "bubblewrap"}, "steering": {"stop_seconds": 30}}
+    with scene.box("sh", "-c", f"{AS_ADA} echo 2 > app.py; git commit -qam two") as boxed:
+        scene.run(boxed, 30)
+        where = Held(scene.worktree, scene.root / "held", git_folder(scene.folder))
+        attempt, text = StopGate(where, f"gate-{scene.root}", LoopConfig.model_validate(told)).run(active=False, full=False)
+    assert (attempt.blocked, text) == (False, "")
+    assert attempt.why == "every check that ran passes"
+
+
+PLANTED = {
+    "no repository any more": f"rm -rf {DIR}/*",
+    "an index that leads out": f"ln -sf {{root}}/homes/eve/key {DIR}/index",
+    "references that lead out": f"cd {DIR}; rm -rf refs; ln -s {{root}}/homes/eve refs; echo 'ref: refs/heads/key' > HEAD",
+    "a branch that leads out": f"ln -sf {{root}}/homes/eve/key {DIR}/refs/heads/key; echo 'ref: refs/heads/key' > {DIR}/HEAD",
+    "a pipe": f"rm {DIR}/index; mkfifo {DIR}/index",
+    "a name with dots": f"echo 'ref: refs/heads/../../../../x' > {DIR}/HEAD",
+    "a name that is too long": f"echo ref: refs/heads/$(seq -s/ 400) > {DIR}/HEAD",
+    "objects that lead out": f"cd {DIR}/objects; rm -rf [0-9a-f]*; for i in 1 2 3; do ln -s {{root}}/homes/eve 0$i; done",
+    "a program in the configuration": f"{AS_ADA} git config core.fsmonitor 'touch {{root}}/worktree/evil'",
+}
+
+
+@pytest.mark.parametrize("script", PLANTED.values(), ids=PLANTED)
+def test_what_the_agent_plants_in_its_repository_shows_a_check_nothing(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    monkeypatch.setenv("HOME", str(scene.home))
+    scene.inside(script.replace("{root}", str(scene.root)))
+    standing = replace(room(scene), agents_git=git_folder(scene.folder))
+    read = "git status >/dev/null 2>&1; cd $(git rev-parse --git-dir || echo .); grep -rs the-secret . /run/helmsman; true"
+    result = run_check(standing, 0, CheckConfig(command=read), 30)
+    assert (result.passed, "the-secret" in result.head) == (True, False)
+    assert not (scene.worktree / "evil").exists()
 
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
