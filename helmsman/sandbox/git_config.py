@@ -29,8 +29,8 @@ def listed(text: str) -> list[Setting]:
 
 
 def config_text(settings: Iterable[Setting]) -> str:
-    """A configuration file of git's with those of the settings that may be seen."""
-    return "".join(_entry(key, value) for key, value in settings if _may_be_seen(key))
+    """A configuration file of git's with those of the settings that may be seen: of each the last, or none could be set."""
+    return "".join(_entry(key, value) for key, value in dict(settings).items() if _may_be_seen(key))
 
 
 def _may_be_seen(key: str) -> bool:

@@ -149,6 +149,10 @@ def test_of_git_s_settings_no_address_and_no_credential_is_shown() -> None:
     )
 
 
+def test_of_a_setting_that_is_given_twice_the_last_is_shown() -> None:
+    assert config_text([("user.name", "of all"), ("user.name", "Ada")]) == '[user]\n\tname = "Ada"\n'
+
+
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r"), min_size=1)
 VALUES = st.text(st.characters(codec="utf-8", exclude_characters="\0\r", exclude_categories=("Cs",)))
 
