@@ -7,8 +7,9 @@ from typing import Any
 MOST_PARTS = 50
 """Of a dotted key. The parser goes through all of a key's parts for each of them: 20,000 took a minute."""
 
-_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MOST_PARTS}}}")
+_PART = r"""(?:[\w-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')"""
+# not after a backslash: of a line of escaped quotes, each would be read to the end of the line
+_LONG_KEY = re.compile(rf"(?<![\w\\-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MOST_PARTS}}}")
 
 
 def toml_of(text: str) -> dict[str, Any]:

@@ -29,6 +29,13 @@ def read_beneath(top: Path, name: str, most: int) -> bytes | None:
     return None
 
 
+def leads_out(top: Path, name: str) -> bool:
+    """Whether something is there that is not read because it lies outside."""
+    with contextlib.suppress(*_NOT_THERE):
+        return not (top / name).resolve(strict=True).is_relative_to(top.resolve(strict=True))
+    return False
+
+
 def read_plain(path: Path, most: int) -> bytes:
     """The first `most` bytes of a plain file, wherever links lead. Raises OSError for anything else."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would block for ever, a device would never end

@@ -16,7 +16,7 @@ from helmsman.verify.flaky import doubtful, second_opinion
 from helmsman.verify.junit import read_junit, read_ran
 from helmsman.verify.required import ran
 from helmsman.verify.summaries import read_summary
-from tasks.beneath import read_beneath, remove_beneath
+from tasks.beneath import leads_out, read_beneath, remove_beneath
 from tasks.environment import check_environment, ours
 from tasks.journal import publish
 from tasks.process import Ended, run
@@ -31,6 +31,7 @@ Numbered = tuple[int, CheckConfig]
 KEPT_BYTES = 16 * 1024
 """Of each end of the output; runners print the failures and the summary last."""
 LARGEST_REPORT = 64 * 1024 * 1024
+OUTSIDE = "its report is not read: it lies outside of the worktree, by its path or by a link on the way"
 PARALLEL = 4
 """Checks beside each other at most; their own tools use the cores."""
 
@@ -52,6 +53,8 @@ class Room:
     """The report on an earlier tree."""
     sandbox: SandboxConfig = NO_SANDBOX
     """What holds the commands, which run what the agent wrote."""
+    agents_git: Path | None = None
+    """The repository of the agent's box, while that stands."""
 
     def heed(self) -> None:
         if self.stop():
@@ -121,7 +124,7 @@ def run_check(room: Room, place: int, check: CheckConfig, deadline: float) -> Ch
     _forget_report(room.worktree, check)
     command = Command(["sh", "-c", check.command], check_environment(ours(), check.environment))
     try:
-        with check_box(room.sandbox, room.worktree, command) as boxed:
+        with check_box(room.sandbox, room.worktree, command, room.agents_git) as boxed:
             ended = run(
                 boxed.arguments,
                 cwd=room.worktree,
@@ -150,6 +153,7 @@ def _result(room: Room, check: CheckConfig, ended: Ended) -> CheckResult:
         head=head,
         tail=tail,
         timed_out=ended.by == "deadline",
+        remark=OUTSIDE if check.report and leads_out(room.worktree, check.report) else "",
         counts=_counts(report, f"{head}\n{tail}"),
         ran=ran(room.required, read_ran(report), f"{head}\n{tail}"),
     )

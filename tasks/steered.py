@@ -20,6 +20,7 @@ from tasks.call_folder import CallFolder
 from tasks.git import git
 from tasks.hook_server import HookServer, hook_server
 from tasks.journal import publish
+from tasks.sandbox.entering import git_folder
 from tasks.steering import Means, Steering
 from tasks.stop_gate import Held, StopGate
 from tasks.workplace import Workplace
@@ -79,7 +80,8 @@ def _gate(place: Workplace, state: LoopState, stop: Callable[[], bool]) -> StopG
         return None
     allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
     config = state.config.model_copy(update={"steering": allowed})
-    where = Held(place.worktree, CallFolder(place.folder.call(state.due, state.attempt)).held)
+    held = CallFolder(place.folder.call(state.due, state.attempt)).held
+    where = Held(place.worktree, held, git_folder(place.folder))
     return StopGate(where, place.tag(state), config, state.checks, stop, notes=lambda: _content(place.worktree, PROGRESS))
 
 

@@ -35,6 +35,8 @@ class Held:
 
     worktree: Path
     folder: Path
+    git: Path | None = None
+    """Where the repository of the session's box lies, if it has one."""
 
 
 @dataclass
@@ -116,7 +118,7 @@ class StopGate:
         try:
             with held(self._where.worktree, self._where.folder) as put_back:
                 tag, box = f"{self._tag}/stop/{len(self.attempts) + 1}", self._config.sandbox
-                room = Room(self._where.worktree, tag, self._ended, sandbox=box)
+                room = Room(self._where.worktree, tag, self._ended, sandbox=box, agents_git=self._where.git)
                 self._run_checks(room, found, until)
                 self._run_again(room, found, until, put_back)
         except FAULTS as error:

@@ -9,6 +9,9 @@ from helmsman.config.base import Section
 Host = Annotated[str, StringConstraints(pattern=r"^(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$")]
 """`name`, `name:port` or `*.name`; without a port 443."""
 
+Place = Annotated[str, StringConstraints(pattern=r"^(/|~/|~$)")]
+"""A whole path, or one in the home: what a relative one is meant to begin at, nobody knows."""
+
 
 class SandboxConfig(Section):
     """Where the agent and the checks run. A repository's own file can widen it: what must hold, set in the environment."""
@@ -19,14 +22,17 @@ class SandboxConfig(Section):
     network: Literal["model", "open", "off"] = "model"
     """What the agent reaches from its box. `model`: its model's endpoint and `hosts`. `off`: nothing but its own hooks."""
     hosts: tuple[Host, ...] = ()
-    """Further hosts for `network = "model"`: `name`, `name:port` or `*.name`, by HTTPS."""
+    """Further hosts for `network = "model"`: `name`, `name:port` or `*.name`, by HTTPS; `localhost:port` is
+    that port of this machine, whatever it speaks."""
+    login: Literal["renewed", "read"] = "renewed"
+    """Of Claude Code. `renewed`: one that its program renewed takes the place of yours. `read`: yours stays as it is."""
     checks: bool = True
     """Put the checks into a box as well. They run what the agent wrote: without it, that reads whatever you can read."""
     checks_network: Literal["off", "open"] = "off"
     """What checks reach from their box. `off`: only what they start themselves; loopback is their own."""
-    read: tuple[str, ...] = ()
+    read: tuple[Place, ...] = ()
     """Paths outside of the worktree that can be read: tools and caches in your home, above all. `~` is your home."""
-    write: tuple[str, ...] = ()
+    write: tuple[Place, ...] = ()
     """Paths outside of the worktree that the agent may write to; checks may read them."""
-    hide: tuple[str, ...] = ()
-    """Paths that are hidden although they lie in what can be read."""
+    hide: tuple[Place, ...] = ()
+    """Paths that are hidden although they lie in what can be read. Refused in what can be written: there they could be moved."""

@@ -35,6 +35,8 @@ class CheckResult(Record):
     timed_out: bool = False
     error: str = ""
     """Why it could not run, where that is so."""
+    remark: str = ""
+    """What a person should know of it although it ran."""
     counts: TestCounts | None = None
     flaky: tuple[str, ...] = ()
     """Tests that failed and then passed on the same tree; the command's name where it names no tests. Empty: none did."""

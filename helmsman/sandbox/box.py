@@ -11,6 +11,7 @@ OURS = "/run/helmsman"
 INSIDE = f"{OURS}/inside.py"
 DOORS = f"{OURS}/doors"
 OBJECTS = f"{OURS}/objects"
+AGENTS_OBJECTS = f"{OURS}/agents-objects"
 
 APART = (
     "--unshare-user",

@@ -18,14 +18,19 @@ Setting = tuple[str, str]
 
 
 def listed(text: str) -> list[Setting]:
-    """The settings that `git config --list -z` printed. One without a value is true."""
-    entries = (entry.partition("\n") for entry in text.split("\0") if entry)
+    """The settings that `git config --list -z --show-scope` printed, without those of our own command line.
+
+    One without a value is true.
+    """
+    parts = text.split("\0")
+    told = zip(parts[::2], parts[1::2], strict=False)  # a zero byte is at the end
+    entries = (entry.partition("\n") for scope, entry in told if scope != "command")
     return [(key, value if between else "true") for key, between, value in entries]
 
 
 def config_text(settings: Iterable[Setting]) -> str:
-    """A configuration file of git's with those of the settings that may be seen."""
-    return "".join(_entry(key, value) for key, value in settings if _may_be_seen(key))
+    """A configuration file of git's with those of the settings that may be seen: of each the last, or none could be set."""
+    return "".join(_entry(key, value) for key, value in dict(settings).items() if _may_be_seen(key))
 
 
 def _may_be_seen(key: str) -> bool:

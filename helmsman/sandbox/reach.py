@@ -14,6 +14,8 @@ CLAUDE_HOSTS = ("api.anthropic.com", "platform.claude.com")
 BASE_URL = "_BASE_URL"
 """How variables end that tell an agent where its model is."""
 PROXY_PORT = 3128
+FIRST_OPEN, LAST = 1024, 65535
+"""Ports that anybody may listen at: the box gives its command no rights."""
 
 _URL = re.compile(r"(https?)://(?:[^/@]*@)?(\[[0-9a-f:]+\]|[a-z0-9.-]+)(?::([0-9]{1,5}))?(?:/.*)?", re.IGNORECASE)
 
@@ -43,7 +45,7 @@ class Reach:
 def reach_of(environment: Mapping[str, str], hosts: Iterable[str], usual: Iterable[str]) -> Reach:
     """What `network = "model"` comes to: base URLs in the agent's environment, else its `usual` hosts; and the operator's own.
 
-    Raises OperatorError where nothing tells where the model is.
+    Raises OperatorError where nothing tells where the model is, and for a port that nothing can be behind.
     """
     urls = {name: value for name, value in environment.items() if name.endswith(BASE_URL) and value}
     ends = [_endpoint(name, url) for name, url in urls.items()]
@@ -55,7 +57,7 @@ def reach_of(environment: Mapping[str, str], hosts: Iterable[str], usual: Iterab
             expected="sandbox.hosts, or a variable *_BASE_URL that the agent may see",
             remedy='name the host: sandbox.hosts = ["api.example.com"]; or set sandbox.network = "open"',
         )
-    ports = tuple(dict.fromkeys(port for host, port in ends if host in LOOPBACK))
+    ports = tuple(dict.fromkeys(port for host, port in (*ends, *named) if host in LOOPBACK))
     return Reach(ports, tuple(dict.fromkeys(end for end in (*ends, *default, *named) if end[0] not in LOOPBACK)), proxy=True)
 
 
@@ -83,5 +85,13 @@ def _endpoint(name: str, url: str) -> Endpoint:
 
 
 def _host(text: str) -> Endpoint:
-    name, _, port = text.partition(":")
-    return name.lower(), int(port or HTTPS)
+    name, _, given = text.lower().partition(":")
+    port = int(given or HTTPS)
+    if not (FIRST_OPEN if name in LOOPBACK else 1) <= port <= LAST:
+        raise OperatorError(
+            "sandbox.hosts names a port that cannot be led out of a sandbox",
+            expected=f"1 to {LAST}; on this machine {FIRST_OPEN} or above, as nobody inside may listen below",
+            found=text,
+            remedy=f"give it as {name}:PORT",
+        )
+    return name, port

@@ -136,6 +136,7 @@ def _result(result: CheckResult) -> tuple[str, ...]:
     remarks = (
         "timed out" if result.timed_out else "",
         prose(result.error),
+        prose(result.remark),
         f"{counts.skipped:,} skipped" if counts and counts.skipped else "",
         f"flaky: {', '.join(code(name, 120) for name in result.flaky[:3])}" if result.flaky else "",
     )

@@ -16,10 +16,11 @@ from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, proxied, reach_of
 from tasks.environment import ours
 from tasks.places import LoopFolder
 from tasks.sandbox import inside
+from tasks.sandbox.agents_git import as_the_agent_left_it
 from tasks.sandbox.gateway import doors
 from tasks.sandbox.login import Login
 from tasks.sandbox.own_git import OwnGit, make_git
-from tasks.sandbox.surroundings import hidden, named, tools, unreadable
+from tasks.sandbox.surroundings import hidden, named, refuse_hidden_in, tools, unreadable, written_out
 from tasks.sandbox.trial import find_bubblewrap
 from tasks.sandbox.upstream import upstream_of
 
@@ -62,7 +63,7 @@ def agent_box(config: SandboxConfig, worktree: Path, folder: LoopFolder, agent: 
     environment = _settled(command.environment, worktree)
     reach = _reach(config, environment, agent)
     with ExitStack() as stack:
-        login = stack.enter_context(Login(private, environment).lent()) if agent.is_claude else ()
+        login = stack.enter_context(Login(private, environment, config.login == "renewed").lent()) if agent.is_claude else ()
         git = make_git(worktree, _fresh(git_folder(folder)))
         ways = () if open_network else (stack.enter_context(doors(reach, agent.hooks, upstream_of(ours()))),)
         environment = environment if open_network else proxied(environment, reach)
@@ -71,15 +72,19 @@ def agent_box(config: SandboxConfig, worktree: Path, folder: LoopFolder, agent: 
 
 
 @contextmanager
-def check_box(config: SandboxConfig, worktree: Path, command: Command) -> Generator[Command]:
-    """Likewise for a check: a home and a repository of its own, which nothing is left of."""
+def check_box(config: SandboxConfig, worktree: Path, command: Command, agents: Path | None = None) -> Generator[Command]:
+    """Likewise for a check: a home and a repository of its own, which nothing is left of.
+
+    `agents` is the repository of an agent's box that still stands.
+    """
     if config.kind != "bubblewrap" or not config.checks:
         yield command
         return
     environment = _settled(command.environment, worktree)
     with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as scratch:
         git = make_git(worktree, Path(scratch) / "git")
-        mounts = [*_common(config, worktree, environment, None, git), *_readable(config.write, environment)]
+        left = as_the_agent_left_it(git, agents) if agents else ()
+        mounts = [*_common(config, worktree, environment, None, git), *left, *_readable(config.write, environment)]
         box = Box(str(worktree), tuple(mounts), config.checks_network == "open")
         yield _command(config, box, (), command.arguments, environment)
 
@@ -87,7 +92,9 @@ def check_box(config: SandboxConfig, worktree: Path, command: Command) -> Genera
 def _command(config: SandboxConfig, box: Box, ways: Sequence[Path], command: list[str], environment: dict[str, str]) -> Command:
     own = [Mount(INSIDE, "read", str(Path(inside.__file__))), Mount(DOORS, "empty")]
     own += [Mount(DOORS, "read", str(way)) for way in ways]
-    last = hidden(named(config.hide, environment["HOME"]))
+    home = environment["HOME"]
+    refuse_hidden_in(config.hide, [Path(box.worktree), *written_out(config.write, home)], home)
+    last = hidden(named(config.hide, home))
     whole = Box(box.worktree, (*box.mounts, *own, *last), box.shares_network)
     python = [os.path.realpath(sys.executable), "-I", "-S", INSIDE, DOORS]
     return Command([*_IGNORES_TERM, str(find_bubblewrap()), *arguments(whole), *python, *command], environment)
@@ -98,7 +105,7 @@ def _common(
 ) -> Iterator[Mount]:
     yield from unreadable()
     yield Mount(environment["HOME"], "empty")
-    yield from tools(environment, program)
+    yield from tools(environment, program, [worktree, *written_out(config.write, environment["HOME"])])
     yield from _readable(config.read, environment)
     yield Mount(str(worktree), "write")
     if (worktree / ".git").is_file():

@@ -1,6 +1,7 @@
 """Our side of a box's doors: sockets in the file system, each of which leads to one place, or to a proxy with a short list."""
 
 import logging
+import os
 import re
 import socket
 import tempfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingUnixStreamServer
 from typing import Any
 
+from helmsman.errors import OperatorError
 from helmsman.records.events import ToolGuarded
 from helmsman.records.evidence import Guarded
 from helmsman.sandbox.reach import LOOPBACK, Reach
@@ -24,6 +26,8 @@ LARGEST_HEAD = 16 * 1024
 """Bytes of what a client of the proxy says before it gets an answer."""
 PATIENCE = 30.0
 """Seconds to say that, and for a connection to come about."""
+LONGEST_PATH = 96
+"""Bytes of the folder's, so that a socket's stays below the 104 of macOS; Linux has 108."""
 TOLD = 20
 """Refusals of one call that are told: an agent that tries again and again fills no journal."""
 _CONNECT = re.compile(rb"CONNECT \[?([A-Za-z0-9.:-]{1,253}?)\]?:(\d{1,5}) HTTP/1\.[01]\r\n")
@@ -35,14 +39,25 @@ Lead = Callable[[socket.socket], socket.socket | None]
 
 @contextmanager
 def doors(reach: Reach, fixed: tuple[int, ...], upstream: Upstream | None) -> Generator[Path]:
-    """A folder with a socket for each port that is reached inside. Its path is short, as a socket's has to be."""
+    """A folder with a socket for each port that is reached inside. Raises OperatorError where its path is too long."""
     leads: dict[int, Lead] = {port: _to_loopback(port) for port in (*reach.ports, *fixed)}
     if reach.proxy:
         leads[reach.proxy_port] = Proxy(reach, upstream)
     with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as folder, ExitStack() as stack:
+        _require_short(folder)
         for port, lead in leads.items():
             stack.enter_context(_serving(Path(folder) / str(port), lead))
         yield Path(folder)
+
+
+def _require_short(folder: str) -> None:
+    if len(os.fsencode(folder)) > LONGEST_PATH:
+        raise OperatorError(
+            "the folder for temporary files has too long a name for the sandbox's sockets",
+            expected=f"at most {LONGEST_PATH} bytes with what is made in it",
+            found=folder,
+            remedy="set TMPDIR to a short path, such as /tmp",
+        )
 
 
 @contextmanager

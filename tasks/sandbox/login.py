@@ -21,24 +21,46 @@ class Login:
 
     private: Path
     environment: Mapping[str, str]
+    renewed: bool = True
+    """Whether what the program renewed is given back. Else it can only be read."""
 
     @contextmanager
     def lent(self) -> Generator[tuple[Mount, ...]]:
         """The folder and a copy of the login. What the program renewed of it is given back: an old token may be worth nothing."""
-        sessions, copy = self.private / "claude", self.private / "credentials.json"
+        sessions = self.private / "claude"
         sessions.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._settle()  # of a call whose driver was killed
         seen = f"{self.environment['HOME']}/{FOLDER}"
         before = _read(self._real)
         if before is None:
             yield (Mount(seen, "write", str(sessions)),)
             return
         _forget(sessions / CREDENTIALS)
-        write_secret(copy, before)
+        write_secret(self._first, before)
+        write_secret(self._copy, before)
         try:
-            yield Mount(seen, "write", str(sessions)), Mount(f"{seen}/{CREDENTIALS}", "write", str(copy))
-            self._give_back(before, _read(copy))
+            way = "write" if self.renewed else "read"
+            yield Mount(seen, "write", str(sessions)), Mount(f"{seen}/{CREDENTIALS}", way, str(self._copy))
         finally:
-            copy.unlink(missing_ok=True)
+            self._settle()
+
+    @property
+    def _copy(self) -> Path:
+        """What the program writes to."""
+        return self.private / "credentials.json"
+
+    @property
+    def _first(self) -> Path:
+        """What was lent: it tells whether the user's own is still the one that was renewed."""
+        return self.private / "lent.json"
+
+    def _settle(self) -> None:
+        """Raises OSError where it cannot be given back; it is kept for the next time then."""
+        before = _read(self._first)
+        if before is not None and self.renewed:
+            self._give_back(before, _read(self._copy))
+        self._copy.unlink(missing_ok=True)
+        self._first.unlink(missing_ok=True)
 
     @property
     def _real(self) -> Path:

@@ -67,7 +67,7 @@ def make_git(worktree: Path, folder: Path) -> OwnGit:
     repository, own = open_repository(worktree), _own_folder(worktree)
     kind = git(worktree, "rev-parse", "--show-object-format").strip()
     git(folder.parent, "init", "--quiet", "--bare", "--template=", f"--object-format={kind}", str(folder))
-    settings = listed(git(worktree, "config", "--list", "-z", "--includes"))
+    settings = listed(git(worktree, "config", "--list", "-z", "--includes", "--show-scope"))
     with (folder / "config").open("a", encoding="utf-8", errors="surrogateescape") as config:
         config.write("[core]\n\tbare = false\n" + config_text(settings))
     _copy(own, folder, COPIED)

@@ -3,9 +3,10 @@
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from helmsman.errors import OperatorError
 from helmsman.sandbox.box import SYSTEM, Mount
 
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO")
@@ -15,14 +16,20 @@ ENVIRONMENT_MARK = "pyvenv.cfg"
 SHIMS = "shims"
 
 
-def tools(environment: Mapping[str, str], program: Path | None) -> Iterator[Mount]:
-    """Programs outside of the system's folders: what PATH names, the agent's own, and the Python that opens the doors."""
+def tools(environment: Mapping[str, str], program: Path | None, writable: Sequence[Path] = ()) -> Iterator[Mount]:
+    """Programs outside of the system's folders: what PATH names, the agent's own, and the Python that opens the doors.
+
+    Where the agent can write, no link is followed to what it leads to: it would choose what it is shown in its next call.
+    """
     home = environment.get("HOME", "")
     named = [Path(folder) for folder in environment.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
     python = [Path(sys.base_prefix), Path(os.path.realpath(sys.executable)).parent]
-    own = [program.parent, Path(os.path.realpath(program)).parent] if program else []
+    own = [_whole(program.parent)] if program else []
+    own += [_whole(Path(os.path.realpath(program)).parent)] if program and not lies_in(program, writable) else []
     certificates = [Path(environment[name]) for name in CERTIFICATES if environment.get(name)]
-    wanted = dict.fromkeys([*map(_whole, named), *python, *own, *certificates])
+    programs = [*map(_whole, named), *own]
+    held = [folder for folder in programs if not lies_in(folder, writable)]
+    wanted = dict.fromkeys([*programs, *python, *(path for folder in held for path in _interpreter(folder)), *certificates])
     yield from (Mount(str(path)) for path in wanted if path.exists() and not _known(path) and not _holds(path, home))
     yield from _elsewhere(RESOLVER)
 
@@ -38,10 +45,30 @@ def unreadable(folder: str = "/etc") -> Iterator[Mount]:
 
 def named(paths: Iterable[str], home: str) -> Iterator[Path]:
     """Paths that an operator wrote; `~` is the home. What is not there is passed over: one file may serve many machines."""
-    for text in paths:
-        path = Path(home + text[1:] if text == "~" or text.startswith("~/") else text)
-        if path.is_absolute() and path.exists():
-            yield path
+    yield from (path for path in written_out(paths, home) if path.exists())
+
+
+def written_out(paths: Iterable[str], home: str) -> Iterator[Path]:
+    """The same, whether they are there or not."""
+    yield from (Path(os.path.normpath(home + text[1:] if text == "~" or text.startswith("~/") else text)) for text in paths)
+
+
+def lies_in(path: Path, folders: Sequence[Path]) -> bool:
+    """As it is written, or where its links lead."""
+    tops = [top for folder in folders for top in (folder, Path(os.path.realpath(folder)))]
+    return any(one.is_relative_to(top) for one in (path, Path(os.path.realpath(path))) for top in tops)
+
+
+def refuse_hidden_in(hide: Iterable[str], writable: Sequence[Path], home: str) -> None:
+    """Raises OperatorError for what is to be hidden where it could be moved away, and be read under another name from then on."""
+    for path in written_out(hide, home):
+        if lies_in(path, writable):
+            raise OperatorError(
+                "sandbox.hide names what lies in a folder that can be written to: it could be moved there, and be read",
+                expected="paths outside of the worktree and of sandbox.write",
+                found=str(path),
+                remedy="keep it elsewhere, or name in sandbox.write only the folders beside it",
+            )
 
 
 def hidden(paths: Iterable[Path]) -> Iterator[Mount]:
@@ -53,6 +80,14 @@ def hidden(paths: Iterable[Path]) -> Iterator[Mount]:
 def _whole(folder: Path) -> Path:
     """A virtual environment is of no use without its libraries, nor shims (pyenv's, asdf's) without what they lead to."""
     return folder.parent if (folder.parent / ENVIRONMENT_MARK).is_file() or folder.name == SHIMS else folder
+
+
+def _interpreter(environment: Path) -> list[Path]:
+    """Of a virtual environment, where its Python lies elsewhere: programs and libraries, and nothing beside them."""
+    if not (environment / ENVIRONMENT_MARK).is_file():
+        return []
+    programs = Path(os.path.realpath(environment / "bin" / "python")).parent
+    return [programs, programs.parent / "lib"]
 
 
 def _known(path: Path) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from helmsman.config.sandbox import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.sandbox.box import APART, POWERLESS
+from tasks.sandbox.surroundings import refuse_hidden_in, written_out
 
 PROGRAM = "bwrap"
 PATIENCE = 30
@@ -30,6 +31,8 @@ _REMEDIES = (
 def require_sandbox(config: SandboxConfig) -> str:
     """What will hold the agent, in words. Raises OperatorError where it cannot be had."""
     if config.kind == "bubblewrap":
+        home = os.environ.get("HOME", "")
+        refuse_hidden_in(config.hide, list(written_out(config.write, home)), home)
         return f"{_bubblewrap_works(find_bubblewrap())}; network: {config.network}"
     if config.kind == "container":
         return f"the container that this runs in ({_container()})"

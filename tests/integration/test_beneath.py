@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import CheckConfig
+from helmsman.records.checks import CheckReport
+from helmsman.show.tables import checks_table
 from tasks.beneath import read_beneath, read_plain, remove_beneath
 from tasks.checks import Room, run_check
 from tasks.process import never
+from tests.unit.builders import config, state
 
 pytestmark = pytest.mark.feature("X3", "X4")
 
@@ -141,6 +144,23 @@ def counts(tree: Path, command: str, report: str = "out/r.xml") -> object:
 def test_a_report_in_the_tree_is_read(tree: Path) -> None:
     (tree / "mine.xml").write_text(REPORT.format("mine"))
     assert counts(tree, "cp mine.xml out/r.xml") == (1, ("mine",))
+
+
+@pytest.mark.parametrize(
+    ("command", "report", "told"),
+    [
+        ("ln -s ../outside build; cp mine.xml build/new.xml", "build/new.xml", True),
+        ("cp mine.xml ../outside/new.xml", "../outside/new.xml", True),
+        ("cp mine.xml out/r.xml", "out/r.xml", False),
+        ("true", "out/r.xml", False),
+    ],
+)
+def test_a_report_that_is_not_read_because_it_lies_outside_is_told(tree: Path, command: str, report: str, told: bool) -> None:
+    (tree / "mine.xml").write_text(REPORT.format("mine"))
+    result = run_check(Room(tree, f"it-{tree}", never), 0, CheckConfig(command=command, report=report), 20)
+    assert (result.passed, result.error, "is not read" in result.remark) == (True, "", told)
+    shown = checks_table(state(config()).model_copy(update={"checks": CheckReport(tree="t", results=(result,))}))
+    assert ("is not read" in shown) is told
 
 
 @pytest.mark.parametrize("plant", PLANTED)

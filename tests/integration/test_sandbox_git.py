@@ -1,16 +1,21 @@
 """What is committed in a box comes home, and nothing else does."""
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helmsman.config import CheckConfig, SandboxConfig
+from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
+from helmsman.errors import OperatorError
 from helmsman.sandbox.git_config import config_text, listed
 from tasks.checks import Room, run_check
 from tasks.git import git
 from tasks.process import never
+from tasks.sandbox.entering import Agent, Command, agent_box, git_folder
+from tasks.stop_gate import Held, StopGate
 from tests.fakes.boxes import BRANCH, Scene, make_scene, needs_bubblewrap
 
 pytestmark = [needs_bubblewrap, pytest.mark.feature("D5")]
@@ -55,6 +60,18 @@ def test_what_was_packed_or_is_on_another_branch_comes_home_too(scene: Scene) ->
     assert (subjects(scene), subjects(scene, "HEAD")) == (["two", "start"], ["start"])
     assert git(scene.worktree, "rev-parse", "HEAD^{commit}") != git(scene.repository, "rev-parse", "main")
     assert git(scene.worktree, "log", "-1", "--format=%s").strip() == "three"
+
+
+def test_the_repository_s_hooks_run_inside(scene: Scene) -> None:
+    for folder, word in ((scene.repository / ".git" / "hooks", "usual"), (scene.worktree / "own", "own")):
+        folder.mkdir(exist_ok=True)
+        (folder / "pre-commit").write_text(f"#!/bin/sh\necho {word}\n")
+        (folder / "pre-commit").chmod(0o755)
+    commit = f"{AS_ADA} git commit -q --allow-empty -m two 2>&1; git config core.safecrlf"
+    assert scene.inside(commit).head == "usual\n"
+    git(scene.repository, "config", "core.hooksPath", "own")
+    git(scene.repository, "config", "core.safecrlf", "warn")
+    assert scene.inside(commit).head == "own\nwarn\n"
 
 
 def test_uncommitted_files_stay_as_they_are(scene: Scene) -> None:
@@ -125,18 +142,120 @@ def test_what_the_agent_leaves_in_its_home_is_not_there_for_a_check(scene: Scene
 
 
 def test_what_the_operator_opens_can_be_read_or_written_and_what_is_hidden_cannot(scene: Scene) -> None:
-    tools = scene.root / "tools"
-    tools.mkdir()
-    (tools / "private").write_text("p")
+    tools, cache = scene.root / "tools", scene.root / "cache"
+    for folder in (tools, cache):
+        folder.mkdir()
+    (cache / "private").write_text("p")
     (tools / "public").write_text("q")
-    opened = {"read": ["~/.ssh"], "write": [str(tools)], "hide": [str(tools / "private"), "/not/there", "~/.ssh/none"]}
+    hide = [str(cache / "private"), "/not/there", "~/.ssh/none"]
+    opened = {"read": ["~/.ssh", str(cache)], "write": [str(tools)], "hide": hide}
     config = SandboxConfig.model_validate({"kind": "bubblewrap", "network": "off", **opened})
     ended = scene.inside(
-        f"cat ~/.ssh/key {tools}/public {tools}/private; echo x > {tools}/made; echo x > ~/.ssh/made", config=config
+        f"cat ~/.ssh/key {tools}/public {cache}/private; echo x > {tools}/made; echo x > ~/.ssh/made", config=config
     )
     assert ended.head == "the-secretq"
     assert (tools / "made").exists()
     assert not (scene.home / ".ssh" / "made").exists()
+
+
+def test_a_program_behind_a_link_runs_with_its_virtual_environment_and_its_python(scene: Scene) -> None:
+    python, tool = scene.home / "pythons" / "3", scene.home / "tools" / "x"
+    for path in (python / "bin", python / "lib", tool / "bin", tool / "lib", scene.home / "links"):
+        path.mkdir(parents=True)
+    for path in (python, tool):
+        (path / "lib" / "word").write_text(f"of {path.name}\n")
+        (path / "private").write_text("p")
+    (python / "bin" / "python").write_text(f"#!/bin/sh\ncat {python}/lib/word {tool}/lib/word {python}/private; ls -A ~\n")
+    (python / "bin" / "python").chmod(0o755)
+    (tool / "bin" / "python").symlink_to(python / "bin" / "python")
+    (tool / "pyvenv.cfg").write_text("")
+    (tool / "bin" / "tool").write_text(f"#!{tool}/bin/python\n")
+    (tool / "bin" / "tool").chmod(0o755)
+    program = scene.home / "links" / "tool"
+    program.symlink_to(tool / "bin" / "tool")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(scene.home)}
+    with agent_box(
+        scene.config, scene.worktree, scene.folder, Agent(program, is_claude=False), Command([str(program)], environment)
+    ) as boxed:
+        ended = scene.run(boxed, 30)
+    assert ended.head == "of 3\nof x\nlinks\npythons\ntools\n"
+
+
+def test_a_virtual_environment_in_the_worktree_does_not_choose_what_is_shown(scene: Scene) -> None:
+    own = scene.worktree / "venv"
+    (own / "bin").mkdir(parents=True)
+    (own / "pyvenv.cfg").write_text("")
+    (own / "bin" / "python").symlink_to(scene.home / ".ssh" / "x")
+    (own / "bin" / "tool").symlink_to(scene.home / ".ssh" / "x")
+    environment = {"PATH": f"{own}/bin:{os.environ['PATH']}", "HOME": str(scene.home)}
+    command = Command(["sh", "-c", "ls -A ~; cat ~/.ssh/key"], environment)
+    with agent_box(scene.config, scene.worktree, scene.folder, Agent(own / "bin" / "tool", is_claude=False), command) as boxed:
+        assert scene.run(boxed, 30).head == ""
+
+
+@pytest.mark.parametrize("hidden", ["{root}/tools/a/private", "{root}/link/a/private", "{root}/worktree/private", "~/w/private"])
+def test_what_could_be_moved_away_cannot_be_hidden(scene: Scene, hidden: str) -> None:
+    (scene.root / "tools").mkdir()
+    (scene.root / "link").symlink_to(scene.root / "tools")
+    write, hide = [str(scene.root / "tools"), "~/w"], [hidden.format(root=scene.root)]
+    config = SandboxConfig.model_validate({"kind": "bubblewrap", "network": "off", "write": write, "hide": hide})
+    with pytest.raises(OperatorError, match="could be moved"):
+        scene.inside("true", config=config)
+
+
+SEEN = "git diff --exit-code HEAD >&2 && git log --format=%s && git ls-files && git symbolic-ref -q HEAD; git fsck 2>&1"
+
+
+@pytest.mark.parametrize("then", ["", "; git gc -q", "; git update-index --split-index", "; git checkout -q --detach"])
+def test_before_its_end_a_check_sees_what_the_agent_has_committed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    monkeypatch.setenv("HOME", str(scene.home))
+    scene.inside(f"{AS_ADA} echo 2 > app.py; echo 3 > new; git add new; git commit -qam two{then}")
+    standing = replace(room(scene), agents_git=git_folder(scene.folder))
+    result = run_check(standing, 0, CheckConfig(command=SEEN), 30)
+    on = "" if "detach" in then else f"refs/heads/{BRANCH}\n"
+    assert (result.head, subjects(scene)) == (f"two\nstart\napp.py\nnew\n{on}", ["start"])
+    scene.take_over()
+    assert run_check(standing, 0, CheckConfig(command=SEEN), 30).head.startswith(result.head)
+
+
+def test_an_agent_that_commits_in_its_box_is_let_go(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(scene.home))
+    check = {"command": "git diff --exit-code HEAD"}
+    told = {"goal": "g", "checks": [check], "sandbox": {"kind": "bubblewrap"}, "steering": {"stop_seconds": 30}}
+    with scene.box("sh", "-c", f"{AS_ADA} echo 2 > app.py; git commit -qam two") as boxed:
+        scene.run(boxed, 30)
+        where = Held(scene.worktree, scene.root / "held", git_folder(scene.folder))
+        attempt, text = StopGate(where, f"gate-{scene.root}", LoopConfig.model_validate(told)).run(active=False, full=False)
+    assert (attempt.blocked, text) == (False, "")
+    assert attempt.why == "every check that ran passes"
+
+
+PLANTED = {
+    "no repository any more": f"rm -rf {DIR}/*",
+    "an index that leads out": f"ln -sf {{root}}/homes/eve/key {DIR}/index",
+    "references that lead out": f"cd {DIR}; rm -rf refs; ln -s {{root}}/homes/eve refs; echo 'ref: refs/heads/key' > HEAD",
+    "a branch that leads out": f"ln -sf {{root}}/homes/eve/key {DIR}/refs/heads/key; echo 'ref: refs/heads/key' > {DIR}/HEAD",
+    "a pipe": f"rm {DIR}/index; mkfifo {DIR}/index",
+    "a name with dots": f"echo 'ref: refs/heads/../../../../x' > {DIR}/HEAD",
+    "a name that is too long": f"echo ref: refs/heads/$(seq -s/ 400) > {DIR}/HEAD",
+    "objects that lead out": f"cd {DIR}/objects; rm -rf [0-9a-f]*; for i in 1 2 3; do ln -s {{root}}/homes/eve 0$i; done",
+    "a program in the configuration": f"{AS_ADA} git config core.fsmonitor 'touch {{root}}/worktree/evil'",
+}
+
+
+@pytest.mark.parametrize("script", PLANTED.values(), ids=PLANTED)
+def test_what_the_agent_plants_in_its_repository_shows_a_check_nothing(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    monkeypatch.setenv("HOME", str(scene.home))
+    scene.inside(script.replace("{root}", str(scene.root)))
+    standing = replace(room(scene), agents_git=git_folder(scene.folder))
+    read = "git status >/dev/null 2>&1; cd $(git rev-parse --git-dir || echo .); grep -rs the-secret . /run/helmsman; true"
+    result = run_check(standing, 0, CheckConfig(command=read), 30)
+    assert (result.passed, "the-secret" in result.head) == (True, False)
+    assert not (scene.worktree / "evil").exists()
 
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -145,5 +264,6 @@ def test_git_reads_settings_as_they_were(tmp_path: Path, name: str, value: str) 
     value = value.replace("\0", "").replace("\r", "").encode(errors="ignore").decode()
     file = tmp_path / "config"
     file.write_bytes(config_text([(f"filter.{name}.clean", value)]).encode())
-    told = listed(git(tmp_path, "config", "--file", str(file), "--list", "-z"))
+    alone = {"GIT_CONFIG_GLOBAL": str(file), "GIT_CONFIG_NOSYSTEM": "1"}
+    told = listed(git(tmp_path, "config", "--list", "-z", "--show-scope", env=alone))
     assert told == [(f"filter.{name}.clean", value)]

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import socket
+import tempfile
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -66,6 +67,16 @@ def test_a_door_leads_to_the_same_port_of_loopback() -> None:
         assert said(folder, port, b"hello") == b"hello"
         assert [path.name for path in folder.iterdir()] == [str(port)]
     assert not folder.exists()
+
+
+def test_a_folder_too_long_for_sockets_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = tmp_path / ("x" * 90)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with pytest.raises(OperatorError, match="too long a name") as caught, doors(Reach(proxy=True), (), None):
+        pass
+    assert "TMPDIR" in caught.value.remedy
+    assert list(long.iterdir()) == []
 
 
 def test_the_proxy_leads_to_what_is_allowed() -> None:
@@ -150,6 +161,14 @@ def test_hooks_and_proxy_answer_inside_at_their_ports_and_nothing_else_does(tmp_
     assert "refused" in ended.head.splitlines()[2]
 
 
+@needs_bubblewrap
+def test_a_port_of_this_machine_that_is_named_is_reached_inside(tmp_path: Path) -> None:
+    with echoing() as port:
+        config = SandboxConfig(kind="bubblewrap", hosts=("model.example", f"localhost:{port}"))
+        ask = f"import socket; c = socket.create_connection(('localhost', {port}), 5); c.sendall(b'hello'); print(c.recv(99))"
+        assert make_scene(tmp_path).python(ask, config=config).head == "b'hello'\n"
+
+
 def shell(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
@@ -183,6 +202,56 @@ def test_a_login_that_was_renewed_is_given_back_and_nothing_else(tmp_path: Path,
         assert os.path.commonpath([folder.source, str(private)]) == str(private)
     assert real.read_text() == (written if kept else json.dumps(LOGIN))
     assert not (private / "credentials.json").exists()
+
+
+RENEWED = json.dumps({"claudeAiOauth": {"accessToken": "b", "expiresAt": 2}})
+
+
+def test_a_login_that_was_renewed_before_an_interrupt_is_not_lost(tmp_path: Path) -> None:
+    scene = make_scene(tmp_path)
+    real = logged_in(scene)
+
+    def interrupted() -> None:
+        with Login(tmp_path / "private", {"HOME": str(scene.home)}).lent() as (_, credentials):
+            Path(credentials.source).write_text(RENEWED)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert real.read_text() == RENEWED
+    assert [path.name for path in (tmp_path / "private").iterdir()] == ["claude"]
+
+
+@pytest.mark.parametrize("meanwhile", [None, json.dumps({"claudeAiOauth": {"accessToken": "c", "expiresAt": 3}})])
+def test_one_that_was_renewed_before_the_driver_was_killed_is_given_back_at_the_next_call(
+    tmp_path: Path, meanwhile: str | None
+) -> None:
+    scene = make_scene(tmp_path)
+    real, login = logged_in(scene), Login(tmp_path / "private", {"HOME": str(scene.home)})
+    killed = login.lent()
+    _, credentials = killed.__enter__()
+    left = {path: path.read_bytes() for path in (tmp_path / "private").iterdir() if path.is_file()}
+    killed.__exit__(None, None, None)
+    for path, content in left.items():  # as kill -9 leaves them
+        path.write_bytes(content)
+    Path(credentials.source).write_text(RENEWED)
+    real.write_text(meanwhile or real.read_text())
+    with login.lent() as (_, credentials):
+        assert Path(credentials.source).read_text() == (meanwhile or RENEWED)
+    assert real.read_text() == (meanwhile or RENEWED)
+
+
+@needs_bubblewrap
+def test_a_login_that_is_to_be_read_only_stays_whatever_is_written(tmp_path: Path) -> None:
+    scene = make_scene(tmp_path)
+    real = logged_in(scene)
+    config = SandboxConfig(kind="bubblewrap", network="off", login="read")
+    script = f"cat ~/.claude/.credentials.json; echo '{RENEWED}' > ~/.claude/.credentials.json"
+    ended = scene.inside(script, config=config, claude=True)
+    assert (ended.head, real.read_text()) == (json.dumps(LOGIN), json.dumps(LOGIN))
+    with Login(tmp_path / "p", {"HOME": str(scene.home)}, renewed=False).lent() as (_, credentials):
+        Path(credentials.source).write_text(RENEWED)
+    assert real.read_text() == json.dumps(LOGIN)
 
 
 @needs_bubblewrap

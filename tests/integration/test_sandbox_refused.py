@@ -51,6 +51,12 @@ def test_a_box_that_can_be_made_is_told_of() -> None:
     assert require_sandbox(SandboxConfig()) == "none: the agent may do what you may"
 
 
+def test_what_cannot_stay_hidden_is_refused_at_the_start(tmp_path: Path) -> None:
+    opened = SandboxConfig(kind="bubblewrap", write=(str(tmp_path),), hide=(str(tmp_path / "private"),))
+    with pytest.raises(OperatorError, match=r"sandbox\.hide"):
+        require_sandbox(opened)
+
+
 @needs_bubblewrap
 def test_a_loop_is_refused_where_the_kernel_allows_no_box(tmp_path: Path, forbidden: str) -> None:
     make_repository(tmp_path / "repository", {"app.py": "1\n"})

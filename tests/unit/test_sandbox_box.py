@@ -67,6 +67,19 @@ def test_the_model_is_where_the_environment_says(environment: dict[str, str], ho
     assert reach_of(environment, hosts, CLAUDE_HOSTS) == expected
 
 
+def test_a_port_of_this_machine_that_the_operator_names_is_led_to() -> None:
+    hosts = SandboxConfig(hosts=("localhost:4318", "127.0.0.1:5432", "a.example")).hosts
+    assert reach_of({}, hosts, ()) == Reach((4318, 5432), (("a.example", 443),), proxy=True)
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:443", "127.0.0.1:1023", "LocalHost:80", "a.example:0", "a.example:65536"]
+)
+def test_a_port_that_nothing_could_be_behind_is_refused(host: str) -> None:
+    with pytest.raises(OperatorError, match=r"sandbox\.hosts"):
+        reach_of({}, SandboxConfig(hosts=(host,)).hosts, CLAUDE_HOSTS)
+
+
 @pytest.mark.parametrize(
     "url", ["http://llm.example", "ftp://x", "llm.example", "https://", "https://a b", "http://10.0.0.1:1", "x" * 999]
 )
@@ -116,15 +129,28 @@ def test_what_is_no_name_of_a_host_is_refused(host: str) -> None:
         SandboxConfig(hosts=(host,))
 
 
+@pytest.mark.parametrize("key", ["read", "write", "hide"])
+@pytest.mark.parametrize("path", ["secret.env", "./x", "", "~ada/x", "x/~"])
+def test_a_path_that_nobody_knows_the_beginning_of_is_refused(key: str, path: str) -> None:
+    with pytest.raises(ValidationError):
+        SandboxConfig.model_validate({key: [path]})
+    assert SandboxConfig(hide=("~", "~/x", "/x")).hide == ("~", "~/x", "/x")
+
+
 def test_of_git_s_settings_no_address_and_no_credential_is_shown() -> None:
     told = (
-        "user.name\nAda\0remote.origin.url\nhttps://u:token@x\0url.https://t@x.insteadof\nx\0credential.helper\nstore\0"
-        "http.extraheader\nAuthorization: x\0core.sshcommand\nevil\0core.fsmonitor\nevil\0core.autocrlf\ninput\0core.bare\0"
-        "include.path\n~/x\0alias.x\n!evil\0filter.lfs.clean\ngit-lfs clean -- %f\0"
-    )
-    assert config_text(listed(told)) == (
+        "user.name\nAda", "remote.origin.url\nhttps://u:token@x", "url.https://t@x.insteadof\nx", "credential.helper\nstore",
+        "http.extraheader\nAuthorization: x", "core.sshcommand\nevil", "core.fsmonitor\nevil", "core.autocrlf\ninput",
+        "core.bare", "include.path\n~/x", "alias.x\n!evil", "filter.lfs.clean\ngit-lfs clean -- %f",
+    )  # fmt: skip
+    printed = "".join(f"local\0{entry}\0" for entry in told) + "command\0core.hookspath\n/dev/null\0"
+    assert config_text(listed(printed)) == (
         '[user]\n\tname = "Ada"\n[core]\n\tautocrlf = "input"\n[filter "lfs"]\n\tclean = "git-lfs clean -- %f"\n'
     )
+
+
+def test_of_a_setting_that_is_given_twice_the_last_is_shown() -> None:
+    assert config_text([("user.name", "of all"), ("user.name", "Ada")]) == '[user]\n\tname = "Ada"\n'
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r"), min_size=1)
