@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import shlex
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from helmsman.errors import OperatorError
 from tasks.beneath import read_plain
 from tasks.git import GitError, git, git_bytes
 
@@ -99,6 +101,26 @@ def loose_submodules(path: Path) -> list[str]:
     links = _declared_links(path)
     own = _own(path, links)
     return [os.fsdecode(name) for name in links if name not in own and _is_repository(path, name)]
+
+
+def add_submodules(path: Path, base: str) -> None:
+    """Check out the submodules that are not there yet, as the commit `base` names them. Raises OperatorError where that fails."""
+    missing = missing_submodules(path, base)
+    if not missing:
+        return
+    try:
+        git(path, "submodule", "update", "--init", "--quiet", "--", *missing)
+    except GitError as error:
+        command = f"git -C {shlex.quote(str(path))} submodule update --init --recursive"
+        local = "transport 'file' not allowed" in error.stderr
+        allow = "git refuses submodules from local folders; if you trust it: git config --global protocol.file.allow always"
+        raise OperatorError(
+            "the repository's submodules could not be checked out in the worktree",
+            found=error.stderr,
+            remedy=allow if local else f"make this work: {command}",
+        ) from error
+    for name in missing:
+        add_submodules(path / name, "HEAD")
 
 
 def missing_submodules(path: Path, base: str = "HEAD") -> list[str]:

@@ -12,7 +12,7 @@ from helmsman.errors import AgentError, OperatorError
 from helmsman.records.evidence import Change, Commit, Salvage
 from helmsman.records.state import LoopState
 from tasks.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref, succeeds, tip_of
-from tasks.staging import WORK, loose_submodules, missing_submodules, open_up, own_folder, stage, stage_holds_work, submodules
+from tasks.staging import WORK, add_submodules, loose_submodules, open_up, own_folder, stage, stage_holds_work, submodules
 from tasks.state_ref import free_salvage_ref
 
 COMMITS_SHOWN = 50
@@ -47,7 +47,7 @@ def ensure_worktree(repository: Repository, path: Path, branch: str, start: str,
         _mend_link(repository, path)
     if not (path / ".git").exists():
         _add_worktree(repository, path, branch, start)
-    _add_submodules(path, base or start)
+    add_submodules(path, base or start)
 
 
 def _require_branch(path: Path, branch: str) -> None:
@@ -133,25 +133,6 @@ def _require_own_git(path: Path, commit: str) -> None:
             found="that it is gone or broken, or another repository's",
             remedy="mend the command that does that to it; the worktree is mended when the loop is resumed",
         )
-
-
-def _add_submodules(path: Path, base: str) -> None:
-    missing = missing_submodules(path, base)
-    if not missing:
-        return
-    try:
-        git(path, "submodule", "update", "--init", "--quiet", "--", *missing)
-    except GitError as error:
-        command = f"git -C {shlex.quote(str(path))} submodule update --init --recursive"
-        local = "transport 'file' not allowed" in error.stderr
-        allow = "git refuses submodules from local folders; if you trust it: git config --global protocol.file.allow always"
-        raise OperatorError(
-            "the repository's submodules could not be checked out in the worktree",
-            found=error.stderr,
-            remedy=allow if local else f"make this work: {command}",
-        ) from error
-    for name in missing:
-        _add_submodules(path / name, "HEAD")
 
 
 def remove_worktree(repository: Repository, path: Path, *, locked: bool = True) -> None:
