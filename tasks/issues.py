@@ -6,7 +6,6 @@ Everything is looked at again here, on the machine that runs the loop: whoever r
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -35,7 +34,7 @@ from tasks.opening import close, configure, now_utc, require_budget
 from tasks.places import loop_folder
 from tasks.pushed_files import lay_out
 from tasks.pushes import Begun, fetched, find_repository, first_state, require_checks
-from tasks.state_ref import Fenced, known_state, write_state
+from tasks.state_ref import known_state, read_state, write_state
 from tasks.tracker.telling import reply, tell_news
 from tasks.workplace import has_left, workplace
 
@@ -96,11 +95,23 @@ def _start(place: _Place, event: IssueEvent, now: datetime) -> Found:
     loop = issue_loop_id(event)
     link = IssueLink(repository=event.full_name, number=event.number, title=event.title)
     state = first_state(resolved, Begun(loop, event.branch, commit), now).model_copy(update={"issue": link})
-    for left in ("answers", "calls", "words"):  # of a loop of that name that was removed: they would pass for this one's
-        shutil.rmtree(loop_folder(place.repository, loop).root / left, ignore_errors=True)
-    with suppress(Fenced):  # another run for the same issue was faster; whoever then drives the loop holds its lock
-        write_state(place.repository, state, over=None, record=None, subject=f"start: issue #{event.number} at {commit[:12]}")
-    return LoopRequest(repository=place.where, loop=loop)
+    if _begin(place.repository, state, f"start: issue #{event.number} at {commit[:12]}"):
+        return LoopRequest(repository=place.where, loop=loop)
+    return _go_on(place, event, read_state(place.repository, loop)[0])
+
+
+def _begin(repository: Repository, state: LoopState, subject: str) -> bool:
+    """Write the first state. Returns False, and touches nothing, where another run was faster while this one fetched."""
+    if known_state(repository, state.loop) is not None:
+        return False
+    folder = loop_folder(repository, state.loop)
+    with drive_alone(folder.lock, state.loop):
+        if known_state(repository, state.loop) is not None:
+            return False
+        for left in ("answers", "calls", "words"):  # of a loop of that name that was removed: they would pass for this one's
+            shutil.rmtree(folder.root / left, ignore_errors=True)
+        write_state(repository, state, over=None, record=None, subject=subject)
+    return True
 
 
 def _configured(repository: Repository, event: IssueEvent, commit: str) -> Resolved:

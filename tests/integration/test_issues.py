@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from tasks.git import git, open_repository, read_ref
 from tasks.issues import heeded
 from tasks.lock import drive_alone
 from tasks.places import loop_folder
+from tasks.pushes import fetched
 from tasks.state_ref import read_state, replace_state
 from tasks.tracker.telling import tell
 from tasks.words_box import with_words
@@ -161,6 +163,32 @@ def test_one_issue_is_one_loop_however_often_it_is_labelled(served: Served, api:
     found = heeded(event(served, api, moment="3"), NOW)
     assert isinstance(found, Nothing)
     assert found.reason.endswith("has ended: some.rule")
+
+
+@ONE_KIND
+@pytest.mark.parametrize("driven", [False, True])
+def test_a_slower_run_for_the_same_issue_leaves_what_the_faster_one_has_done(
+    served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch, *, driven: bool
+) -> None:
+    repository = open_repository(served.clone)
+    folder = loop_folder(repository, issue_loop_id(event(served, api)))
+    paid = [folder.call(1, 1) / "prompt", folder.answers / "some.json", folder.words / "1.txt"]
+    with ExitStack() as stack:
+
+        def overtaken(*arguments: Any) -> str | None:
+            monkeypatch.setattr("tasks.issues.fetched", fetched)
+            started(served, api)
+            for file in paid:
+                file.parent.mkdir(parents=True)
+                file.touch()
+            if driven:
+                stack.enter_context(drive_alone(folder.lock, "x"))
+            return fetched(*arguments)
+
+        monkeypatch.setattr("tasks.issues.fetched", overtaken)
+        found = heeded(event(served, api, moment="2"), NOW)
+    assert isinstance(found, Nothing if driven else LoopRequest)
+    assert all(file.exists() for file in paid)
 
 
 @ONE_KIND
