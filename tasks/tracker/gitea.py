@@ -1,6 +1,6 @@
 """Gitea's API, by its public swagger description; Forgejo's is the same here."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -25,7 +25,15 @@ class Gitea(RestTracker):
     def _pulls(self, head: str, base: str) -> Iterable[Any]:
         path = f"{self._home}/pulls/{quote(base, safe='')}/{quote(head, safe='')}"
         reply = self._api.call("GET", path, accept=MISSING)
-        return () if reply.status in MISSING else (reply.content,)
+        if reply.status in MISSING or reply.content.get("state") == "open":
+            return () if reply.status in MISSING else (reply.content,)
+        return (reply.content, *self._same(head, base))
+
+    def _same(self, head: str, base: str) -> Iterator[Any]:
+        """Of several from one branch into another, the path above gives whichever was there first."""
+        for one in self._api.pages(f"{self._home}/pulls", state="all", **self.list_query):
+            if (one.get("base") or {}).get("ref") == base and (one.get("head") or {}).get("ref") == head:
+                yield one
 
     def _colour(self) -> str:
         return f"#{COLOUR}"

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -22,14 +21,12 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks import answer_box
 from tasks.delivering import open_pull_request
-from tasks.driving import driving
 from tasks.git import git, open_repository, read_ref
 from tasks.issues import heeded
 from tasks.lock import drive_alone
-from tasks.opening import mend
-from tasks.places import LoopFolder, loop_folder
+from tasks.places import loop_folder
 from tasks.pushes import fetched
-from tasks.state_ref import Fenced, read_state, replace_state
+from tasks.state_ref import read_state, replace_state
 from tasks.tracker.telling import tell
 from tasks.words_box import with_words
 from tasks.workplace import Workplace, workplace
@@ -285,69 +282,6 @@ def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: Served, api: 
     assert "Understood as **approve**" in understood
 
 
-def asking(served: Served, api: TrackerApi) -> tuple[LoopState, Gate, LoopFolder]:
-    """A loop that asks, and that nobody drives."""
-    gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
-    loop = changed(served, started(served, api), gate=gate)
-    return loop, gate, loop_folder(open_repository(served.clone), loop.loop)
-
-
-def resume_paused(*_: Any) -> bool:
-    """What the engine says that knows no run of the loop."""
-    return False
-
-
-@ONE_KIND
-@pytest.mark.parametrize("then", ["the same event", "/helmsman approve", "/helmsman resume", "the label"])
-def test_an_answer_whose_bringer_died_is_followed_by_whoever_comes_next(
-    then: str, served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loop, gate, folder = asking(served, api)
-
-    def away(*_: Any) -> bool:
-        raise WorldError("the Prefect server does not answer")
-
-    monkeypatch.setattr("tasks.pausing.resume_paused", away)
-    first = said(served, api, "/helmsman approve", 1)
-    with pytest.raises(WorldError):
-        heeded(first, NOW)
-    monkeypatch.setattr("tasks.pausing.resume_paused", resume_paused)
-    again = {"the same event": first, "the label": event(served, api, moment="2")}.get(then) or said(served, api, then, 2)
-    assert heeded(again, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
-    found = answer_box.find(folder.answers, gate.key)
-    assert found is not None
-    assert found.choice is Choice.APPROVE
-    if then == "/helmsman approve":  # by the same person, later: the reply says which counts
-        assert heeded(said(served, api, then, 3).model_copy(update={"by": "bob"}), NOW) is not None
-        assert "that one counts: **approve**, says `alice`" in comments(api)[-1]
-
-
-@ONE_KIND
-@pytest.mark.parametrize("what", ["/helmsman cancel", "/helmsman stop", ""])
-def test_a_stop_comes_before_an_answer_that_nobody_has_read(
-    what: str, served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tasks.pausing.resume_paused", resume_paused)
-    loop, gate, folder = asking(served, api)
-    heeded(said(served, api, "/helmsman approve", 1), NOW)
-    stop = said(served, api, what, 2) if what else event(served, api, Happened.WITHDRAWN)
-    assert heeded(stop, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
-    found = answer_box.find(folder.answers, gate.key)
-    assert found is not None
-    assert found.choice is Choice.STOP
-
-
-@ONE_KIND
-def test_whoever_answers_after_another_is_told_which_answer_counts_while_a_driver_reads_it(
-    served: Served, api: TrackerApi
-) -> None:
-    loop, _, folder = asking(served, api)
-    with drive_alone(folder.lock, loop.loop):
-        heeded(said(served, api, "/helmsman approve", 1), NOW)
-        assert isinstance(heeded(said(served, api, "/helmsman stop", 2), NOW), Nothing)
-    assert "approve by alice" in comments(api)[-1]
-
-
 @ONE_KIND
 def test_a_stopped_loop_is_resumed_with_words(served: Served, api: TrackerApi) -> None:
     loop = started(served, api)
@@ -358,35 +292,6 @@ def test_a_stopped_loop_is_resumed_with_words(served: Served, api: TrackerApi) -
     assert found == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
     gone_on = changed(served, stop, ending=None, outcome=None)
     assert with_words(place_of(served, gone_on), gone_on).guidance == ("Try the other way",)
-
-
-@ONE_KIND
-@pytest.mark.parametrize("reopen", [True, False])
-def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_before(
-    served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch, *, reopen: bool
-) -> None:
-    loop = started(served, api)
-    folder = loop_folder(open_repository(served.clone), loop.loop)
-    folder.cancel.parent.mkdir(parents=True, exist_ok=True)
-    folder.cancel.touch()  # and whoever was asked died
-    heard: list[bool] = []
-
-    def fetching(*_: Any, held: bool) -> None:
-        if held:
-            heeded(said(served, api, "/helmsman cancel"), NOW)
-
-    def mending(repository: str, state: LoopState) -> LoopState:
-        mend(repository, state)
-        heard.append(folder.cancel.exists())
-        raise Fenced("that is enough")
-
-    monkeypatch.setattr("tasks.opening.take_up", fetching)
-    monkeypatch.setattr("tasks.driving.mend", mending)
-    monkeypatch.setattr("tasks.driving.run_id", uuid4)
-    request = LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=reopen)
-    with pytest.raises(Fenced), driving(request):
-        pass
-    assert heard == [reopen]
 
 
 @ONE_KIND
@@ -444,6 +349,19 @@ def test_a_pull_request_brings_the_branch_and_the_report_once_whenever_somebody_
     api.pulls[0].is_open = False  # by somebody who does not want it
     assert not open_pull_request(place_of(served, loop), loop).is_open
     assert len(api.pulls) == 1
+
+
+def test_a_loop_that_is_begun_anew_opens_its_own_pull_request(served: Served, api: TrackerApi) -> None:
+    loop = completed(served, started(served, api))
+    first = open_pull_request(place_of(served, loop), loop)
+    api.pulls[0].is_open = False
+    again = loop.model_copy(update={"uid": "another"})
+    made = open_pull_request(place_of(served, again), again)
+    assert (made.number != first.number, made.is_open) == (True, True)
+    assert open_pull_request(place_of(served, again), again).number == made.number
+    api.pulls[1].is_open = False
+    assert open_pull_request(place_of(served, again), again).number == made.number
+    assert len(api.pulls) == 2
 
 
 @ONE_KIND
