@@ -32,7 +32,7 @@ class Gitea(RestTracker):
     def _same(self, head: str, base: str) -> Iterator[Any]:
         """Of several from one branch into another, the path above gives whichever was there first."""
         for one in self._api.pages(f"{self._home}/pulls", state="all", **self.list_query):
-            if (one.get("base") or {}).get("ref") == base and (one.get("head") or {}).get("ref") == head:
+            if (_ref(one, "base"), _ref(one, "head")) == (base, head):
                 yield one
 
     def _colour(self) -> str:
@@ -40,6 +40,11 @@ class Gitea(RestTracker):
 
     def _state(self, *, is_open: bool) -> Mapping[str, str]:
         return {"state": "open" if is_open else "closed"}
+
+
+def _ref(pull: Mapping[str, Any], side: str) -> Any:
+    found: Any = pull.get(side) or {}
+    return found.get("ref")
 
 
 def gitea(url: str, repository: str, token: str, patience: float) -> Gitea:

@@ -7,7 +7,7 @@ import pytest
 
 from helmsman.errors import WorldError
 from helmsman.records.gates import Choice, Gate, GateKind
-from helmsman.records.issue_event import Happened
+from helmsman.records.issue_event import Happened, Heeded
 from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
@@ -118,3 +118,20 @@ def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_be
     with pytest.raises(Fenced), driving(request):
         pass
     assert heard == [reopen]
+
+
+@ONE_KIND
+def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: Served, api: TrackerApi) -> None:
+    gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
+    loop = changed(served, started(served, api), gate=gate)
+    folder = loop_folder(open_repository(served.clone), loop.loop)
+    with drive_alone(folder.lock, loop.loop):
+        assert isinstance(heeded(said(served, api, "/helmsman perhaps", 1), NOW), Nothing)
+        assert answer_box.find(folder.answers, gate.key) is None
+        assert isinstance(heeded(said(served, api, "/helmsman approve Go on", 2), NOW), Heeded)
+    answer = answer_box.find(folder.answers, gate.key)
+    assert answer is not None
+    assert (answer.choice, answer.guidance, answer.by, answer.via) == (Choice.APPROVE, "Go on", "alice", "tracker")
+    refused, understood = comments(api)
+    assert "Not understood" in refused
+    assert "Understood as **approve**" in understood

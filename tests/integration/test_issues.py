@@ -13,13 +13,12 @@ import pytest
 
 from helmsman.errors import OperatorError, WorldError
 from helmsman.issues import issue_loop_id
-from helmsman.records.gates import Choice, Gate, GateKind
+from helmsman.records.gates import Gate, GateKind
 from helmsman.records.issue_event import Happened, Heeded, IssueEvent
 from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks import answer_box
 from tasks.delivering import open_pull_request
 from tasks.git import git, open_repository, read_ref
 from tasks.issues import heeded
@@ -263,23 +262,6 @@ def test_a_loop_is_stopped_by_a_word_and_by_taking_the_label_away(text: str, ser
     assert stored(served, loop).outcome is Outcome.CANCELLED
     assert any("The loop was stopped" in body for body in comments(api))
     assert isinstance(heeded(event(served, api, Happened.WITHDRAWN, moment="9"), NOW), Nothing)
-
-
-@ONE_KIND
-def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: Served, api: TrackerApi) -> None:
-    gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
-    loop = changed(served, started(served, api), gate=gate)
-    folder = loop_folder(open_repository(served.clone), loop.loop)
-    with drive_alone(folder.lock, loop.loop):
-        assert isinstance(heeded(said(served, api, "/helmsman perhaps", 1), NOW), Nothing)
-        assert answer_box.find(folder.answers, gate.key) is None
-        assert isinstance(heeded(said(served, api, "/helmsman approve Go on", 2), NOW), Heeded)
-    answer = answer_box.find(folder.answers, gate.key)
-    assert answer is not None
-    assert (answer.choice, answer.guidance, answer.by, answer.via) == (Choice.APPROVE, "Go on", "alice", "tracker")
-    refused, understood = comments(api)
-    assert "Not understood" in refused
-    assert "Understood as **approve**" in understood
 
 
 @ONE_KIND
