@@ -1,4 +1,5 @@
-"""Answers to gates as files: whoever gets one puts it there, whoever asked takes it. The first answer to a question counts.
+"""Answers to gates as files: whoever gets one puts it there, whoever asked takes it. The first answer to a question counts,
+but for a stop, which comes before all that nobody has read yet.
 
 A file outlives the process that asked and the engine that it ran on.
 """
@@ -24,6 +25,14 @@ def put(mailbox: Path, answer: Answer) -> bool:
     finally:
         draft.unlink(missing_ok=True)
     return True
+
+
+def replace(mailbox: Path, answer: Answer) -> None:
+    """Leave an answer in the place of one that nobody has read: the caller holds the lock of whoever asked."""
+    mailbox.mkdir(parents=True, exist_ok=True)
+    draft = mailbox / f".{answer.gate}-{uuid4().hex}"
+    draft.write_text(answer.model_dump_json(), encoding="utf-8")
+    draft.replace(_file(mailbox, answer.gate))
 
 
 def find(mailbox: Path, gate: str) -> Answer | None:

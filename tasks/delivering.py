@@ -4,6 +4,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.issue import PullRequest
 from helmsman.records.state import LoopState
 from helmsman.show.issue_thread import pull_request_body, pull_request_title
+from helmsman.show.issues import read_mark
 from tasks.branch_files import work_of
 from tasks.environment import ours
 from tasks.remote import push_branch
@@ -29,5 +30,7 @@ def open_pull_request(place: Workplace, state: LoopState) -> PullRequest:
     push_branch(place.repository, state)
     with open_tracker(state.config.tracker, PATIENCE_SECONDS) as tracker:
         found = tracker.pull_request(state.branch, state.base_branch)
+        if found and not found.is_open and read_mark(found.body).get("uid") != state.uid:
+            found = None  # of a loop of that name that was removed
         title, body = pull_request_title(told.issue or link), pull_request_body(told, told.issue or link)
         return found or tracker.open_pull_request(title, body, state.branch, state.base_branch)

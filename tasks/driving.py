@@ -66,13 +66,17 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
     """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
     refuse_nested()
     repository = open_repository(Path(request.repository))
+    held = request.reopen and bool(request.loop)
     with ExitStack() as opening:
-        if request.reopen and request.loop:  # one that somebody drives is left as it is
+        if held:  # one that somebody drives is left as it is
             opening.enter_context(drive_alone(loop_folder(repository, request.loop).lock, request.loop))
+            loop_folder(repository, request.loop).cancel.unlink(missing_ok=True)
         opened = open_loop(request, suffix=run_id().hex[:6], now=now_utc())
     folder = loop_folder(repository, opened.loop)
     with ExitStack() as stack:
         stack.enter_context(drive_alone(folder.lock, opened.loop))
+        if not held:  # from the first moment that we hold it, a cancel is meant for us
+            folder.cancel.unlink(missing_ok=True)
         state = mend(request.repository, read_state(repository, opened.loop)[0])
         state = claimed(request.repository, state)
         stack.enter_context(left_there(repository, opened.loop))

@@ -6,7 +6,6 @@ Everything is looked at again here, on the machine that runs the loop: whoever r
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -24,18 +23,18 @@ from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.show.cells import prose
+from helmsman.show.cells import code, prose
 from helmsman.show.issue_thread import CANCEL, RESUME, TELL, commands
 from helmsman.show.issues import refused, understood
 from helmsman.texts import clean
 from tasks import answer_box, words_box
 from tasks.git import Repository, open_repository, read_ref
-from tasks.lock import drive_alone, holder
+from tasks.lock import Driven, drive_alone, holder
 from tasks.opening import close, configure, now_utc, require_budget
 from tasks.places import loop_folder
 from tasks.pushed_files import lay_out
 from tasks.pushes import Begun, fetched, find_repository, first_state, require_checks
-from tasks.state_ref import Fenced, known_state, write_state
+from tasks.state_ref import known_state, read_state, write_state
 from tasks.tracker.telling import reply, tell_news
 from tasks.workplace import has_left, workplace
 
@@ -74,7 +73,9 @@ def _go_on(place: _Place, event: IssueEvent, state: LoopState) -> Found:
     if holder(loop_folder(place.repository, state.loop).lock) is not None:
         return Nothing(reason=f"loop {state.loop} is at work for {event.what} already")
     if state.gate is not None:
-        return Nothing(reason=f"loop {state.loop} was started for it before and waits for an answer")
+        left = _left(place, state, state.gate)
+        waits = Nothing(reason=f"loop {state.loop} was started for it before and waits for an answer")
+        return _going_on(place, state, state.gate, left) if left else waits
     if state.ending is not None and not _unfinished(place, state):
         return Nothing(reason=f"loop {state.loop} was started for it before and has ended: {state.ending.rule}")
     return LoopRequest(repository=place.where, loop=state.loop)
@@ -96,11 +97,23 @@ def _start(place: _Place, event: IssueEvent, now: datetime) -> Found:
     loop = issue_loop_id(event)
     link = IssueLink(repository=event.full_name, number=event.number, title=event.title)
     state = first_state(resolved, Begun(loop, event.branch, commit), now).model_copy(update={"issue": link})
-    for left in ("answers", "calls", "words"):  # of a loop of that name that was removed: they would pass for this one's
-        shutil.rmtree(loop_folder(place.repository, loop).root / left, ignore_errors=True)
-    with suppress(Fenced):  # another run for the same issue was faster; whoever then drives the loop holds its lock
-        write_state(place.repository, state, over=None, record=None, subject=f"start: issue #{event.number} at {commit[:12]}")
-    return LoopRequest(repository=place.where, loop=loop)
+    if _begin(place.repository, state, f"start: issue #{event.number} at {commit[:12]}"):
+        return LoopRequest(repository=place.where, loop=loop)
+    return _go_on(place, event, read_state(place.repository, loop)[0])
+
+
+def _begin(repository: Repository, state: LoopState, subject: str) -> bool:
+    """Write the first state. Returns False, and touches nothing, where another run was faster while this one fetched."""
+    if known_state(repository, state.loop) is not None:
+        return False
+    folder = loop_folder(repository, state.loop)
+    with drive_alone(folder.lock, state.loop):
+        if known_state(repository, state.loop) is not None:
+            return False
+        for left in ("answers", "calls", "words"):  # of a loop of that name that was removed: they would pass for this one's
+            shutil.rmtree(folder.root / left, ignore_errors=True)
+        write_state(repository, state, over=None, record=None, subject=subject)
+    return True
 
 
 def _configured(repository: Repository, event: IssueEvent, commit: str) -> Resolved:
@@ -158,10 +171,15 @@ def _cancelled(place: _Place, event: IssueEvent, state: LoopState, _: Command) -
 
 
 def _resumed(place: _Place, event: IssueEvent, state: LoopState, command: Command) -> tuple[str, Found]:
-    if state.gate is not None:
+    left = _left(place, state, state.gate) if state.gate else None
+    if state.gate is not None and left is None:
         raise OperatorError("the loop waits for an answer", expected="one of its choices")
     if holder(loop_folder(place.repository, state.loop).lock) is not None:
         raise OperatorError("the loop is at work", remedy="`tell` reaches it while it is")
+    if state.gate is not None and left is not None:
+        if _words(command):
+            _keep_words(place, event, state, _words(command))
+        return _counts(left), _going_on(place, state, state.gate, left)
     if state.outcome is Outcome.COMPLETED and not _unfinished(place, state):
         raise OperatorError("the loop is done", remedy="open another issue for what is still to be done")
     require_budget(state, state.config)
@@ -174,9 +192,47 @@ def _answered(place: _Place, event: IssueEvent, state: LoopState, command: Comma
     if state.gate is None:
         raise OperatorError("nothing is asked now", found=f"/helmsman {clean(command.verb)}")
     answer = answer_in(command, state, by=event.by, at=event.received_at)
-    if not answer_box.put(loop_folder(place.repository, state.loop).answers, answer):
-        raise OperatorError("the question has an answer already")
-    return understood(answer, state.gate), _going_on(place, state, state.gate, answer)
+    counts = _heard(place, state, answer)
+    told = understood(answer, state.gate) if counts == answer else _counts(counts)
+    return told, _going_on(place, state, state.gate, counts)
+
+
+def _heard(place: _Place, state: LoopState, answer: Answer) -> Answer:
+    """Leave an answer, and return the one that counts now: the first, over which whoever brought it may have died.
+
+    A stop comes before one that nobody has read. Raises OperatorError where a driver is about to read another one.
+    """
+    folder = loop_folder(place.repository, state.loop)
+    if answer.choice is Choice.STOP and holder(folder.lock) is None:
+        return _stop_left(place, state, answer)
+    if answer_box.put(folder.answers, answer):
+        return answer
+    first = answer_box.find(folder.answers, answer.gate)
+    if first is None:
+        raise OperatorError("the question has an answer that cannot be read", remedy="`stop` takes its place")
+    if first != answer and holder(folder.lock) is not None:
+        raise OperatorError("the question has an answer already", found=f"{first.choice} by {first.by or first.via}")
+    return first
+
+
+def _stop_left(place: _Place, state: LoopState, answer: Answer) -> Answer:
+    folder = loop_folder(place.repository, state.loop)
+    with drive_alone(folder.lock, state.loop):
+        gate = read_state(place.repository, state.loop)[0].gate
+        if gate is None or gate.key != answer.gate:
+            raise OperatorError("the question has been answered meanwhile", remedy="`cancel` stops the loop")
+        answer_box.replace(folder.answers, answer)
+    return answer
+
+
+def _left(place: _Place, state: LoopState, gate: Gate) -> Answer | None:
+    """An answer that nobody has read yet."""
+    return answer_box.find(loop_folder(place.repository, state.loop).answers, gate.key)
+
+
+def _counts(answer: Answer) -> str:
+    by = code(answer.by or answer.via)
+    return f"The question has an answer already, and that one counts: **{answer.choice}**, says {by}. It is followed."
 
 
 def _keep_words(place: _Place, event: IssueEvent, state: LoopState, words: str) -> None:
@@ -220,21 +276,31 @@ def _withdrawn(place: _Place, event: IssueEvent, state: LoopState) -> Found:
 def _stopped(place: _Place, event: IssueEvent, state: LoopState, why: str) -> Found:
     """Stop a loop, whoever drives it or nobody. Its work and state are kept."""
     folder = loop_folder(place.repository, state.loop)
-    if holder(folder.lock) is not None:
+    try:
+        with drive_alone(folder.lock, state.loop):
+            state = read_state(place.repository, state.loop)[0]
+            answer, after = _stop_here(place, event, state, why)
+    except Driven:
         folder.cancel.touch()
         return Heeded(what=f"loop {state.loop} is asked to stop: {why}")
-    if state.gate is not None:
-        answer = Answer(
-            gate=state.gate.key, kind=state.gate.kind, choice=Choice.STOP, by=event.by, via="tracker", at=event.received_at
-        )
-        answer_box.put(folder.answers, answer)
+    if state.gate is not None and answer is not None:
         return _going_on(place, state, state.gate, answer)
-    if state.ending is not None:
-        return Nothing(reason=f"loop {state.loop} has ended already: {state.ending.rule}")
-    with drive_alone(folder.lock, state.loop):
-        after = close(place.where, state, Cancelled(why), now_utc())
+    if after is state:
+        return Nothing(reason=f"loop {state.loop} has ended already: {after.ending.rule if after.ending else ''}")
     tell_news(after, workplace(place.where, after))
     return Heeded(what=f"loop {state.loop} was stopped: {why}")
+
+
+def _stop_here(place: _Place, event: IssueEvent, state: LoopState, why: str) -> tuple[Answer | None, LoopState]:
+    """With the lock held: the loop as it is then; of one that asks, the answer that comes before any that nobody has read."""
+    if state.gate is not None:
+        said = {"gate": state.gate.key, "kind": state.gate.kind, "by": event.by, "via": "tracker", "at": event.received_at}
+        answer = Answer.model_validate({**said, "choice": Choice.STOP})
+        answer_box.replace(loop_folder(place.repository, state.loop).answers, answer)
+        return answer, state
+    if state.ending is not None:
+        return None, state
+    return None, close(place.where, state, Cancelled(why), now_utc())
 
 
 _VERBS: Mapping[str, Callable[[_Place, IssueEvent, LoopState, Command], tuple[str, Found]]] = {

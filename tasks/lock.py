@@ -19,9 +19,13 @@ PATIENCE_SECONDS = 0.5
 """Whoever asks for the holder takes the lock for an instant; that must not look like a driver."""
 
 
+class Driven(OperatorError):  # noqa: N818 - what is found, as with Fenced
+    """Another process drives the loop."""
+
+
 @contextmanager
 def drive_alone(lock: Path, loop: str) -> Generator[None]:
-    """Hold the loop while the block runs. Raises OperatorError with the holder's name when somebody else does."""
+    """Hold the loop while the block runs. Raises Driven with the holder's name when somebody else does."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -88,9 +92,9 @@ def _signature(handle: int) -> dict[str, Any]:
         return {"host": "unknown", "process": "unknown", "since": "just now"}
 
 
-def _held(loop: str, lock: Path) -> OperatorError:
+def _held(loop: str, lock: Path) -> Driven:
     by = holder(lock) or {"process": "unknown", "host": "unknown", "since": "just now"}
-    return OperatorError(
+    return Driven(
         f"loop {loop} is being driven already",
         found=f"process {by.get('process')} on {by.get('host')}, since {by.get('since')}",
         remedy=f"watch it with `helmsman status {loop}`, or end it with `helmsman cancel {loop}`",

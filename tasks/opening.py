@@ -155,7 +155,6 @@ def _agent(repository: Repository, config: LoopConfig) -> Agent | None:
 def mend(repository: str, state: LoopState) -> LoopState:
     """Make the loop ready to go on, whatever happened to its last driver. The caller holds the lock."""
     place = workplace(repository, state)
-    place.folder.cancel.unlink(missing_ok=True)
     end_tagged(f"{state.uid}/", prefix=True, grace=state.config.claude.stop_grace_seconds)
     if state.ending is not None:
         return state

@@ -23,3 +23,4 @@ class PullRequest(Record):
     number: int
     url: str
     is_open: bool = True
+    body: str = ""

@@ -1,6 +1,6 @@
 """Gitea's API, by its public swagger description; Forgejo's is the same here."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -25,13 +25,26 @@ class Gitea(RestTracker):
     def _pulls(self, head: str, base: str) -> Iterable[Any]:
         path = f"{self._home}/pulls/{quote(base, safe='')}/{quote(head, safe='')}"
         reply = self._api.call("GET", path, accept=MISSING)
-        return () if reply.status in MISSING else (reply.content,)
+        if reply.status in MISSING or reply.content.get("state") == "open":
+            return () if reply.status in MISSING else (reply.content,)
+        return (reply.content, *self._same(head, base))
+
+    def _same(self, head: str, base: str) -> Iterator[Any]:
+        """Of several from one branch into another, the path above gives whichever was there first."""
+        for one in self._api.pages(f"{self._home}/pulls", state="all", **self.list_query):
+            if (_ref(one, "base"), _ref(one, "head")) == (base, head):
+                yield one
 
     def _colour(self) -> str:
         return f"#{COLOUR}"
 
     def _state(self, *, is_open: bool) -> Mapping[str, str]:
         return {"state": "open" if is_open else "closed"}
+
+
+def _ref(pull: Mapping[str, Any], side: str) -> Any:
+    found: Any = pull.get(side) or {}
+    return found.get("ref")
 
 
 def gitea(url: str, repository: str, token: str, patience: float) -> Gitea:

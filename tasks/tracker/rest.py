@@ -59,6 +59,7 @@ class _Pull(BaseModel):
     number: int
     state: str
     html_url: str = ""
+    body: str | None = None
     head: _Ref = _Ref()
 
 
@@ -125,13 +126,13 @@ class RestTracker(ABC):
         return max((one for ref, one in found if ref == head), key=lambda one: one.number, default=None)
 
     def open_pull_request(self, title: str, body: str, head: str, base: str) -> PullRequest:
-        """A new one, or the one that is there. Raises OperatorError where the forge wants none."""
+        """A new one, or the open one that is there. Raises OperatorError where the forge wants none."""
         content = {"title": title, "body": body, "head": head, "base": base}
         reply = self._api.call("POST", f"{self._home}/pulls", body=content, accept=REFUSED)
         if reply.status not in REFUSED:
             return _pull(reply.content)[1]
         found = self.pull_request(head, base)
-        if found is None:
+        if found is None or not found.is_open:
             raise OperatorError(
                 "the tracker's forge refuses the pull request",
                 expected=f"branches {head} and {base} that differ, and a repository that takes pull requests",
@@ -194,7 +195,8 @@ def _pull(content: Any) -> tuple[str, PullRequest]:
         read = _Pull.model_validate(content)
     except ValidationError as error:
         raise unknown_form(str(error)) from error
-    return read.head.ref, PullRequest(number=read.number, url=read.html_url, is_open=read.state == "open")
+    is_open = read.state == "open"
+    return read.head.ref, PullRequest(number=read.number, url=read.html_url, is_open=is_open, body=read.body or "")
 
 
 def _comment(content: Any) -> Comment:

@@ -193,7 +193,7 @@ class TrackerApi:
 
     def get_pull(self, _: Mapping[str, str], __: Any, base: str, head: str) -> Answer:
         found = [one for one in self.pulls if (one.base, one.head) == (unquote(base), unquote(head))]
-        return Answer(200, self._pull(found[-1])) if found else Answer(404, {"message": "pull request does not exist"})
+        return Answer(200, self._pull(found[0])) if found else Answer(404, {"message": "pull request does not exist"})
 
     def create_pull(self, _: Mapping[str, str], body: Any) -> Answer:
         if any(one.is_open and (one.head, one.base) == (body["head"], body["base"]) for one in self.pulls):
@@ -266,6 +266,7 @@ class TrackerApi:
             "number": one.number,
             "state": "open" if one.is_open else "closed",
             "html_url": f"{self.url}/{REPOSITORY}/pulls/{one.number}",
+            "body": one.body,
             "head": {"ref": one.head},
             "base": {"ref": one.base},
         }

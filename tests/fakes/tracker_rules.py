@@ -142,6 +142,7 @@ GITEA = (
     Operation("DELETE", rf"{ISSUE}/labels/(\d+)", "remove_label"),
     Operation("GET", "/user", "get_user"),
     Operation("GET", r"/pulls/([^/]+)/([^/]+)", "get_pull"),
+    Operation("GET", "/pulls", "list_pulls", {"state": STATES, "limit": NUMBER, "page": NUMBER}),
     Operation("POST", "/pulls", "create_pull", {}, PULL, ("head", "base", "title")),
 )
 

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,18 @@ import pytest
 
 from helmsman.errors import OperatorError, WorldError
 from helmsman.issues import issue_loop_id
-from helmsman.records.gates import Choice, Gate, GateKind
+from helmsman.records.gates import Gate, GateKind
 from helmsman.records.issue_event import Happened, Heeded, IssueEvent
 from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks import answer_box
 from tasks.delivering import open_pull_request
 from tasks.git import git, open_repository, read_ref
 from tasks.issues import heeded
 from tasks.lock import drive_alone
 from tasks.places import loop_folder
+from tasks.pushes import fetched
 from tasks.state_ref import read_state, replace_state
 from tasks.tracker.telling import tell
 from tasks.words_box import with_words
@@ -164,6 +165,32 @@ def test_one_issue_is_one_loop_however_often_it_is_labelled(served: Served, api:
 
 
 @ONE_KIND
+@pytest.mark.parametrize("driven", [False, True])
+def test_a_slower_run_for_the_same_issue_leaves_what_the_faster_one_has_done(
+    served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch, *, driven: bool
+) -> None:
+    repository = open_repository(served.clone)
+    folder = loop_folder(repository, issue_loop_id(event(served, api)))
+    paid = [folder.call(1, 1) / "prompt", folder.answers / "some.json", folder.words / "1.txt"]
+    with ExitStack() as stack:
+
+        def overtaken(*arguments: Any) -> str | None:
+            monkeypatch.setattr("tasks.issues.fetched", fetched)
+            started(served, api)
+            for file in paid:
+                file.parent.mkdir(parents=True)
+                file.touch()
+            if driven:
+                stack.enter_context(drive_alone(folder.lock, "x"))
+            return fetched(*arguments)
+
+        monkeypatch.setattr("tasks.issues.fetched", overtaken)
+        found = heeded(event(served, api, moment="2"), NOW)
+    assert isinstance(found, Nothing if driven else LoopRequest)
+    assert all(file.exists() for file in paid)
+
+
+@ONE_KIND
 def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_by(served: Served, api: TrackerApi) -> None:
     loop = started(served, api)
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
@@ -238,23 +265,6 @@ def test_a_loop_is_stopped_by_a_word_and_by_taking_the_label_away(text: str, ser
 
 
 @ONE_KIND
-def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: Served, api: TrackerApi) -> None:
-    gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
-    loop = changed(served, started(served, api), gate=gate)
-    folder = loop_folder(open_repository(served.clone), loop.loop)
-    with drive_alone(folder.lock, loop.loop):
-        assert isinstance(heeded(said(served, api, "/helmsman perhaps", 1), NOW), Nothing)
-        assert answer_box.find(folder.answers, gate.key) is None
-        assert isinstance(heeded(said(served, api, "/helmsman approve Go on", 2), NOW), Heeded)
-    answer = answer_box.find(folder.answers, gate.key)
-    assert answer is not None
-    assert (answer.choice, answer.guidance, answer.by, answer.via) == (Choice.APPROVE, "Go on", "alice", "tracker")
-    refused, understood = comments(api)
-    assert "Not understood" in refused
-    assert "Understood as **approve**" in understood
-
-
-@ONE_KIND
 def test_a_stopped_loop_is_resumed_with_words(served: Served, api: TrackerApi) -> None:
     loop = started(served, api)
     with drive_alone(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
@@ -321,6 +331,19 @@ def test_a_pull_request_brings_the_branch_and_the_report_once_whenever_somebody_
     api.pulls[0].is_open = False  # by somebody who does not want it
     assert not open_pull_request(place_of(served, loop), loop).is_open
     assert len(api.pulls) == 1
+
+
+def test_a_loop_that_is_begun_anew_opens_its_own_pull_request(served: Served, api: TrackerApi) -> None:
+    loop = completed(served, started(served, api))
+    first = open_pull_request(place_of(served, loop), loop)
+    api.pulls[0].is_open = False
+    again = loop.model_copy(update={"uid": "another"})
+    made = open_pull_request(place_of(served, again), again)
+    assert (made.number != first.number, made.is_open) == (True, True)
+    assert open_pull_request(place_of(served, again), again).number == made.number
+    api.pulls[1].is_open = False
+    assert open_pull_request(place_of(served, again), again).number == made.number
+    assert len(api.pulls) == 2
 
 
 @ONE_KIND

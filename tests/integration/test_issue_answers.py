@@ -1,0 +1,137 @@
+"""Answers and cancels at an issue where somebody dies, or two come at once: none is acknowledged and lost."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from helmsman.errors import WorldError
+from helmsman.records.gates import Choice, Gate, GateKind
+from helmsman.records.issue_event import Happened, Heeded
+from helmsman.records.push import Nothing
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState
+from tasks import answer_box
+from tasks.driving import driving
+from tasks.git import open_repository
+from tasks.issues import heeded
+from tasks.lock import drive_alone
+from tasks.opening import mend
+from tasks.places import LoopFolder, loop_folder
+from tasks.state_ref import Fenced
+from tests.fakes.pushing import Served
+from tests.fakes.tracker_api import TrackerApi
+from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, event, home, said, served, started
+from tests.integration.trackers import api
+
+__all__ = ["api", "home", "served"]
+pytestmark = pytest.mark.feature("D6")
+
+
+def asking(served: Served, api: TrackerApi) -> tuple[LoopState, Gate, LoopFolder]:
+    """A loop that asks, and that nobody drives."""
+    gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
+    loop = changed(served, started(served, api), gate=gate)
+    return loop, gate, loop_folder(open_repository(served.clone), loop.loop)
+
+
+def resume_paused(*_: Any) -> bool:
+    """What the engine says that knows no run of the loop."""
+    return False
+
+
+@ONE_KIND
+@pytest.mark.parametrize("then", ["the same event", "/helmsman approve", "/helmsman resume", "the label"])
+def test_an_answer_whose_bringer_died_is_followed_by_whoever_comes_next(
+    then: str, served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, gate, folder = asking(served, api)
+
+    def away(*_: Any) -> bool:
+        raise WorldError("the Prefect server does not answer")
+
+    monkeypatch.setattr("tasks.pausing.resume_paused", away)
+    first = said(served, api, "/helmsman approve", 1)
+    with pytest.raises(WorldError):
+        heeded(first, NOW)
+    monkeypatch.setattr("tasks.pausing.resume_paused", resume_paused)
+    again = {"the same event": first, "the label": event(served, api, moment="2")}.get(then) or said(served, api, then, 2)
+    assert heeded(again, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
+    found = answer_box.find(folder.answers, gate.key)
+    assert found is not None
+    assert found.choice is Choice.APPROVE
+    if then == "/helmsman approve":  # by the same person, later: the reply says which counts
+        assert heeded(said(served, api, then, 3).model_copy(update={"by": "bob"}), NOW) is not None
+        assert "that one counts: **approve**, says `alice`" in comments(api)[-1]
+
+
+@ONE_KIND
+@pytest.mark.parametrize("what", ["/helmsman cancel", "/helmsman stop", ""])
+def test_a_stop_comes_before_an_answer_that_nobody_has_read(
+    what: str, served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.pausing.resume_paused", resume_paused)
+    loop, gate, folder = asking(served, api)
+    heeded(said(served, api, "/helmsman approve", 1), NOW)
+    stop = said(served, api, what, 2) if what else event(served, api, Happened.WITHDRAWN)
+    assert heeded(stop, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
+    found = answer_box.find(folder.answers, gate.key)
+    assert found is not None
+    assert found.choice is Choice.STOP
+
+
+@ONE_KIND
+def test_whoever_answers_after_another_is_told_which_answer_counts_while_a_driver_reads_it(
+    served: Served, api: TrackerApi
+) -> None:
+    loop, _, folder = asking(served, api)
+    with drive_alone(folder.lock, loop.loop):
+        heeded(said(served, api, "/helmsman approve", 1), NOW)
+        assert isinstance(heeded(said(served, api, "/helmsman stop", 2), NOW), Nothing)
+    assert "approve by alice" in comments(api)[-1]
+
+
+@ONE_KIND
+@pytest.mark.parametrize("reopen", [True, False])
+def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_before(
+    served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch, *, reopen: bool
+) -> None:
+    loop = started(served, api)
+    folder = loop_folder(open_repository(served.clone), loop.loop)
+    folder.cancel.parent.mkdir(parents=True, exist_ok=True)
+    folder.cancel.touch()  # and whoever was asked died
+    heard: list[bool] = []
+
+    def fetching(*_: Any, held: bool) -> None:
+        if held:
+            heeded(said(served, api, "/helmsman cancel"), NOW)
+
+    def mending(repository: str, state: LoopState) -> LoopState:
+        mend(repository, state)
+        heard.append(folder.cancel.exists())
+        raise Fenced("that is enough")
+
+    monkeypatch.setattr("tasks.opening.take_up", fetching)
+    monkeypatch.setattr("tasks.driving.mend", mending)
+    monkeypatch.setattr("tasks.driving.run_id", uuid4)
+    request = LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=reopen)
+    with pytest.raises(Fenced), driving(request):
+        pass
+    assert heard == [reopen]
+
+
+@ONE_KIND
+def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: Served, api: TrackerApi) -> None:
+    gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
+    loop = changed(served, started(served, api), gate=gate)
+    folder = loop_folder(open_repository(served.clone), loop.loop)
+    with drive_alone(folder.lock, loop.loop):
+        assert isinstance(heeded(said(served, api, "/helmsman perhaps", 1), NOW), Nothing)
+        assert answer_box.find(folder.answers, gate.key) is None
+        assert isinstance(heeded(said(served, api, "/helmsman approve Go on", 2), NOW), Heeded)
+    answer = answer_box.find(folder.answers, gate.key)
+    assert answer is not None
+    assert (answer.choice, answer.guidance, answer.by, answer.via) == (Choice.APPROVE, "Go on", "alice", "tracker")
+    refused, understood = comments(api)
+    assert "Not understood" in refused
+    assert "Understood as **approve**" in understood
