@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from helmsman.records.evidence import AgentOutcome
@@ -65,6 +66,7 @@ def killed(work: Work, folder: Path, number: int) -> bool:
     child = os.fork()
     if child == 0:
         os.environ["PATH"] = f"{shim}:{os.environ['PATH']}"
+        tempfile.tempdir = str(shim)  # whoever is killed removes nothing
         left_at_best(str(work.repository.top), work.state)
         os._exit(0)
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
