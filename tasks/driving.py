@@ -40,7 +40,7 @@ from tasks.places import LoopFolder, loop_folder
 from tasks.results import is_kept, require_results
 from tasks.state_ref import Fenced, read_records, read_state, state_ref
 from tasks.telemetry import watched
-from tasks.travelling import claim, is_ours, left_there, take_up
+from tasks.travelling import claim, is_claimed_between, is_ours, left_there, take_up
 from tasks.workplace import mark_left, workplace
 from tasks.worktree import remove_worktree
 
@@ -66,7 +66,7 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
     """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
     refuse_nested()
     repository = open_repository(Path(request.repository))
-    held = request.reopen and bool(request.loop)
+    held = bool(request.loop)
     with ExitStack() as opening:
         if held:  # one that somebody drives is left as it is
             opening.enter_context(drive_alone(loop_folder(repository, request.loop).lock, request.loop))
@@ -99,12 +99,13 @@ def claimed(repository: str, state: LoopState) -> LoopState:
     Raises Fenced where another driver was faster, and as `require_results` does.
     """
     opened = workplace(repository, state).repository
+    _, looked_at = read_state(opened, state.loop)
     try:
         return claim(opened, _with_what_is_lost(repository, state))
     except Fenced:
         take_up(opened, state.loop, state.config.remote, held=True)
-        after, _ = read_state(opened, state.loop)
-        if after.host != state.host:
+        after, found = read_state(opened, state.loop)
+        if after.host != state.host or is_claimed_between(opened, looked_at, found):
             raise
     after = after if after.ending else mark_interrupted(repository, after)
     return claim(opened, _with_what_is_lost(repository, after))

@@ -89,13 +89,13 @@ def _are_lists(*values: object) -> bool:
 def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
     """The state to drive from: a new loop's, or the last one of a loop that exists."""
     repository = open_repository(Path(request.repository))
-    name, held = request.loop, request.reopen
+    name, held = request.loop, bool(request.loop)
     if name and read_ref(repository.common, state_ref(name)):
         take_up(repository, name, read_state(repository, name)[0].config.remote, held=held)
         return _existing(repository, request, now)
     resolved = configure(repository.top, request)
     name = name or loop_id(resolved.config.goal, suffix)
-    take_up(repository, name, resolved.config.remote, held=bool(request.loop) and held)
+    take_up(repository, name, resolved.config.remote, held=held)
     if request.loop and read_ref(repository.common, state_ref(name)):  # another machine has begun with it
         return _existing(repository, request, now)
     return create_loop(repository, resolved.config, name, now, request.base, preset=resolved.preset, agent=resolved.agent)

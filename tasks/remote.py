@@ -10,6 +10,8 @@ from tasks.state_ref import PREFIX, Fenced, state_ref
 REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
 OWN = "failed", "later", "rebased", "salvage", "fenced"
 """Below which of its refs a loop keeps work that it took off its branch."""
+GOES_ALONG = "/salvage/", "/fenced/"
+"""Of those, what may hold somebody else's work, which the remote had: it keeps it below the same ref."""
 
 
 def push_loop(repository: Repository, state: LoopState, *, seconds: float = TIMEOUT_SECONDS) -> None:
@@ -39,9 +41,10 @@ def _push(
         git(repository.common, "push", "--quiet", "--atomic", *lease, remote, *refs, timeout=seconds)
     except GitError as error:
         refused = any(word in error.stderr for word in REFUSED)
-        taken_off = _taken_off(repository, state, seconds) if refused and not replaces else ""
+        taken_off, kept = _taken_off(repository, state, seconds) if refused and not replaces else ("", ())
         if taken_off:
-            return _push(repository, state, refs, replaces=taken_off, seconds=seconds)
+            along = [f"{one}:{one}" for one in kept if any(below in one for below in GOES_ALONG)]
+            return _push(repository, state, (*refs, *along), replaces=taken_off, seconds=seconds)
         if refused:
             raise Fenced(
                 f"remote {remote} holds another course of loop {state.loop}",
@@ -61,12 +64,14 @@ def no_remote(name: str, words: str) -> OperatorError:
     )
 
 
-def _taken_off(repository: Repository, state: LoopState, seconds: float) -> str:
-    """The remote's commit of the branch, where the loop has taken it off its own; else empty."""
+def _taken_off(repository: Repository, state: LoopState, seconds: float) -> tuple[str, Sequence[str]]:
+    """The remote's commit of the branch, where the loop has taken it off its own, and the refs that keep it; else empty."""
     try:
         said = git(repository.common, "ls-remote", state.config.remote.name, f"refs/heads/{state.branch}", timeout=seconds)
         commit = said.partition("\t")[0].strip()
-        kept = (f"{PREFIX}{state.loop}/{why}" for why in OWN)
-        return commit if commit and git(repository.common, "for-each-ref", "--contains", commit, *kept) else ""
+        below = (f"{PREFIX}{state.loop}/{why}" for why in OWN)
+        listed = ("for-each-ref", "--format=%(refname)", "--contains", commit, *below)
+        kept = git(repository.common, *listed).split() if commit else []
     except GitError:
-        return ""
+        return "", ()
+    return (commit, kept) if kept else ("", ())

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from helmsman.errors import OperatorError
 from tasks.beneath import read_plain
-from tasks.git import GitError, git, git_bytes
+from tasks.git import GitError, git, git_bytes, succeeds
 
 JUNK = (
     "**/__pycache__/**",
@@ -130,6 +130,25 @@ def missing_submodules(path: Path, base: str = "HEAD") -> list[str]:
         return []
     now, then = _declared(path), _sections(path, "--blob", f"{base}:.gitmodules")
     return [os.fsdecode(name) for name in missing if now[name] == then.get(name)]
+
+
+def clean_submodules(path: Path) -> None:
+    """One by one: git's own way down goes into repositories that an agent made. One that was removed comes back, none is new."""
+    for name in missing_submodules(path):
+        succeeds(path, "submodule", "update", "--force", "--checkout", "--quiet", "--", name)
+    for inner in submodules(path):
+        insist(path, "submodule", "update", "--force", "--checkout", "--quiet", "--", str(inner.relative_to(path)))
+        insist(inner, "clean", "-ffdq")
+        clean_submodules(inner)
+
+
+def insist(path: Path, *arguments: str) -> None:
+    """Run git; where read-only files are in its way, make them writable and run it again."""
+    try:
+        git(path, *arguments)
+    except GitError:
+        open_up(path)
+        git(path, *arguments)
 
 
 def own_folder(path: Path) -> Path:

@@ -21,11 +21,15 @@ from tasks.lock import drive_alone
 from tasks.places import loop_folder, worktree_of
 from tasks.process import end_tagged
 from tasks.remote import no_remote, push_loop
+from tasks.sandbox.taking import take_over_work
 from tasks.state_ref import PREFIX, Fenced, parse_state, read_state, state_ref, write_state
+from tasks.workplace import workplace
 from tasks.worktree import dirty_paths, hold_branch, restore, salvage
 
 FETCHED = "refs/helmsman-fetched/"
 """Where a loop lies as the remote has it, until it is known whether it is newer. Outside of what is listed as loops."""
+CLAIMED = "driven on "
+"""How the subject begins of the commit by which a driver claims a loop."""
 AGAIN_SECONDS = (1.0, 3.0, 9.0, 27.0)
 """Waits between tries to reach the remote at the start: a machine whose link comes back has it within these."""
 SECONDS_AT_AN_END = 10.0
@@ -72,11 +76,17 @@ def claim(repository: Repository, state: LoopState) -> LoopState:
     here = socket.gethostname()
     elsewhere = state.host not in {"", here}
     after = state.model_copy(update={"host": here, **({"session": None} if elsewhere else {})})  # a session lies on its machine
-    told = f"driven on {here}" + (f", after {state.host}" if elsewhere else "")
+    told = f"{CLAIMED}{here}" + (f", after {state.host}" if elsewhere else "")
     told += f" [{secrets.token_hex(4)}]"  # two clones on one host, in one second, would write the very same commit
     write_state(repository, after, over=commit, record=None, subject=told)
     _patiently(lambda: push_loop(repository, after))
     return after
+
+
+def is_claimed_between(repository: Repository, before: str, after: str) -> bool:
+    """Whether a driver has begun behind a commit of the loop's state, as far as another one."""
+    subjects = git(repository.common, "log", "--format=%s", f"{before}..{after}").splitlines()
+    return any(subject.startswith(CLAIMED) for subject in subjects)
 
 
 def require_ours(repository: Repository, state: LoopState, seconds: float = TIMEOUT_SECONDS) -> None:
@@ -183,6 +193,7 @@ def _leave(repository: Repository, state: LoopState, theirs: str, head: str | No
     end_tagged(f"{state.uid}/", prefix=True, grace=state.config.claude.stop_grace_seconds)
     worktree = worktree_of(repository, state.loop, state.config.workspace)
     if (worktree / ".git").exists():
+        take_over_work(workplace(str(repository.top), state), state)
         salvage(repository, worktree, state, state.head)
     _, ours = read_state(repository, state.loop)
     for commit, other in ((ours, theirs), (read_ref(repository.common, f"refs/heads/{state.branch}"), head)):

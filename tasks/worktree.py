@@ -12,7 +12,17 @@ from helmsman.errors import AgentError, OperatorError
 from helmsman.records.evidence import Change, Commit, Salvage
 from helmsman.records.state import LoopState
 from tasks.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref, succeeds, tip_of
-from tasks.staging import WORK, add_submodules, loose_submodules, open_up, own_folder, stage, stage_holds_work, submodules
+from tasks.staging import (
+    WORK,
+    add_submodules,
+    clean_submodules,
+    insist,
+    loose_submodules,
+    own_folder,
+    stage,
+    stage_holds_work,
+    submodules,
+)
 from tasks.state_ref import free_salvage_ref
 
 COMMITS_SHOWN = 50
@@ -296,7 +306,7 @@ def restore(path: Path, commit: str) -> tuple[str, ...]:
     head, dirty = _status(path)
     moved = head != commit
     if moved:
-        _insist(path, "checkout", "--quiet", "--force", "--detach", commit, "--")
+        insist(path, "checkout", "--quiet", "--force", "--detach", commit, "--")
     if moved or dirty:
         _clean(path)
     return ("HEAD", *dirty)[:DIRTY_SHOWN] if moved else dirty[:DIRTY_SHOWN]
@@ -310,9 +320,9 @@ def go_back_to(path: Path, branch: str, commit: str, *, before: str = "") -> Non
     ignored = git(path, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z").split("\0")
     git(path, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
     if before:  # files first: who dies in between leaves none that looks like somebody's change on the better commit
-        _insist(path, "read-tree", "--reset", "-u", commit)
+        insist(path, "read-tree", "--reset", "-u", commit)
         git(path, "update-ref", f"refs/heads/{branch}", commit, before)
-    _insist(path, "reset", "--quiet", "--hard", commit)
+    insist(path, "reset", "--quiet", "--hard", commit)
     _clean(path, spare=[name for name in ignored if name])
 
 
@@ -368,24 +378,7 @@ def _commit_tree(path: Path, tree: str, parent: str, message: str) -> str:
 
 def _clean(path: Path, spare: Sequence[str] = ()) -> None:
     """Back to HEAD, submodules too. Ignored files and junk stay, and so does what is spared."""
-    _insist(path, "reset", "--quiet", "--hard")
+    insist(path, "reset", "--quiet", "--hard")
     spared = [f"--exclude=/{_SPECIAL.sub(_QUOTED, name)}" for name in spare[:SPARED]]
-    _insist(path, "clean", "-ffdq", *spared, "--", *WORK)
-    _clean_submodules(path)
-
-
-def _clean_submodules(path: Path) -> None:
-    """One by one: git's own way down goes into repositories that an agent made."""
-    for inner in submodules(path):
-        _insist(path, "submodule", "update", "--force", "--checkout", "--quiet", "--", str(inner.relative_to(path)))
-        _insist(inner, "clean", "-ffdq")
-        _clean_submodules(inner)
-
-
-def _insist(path: Path, *arguments: str) -> None:
-    """Run git; where read-only files are in its way, make them writable and run it again."""
-    try:
-        git(path, *arguments)
-    except GitError:
-        open_up(path)
-        git(path, *arguments)
+    insist(path, "clean", "-ffdq", *spared, "--", *WORK)
+    clean_submodules(path)

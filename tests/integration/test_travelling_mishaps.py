@@ -67,6 +67,7 @@ def test_work_that_was_pushed_and_is_salvaged_elsewhere_hinders_nobody(one: Repo
     after = claim(two, lost_elsewhere(str(two.top), state, datetime(2026, 11, 22, 11, tzinfo=UTC)))
     assert (after.attempt, read_ref(remote, f"refs/heads/{BRANCH}")) == (2, before.head)
     assert lost in kept(two, "salvage/")
+    assert lost in sh(remote, "for-each-ref", "--format=%(objectname)", f"refs/helmsman/{LOOP}/salvage")  # it had it before
 
 
 def test_work_that_is_taken_back_elsewhere_is_taken_off_the_remote_as_well(
@@ -132,6 +133,20 @@ def test_two_clones_on_one_host_that_claim_it_at_once_do_not_both_have_it(one: R
     claim(one, before)
     with pytest.raises(Fenced):
         claim(two, read_state(two, LOOP)[0])
+
+
+def test_nor_does_the_second_one_take_the_first_one_s_claim_for_late_news(
+    one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driving, "require_results", not_shared)
+    begun(one)
+    take_up(two, LOOP, PUSHED, held=False)
+    states = [read_state(here, LOOP)[0] for here in (one, two)]
+    ensure_worktree(two, tree(two, states[1]), BRANCH, states[1].head)
+    first = driving.claimed(str(one.top), states[0])
+    with pytest.raises(Fenced):
+        driving.claimed(str(two.top), states[1])
+    require_ours(one, first)
 
 
 def test_a_remote_that_was_removed_meanwhile_tells_nothing_of_another_driver(one: Repository) -> None:

@@ -203,6 +203,15 @@ def test_a_file_of_any_name_is_committed_measured_and_put_back(work: Work, name:
     assert path.read_text() == "1\n"
 
 
+def test_a_submodule_that_was_removed_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
+    (tmp_path / "settings").write_text("[protocol.file]\nallow = always\n")
+    work = begin(with_submodule(tmp_path / "top"), tmp_path / "tree")
+    shutil.rmtree(work.path / "lib")
+    restore(work.path, work.start)
+    assert (work.path / "lib" / "lib.py").read_text() == "LIB = 1\n"
+
+
 def test_what_a_check_leaves_in_a_submodule_is_put_back_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "settings"))
     (tmp_path / "settings").write_text("[protocol.file]\nallow = always\n")
