@@ -55,5 +55,13 @@ def report_misuse(ended: SystemExit) -> None:
 def failure(rule: str, reason: str) -> dict[str, Any]:
     """The result of a loop that never began, in the shape of every other result."""
     empty = {"iterations": 0, "agent_calls": 0, "cost_usd": 0.0, "tokens": 0, "seconds": 0.0}
-    nowhere: dict[str, Any] = {"branch": "", "commit": "", "state_ref": "", "checks": [], "merged": None}
+    nowhere: dict[str, Any] = {
+        "branch": "",
+        "commit": "",
+        "state_ref": "",
+        "checks": [],
+        "merged": None,
+        "issue": None,
+        "later": "",
+    }
     return {"loop": "", "outcome": "failed", "rule": rule, "reason": reason, **empty, **nowhere}

@@ -306,7 +306,7 @@ def test_another_clone_goes_on_after_fetching_branch_and_state(repository: Repos
     clone = open_repository(tmp_path / "clone")
     with pytest.raises(OperatorError) as caught:
         read_state(clone, LOOP)
-    assert caught.value.remedy.endswith(f"git fetch origin {REF}:{REF}")
+    assert caught.value.remedy.endswith(f"git fetch origin {REF}:{REF} {BRANCH}:{BRANCH}")
     sh(clone.top, "fetch", "--quiet", "origin", f"{REF}:{REF}", f"{BRANCH}:{BRANCH}")
     found, last = read_state(clone, LOOP)
     ensure_worktree(clone, tmp_path / "other-tree", found.branch, found.head)
