@@ -30,8 +30,8 @@ from deployments.demo.model import Request, Script, ScriptedModel, environment
 from deployments.demo.turns import Turn, bash, call, say
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.git import open_repository
-from tasks.state_ref import read_state
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_state
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.command_line import driving, processes
 from tests.fakes.pathologies import DISHONEST

@@ -25,8 +25,8 @@ from typing import Any
 from deployments.demo.model import Request, ScriptedModel, Turn, bash, call, environment, say
 from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.orient.guardrails import Rules
-from tasks.hook_server import TOKEN, HookServer, hook_server
-from tasks.steering import Means, Steering, settings
+from tasks.session.hook_server import TOKEN, HookServer, hook_server
+from tasks.session.steering import Means, Steering, settings
 from tests.fakes.claude_cli import ARGUMENTS, bundled_cli
 
 BEFORE = ("PreToolUse",)

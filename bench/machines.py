@@ -19,8 +19,8 @@ from pathlib import Path
 import psutil
 
 from deployments.demo.model import Request, Turn, bash, call, say
-from tasks.git import open_repository, read_ref
-from tasks.state_ref import read_records, state_ref
+from tasks.repository.git import open_repository, read_ref
+from tasks.repository.state_ref import read_records, state_ref
 from tests.fakes.bench import eventually
 from tests.fakes.many_machines import ManyMachines, below, many_machines, what_is_missing
 

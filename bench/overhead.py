@@ -19,9 +19,9 @@ from pathlib import Path
 import psutil
 
 from helmsman.records.events import Event, IterationRecorded
-from tasks.engine import engine
-from tasks.git import git
-from tasks.journal import listening
+from tasks.engine.embedded import engine
+from tasks.repository.git import git
+from tasks.telling.journal import listening
 
 STEPS = 11
 """Steps of an iteration: orient, prompt, execute, checks, invariants, learn, claims, judge, oversee, decide, record."""
@@ -114,7 +114,7 @@ def _bare_flow(runs: int) -> list[float]:
     """Seconds of each run of a subflow with as many empty tasks, persisted as ours are, in a parent flow."""
     from prefect import flow, task
 
-    from tasks.engine_runs import without_heartbeats
+    from tasks.engine.runs import without_heartbeats
 
     @task(persist_result=True, result_serializer="json")
     def step(number: int, moment: float) -> float:
@@ -134,7 +134,7 @@ def _bare_flow(runs: int) -> list[float]:
 
 
 def _flush() -> None:
-    from tasks.engine_runs import flush
+    from tasks.engine.runs import flush
 
     flush()
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from bench.overhead import RESULT, own_homes
 from helmsman.records.chain import Link
 from helmsman.records.parallel import ParallelRequest, ParallelResult
-from tasks.engine import engine
-from tasks.git import git
+from tasks.engine.embedded import engine
+from tasks.repository.git import git
 
 AGENT = """\
 #!/bin/sh
@@ -106,7 +106,7 @@ def _print(workers: int, loops: int, result: ParallelResult, seconds: float, cpu
 
 
 def _flush() -> None:
-    from tasks.engine_runs import flush
+    from tasks.engine.runs import flush
 
     flush()
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome, Severity
-from tasks.git import open_repository
-from tasks.state_ref import read_records, read_state
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_records, read_state
 from tests.fakes import spinners, wanderers
 from tests.fakes.command_line import Driving, driving
 from tests.fakes.pathologies import AGENTS, CHECK, GOAL, ITERATIONS, Agent, repository, script

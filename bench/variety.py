@@ -14,8 +14,8 @@ from pathlib import Path
 
 from helmsman.oversee.variety import score, variety_signal
 from helmsman.records.oversight import Variety
-from tasks.git import git
-from tasks.measuring import Measured, measured
+from tasks.checking.measuring import Measured, measured
+from tasks.repository.git import git
 
 
 def timed(cwd: Path, commit: str, cache: Path) -> tuple[Measured, float]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from deployments.alignment_named import loop_that_asks
+from deployments.align.named import loop_that_asks
 from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import from_assignments
 from helmsman.oversee.answers import answer_of, answered
@@ -12,13 +12,13 @@ from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import Answer, Choice, Gate
 from helmsman.records.state import LoopState
 from helmsman.show.gates import gate_lines
-from tasks import answer_box
-from tasks.engine import configured_api
-from tasks.environment import ours
-from tasks.git import Repository, open_repository
+from tasks.engine.embedded import configured_api
 from tasks.lock import holder
-from tasks.opening import now_utc
+from tasks.loops.opening import now_utc
+from tasks.people import answer_box
 from tasks.places import loop_folder
+from tasks.processes.environment import ours
+from tasks.repository.git import Repository, open_repository
 
 
 def answer_loop(
@@ -92,6 +92,6 @@ def _a_worker_goes_on(state: LoopState, gate: Gate, answer: Answer) -> bool:
     """Wake the run that left its process while it waits, where a server is configured that may know of one."""
     if configured_api(ours()) is None:
         return False
-    from tasks.pausing import resume_paused, stand_in
+    from tasks.people.pausing import resume_paused, stand_in
 
     return resume_paused(state.uid, stand_in(form_for(gate), answer.choice), answer.at)

@@ -12,7 +12,7 @@ from prefect.client.schemas.objects import StateType
 from prefect.events import Automation
 from prefect.events.schemas.automations import AutomationCore, Posture
 
-from tasks.reviving import SETTLED_SECONDS
+from tasks.loops.reviving import SETTLED_SECONDS
 
 SILENCE_SECONDS = 90.0
 """Three heartbeats of a run under a worker: prefect.yaml has them sent every 30 s, the shortest that Prefect knows."""

@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 
 from helmsman.records.result import result_of
-from tasks.git import open_repository
 from tasks.lock import holder, process_of
 from tasks.places import GroupFolder, group_folder, loop_folder
-from tasks.state_ref import known_state, read_state, state_ref
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import known_state, read_state, state_ref
 
 PATIENCE_SECONDS = 10
 """The agent is stopped within that time; a driver that sleeps between two retries is woken by a signal then."""

@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from helmsman.errors import OperatorError
-from tasks.git import Repository
 from tasks.lock import holder
 from tasks.places import loop_folder
-from tasks.state_ref import loop_names, read_state
+from tasks.repository.git import Repository
+from tasks.repository.state_ref import loop_names, read_state
 
 
 class Driver(NamedTuple):

@@ -10,7 +10,7 @@ import typer
 
 from deployments.complaints import report as report_error
 from deployments.complaints import report_misuse, report_unforeseen
-from deployments.memory_commands import memory
+from deployments.memory.commands import memory
 from deployments.options import (
     HERE,
     Agent,
@@ -30,8 +30,8 @@ from deployments.options import (
     Settings,
     Version,
 )
-from deployments.presets_commands import Preset, presets
-from deployments.several_commands import chain, parallel
+from deployments.presets.commands import Preset, presets
+from deployments.several.commands import chain, parallel
 from helmsman.errors import HelmsmanError
 
 app = typer.Typer(
@@ -129,7 +129,7 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show how a loop stands: outcome, reason, checks, cost, branch."""
-    from deployments.showing import show_status
+    from deployments.show.looking import show_status
 
     show_status(repo, loop, as_json=as_json)
 
@@ -142,7 +142,7 @@ def watch(
     as_json: Json = False,
 ) -> None:
     """Watch a loop from any terminal until it ends: step, tools, checks, progress, cost, questions. Ctrl-C leaves it alone."""
-    from deployments.watching import watch
+    from deployments.show.watching import watch
 
     raise typer.Exit(watch(repo, loop, once=once, as_json=as_json))
 
@@ -150,7 +150,7 @@ def watch(
 @app.command("list")
 def list_loops(repo: Repo = HERE, as_json: Json = False) -> None:
     """List the repository's loops, the latest first."""
-    from deployments.showing import show_list
+    from deployments.show.looking import show_list
 
     show_list(repo, as_json=as_json)
 
@@ -163,7 +163,7 @@ def log(
     as_json: Json = False,
 ) -> None:
     """Show what each iteration did, what the checks said and what was decided; with N, one of them in full."""
-    from deployments.showing import show_log
+    from deployments.show.looking import show_log
 
     show_log(repo, loop, iteration, as_json=as_json)
 
@@ -176,7 +176,7 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Show why the last iteration, or the Nth, was decided as it was: every question, its numbers, what would have changed it."""
-    from deployments.showing import show_explanation
+    from deployments.show.looking import show_explanation
 
     show_explanation(repo, loop, iteration, as_json=as_json)
 
@@ -191,7 +191,7 @@ def report(
     repo: Repo = HERE,
 ) -> None:
     """Write a loop on one page of HTML, with charts and every iteration; it needs nothing but a browser."""
-    from deployments.report_page import report
+    from deployments.show.report_page import report
 
     report(repo, loop, output)
 
@@ -249,7 +249,7 @@ def answer(
 @app.command("config")
 def show_config(repo: Repo = HERE, config: ConfigFile = None, settings: Settings = None, as_json: Json = False) -> None:
     """Show every configuration value and where it comes from."""
-    from deployments.showing import show_configuration
+    from deployments.show.looking import show_configuration
 
     show_configuration(repo, config, tuple(settings or ()), as_json=as_json)
 
@@ -263,7 +263,7 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Find the commands that prove something, try each, and write helmsman.toml and RUBRIC.md."""
-    from deployments.initialising import initialise
+    from deployments.init.initialising import initialise
 
     raise typer.Exit(initialise(repo, goal, yes=yes, force=force, as_json=as_json))
 
@@ -292,7 +292,7 @@ def align(
     as_json: Json = False,
 ) -> None:
     """Find out what nobody has said yet, ask it, and write it down before a loop starts."""
-    from deployments.alignment import align_goal
+    from deployments.align.aligning import align_goal
 
     raise typer.Exit(align_goal(repo, goal, goal_file, out, yes=yes, as_json=as_json))
 
@@ -315,7 +315,7 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Look for what is missing on this machine and say how to mend it."""
-    from deployments.doctor import examine
+    from deployments.doctor.examinations import examine
 
     raise typer.Exit(examine(repo, fix=fix, as_json=as_json))
 

@@ -41,7 +41,7 @@ def _loops(repo: Path) -> list[str]:
 
 
 def _loops_and_groups(repo: Path) -> list[str]:
-    from tasks.git import git
+    from tasks.repository.git import git
 
     common = repo / git(repo, "rev-parse", "--git-common-dir").strip()
     groups = common / "helmsman" / "groups"
@@ -81,7 +81,7 @@ def _examples(value: Any) -> tuple[str, ...]:
 
 
 def _refs(repo: Path, pattern: str) -> list[str]:
-    from tasks.git import git
+    from tasks.repository.git import git
 
     return git(repo, "for-each-ref", "--format=%(refname)", pattern).splitlines()
 

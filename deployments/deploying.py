@@ -20,9 +20,9 @@ from prefect.workers.process import ProcessWorker
 from deployments.automations import automations, declare
 from helmsman.errors import OperatorError, WorldError
 from helmsman.texts import clean
-from tasks.engine import configured_api, engine
-from tasks.environment import ours
-from tasks.process import run
+from tasks.engine.embedded import configured_api, engine
+from tasks.processes.environment import ours
+from tasks.processes.process import run
 
 POOL = "helmsman"
 SWEEP = "sweep/sweep"

@@ -46,9 +46,9 @@ def _driven(request: str, listener: Listener) -> int:
     """Drive the loop to its end; its first event shows that it is under way."""
     from deployments.running import drive
     from helmsman.records.request import LoopRequest
-    from tasks.git import open_repository
-    from tasks.journal import listening
     from tasks.places import loop_folder
+    from tasks.repository.git import open_repository
+    from tasks.telling.journal import listening
 
     asked = LoopRequest.model_validate_json(request)
     repository = open_repository(Path(asked.repository))

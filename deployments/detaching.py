@@ -17,10 +17,10 @@ from helmsman.errors import WorldError
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import LoopResult, result_of
 from helmsman.texts import SIGNS, clean, clean_lines
-from tasks.environment import NEVER, ours
-from tasks.git import Repository
 from tasks.places import loop_folder
-from tasks.state_ref import read_state, state_ref
+from tasks.processes.environment import NEVER, ours
+from tasks.repository.git import Repository
+from tasks.repository.state_ref import read_state, state_ref
 
 OUTPUT = "output.log"
 """What its drivers print, beside the loop's journal."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from helmsman.errors import OperatorError
-from tasks.config_files import LARGEST_FILE
+from tasks.loops.config_files import LARGEST_FILE
 
 STANDARD_INPUT = Path("-")
 

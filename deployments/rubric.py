@@ -19,9 +19,9 @@ from helmsman.verify.rubric.lines import RubricCheck, RubricCriterion
 from helmsman.verify.rubric.pieces import Flaw
 from helmsman.verify.rubric.reading import Rubric
 from helmsman.verify.rubric.redundancy import Audit, audit
-from tasks.config_files import RUBRIC, BrokenFile, RubricFile, read_rubric_file
-from tasks.git import Repository, open_repository
-from tasks.state_ref import loop_names, read_records
+from tasks.loops.config_files import RUBRIC, BrokenFile, RubricFile, read_rubric_file
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.state_ref import loop_names, read_records
 
 MOST_RECORDS = 200
 """Records of past iterations that are read, those of the latest loops first: one process of git's each."""

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from deployments.choosing import driver_of
 from deployments.detaching import drive_apart
-from deployments.display import display
+from deployments.show.display import display
 from deployments.wishes import Wishes, wished
 from helmsman.agents.telling import in_short
 from helmsman.config import LoopConfig
@@ -24,22 +24,22 @@ from helmsman.records.result import exit_code, result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import clean, money, next_lines, result_lines
+from tasks.agents.claude import as_it_is_called, refuse_root
+from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program
-from tasks.aligning import refuse_open_questions
-from tasks.claude import as_it_is_called, refuse_root
-from tasks.claude_binary import find_binary
+from tasks.alignment.aligning import refuse_open_questions
 from tasks.disk import disk_error
-from tasks.engine import engine, engine_error
-from tasks.git import Repository, open_repository, read_ref
-from tasks.journal import listening
-from tasks.judge import asks_claude_code
+from tasks.engine.embedded import engine, engine_error
 from tasks.lock import drive_alone
-from tasks.nesting import refuse_nested
-from tasks.opening import create_loop, now_utc
+from tasks.loops.opening import create_loop, now_utc
+from tasks.loops.travelling import refuse_taken, take_up
+from tasks.models.judge import asks_claude_code
 from tasks.places import loop_folder
+from tasks.processes.nesting import refuse_nested
+from tasks.repository.git import Repository, open_repository, read_ref
+from tasks.repository.state_ref import Fenced, read_state, state_ref
 from tasks.sandbox.trial import require_sandbox
-from tasks.state_ref import Fenced, read_state, state_ref
-from tasks.travelling import refuse_taken, take_up
+from tasks.telling.journal import listening
 
 WAY_ON = "helmsman resume"
 
@@ -154,7 +154,7 @@ def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int
     console = Console(stderr=as_json, highlight=False)
     with engine() as engine_is_up, display(console) as listener, listening(listener):
         from flows.loop import loop
-        from tasks.engine_runs import flush
+        from tasks.engine.runs import flush
 
         require_engine(engine_is_up, request.loop)
         with telling_way_on(request.loop):

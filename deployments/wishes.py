@@ -8,10 +8,10 @@ from deployments.goals import goal_said
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, Resolved, from_assignments, merged
 from helmsman.records.request import LoopRequest
-from tasks.config_files import read_file, resolve_goal_file
-from tasks.git import Repository, current_branch
 from tasks.hats.finding import is_path
-from tasks.opening import configure
+from tasks.loops.config_files import read_file, resolve_goal_file
+from tasks.loops.opening import configure
+from tasks.repository.git import Repository, current_branch
 
 CHECKED_OUT = "."
 

@@ -6,7 +6,7 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from helmsman.records.alignment import AlignRequest
-from tasks.align_run import STOPPED, advanced, concluded, making, started
+from tasks.alignment.run import STOPPED, advanced, concluded, making, started
 
 
 @flow(name="align", persist_result=False)

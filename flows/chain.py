@@ -7,7 +7,7 @@ from prefect.client.schemas.objects import State
 
 from flows.loop import loop
 from helmsman.records.chain import ChainRequest
-from tasks.chaining import chained, next_loop
+from tasks.groups.chaining import chained, next_loop
 
 
 @flow(name="chain", persist_result=False)

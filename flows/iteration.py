@@ -4,8 +4,8 @@ from prefect import flow
 
 from helmsman.records.iteration import IterationRecord, evidence_of
 from helmsman.records.state import LoopState, record_of
-from tasks import steps
-from tasks.engine_runs import untagged
+from tasks.engine.runs import untagged
+from tasks.loops import steps
 
 
 @flow(name="iteration", flow_run_name="{state.loop} #{state.due}", persist_result=False)

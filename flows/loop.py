@@ -8,13 +8,13 @@ from prefect.client.schemas.objects import State
 from flows.iteration import iteration
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import advance
-from tasks.artifacts import publish_artifacts
-from tasks.beginning import begun
-from tasks.best_tree import left_at_best
-from tasks.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, tidy, wait_if_due
-from tasks.gates import passed
-from tasks.landing import landed
-from tasks.leaving import leave
+from tasks.leaving.leaving import leave
+from tasks.loops.beginning import begun
+from tasks.loops.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, tidy, wait_if_due
+from tasks.merging.landing import landed
+from tasks.people.gates import passed
+from tasks.telling.artifacts import publish_artifacts
+from tasks.worktrees.best_tree import left_at_best
 
 
 @flow(name="loop", persist_result=False)

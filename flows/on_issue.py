@@ -8,10 +8,10 @@ from prefect.client.schemas.objects import State
 from flows.loop import loop
 from helmsman.records.issue_event import IssueEvent
 from helmsman.records.request import LoopRequest
-from tasks.engine_runs import driven_here
-from tasks.issues import heeded
-from tasks.opening import now_utc
-from tasks.push_runs import nothing_to_do
+from tasks.engine.runs import driven_here
+from tasks.loops.opening import now_utc
+from tasks.triggers.issues import heeded
+from tasks.triggers.push_runs import nothing_to_do
 
 
 @flow(name="on_issue", persist_result=False)

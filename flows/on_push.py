@@ -8,11 +8,11 @@ from prefect.client.schemas.objects import State
 from flows.align import align
 from flows.loop import loop
 from helmsman.records.push import Nothing, Push, PushedAlignment
-from tasks.align_run import delivered
-from tasks.opening import now_utc
-from tasks.push_runs import nothing_to_do
-from tasks.pushed_alignments import checked_out
-from tasks.pushes import begin
+from tasks.alignment.run import delivered
+from tasks.loops.opening import now_utc
+from tasks.triggers.push_runs import nothing_to_do
+from tasks.triggers.pushed_alignments import checked_out
+from tasks.triggers.pushes import begin
 
 
 @flow(name="on_push", persist_result=False)

@@ -6,9 +6,9 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from helmsman.records.parallel import ParallelRequest
-from tasks.artifacts import publish_group
-from tasks.gathering import chosen, concluded, gathered, work
-from tasks.parallel import group_result
+from tasks.groups.gathering import chosen, concluded, gathered, work
+from tasks.groups.parallel import group_result
+from tasks.telling.artifacts import publish_group
 
 
 @flow(name="parallel", persist_result=False)

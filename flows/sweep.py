@@ -5,8 +5,8 @@ from typing import Any
 from prefect import flow
 from prefect.client.schemas.objects import State
 
-from tasks.reviving import SETTLED_SECONDS
-from tasks.sweeping import swept
+from tasks.loops.reviving import SETTLED_SECONDS
+from tasks.loops.sweeping import swept
 
 
 @flow(name="sweep", persist_result=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.config import WorkspaceConfig
-from tasks.git import Repository
+from tasks.repository.git import Repository
 
 
 def state_home() -> Path:

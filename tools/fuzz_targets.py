@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deployments.chaining import ChainFile
-from deployments.links import read_links
-from deployments.paralleling import ParallelFile
+from deployments.several.chaining import ChainFile
+from deployments.several.links import read_links
+from deployments.several.paralleling import ParallelFile
 from helmsman.agents.reading import read_kind
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
@@ -65,11 +65,11 @@ from helmsman.verify.judge.votes import read_vote
 from helmsman.verify.junit import read_junit, read_ran
 from helmsman.verify.summaries import read_summary
 from helmsman.verify.variety.facts import facts_of
-from tasks.config_files import read_file, read_layers, read_rubric_file
-from tasks.journal import last_events
+from tasks.loops.config_files import read_file, read_layers, read_rubric_file
 from tasks.memory.exchange import read as read_exported
+from tasks.repository.state_ref import parse_state
 from tasks.secrets_kept import redact
-from tasks.state_ref import parse_state
+from tasks.telling.journal import last_events
 
 ROOT = Path(__file__).parents[1]
 FOLDER = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - a place that costs no disk; each run has its own

@@ -9,8 +9,8 @@ from pathlib import Path
 from bench.weather.loops import Loop
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.git import git, open_repository, read_ref, succeeds
-from tasks.state_ref import PREFIX, read_records, state_ref
+from tasks.repository.git import git, open_repository, read_ref, succeeds
+from tasks.repository.state_ref import PREFIX, read_records, state_ref
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import psutil
 from deployments.demo.model import Request, Turn, bash, call, environment, say
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.git import git, open_repository
 from tasks.places import loop_folder
-from tasks.state_ref import known_state
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import known_state
 from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess
 
 AGENT = Path(__file__).with_name("agent.py")

@@ -19,9 +19,9 @@ from deployments.demo.model import ScriptedModel, Turn, bash, by_call, call, edi
 from deployments.running import start
 from deployments.wishes import Wishes
 from helmsman.config import WorkspaceConfig
-from tasks.git import git, open_repository
 from tasks.places import worktree_of
-from tasks.state_ref import state_ref
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import state_ref
 
 LOOP = "demo"
 GOAL = "Make slug.py do what its tests say: words joined by dashes, accents removed, no dash at either end."

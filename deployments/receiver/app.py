@@ -28,7 +28,7 @@ from helmsman.issues import KINDS, IssueTold, read_issue, sift_issue
 from helmsman.pushes import Allowed, Told, find_allowed, read_forge, read_hook, sift
 from helmsman.records.push import Nothing, Source
 from helmsman.texts import clean
-from tasks.deliveries import Accepted, Deliveries, Event
+from tasks.triggers.deliveries import Accepted, Deliveries, Event
 
 LARGEST_BODY = 8 * 1024 * 1024
 """Bytes; the event of a push with thousands of commits has a few of these."""

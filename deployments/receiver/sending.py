@@ -6,8 +6,8 @@ from typing import Self
 
 from helmsman.errors import HelmsmanError, WorldError
 from helmsman.texts import clean
-from tasks.deliveries import Deliveries, Event
-from tasks.opening import now_utc
+from tasks.loops.opening import now_utc
+from tasks.triggers.deliveries import Deliveries, Event
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 """Seconds until the next attempt, doubled each time."""
@@ -64,7 +64,7 @@ class Sender:
 
     def _send(self, event: Event) -> bool:
         """Whether its run exists. One that the engine refuses does not hold up the others."""
-        from tasks.push_runs import start_run
+        from tasks.triggers.push_runs import start_run
 
         try:
             run = start_run(event)

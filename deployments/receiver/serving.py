@@ -16,9 +16,9 @@ from deployments.receiver.app import Receiver, receiver_app
 from deployments.receiver.sending import Sender
 from deployments.receiver.signatures import SHORTEST_SECRET
 from helmsman.errors import OperatorError
-from tasks.deliveries import Deliveries, deliveries_file
-from tasks.engine import configured_api
-from tasks.pushes import read_allowed_file
+from tasks.engine.embedded import configured_api
+from tasks.triggers.deliveries import Deliveries, deliveries_file
+from tasks.triggers.pushes import read_allowed_file
 
 SECRET = "HELMSMAN_WEBHOOK_SECRET"  # noqa: S105 - the name of a variable
 MOST_CONNECTIONS = 32

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from helmsman.errors import CutOff, WorldError
 from helmsman.records.evidence import AgentCall
 from helmsman.records.state import LoopState
-from tasks import claude
-from tasks.agents import template
+from tasks.agents import claude, template
+from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.agents.order import Order
-from tasks.call_folder import CallFolder, interrupted_call
 from tasks.disk import blaming_the_disk
 
 AgentPort = Callable[[Order], AgentCall]

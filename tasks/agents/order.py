@@ -7,8 +7,8 @@ from helmsman.errors import WorldError
 from helmsman.records.evidence import AgentCall
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
-from tasks.process import never
-from tasks.workplace import Workplace
+from tasks.processes.process import never
+from tasks.worktrees.workplace import Workplace
 
 
 @dataclass(frozen=True)

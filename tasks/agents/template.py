@@ -14,22 +14,22 @@ from helmsman.records.state import LoopState
 from helmsman.verify.agent_events import Called
 from helmsman.verify.agents.plain import without_prompt
 from helmsman.verify.agents.reader import Reader, reader_of
+from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, set_aside
+from tasks.agents.claude import IN_WORLD, call_seconds, without_secrets
 from tasks.agents.finding import find_program
 from tasks.agents.order import Order, unreachable
-from tasks.call_folder import CallFolder, begin, finish, finished_call, set_aside
-from tasks.claude import IN_WORLD, call_seconds, without_secrets
-from tasks.environment import other_environment, ours
-from tasks.git import IDENTITY, commit_and_tree, has_identity
-from tasks.journal import publish
-from tasks.nesting import inner_depth
-from tasks.pain_watch import Watch, tokens_left
-from tasks.process import Ended, run
+from tasks.agents.tool_events import tool_called, tool_returned
+from tasks.processes.environment import other_environment, ours
+from tasks.processes.nesting import inner_depth
+from tasks.processes.process import Ended, run
+from tasks.repository.git import IDENTITY, commit_and_tree, has_identity
 from tasks.sandbox.entering import Agent, Command, agent_box
 from tasks.sandbox.taking import take_over_work
 from tasks.secrets_kept import redact
-from tasks.tool_events import tool_called, tool_returned
-from tasks.workplace import Workplace
-from tasks.worktree import dirty_paths
+from tasks.session.pain_watch import Watch, tokens_left
+from tasks.telling.journal import publish
+from tasks.worktrees.workplace import Workplace
+from tasks.worktrees.worktree import dirty_paths
 
 
 def call_agent(order: Order) -> AgentCall:

@@ -12,7 +12,7 @@ from helmsman.hats.reading import read_hat, read_sheet
 from helmsman.layers import COMMAND_LINE, Layer, Resolved, did_you_mean, shown
 from helmsman.orient.hats import CALLED
 from helmsman.records.hats import Hat, Preset, Sheet, is_name
-from tasks.config_files import read_text
+from tasks.loops.config_files import read_text
 
 BUILT_IN = "built in"
 PRESETS, HATS = ".helmsman/presets", ".helmsman/hats"

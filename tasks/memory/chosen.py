@@ -1,6 +1,6 @@
 """Which store is meant."""
 
-from tasks.environment import ours
+from tasks.processes.environment import ours
 
 URL = "HELMSMAN_MEMORY_URL"
 """Wins over memory.url, and may hold a password."""

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from helmsman.memory.guardrails_file import LARGEST, Edits, read
 from helmsman.records.lessons import Guardrail
-from tasks.git import Repository
+from tasks.repository.git import Repository
 
 PATIENCE_SECONDS = 5.0
 """For another process of ours that reads or writes it; each takes a moment."""

@@ -4,7 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from helmsman.errors import OperatorError
-from tasks.git import Repository, git, succeeds
+from tasks.repository.git import Repository, git, succeeds
 
 LENGTH = 16
 """Characters of the id: enough that no two projects of anybody share one."""

@@ -5,12 +5,12 @@ from datetime import datetime
 from helmsman.memory.guardrails_file import render
 from helmsman.records.events import MemoryNoted
 from helmsman.records.lessons import Guardrail
-from tasks.environment import ours
-from tasks.git import Repository
-from tasks.journal import publish
 from tasks.memory.guardrails_file import Seen, guardrails_place, read_edits, write
 from tasks.memory.port import Store
+from tasks.processes.environment import ours
+from tasks.repository.git import Repository
 from tasks.secrets_in_records import without_secrets
+from tasks.telling.journal import publish
 
 
 def heed(repository: Repository, store: Store, project: str, now: datetime) -> Seen:

@@ -13,8 +13,8 @@ from helmsman.config.sandbox import SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.sandbox.box import DOORS, INSIDE, Box, Mount, arguments
 from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, proxied, reach_of
-from tasks.environment import ours
 from tasks.places import LoopFolder
+from tasks.processes.environment import ours
 from tasks.sandbox import inside
 from tasks.sandbox.agents_git import as_the_agent_left_it
 from tasks.sandbox.gateway import doors

@@ -20,8 +20,8 @@ from helmsman.sandbox.box import OBJECTS, Mount
 from helmsman.sandbox.git_config import config_text, listed
 from tasks.beneath import read_beneath
 from tasks.disk import OF_A_DISK
-from tasks.git import GitError, Repository, git, git_bytes, open_repository, read_ref
-from tasks.staging import open_up
+from tasks.repository.git import GitError, Repository, git, git_bytes, open_repository, read_ref
+from tasks.worktrees.staging import open_up
 
 _log = logging.getLogger(__name__)
 

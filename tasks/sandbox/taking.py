@@ -3,8 +3,8 @@
 from helmsman.records.state import LoopState
 from tasks.sandbox.entering import git_folder
 from tasks.sandbox.own_git import take_over
-from tasks.workplace import Workplace
-from tasks.worktree import recover
+from tasks.worktrees.workplace import Workplace
+from tasks.worktrees.worktree import recover
 
 
 def take_over_work(place: Workplace, state: LoopState) -> None:

@@ -18,14 +18,14 @@ from helmsman.show.doings import Told
 from helmsman.telemetry.metrics import iteration_points, loop_points
 from helmsman.telemetry.spans import BESIDE, beside_spans, iteration_spans, loop_span
 from helmsman.telemetry.timeline import Timeline, after
-from tasks.following import Follower, newest_record
-from tasks.git import Repository
-from tasks.journal import listening, publish
 from tasks.places import LoopFolder
-from tasks.state_ref import read_state
+from tasks.repository.git import Repository
+from tasks.repository.state_ref import read_state
 from tasks.telemetry.marks import Marks
 from tasks.telemetry.sending import Parcel, Sender
 from tasks.telemetry.wanted import wanted
+from tasks.telling.following import Follower, newest_record
+from tasks.telling.journal import listening, publish
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, S
 from helmsman.telemetry.ids import read_traceparent, trace_id
 from helmsman.telemetry.names import INSTRUMENTS
 from helmsman.telemetry.shapes import Attributes, Point, Span
-from tasks.environment import ours
+from tasks.processes.environment import ours
 from tasks.secrets_kept import redact
 from tasks.telemetry.wanted import exported
 

@@ -6,7 +6,7 @@ from queue import Full, Queue
 from typing import NamedTuple
 
 from helmsman.telemetry.shapes import Point, Span
-from tasks.environment import ours
+from tasks.processes.environment import ours
 from tasks.secrets_kept import redact
 
 WAITING_PARCELS = 32

@@ -5,7 +5,7 @@ import httpx
 from helmsman.config import TrackerConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.texts import clean
-from tasks.environment import ours
+from tasks.processes.environment import ours
 from tasks.tracker.calling import TOKEN
 from tasks.tracker.gitea import gitea
 from tasks.tracker.github import github

@@ -13,7 +13,7 @@ from helmsman.records.tracking import Comment, Found
 from helmsman.show.issues import is_ours, read_mark, refused, reply, understood
 from tasks.tracker.port import Tracker
 from tasks.tracker.upkeep import SKEW, Upkeep
-from tasks.workplace import Workplace
+from tasks.worktrees.workplace import Workplace
 
 EDITED = "a comment that was changed does not count, because anybody with write access may change it; say it in a new one"
 _log = logging.getLogger(__name__)

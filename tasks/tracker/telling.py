@@ -11,15 +11,15 @@ from helmsman.records.gates import Answer
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.show.issues import notification
-from tasks.environment import ours
-from tasks.notifying import notify
+from tasks.people.notifying import notify
+from tasks.processes.environment import ours
 from tasks.secrets_in_records import without_secrets
 from tasks.tracker.access import open_tracker, where
 from tasks.tracker.answers import heard_answer
 from tasks.tracker.remembering import remembered
 from tasks.tracker.thread import Thread, news
 from tasks.tracker.upkeep import Upkeep
-from tasks.workplace import Workplace
+from tasks.worktrees.workplace import Workplace
 
 TELLING_SECONDS = 30.0
 """For all calls of one telling."""

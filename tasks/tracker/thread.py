@@ -9,7 +9,7 @@ from helmsman.show.issues import mark, read_mark, under
 from tasks.tracker.access import where
 from tasks.tracker.port import Tracker
 from tasks.tracker.remembering import remember, remembered
-from tasks.workplace import Workplace
+from tasks.worktrees.workplace import Workplace
 
 
 class Thread:

@@ -12,7 +12,7 @@ from helmsman.show.issues import closing_comment, issue_body, title, tracked
 from tasks.tracker.access import where
 from tasks.tracker.port import Tracker
 from tasks.tracker.remembering import remember, remembered
-from tasks.workplace import Workplace
+from tasks.worktrees.workplace import Workplace
 
 SKEW = timedelta(days=1)
 """Clocks of a tracker and of ours may differ by so much."""

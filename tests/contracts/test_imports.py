@@ -42,9 +42,9 @@ def test_the_import_contracts_are_kept() -> None:
 @pytest.mark.parametrize(
     ("file", "line", "broken"),
     [
-        ("helmsman/naming.py", "import tasks.git", "imports point one way"),
-        ("blocks/claude.py", "import tasks.git", "imports point one way"),
-        ("tasks/git.py", "import flows.loop", "imports point one way"),
+        ("helmsman/naming.py", "import tasks.repository.git", "imports point one way"),
+        ("blocks/claude.py", "import tasks.repository.git", "imports point one way"),
+        ("tasks/repository/git.py", "import flows.loop", "imports point one way"),
         ("flows/loop.py", "import deployments.cli", "imports point one way"),
         ("helmsman/naming.py", "import subprocess", "the core is pure"),
         ("helmsman/naming.py", "import prefect", "the core is pure"),

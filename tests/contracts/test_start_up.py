@@ -14,7 +14,7 @@ KNOW_PREFECT = (
     "blocks.tracker",
     "deployments.automations",
     "deployments.deploying",
-    "deployments.server_health",
+    "deployments.doctor.server_health",
     "flows.align",
     "flows.chain",
     "flows.iteration",
@@ -23,26 +23,33 @@ KNOW_PREFECT = (
     "flows.on_push",
     "flows.parallel",
     "flows.sweep",
-    "tasks.align_run",
-    "tasks.align_steps",
-    "tasks.artifacts",
-    "tasks.chaining",
+    "tasks.alignment.run",
+    "tasks.alignment.steps",
     "tasks.credentials",
-    "tasks.driving",
-    "tasks.engine_runs",
-    "tasks.gathering",
-    "tasks.merge_lock",
-    "tasks.notifying",
-    "tasks.pausing",
-    "tasks.push_runs",
-    "tasks.results",
-    "tasks.reviving",
-    "tasks.steps",
-    "tasks.sweeping",
+    "tasks.engine.results",
+    "tasks.engine.runs",
+    "tasks.groups.chaining",
+    "tasks.groups.gathering",
+    "tasks.loops.driving",
+    "tasks.loops.reviving",
+    "tasks.loops.steps",
+    "tasks.loops.sweeping",
+    "tasks.merging.lock",
+    "tasks.people.notifying",
+    "tasks.people.pausing",
+    "tasks.telling.artifacts",
     "tasks.tracker.access",
+    "tasks.triggers.push_runs",
 )
 """The files that speak with the engine; nobody else knows which one it is."""
-BRING_IT_IN = ("tasks.align_people", "tasks.beginning", "tasks.comparing", "tasks.gates", "tasks.landing", "tasks.leaving")
+BRING_IT_IN = (
+    "tasks.alignment.people",
+    "tasks.loops.beginning",
+    "tasks.groups.comparing",
+    "tasks.people.gates",
+    "tasks.merging.landing",
+    "tasks.leaving.leaving",
+)
 """They work on those that do, and know nothing of it themselves."""
 HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil", "opentelemetry")
 
@@ -87,4 +94,7 @@ def test_the_command_line_itself_imports_nothing_heavy() -> None:
 
 
 def test_a_file_that_brings_something_heavy_in_is_named() -> None:
-    assert complaint(["git", "psutil"], "helmsman.errors", "tasks.process") == "tasks.process imports one of git,psutil\n"
+    assert (
+        complaint(["git", "psutil"], "helmsman.errors", "tasks.processes.process")
+        == "tasks.processes.process imports one of git,psutil\n"
+    )

@@ -10,12 +10,12 @@ KEYS = {"StepKey", "TreeKey", "ItemKey", "TrustedKey"}
 
 
 def steps() -> dict[str, ast.FunctionDef]:
-    """Functions of tasks/steps.py that are made into tasks, by name."""
+    """Functions of tasks/loops/steps.py that are made into tasks, by name."""
     return {name: function for name, function in _functions().items() if _key(function)}
 
 
 def _functions() -> dict[str, ast.FunctionDef]:
-    return {node.name: node for node in tree(ROOT / "tasks" / "steps.py").body if isinstance(node, ast.FunctionDef)}
+    return {node.name: node for node in tree(ROOT / "tasks" / "loops" / "steps.py").body if isinstance(node, ast.FunctionDef)}
 
 
 def _key(function: ast.FunctionDef) -> str:

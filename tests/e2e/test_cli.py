@@ -12,9 +12,9 @@ import pytest
 
 from deployments.demo.model import Request, Turn, bash, by_call, call, say
 from helmsman.records.state import LoopState
-from tasks.git import git, open_repository
-from tasks.process import TAG
-from tasks.state_ref import read_state, state_ref
+from tasks.processes.process import TAG
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import read_state, state_ref
 from tests.fakes.bench import Ended, eventually
 from tests.fakes.command_line import CHECK_KEYS, RESULT_KEYS, Driving, driving, ended, make_repository, processes, the_object
 from tests.fakes.prefect_server import PrefectServer

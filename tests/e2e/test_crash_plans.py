@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.records.verdict import Outcome
-from tasks.git import git
+from tasks.repository.git import git
 from tests.e2e.test_crash import dies
 from tests.fakes.bench import Bench, ended
 from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS

@@ -17,9 +17,9 @@ import pytest
 from deployments.demo.model import Request, Turn, bash, call, say
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.git import git, open_repository
-from tasks.process import TAG
-from tasks.state_ref import read_state
+from tasks.processes.process import TAG
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import read_state
 from tests.fakes.bench import ROOT, eventually
 from tests.fakes.command_line import Driving, driving, make_repository, processes
 from tests.fakes.prefect_server import PrefectServer

@@ -13,8 +13,8 @@ import pytest
 from deployments.demo.model import Request, Turn, bash, call, say
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.git import open_repository
-from tasks.state_ref import read_state
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_state
 from tests.fakes.answerer import answering
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import Driving, driving, ended, make_repository

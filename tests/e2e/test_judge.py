@@ -13,8 +13,8 @@ from deployments.demo.model import Request, Turn, say
 from helmsman.records.result import EXIT_CODES
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.git import open_repository
-from tasks.state_ref import read_records, read_state
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_records, read_state
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import Driving, driving, ended
 from tests.fakes.pathologies import CHECK, FIX, GOAL, MET, Agent, done, repository, script, verdict

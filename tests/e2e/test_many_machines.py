@@ -8,8 +8,8 @@ import pytest
 
 from deployments.demo.model import Request, Turn, bash, call, say
 from helmsman.records.verdict import Outcome
-from tasks.git import git, open_repository, read_ref
-from tasks.state_ref import read_records, read_state, state_ref
+from tasks.repository.git import git, open_repository, read_ref
+from tasks.repository.state_ref import read_records, read_state, state_ref
 from tests.fakes.bench import eventually
 from tests.fakes.many_machines import PATIENCE, ManyMachines, many_machines, what_is_missing
 

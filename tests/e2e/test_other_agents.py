@@ -12,8 +12,8 @@ import pytest
 
 from deployments.demo.turns import Turn
 from helmsman.records.iteration import IterationRecord
-from tasks.git import git, open_repository
-from tasks.state_ref import read_records
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import read_records
 from tests.contracts.source import ROOT
 from tests.fakes.bench import Ended
 from tests.fakes.command_line import CommandLine, make_repository

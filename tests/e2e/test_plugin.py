@@ -7,10 +7,10 @@ import pytest
 from deployments.demo.model import Request, Script, Turn, bash, call, say
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.git import open_repository
 from tasks.lock import holder
 from tasks.places import loop_folder
-from tasks.state_ref import read_state
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_state
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import RESULT_KEYS, Driving, driving, make_repository, the_object
 from tests.fakes.editor import Editor, answered, command_of, form_of

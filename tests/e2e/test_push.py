@@ -19,8 +19,8 @@ from helmsman.orient.alignment_file import render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, Specification
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.git import git, open_repository
-from tasks.state_ref import list_loops
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import list_loops
 from tests.fakes.answerer import answering
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import Driving, driving

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from deployments.demo.model import bash, by_call, call, say
-from tasks.git import git, open_repository
-from tasks.state_ref import read_records
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import read_records
 from tests.fakes.boxes import BOXED, needs_bubblewrap
 from tests.fakes.command_line import driving, make_repository
 from tests.fakes.prefect_server import PrefectServer

@@ -13,9 +13,9 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from deployments.automations import CRASHED_RUN, SILENT_RUN, automations, declare
 from deployments.deploying import placed, project
 from helmsman.records.verdict import Outcome
-from tasks.git import open_repository
-from tasks.opening import now_utc
-from tasks.state_ref import list_loops
+from tasks.loops.opening import now_utc
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import list_loops
 from tests.fakes.bench import ROOT
 from tests.fakes.team import ENDED, Team
 

@@ -14,9 +14,9 @@ from deployments.demo.model import Request, Script, Turn, bash, by_call, call, s
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
-from tasks.git import open_repository
 from tasks.places import loop_folder
-from tasks.state_ref import read_records, read_state
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_records, read_state
 from tests.fakes.command_line import driving, make_repository
 from tests.fakes.prefect_server import PrefectServer
 

@@ -10,9 +10,9 @@ from helmsman.records.evidence import AgentOutcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.session import FailureClass
 from helmsman.records.verdict import DecisionKind
-from tasks.git import open_repository
-from tasks.state_ref import read_records
-from tasks.steering import GRACE
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_records
+from tasks.session.steering import GRACE
 from tests.fakes.command_line import driving, make_repository
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.spinners import MOST, SPINNERS, Spinner

@@ -8,8 +8,8 @@ import pytest
 from deployments.demo.model import Request, Tool, Turn, bash, by_call, call, edit, read, say, write
 from helmsman.records.evidence import Guarded
 from helmsman.records.iteration import IterationRecord
-from tasks.git import open_repository
-from tasks.state_ref import read_records
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_records
 from tests.fakes.command_line import Driving, driving, make_repository
 from tests.fakes.prefect_server import PrefectServer
 

@@ -11,9 +11,9 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from helmsman.records.gates import Choice
 from helmsman.records.verdict import Outcome
-from tasks.git import open_repository
-from tasks.process import TAG
-from tasks.state_ref import loop_names
+from tasks.processes.process import TAG
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import loop_names
 from tests.fakes.bench import Bench, ended, eventually
 from tests.fakes.browser import browser_page
 from tests.fakes.command_line import processes

@@ -8,9 +8,9 @@ import pytest
 
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.verdict import Outcome
-from tasks import answer_box
 from tasks.lock import holder
-from tasks.opening import now_utc
+from tasks.loops.opening import now_utc
+from tasks.people import answer_box
 from tests.fakes.bench import eventually
 from tests.fakes.team import PATIENCE, TWO_SESSIONS, Team
 from tests.fakes.two_sessions import CHECK, LOOP, TWO_WHOLE_SESSIONS

@@ -17,10 +17,10 @@ from deployments.demo.model import ScriptedModel, environment
 from helmsman.records.events import Event, StepFinished
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.git import git, open_repository
 from tasks.places import LoopFolder, loop_folder
-from tasks.process import TAG
-from tasks.state_ref import read_records, read_state, state_ref
+from tasks.processes.process import TAG
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import read_records, read_state, state_ref
 from tests.fakes.migrated import give_database
 from tests.fakes.two_sessions import CHECK, LOOP, WISHES, iteration_of, script
 from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import SandboxConfig
-from tasks.git import git, open_repository
 from tasks.places import LoopFolder
-from tasks.process import Ended, run
+from tasks.processes.process import Ended, run
+from tasks.repository.git import git, open_repository
 from tasks.sandbox.entering import Agent, Command, agent_box, git_folder
 from tasks.sandbox.own_git import take_over
 from tests.fakes.command_line import make_repository

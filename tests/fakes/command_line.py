@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 
 from deployments.demo.model import Script, ScriptedModel, environment
-from tasks.git import git
+from tasks.repository.git import git
 from tests.fakes.bench import Ended
 from tests.fakes.warm import COMMAND_LINE, WarmProcess
 

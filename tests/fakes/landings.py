@@ -12,14 +12,14 @@ from helmsman.records.checks import CheckReport
 from helmsman.records.merging import Merged, Trouble
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.git import open_repository
-from tasks.merge_attempt import begin_landing, catch_up, land
-from tasks.opening import mend
+from tasks.loops.opening import mend
+from tasks.loops.working import check_merge
+from tasks.merging.attempt import begin_landing, catch_up, land
 from tasks.places import loop_folder, worktree_of
-from tasks.state_ref import read_state, replace_state, write_state
-from tasks.working import check_merge
-from tasks.workplace import Workplace
-from tasks.worktree import ensure_worktree
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_state, replace_state, write_state
+from tasks.worktrees.workplace import Workplace
+from tasks.worktrees.worktree import ensure_worktree
 from tests.fakes.repositories import NOW, commit, loop_state, make_repository, sh
 
 CHECK = "sh check.sh"

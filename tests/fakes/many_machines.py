@@ -20,8 +20,8 @@ import httpx
 import psutil
 
 from deployments.demo.model import Script, ScriptedModel, environment
-from tasks.engine import QUIET
-from tasks.git import git
+from tasks.engine.embedded import QUIET
+from tasks.repository.git import git
 from tests.fakes.bench import ROOT
 from tests.fakes.command_line import make_repository
 from tests.fakes.machines import Machine, Network, why_impossible

@@ -8,7 +8,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from tasks.engine import SERVER
+from tasks.engine.embedded import SERVER
 
 NAME = "prefect.db"
 _shared: list[Path] = []

@@ -14,8 +14,8 @@ from uuid import uuid4
 
 import httpx
 
-from tasks.engine import QUIET, SERVER
-from tasks.process import run
+from tasks.engine.embedded import QUIET, SERVER
+from tasks.processes.process import run
 from tests.fakes import asking
 from tests.fakes.migrated import give_database
 

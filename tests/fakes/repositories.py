@@ -17,11 +17,11 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind
-from tasks.git import Repository, open_repository
 from tasks.places import loop_folder
-from tasks.state_ref import write_state
-from tasks.workplace import Workplace
-from tasks.worktree import ensure_worktree
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.state_ref import write_state
+from tasks.worktrees.workplace import Workplace
+from tasks.worktrees.worktree import ensure_worktree
 
 NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)
 LOOP = "the-loop"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from helmsman.config import LoopConfig, RemoteConfig
 from helmsman.records.state import LoopState
-from tasks.git import Repository, git, open_repository
+from tasks.loops.travelling import claim, take_up
 from tasks.places import worktree_of
-from tasks.state_ref import read_state, replace_state, write_state
-from tasks.travelling import claim, take_up
-from tasks.worktree import ensure_worktree
+from tasks.repository.git import Repository, git, open_repository
+from tasks.repository.state_ref import read_state, replace_state, write_state
+from tasks.worktrees.worktree import ensure_worktree
 from tests.fakes.repositories import commit, sh
 
 LOOP = "loop"

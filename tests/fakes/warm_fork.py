@@ -19,21 +19,21 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tasks.engine import QUIET
+from tasks.engine.embedded import QUIET
 
 HELMSMAN = Path(sys.executable).with_name("helmsman")
 LONGEST_REQUEST = 1 << 17
 MOST_PIPES = 4
 IMPORTED = (
-    "deployments.chaining",
+    "deployments.several.chaining",
     "deployments.cli",
     "deployments.running",
-    "deployments.showing",
+    "deployments.show.looking",
     "flows.align",
     "flows.chain",
     "flows.loop",
-    "tasks.align_run",
-    "tasks.engine_runs",
+    "tasks.alignment.run",
+    "tasks.engine.runs",
     "tasks.memory.opened",
     "tests.e2e.crash_driver",
 )

@@ -10,9 +10,9 @@ import pytest
 
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from tasks.engine import engine
-from tasks.git import git, open_repository
-from tasks.state_ref import read_state
+from tasks.engine.embedded import engine
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import read_state
 from tests.fakes.agents import Call, scripted_agent
 from tests.fakes.migrated import give_database
 
@@ -28,7 +28,7 @@ def engine_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         url = engine_is_up()
         from prefect.context import refresh_global_settings_context
 
-        from tasks.engine_runs import flush
+        from tasks.engine.runs import flush
 
         refresh_global_settings_context()  # Prefect may have been imported, and its settings read, before
         yield url

@@ -23,10 +23,10 @@ from flows.align import align
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment import STANDARD
 from helmsman.records.alignment import Alignment, AlignRequest
-from tasks.aligning import align_folder, align_name
-from tasks.alignment_files import read_alignment
-from tasks.git import open_repository
+from tasks.alignment.aligning import align_folder, align_name
+from tasks.alignment.files import read_alignment
 from tasks.lock import drive_alone
+from tasks.repository.git import open_repository
 from tests.fakes.answerer import answering
 from tests.fakes.judge_api import JudgeApi
 from tests.unit.test_alignment import GOOD

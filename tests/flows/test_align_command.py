@@ -13,7 +13,7 @@ import pytest
 
 from deployments.demo.turns import Turn, say
 from helmsman.records.alignment import ALIGNMENT, Alignment
-from tasks.alignment_files import read_alignment
+from tasks.alignment.files import read_alignment
 from tests.fakes.bench import Ended
 from tests.fakes.judge_api import JudgeApi
 from tests.flows.test_align import KNOWS, ROOT
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.feature("M1")
 COMMAND = f"""
 import sys
 from pathlib import Path
-from deployments.alignment import align_goal
+from deployments.align.aligning import align_goal
 sys.exit(align_goal(Path(sys.argv[1]), "export the rows", None, {ALIGNMENT!r}, yes=False, as_json=False))
 """
 PATIENCE = 100

@@ -25,9 +25,9 @@ from helmsman.orient.alignment_file import render
 from helmsman.pushes import push_loop_id
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
 from helmsman.records.push import Push
-from tasks.aligning import align_name
-from tasks.git import git, open_repository
-from tasks.state_ref import loop_names
+from tasks.alignment.aligning import align_name
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import loop_names
 from tests.fakes.answerer import answering
 from tests.fakes.judge_api import JudgeApi
 from tests.fakes.pushing import Served, served_repository

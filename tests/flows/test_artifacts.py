@@ -12,8 +12,8 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRun
 from prefect.client.schemas.objects import Artifact
 
 from helmsman.records.state import LoopState
-from tasks.artifacts import Shelf, bring_up_to_date, publish_artifacts
-from tasks.engine_runs import flush, run_id
+from tasks.engine.runs import flush, run_id
+from tasks.telling.artifacts import Shelf, bring_up_to_date, publish_artifacts
 from tests.fakes.agents import PROMISE, says
 from tests.fakes.bench import eventually
 from tests.flows.conftest import Drive

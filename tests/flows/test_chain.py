@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from deployments.chaining import Said, chain
+from deployments.several.chaining import Said, chain
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.git import git, open_repository
-from tasks.opening import create_loop
-from tasks.state_ref import loop_names, read_state, replace_state
-from tasks.workplace import workplace
-from tasks.worktree import ensure_worktree
+from tasks.loops.opening import create_loop
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import loop_names, read_state, replace_state
+from tasks.worktrees.workplace import workplace
+from tasks.worktrees.worktree import ensure_worktree
 from tests.fakes.agents import PROMISE, Call, calls_made, prompt_of, says, scripted_agent
 from tests.fakes.repositories import NOW, commit
 from tests.unit.builders import STOP, config

@@ -11,8 +11,8 @@ from deployments.demo.turns import Turn, say
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.oversight import Diagnosis
 from helmsman.records.verdict import Outcome, Severity
-from tasks.git import git, open_repository
-from tasks.state_ref import read_records
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import read_records
 from tests.fakes.agents import PROMISE, Call, says
 from tests.fakes.judge_api import JudgeApi
 from tests.flows.conftest import Drive, Driven

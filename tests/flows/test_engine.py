@@ -8,10 +8,10 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from flows.loop import loop
 from helmsman.errors import OperatorError
 from helmsman.records.request import LoopRequest
-from tasks.engine_runs import flush
-from tasks.git import open_repository
+from tasks.engine.runs import flush
 from tasks.lock import drive_alone
 from tasks.places import loop_folder
+from tasks.repository.git import open_repository
 from tests.fakes.agents import PROMISE, says
 from tests.fakes.bench import eventually
 from tests.flows.conftest import Drive

@@ -15,13 +15,13 @@ from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks import answer_box
-from tasks.driving import driving
-from tasks.git import git, open_repository
-from tasks.opening import open_loop
-from tasks.pausing import resume_paused
+from tasks.loops.driving import driving
+from tasks.loops.opening import open_loop
+from tasks.people import answer_box
+from tasks.people.pausing import resume_paused
 from tasks.places import loop_folder, worktree_of
-from tasks.state_ref import read_state, replace_state
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import read_state, replace_state
 from tests.fakes.agents import PROMISE, calls_made, prompt_of, says
 from tests.fakes.answerer import answering
 from tests.flows.conftest import Drive

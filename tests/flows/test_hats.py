@@ -7,8 +7,8 @@ import pytest
 from helmsman.hats.writing import hat_text, sheet_text
 from helmsman.records.hats import Condition, Sheet
 from helmsman.records.verdict import Outcome
-from tasks.git import git, open_repository
-from tasks.state_ref import read_records
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import read_records
 from tests.fakes.agents import PROMISE, prompt_of, says
 from tests.flows.conftest import Drive
 from tests.integration.test_presets import put

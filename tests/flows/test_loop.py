@@ -12,8 +12,8 @@ from helmsman.layers import from_assignments
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.request import LoopRequest
 from helmsman.records.verdict import Outcome, Severity
-from tasks.git import git, open_repository
-from tasks.state_ref import read_records, read_state
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import read_records, read_state
 from tests.fakes.agents import PROMISE, Call, calls_made, fails_with, prompt_of, result, says, spoken, usage_limit
 from tests.flows.conftest import Drive
 

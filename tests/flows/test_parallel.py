@@ -13,13 +13,13 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.sorting import ArtifactSort
 
 from deployments.cancelling import cancel_loop
-from deployments.paralleling import Said, parallel
+from deployments.several.paralleling import Said, parallel
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.git import open_repository
 from tasks.lock import process_of
 from tasks.places import loop_folder
-from tasks.state_ref import known_state
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import known_state
 from tests.fakes.agents import PROMISE, calls_made, says, scripted_agent
 from tests.fakes.bench import eventually
 from tests.fakes.repositories import commit, sh

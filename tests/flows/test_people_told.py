@@ -12,7 +12,7 @@ import pytest
 
 from helmsman.config import TrackerConfig
 from helmsman.errors import OperatorError
-from tasks.notifying import notify
+from tasks.people.notifying import notify
 from tasks.tracker.access import tracker_token
 
 pytestmark = pytest.mark.feature("H3")

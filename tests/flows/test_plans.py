@@ -9,8 +9,8 @@ from flows.loop import loop
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import LoopRequest
 from helmsman.records.verdict import Outcome
-from tasks.git import git, open_repository
-from tasks.state_ref import read_records, read_state
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import read_records, read_state
 from tests.fakes.agents import PROMISE, Call, prompt_of, says
 from tests.flows.conftest import Drive
 

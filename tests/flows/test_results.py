@@ -45,8 +45,8 @@ def told(storage: str | None) -> tuple[bool, bool, bool]:
     from prefect import flow
     from prefect.settings import PREFECT_DEFAULT_RESULT_STORAGE_BLOCK, temporary_settings
 
-    from tasks.results import is_kept, require_results
-    from tasks.steps import StepKey, step
+    from tasks.engine.results import is_kept, require_results
+    from tasks.loops.steps import StepKey, step
 
     @step(StepKey())
     def prompt(repository: str, state: LoopState) -> str:

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from deployments.automations import CRASHED_RUN, SILENT_RUN
-from deployments.finding import Finding
-from deployments.server_health import FORGOTTEN, server_findings
-from tasks.merge_lock import SLOTS
+from deployments.doctor.finding import Finding
+from deployments.doctor.server_health import FORGOTTEN, server_findings
+from tasks.merging.lock import SLOTS
 
 SLOT = f"{SLOTS}of-the-dead"
 OTHER = "somebody-elses"

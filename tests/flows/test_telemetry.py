@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helmsman.records.verdict import Outcome
-from tasks.git import git
+from tasks.repository.git import git
 from tests.fakes.agents import PROMISE, Call, result, says, spoken
 from tests.fakes.collector import Collector, collecting
 from tests.flows.conftest import Drive

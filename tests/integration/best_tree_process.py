@@ -14,10 +14,10 @@ from helmsman.records.evidence import AgentOutcome
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Checkpoint, Oversight
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.best_tree import left_at_best, stand_at_best
-from tasks.git import open_repository
 from tasks.places import worktree_of
-from tasks.state_ref import read_state, replace_state
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_state, replace_state
+from tasks.worktrees.best_tree import left_at_best, stand_at_best
 from tests.fakes.repositories import BRANCH, LOOP, NOW, Work, begin, commit, loop_state, make_repository, write
 from tests.integration.landing_process import CHANGE, SHIM
 

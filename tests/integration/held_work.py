@@ -8,8 +8,8 @@ from typing import Any
 
 from helmsman.config import LoopConfig
 from helmsman.records.session import StopAttempt
-from tasks.call_folder import CallFolder
-from tasks.stop_gate import Held, Notes, StopGate
+from tasks.agents.call_folder import CallFolder
+from tasks.session.stop_gate import Held, Notes, StopGate
 from tests.fakes.repositories import Work, begin, make_repository, write
 
 NOT_UTF8 = os.fsdecode(b"caf\xe9 \xff")

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deployments.display import LiveView
+from deployments.show.display import LiveView
 from helmsman.records.events import AgentIntroduced
 from helmsman.records.request import LoopRequest
-from tasks.git import open_repository
-from tasks.opening import configure, create_loop
+from tasks.loops.opening import configure, create_loop
+from tasks.repository.git import open_repository
 from tests.fakes.command_line import CommandLine, looking, make_repository, the_object
 from tests.fakes.repositories import NOW
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deployments.alignment import align_goal
+from deployments.align.aligning import align_goal
 from deployments.demo.model import ScriptedModel, by_call, call, environment
 from deployments.demo.turns import Turn, say
 from helmsman.errors import Cancelled, OperatorError, WorldError
@@ -26,8 +26,7 @@ from helmsman.records.alignment import (
     RepositoryFacts,
     Specification,
 )
-from tasks.align_config import configured
-from tasks.aligning import (
+from tasks.alignment.aligning import (
     Work,
     align_folder,
     align_name,
@@ -39,10 +38,11 @@ from tasks.aligning import (
     put,
     refuse_open_questions,
 )
-from tasks.alignment_files import read_alignment, write_alignment
-from tasks.git import Repository, open_repository
-from tasks.process import never
-from tasks.repository_facts import LONGEST_TEXT, MOST_NAMES, gather_facts
+from tasks.alignment.config import configured
+from tasks.alignment.files import read_alignment, write_alignment
+from tasks.processes.process import never
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.repository_facts import LONGEST_TEXT, MOST_NAMES, gather_facts
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.repositories import commit, make_repository, sh, write

@@ -8,10 +8,10 @@ import pytest
 
 from helmsman.orient.alignment import with_answers
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, Specification
-from tasks.aligning import align_folder, align_name
-from tasks.alignment_files import read_alignment, write_alignment
-from tasks.git import git, open_repository
+from tasks.alignment.aligning import align_folder, align_name
+from tasks.alignment.files import read_alignment, write_alignment
 from tasks.lock import drive_alone
+from tasks.repository.git import git, open_repository
 from tests.fakes.bench import Ended
 from tests.fakes.command_line import CommandLine, looking, make_repository
 

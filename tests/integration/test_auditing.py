@@ -11,9 +11,9 @@ from helmsman.records.evidence import AgentCall, Execution
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.state import LoopState
-from tasks.auditing import audit, put_back_protected
-from tasks.hearing import hear
-from tasks.worktree import measure_change
+from tasks.agents.hearing import hear
+from tasks.checking.auditing import audit, put_back_protected
+from tasks.worktrees.worktree import measure_change
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, record_of, write
 
 TESTS = "def test_a():\n    assert 1 + 1 == 2\n\n\ndef test_b():\n    assert 2 + 2 == 4\n"

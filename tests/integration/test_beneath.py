@@ -12,8 +12,8 @@ from helmsman.config import CheckConfig
 from helmsman.records.checks import CheckReport
 from helmsman.show.tables import checks_table
 from tasks.beneath import read_beneath, read_plain, remove_beneath
-from tasks.checks import Room, run_check
-from tasks.process import never
+from tasks.checking.checks import Room, run_check
+from tasks.processes.process import never
 from tests.unit.builders import config, state
 
 pytestmark = pytest.mark.feature("X3", "X4")

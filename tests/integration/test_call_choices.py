@@ -10,8 +10,8 @@ from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.oversight import Oversight
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
-from tasks.claude import without_secrets
-from tasks.steered import stop_seconds, window_of
+from tasks.agents.claude import without_secrets
+from tasks.session.steered import stop_seconds, window_of
 from tests.fakes.repositories import loop_state
 
 

@@ -14,12 +14,12 @@ from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Sp
 from helmsman.records.memory import Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.git import open_repository
-from tasks.handing_over import hand_over
-from tasks.opening import create_loop
-from tasks.state_ref import replace_state
-from tasks.workplace import workplace
-from tasks.worktree import ensure_worktree, remove_worktree
+from tasks.leaving.handing_over import hand_over
+from tasks.loops.opening import create_loop
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import replace_state
+from tasks.worktrees.workplace import workplace
+from tasks.worktrees.worktree import ensure_worktree, remove_worktree
 from tests.fakes.repositories import NOW, commit, make_repository, sh, write
 from tests.unit.builders import STOP, config
 

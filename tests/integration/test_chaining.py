@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from prefect.client.schemas.objects import State, StateType
 
-from deployments.chaining import Said, chain, chain_lines, chain_request
+from deployments.several.chaining import Said, chain, chain_lines, chain_request
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.chain import ChainRequest, Link
 from helmsman.records.gates import Gate, GateKind
@@ -15,13 +15,13 @@ from helmsman.records.merging import Merged
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.chaining import broke_off, chain_result, chained, next_loop
-from tasks.git import open_repository
-from tasks.opening import open_loop
+from tasks.groups.chaining import broke_off, chain_result, chained, next_loop
+from tasks.loops.opening import open_loop
 from tasks.places import loop_folder
-from tasks.state_ref import replace_state
-from tasks.workplace import workplace
-from tasks.worktree import ensure_worktree, remove_worktree
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import replace_state
+from tasks.worktrees.workplace import workplace
+from tasks.worktrees.worktree import ensure_worktree, remove_worktree
 from tests.fakes.repositories import NOW, commit, make_repository, sh
 from tests.unit.builders import STOP
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from deployments.choosing import chosen_loop, driver_of
-from deployments.showing import show_status
+from deployments.show.looking import show_status
 from helmsman.errors import OperatorError
-from tasks.git import Repository, open_repository
 from tasks.lock import drive_alone
 from tasks.places import loop_folder
-from tasks.state_ref import write_state
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.state_ref import write_state
 from tests.fakes.repositories import make_repository
 from tests.unit import builders
 

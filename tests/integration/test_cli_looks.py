@@ -11,8 +11,8 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.layers import leaves
-from tasks.git import Repository, git, open_repository
-from tasks.state_ref import write_state
+from tasks.repository.git import Repository, git, open_repository
+from tasks.repository.state_ref import write_state
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking, make_repository, the_object
 from tests.unit import builders
 

@@ -9,8 +9,8 @@ from deployments.demo.turns import Turn
 from helmsman.errors import Cancelled
 from helmsman.records.parallel import Choice
 from helmsman.records.state import LoopState
-from tasks.comparing import best_of
-from tasks.git import open_repository
+from tasks.groups.comparing import best_of
+from tasks.repository.git import open_repository
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.repositories import commit, loop_state, make_repository, sh
 from tests.integration.processes import own_tag

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.git import git
+from tasks.repository.git import git
 from tests.fakes.command_line import CommandLine, make_repository
 from tests.fakes.shells import Shell, shell
 

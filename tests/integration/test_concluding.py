@@ -11,10 +11,10 @@ from helmsman.records.lessons import Episode, Lesson, LessonKind
 from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
+from tasks.loops.remembering import conclude, to_be_asked
 from tasks.memory import opening
 from tasks.memory.chosen import URL
 from tasks.memory.projects import project_of
-from tasks.remembering import conclude, to_be_asked
 from tests.fakes.repositories import Work, begin, make_repository
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson
 from tests.unit.builders import STOP, check, report

@@ -8,12 +8,12 @@ import pytest
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
-from tasks.checks import Room, run_checks
-from tasks.git import commit_and_tree
-from tasks.process import never
-from tasks.security import security_findings
-from tasks.working import check_base
-from tasks.worktree import ensure_worktree, hold_branch, restore
+from tasks.checking.checks import Room, run_checks
+from tasks.checking.security import security_findings
+from tasks.loops.working import check_base
+from tasks.processes.process import never
+from tasks.repository.git import commit_and_tree
+from tasks.worktrees.worktree import ensure_worktree, hold_branch, restore
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, write
 from tests.integration.test_stop_gate_flaky import FAILS
 

@@ -12,7 +12,7 @@ import pytest
 
 from helmsman.errors import WorldError
 from helmsman.records.push import Push
-from tasks.deliveries import FORGET_AFTER, Accepted, Deliveries
+from tasks.triggers.deliveries import FORGET_AFTER, Accepted, Deliveries
 from tests.fakes.bench import ROOT
 
 pytestmark = pytest.mark.feature("D2")
@@ -21,7 +21,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 RACER = """
 import sys
 from pathlib import Path
-from tasks.deliveries import Deliveries
+from tasks.triggers.deliveries import Deliveries
 from helmsman.records.push import Push
 from datetime import datetime
 push = Push.model_validate_json(sys.argv[2])

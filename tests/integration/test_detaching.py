@@ -18,11 +18,11 @@ import pytest
 from deployments.detaching import GONE, SILENT, UNDER_WAY, first_word
 from deployments.running import require_engine
 from helmsman.errors import WorldError
-from tasks.environment import NEVER
-from tasks.git import open_repository
 from tasks.lock import drive_alone
-from tasks.opening import create_loop
+from tasks.loops.opening import create_loop
 from tasks.places import loop_folder
+from tasks.processes.environment import NEVER
+from tasks.repository.git import open_repository
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import CommandLine, looking, make_repository, processes, the_object
 from tests.unit.builders import NOW, config

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.verify.diff import FileDiff
-from tasks.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
+from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
 from tests.fakes.repositories import commit, make_repository, sh, write
 
 pytestmark = pytest.mark.feature("V5")

@@ -18,22 +18,22 @@ from typing import Any
 
 import pytest
 
-from deployments.doctor import EXAMINATIONS, examined
-from deployments.finding import Finding
+from deployments.doctor.examinations import EXAMINATIONS, examined
+from deployments.doctor.finding import Finding
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.driving import tidy
-from tasks.engine_database import put_aside
-from tasks.git import git, open_repository
-from tasks.left_worktrees import changed_since
+from tasks.engine.database import put_aside
 from tasks.lock import drive_alone
+from tasks.loops.driving import tidy
 from tasks.places import loop_folder, worktree_of
-from tasks.process import run
-from tasks.state_ref import state_ref, write_state
-from tasks.tagged import TAG
-from tasks.workplace import has_left, mark_left, workplace
+from tasks.processes.process import run
+from tasks.processes.tagged import TAG
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import state_ref, write_state
+from tasks.worktrees.left_worktrees import changed_since
+from tasks.worktrees.workplace import has_left, mark_left, workplace
 from tests.fakes.command_line import looking, make_repository
 from tests.unit import builders
 

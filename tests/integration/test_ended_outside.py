@@ -10,9 +10,9 @@ from helmsman.errors import WorldError
 from helmsman.records.events import Event, MemoryNoted
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.driving import end_from_outside
-from tasks.journal import listening
-from tasks.state_ref import Fenced, read_state, replace_state
+from tasks.loops.driving import end_from_outside
+from tasks.repository.state_ref import Fenced, read_state, replace_state
+from tasks.telling.journal import listening
 from tests.fakes.repositories import LOOP, NOW, Work, begin, make_repository, record_of
 
 pytestmark = pytest.mark.feature("E3")

@@ -7,9 +7,9 @@ import pytest
 
 from helmsman.config import WorkspaceConfig
 from helmsman.errors import OperatorError
-from tasks.git import GitError, commit_and_tree, current_branch, git, has_identity, open_repository, read_ref
 from tasks.places import worktree_of
-from tasks.worktree import restore, salvage, settle_work
+from tasks.repository.git import GitError, commit_and_tree, current_branch, git, has_identity, open_repository, read_ref
+from tasks.worktrees.worktree import restore, salvage, settle_work
 from tests.fakes.repositories import LOOP, begin, commit, make_repository, sh, with_submodule, write
 
 

@@ -13,13 +13,13 @@ from helmsman.records.plan import PlanItem
 from helmsman.records.request import LoopRequest, is_loop_id
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.gathering import heard
-from tasks.git import open_repository
-from tasks.group_plan import item_names
-from tasks.members import Departed
-from tasks.opening import open_loop
-from tasks.parallel import Group, departed, due_loops, group_result, keep, opened
-from tasks.state_ref import known_state, replace_state
+from tasks.groups.gathering import heard
+from tasks.groups.group_plan import item_names
+from tasks.groups.members import Departed
+from tasks.groups.parallel import Group, departed, due_loops, group_result, keep, opened
+from tasks.loops.opening import open_loop
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import known_state, replace_state
 from tests.fakes.repositories import NOW, commit, make_repository, sh
 
 pytestmark = pytest.mark.feature("M5")

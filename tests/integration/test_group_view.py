@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deployments.group_view import GroupView, watching_group
+from deployments.several.view import GroupView, watching_group
 from helmsman.records.events import Event, GateAnswered, GateOpened, StepFinished, StepStarted, ToolCalled, WaitStarted
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
-from tasks.git import Repository, open_repository
-from tasks.journal import journal_to
 from tasks.places import loop_folder
+from tasks.repository.git import Repository, open_repository
+from tasks.telling.journal import journal_to
 from tests.fakes.repositories import make_repository
 from tests.unit.builders import NOW
 

@@ -11,9 +11,9 @@ import pytest
 
 from helmsman.memory.guardrails_file import LARGEST, render
 from helmsman.records.lessons import Guardrail
-from tasks.git import git, open_repository
 from tasks.memory import guardrails_file
 from tasks.memory.guardrails_file import Seen, guardrails_place, read_edits, write
+from tasks.repository.git import git, open_repository
 from tests.fakes.bench import eventually
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import LINT, PROJECT, guardrail

@@ -14,10 +14,10 @@ from helmsman.pushes import made_by_us
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
 from helmsman.records.memory import Completed, WorkingMemory
 from helmsman.records.state import LoopState
-from tasks.git import git
-from tasks.handing_over import NAME, HandedOver, hand_over, left_at, left_in
-from tasks.workplace import Workplace
-from tasks.worktree import remove_worktree
+from tasks.leaving.handing_over import NAME, HandedOver, hand_over, left_at, left_in
+from tasks.repository.git import git
+from tasks.worktrees.workplace import Workplace
+from tasks.worktrees.worktree import remove_worktree
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh
 from tests.unit.builders import STOP
 

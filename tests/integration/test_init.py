@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from deployments.initialising import initialise
+from deployments.init.initialising import initialise
 from deployments.rubric import check_rubric
-from deployments.showing import show_configuration
+from deployments.show.looking import show_configuration
 from deployments.wishes import Wishes, wished
 from helmsman.errors import OperatorError
 from helmsman.orient.commands import find_commands
 from helmsman.orient.projects.kinds import Candidate, Kind
-from tasks.config_files import read_rubric_file
-from tasks.detecting import LARGEST_TEXT, Fate, Tried, read_project, scratch, try_all, try_one
-from tasks.git import open_repository
+from tasks.checking.detecting import LARGEST_TEXT, Fate, Tried, read_project, scratch, try_all, try_one
+from tasks.loops.config_files import read_rubric_file
+from tasks.repository.git import open_repository
 from tests.fakes.command_line import looking
 from tests.fakes.repositories import commit, make_repository, sh, with_submodule, write
 

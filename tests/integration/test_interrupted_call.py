@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.call_folder import CallFolder, finished_call, interrupted_call
+from tasks.agents.call_folder import CallFolder, finished_call, interrupted_call
 from tests.fakes.recordings import FOLDER, replay
 from tests.fakes.repositories import NOW
 

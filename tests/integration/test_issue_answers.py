@@ -11,14 +11,14 @@ from helmsman.records.issue_event import Happened, Heeded
 from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from tasks import answer_box
-from tasks.driving import driving
-from tasks.git import open_repository
-from tasks.issues import heeded
 from tasks.lock import drive_alone
-from tasks.opening import mend
+from tasks.loops.driving import driving
+from tasks.loops.opening import mend
+from tasks.people import answer_box
 from tasks.places import LoopFolder, loop_folder
-from tasks.state_ref import Fenced
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import Fenced
+from tasks.triggers.issues import heeded
 from tests.fakes.pushing import Served
 from tests.fakes.tracker_api import TrackerApi
 from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, event, home, said, served, started
@@ -50,11 +50,11 @@ def test_an_answer_whose_bringer_died_is_followed_by_whoever_comes_next(
     def away(*_: Any) -> bool:
         raise WorldError("the Prefect server does not answer")
 
-    monkeypatch.setattr("tasks.pausing.resume_paused", away)
+    monkeypatch.setattr("tasks.people.pausing.resume_paused", away)
     first = said(served, api, "/helmsman approve", 1)
     with pytest.raises(WorldError):
         heeded(first, NOW)
-    monkeypatch.setattr("tasks.pausing.resume_paused", resume_paused)
+    monkeypatch.setattr("tasks.people.pausing.resume_paused", resume_paused)
     again = {"the same event": first, "the label": event(served, api, moment="2")}.get(then) or said(served, api, then, 2)
     assert heeded(again, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
     found = answer_box.find(folder.answers, gate.key)
@@ -70,7 +70,7 @@ def test_an_answer_whose_bringer_died_is_followed_by_whoever_comes_next(
 def test_a_stop_comes_before_an_answer_that_nobody_has_read(
     what: str, served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.pausing.resume_paused", resume_paused)
+    monkeypatch.setattr("tasks.people.pausing.resume_paused", resume_paused)
     loop, gate, folder = asking(served, api)
     heeded(said(served, api, "/helmsman approve", 1), NOW)
     stop = said(served, api, what, 2) if what else event(served, api, Happened.WITHDRAWN)
@@ -111,9 +111,9 @@ def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_be
         heard.append(folder.cancel.exists())
         raise Fenced("that is enough")
 
-    monkeypatch.setattr("tasks.opening.take_up", fetching)
-    monkeypatch.setattr("tasks.driving.mend", mending)
-    monkeypatch.setattr("tasks.driving.run_id", uuid4)
+    monkeypatch.setattr("tasks.loops.opening.take_up", fetching)
+    monkeypatch.setattr("tasks.loops.driving.mend", mending)
+    monkeypatch.setattr("tasks.loops.driving.run_id", uuid4)
     request = LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=reopen)
     with pytest.raises(Fenced), driving(request):
         pass

@@ -19,16 +19,16 @@ from helmsman.records.push import Nothing
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.delivering import open_pull_request
-from tasks.git import git, open_repository, read_ref
-from tasks.issues import heeded
 from tasks.lock import drive_alone
+from tasks.people.words_box import with_words
 from tasks.places import loop_folder
-from tasks.pushes import fetched
-from tasks.state_ref import read_state, replace_state
+from tasks.repository.git import git, open_repository, read_ref
+from tasks.repository.state_ref import read_state, replace_state
 from tasks.tracker.telling import tell
-from tasks.words_box import with_words
-from tasks.workplace import Workplace, workplace
+from tasks.triggers.delivering import open_pull_request
+from tasks.triggers.issues import heeded
+from tasks.triggers.pushes import fetched
+from tasks.worktrees.workplace import Workplace, workplace
 from tests.fakes.bench import ROOT
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import sh
@@ -47,10 +47,10 @@ HOSTILE = 'checks = ["touch pwned"]\n[limits]\niterations = 9999\n# Agreed befor
 OPENS = """
 import sys
 from pathlib import Path
-from tasks.delivering import open_pull_request
-from tasks.git import open_repository
-from tasks.state_ref import read_state
-from tasks.workplace import workplace
+from tasks.triggers.delivering import open_pull_request
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_state
+from tasks.worktrees.workplace import workplace
 state, _ = read_state(open_repository(Path(sys.argv[1])), sys.argv[2])
 open_pull_request(workplace(sys.argv[1], state), state)
 """
@@ -175,7 +175,7 @@ def test_a_slower_run_for_the_same_issue_leaves_what_the_faster_one_has_done(
     with ExitStack() as stack:
 
         def overtaken(*arguments: Any) -> str | None:
-            monkeypatch.setattr("tasks.issues.fetched", fetched)
+            monkeypatch.setattr("tasks.triggers.issues.fetched", fetched)
             started(served, api)
             for file in paid:
                 file.parent.mkdir(parents=True)
@@ -184,7 +184,7 @@ def test_a_slower_run_for_the_same_issue_leaves_what_the_faster_one_has_done(
                 stack.enter_context(drive_alone(folder.lock, "x"))
             return fetched(*arguments)
 
-        monkeypatch.setattr("tasks.issues.fetched", overtaken)
+        monkeypatch.setattr("tasks.triggers.issues.fetched", overtaken)
         found = heeded(event(served, api, moment="2"), NOW)
     assert isinstance(found, Nothing if driven else LoopRequest)
     assert all(file.exists() for file in paid)

@@ -12,8 +12,8 @@ from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.records.usage import Usage
 from helmsman.verify.judge.question import JudgeQuestion
-from tasks.judge import ask_judge, way_of
-from tasks.process import never
+from tasks.models.judge import ask_judge, way_of
+from tasks.processes.process import never
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.judge_questions import BAD, GOOD, INJECTION, answer, is_fenced, judge_config, one, poisoned, question, saying
 

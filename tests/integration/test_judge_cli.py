@@ -13,8 +13,8 @@ from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.verify.judge.question import JudgeQuestion
-from tasks.judge import ask_judge
-from tasks.process import never
+from tasks.models.judge import ask_judge
+from tasks.processes.process import never
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.judge_questions import BAD, GOOD, INJECTION, answer, is_fenced, judge_config, one, poisoned, question
 from tests.integration.processes import eventually, own_tag

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from helmsman.records.oversight import Variety
-from tasks import measuring
-from tasks.measuring import measure, measured
+from tasks.checking import measuring
+from tasks.checking.measuring import measure, measured
 from tests.fakes.repositories import calls_of, commit, counting_git, make_repository, sh
 
 pytestmark = pytest.mark.feature("S15")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tasks.git import open_repository
 from tasks.memory.projects import project_of
+from tasks.repository.git import open_repository
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking, make_repository, the_object
 from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, fill, ids
 from tests.integration.memory_stores import episode, guardrail, lesson, summary

@@ -10,11 +10,11 @@ from rich.cells import cell_len
 from helmsman.memory.guardrails import effect_text
 from helmsman.records.lessons import Lesson, LessonKind, TaskType
 from helmsman.records.session import FailureClass
-from tasks.git import open_repository
 from tasks.memory import opening
 from tasks.memory.guardrails_file import guardrails_place
 from tasks.memory.projects import project_of
 from tasks.memory.standing import write_down
+from tasks.repository.git import open_repository
 from tests.fakes.command_line import RESULT_KEYS, looking, make_repository, the_object
 from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, fill, ids
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary

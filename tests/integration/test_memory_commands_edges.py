@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from bench.memory import measured
-from deployments.memory_exchange import export_to
-from deployments.memory_forgetting import forget
-from deployments.memory_opened import WITHOUT, emit, opened_memory
-from deployments.memory_pages import list_lines
+from deployments.memory.exchange import export_to
+from deployments.memory.forgetting import forget
+from deployments.memory.opened import WITHOUT, emit, opened_memory
+from deployments.memory.pages import list_lines
 from helmsman.errors import OperatorError, WorldError
-from tasks.git import open_repository
 from tasks.memory import opening
 from tasks.memory.forgetting import strike
 from tasks.memory.guardrails_file import guardrails_place
 from tasks.memory.projects import project_of
 from tasks.memory.standing import write_down
+from tasks.repository.git import open_repository
 from tests.fakes.command_line import make_repository
 from tests.fakes.postgres import Postgres
 from tests.integration.memory_bench import FIRST, TESTED, fill

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import OperatorError
-from tasks.git import Repository, open_repository
 from tasks.memory.projects import LENGTH, project_of
-from tasks.state_ref import write_state
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.state_ref import write_state
 from tests.fakes.repositories import commit, loop_state, make_repository, sh, write
 
 pytestmark = pytest.mark.feature("L1")

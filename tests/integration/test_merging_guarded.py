@@ -9,10 +9,10 @@ from prefect.logging import disable_run_logger
 
 from helmsman.records.checks import CheckReport
 from helmsman.records.verdict import Outcome
-from tasks import merge_attempt
-from tasks.driving import end_from_outside
-from tasks.merge_attempt import begin_landing, catch_up, land
-from tasks.worktree import restore
+from tasks.loops.driving import end_from_outside
+from tasks.merging import attempt as merge_attempt
+from tasks.merging.attempt import begin_landing, catch_up, land
+from tasks.worktrees.worktree import restore
 from tests.fakes.landings import Landing, proven, repository
 from tests.fakes.repositories import commit, sh, write
 

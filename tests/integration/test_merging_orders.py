@@ -10,11 +10,11 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.evidence import AgentCall, AgentOutcome, Execution
 from helmsman.records.findings import Weight
-from tasks.auditing import audit
-from tasks.git import open_repository
-from tasks.merge_target import require_target
-from tasks.remote import push_loop
-from tasks.worktree import measure_change
+from tasks.checking.auditing import audit
+from tasks.merging.target import require_target
+from tasks.repository.git import open_repository
+from tasks.repository.remote import push_loop
+from tasks.worktrees.worktree import measure_change
 from tests.fakes.landings import Landing, proven, repository
 from tests.fakes.repositories import commit, sh
 

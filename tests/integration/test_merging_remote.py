@@ -6,7 +6,7 @@ import pytest
 
 from helmsman.records.checks import CheckReport
 from helmsman.records.verdict import Decision, Outcome
-from tasks.merge_attempt import begin_landing, land
+from tasks.merging.attempt import begin_landing, land
 from tests.fakes.landings import Landing, proven, repository
 from tests.fakes.repositories import commit, sh, write
 

@@ -8,7 +8,7 @@ import pytest
 
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState, advance
-from tasks.state_ref import parse_state
+from tasks.repository.state_ref import parse_state
 
 pytestmark = pytest.mark.feature("X4")
 

@@ -10,7 +10,7 @@ import pytest
 from helmsman.config import PainConfig
 from helmsman.records.state import Spending
 from helmsman.verify.agent_events import Called, ToolResult, parse_event, tool_calls, tool_results
-from tasks.pain_watch import Watch, standing_since, tokens_left
+from tasks.session.pain_watch import Watch, standing_since, tokens_left
 from tests.fakes.repositories import make_repository
 from tests.unit.builders import config, state
 

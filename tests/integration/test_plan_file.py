@@ -13,11 +13,11 @@ from helmsman.records.merging import Conflicted, Merging, Trouble
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Oversight
 from helmsman.records.plan import ItemProof, Tick
-from tasks.auditing import audit, put_back_protected
-from tasks.git import open_repository
-from tasks.opening import create_loop
-from tasks.plan_file import plan_in_hand, put_back, stand_at, tick
-from tasks.worktree import hold_branch, measure_change, restore, settle_work
+from tasks.checking.auditing import audit, put_back_protected
+from tasks.loops.opening import create_loop
+from tasks.plans.plan_file import plan_in_hand, put_back, stand_at, tick
+from tasks.repository.git import open_repository
+from tasks.worktrees.worktree import hold_branch, measure_change, restore, settle_work
 from tests.fakes.repositories import BRANCH, NOW, Work, begin, commit, make_repository, record_of
 
 pytestmark = pytest.mark.feature("M8")

@@ -14,11 +14,11 @@ from helmsman.records.focus import Planned
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Oversight, Sought
 from helmsman.records.state import LoopState
-from tasks.git import git, open_repository
-from tasks.orders import read_orders
+from tasks.loops.orders import read_orders
+from tasks.models.planning import write
 from tasks.places import LoopFolder
-from tasks.planning import write
-from tasks.workplace import Workplace
+from tasks.repository.git import git, open_repository
+from tasks.worktrees.workplace import Workplace
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.unit.builders import config, orientation, state
 

@@ -20,12 +20,12 @@ from helmsman.oversee.answers import reconfigured
 from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
 from helmsman.records.request import LoopRequest
 from helmsman.records.session import FailureClass
-from tasks.config_files import LARGEST_FILE
-from tasks.git import open_repository
 from tasks.hats.adding import add_preset
 from tasks.hats.finding import BUILT_IN, HATS, INTEGRATOR, PRESETS, find_preset, hat_names, known_presets, read_known
-from tasks.opening import configure, create_loop, open_loop
-from tasks.state_ref import read_state
+from tasks.loops.config_files import LARGEST_FILE
+from tasks.loops.opening import configure, create_loop, open_loop
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import read_state
 from tests.fakes.command_line import make_repository
 from tests.unit.hats_shown import DEBUGGER, QUIET, hat, scene_for
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import WorldError
-from tasks.process import TAG, run
+from tasks.processes.process import TAG, run
 from tests.integration.processes import ENV, ROOT, carriers, driven, driver, eventually, own_tag, sh
 
 

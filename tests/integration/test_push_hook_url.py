@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.deliveries import Deliveries
+from tasks.triggers.deliveries import Deliveries
 from tests.fakes.pushing import Served, install_hook, listed, listening, served_repository
 from tests.integration.test_push_senders import SHELLS, under
 

@@ -15,11 +15,11 @@ from helmsman.records.push import Nothing, Push
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.git import git, open_repository
 from tasks.lock import drive_alone
 from tasks.places import loop_folder
-from tasks.pushes import begin, find_repository
-from tasks.state_ref import loop_names, read_state, replace_state, write_state
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import loop_names, read_state, replace_state, write_state
+from tasks.triggers.pushes import begin, find_repository
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import commit, loop_state, sh
 from tests.integration.test_presets import SCRIBE, SHEET
@@ -192,8 +192,8 @@ def test_the_same_push_again_goes_on_with_a_dead_driver_s_loop_and_leaves_every_
 def test_runs_that_race_for_one_push_come_to_one_loop(served: Served) -> None:
     code = """
 import sys
-from tasks.opening import now_utc
-from tasks.pushes import begin
+from tasks.loops.opening import now_utc
+from tasks.triggers.pushes import begin
 from helmsman.records.push import Push
 push = Push.model_validate_json(sys.argv[1])
 sys.stdin.read()

@@ -17,13 +17,13 @@ from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Sp
 from helmsman.records.push import Nothing, Push, PushedAlignment
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from tasks.align_config import configured
-from tasks.aligning import align_folder
-from tasks.git import git, open_repository
+from tasks.alignment.aligning import align_folder
+from tasks.alignment.config import configured
 from tasks.lock import drive_alone
-from tasks.pushed_alignments import checked_out, keep
-from tasks.pushes import begin
-from tasks.state_ref import loop_names, read_state
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import loop_names, read_state
+from tasks.triggers.pushed_alignments import checked_out, keep
+from tasks.triggers.pushes import begin
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import NOW, make_repository, sh, write
 

@@ -21,7 +21,7 @@ from deployments.receiver.serving import serve
 from deployments.receiver.signatures import FRESH_SECONDS
 from helmsman.errors import OperatorError
 from helmsman.records.push import Push
-from tasks.deliveries import Deliveries
+from tasks.triggers.deliveries import Deliveries
 from tests.fakes import pushing
 from tests.fakes.bench import eventually
 from tests.fakes.pushing import SECRET, Listening, by_hook, gitea, github, listed, listening, send

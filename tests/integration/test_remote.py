@@ -7,9 +7,9 @@ import pytest
 from helmsman.config import RemoteConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.state import LoopState
-from tasks.git import Repository, open_repository, read_ref
-from tasks.remote import push_loop
-from tasks.state_ref import Fenced, read_state, replace_state, state_ref
+from tasks.repository.git import Repository, open_repository, read_ref
+from tasks.repository.remote import push_loop
+from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh
 
 pytestmark = pytest.mark.feature("E3")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from deployments.report_page import NAME, report
+from deployments.show.report_page import NAME, report
 from helmsman.errors import OperatorError
 from helmsman.show.page import MOST_DETAILED
-from tasks.git import Repository, git, open_repository
 from tasks.places import loop_folder
-from tasks.state_ref import (
+from tasks.repository.git import Repository, git, open_repository
+from tasks.repository.state_ref import (
     _stream,  # pyright: ignore[reportPrivateUsage] - hundreds of writes in one go
     state_ref,
     write_state,
@@ -132,7 +132,7 @@ def test_half_a_page_is_never_seen(repository: Repository, tmp_path: Path) -> No
     limited = f"""
 import resource, signal
 from pathlib import Path
-from deployments.report_page import report
+from deployments.show.report_page import report
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 report(Path({str(repository.top)!r}), {LOOP!r}, Path({str(page)!r}))

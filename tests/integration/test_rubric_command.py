@@ -9,8 +9,8 @@ import pytest
 
 from deployments.rubric import check_rubric
 from helmsman.errors import OperatorError
-from tasks.git import git, open_repository
-from tasks.state_ref import state_ref, write_state
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import state_ref, write_state
 from tests.fakes.command_line import looking, make_repository
 from tests.unit import builders
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from helmsman.records.evidence import Salvage
-from tasks.git import current_branch, succeeds
-from tasks.worktree import dirty_paths, salvage
+from tasks.repository.git import current_branch, succeeds
+from tasks.worktrees.worktree import dirty_paths, salvage
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, with_submodule, write
 
 pytestmark = pytest.mark.feature("E3")

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from helmsman.config import SandboxConfig
-from tasks.git import git
+from tasks.repository.git import git
 from tests.fakes.boxes import PYTHON, Scene, make_scene, needs_bubblewrap
 
 pytestmark = [needs_bubblewrap, pytest.mark.feature("D5")]

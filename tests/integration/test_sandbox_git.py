@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import OperatorError
 from helmsman.sandbox.git_config import config_text, listed
-from tasks.checks import Room, run_check
-from tasks.git import git
-from tasks.process import never
+from tasks.checking.checks import Room, run_check
+from tasks.processes.process import never
+from tasks.repository.git import git
 from tasks.sandbox.entering import Agent, Command, agent_box, git_folder
-from tasks.stop_gate import Held, StopGate
+from tasks.session.stop_gate import Held, StopGate
 from tests.fakes.boxes import BRANCH, Scene, make_scene, needs_bubblewrap
 
 pytestmark = [needs_bubblewrap, pytest.mark.feature("D5")]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deployments.doctor import EXAMINATIONS
+from deployments.doctor.examinations import EXAMINATIONS
 from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
-from tasks.beginning import begun
+from tasks.loops.beginning import begun
 from tasks.sandbox.trial import CONTAINERS, require_sandbox
 from tests.fakes.boxes import BOXED, needs_bubblewrap
 from tests.fakes.command_line import looking, make_repository

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from helmsman.errors import WorldError
-from tasks.git import GitError, git, open_repository
+from tasks.repository.git import GitError, git, open_repository
 from tasks.sandbox import own_git
 from tasks.sandbox.taking import take_over_work
-from tasks.workplace import Workplace
+from tasks.worktrees.workplace import Workplace
 from tests.fakes.boxes import BRANCH, Scene, make_scene, needs_bubblewrap
 from tests.fakes.repositories import loop_state, sh
 

@@ -10,11 +10,11 @@ import pytest
 from helmsman.records.evidence import Change
 from helmsman.records.findings import Weight
 from helmsman.records.pain import Leak
-from tasks.added_text import LARGEST_FILE, MOST_COMMITS
-from tasks.checks import Room
-from tasks.process import never
-from tasks.scanning import MOST_LEAKS, Scanned, secrets_in
-from tasks.security import security_findings
+from tasks.checking.checks import Room
+from tasks.checking.scanning import MOST_LEAKS, Scanned, secrets_in
+from tasks.checking.security import security_findings
+from tasks.processes.process import never
+from tasks.repository.added_text import LARGEST_FILE, MOST_COMMITS
 from tests.fakes.repositories import calls_of, commit, counting_git, make_repository, sh
 
 pytestmark = pytest.mark.feature("S13")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.git import IDENTITY
+from tasks.repository.git import IDENTITY
 from tasks.secrets_kept import SHORTEST, redact
 
 pytestmark = pytest.mark.feature("X1")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from helmsman.records.evidence import Change
-from tasks.git import current_branch, succeeds
-from tasks.worktree import dirty_paths, settle_work
+from tasks.repository.git import current_branch, succeeds
+from tasks.worktrees.worktree import dirty_paths, settle_work
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, with_submodule, write
 
 pytestmark = pytest.mark.feature("M2", "E3")

@@ -12,8 +12,8 @@ import pytest
 
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.state import LoopState
-from tasks.git import Repository, git, open_repository, read_ref
-from tasks.state_ref import (
+from tasks.repository.git import Repository, git, open_repository, read_ref
+from tasks.repository.state_ref import (
     STALE_LOCK_SECONDS,
     Fenced,
     _stream,  # pyright: ignore[reportPrivateUsage] - five hundred writes in one go
@@ -26,7 +26,7 @@ from tasks.state_ref import (
     state_ref,
     write_state,
 )
-from tasks.worktree import ensure_worktree
+from tasks.worktrees.worktree import ensure_worktree
 from tests.fakes.repositories import BRANCH, LOOP, calls_of, commit, counting_git, loop_state, make_repository, record_of, sh
 
 pytestmark = pytest.mark.feature("E3")
@@ -206,8 +206,8 @@ def test_of_many_writers_exactly_one_wins_each_step_and_the_others_know(reposito
 WRITER = """
 import sys
 from pathlib import Path
-from tasks.git import open_repository
-from tasks.state_ref import Fenced, read_state, write_state
+from tasks.repository.git import open_repository
+from tasks.repository.state_ref import Fenced, read_state, write_state
 from tests.fakes.repositories import record_of
 repository, by = open_repository(Path(sys.argv[1])), sys.argv[2]
 while True:

@@ -14,8 +14,19 @@ from helmsman.orient.guardrails import Rules
 from helmsman.records.evidence import Guarded
 from helmsman.records.session import ContextUse, FailureClass, StopAttempt
 from helmsman.verify.agent_events import Called, ToolResult
-from tasks.hook_server import TOKEN, HookServer
-from tasks.steering import GRACE, GUARDED_KEPT, MARGIN, PENDING_KEPT, STOPS_KEPT, UNJUDGED, Gate, Means, Steering, settings
+from tasks.session.hook_server import TOKEN, HookServer
+from tasks.session.steering import (
+    GRACE,
+    GUARDED_KEPT,
+    MARGIN,
+    PENDING_KEPT,
+    STOPS_KEPT,
+    UNJUDGED,
+    Gate,
+    Means,
+    Steering,
+    settings,
+)
 
 pytestmark = pytest.mark.feature("A1", "A2", "A3", "A4", "S9")
 

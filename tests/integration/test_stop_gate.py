@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helmsman.config import LoopConfig
-from tasks.stop_gate import Held, StopGate
+from tasks.session.stop_gate import Held, StopGate
 from tests.fakes.repositories import Work, calls_of, commit, counting_git, write
 from tests.integration.held_work import ended, gate, littered, picture, staged, store_of
 from tests.integration.processes import STUBBORN, carriers, eventually, own_tag

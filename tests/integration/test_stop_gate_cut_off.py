@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import WorldError
-from tasks.holding import held
+from tasks.worktrees.holding import held
 from tests.fakes.repositories import LOOP, Work, begin, commit, make_repository, sh, write
 from tests.integration.test_cut_off import CUTS, footprint
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks import holding
+from tasks.worktrees import holding
 from tests.fakes.repositories import Work, begin, make_repository, sh, with_submodule, write
 from tests.integration.held_work import ended, gate, littered, picture, store_of
 from tests.integration.processes import own_tag

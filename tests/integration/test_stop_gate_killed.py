@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import WorkspaceConfig
-from tasks.call_folder import CallFolder, begin
-from tasks.git import open_repository
-from tasks.holding import finish_held
-from tasks.opening import mark_interrupted
+from tasks.agents.call_folder import CallFolder, begin
+from tasks.loops.opening import mark_interrupted
 from tasks.places import worktree_of
-from tasks.process import end_tagged
+from tasks.processes.process import end_tagged
+from tasks.repository.git import open_repository
+from tasks.worktrees.holding import finish_held
 from tests.fakes.repositories import LOOP, Work
 from tests.integration.held_work import littered, picture, staged, store_of
 from tests.integration.processes import carriers, driver, eventually, own_tag
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.feature("A4", "E3")
 MESS = "git -c user.name=c -c user.email=c@c stash -q --include-untracked; echo junk > snap.txt; git add snap.txt"
 GATE = """
 from helmsman.config import LoopConfig
-from tasks.stop_gate import Held, StopGate
+from tasks.session.stop_gate import Held, StopGate
 config = LoopConfig.model_validate({{"goal": "make it work", "checks": [{check!r}]}})
 StopGate(Held(Path({worktree!r}), Path({store!r})), tag, config).run(active=False, full=False)
 """
 FINISH = """
-from tasks.holding import finish_held
+from tasks.worktrees.holding import finish_held
 left, acts = {acts}, {{"open", "os.remove", "os.rename", "os.chmod", "os.utime", "os.rmdir", "os.mkdir", "os.truncate"}}
 def watch(what, arguments):
     global left

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from deployments.showing import show_status
+from deployments.show.looking import show_status
 from helmsman.records.oversight import Failed
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.reporting import NAME, write_report
-from tasks.state_ref import replace_state
+from tasks.repository.state_ref import replace_state
+from tasks.telling.reporting import NAME, write_report
 from tests.fakes.repositories import NOW, Work, begin, make_repository
 from tests.unit.builders import record
 

@@ -19,11 +19,11 @@ from helmsman.records.events import Event, ToolCalled
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.state import LoopState
 from tasks.agents import calling
+from tasks.agents.call_folder import CallFolder, begin, finished_call, interrupted_call
 from tasks.agents.finding import agent_names, find_agent, find_program
 from tasks.agents.order import Order
 from tasks.agents.template import environment_of
-from tasks.call_folder import CallFolder, begin, finished_call, interrupted_call
-from tasks.journal import listening
+from tasks.telling.journal import listening
 from tests.fakes.bench import eventually
 from tests.fakes.repositories import Work, make_repository
 from tests.fakes.repositories import begin as begin_loop
@@ -213,9 +213,9 @@ from pathlib import Path
 from helmsman.records.state import LoopState
 from tasks.agents.calling import call_agent
 from tasks.agents.order import Order
-from tasks.git import open_repository
+from tasks.repository.git import open_repository
 from tasks.places import loop_folder
-from tasks.workplace import Workplace
+from tasks.worktrees.workplace import Workplace
 repository, state = open_repository(Path(sys.argv[1])), LoopState.model_validate_json(Path(sys.argv[3]).read_text())
 place = Workplace(repository, Path(sys.argv[2]), loop_folder(repository, state.loop))
 call_agent(Order(place, state, "go on", state.head))

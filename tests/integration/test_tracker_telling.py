@@ -8,11 +8,11 @@ import pytest
 
 from helmsman.records.gates import Choice
 from helmsman.records.state import LoopState
-from tasks.git import open_repository
 from tasks.places import loop_folder
+from tasks.repository.git import open_repository
 from tasks.tracker.access import HOSTS
 from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell
-from tasks.workplace import Workplace
+from tasks.worktrees.workplace import Workplace
 from tests.fakes.repositories import make_repository
 from tests.fakes.tracker_api import BOT, Fault, TrackerApi
 from tests.integration import trackers

@@ -8,14 +8,14 @@ import pytest
 from helmsman.config import RemoteConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.session import KeptSession
-from tasks import travelling
-from tasks.git import Repository, git, read_ref
 from tasks.lock import drive_alone
-from tasks.opening import lost_elsewhere
+from tasks.loops import travelling
+from tasks.loops.opening import lost_elsewhere
+from tasks.loops.travelling import claim, left_there, require_ours, take_up
 from tasks.places import loop_folder
-from tasks.remote import push_loop
-from tasks.state_ref import Fenced, read_state, replace_state, state_ref
-from tasks.travelling import claim, left_there, require_ours, take_up
+from tasks.repository.git import Repository, git, read_ref
+from tasks.repository.remote import push_loop
+from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref
 from tests.fakes.repositories import commit, make_repository, sh, write
 from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, machine, taken_over, tree
 

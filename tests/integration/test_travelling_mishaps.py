@@ -12,15 +12,15 @@ from helmsman.config import RemoteConfig, WorkspaceConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.request import LoopRequest
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks import driving, travelling
-from tasks.git import Repository, git, read_ref
-from tasks.opening import lost_elsewhere
-from tasks.remote import push_loop
-from tasks.rolling_back import go_back
-from tasks.state_ref import Fenced, read_state, replace_state, state_ref, write_state
-from tasks.travelling import claim, left_there, refuse_taken, require_ours, take_up
-from tasks.workplace import workplace
-from tasks.worktree import ensure_worktree
+from tasks.loops import driving, travelling
+from tasks.loops.opening import lost_elsewhere
+from tasks.loops.travelling import claim, left_there, refuse_taken, require_ours, take_up
+from tasks.repository.git import Repository, git, read_ref
+from tasks.repository.remote import push_loop
+from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref, write_state
+from tasks.worktrees.rolling_back import go_back
+from tasks.worktrees.workplace import workplace
+from tasks.worktrees.worktree import ensure_worktree
 from tests.fakes.repositories import commit, make_repository, sh, write
 from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, Late, begun, go_on, kept, machine, taken_over, tree
 

@@ -9,10 +9,10 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.checks import TrustedCopy
 from helmsman.records.findings import Finding, Weight
-from tasks import working
-from tasks.auditing import audit
-from tasks.git import open_repository
-from tasks.worktree import SECOND_COPY, ensure_worktree
+from tasks.checking.auditing import audit
+from tasks.loops import working
+from tasks.repository.git import open_repository
+from tasks.worktrees.worktree import SECOND_COPY, ensure_worktree
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, sh, write
 from tests.integration.test_auditing import execution
 

@@ -11,10 +11,10 @@ from helmsman.config import LoopConfig
 from helmsman.memory.wiki import BEGIN, CONSTRAINTS, END, INDEX, ITERATIONS, MAP, SPEC, SUMMARY, read_index, title_of
 from helmsman.records.memory import Choice, WorkingMemory
 from helmsman.records.state import LoopState
-from tasks.state_ref import replace_state, write_state
-from tasks.wiki import archive, keep_up, lay_out, wiki_folder
-from tasks.working import gather
-from tasks.worktree import dirty_paths, remove_worktree, settle_work
+from tasks.leaving.wiki import archive, keep_up, lay_out, wiki_folder
+from tasks.loops.working import gather
+from tasks.repository.state_ref import replace_state, write_state
+from tasks.worktrees.worktree import dirty_paths, remove_worktree, settle_work
 from tests.fakes.repositories import LOOP, NOW, Work, begin, commit, make_repository, record_of, sh
 from tests.unit.builders import STOP
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import AgentError, OperatorError
-from tasks.git import GitError, current_branch, open_repository
-from tasks.worktree import dirty_paths, ensure_worktree, remove_worktree, require_clean, restore, settle_work
+from tasks.repository.git import GitError, current_branch, open_repository
+from tasks.worktrees.worktree import dirty_paths, ensure_worktree, remove_worktree, require_clean, restore, settle_work
 from tests.fakes.repositories import (
     BRANCH,
     LOOP,

@@ -16,8 +16,8 @@ from helmsman.orient.compaction import Past, compact_by_template
 from helmsman.oversee.double_bind.imperatives import imperatives
 from helmsman.records.focus import Compacted, Focus, Writing, WrittenCompaction, WrittenFocus
 from helmsman.records.oversight import Oversight, Sought
-from tasks.process import never
-from tasks.writing import seek_conflicts, write_compaction, write_focus
+from tasks.models.writing import seek_conflicts, write_compaction, write_focus
+from tasks.processes.process import never
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.integration.processes import own_tag

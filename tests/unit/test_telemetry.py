@@ -28,7 +28,7 @@ from helmsman.telemetry.names import ATTRIBUTES, INSTRUMENTS, SPANS
 from helmsman.telemetry.shapes import LONGEST, Span
 from helmsman.telemetry.spans import BESIDE, beside_spans, iteration_spans, loop_span
 from helmsman.telemetry.timeline import CHECKS_KEPT, TOOLS_KEPT, Timeline, after
-from tasks import steps
+from tasks.loops import steps
 from tests.unit import builders
 from tests.unit.builders import NOW, STOP
 from tests.unit.full_records import full_record, full_state

@@ -1,0 +1,150 @@
+"""`helmsman align`: find out what nobody has said yet, ask for it where somebody is there, and write the alignment file."""
+
+import shlex
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from rich.console import Console
+
+from deployments.align.named import align_command
+from deployments.goals import goal_said
+from deployments.init.questions import readable
+from helmsman.errors import OperatorError
+from helmsman.layers import Layer, shown
+from helmsman.orient.alignment import with_answers
+from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, Specification, result_of
+from helmsman.show.alignment import result_lines
+from helmsman.texts import clean, counted
+from tasks.alignment.aligning import Work, present, put, with_checkout
+from tasks.alignment.config import configured
+from tasks.engine.embedded import engine
+from tasks.loops.config_files import resolve_goal_file
+from tasks.models.asking import writing_model
+from tasks.repository.git import open_repository
+
+EXIT_CODES = {"aligned": 0, "stopped": 3, "questions": 4, "cancelled": 130}
+LEFT = "-"
+"""What is typed to leave a question to whoever does the work."""
+Drive = Callable[[AlignRequest], Any]
+
+
+def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *, yes: bool, as_json: bool) -> int:
+    """Align a goal, or go on with a file that is there. Returns 0, or 4 while questions are open."""
+    repository = with_checkout(open_repository(repo.absolute()))
+    request = _request(repository.top, goal, goal_file, out)
+    work = Work(repository, configured(request), request.out, uid="", asks=False)
+    console = Console(stderr=as_json, highlight=False)
+    asks = not (yes or as_json) and sys.stdin.isatty() and sys.stderr.isatty()
+    result = _aligned(work, request, console, asks=asks)
+    if as_json:
+        print(result.model_dump_json())
+    else:
+        lines = ["", *result_lines(result), *(f"next       {line}" for line in _following(repo, result))]
+        console.print("\n".join(lines), markup=False, soft_wrap=True)
+    return EXIT_CODES[result.outcome]
+
+
+def _request(top: Path, goal: str | None, goal_file: Path | None, out: str) -> AlignRequest:
+    words = resolve_goal_file(Layer("command line", goal_said(goal, goal_file)), Path()).values.get("goal", "")
+    if (goal is not None or goal_file) and not words.strip():
+        raise OperatorError("the goal says nothing", expected="some words", found=shown(words), remedy="say what shall be true")
+    try:
+        return AlignRequest(repository=str(top), goal=readable(words), out=out, ask=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise OperatorError(
+            f"{'--out' if first['loc'] == ('out',) else 'the goal'} cannot be used",
+            expected=first["msg"],
+            found=shown(first["input"]),
+            remedy="give another one",
+        ) from error
+
+
+# --- making it ----------------------------------------------------------------------------------------------------
+
+
+def _aligned(work: Work, request: AlignRequest, console: Console, *, asks: bool) -> AlignResult:
+    """A model is asked by the flow, people are asked here, and between the two stands the file. The engine starts when needed."""
+    with ExitStack() as stack:
+        drive: Drive | None = None
+        while True:
+            alignment = present(work)
+            if alignment is None or alignment.due == "folding":
+                drive = drive or stack.enter_context(_driven())
+                if _cancelled(work, request, drive, console, alignment):
+                    return result_of(alignment or Alignment(specification=Specification(goal=work.goal)), work.file, "cancelled")
+            elif not (alignment.due and asks and _asked(work, alignment)):
+                return result_of(present(work) or alignment, work.file)
+
+
+def _cancelled(work: Work, request: AlignRequest, drive: Drive, console: Console, before: Alignment | None) -> bool:
+    """Have a model asked. Raises what broke the flow."""
+    rounds = before.made.round if before else 0
+    if rounds < ROUNDS:
+        of = f"{clean(writing_model(work.config))} what is not said yet (round {rounds + 1} of {ROUNDS} at most)"
+        console.print(f"asking     {of}", markup=False, soft_wrap=True)
+    state = drive(request.model_copy(update={"goal": work.goal}))
+    if state.is_cancelled():
+        return True
+    if state.name not in {"Aligned", "Waiting"}:
+        state.result(raise_on_failure=True)
+    return False
+
+
+@contextmanager
+def _driven() -> Generator[Drive]:
+    """The flow in this process. The engine comes up while Prefect is being imported."""
+    with engine() as engine_is_up:
+        from flows.align import align
+        from tasks.engine.runs import flush
+
+        engine_is_up()
+        yield lambda request: align(request, return_state=True)
+        flush()
+
+
+# --- asking in the terminal ---------------------------------------------------------------------------------------
+
+
+def _asked(work: Work, alignment: Alignment) -> bool:
+    """Ask one by one; each answer is written down at once. Returns whether none is open any more."""
+    _say(
+        f"{counted(len(alignment.gaps.open), 'question')} before a loop may start. "
+        f"An empty line leaves one open, {LEFT} leaves it to the agent."
+    )
+    for number, question in enumerate(alignment.gaps.open, 1):
+        said = _line(f"{number}. {clean(question)}\n>")
+        if said is None:
+            break
+        if said:
+            after = with_answers(alignment, {question: "" if said == LEFT else said})
+            put(work, after, over=alignment)
+            alignment = after
+    return not alignment.gaps.open
+
+
+def _line(question: str) -> str | None:
+    """What is typed; None where nobody types any more."""
+    sys.stderr.write(f"{question} ")
+    sys.stderr.flush()
+    typed = sys.stdin.readline()
+    return readable(typed.strip()) if typed else None
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _following(repo: Path, result: AlignResult) -> Iterator[str]:
+    """What comes next."""
+    if result.outcome == "aligned":
+        setting = f" --set {shlex.quote(f'alignment={result.file}')}" if result.file != ALIGNMENT else ""
+        where = "" if repo == Path() else f" --repo {shlex.quote(str(repo))}"
+        yield f"read {clean(result.file)}, change what is wrong, then: helmsman run{setting}{where}"
+    else:
+        again = align_command(repo, result.file)
+        yield f"answer in {clean(result.file)}, each question ticked with its answer below it, then: {again}"

@@ -1,0 +1,177 @@
+"""What killed processes leave in a repository: the doctor looks for it, and `--fix` clears away what nobody can miss."""
+
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from deployments.choosing import driver_of
+from deployments.doctor.finding import Finding
+from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.oversee.landing import landing_due
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.places import loop_folder, worktree_of
+from tasks.processes.leash import leashed
+from tasks.processes.tagged import end_tagged, tags
+from tasks.repository.git import GitError, Repository, open_repository
+from tasks.repository.state_ref import list_loops
+from tasks.worktrees.left_worktrees import changed_since, forget_worktree, git_locks, gone_worktrees, is_locked
+from tasks.worktrees.workplace import is_marked_left, workplace
+from tasks.worktrees.worktree import dirty_paths, remove_worktree
+
+SETTLED_SECONDS = 600
+"""Age of a lock of git's that no command holds any more: the longest that ours may take."""
+SHOWN = 5
+
+
+def loops(repo: Path) -> Finding:
+    """Loops that nobody drives although they are to go on, or have ends to tie up. Whether they shall is a person's choice."""
+    repository = open_repository(repo.absolute())
+    idle = list(_undriven(repository))
+    cut = [state.loop for state in idle if state.outcome is None]
+    cut += [f"{state.loop} ({owes})" for state in idle if (owes := _owes(repository, state))]
+    if not cut:
+        return Finding("loops", "ok", "none was cut off")
+    return Finding("loops", "warn", f"cut off: {_listed(cut)}", f"go on with it: helmsman resume {cut[0].split()[0]}")
+
+
+def processes(repo: Path) -> Finding:
+    """Processes that a loop's agent or checks started, whose driver is dead."""
+    repository = open_repository(repo.absolute())
+    left = _left_running(repository)
+    if not left:
+        return Finding("processes", "ok", "none is left of loops that nobody drives")
+    told = f"{len(left)} of {_listed(sorted({loop for loop, _ in left}))}, which nobody drives"
+    return Finding("processes", "warn", told, "helmsman doctor --fix ends them", partial(_end, repository))
+
+
+def worktrees(repo: Path) -> Finding:
+    """Worktrees of loops that are through with all that they leave, and git's notes of worktrees that are gone."""
+    repository = open_repository(repo.absolute())
+    over = [(state, path) for state, path in _worktrees(repository) if _is_over(repository, state)]
+    spent = [path for state, path in over if not _touched(repository, state, path)]
+    gone = gone_worktrees(repository, {state.branch for state in _readable(repository)})
+    kept = [path for _, path in over if path not in spent]
+    if spent or gone:
+        told = [
+            *(f"{path} is of a completed loop" for path in spent),
+            *(f"{path} is gone, and git still knows it" for path in gone),
+        ]
+        fix = partial(_clear, repository, spent, gone)
+        return Finding("worktrees", "warn", _listed(told, "; "), "helmsman doctor --fix removes them; the branches stay", fix)
+    if kept:
+        told = f"{_listed(map(str, kept))}: of a completed loop, and somebody has worked there since or locked it"
+        return Finding("worktrees", "warn", told, f"keep what is yours, then: git worktree remove {kept[0]}")
+    return Finding("worktrees", "ok", "none is left over")
+
+
+def locks(repo: Path) -> Finding:
+    """Lock files of a git that was killed in a loop's worktree. Those of a person's own checkout are left alone."""
+    repository = open_repository(repo.absolute())
+    found = [lock for state, path in _worktrees(repository) for lock in git_locks(repository, path, state.branch) if _old(lock)]
+    if not found:
+        return Finding("locks", "ok", "no git command was killed in a worktree")
+    return Finding("locks", "warn", _listed(map(str, found)), "helmsman doctor --fix removes them", partial(_unlock, found))
+
+
+# --- mending ------------------------------------------------------------------------------------------------------
+
+
+def _end(repository: Repository) -> str:
+    """Asked anew, and one after the other: somebody may have begun to drive a loop while another's were ended."""
+    seen = {tag for _, tag in _left_running(repository)}
+    ended = sum(end_tagged(tag) for tag in seen if tag in {left for _, left in _left_running(repository)})
+    return f"ended {ended}"
+
+
+def _clear(repository: Repository, spent: list[Path], gone: list[Path]) -> str:
+    told: list[str] = []
+    for path in spent:
+        try:
+            remove_worktree(repository, path, locked=False)
+            told.append(f"removed {path}")
+        except GitError as error:
+            told.append(f"{path} stays: {error.stderr}")
+    for path in gone:
+        forget_worktree(repository, path)
+        told.append(f"forgot {path}")
+    return "; ".join(told)
+
+
+def _unlock(found: list[Path]) -> str:
+    for lock in found:
+        lock.unlink(missing_ok=True)
+    return f"removed {_listed(map(str, found))}"
+
+
+# --- looking ------------------------------------------------------------------------------------------------------
+
+
+def unread(repository: Repository) -> list[OperatorError]:
+    """Why the loops that cannot be read cannot be. They are left alone, and hide none of the others."""
+    found: list[OperatorError] = []
+    list_loops(repository, found.append)
+    return found
+
+
+def _readable(repository: Repository) -> list[LoopState]:
+    return list_loops(repository, lambda _: None)
+
+
+def _undriven(repository: Repository) -> Iterator[LoopState]:
+    return (state for state in _readable(repository) if driver_of(repository, state.loop) is None)
+
+
+def _left_running(repository: Repository) -> list[tuple[str, str]]:
+    """Loop and tag of every process whose loop nobody drives, here or in another clone, whose locks are not seen here."""
+    undriven = {state.uid: state.loop for state in _undriven(repository)}
+    found = [(tag.partition("/")[0], tag) for tag in tags().values()]
+    driven = {tag.partition("/")[0] for tag in leashed()}  # asked last: a command's leash comes before it and goes after it
+    return [(undriven[uid], tag) for uid, tag in found if uid in undriven and uid not in driven]
+
+
+def _worktrees(repository: Repository) -> Iterator[tuple[LoopState, Path]]:
+    """Of loops that nobody drives and that do not work in somebody's checkout."""
+    for state in _undriven(repository):
+        path = worktree_of(repository, state.loop, state.config.workspace)
+        if not state.config.workspace.in_place and path.is_dir():
+            yield state, path
+
+
+def _is_over(repository: Repository, state: LoopState) -> bool:
+    return state.outcome is Outcome.COMPLETED and not _owes(repository, state)
+
+
+def _owes(repository: Repository, state: LoopState) -> str:
+    """What a completed loop was killed before it had done. Its worktree is needed for that, and says that it is not done."""
+    if state.outcome is not Outcome.COMPLETED:
+        return ""
+    place = workplace(str(repository.top), state)
+    if state.gate is not None:
+        return "completed, and asks"
+    if landing_due(state):
+        return "completed, and not merged"
+    if state.issue is not None and not state.issue.pull_request:
+        return "completed, without its pull request"
+    unseen = not state.config.workspace.in_place and place.worktree.exists() and not is_marked_left(place, state)
+    return "completed, and cut off before it left what it leaves" if unseen else ""
+
+
+def _touched(repository: Repository, state: LoopState, path: Path) -> bool:
+    """Whether there is something that is not on the branch, or came after the loop was through; or it is locked, to be kept."""
+    try:
+        through = loop_folder(repository, state.loop).left.stat().st_mtime
+        return is_locked(path) or bool(dirty_paths(path)) or changed_since(path, through)
+    except (HelmsmanError, OSError):
+        return True
+
+
+def _old(lock: Path) -> bool:
+    return time.time() - lock.lstat().st_mtime > SETTLED_SECONDS
+
+
+def _listed(names: Iterable[str], between: str = ", ") -> str:
+    known = list(names)
+    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+    return f"{between.join(known[:SHOWN])}{more}"

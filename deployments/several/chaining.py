@@ -1,0 +1,131 @@
+"""`helmsman chain`: several loops one after the other, and a first draft of how a goal could be split into such."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+from rich.console import Console
+
+from deployments.several.links import link, read_links, refused, require_startable, with_given
+from deployments.show.display import display
+from helmsman.config import Section
+from helmsman.errors import OperatorError
+from helmsman.layers import from_assignments, merged
+from helmsman.naming import loop_id
+from helmsman.orient.decomposition import chain_file
+from helmsman.records.chain import LONGEST_CHAIN_ID, MOST_LINKS, ChainRequest, ChainResult, Link
+from helmsman.records.request import LoopRequest
+from helmsman.records.result import exit_code, result_of
+from helmsman.records.verdict import Outcome
+from helmsman.texts import SIGNS, clean, counted, merged_text, next_lines
+from tasks.engine.embedded import engine
+from tasks.loops.opening import configure
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.state_ref import read_state, state_ref
+from tasks.telling.journal import listening
+
+
+class ChainFile(Section):
+    """What stands in the file of a chain."""
+
+    name: str = Field(default="", max_length=LONGEST_CHAIN_ID)
+    loops: tuple[Link, ...] = Field(min_length=1, max_length=MOST_LINKS)
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Said:
+    """What was said on the command line about a chain."""
+
+    file: Path | None = None
+    goals: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    name: str = ""
+    settings: tuple[str, ...] = ()
+
+
+def chain(repo: Path, said: Said, *, as_json: bool) -> int:
+    """Drive a chain to its end, or to the loop that breaks it off. What could have been got wrong is refused before it starts."""
+    repository = open_repository(repo.absolute())
+    request = chain_request(repository, said)
+    require_startable(repository, request.loops, request.settings)
+    result = _drive(request, as_json=as_json)
+    return _conclude(repository, result, as_json=as_json)
+
+
+def draft(repo: Path, said: Said) -> None:
+    """Print a chain that the goal could be split into."""
+    repository = open_repository(repo.absolute())
+    asked = LoopRequest(repository=str(repository.top), goal="\n".join(said.goals), settings=from_assignments(said.settings))
+    print(chain_file(configure(repository.top, asked).config), end="")
+
+
+def chain_request(repository: Repository, said: Said) -> ChainRequest:
+    found = _read(said.file) if said.file else ChainFile(loops=_links(said.goals))
+    name = said.name or found.name or loop_id(found.loops[0].goal, f"{len(found.loops)}")[:LONGEST_CHAIN_ID].strip("-")
+    given = from_assignments(said.settings)
+    loops = tuple(with_given(one, said.checks, given) for one in found.loops)
+    settings, top = merged(found.settings, given), str(repository.top)
+    try:
+        return ChainRequest(repository=top, chain=name, loops=loops, settings=settings, reopen=True)
+    except ValidationError as error:
+        raise refused("the chain cannot be started", error) from error
+
+
+def _read(file: Path) -> ChainFile:
+    return read_links(file, ChainFile, "chain", "helmsman chain --draft prints one to begin with")
+
+
+def _links(goals: tuple[str, ...]) -> tuple[Link, ...]:
+    if not goals:
+        raise OperatorError(
+            "there is nothing to do",
+            expected="a file of loops, or goals",
+            remedy="helmsman chain FILE, or helmsman chain --goal 'first' --goal 'second'",
+        )
+    return tuple(map(link, goals))
+
+
+def _drive(request: ChainRequest, *, as_json: bool) -> ChainResult:
+    console = Console(stderr=as_json, highlight=False)
+    with engine() as engine_is_up, display(console) as listener, listening(listener):
+        from flows.chain import chain as flow
+        from tasks.engine.runs import flush
+        from tasks.groups.chaining import broke_off, chain_result
+
+        engine_is_up()
+        final = flow(request, return_state=True)
+        flush()
+    result = chain_result(request)
+    if broke_off(final, result):
+        final.result(raise_on_failure=True)
+    return result
+
+
+def _conclude(repository: Repository, result: ChainResult, *, as_json: bool) -> int:
+    if as_json:
+        print(result.model_dump_json())
+    else:
+        Console(highlight=False).print("\n".join(["", *chain_lines(repository, result)]), markup=False, soft_wrap=True)
+    broken = next((one.loop for one in result.loops if one.outcome is not Outcome.COMPLETED), None)
+    return 0 if broken is None else exit_code(read_state(repository, broken)[0])
+
+
+def chain_lines(repository: Repository, result: ChainResult) -> Iterator[str]:
+    """What a person reads once it is over."""
+    yield f"chain      {result.chain}: {result.completed} of {counted(len(result.loops), 'loop')} completed"
+    for one in result.loops:
+        sign = SIGNS[one.outcome] if one.outcome or one.branch else "not begun"
+        yield f"loop       {one.loop}  {sign}  {clean(one.goal)}"
+        if one.reason and not result.done:
+            yield f"           {clean(one.reason)}"
+    last = [one for one in result.loops if one.branch]
+    if result.done:
+        state, _ = read_state(repository, last[-1].loop)  # its branch holds the work of all of them
+        if state.merged:
+            yield f"merged     {merged_text(state.merged)}"
+        yield from next_lines(result_of(state, state_ref(state.loop)))
+    elif last:
+        yield f"next       helmsman log {last[-1].loop}; the same command goes on with it"

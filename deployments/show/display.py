@@ -1,0 +1,224 @@
+"""What a person sees while a loop runs: a live line in a terminal, plain lines elsewhere. Fed from events, asked by nobody."""
+
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from helmsman.records.events import (
+    AgentIntroduced,
+    CheckFinished,
+    CheckStarted,
+    Event,
+    GateAnswered,
+    GateOpened,
+    IterationRecorded,
+    LoopBegun,
+    LoopMerged,
+    MemoryNoted,
+    MergeFailed,
+    SignalRaised,
+    StepStarted,
+    StopAnswered,
+    TelemetryFailed,
+    ToolCalled,
+    ToolGuarded,
+    WaitStarted,
+)
+from helmsman.show.gates import answer_line, gate_lines
+from helmsman.texts import (
+    begun_lines,
+    check_text,
+    clean,
+    counted,
+    dollars_told,
+    duration,
+    guard_text,
+    iteration_lines,
+    merged_text,
+    stop_text,
+)
+from tasks.telling.journal import Listener
+
+
+@contextmanager
+def display(console: Console) -> Generator[Listener]:
+    """A listener that shows events on the console."""
+    if not console.is_terminal:
+        yield PlainLines(console)
+        return
+    view = LiveView(console)
+    with Live(get_renderable=view.render, console=console, refresh_per_second=4, transient=True):
+        yield view
+
+
+class PlainLines:
+    """One line for each thing that a log should hold."""
+
+    def __init__(self, console: Console) -> None:
+        """Write to this console."""
+        self._console = console
+
+    def __call__(self, event: Event) -> None:
+        for line in plain_lines(event):
+            self._console.print(Text(line), soft_wrap=True)
+
+
+def plain_lines(event: Event) -> Iterator[str]:
+    """What a log should hold of an event."""
+    match event:
+        case LoopBegun() | AgentIntroduced() | MemoryNoted() | MergeFailed() | LoopMerged() | GateOpened() | GateAnswered():
+            yield from _news(event)
+        case TelemetryFailed():
+            yield from _news(event)
+        case StepStarted(step="execute"):
+            yield f"#{event.iteration}  the agent starts"
+        case ToolCalled():
+            yield f"    {event.tool}: {clean(event.detail)}"
+        case ToolGuarded():
+            yield f"    {guard_text(event.guarded)}"
+        case StopAnswered():
+            yield f"    stop: {stop_text(event.attempt)}"
+        case IterationRecorded():
+            yield from iteration_lines(event.record)
+        case WaitStarted():
+            yield f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC: {event.reason}"
+        case _:
+            return
+
+
+News = LoopBegun | AgentIntroduced | MemoryNoted | TelemetryFailed | MergeFailed | LoopMerged | GateOpened | GateAnswered
+
+
+def _news(event: News) -> Iterator[str]:
+    """What concerns the loop as a whole."""
+    match event:
+        case LoopBegun():
+            yield from begun_lines(event.report)
+        case AgentIntroduced():
+            yield from (f"{'agent      ' if not number else '    '}{clean(line)}" for number, line in enumerate(event.lines))
+        case MemoryNoted():
+            yield from (f"    memory     {clean(line)}" for line in event.lines)
+        case TelemetryFailed():
+            yield f"    warn       {clean(event.why)}"
+        case MergeFailed():
+            yield f"merge      into {clean(event.into)}: {clean(event.why)}"
+        case LoopMerged():
+            yield f"merged     {merged_text(event.merged)}"
+            yield from (f"    note       {clean(note)}" for note in event.notes)
+        case GateOpened():
+            yield from gate_lines(event.gate, event.loop)
+        case GateAnswered():
+            yield answer_line(event.answer)
+
+
+class LiveView:
+    """The current step with a clock, above it everything that is settled."""
+
+    def __init__(self, console: Console) -> None:
+        """Print settled lines to this console, above the live one."""
+        self._console = console
+        self._iteration = 0
+        self._step = "starting the engine"
+        self._detail = ""
+        self._tools = 0
+        self._cost = 0.0
+        self._untold: tuple[str, ...] = ()
+        self._since = self._begun = time.monotonic()
+        self._until: datetime | None = None
+
+    def __call__(self, event: Event) -> None:
+        handler = self._handlers().get(type(event))
+        if handler is not None:
+            handler(event)
+
+    def render(self) -> Text:
+        now = time.monotonic()
+        head = f" #{self._iteration} " if self._iteration else " "
+        tools = f" · {counted(self._tools, 'tool call')}" if self._tools else ""
+        line = Text(f"●{head}", style="bold cyan")
+        line.append(f"{self._step} {duration(now - self._since)}{tools}", style="bold")
+        line.append(f" · {dollars_told(self._cost, self._untold)} · {duration(now - self._begun)} in all", style="dim")
+        line.append(f"\n  {self._detail[: max(self._console.width - 4, 20)]}", style="dim")
+        return line
+
+    def _handlers(self) -> dict[type, Callable[..., None]]:
+        return {
+            LoopBegun: self._on_news,
+            AgentIntroduced: self._on_agent,
+            MemoryNoted: self._on_news,
+            TelemetryFailed: self._on_news,
+            MergeFailed: self._on_news,
+            LoopMerged: self._on_news,
+            GateOpened: self._on_gate,
+            GateAnswered: self._on_news,
+            StepStarted: self._on_step,
+            ToolCalled: self._on_tool,
+            CheckStarted: self._on_check,
+            CheckFinished: self._on_checked,
+            SignalRaised: self._on_signal,
+            IterationRecorded: self._on_recorded,
+            WaitStarted: self._on_wait,
+        }
+
+    def _enter(self, step: str) -> None:
+        self._step, self._detail, self._since, self._tools = step, "", time.monotonic(), 0
+
+    def _on_news(self, event: News) -> None:
+        self._settle(_news(event))
+
+    def _on_agent(self, event: AgentIntroduced) -> None:
+        self._untold = event.untold
+        self._on_news(event)
+
+    def _on_gate(self, event: GateOpened) -> None:
+        self._on_news(event)
+        self._enter("waiting for an answer")
+
+    def _on_step(self, event: StepStarted) -> None:
+        self._iteration = event.iteration
+        self._enter(event.step)
+
+    def _on_tool(self, event: ToolCalled) -> None:
+        self._tools += 1
+        self._detail = f"{event.tool}: {clean(event.detail)}"
+
+    def _on_check(self, event: CheckStarted) -> None:
+        self._detail = clean(event.name)
+
+    def _on_checked(self, event: CheckFinished) -> None:
+        self._detail = check_text(event.result)
+
+    def _on_signal(self, event: SignalRaised) -> None:
+        self._detail = clean(event.signal.message)
+
+    def _on_recorded(self, event: IterationRecorded) -> None:
+        self._cost += event.record.execution.call.usage.cost_usd
+        self._settle(iteration_lines(event.record))
+
+    def _settle(self, lines: Iterable[str]) -> None:
+        """Above the live line, to stay."""
+        for line in lines:
+            self._console.print(Text(line, style=line_style(line)), soft_wrap=True)
+
+    def _on_wait(self, event: WaitStarted) -> None:
+        self._enter(f"waiting until {event.until:%H:%M:%S} UTC,")
+        self._detail = clean(event.reason)
+
+
+def line_style(line: str) -> str:
+    """How a line stands out."""
+    text = line.strip()
+    styles = (
+        ("#", "bold"),
+        ("check      ✔", "green"),
+        ("check      ✘", "red"),
+        ("→", "cyan"),
+        ("warn", "yellow"),
+        ("abort", "red"),
+    )
+    return next((style for start, style in styles if text.startswith(start)), "")

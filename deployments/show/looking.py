@@ -1,0 +1,206 @@
+"""Commands that only look: status, list, log, config. They read the repository and need no engine."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from deployments.choosing import chosen_loop, driver_of
+from deployments.wishes import Wishes, wished
+from helmsman.agents.telling import in_short
+from helmsman.errors import OperatorError
+from helmsman.explanation import explanation, steering_lines
+from helmsman.layers import describe, leaves
+from helmsman.orient.hats import worn
+from helmsman.oversee.usage import in_words, open_windows
+from helmsman.records.events import StepStarted, ToolCalled
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.result import result_of
+from helmsman.records.state import LoopState
+from helmsman.show.gates import gate_lines
+from helmsman.texts import (
+    clean,
+    clean_lines,
+    context_text,
+    finding_lines,
+    hat_line,
+    iteration_lines,
+    loop_line,
+    merging_lines,
+    next_lines,
+    plan_lines,
+    result_lines,
+    trust_line,
+)
+from tasks.loops.opening import now_utc
+from tasks.places import LoopFolder, loop_folder, worktree_of
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.state_ref import list_loops, read_records, read_state, state_ref
+from tasks.telling.journal import last_events
+from tasks.telling.reporting import NAME
+
+
+def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
+    repository = open_repository(repo.absolute())
+    state, _ = read_state(repository, chosen_loop(repository, loop))
+    result, driven = result_of(state, state_ref(state.loop)), driver_of(repository, state.loop)
+    driver = driven.name if driven else None
+    if as_json:
+        known = {"driver": driver, "trust": state.trust.score, "gate": _plain(state.gate), "untold": state.untold, **_plan(state)}
+        print(json.dumps({**result.model_dump(mode="json"), **known}))
+        return
+    worktree = worktree_of(repository, state.loop, state.config.workspace)
+    lines = [
+        *result_lines(result, driver=driver or ""),
+        *([f"agent      {in_short(state.agent.kind)}"] if state.agent else ()),
+        *merging_lines(state),
+        *plan_lines(state),
+        *([trust_line(state.trust)] if state.trust.checked else ()),
+        *([f"context    {context_text(state.last_call.context)}"] if state.last_call.context.peak else ()),
+        *(f"usage      {in_words(window)}" for window in open_windows(state.usage, now_utc())),
+        *([hat_line(due)] if (due := worn(state)) and state.ending is None else ()),
+        *(steering_lines(state.oversight, state.config) if state.worked else ()),
+        *finding_lines(state.findings),
+        *(_now_lines(loop_folder(repository, state.loop)) if driver else ()),
+        *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
+        *(f"salvaged   {kept.ref} ({kept.files} files)" for kept in state.salvaged),
+        *([f"taken off  {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
+        *_report_lines(loop_folder(repository, state.loop), state),
+        *(gate_lines(state.gate, state.loop) if state.gate else ()),
+        *(() if driver or state.gate else next_lines(result)),
+    ]
+    print("\n".join(lines))
+
+
+def _plan(state: LoopState) -> dict[str, Any]:
+    """How far it is with its plan; nothing where it has none."""
+    told = {"total", "done", "now", "tries", "missing", "ticked"}
+    return {"plan": state.plan.model_dump(mode="json", include=told)} if state.plan.total else {}
+
+
+def show_list(repo: Path, *, as_json: bool) -> None:
+    repository = open_repository(repo.absolute())
+    unreadable: list[OperatorError] = []
+    states = list_loops(repository, unreadable.append)
+    for error in unreadable:  # it hides none of the others
+        print(clean_lines(str(error)), file=sys.stderr)
+    if as_json:
+        print(json.dumps([result_of(state, state_ref(state.loop)).model_dump(mode="json") for state in states]))
+        return
+    for state in states:
+        print(loop_line(state, driven=driver_of(repository, state.loop) is not None))
+    if not states and not unreadable:
+        print("no loop was started in this repository yet; start one with: helmsman run GOAL --check CMD")
+
+
+def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
+    repository = open_repository(repo.absolute())
+    read_state(repository, loop)  # says so when there is no such loop
+    if iteration is not None:
+        _show_one(repository, loop, iteration, as_json=as_json)
+        return
+    records = list(read_records(repository, loop))[::-1]
+    if as_json:
+        print(json.dumps([record.model_dump(mode="json") for record in records]))
+        return
+    for record in records:
+        print("\n".join(iteration_lines(record)))
+    if not records:
+        print("no iteration has ended yet")
+
+
+def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
+    repository = open_repository(repo.absolute())
+    read_state(repository, loop)  # says so when there is no such loop
+    record = _record(repository, loop, iteration)
+    if as_json:
+        told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
+        print(record.model_dump_json(include=told))
+        return
+    print("\n".join(explanation(record)))
+
+
+def show_configuration(repo: Path, config: Path | None, settings: tuple[str, ...], *, as_json: bool) -> None:
+    repository = open_repository(repo.absolute())
+    resolved = wished(repository, Wishes(config=config, settings=settings), goal_later=True)
+    values, origins = leaves(resolved.config), resolved.origins
+    if as_json:
+        rows = {key: {"value": _plain(value), "source": origins[key]} for key, value in values.items()}
+        print(json.dumps(rows))
+        return
+    for key, value in values.items():
+        print(clean(f"{key} = {json.dumps(_plain(value), ensure_ascii=False)}   # {origins[key]}"))
+        if origins[key] == "default":
+            print(f"    {describe(key)}")
+
+
+def _now_lines(folder: LoopFolder) -> list[str]:
+    """What the driver is doing at this moment, from the end of its journal."""
+    step, tool = None, None
+    for event in last_events(folder.journal):
+        match event:
+            case StepStarted():
+                step, tool = event, None
+            case ToolCalled():
+                tool = event
+            case _:
+                pass
+    if step is None:
+        return []
+    detail = f" – {tool.tool}: {clean(tool.detail)}" if tool else ""
+    return [f"now        #{step.iteration} {step.step}{detail}"]
+
+
+def _report_lines(folder: LoopFolder, state: LoopState) -> list[str]:
+    path = folder.root / NAME
+    return [f"report     {clean(str(path))}"] if state.ending and path.exists() else []
+
+
+def _show_one(repository: Repository, loop: str, iteration: int, *, as_json: bool) -> None:
+    record = _record(repository, loop, iteration)
+    if as_json:
+        print(record.model_dump_json())
+        return
+    print("\n".join([*iteration_lines(record), *_evidence(repository, record)]))
+
+
+def _record(repository: Repository, loop: str, iteration: int | None) -> IterationRecord:
+    """The newest of that iteration's attempts, or the newest of all."""
+    records = read_records(repository, loop)
+    record = next((found for found in records if iteration in {None, found.iteration}), None)
+    if record is None:
+        which = "finished iteration" if iteration is None else f"finished iteration {iteration}"
+        raise OperatorError(f"loop {loop} has no {which}", remedy=f"helmsman log {loop}")
+    return record
+
+
+def _evidence(repository: Repository, record: IterationRecord) -> list[str]:
+    folder = loop_folder(repository, record.loop).call(record.iteration, record.attempt)
+    change = record.execution.change
+    outputs = [
+        line
+        for result in (record.checks.results if record.checks else ())
+        for line in (
+            "",
+            f"--- {clean(result.command)} ({result.seconds:.1f} s)",
+            clean_lines(result.head),
+            *([clean_lines(result.tail)] if result.tail else []),
+        )
+    ]
+    return [
+        "",
+        "--- the agent's last words",
+        clean_lines(record.execution.call.final_text),
+        "",
+        f"--- commits {change.start[:10]}..{change.commit[:10]}",
+        *(f"{commit.id[:10]} {clean(commit.subject)}" for commit in change.commits),
+        *outputs,
+        "",
+        f"prompt and transcript: {folder}",
+    ]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value.model_dump(mode="json", exclude_defaults=True) if hasattr(value, "model_dump") else value

@@ -1,0 +1,249 @@
+"""`helmsman watch`: a loop that another process drives, seen from any terminal. It only reads, and leaves the loop alone."""
+
+import signal
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import reduce
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from deployments.choosing import Driver, chosen_loop, driver_of
+from deployments.show.display import PlainLines
+from deployments.show.looking import show_status
+from helmsman.records.events import GateAnswered, GateOpened, IterationRecorded
+from helmsman.records.request import is_loop_id
+from helmsman.records.result import result_of
+from helmsman.show.doings import Doings, Told, after
+from helmsman.show.gates import gate_lines
+from helmsman.show.terminal import LABEL, Row, Sight, changed_rows, frame
+from helmsman.texts import clean, next_lines, result_lines
+from tasks.people.answer_box import find
+from tasks.places import loop_folder
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.state_ref import loop_names, read_state, state_ref
+from tasks.telling.following import Follower, newest_record, state_mark
+
+LOOK_SECONDS = 0.25
+"""Between two looks at the journal."""
+DRAW_SECONDS = 1.0
+"""Between two frames where nothing moves but the clock, and between two looks at who drives the loop."""
+STATE_SECONDS = 5.0
+"""Between two reads of a state that does not seem to have moved: git may keep a ref in another way than as a file."""
+WIDEST = 1000
+"""Characters of a row that are laid out; no screen shows more."""
+
+FOOT = Row("Ctrl-C ends the view, not the loop", "dim", rank=60)
+
+
+class Watched:
+    """A loop as it is known by its state, its journal and its lock."""
+
+    def __init__(self, repository: Repository, loop: str) -> None:
+        """Read what is there."""
+        self._repository, self._loop = repository, loop
+        self._folder = loop_folder(repository, loop)
+        self._follower = Follower(self._folder.journal)
+        self._doings = Doings()
+        self._looked = 0.0
+        self._read_state()
+        self._read_driver()
+
+    def look(self) -> list[Told]:
+        """Read what has changed. Returns what was told meanwhile."""
+        news = self._follower.news()
+        self._doings = reduce(after, news, self._doings)
+        moved = state_mark(self._repository, self._loop) != self._mark or time.monotonic() - self._read_at > STATE_SECONDS
+        has_ended = self._state.ending is not None
+        if moved and not (has_ended and not self._repository.common.exists()):  # a demo takes its repository away at the end
+            self._read_state()
+        if has_ended or time.monotonic() - self._looked > DRAW_SECONDS:
+            self._read_driver()
+        return news
+
+    @property
+    def sight(self) -> Sight:
+        gate, driver = self._state.gate, self._driver
+        return Sight(
+            state=self._state,
+            doings=self._doings,
+            record=self._record,
+            driver=driver.name if driver else "",
+            driven_since=driver.since if driver else None,
+            answered=find(self._folder.answers, gate.key) if gate else None,
+            now=datetime.now(UTC),
+        )
+
+    def close(self) -> None:
+        self._follower.close()
+
+    def _read_state(self) -> None:
+        """The mark is taken before, so that a move in between is seen at the next look."""
+        self._mark, self._read_at = state_mark(self._repository, self._loop), time.monotonic()
+        self._state, _ = read_state(self._repository, self._loop)
+        self._record = newest_record(self._repository, self._loop)
+
+    def _read_driver(self) -> None:
+        self._driver: Driver | None = driver_of(self._repository, self._loop)
+        self._looked = time.monotonic()
+
+
+def watch(repo: Path, loop: str | None, *, once: bool, as_json: bool) -> int:
+    """Show a loop until it ends. Returns the status of a look that succeeded, whatever the loop came to."""
+    repository, console = open_repository(repo.absolute()), Console(highlight=False)
+    on_screen = sys.stdout.isatty() and console.is_terminal and not console.is_dumb_terminal and not as_json
+    try:
+        name = _awaited(repository, loop, console) if on_screen and not once else chosen_loop(repository, loop)
+        with _watching(repository, name) as watched:
+            news = watched.look()
+            if not once:
+                follow = _wait if as_json else _on_screen if on_screen else _in_lines
+                follow(watched, console, news)
+            if as_json:
+                show_status(repo, name, as_json=True)
+            elif watched.sight.over:
+                _conclude(watched.sight, console)
+            else:
+                _show_frame(watched.sight, console, cut=on_screen)
+    except KeyboardInterrupt:
+        if not as_json:
+            console.print("no longer watched; the loop is left alone")
+        return 130
+    return 0
+
+
+def fit(rows: Sequence[Row], console: Console, width: int, height: int) -> list[Text]:
+    """Rows as lines of a screen: cut or carried on at its edge, the least important left out where it is too low."""
+    laid = [_laid(row, console, width) for row in rows]
+    kept: dict[int, list[Text]] = {}
+    for index in sorted(range(len(rows)), key=lambda index: rows[index].rank):
+        kept[index] = laid[index][:height]
+        height -= len(kept[index])
+    return [line for index in sorted(kept) for line in kept[index]]
+
+
+def _laid(row: Row, console: Console, width: int) -> list[Text]:
+    if not row.whole or width <= 2 * LABEL:
+        line = Text(row.text[:WIDEST], row.style, overflow="ellipsis")
+        line.truncate(width)
+        return [line]
+    label, words = row.text[:LABEL], Text(row.text[LABEL:WIDEST], row.style)
+    pieces = words.wrap(console, width - LABEL, overflow="fold")
+    lines = [Text.assemble((" " * LABEL if number else label, row.style), piece) for number, piece in enumerate(pieces)]
+    for line in lines:
+        line.truncate(width)  # where a row has no label, its begin may be of wide characters
+    return lines
+
+
+def _awaited(repository: Repository, loop: str | None, console: Console) -> str:
+    """The loop that is meant; a person in front of a screen may have named one that is about to begin."""
+
+    def is_missing(names: Sequence[str]) -> bool:
+        return not names if loop is None else is_loop_id(loop) and loop not in names
+
+    names = loop_names(repository)
+    if is_missing(names):
+        which = "a loop" if loop is None else f"loop {loop}"
+        others = f", where there are {', '.join(names[:10])}" if names else ""
+        console.print(Text(f"waiting for {which} to begin in {clean(str(repository.top))}{others}"), soft_wrap=True)
+    while is_missing(loop_names(repository)):
+        time.sleep(DRAW_SECONDS)
+    return chosen_loop(repository, loop)
+
+
+@contextmanager
+def _watching(repository: Repository, name: str) -> Generator[Watched]:
+    watched = Watched(repository, name)
+    try:
+        yield watched
+    finally:
+        watched.close()
+
+
+def _wait(watched: Watched, _console: Console, _news: Sequence[Told]) -> None:
+    while not watched.sight.over:
+        time.sleep(LOOK_SECONDS)
+        watched.look()
+
+
+def _in_lines(watched: Watched, console: Console, news: Sequence[Told]) -> None:
+    """Where there is no screen: a line for each thing, as it comes, from the beginning of the iteration under way."""
+    lines, before, news = PlainLines(console), None, _under_way(news)
+    while True:
+        sight = watched.sight
+        _tell(lines, news)
+        _print(console, changed_rows(before, sight))
+        if sight.over:
+            break
+        before = sight
+        time.sleep(LOOK_SECONDS)
+        news = watched.look()
+    _tell(lines, watched.look())  # its last words, where they came between the look at the journal and the one at its driver
+
+
+def _tell(lines: PlainLines, news: Sequence[Told]) -> None:
+    """Questions and answers are left to the state, which tells of those from before this view as well."""
+    for told in news:
+        if not isinstance(told.event, GateOpened | GateAnswered):
+            lines(told.event)
+
+
+def _under_way(news: Sequence[Told]) -> Sequence[Told]:
+    last = max((number for number, told in enumerate(news) if isinstance(told.event, IterationRecorded)), default=-1)
+    return news[last + 1 :]
+
+
+def _on_screen(watched: Watched, console: Console, news: Sequence[Told]) -> None:
+    """Draws where something has happened, the size has changed or a second has gone by; does next to nothing otherwise."""
+    if watched.sight.over:
+        return
+    drawn, size = -DRAW_SECONDS, console.size
+    with _ending_in_order(), Live(console=console, screen=True, auto_refresh=False) as live:
+        while not (sight := watched.sight).over:
+            if news or size != console.size or time.monotonic() - drawn >= DRAW_SECONDS:
+                drawn, size = time.monotonic(), console.size
+                rows = [*frame(sight, size.width, size.height), FOOT]
+                live.update(Group(*fit(rows, console, size.width, size.height)), refresh=True)
+            time.sleep(LOOK_SECONDS)
+            news = watched.look()
+
+
+@contextmanager
+def _ending_in_order() -> Generator[None]:
+    """A request to end must not leave a terminal without its cursor."""
+
+    def end(*_: object) -> None:
+        sys.exit(128 + signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _show_frame(sight: Sight, console: Console, *, cut: bool) -> None:
+    rows = frame(sight, *console.size)
+    if cut:
+        console.print(Group(*fit(rows, console, console.width, len(rows) * WIDEST)))
+    else:
+        _print(console, rows)
+
+
+def _print(console: Console, rows: Sequence[Row]) -> None:
+    for row in rows:
+        console.print(Text(row.text, row.style), soft_wrap=True)
+
+
+def _conclude(sight: Sight, console: Console) -> None:
+    """How it stands, in the words of `status`."""
+    state = sight.state
+    result = result_of(state, state_ref(state.loop))
+    what_next = gate_lines(state.gate, state.loop) if state.gate else next_lines(result)
+    for line in (*result_lines(result, driver=sight.driver), *what_next):
+        console.print(Text(line), soft_wrap=True)

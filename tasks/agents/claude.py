@@ -1,0 +1,284 @@
+"""One call of the agent: the real command line in print mode, its event stream folded, its ending named."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from helmsman.config import ClaudeConfig, LoopConfig
+from helmsman.errors import Cancelled, OperatorError
+from helmsman.orient.allowance import claude_config
+from helmsman.records.events import AgentStarted, ToolGuarded
+from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
+from helmsman.records.session import KeptSession
+from helmsman.records.state import LoopState
+from helmsman.telemetry.ids import trace_context
+from helmsman.verify.agent_events import CallReader, parse_event, spoken_by_model, tool_calls, tool_results
+from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, session_asked_for, set_aside, with_rotation
+from tasks.agents.claude_binary import find_binary
+from tasks.agents.order import Order, unreachable
+from tasks.agents.tool_events import tool_called, tool_returned
+from tasks.processes.environment import agent_environment, ours
+from tasks.processes.nesting import inner_depth
+from tasks.processes.process import Ended, run
+from tasks.repository.git import IDENTITY, has_identity
+from tasks.sandbox.entering import BOXED, Agent, Command, agent_box
+from tasks.secrets_kept import redact
+from tasks.session.hook_server import TOKEN, HookServer
+from tasks.session.pain_watch import Watch, tokens_left
+from tasks.session.steered import steering, stop_seconds, window_of
+from tasks.session.steering import Steering, settings
+from tasks.telling.journal import publish
+from tasks.worktrees.workplace import Workplace
+
+OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"
+"""Switches the command line's own telemetry on, which then belongs into our trace."""
+IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
+"""Outcomes that may pass by themselves."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What one call is made with."""
+
+    order: Order
+    folder: CallFolder
+    environment: dict[str, str]
+
+
+def call_agent(order: Order) -> AgentCall:
+    """Make the call that is due, or read back the one that was made. Raises WorldError when the world broke it, Cancelled.
+
+    It goes on with the order's session, where there is one that the command line still knows.
+    """
+    place, state = order.place, order.state
+    folder = CallFolder(place.folder.call(state.due, state.attempt))
+    work = _Work(order, folder, _environment(place, state, order.credentials))
+    call = finished_call(folder) or _make_call(work, order.session)
+    if _lost_session(folder, call):
+        set_aside(folder)
+        call = _make_call(work, None)
+    call = without_secrets(call, work.environment)
+    if call.outcome in IN_WORLD and call.tool_calls == 0:
+        set_aside(folder)
+        raise unreachable(call)
+    finish(folder, call)
+    return call
+
+
+def _lost_session(folder: CallFolder, call: AgentCall) -> bool:
+    """Whether it ended at once because the session that it was to go on with is gone. The folder tells, also after a crash."""
+    unknown = call.outcome is AgentOutcome.UNKNOWN_SESSION and call.tool_calls == 0
+    return unknown and session_asked_for(folder) is not None
+
+
+def arguments(config: ClaudeConfig, *, cost_left: float | None, session: KeptSession | None = None) -> list[str]:
+    """The command line after the program's name. The prompt goes by standard input: arguments are limited to 128 KiB."""
+    costs = [cost for cost in (config.max_cost_usd, cost_left) if cost is not None]
+    options = (
+        ("--permission-mode", config.permission_mode),
+        ("--setting-sources", ",".join(config.setting_sources)),
+        ("--model", config.model),
+        ("--fallback-model", config.fallback_model),
+        ("--append-system-prompt", config.append_system_prompt),
+        ("--allowedTools", ",".join(config.allowed_tools)),
+        ("--disallowedTools", ",".join(config.disallowed_tools)),
+        ("--max-turns", str(config.max_turns or "")),
+        ("--max-budget-usd", f"{max(min(costs), 0.01):.4f}" if costs else ""),
+        ("--resume", session.id if session else ""),
+    )
+    named = [part for name, value in options if value or name == "--setting-sources" for part in (name, value)]
+    return ["-p", "--output-format", "stream-json", "--verbose", "--strict-mcp-config", *named]
+
+
+def refuse_root(config: ClaudeConfig, environment: dict[str, str]) -> None:
+    """The CLI does not bypass permissions for root; say so before a loop starts."""
+    if config.permission_mode == "bypassPermissions" and os.geteuid() == 0 and environment.get("IS_SANDBOX") != "1":
+        raise OperatorError(
+            "the agent refuses to bypass permissions for the root user",
+            expected="an ordinary user, or a sandbox",
+            found="root, without IS_SANDBOX=1",
+            remedy="run as another user; in a container that may be broken, set IS_SANDBOX=1; or set claude.permission_mode",
+        )
+
+
+def _make_call(work: _Work, session: KeptSession | None) -> AgentCall:
+    place, state, environment = work.order.place, work.order.state, work.environment
+    refuse_root(state.config.claude, environment)
+    binary = find_binary(state.config.claude)
+    begin(work.folder, work.order.prompt, work.order.start, session)
+    listener = Listener(lambda detail: redact(detail.replace(f"{place.worktree}/", ""), environment), session)
+    home, most = environment.get("HOME", ""), tokens_left(state)
+    used, since = lambda: listener.reader.usage.tokens, state.created_at.timestamp()
+    listener.watch = Watch(state.config.pain, str(place.worktree), home, used, most, since=since)
+    options = arguments(claude_config(state), cost_left=_cost_left(state), session=session)
+    if not state.config.steering.hooks:
+        command = Command([str(binary), *options], environment)
+        ended = _run(work, command, listener, lambda: work.order.stop() or bool(listener.pain))
+        return _conclude(listener, ended)
+    return _steered_call(work, str(binary), options, listener)
+
+
+def _steered_call(work: _Work, binary: str, options: list[str], listener: "Listener") -> AgentCall:
+    place, state, home = work.order.place, work.order.state, work.environment.get("HOME", "")
+    with steering(
+        place, state, work.order.start, home, tell=listener.guarded, rotate=work.folder.note_rotation, stop=work.order.stop
+    ) as (
+        steers,
+        server,
+    ):
+        listener.follow(steers, lambda model: window_of(state, model))
+        options = ["--settings", settings(server, stop_seconds(state)), *options]
+        command = Command([binary, *options], {**work.environment, TOKEN: server.token})
+        enough = lambda: bool(listener.pain) or steers.overdue or listener.deaf(steers)  # noqa: E731 - what it says is all
+        ended = _run(work, command, listener, lambda: work.order.stop() or enough(), hooks=(server.port,))
+    if listener.deaf(steers):
+        raise _without_hooks(listener.reader, server)
+    if steers.overdue:
+        ended = replace(ended, by="itself")
+    call = with_rotation(_conclude(listener, ended), steers.ending)
+    return call.model_copy(update=steers.account())
+
+
+def _run(work: _Work, command: Command, listener: "Listener", stop: Callable[[], bool], hooks: tuple[int, ...] = ()) -> Ended:
+    place, config, agent = work.order.place, work.order.state.config, Agent(Path(command.arguments[0]), hooks)
+    with agent_box(config.sandbox, place.worktree, place.folder, agent, command) as boxed:
+        return _run_boxed(work, boxed, listener, stop)
+
+
+def _run_boxed(work: _Work, command: Command, listener: "Listener", stop: Callable[[], bool]) -> Ended:
+    state, config = work.order.state, work.order.state.config.claude
+    return run(
+        command.arguments,
+        cwd=work.order.place.worktree,
+        env=command.environment,
+        tag=work.order.place.tag(state),
+        deadline=call_seconds(state),
+        idle=config.idle_timeout_minutes * 60,
+        grace=config.stop_grace_seconds,
+        stdin=work.order.prompt.encode(),
+        output_file=work.folder.transcript,
+        on_line=listener.hear,
+        on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),
+        stop=stop,
+    )
+
+
+class Listener:
+    """Hears the event stream of one call: folds it, and tells of tool calls with their details as `wording` makes them."""
+
+    def __init__(self, wording: Callable[[str], str], resumed: KeptSession | None) -> None:
+        """Nothing has been said yet."""
+        self.reader = CallReader(resumed)
+        self.watch: Watch | None = None
+        self._wording = wording
+        self._at_work = False
+        self._steers: Steering | None = None
+        self._window: Callable[[str], int] = lambda _: 0
+
+    def follow(self, steers: Steering, window: Callable[[str], int]) -> None:
+        """Tell the guard rails what came of calls, and how full the context is of a model with this window."""
+        self._steers, self._window = steers, window
+
+    def hear(self, line: bytes) -> None:
+        event = parse_event(line)
+        if event is None:
+            return
+        self.reader.feed(event)
+        self._at_work = self._at_work or spoken_by_model(event)
+        for called in tool_calls(event):
+            publish(tool_called(called, self._wording))
+            for follower in self._followers():
+                follower.announce(called)
+        for result in tool_results(event):
+            publish(tool_returned(result, self._wording))
+            for follower in self._followers():
+                follower.conclude(result)
+        if self._steers:
+            self._steers.observe(self.reader.context(self._window(self.reader.model)))
+
+    @property
+    def pain(self) -> str:
+        """Why the session must end now; empty where it may go on."""
+        return self.watch.pain if self.watch else ""
+
+    def _followers(self) -> tuple[Steering | Watch, ...]:
+        return tuple(follower for follower in (self._steers, self.watch) if follower)
+
+    def guarded(self, guarded: Guarded) -> None:
+        publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": self._wording(guarded.detail)})))
+
+    def deaf(self, steers: Steering) -> bool:
+        """Whether the model spoke and no hook had heard its prompt: a CLI passes over hooks that it does not know in silence."""
+        return self._at_work and not steers.heard
+
+
+def _without_hooks(reader: CallReader, server: HookServer) -> OperatorError:
+    if server.refused:
+        return OperatorError(
+            "the agent's program asks its hooks with a wrong token, so nothing would steer it",
+            expected=f"{TOKEN} as the loop sets it",
+            found="another value, as the repository's own settings of Claude Code may set it",
+            remedy="look for env in .claude/settings.json, or set claude.setting_sources = []",
+        )
+    return OperatorError(
+        "the agent's program works without asking its hooks, so nothing would steer it",
+        expected="a Claude Code that calls hooks of type http",
+        found=reader.cli_version or "a program that does not say its version",
+        remedy=(
+            "look for disableAllHooks in .claude/settings.json, install a newer Claude Code, or set steering.hooks = false"
+            " to do without guard rails"
+        ),
+    )
+
+
+def without_secrets(call: AgentCall, environment: Mapping[str, str]) -> AgentCall:
+    """The call with every secret that the agent could see replaced in what it said."""
+
+    def hide(text: str) -> str:
+        return redact(text, environment)
+
+    told = {name: redact(getattr(call, name), environment) for name in ("final_text", "error", "pain")}
+    commands = tuple(run.model_copy(update={"command": redact(run.command, environment)}) for run in call.commands)
+    edited, looked = (tuple(redact(path, environment) for path in paths) for paths in (call.edited, call.looked))
+    errors = tuple(one.model_copy(update={"where": hide(one.where), "message": hide(one.message)}) for one in call.errors)
+    guarded = tuple(one.model_copy(update={"detail": redact(one.detail, environment)}) for one in call.guarded)
+    deeds = {"commands": commands, "edited": edited, "looked": looked}
+    return call.model_copy(update={**told, **deeds, "guarded": guarded, "errors": errors})
+
+
+def _conclude(listener: Listener, ended: Ended) -> AgentCall:
+    reader = listener.reader
+    if ended.by == "stop" and not reader.finished and not listener.pain:
+        raise Cancelled("cancelled while the agent was at work")
+    by: Literal["itself", "deadline", "idle", "stop"] = "itself" if ended.by == "stop" else ended.by
+    call = reader.conclude(
+        exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds, now=datetime.now(UTC)
+    )
+    return call.model_copy(update={"pain": listener.pain})
+
+
+def _environment(place: Workplace, state: LoopState, credentials: dict[str, str]) -> dict[str, str]:
+    identity, config = {} if has_identity(place.worktree) else IDENTITY, state.config
+    known = as_it_is_called(config)
+    traced = trace_context(state.uid, state.due, state.attempt) if known.get(OWN_TELEMETRY) else {}
+    return {**known, **traced, **inner_depth(config), **identity, **credentials}
+
+
+def as_it_is_called(config: LoopConfig) -> dict[str, str]:
+    """What it may see of our environment, and whether it is held."""
+    boxed = {BOXED: "1"} if config.sandbox.kind != "none" else {}
+    return {**agent_environment(ours(), config.claude.environment), **boxed}
+
+
+def _cost_left(state: LoopState) -> float | None:
+    limit = state.config.limits.cost_usd
+    return None if limit is None else limit - state.spending.cost_usd
+
+
+def call_seconds(state: LoopState) -> float:
+    """Seconds that this call may take: its own timeout, or what is left of the loop's wall clock."""
+    own, hours = state.config.claude.timeout_minutes * 60, state.config.limits.wall_clock_hours
+    return own if hours is None else max(min(own, hours * 3600 - state.spending.seconds), 1.0)

@@ -1,0 +1,28 @@
+"""The configuration that holds for an alignment."""
+
+from pathlib import Path
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.layers import Layer
+from helmsman.records.alignment import LONGEST_GOAL, AlignRequest
+from helmsman.records.request import LoopRequest
+from tasks.alignment import aligning
+from tasks.loops.opening import configure
+from tasks.repository.git import open_repository
+
+
+def configured(request: AlignRequest) -> LoopConfig:
+    """What holds for an alignment. A goal that nobody names now is that of the file which is gone on with."""
+    repository = open_repository(Path(request.repository))
+    named = aligning.goal_of_file(repository, request.out) if not request.goal else ""
+    said = LoopRequest(repository=request.repository, goal=request.goal, settings=request.settings)
+    config = configure(repository.top, said, stronger=[Layer(request.out, {"goal": named})] if named else []).config
+    if len(config.goal) > LONGEST_GOAL:
+        raise OperatorError(
+            "the goal is too long to be aligned",
+            expected=f"{LONGEST_GOAL:,} characters at most",
+            found=f"{len(config.goal):,}",
+            remedy="say it in short, and name the files that say the rest",
+        )
+    return config

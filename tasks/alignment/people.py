@@ -1,0 +1,120 @@
+"""Asking people what an alignment has left open: by a form on the paused run, or by the file itself. What comes first counts."""
+
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from helmsman.errors import OperatorError
+from helmsman.orient.alignment import with_answers
+from helmsman.oversee.answers import lapsed
+from helmsman.records.alignment import Alignment, Asked
+from helmsman.records.forms import Form, answers_given, form_for, read_form
+from helmsman.records.gates import Choice, Gate
+from helmsman.show.alignment import question_evidence
+from helmsman.show.asking import form_text
+from helmsman.texts import clean
+from tasks.alignment import aligning
+from tasks.alignment.aligning import Work
+from tasks.alignment.steps import open_gate
+from tasks.loops.opening import now_utc
+from tasks.people import pausing
+
+_log = logging.getLogger(__name__)
+
+
+class Halted(Exception):  # noqa: N818 - what a person decided, not a failure
+    """A person has stopped it, or nobody answered in time."""
+
+
+def answered(work: Work, alignment: Alignment) -> Alignment:
+    """With answers to all that is open, from the file or a form. Raises Halted, Cancelled."""
+    gate = _gate(work, alignment)
+    form, problem = form_for(gate), ""
+    after = _from_file(work, gate) or _from_earlier_forms(work, alignment, gate)
+    while after is None:
+        if lapsed(gate, now_utc()):
+            raise Halted("nobody answered in time")
+        description = form_text(gate, work.name, problem)
+        if pausing.suspends():
+            pausing.suspend(gate.key, form, description)
+        given = pausing.pause(gate.key, form, description, _waker(work, gate))
+        after, problem = _from_form(work, alignment, gate, given) if given is not None else (_from_file(work, gate), "")
+    return after
+
+
+def _gate(work: Work, alignment: Alignment) -> Gate:
+    """Its key says which questions: an answer to others is none to these."""
+    questions = alignment.gaps.open
+    fingerprint = hashlib.sha256("\n".join(questions).encode(errors="replace")).hexdigest()[:8]
+    gate = open_gate(work, f"questions-{alignment.made.round}-{fingerprint}", questions)
+    return gate.model_copy(update={"evidence": question_evidence(alignment, str(work.path))})
+
+
+def _from_file(work: Work, gate: Gate) -> Alignment | None:
+    """What the file says, once it answers everything."""
+    try:
+        found = aligning.present(work)
+    except OperatorError:  # somebody is writing, or has made it unreadable for now
+        return None
+    asked = {one.key for one in map(_as_asked, gate.questions)}
+    return found if found is not None and not asked & {_as_asked(one).key for one in found.gaps.open} else None
+
+
+def _as_asked(question: str) -> Asked:
+    return Asked(question=question)
+
+
+def _from_earlier_forms(work: Work, alignment: Alignment, gate: Gate) -> Alignment | None:
+    for given in pausing.earlier_inputs(work.uid, gate.key):
+        after, problem = _from_form(work, alignment, gate, given)
+        if after is not None:
+            return after
+        _log.warning("an earlier answer cannot be followed: %s", problem)
+    return None
+
+
+def _from_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str, Any]) -> tuple[Alignment | None, str]:
+    """The alignment after a filled-in form, or what is wrong with it. Raises Halted."""
+    try:
+        form = read_form(gate, given)
+        _refuse_settings(form)
+        _halt(form)
+        answers = dict(zip(gate.questions, answers_given(form, gate.questions), strict=True))
+        return with_answers(_latest(work) or alignment, answers, form.guidance), ""
+    except OperatorError as error:
+        return None, str(error)
+
+
+def _latest(work: Work) -> Alignment | None:
+    """With what somebody has changed in the file while the form was open."""
+    try:
+        return aligning.present(work)
+    except OperatorError:
+        return None
+
+
+def _refuse_settings(form: Form) -> None:
+    if form.settings.strip():
+        raise OperatorError(
+            "settings: an alignment changes none", expected="nothing", found="some", remedy="write them into helmsman.toml"
+        )
+
+
+def _halt(form: Form) -> None:
+    if form.decision == Choice.STOP:
+        words = f': "{clean(form.guidance)[:300]}"' if form.guidance else ""
+        raise Halted(f"stopped by {clean(form.by) or 'a person'}{words}")
+
+
+def _waker(work: Work, gate: Gate) -> Callable[[], str]:
+    """What else may end the wait for a form: a cancel, answers in the file, the lapse of time."""
+
+    def wake() -> str:
+        if work.folder.cancel.exists():
+            return pausing.CANCELLED
+        if _from_file(work, gate) is not None:
+            return Choice.APPROVE
+        return Choice.STOP if lapsed(gate, now_utc()) else ""
+
+    return wake

@@ -1,0 +1,153 @@
+"""The frame around an alignment that is being made: held by one process, drafted, asked for, written down, and ended.
+
+All that is agreed so far stands in the file, which is written after every step. Whatever dies, the next run goes on from there.
+"""
+
+import logging
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from prefect import get_run_logger, tags
+from prefect.client.schemas.objects import State, StateType
+from prefect.exceptions import TerminationSignal
+
+from helmsman.config import RetryConfig
+from helmsman.errors import Cancelled, WorldError
+from helmsman.orient.alignment import align_question, by_template, read_proposal, settled
+from helmsman.records.alignment import ROUNDS, Alignment, AlignRequest, AlignResult, Made, Specification, result_of
+from helmsman.records.push import PushedAlignment
+from helmsman.show.alignment import result_lines
+from tasks.alignment import aligning
+from tasks.alignment.aligning import Work
+from tasks.alignment.config import configured
+from tasks.alignment.people import Halted, answered
+from tasks.alignment.steps import ask, gather
+from tasks.engine.runs import announce, hearing_cancel, without_heartbeats
+from tasks.loops.steps import patient
+from tasks.models.asking import writing_model
+from tasks.processes.nesting import refuse_nested
+from tasks.processes.process import end_tagged
+from tasks.repository.git import open_repository
+from tasks.triggers.pushed_alignments import keep
+
+TRIES = 2
+"""Answers that are asked for in one round; the second time the model is told what was wrong with the first."""
+RETRIES_BEFORE_A_PERSON = 2
+"""Where the run does not pause for people, somebody waits for it: it does not bridge half an hour of outage then."""
+STOPPED = (Halted, Cancelled, KeyboardInterrupt, TerminationSignal)
+"""What ends the flow without being an error."""
+
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def making(request: AlignRequest) -> Generator[Work]:
+    """Hold the alignment while the block runs. Raises OperatorError where it cannot be made, or is made already."""
+    refuse_nested()
+    repository = aligning.with_checkout(open_repository(Path(request.repository)))
+    config = configured(request)
+    folder = aligning.align_folder(repository, request.out)
+    with ExitStack() as stack:
+        stack.enter_context(aligning.made_alone(folder.lock, request.out))
+        folder.cancel.unlink(missing_ok=True)
+        work = Work(repository, config, request.out, aligning.attempt_id(folder, config.goal), asks=request.ask)
+        end_tagged(f"align-{work.uid}/", prefix=True, grace=config.claude.stop_grace_seconds)
+        announce(work.name, work.uid, _tags(work))
+        stack.enter_context(tags(*_tags(work)))
+        stack.enter_context(without_heartbeats())
+        stack.enter_context(hearing_cancel(folder.cancel))
+        yield work
+
+
+def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, Any]]:
+    """How the flow run ends. Whoever cancelled it goes on with what is paid for; every other end is one."""
+    alignment = aligning.present(work) or Alignment(specification=Specification(goal=work.goal))
+    if why is not None and not isinstance(why, Halted):
+        result = result_of(alignment, work.file, "cancelled", str(why) or "interrupted by a signal")
+        return _state(StateType.CANCELLED, "Cancelled", result)
+    work.folder.attempt.unlink(missing_ok=True)
+    if why is not None:
+        return _state(StateType.FAILED, "Stopped", result_of(alignment, work.file, "stopped", str(why)))
+    result = result_of(alignment, work.file)
+    return _state(*((StateType.FAILED, "Waiting") if result.questions else (StateType.COMPLETED, "Aligned")), result)
+
+
+def delivered(order: PushedAlignment, ended: State[dict[str, Any]]) -> State[dict[str, Any]]:
+    """The end of an alignment that a push has ordered, with the branch that it is on. What was cancelled is not over."""
+    if ended.is_cancelled():
+        return _told(ended, "again      retry this run; it goes on from what is said so far")
+    branch = keep(order)
+    if not branch:
+        return ended
+    get_run_logger().info("%s is on branch %s: one commit on top of %s, to be merged", order.request.out, branch, order.commit)
+    return _told(ended, f"branch     {branch}", branch=branch)
+
+
+def _told(state: State[dict[str, Any]], line: str, **more: str) -> State[dict[str, Any]]:
+    data = cast("dict[str, Any]", state.data)
+    return State(type=state.type, name=state.name, message=f"{state.message} {line}", data={**data, **more})
+
+
+def _state(kind: StateType, name: str, result: AlignResult) -> State[dict[str, Any]]:
+    return State(type=kind, name=name, message=" ".join(result_lines(result)), data=result.model_dump(mode="json"))
+
+
+def _tags(work: Work) -> set[str]:
+    return {"helmsman", "align", f"loop:{work.name}", f"uid:{work.uid}"}
+
+
+# --- drafting -----------------------------------------------------------------------------------------------------
+
+
+def started(work: Work) -> Alignment:
+    """What stands in the file; where there is none, what a model says first."""
+    return aligning.present(work) or _written(work, aligning.with_left(work, _drafted(work, None)), over=None)
+
+
+def advanced(work: Work, alignment: Alignment) -> Alignment:
+    """One step further: people are asked, or their answers worked in. Raises Halted, Cancelled."""
+    if alignment.due == "answers":
+        return _written(work, answered(work, alignment), over=alignment)
+    enough = alignment.made.round >= ROUNDS
+    folded = settled(alignment, f"a model has been asked {ROUNDS} times") if enough else _drafted(work, alignment)
+    return _written(work, folded, over=alignment)
+
+
+def _drafted(work: Work, before: Alignment | None) -> Alignment:
+    """By a model. Without one, by the template or as it was, with the reason."""
+    facts, made = gather(work), before.made if before else Made()
+    number, cost, complaint = made.round + 1, made.cost_usd, ""
+    for attempt in range(1, TRIES + 1):
+        question = align_question(work.goal, facts, before, complaint)
+        try:
+            proposal = patient(ask, _retry(work))(work, question, number, attempt)
+        except WorldError as away:
+            complaint = f"no model could be asked: {_in_words(away)}"
+            break
+        cost += proposal.usage.cost_usd
+        found = read_proposal(proposal.text, proposal.stop, work.goal, before)
+        if isinstance(found, Alignment):
+            by = Made(by="model", model=writing_model(work.config)[:200], round=number, commit=facts.commit, cost_usd=cost)
+            return found.model_copy(update={"made": by})
+        complaint = found
+    without = settled(before, complaint) if before else by_template(work.goal, facts, complaint)
+    return without.model_copy(update={"made": without.made.model_copy(update={"round": number, "cost_usd": cost})})
+
+
+def _retry(work: Work) -> RetryConfig:
+    retry = work.config.retry
+    return retry if work.asks else retry.model_copy(update={"attempts": min(retry.attempts, RETRIES_BEFORE_A_PERSON)})
+
+
+def _in_words(error: WorldError) -> str:
+    """Without the judge's remedies: the way is the judge's, the work is not."""
+    return "; ".join(part for part in (error.problem.replace("the judge", "the model"), error.expected, error.found) if part)
+
+
+def _written(work: Work, alignment: Alignment, over: Alignment | None) -> Alignment:
+    kept = aligning.put(work, alignment, over)
+    if kept is not None:
+        _log.warning("%s had been changed meanwhile; what stood there is kept in %s", work.file, kept)
+    return alignment

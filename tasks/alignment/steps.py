@@ -1,0 +1,86 @@
+"""The steps of an alignment as Prefect tasks, under keys by value: an answer of a model is never paid for twice."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from prefect import Task
+from prefect.cache_policies import CachePolicy
+from prefect.context import TaskRunContext
+
+from helmsman.records.alignment import Proposal, RepositoryFacts
+from helmsman.records.focus import Question
+from helmsman.records.gates import Gate, GateKind
+from tasks.alignment import aligning
+from tasks.alignment.aligning import Work
+from tasks.credentials import judge_credentials
+from tasks.loops.opening import now_utc
+from tasks.loops.steps import Step
+from tasks.repository.repository_facts import gather_facts
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass
+class AlignKey(CachePolicy):
+    """The key of a result, by value. Its fields, argued.
+
+    uid      whoever begins anew wants another answer, and two repositories may have the same goal
+    step     two steps may have equal arguments
+    values   all that is asked, and which try it is: an answer is one to these words
+    """
+
+    def compute_key(
+        self,
+        task_ctx: TaskRunContext,
+        inputs: dict[str, Any],
+        flow_parameters: dict[str, Any],  # noqa: ARG002 - Prefect passes it
+        **_: Any,
+    ) -> str | None:
+        work: Work = inputs["work"]
+        values = repr({name: value for name, value in inputs.items() if name != "work"})
+        return (
+            f"helmsman-align-{work.uid}-{task_ctx.task.name}-{hashlib.sha256(values.encode(errors='replace')).hexdigest()[:20]}"
+        )
+
+
+def _step(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
+    def decorate(function: Callable[P, R]) -> Task[P, R]:
+        @wraps(function)
+        def plain(*args: P.args, **kwargs: P.kwargs) -> R:
+            return function(*args, **kwargs)
+
+        options: dict[str, Any] = {"persist_result": True, "result_serializer": "json", "cache_policy": AlignKey()}
+        return Step(plain, name=function.__name__, task_run_name=name, **options)
+
+    return decorate
+
+
+@_step("gather")
+def gather(work: Work) -> RepositoryFacts:
+    return gather_facts(work.repository, work.config)
+
+
+@_step("ask, round {number}")
+def ask(work: Work, question: Question, number: int, attempt: int) -> Proposal:
+    credentials, tag = judge_credentials(work.config), f"align-{work.uid}/{number}-{attempt}"
+    return aligning.propose(question, work.config, credentials=credentials, tag=tag, stop=work.folder.cancel.exists)
+
+
+@_step("open {key}")
+def open_gate(work: Work, key: str, questions: tuple[str, ...]) -> Gate:
+    """Once for these questions: the time to answer them runs on whatever dies meanwhile."""
+    gates, now = work.config.gates, now_utc()
+    return Gate(
+        key=key,
+        kind=GateKind.QUESTIONS,
+        question="Before a loop starts, this has to be known.",
+        questions=questions,
+        asked_at=now,
+        deadline=now + timedelta(hours=gates.timeout_hours),
+        asked_of=gates.asked_of,
+    )

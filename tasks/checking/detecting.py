@@ -1,0 +1,217 @@
+"""A project's commands: its files read from the last commit, and each command tried for real in a scratch checkout of it."""
+
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from helmsman.config import CheckConfig
+from helmsman.errors import OperatorError
+from helmsman.orient.commands import MOST_FOLDERS, TEXTS, may_hold_a_project
+from helmsman.orient.projects.kinds import Candidate, Folder
+from helmsman.orient.projects.runners import AUTOCHECKS
+from helmsman.records.checks import CheckResult
+from tasks.checking.checks import Room, run_check
+from tasks.places import state_home
+from tasks.processes.process import never
+from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes, read_objects, succeeds
+from tasks.worktrees.staging import missing_submodules
+from tasks.worktrees.worktree import restore
+
+LARGEST_TEXT = 1 << 18
+"""Bytes of a file that is read; project files are smaller."""
+LARGEST_TOTAL = 1 << 22
+"""Bytes of all files together."""
+LONGEST_TRY = 300.0
+"""Seconds that one command may take."""
+LONGEST_TRIES = 900.0
+"""Seconds for all of them; somebody may be waiting in front of a terminal."""
+SHORTEST_TRY = 5.0
+"""With less time left a command is not tried: it would say nothing."""
+TAIL = 2000
+"""Characters of output that are kept, from its end."""
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+"""What `sh` says of a command that it cannot start."""
+FILE_MODES = ("100644", "100755")
+"""Symbolic links are not followed: they may lead anywhere."""
+
+
+class Fate(StrEnum):
+    """What came of trying a command."""
+
+    WORKS = "works"
+    FAILS = "fails"
+    CANNOT_START = "cannot start"
+    TOO_SLOW = "too slow"
+    UNTRIED = "not tried"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A command, and what came of it."""
+
+    candidate: Candidate
+    fate: Fate
+    exit_code: int | None = None
+    seconds: float = 0
+    tests: int | None = None
+    """How many ran, where the output says so."""
+    tail: str = ""
+
+    @property
+    def proves(self) -> bool:
+        """Whether it works and looked at something: without any test it would pass whatever the agent does."""
+        return self.fate is Fate.WORKS and self.tests != 0
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Entry:
+    mode: str
+    oid: str
+    size: int
+    """Bytes; 0 for what is no file."""
+    path: str
+
+    @property
+    def readable(self) -> bool:
+        return self.mode in FILE_MODES and self.size <= LARGEST_TEXT and self.path.rpartition("/")[2] in TEXTS
+
+
+def read_project(repository: Repository) -> dict[str, Folder]:
+    """The root, under an empty name, and the folders right below it that may hold a project, as the last commit has them."""
+    commit, _ = commit_and_tree(repository.top)
+    root = _listed(repository, commit)
+    below = [entry.path for entry in root if entry.mode == "040000" and may_hold_a_project(entry.path)][:MOST_FOLDERS]
+    inner = _listed(repository, commit, *(f"{name}/" for name in below), AUTOCHECKS)
+    texts = _texts(repository, [*root, *inner])
+    scripts = [entry.path for entry in inner if entry.path == AUTOCHECKS]
+    folders = {"": _folder([*(entry.path for entry in root), *scripts], "", texts)}
+    return folders | {name: _folder([entry.path for entry in inner], f"{name}/", texts) for name in below}
+
+
+def _listed(repository: Repository, commit: str, *paths: str) -> list[_Entry]:
+    listed = git_bytes(repository.top, "ls-tree", "-z", "-l", "--full-tree", commit, *paths)
+    return [_entry(os.fsdecode(line)) for line in listed.split(b"\0") if line]
+
+
+def _entry(line: str) -> _Entry:
+    """From `100644 blob ID SIZE<tab>path`; folders have a dash for a size."""
+    head, _, path = line.partition("\t")
+    mode, _, oid, size = head.split()
+    return _Entry(mode, oid, int(size) if size.isdigit() else 0, path)
+
+
+def _texts(repository: Repository, entries: Sequence[_Entry]) -> dict[str, str]:
+    """By path, what the files say that are worth reading; those beyond the total are left out."""
+    chosen, total = list[_Entry](), 0
+    for entry in entries:
+        if entry.readable and total + entry.size <= LARGEST_TOTAL:
+            chosen.append(entry)
+            total += entry.size
+    contents = read_objects(repository.common, [entry.oid for entry in chosen])
+    pairs = zip(chosen, contents, strict=True)
+    return {entry.path: found[1].decode("utf-8-sig", errors="replace") for entry, found in pairs if found}
+
+
+def _folder(paths: Sequence[str], prefix: str, texts: dict[str, str]) -> Folder:
+    names = frozenset(path.removeprefix(prefix) for path in paths if path.startswith(prefix))
+    own = {name: texts[prefix + name] for name in names if prefix + name in texts}
+    return Folder(names, own)
+
+
+# --- trying -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A checkout of the last commit that nobody will miss, made as the worktree of a loop is made."""
+
+    path: Path
+    commit: str
+    tag: str
+    link: bytes
+    """What ties it to the repository."""
+    flaw: str = ""
+    """Why it is not whole, where that is so."""
+
+
+@contextmanager
+def scratch(repository: Repository) -> Generator[Scratch]:
+    """The checkout; at the end it is gone, and so is whatever git knew of it."""
+    commit, _ = commit_and_tree(repository.top)
+    root = state_home() / "worktrees"
+    root.mkdir(parents=True, exist_ok=True)
+    folder = tempfile.TemporaryDirectory(prefix="init-", dir=root, ignore_cleanup_errors=True)
+    path = Path(folder.name) / "checkout"
+    try:
+        with folder:
+            git(repository.common, "worktree", "add", "--quiet", "--detach", str(path), commit)
+            flaw = _add_submodules(path)
+            yield Scratch(path, commit, f"init-{secrets.token_hex(8)}", (path / ".git").read_bytes(), flaw)
+    finally:
+        succeeds(repository.common, "worktree", "remove", "--force", "--force", str(path))
+
+
+def _add_submodules(path: Path) -> str:
+    missing = missing_submodules(path)
+    try:
+        if missing:
+            git(path, "submodule", "update", "--init", "--recursive", "--quiet", "--", *missing)
+    except GitError as error:
+        return f"submodules could not be checked out: {error.stderr[-300:]}"
+    return ""
+
+
+def try_all(
+    place: Scratch, candidates: Sequence[Candidate], told: Callable[[Candidate], object], *, longest: float = LONGEST_TRIES
+) -> Iterator[Tried]:
+    """Try each, one after the other, the first in any case; `told` hears of each before it begins."""
+    until = time.monotonic() + longest
+    for number, candidate in enumerate(candidates):
+        left = until - time.monotonic()
+        if number and left < SHORTEST_TRY:
+            yield Tried(candidate, Fate.UNTRIED)
+            continue
+        told(candidate)
+        yield try_one(place, candidate, min(LONGEST_TRY, left))
+
+
+def try_one(place: Scratch, candidate: Candidate, longest: float = LONGEST_TRY) -> Tried:
+    """Run it as a check is run, on the committed files. What it changes is put back; what is ignored stays, as in a loop."""
+    room = Room(place.path, place.tag, never)
+    result = run_check(room, 0, CheckConfig(command=candidate.command), longest)
+    _put_back(place, candidate)
+    tests = result.counts.executed if result.counts else None
+    tail = (result.tail or result.head)[-TAIL:]
+    return Tried(candidate, _fate(result), result.exit_code, result.seconds, tests, tail or result.error)
+
+
+def _put_back(place: Scratch, candidate: Candidate) -> None:
+    """Without its link, git would take whatever repository lies above for this one, and reset that."""
+    link = place.path / ".git"
+    if link.is_symlink() or not link.is_file() or link.read_bytes() != place.link:
+        raise OperatorError(
+            "a command broke the git link of the checkout that it was tried in",
+            expected="a command that leaves .git alone",
+            found=candidate.command,
+            remedy="mend it, or write helmsman.toml by hand without it",
+        )
+    restore(place.path, place.commit)
+
+
+def _fate(result: CheckResult) -> Fate:
+    if result.passed:
+        return Fate.WORKS
+    if result.timed_out:
+        return Fate.TOO_SLOW
+    if result.error or result.exit_code in {NOT_EXECUTABLE, NOT_FOUND}:
+        return Fate.CANNOT_START
+    return Fate.FAILS

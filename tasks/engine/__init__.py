@@ -1,0 +1,1 @@
+"""Prefect's server and its runs, as they are used here."""

@@ -1,0 +1,1 @@
+"""Several loops: one after the other, or side by side."""

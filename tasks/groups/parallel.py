@@ -1,0 +1,302 @@
+"""A group of loops side by side: which are due, what each may spend, and what became of them, read from their states alone.
+
+Nothing is kept of a group but the states of its loops, so that nothing else can be lost: the next run goes on from them.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
+from typing import Any
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.layers import merged
+from helmsman.orient.alignment import own_goal
+from helmsman.oversee.grouping import MOST_DRIVES, Member, due, edges, unreached
+from helmsman.oversee.landing import landing_due
+from helmsman.records.chain import Link
+from helmsman.records.parallel import Choice, ParallelLoop, ParallelRequest, ParallelResult
+from helmsman.records.plan import PlanItem
+from helmsman.records.request import LoopRequest
+from helmsman.records.result import OPERATOR_EXIT_CODE
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from helmsman.texts import clean
+from tasks.agents.call_folder import write_whole
+from tasks.groups.group_plan import done_items, item_link, item_names, planned_items, tip
+from tasks.groups.members import Departed
+from tasks.groups.purse import SHARED, Purse, Shares
+from tasks.lock import drive_alone
+from tasks.loops.opening import configure
+from tasks.merging.target import require_target
+from tasks.places import GroupFolder, group_folder, loop_folder
+from tasks.repository.git import Repository
+from tasks.repository.state_ref import known_state, replace_state
+from tasks.worktrees.workplace import has_left
+
+GOAL_SHOWN = 200
+LEAST_DOLLARS = 0.0001
+"""No limit may be nothing; with so little a loop ends after its first call at the latest."""
+
+
+@dataclass
+class Group:
+    """What one run knows of its loops."""
+
+    request: ParallelRequest
+    repository: Repository
+    links: tuple[Link, ...]
+    purse: Purse
+    config: LoopConfig
+    """What is the same for all of them."""
+    names: tuple[str, ...]
+    """Ids of the loops."""
+    items: tuple[PlanItem, ...] = ()
+    """The items of a plan that they are for, in the order of work; empty: they are for none."""
+    at_work: set[str] = field(default_factory=set[str])
+    driven: Counter[str] = field(default_factory=Counter[str])
+    futures: dict[str, Future[Any]] = field(default_factory=dict[str, Future[Any]])
+    """Of the loops that were begun, what the engine runs."""
+    departures: SimpleQueue[Departed] = field(default_factory=SimpleQueue[Departed])
+    problems: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def into(self) -> str:
+        """Branch that proven work goes into."""
+        return self.config.merge.into
+
+    @property
+    def folder(self) -> GroupFolder:
+        return group_folder(self.repository, self.request.group)
+
+    @property
+    def chosen(self) -> Choice | None:
+        """The best of them, once it is known."""
+        path = self.folder.choice
+        return Choice.model_validate_json(path.read_bytes()) if self.request.best and path.exists() else None
+
+    def cancelled(self) -> bool:
+        return self.folder.cancel.exists()
+
+    def states(self) -> list[LoopState | None]:
+        return [known_state(self.repository, name) for name in self.names]
+
+
+def opened(request: ParallelRequest, repository: Repository) -> Group:
+    """Raises OperatorError where the group cannot be driven, or was begun with other goals."""
+    config = configure(repository.top, LoopRequest(repository=request.repository, goal="any", settings=request.settings)).config
+    if config.workspace.in_place:
+        raise OperatorError(
+            "loops side by side need a worktree each", found="workspace.in_place = true", remedy="leave it out for them"
+        )
+    plan = "" if request.loops else config.plan.file
+    if plan:
+        require_target(repository, config)
+    items = planned_items(repository, config, request.group) if plan else ()
+    links = request.loops or tuple(item_link(plan, item) for item in items)
+    if not links:
+        raise OperatorError("there is nothing to do", expected="goals, or a plan", remedy="give --goal TEXT, or --plan FILE")
+    names = item_names(request.group, items) or tuple(f"{request.group}-{number}" for number in range(1, len(links) + 1))
+    group = Group(request, repository, links, Purse(config.limits), config, names, items)
+    for link, state in zip(group.links, group.states(), strict=True):
+        if state is not None:
+            _require_same(request, state, link)
+    return group
+
+
+def due_loops(group: Group) -> list[LoopRequest]:
+    """The loops that are to be driven now, each with what it may spend."""
+    if group.cancelled():
+        return []
+    states = group.states()
+    members = _members(group, states)
+    if group.chosen is not None:
+        members = _only(group.chosen.loop, members, states)
+    workers, reopen = group.request.workers, group.request.reopen
+    places = due(members, workers, reopen=reopen) or due(_with_more(group, members, states), workers, reopen=reopen)
+    later = [place for place, one in enumerate(members) if place not in places and not one.begun and _may_begin(one)]
+    at_work = [place for place, member in enumerate(members) if member.at_work]
+    group.purse.grant(places, len(places) + len(later), states, at_work)
+    return [_request(group, place, states[place]) for place in places]
+
+
+def departed(group: Group, gone: Departed) -> None:
+    """Note how a loop's process ended. What an operator has to mend first is not tried again."""
+    group.at_work.discard(gone.loop)
+    state = known_state(group.repository, gone.loop)
+    if state is not None and state.ending is not None:
+        group.problems.pop(gone.loop, None)
+        return
+    if gone.exit_code == OPERATOR_EXIT_CODE:
+        group.driven[gone.loop] = MOST_DRIVES
+    group.problems[gone.loop] = gone.words or f"its process ended with status {gone.exit_code}"
+
+
+def candidates(group: Group) -> list[LoopState]:
+    """Loops of which the best is to be chosen: nobody is at work any more, and these have completed."""
+    done = [state for state in group.states() if state is not None and state.outcome is Outcome.COMPLETED]
+    return done if group.request.best and not group.at_work and not group.cancelled() else []
+
+
+def keep(group: Group, choice: Choice) -> bool:
+    """Have the work of the chosen loop merged, where something is to be merged. Returns whether that is due now.
+
+    Done again, it goes on where it was cut off.
+    """
+    group.folder.root.mkdir(parents=True, exist_ok=True)
+    write_whole(group.folder.choice, choice.model_dump_json())
+    state = known_state(group.repository, choice.loop)
+    if state is None or not group.into or state.merged or state.outcome is not Outcome.COMPLETED:
+        return False
+    merge = state.config.merge.model_copy(update={"into": group.into, "push": group.config.merge.push})
+    config = state.config.model_copy(update={"merge": merge})
+    try:
+        with drive_alone(loop_folder(group.repository, state.loop).lock, state.loop):
+            if config != state.config:
+                changed = state.model_copy(update={"config": config})
+                replace_state(group.repository, state, changed, f"chosen: {choice.reason[:60]}")
+    except OperatorError as error:  # somebody drives it in another terminal
+        group.problems[choice.loop] = clean(str(error))
+        return False
+    return group.driven[choice.loop] < MOST_DRIVES
+
+
+def group_result(group: Group) -> ParallelResult:
+    """How it stands."""
+    states = group.states()
+    members = _members(group, states)
+    done = done_items(group.repository, group.config, group.request.group) if group.items else frozenset[str]()
+    never = {group.names[place]: "what it needs was not completed" for place in unreached(members)}
+    loops = tuple(_stands(group, place, states[place], done) for place in range(len(states)))
+    problems = tuple(f"{loop}: {words}" for loop, words in {**never, **group.problems}.items())
+    completed = sum(one.outcome is Outcome.COMPLETED for one in loops)
+    return ParallelResult(
+        group=group.request.group,
+        completed=completed,
+        loops=loops,
+        chosen=group.chosen,
+        into=group.into,
+        problems=problems,
+    )
+
+
+def _members(group: Group, states: Sequence[LoopState | None]) -> list[Member]:
+    """As they stand. An item that the plan says is done needs no loop any more, whoever did it."""
+    members = [_member(group, place, states) for place in range(len(states))]
+    if not group.items:
+        return members
+    done = done_items(group.repository, group.config, group.request.group)
+    return [
+        replace(member, needs=needs, alone=not item.parallel, settled=member.settled or (item.id in done and member.through))
+        for member, item, needs in zip(members, group.items, edges(group.items), strict=True)
+    ]
+
+
+def _member(group: Group, place: int, states: Sequence[LoopState | None]) -> Member:
+    name, state = group.names[place], states[place]
+    driven, at_work = group.driven[name], name in group.at_work
+    if state is None:
+        return Member(at_work=at_work, driven=driven)
+    completed = state.outcome is Outcome.COMPLETED
+    return Member(
+        begun=True,
+        at_work=at_work,
+        through=not at_work and not completed,
+        settled=completed and not landing_due(state) and has_left(group.request.repository, state),
+        ended=state.ending is not None and not completed and not _interrupted(state, driven),
+        driven=driven,
+    )
+
+
+def _only(loop: str, members: Sequence[Member], states: Sequence[LoopState | None]) -> list[Member]:
+    """Whatever the others came to, nobody needs them any more."""
+    pairs = zip(members, states, strict=True)
+    return [member if state is not None and state.loop == loop else replace(member, settled=True) for member, state in pairs]
+
+
+def _interrupted(state: LoopState, driven: int) -> bool:
+    """Whether an earlier run of the group ended with it: a driver that is told to end says that it was cancelled."""
+    return state.outcome is Outcome.CANCELLED and not driven
+
+
+def _with_more(group: Group, members: Sequence[Member], states: Sequence[LoopState | None]) -> list[Member]:
+    """Once nobody is at work, and nobody else could be, loops that stopped for want of budget share what others have left."""
+    if group.at_work:
+        return list(members)
+    pairs = zip(zip(members, states, strict=True), map(_own_limits, group.links), strict=True)
+    return [replace(one, starved=state is not None and group.purse.has_more(state, states, own)) for (one, state), own in pairs]
+
+
+def _may_begin(member: Member) -> bool:
+    return not member.at_work and not member.settled and member.driven < MOST_DRIVES
+
+
+def _request(group: Group, place: int, state: LoopState | None) -> LoopRequest:
+    request, link, name = group.request, group.links[place], group.names[place]
+    limits = _limits(group.purse.promised[place], link)
+    attempt = request.best and (group.chosen is None or group.chosen.loop != name)
+    apart = {"limits": limits, "merge": {"into": ""}} if attempt else {"limits": limits}  # of attempts only the best is merged
+    own = merged(merged(request.settings, link.settings), apart)
+    if state is None:
+        new = LoopRequest(repository=request.repository, goal=link.goal, checks=link.checks, loop=name, settings=own)
+        base = tip(group.repository, group.config, request.group) if group.items and group.into else ""  # with what it needs
+        return new.model_copy(update={"base": base})
+    if state.ending is None or state.outcome is Outcome.COMPLETED:  # it has its limits, or needs none any more
+        return LoopRequest(repository=request.repository, loop=name)
+    settings = own if request.reopen else {"limits": limits}
+    return LoopRequest(repository=request.repository, loop=name, settings=settings, reopen=True)
+
+
+def _limits(shares: Shares, link: Link) -> dict[str, Any]:
+    """A loop's own limit counts where it is lower than its share."""
+    own = _own_limits(link)
+    lower = {name: min(value, own.get(name, value)) for name, value in shares.items()}
+    return {name: max(int(value), 1) if name == "tokens" else max(value, LEAST_DOLLARS) for name, value in lower.items()}
+
+
+def _own_limits(link: Link) -> dict[str, float]:
+    own: Any = link.settings.get("limits", {})
+    return {name: own[name] for name in SHARED if isinstance(own.get(name), int | float)}
+
+
+def _require_same(request: ParallelRequest, state: LoopState, link: Link) -> None:
+    """An item may be worded anew; it stays the same item."""
+    item: Any = link.settings.get("plan", {}).get("item", "")
+    if (item and state.config.plan.item == item) or own_goal(state.config.goal).strip() == link.goal.strip():
+        return
+    raise OperatorError(
+        f"group {request.group} was begun with other goals",
+        expected=f"for {state.loop}: {clean(own_goal(state.config.goal))[:GOAL_SHOWN]}",
+        found=clean(link.goal)[:GOAL_SHOWN],
+        remedy="give the goals that it was begun with, or begin another group: --name NAME",
+    )
+
+
+def _stands(group: Group, place: int, state: LoopState | None, done: frozenset[str]) -> ParallelLoop:
+    link = group.links[place]
+    goal, approach = clean(link.goal.strip().splitlines()[0])[:GOAL_SHOWN], clean(_approach(link))[:GOAL_SHOWN]
+    one = ParallelLoop(loop=group.names[place], goal=goal, approach=approach)
+    if state is not None:
+        one = one.model_copy(update=_come_to(state))
+    if one.outcome is not Outcome.COMPLETED and group.items and group.items[place].id in done:
+        return one.model_copy(update={"outcome": Outcome.COMPLETED, "reason": "it is ticked in the plan"})
+    return one
+
+
+def _come_to(state: LoopState) -> dict[str, Any]:
+    why = state.ending or state.waiting
+    return {
+        "outcome": state.outcome,
+        "reason": f"{why.rule}: {clean(why.reason)}" if why else "",
+        "branch": state.branch,
+        "cost_usd": round(state.spending.cost_usd, 6),
+        "untold": state.untold,
+        "merged": state.merged.commit if state.merged else "",
+    }
+
+
+def _approach(link: Link) -> str:
+    said: Any = link.settings.get("prompt", {})
+    return str(said.get("approach", "")) if isinstance(said, dict) else ""  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]

@@ -1,0 +1,215 @@
+"""The frame around a running loop: one driver, a mended start, ears for a cancel, and an end that is written down."""
+
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from prefect import tags
+from prefect.client.schemas.objects import State, StateType
+from prefect.exceptions import TerminationSignal
+from prefect.logging import get_run_logger
+
+from helmsman.errors import Cancelled, HelmsmanError
+from helmsman.oversee.landing import landing_due
+from helmsman.oversee.limits import many_iterations
+from helmsman.records.events import MemoryNoted, SignalRaised, WaitStarted
+from helmsman.records.request import LoopRequest
+from helmsman.records.result import result_of
+from helmsman.records.state import LoopState, advance
+from helmsman.records.verdict import Outcome
+from helmsman.verify.judge.prices import known_price
+from tasks.disk import disk_error
+from tasks.engine.results import is_kept, require_results
+from tasks.engine.runs import (
+    announce,
+    hearing_cancel,
+    is_started_elsewhere,
+    leaving_what_others_drive,
+    loop_tags,
+    run_id,
+    without_heartbeats,
+)
+from tasks.lock import drive_alone
+from tasks.loops.opening import close, knows_call, lost_elsewhere, mark_interrupted, mend, now_utc, open_loop
+from tasks.loops.travelling import claim, is_claimed_between, is_ours, left_there, take_up
+from tasks.merging.attempt import catch_up
+from tasks.places import LoopFolder, loop_folder
+from tasks.processes.nesting import refuse_nested
+from tasks.repository.git import GitError, open_repository
+from tasks.repository.state_ref import Fenced, read_records, read_state, state_ref
+from tasks.telemetry import watched
+from tasks.telling.journal import journal_to, listening, publish
+from tasks.worktrees.best_tree import stand_at_best
+from tasks.worktrees.workplace import mark_left, workplace
+from tasks.worktrees.worktree import remove_worktree
+
+LONGEST_NAP = 0.5
+"""Seconds between two looks at the clock and the cancel flag while waiting."""
+
+STOPPED_FROM_OUTSIDE = (HelmsmanError, KeyboardInterrupt, TerminationSignal, OSError)
+"""What ends a loop without a decision of its own. Of the system's errors, those of a disk."""
+
+STATE_TYPES = {
+    Outcome.COMPLETED: (StateType.COMPLETED, "Completed"),
+    Outcome.STOPPED: (StateType.FAILED, "Stopped"),
+    Outcome.FAILED: (StateType.FAILED, "Failed"),
+    Outcome.EJECTED: (StateType.FAILED, "Ejected"),
+    Outcome.CANCELLED: (StateType.CANCELLED, "Cancelled"),
+    Outcome.WAITING: (StateType.FAILED, "Waiting"),
+}
+"""How an outcome shows in the Prefect UI."""
+
+
+@contextmanager
+def driving(request: LoopRequest) -> Generator[LoopState]:
+    """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
+    refuse_nested()
+    repository = open_repository(Path(request.repository))
+    held = bool(request.loop)
+    with ExitStack() as opening:
+        if held:  # one that somebody drives is left as it is
+            opening.enter_context(drive_alone(loop_folder(repository, request.loop).lock, request.loop))
+            loop_folder(repository, request.loop).cancel.unlink(missing_ok=True)
+        opened = open_loop(request, suffix=run_id().hex[:6], now=now_utc())
+    folder = loop_folder(repository, opened.loop)
+    with ExitStack() as stack:
+        stack.enter_context(drive_alone(folder.lock, opened.loop))
+        if not held:  # from the first moment that we hold it, a cancel is meant for us
+            folder.cancel.unlink(missing_ok=True)
+        state = mend(request.repository, read_state(repository, opened.loop)[0])
+        state = claimed(request.repository, state)
+        stack.enter_context(left_there(repository, opened.loop))
+        catch_up(workplace(request.repository, state), state)
+        stand_at_best(workplace(request.repository, state), state)
+        announce(state.loop, state.uid, loop_tags(state), repository.top)
+        stack.enter_context(leaving_what_others_drive())
+        stack.enter_context(tags(*loop_tags(state)))
+        stack.enter_context(without_heartbeats())
+        stack.enter_context(watched(repository, folder, state, get_run_logger().warning))
+        stack.enter_context(listening(journal_to(folder.journal)))
+        stack.enter_context(hearing_cancel(folder.cancel))
+        _warn_at_start(state)
+        yield state
+
+
+def claimed(repository: str, state: LoopState) -> LoopState:
+    """The loop as this driver's. What the one before it wrote since we looked is taken up first, once.
+
+    Raises Fenced where another driver was faster, and as `require_results` does.
+    """
+    opened = workplace(repository, state).repository
+    _, looked_at = read_state(opened, state.loop)
+    try:
+        return claim(opened, _with_what_is_lost(repository, state))
+    except Fenced:
+        take_up(opened, state.loop, state.config.remote, held=True)
+        after, found = read_state(opened, state.loop)
+        if after.host != state.host or is_claimed_between(opened, looked_at, found):
+            raise
+    after = after if after.ending else mark_interrupted(repository, after)
+    return claim(opened, _with_what_is_lost(repository, after))
+
+
+def _with_what_is_lost(repository: str, state: LoopState) -> LoopState:
+    """The loop when a call of its agent is in flight on a machine that is gone: what is known of it here says nothing."""
+    if not state.config.remote.push or state.ending is not None:
+        return state
+    if not require_results(state.loop) or knows_call(repository, state):
+        return state
+    in_flight = is_kept(state, "prompt") and not is_kept(state, "execute")
+    return lost_elsewhere(repository, state, now_utc()) if in_flight else state
+
+
+def wait_if_due(repository: str, state: LoopState) -> None:
+    """Do nothing until the moment that the loop waits for. It is in the state, so a restart goes on waiting.
+
+    A clock that is set back makes the wait no longer, and a machine that slept wakes late enough: whichever clock is there first.
+    """
+    if state.waiting is None or now_utc() >= state.waiting.until:
+        return
+    late = time.monotonic() + (state.waiting.until - now_utc()).total_seconds()
+    folder = workplace(repository, state).folder
+    publish(WaitStarted(until=state.waiting.until, reason=state.waiting.reason))
+    get_run_logger().info("%s", state.waiting.reason)
+    while now_utc() < state.waiting.until and (left := late - time.monotonic()) > 0:
+        _nap(folder, min(left, (state.waiting.until - now_utc()).total_seconds()))
+
+
+def end_from_outside(repository: str, state: LoopState, why: BaseException) -> LoopState:
+    """Write down that the loop was cancelled or broken. `state` is the last that this driver knew.
+
+    Of a loop that somebody else drives by now nothing is written: `why` is raised.
+    """
+    if isinstance(why, Fenced) or is_started_elsewhere() or not is_ours(workplace(repository, state).repository, state):
+        get_run_logger().error("loop %s is left to whoever drives it now: %s", state.loop, why)
+        raise why
+    reason = disk_error(why) or why
+    if isinstance(reason, OSError):  # none of a disk's: a fault of ours
+        raise reason
+    get_run_logger().error("loop %s ends: %s", state.loop, reason)
+    state = _as_written_down(repository, state)
+    if state.merged and state.outcome is Outcome.COMPLETED:  # it has arrived, and nothing is left to stop
+        return state
+    if state.ending is not None and not landing_due(state):  # so has one that came to an end, whatever failed behind it
+        publish(MemoryNoted(lines=(str(reason),)))
+        return state
+    known = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
+    if state.ending is not None and not isinstance(known, Cancelled):  # proven, and to be merged still: that is no end
+        raise known
+    return close(repository, state, known, now_utc())
+
+
+def _as_written_down(repository: str, state: LoopState) -> LoopState:
+    """The loop as it stands in git, where this driver wrote all that came after `state`.
+
+    That may be questions, answers and a merge, or an iteration that could not be pushed.
+    """
+    opened = workplace(repository, state).repository
+    stored, _ = read_state(opened, state.loop)
+    driven = (stored.iteration, stored.attempt, stored.spending) == (state.iteration, state.attempt, state.spending)
+    newer = stored.gates_asked > state.gates_asked or (stored.merging, stored.merged) != (state.merging, state.merged)
+    if driven and newer:
+        return stored
+    if stored.iteration != state.iteration + 1:
+        return state
+    return stored if advance(state, next(read_records(opened, state.loop))) == stored else state
+
+
+def tidy(repository: str, state: LoopState) -> None:
+    """A completed loop's work is on its branch; its worktree would only keep people from checking that branch out."""
+    place = workplace(repository, state)
+    if state.outcome is not Outcome.COMPLETED or state.config.workspace.in_place or not place.worktree.exists():
+        return
+    try:
+        mark_left(place, state)
+        remove_worktree(place.repository, place.worktree)
+    except (GitError, OSError) as error:
+        get_run_logger().warning("the worktree %s could not be removed: %s", place.worktree, error)
+
+
+def engine_state(state: LoopState) -> State[dict[str, object]]:
+    """How the flow run ends."""
+    kind, name = STATE_TYPES[state.outcome or Outcome.WAITING]
+    why = state.ending or state.waiting
+    result = result_of(state, state_ref(state.loop))
+    return State(type=kind, name=name, message=f"{why.rule}: {why.reason}" if why else "", data=result.model_dump(mode="json"))
+
+
+def _nap(folder: LoopFolder, seconds: float) -> None:
+    if folder.cancel.exists():
+        raise Cancelled("cancelled while waiting")
+    time.sleep(min(LONGEST_NAP, max(seconds, 0.0)))
+
+
+def _warn_at_start(state: LoopState) -> None:
+    warning = many_iterations(state.config.limits)
+    if warning is not None:
+        publish(SignalRaised(signal=warning))
+    judge = state.config.judge
+    if judge.criteria and known_price(judge.model) is None:
+        get_run_logger().warning(
+            "the price of %s is not known: asked by the API, it counts in tokens and not in dollars", judge.model
+        )
+    if not state.config.checks:
+        get_run_logger().warning("no check is configured: NOTHING WILL BE VERIFIED in this loop")

@@ -1,0 +1,281 @@
+"""What outlives a loop, beside its steps: recalled before an iteration, kept after it, concluded at the loop's end.
+
+Nothing here stops a loop: what cannot be read or kept is named, and the loop goes on without it.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from uuid import uuid4
+
+from helmsman.errors import Cancelled, HelmsmanError
+from helmsman.memory.episodes import episode, subject_of, summary
+from helmsman.memory.extraction import after_iteration, after_loop
+from helmsman.memory.guardrails import Refused, born, failed
+from helmsman.memory.guardrails import after_iteration as with_effect
+from helmsman.memory.guardrails import after_loop as concluded
+from helmsman.memory.merging import credited, is_same, merged, new_lesson, similar
+from helmsman.memory.promotion import reviewed
+from helmsman.records.events import MemoryNoted
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.lessons import Drawn, Episode, Guardrail, Lesson, LessonKind, Observation, Recalled, Subject, Summary
+from helmsman.records.session import FailureClass
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from helmsman.texts import clean
+from tasks.loops.orders import read_orders
+from tasks.memory import Change, Reads, Store, opening
+from tasks.memory.chosen import chosen_url
+from tasks.memory.projects import project_of
+from tasks.memory.recalling import recall
+from tasks.memory.standing import heed, write_down
+from tasks.models.writing import Credentials, draw_lessons
+from tasks.processes.environment import ours
+from tasks.secrets_in_records import without_secrets
+from tasks.telling.journal import publish
+from tasks.worktrees.workplace import Workplace
+
+CONCLUDED = frozenset({Outcome.COMPLETED, Outcome.STOPPED, Outcome.FAILED, Outcome.EJECTED})
+"""Ends that say something of the work: a loop that waits goes on, and one that was cancelled is wanted no more."""
+
+LOOKED_AT = 100
+"""Iterations that one looks back at: what an iteration costs must not grow with the loop."""
+ALL_ENDS = 10_000
+"""More than a store keeps of a project."""
+
+
+def with_estimate(place: Workplace, state: LoopState, now: datetime) -> LoopState:
+    """The loop with what similar work took, as far as anybody knows."""
+    found = recalled(place, state, now)
+    kind = found.subject.task_type if found.subject else None
+    return state.model_copy(update={"estimate": found.estimate, "task_type": kind, "updated_at": now})
+
+
+def recalled(place: Workplace, state: LoopState, now: datetime) -> Recalled:
+    """What memory says to the iteration that is due. What a person wrote into guardrails.md since the last one counts."""
+    config = state.config.memory
+    if not config.use:
+        return Recalled()
+    problems = list[str]()
+    with _observed("recall", problems), _store(state, now) as store:
+        subject = without_secrets(_subject(place, state), ours())
+        heed(place.repository, store, subject.project, now)
+        return recall(store, subject, config, now)
+    return Recalled(problem="; ".join(problems))
+
+
+def remember(place: Workplace, state: LoopState, record: IterationRecord) -> None:
+    """Keep an iteration and what it teaches. Called again for the same one, it changes nothing."""
+    if not state.config.memory.use:
+        return
+    with _observed("remember"), _store(state, record.ended_at) as store:
+        subject = record.recalled.subject or _subject(place, state)
+        told = [one.lesson for one in record.recalled.reminders]
+        guarded = [one.id for one in record.recalled.guardrails]
+        kept = without_secrets(episode(state, record, subject, told, guarded), ours())
+        with store.change() as change:
+            if not change.put_episode(kept):
+                return
+            _taught(change, kept, record.ended_at)
+            notes = _guarded(change, place, state, kept, record.ended_at)
+        write_down(place.repository, store, kept.subject.project, record.ended_at)
+        _note(notes)
+
+
+def conclude(place: Workplace, state: LoopState, *, asked: Sequence[Observation] = ()) -> None:
+    """Keep what a loop that has ended teaches as a whole. `asked`: what a model made of it.
+
+    Of one that had ended before and was resumed, only what came since says what lessons and guardrails were worth.
+    """
+    if state.ending is None or not _ends(state):
+        return
+    now = state.ending.at
+    with _observed("conclude"), _store(state, now) as store:
+        ended = without_secrets(summary(state, _subject(place, state)), ours())
+        with store.change() as change:
+            before = _end_before(change, ended.subject.project, state)
+            if not change.put_summary(ended):
+                return
+            episodes = change.episodes(state.uid)
+            told = _told(episodes)
+            for one in (*after_loop(without_secrets(state, ours()), ended, episodes), *asked):
+                _observe(change, one, now, told)
+            new = _since(before, episodes)
+            _credit(change, _told(new), new, now, good=ended.outcome is Outcome.COMPLETED)
+            notes = tuple(_judged(change, ended.subject.project, new, now))
+        write_down(place.repository, store, ended.subject.project, now)
+        _note(notes)
+
+
+def to_be_asked(place: Workplace, state: LoopState) -> bool:
+    """Whether a model is to be asked what this loop teaches: once for each end that iterations led to, where that is wanted."""
+    if state.config.memory.extraction != "model" or not _ends(state):
+        return False
+    with _observed("conclude"), _store(state, state.updated_at) as store:
+        before = _end_before(store, project_of(place.repository), state)
+        return before is None or bool(_since(before, store.episodes(state.uid, 1)))
+    return False
+
+
+def drawn(place: Workplace, state: LoopState, credentials: Credentials) -> Drawn:
+    """What a model says of it."""
+    with _observed("draw lessons"), _store(state, state.updated_at) as store:
+        episodes = store.episodes(state.uid)
+        ended = without_secrets(summary(state, _subject(place, state)), ours())
+        tag = f"{place.tag(state)}/lessons"
+        return draw_lessons(state, ended, episodes, credentials=credentials, tag=tag, stop=place.folder.cancel.exists)
+    return Drawn()
+
+
+def learnt(place: Workplace, state: LoopState) -> tuple[list[Lesson], list[Guardrail]]:
+    """Everything that is known of the loop's project."""
+    if not state.config.memory.use:
+        return [], []
+    with _observed("learnings"), _store(state, state.updated_at) as store:
+        project = project_of(place.repository)
+        return store.lessons(project), store.guardrails(project)
+    return [], []
+
+
+def _ends(state: LoopState) -> bool:
+    return state.config.memory.use and state.ending is not None and state.outcome in CONCLUDED
+
+
+def _end_before(reads: Reads, project: str, state: LoopState) -> Summary | None:
+    """How the loop ended last, as far as it is known: it may have been resumed since."""
+    return next((one for one in reads.summaries(project=project, limit=ALL_ENDS) if one.uid == state.uid), None)
+
+
+def _since(before: Summary | None, episodes: Sequence[Episode]) -> Sequence[Episode]:
+    """Iterations after an end. The one that led to it ended in the same moment."""
+    return episodes if before is None else [one for one in episodes if one.at > before.ended_at]
+
+
+def _subject(place: Workplace, state: LoopState) -> Subject:
+    return subject_of(state, project_of(place.repository), state.task_type)
+
+
+# --- lessons ------------------------------------------------------------------------------------------------------
+
+
+def _taught(change: Change, kept: Episode, now: datetime) -> None:
+    earlier = [
+        one for one in change.episodes(kept.uid, LOOKED_AT) if (one.iteration, one.attempt) < (kept.iteration, kept.attempt)
+    ]
+    told = _told((*earlier, kept))
+    for observation in after_iteration(kept, earlier):
+        _observe(change, observation, now, told)
+
+
+def _told(episodes: Iterable[Episode]) -> frozenset[str]:
+    """Lessons that their prompts carried."""
+    return frozenset(lesson for one in episodes for lesson in one.told)
+
+
+def _observe(change: Change, seen: Observation, now: datetime, told: frozenset[str]) -> None:
+    """Merge it into the lesson that says the same, or make one of it."""
+    subject = seen.subject
+    known = [one for one in change.similar(seen.text, seen.kind, subject.project, subject.task_type) if is_same(one, seen)]
+    best = max(known, key=lambda one: similar(one, seen), default=None)
+    lesson = merged(best, seen, now, told=best.id in told) if best else new_lesson(seen, uuid4().hex[:12], now)
+    change.put_lesson(reviewed(lesson, now))
+
+
+def _credit(change: Change, told: Iterable[str], episodes: Sequence[Episode], now: datetime, *, good: bool) -> None:
+    """The loop has shown what the lessons were worth that it was told of."""
+    failed = {error.kind for one in episodes for error in one.errors}
+    for name in sorted(told):
+        lesson = change.lesson(name)
+        if lesson is not None:
+            change.put_lesson(reviewed(credited(lesson, good=_went_well(lesson, failed, good=good), now=now), now))
+
+
+def _went_well(lesson: Lesson, failed: set[FailureClass], *, good: bool) -> bool:
+    if lesson.kind is LessonKind.ANTIPATTERN and lesson.failure is not None:
+        return lesson.failure not in failed
+    return good
+
+
+# --- guardrails ---------------------------------------------------------------------------------------------------
+
+
+def _guarded(change: Change, place: Workplace, state: LoopState, kept: Episode, now: datetime) -> tuple[str, ...]:
+    """Count what the guardrails did in an iteration, and make those that are due. Returns what people should hear."""
+    project = kept.subject.project
+    for one in change.guardrails(project):
+        after = with_effect(one, kept)
+        if after != one:
+            change.put_guardrail(after)
+    standing, known = change.guardrails(project), change.guardrails(project, retired=True)
+    counts = {kind: change.failures(project, kind) for kind in FailureClass}
+    orders = read_orders(place.worktree, state.config)
+    gone = [one for one in known if one.retired]
+    made = born(project, change.episodes(kept.uid, LOOKED_AT), standing, counts, orders, state.config.memory, now, retired=gone)
+    for one in made.guardrails:
+        change.put_guardrail(one)
+    return (*_told_of(made.guardrails), *_refusals(made.refused, kept))
+
+
+def _judged(change: Change, project: str, episodes: Sequence[Episode], now: datetime) -> Iterator[str]:
+    """Guardrails after a loop: those that did no good are retired."""
+    for one in change.guardrails(project):
+        after = concluded(one, episodes, now)
+        if after != one:
+            change.put_guardrail(after)
+            yield from _told_of([after] if after.retired else [])
+
+
+def _refusals(refused: Iterable[Refused], kept: Episode) -> Iterator[str]:
+    """Told where it failed once more; what was refused before stays so without a word."""
+    for one in refused:
+        if one.guardrail.failure in failed(kept):
+            yield f"no guardrail was made: {clean(one.why)}"
+
+
+def _told_of(guardrails: Iterable[Guardrail]) -> Iterator[str]:
+    for one in guardrails:
+        what = f"retired ({clean(one.retired)})" if one.retired else "made"
+        yield f"guardrail {one.id} {what}: {clean(one.trigger)}: {clean(one.instruction)}"
+
+
+# --- the store ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _store(state: LoopState, now: datetime) -> Generator[Store]:
+    config = state.config.memory
+    with opening(chosen_url(config.url), now, config.backups) as store:
+        _note(store.warnings)
+        yield store
+
+
+_last_fault = list[str]()
+"""The fault that people were told of last in this process: a store that is away is met at every step."""
+
+
+@contextmanager
+def _observed(what: str, problems: list[str] | None = None) -> Generator[None]:
+    """An observer: what breaks in the block is told, and the loop goes on."""
+    try:
+        yield
+    except Cancelled:
+        raise
+    except Exception as error:  # noqa: BLE001 - memory must never stop the work
+        told = _in_a_line(error)
+        again, _last_fault[:] = told in _last_fault, [told]
+        _note((f"nothing could be done ({what}): {'the same again' if again else told}",))
+        if problems is not None:
+            problems.append(told)
+
+
+def _in_a_line(error: Exception) -> str:
+    """Problem, finding and remedy; what was expected of a store is known."""
+    known = isinstance(error, HelmsmanError)
+    parts = (error.problem, error.found, error.remedy) if known else (type(error).__name__, str(error))
+    return clean("; ".join(" ".join(part.split()) for part in parts if part))[:500]
+
+
+def _note(lines: Iterable[str]) -> None:
+    said = tuple(lines)
+    if said:
+        publish(MemoryNoted(lines=said))

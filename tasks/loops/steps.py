@@ -1,0 +1,343 @@
+"""The steps of an iteration as Prefect tasks: a name, retries where the world may fail, and a key by value.
+
+A step's result is persisted under (loop, iteration, attempt, step). After a crash the same call finds it there, and only the
+step that was in flight is done again. Each plain function lives in the file of the outside thing it deals with.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+from prefect import Task
+from prefect.cache_policies import CachePolicy
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.context import TaskRunContext
+from prefect.logging import get_run_logger
+from prefect.utilities.annotations import opaque
+
+from helmsman.config import CheckConfig, RetryConfig
+from helmsman.errors import CutOff, WorldError
+from helmsman.orient.prompt import brief
+from helmsman.oversee.decide import Situation
+from helmsman.oversee.decide import decide as choose
+from helmsman.records.briefing import Briefing, Orientation
+from helmsman.records.checks import CheckReport, TrustedCopy
+from helmsman.records.claims import Testimony
+from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
+from helmsman.records.evidence import Execution
+from helmsman.records.findings import Finding
+from helmsman.records.focus import Planned
+from helmsman.records.issue import PullRequest
+from helmsman.records.iteration import Evidence, IterationRecord
+from helmsman.records.lessons import Drawn
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.oversight import Failed, Overseen
+from helmsman.records.plan import InHand, PlanItem, Tick
+from helmsman.records.proof import Verdict
+from helmsman.records.state import LoopState, advance
+from helmsman.records.verdict import Decision
+from helmsman.texts import iteration_lines
+from helmsman.verify.trusted import UNSURE, watched
+from tasks.agents.hearing import hear
+from tasks.checking.adjudicating import adjudicate
+from tasks.checking.auditing import audit
+from tasks.credentials import agent_credentials, judge_credentials
+from tasks.disk import blaming_the_disk
+from tasks.engine.results import step_key
+from tasks.loops import overseeing, working
+from tasks.loops.opening import now_utc
+from tasks.loops.remembering import drawn, remember
+from tasks.loops.travelling import require_ours
+from tasks.models import planning
+from tasks.plans import plan_file
+from tasks.repository.remote import push_loop
+from tasks.repository.state_ref import replace_state
+from tasks.telling.journal import publish
+from tasks.telling.reporting import write_report
+from tasks.triggers import delivering
+from tasks.worktrees import rolling_back
+from tasks.worktrees.workplace import workplace
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass
+class StepKey(CachePolicy):
+    """The key of a step's result, by value. Its fields, argued.
+
+    uid          two repositories may have loops of one name
+    iteration    the loop does the same steps again and again
+    attempt      an attempt whose agent call died is done anew, with another prompt
+    step         two steps of one iteration may have equal arguments
+    """
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
+    ) -> str | None:
+        state: LoopState = inputs["state"]
+        return step_key(state, task_ctx.task.name)
+
+
+@dataclass
+class ItemKey(CachePolicy):
+    """The key of what a plan item's own check said: by the tree, as with the loop's checks, and by the command."""
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
+    ) -> str | None:
+        state: LoopState = inputs["state"]
+        command = hashlib.sha256(inputs["item"].check.encode()).hexdigest()[:16]
+        return f"helmsman-{state.uid}-item-{command}-{inputs['execution'].change.tree}"
+
+
+@dataclass
+class TreeKey(CachePolicy):
+    """The key of a check report: a tree that was checked already is not checked again, in whichever iteration."""
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
+    ) -> str | None:
+        state = inputs["state"]
+        tree = inputs["tree"] if "tree" in inputs else inputs["execution"].change.tree
+        return f"helmsman-{state.uid}-{working.checks_fingerprint(state.config)}-{tree}"
+
+
+@dataclass
+class TrustedKey(CachePolicy):
+    """The key of what the checks said of a tree with the tests that the loop began with: by the tree, the checks, the patterns.
+
+    checks       those of the configuration and, in their report, the own check of the plan's item in hand
+    """
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
+    ) -> str | None:
+        state, checks = inputs["state"], working.trusted_fingerprint(inputs["state"], inputs["checks"])
+        return f"helmsman-{state.uid}-trusted-{checks}-{inputs['execution'].change.tree}"
+
+
+class Step(Task[P, R]):
+    """A task whose arguments the engine does not search for futures: that took 8 ms a step of a state with its history."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _opaquely(super().__call__, *args, **kwargs)
+
+
+def _opaquely(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return call(*(opaque(argument) for argument in args), **kwargs)
+
+
+def step(key: CachePolicy) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """Make a step of a function whose parameters include `state`."""
+
+    def decorate(function: Callable[P, R]) -> Task[P, R]:
+        name = function.__name__
+
+        @wraps(function)
+        def told(*args: P.args, **kwargs: P.kwargs) -> R:
+            state = cast("LoopState", args[1])
+            begun = time.monotonic()
+            publish(StepStarted(iteration=state.due, attempt=state.attempt, step=name))
+            with blaming_the_disk():
+                result = function(*args, **kwargs)
+            seconds = time.monotonic() - begun
+            publish(StepFinished(iteration=state.due, attempt=state.attempt, step=name, seconds=seconds))
+            return result
+
+        return Step(
+            told,
+            name=name,
+            task_run_name=f"#{{state.due}} {name}",
+            persist_result=True,
+            result_serializer="json",
+            cache_policy=key,
+        )
+
+    return decorate
+
+
+def patient(what: Task[P, R], retry: RetryConfig) -> Callable[P, R]:
+    """The same step, retried with growing delays while the world is to blame."""
+    delays = [min(retry.first_delay_seconds * 2**n, retry.longest_delay_seconds) for n in range(retry.attempts)]
+    retried = what.with_options(
+        retries=retry.attempts,
+        retry_delay_seconds=delays or 0,
+        retry_jitter_factor=retry.jitter,
+        retry_condition_fn=_is_world_error,
+    )
+    return partial(_opaquely, retried)
+
+
+def checking(state: LoopState) -> Callable[[str, LoopState, Execution], CheckReport]:
+    """The checks step; asked anew where the last report told nothing for sure (a timeout, a command that did not start)."""
+    certain = state.checks is None or state.checks.conclusive
+    return checks if certain else partial(_opaquely, checks.with_options(refresh_cache=True))
+
+
+def own_check(
+    repository: str, state: LoopState, execution: Execution, report: CheckReport | None, plan: InHand | None
+) -> CheckReport | None:
+    """What the own check of the plan's item in hand says, where there is one and it is worth running."""
+    if report is None or plan is None or plan.item is None or not plan.item.check:
+        return None
+    run = partial(_opaquely, item_check.with_options(refresh_cache=True)) if state.plan.unsure else item_check
+    return run(repository, state, execution, plan.item)
+
+
+def trusted_copy(
+    repository: str, state: LoopState, execution: Execution, report: CheckReport | None, own: CheckReport | None
+) -> TrustedCopy | None:
+    """What the same checks say with the protected files of the loop's start; asked anew after one that told nothing."""
+    if report is None or not watched(state.config.invariants):
+        return None
+    checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in (own.results if own else ())))
+    unsure = any(finding.rule == UNSURE for finding in state.findings)
+    run = partial(_opaquely, trusted_run.with_options(refresh_cache=True)) if unsure else trusted_run
+    return run(repository, state, execution, checks)
+
+
+def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
+    try:
+        state.result()
+    except WorldError as error:
+        return not isinstance(error, CutOff)
+    except Exception:  # noqa: BLE001 - whatever else it is, it is not the world's fault
+        return False
+    return False
+
+
+@step(TreeKey())
+def baseline(repository: str, state: LoopState, tree: str) -> CheckReport:
+    """The checks on what the loop begins with."""
+    return working.check_base(workplace(repository, state), state, tree)
+
+
+@step(StepKey())
+def orient(repository: str, state: LoopState) -> Orientation:
+    return working.gather(workplace(repository, state), state, now_utc())
+
+
+@step(StepKey())
+def plan(repository: str, state: LoopState, orientation: Orientation) -> Planned:
+    return planning.write(workplace(repository, state), state, orientation, lambda: judge_credentials(state.config))
+
+
+@step(StepKey())
+def prompt(repository: str, state: LoopState, orientation: Orientation, planned: Planned) -> Briefing:
+    return brief(state, orientation, planned)
+
+
+@step(StepKey())
+def execute(repository: str, state: LoopState, briefing: Briefing, orientation: Orientation) -> Execution:
+    place = workplace(repository, state)
+    done = working.execute(place, state, briefing, orientation, agent_credentials(state.config))
+    if state.config.remote.push:  # before the result is known: whoever finds that elsewhere finds the work, too
+        push_loop(place.repository, state)
+    return done
+
+
+@step(TreeKey())
+def checks(repository: str, state: LoopState, execution: Execution) -> CheckReport:
+    return working.check(workplace(repository, state), state, execution)
+
+
+@step(ItemKey())
+def item_check(repository: str, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
+    """The own check of the plan's item in hand."""
+    return working.check_item(workplace(repository, state), state, execution, item)
+
+
+@step(TreeKey())
+def merge_checks(repository: str, state: LoopState, commit: str, tree: str) -> CheckReport:
+    """The checks on what would be merged."""
+    return working.check_merge(workplace(repository, state), state, commit, tree)
+
+
+@step(TrustedKey())
+def trusted_run(repository: str, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedCopy:
+    """Those checks on the work with the protected files of the loop's start, where any of them has changed."""
+    return working.check_trusted(workplace(repository, state), state, execution, checks)
+
+
+@step(StepKey())
+def invariants(
+    repository: str,
+    state: LoopState,
+    execution: Execution,
+    report: CheckReport,
+    copy: TrustedCopy | None,
+    own: CheckReport | None,
+) -> tuple[Finding, ...]:
+    return audit(workplace(repository, state), state, execution, report, copy, own)
+
+
+@step(StepKey())
+def learn(repository: str, state: LoopState, execution: Execution) -> WorkingMemory:
+    return working.fold_memory(workplace(repository, state), state, execution.put_back)
+
+
+@step(StepKey())
+def claims(
+    repository: str, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
+) -> Testimony:
+    return hear(workplace(repository, state), state, execution, report, memory)
+
+
+@step(StepKey())
+def judge(repository: str, state: LoopState, evidence: Evidence) -> Verdict:
+    return adjudicate(workplace(repository, state), state, evidence, lambda: judge_credentials(state.config))
+
+
+@step(StepKey())
+def oversee(repository: str, state: LoopState, orientation: Orientation, evidence: Evidence, memory: WorkingMemory) -> Overseen:
+    return overseeing.oversee(workplace(repository, state), state, orientation, evidence, memory)
+
+
+@step(StepKey())
+def decide(repository: str, state: LoopState, evidence: Evidence, overseen: Overseen) -> Decision:
+    return choose(Situation(state, evidence, overseen.signals, now_utc(), overseen.oversight))
+
+
+@step(StepKey())
+def roll_back(repository: str, state: LoopState, evidence: Evidence, decision: Decision) -> Failed:
+    return rolling_back.roll_back(workplace(repository, state), state, evidence.execution, decision)
+
+
+@step(StepKey())
+def tick(repository: str, state: LoopState, evidence: Evidence, decision: Decision) -> Tick:
+    """Tick the plan's item that was proven, in a commit of its own."""
+    return plan_file.tick(workplace(repository, state), state, evidence, decision)
+
+
+@step(StepKey())
+def draw_lessons(repository: str, state: LoopState) -> Drawn:
+    return drawn(workplace(repository, state), state, lambda: judge_credentials(state.config))
+
+
+@step(StepKey())
+def open_pull_request(repository: str, state: LoopState) -> PullRequest:
+    return delivering.open_pull_request(workplace(repository, state), state)
+
+
+@step(StepKey())
+def record(repository: str, state: LoopState, what: IterationRecord) -> IterationRecord:
+    place = workplace(repository, state)
+    if what.failed:  # checks that were asked again after a crash leave the branch where they ran
+        rolling_back.go_back(place, state, what.failed.back_to)
+    elif what.tick:
+        plan_file.stand_at(place, state, what.tick)
+    require_ours(place.repository, state)
+    remember(place, state, what)
+    after = advance(state, what)
+    subject = f"iteration {what.iteration}: {what.decision.kind} - {what.decision.reason}"
+    replace_state(place.repository, state, after, subject[:200], what)
+    if state.config.remote.push:
+        push_loop(place.repository, after)
+    write_report(place, after, what)
+    publish(IterationRecorded(record=what))
+    get_run_logger().info("\n".join(iteration_lines(what)))
+    return what

@@ -1,0 +1,240 @@
+"""A loop between machines: fetched before somebody drives it, claimed on the remote, and left alone by whoever lost it.
+
+The state's ref on the remote is the fence. Every driver begins with a commit of its own on it. From then on git refuses each
+push of an earlier driver, which has not got that commit.
+"""
+
+import logging
+import secrets
+import socket
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from typing import TypeVar
+
+from helmsman.config import RemoteConfig
+from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.lock import drive_alone
+from tasks.places import loop_folder, worktree_of
+from tasks.processes.process import end_tagged
+from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
+from tasks.repository.remote import no_remote, push_loop
+from tasks.repository.state_ref import PREFIX, Fenced, parse_state, read_state, state_ref, write_state
+from tasks.sandbox.taking import take_over_work
+from tasks.worktrees.workplace import workplace
+from tasks.worktrees.worktree import dirty_paths, hold_branch, restore, salvage
+
+FETCHED = "refs/helmsman-fetched/"
+"""Where a loop lies as the remote has it, until it is known whether it is newer. Outside of what is listed as loops."""
+CLAIMED = "driven on "
+"""How the subject begins of the commit by which a driver claims a loop."""
+AGAIN_SECONDS = (1.0, 3.0, 9.0, 27.0)
+"""Waits between tries to reach the remote at the start: a machine whose link comes back has it within these."""
+SECONDS_AT_AN_END = 10.0
+"""How long a remote is waited for that does not answer: whoever cancels a loop waits as long. Nearly all was pushed before."""
+
+R = TypeVar("R")
+
+_log = logging.getLogger(__name__)
+
+
+def take_up(repository: Repository, loop: str, remote: RemoteConfig, *, held: bool) -> None:
+    """Have a loop that travels here as the remote has it, unless what is here came after that.
+
+    What this machine did after somebody else had gone on is kept below refs/helmsman/<loop>/. `held`: the caller has the lock.
+    Raises OperatorError without such a remote or while somebody drives the loop here, WorldError where it cannot be reached.
+    """
+    if not remote.push:
+        return
+    theirs = _patiently(lambda: _fetched(repository, remote, loop, state_ref(loop), "state"))
+    ours = read_ref(repository.common, state_ref(loop))
+    if theirs is None or (ours != theirs and _has(repository, ours, theirs)):
+        return
+    with nullcontext() if held else drive_alone(loop_folder(repository, loop).lock, loop):
+        if ours == theirs:
+            _follow(repository, loop, remote)
+        else:
+            _replace(repository, loop, remote, ours, theirs)
+
+
+def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> None:
+    """Raises OperatorError where a loop that travels would have the name of one on the remote, and WorldError as `take_up`."""
+    if remote.push and _on_remote(repository, remote, state_ref(loop)):
+        raise OperatorError(
+            f"there is a loop {loop} already on remote {remote.name}",
+            remedy=f"go on with it here: helmsman resume {loop}; or give another --name",
+        )
+
+
+def claim(repository: Repository, state: LoopState) -> LoopState:
+    """Have the remote know that this process drives the loop. Raises Fenced where somebody else was faster."""
+    if not state.config.remote.push or state.ending is not None:
+        return state
+    _, commit = read_state(repository, state.loop)
+    here = socket.gethostname()
+    elsewhere = state.host not in {"", here}
+    after = state.model_copy(update={"host": here, **({"session": None} if elsewhere else {})})  # a session lies on its machine
+    told = f"{CLAIMED}{here}" + (f", after {state.host}" if elsewhere else "")
+    told += f" [{secrets.token_hex(4)}]"  # two clones on one host, in one second, would write the very same commit
+    write_state(repository, after, over=commit, record=None, subject=told)
+    _patiently(lambda: push_loop(repository, after))
+    return after
+
+
+def is_claimed_between(repository: Repository, before: str, after: str) -> bool:
+    """Whether a driver has begun behind a commit of the loop's state, as far as another one."""
+    subjects = git(repository.common, "log", "--format=%s", f"{before}..{after}").splitlines()
+    return any(subject.startswith(CLAIMED) for subject in subjects)
+
+
+def require_ours(repository: Repository, state: LoopState, seconds: float = TIMEOUT_SECONDS) -> None:
+    """Raises Fenced when somebody else has claimed the loop on the remote since, and WorldError when that cannot be asked."""
+    if not state.config.remote.push:
+        return
+    theirs = _on_remote(repository, state.config.remote, state_ref(state.loop), seconds)
+    if theirs and not _has(repository, read_ref(repository.common, state_ref(state.loop)), theirs):
+        look = f"git fetch {state.config.remote.name} {state_ref(state.loop)}"
+        raise Fenced(
+            f"loop {state.loop} goes on elsewhere, and this process must not write any more",
+            expected=f"the remote's {state_ref(state.loop)} to be one that this process has written",
+            found=theirs,
+            remedy=f"nothing is to be done; what the other one wrote is fetched with: {look}",
+        )
+
+
+def is_ours(repository: Repository, state: LoopState) -> bool:
+    """Whether nobody else is known to have claimed the loop. A remote that is gone or does not answer soon tells nothing."""
+    try:
+        require_ours(repository, state, SECONDS_AT_AN_END)
+    except Fenced:
+        return False
+    except HelmsmanError:
+        return True
+    return True
+
+
+@contextmanager
+def left_there(repository: Repository, loop: str) -> Generator[None]:
+    """However the block ends, the remote has the loop as it stands then. What fails, the next push makes up for."""
+    try:
+        yield
+    finally:
+        try:
+            state, _ = read_state(repository, loop)
+            if state.config.remote.push:
+                push_loop(repository, state, seconds=SECONDS_AT_AN_END)
+        except HelmsmanError as error:
+            _log.warning("loop %s is not on its remote as it stands here: %s", loop, error)
+
+
+def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> None:
+    """Put the remote's course in the place of ours; whatever of ours it does not hold is kept on refs."""
+    state = parse_state(git(repository.common, "show", f"{theirs}:state.json"), loop)
+    if state.config.workspace.in_place:
+        raise _stays_there(repository, remote, state)
+    head = _fetched(repository, remote, loop, f"refs/heads/{state.branch}", "branch")
+    before = read_state(repository, loop)[0] if ours else None
+    if before is not None and _is_another(before, state):
+        raise Fenced(
+            f"remote {remote.name} holds another loop that is called {loop} as well",
+            expected=f"the loop with the uid {before.uid}",
+            found=state.uid,
+            remedy="give the new one another --name",
+        )
+    if before is not None:
+        _leave(repository, before, theirs, head)
+    worktree = worktree_of(repository, loop, state.config.workspace)
+    if head is not None and (worktree / ".git").exists():
+        restore(worktree, head)
+        hold_branch(worktree, state.branch, head)
+    elif head is not None:
+        git(repository.common, "update-ref", f"refs/heads/{state.branch}", head)
+    git(repository.common, "update-ref", state_ref(loop), theirs, ours or "0" * len(theirs))
+
+
+def _follow(repository: Repository, loop: str, remote: RemoteConfig) -> None:
+    """Have the branch as far as the remote's, which a call of the agent moves before the state. Not where work lies about."""
+    state, _ = read_state(repository, loop)
+    branch = f"refs/heads/{state.branch}"
+    head = None if state.config.workspace.in_place else _fetched(repository, remote, loop, branch, "branch")
+    tip = read_ref(repository.common, branch)
+    if head is None or (tip is not None and not _has(repository, head, tip)) or state.outcome is Outcome.COMPLETED:
+        return
+    worktree = worktree_of(repository, loop, state.config.workspace)
+    if not (worktree / ".git").exists():
+        succeeds(repository.common, "fetch", "--quiet", ".", f"{FETCHED}{loop}/branch:{branch}")  # not where it is checked out
+    elif head != tip and not dirty_paths(worktree):
+        restore(worktree, head)
+        hold_branch(worktree, state.branch, head)
+
+
+def _stays_there(repository: Repository, remote: RemoteConfig, state: LoopState) -> OperatorError:
+    """To have it here would put its tree in the place of a person's, with what lies there uncommitted."""
+    ref, branch = state_ref(state.loop), state.branch
+    return OperatorError(
+        f"loop {state.loop} works in a checkout of its own, and went on in another one",
+        expected=f"the checkout on {state.host or 'the machine'} that it works in",
+        found=str(repository.top),
+        remedy=f"resume it there; or bring this one to where it stands: git fetch {remote.name} +{ref}:{ref}, "
+        f"git switch {branch} and git pull {remote.name} {branch}",
+    )
+
+
+def _is_another(ours: LoopState, theirs: LoopState) -> bool:
+    """Not so of one that a single run began twice: here first, and on another machine because this one died before it said so."""
+    unheard_of = not ours.iteration and not ours.host
+    return ours.uid != theirs.uid and not (unheard_of and ours.config.goal == theirs.config.goal)
+
+
+def _leave(repository: Repository, state: LoopState, theirs: str, head: str | None) -> None:
+    """What this machine has of the loop and nobody else: work in flight, commits, a state."""
+    end_tagged(f"{state.uid}/", prefix=True, grace=state.config.claude.stop_grace_seconds)
+    worktree = worktree_of(repository, state.loop, state.config.workspace)
+    if (worktree / ".git").exists():
+        take_over_work(workplace(str(repository.top), state), state)
+        salvage(repository, worktree, state, state.head)
+    _, ours = read_state(repository, state.loop)
+    for commit, other in ((ours, theirs), (read_ref(repository.common, f"refs/heads/{state.branch}"), head)):
+        if commit and other and not _has(repository, other, commit):
+            git(repository.common, "update-ref", f"{PREFIX}{state.loop}/fenced/{commit[:12]}", commit)
+
+
+def _fetched(repository: Repository, remote: RemoteConfig, loop: str, ref: str, kind: str) -> str | None:
+    """The commit of one of the remote's refs, brought here; None where it has none of that name."""
+    to = f"{FETCHED}{loop}/{kind}"
+    try:
+        git(repository.common, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", remote.name, f"+{ref}:{to}")
+    except GitError as error:
+        if "couldn't find remote ref" in error.stderr:
+            return None
+        raise _unreachable(repository, remote, error) from error
+    return read_ref(repository.common, to)
+
+
+def _on_remote(repository: Repository, remote: RemoteConfig, ref: str, seconds: float = TIMEOUT_SECONDS) -> str:
+    try:
+        return git(repository.common, "ls-remote", remote.name, ref, timeout=seconds).partition("\t")[0].strip()
+    except GitError as error:
+        raise _unreachable(repository, remote, error) from error
+
+
+def _unreachable(repository: Repository, remote: RemoteConfig, error: GitError) -> Exception:
+    if not succeeds(repository.common, "remote", "get-url", remote.name):
+        return no_remote(remote.name, error.stderr)
+    return WorldError(f"remote {remote.name} cannot be asked for the loop", found=error.stderr)
+
+
+def _has(repository: Repository, commit: str | None, earlier: str) -> bool:
+    """Whether a commit is there and holds an earlier one, which need not be there."""
+    return commit is not None and succeeds(repository.common, "merge-base", "--is-ancestor", earlier, commit)
+
+
+def _patiently(what: Callable[[], R]) -> R:
+    for seconds in AGAIN_SECONDS:
+        try:
+            return what()
+        except WorldError:
+            time.sleep(seconds)
+    return what()

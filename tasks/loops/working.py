@@ -1,0 +1,207 @@
+"""What the steps do in the loop's worktree: look, have the agent work, check, remember."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from helmsman.config import CheckConfig, LoopConfig
+from helmsman.memory.guardrails_file import render_for_agent as render_guardrails
+from helmsman.orient.feedback import evolution_file, feedback_file
+from helmsman.orient.guardrails.rules import RESEARCH_FILE
+from helmsman.orient.hats import worn
+from helmsman.orient.progress import LONGEST_FILE, read, render
+from helmsman.orient.research import research_of, researching
+from helmsman.orient.sessions import session_to_resume
+from helmsman.orient.treatments import planned_anew, treatment
+from helmsman.oversee.usage import near
+from helmsman.records.briefing import Briefing, Orientation
+from helmsman.records.checks import CheckReport, TrustedCopy
+from helmsman.records.events import MemoryNoted
+from helmsman.records.evidence import Execution
+from helmsman.records.lessons import Guardrail
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.plan import PlanItem
+from helmsman.records.state import LoopState
+from helmsman.verify.completion import required_tests
+from tasks.agents.call_folder import CallFolder
+from tasks.agents.calling import call_agent
+from tasks.agents.order import Order
+from tasks.beneath import read_beneath
+from tasks.checking.auditing import put_back_protected
+from tasks.checking.checks import Room, run_checks
+from tasks.checking.trusted_copy import check_trusted_copy
+from tasks.leaving.wiki import lay_out as lay_out_wiki
+from tasks.loops.remembering import recalled
+from tasks.merging.work import back_on
+from tasks.plans.plan_file import plan_in_hand
+from tasks.plans.plan_file import put_back as put_back_plan
+from tasks.processes.environment import ours
+from tasks.repository.git import commit_and_tree
+from tasks.sandbox.taking import take_over_work
+from tasks.secrets_kept import redact
+from tasks.telling.journal import publish
+from tasks.worktrees.rolling_back import take_back
+from tasks.worktrees.staging import open_up
+from tasks.worktrees.workplace import Workplace
+from tasks.worktrees.worktree import commits_between, hold_branch, measure_change, settle_work
+
+OWN_FOLDER = ".helmsman"
+_BYTES = 4
+"""Of one character in UTF-8 at most."""
+OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md"
+
+
+def gather(place: Workplace, state: LoopState, now: datetime) -> Orientation:
+    """Facts for the prompt, and the working memory laid out for the agent."""
+    start, _ = commit_and_tree(place.worktree)
+    remembered = recalled(place, state, now)
+    _lay_out_memory(place, state, remembered.guardrails)
+    if problems := lay_out_wiki(place, state):
+        publish(MemoryNoted(lines=problems))
+    commits = commits_between(place.worktree, state.base_commit, start, state.config.prompt.history_commits)
+    return Orientation(
+        started_at=now,
+        start_commit=start,
+        commits=commits,
+        recalled=remembered,
+        hat=worn(state),
+        plan=plan_in_hand(place, state, start, small=bool(near(state.config.usage_limit, state.usage, now))),
+    )
+
+
+def execute(
+    place: Workplace, state: LoopState, briefing: Briefing, orientation: Orientation, credentials: dict[str, str]
+) -> Execution:
+    """Have the agent work, then commit what it left and measure what it changed."""
+    start = orientation.start_commit
+    session = session_to_resume(state, orientation.started_at)
+    stop = place.folder.cancel.exists
+    call = call_agent(Order(place, state, briefing.prompt, start, session, credentials, stop))
+    take_over_work(place, state)
+    change = settle_work(place.repository, place.worktree, state, start)
+    if researching(state):
+        put_back = take_back(place, state, start)
+    else:
+        put_back = put_back_protected(place, state, change.commit) if state.config.invariants.revert else ()
+    touched = None if researching(state) else put_back_plan(place, state, start)
+    if put_back or touched:
+        change = measure_change(place.worktree, start)
+    packed = CallFolder(place.folder.call(state.due, state.attempt)).packed
+    transcript = str(packed.relative_to(place.folder.root)) if packed.exists() else ""
+    return Execution(call=call, change=change, put_back=put_back, transcript=transcript, plan=touched)
+
+
+def check(place: Workplace, state: LoopState, execution: Execution) -> CheckReport:
+    """Run the checks on the tree that the iteration ended with."""
+    return _check(place, state, execution.change.commit, execution.change.tree)
+
+
+def check_base(place: Workplace, state: LoopState, tree: str) -> CheckReport:
+    """Run the checks on the tree that the loop begins with."""
+    return _check(place, state, state.head, tree)
+
+
+def check_item(place: Workplace, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
+    """Run the own check of a plan's item on the tree that the iteration ended with."""
+    config = state.config.model_copy(update={"checks": (CheckConfig(command=item.check),)})
+    report = run_checks(_room(place, state), execution.change.commit, execution.change.tree, config)
+    hold_branch(place.worktree, state.branch, execution.change.commit)
+    return report
+
+
+def check_trusted(place: Workplace, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedCopy:
+    """Run those checks on the tree that the iteration ended with, its protected files as they were when the loop began."""
+    asked = state.model_copy(update={"config": state.config.model_copy(update={"checks": checks})})
+    return check_trusted_copy(place, asked, execution.change, _room(place, state))
+
+
+def check_merge(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
+    """Run the checks on a commit that the loop is not at. Its branch and worktree are as before, afterwards."""
+    report = run_checks(_room(place, state), commit, tree, state.config)
+    back_on(place, state)
+    return report
+
+
+def _check(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
+    """A check that leaves the branch does not take the loop along."""
+    report = run_checks(_room(place, state), commit, tree, state.config)
+    hold_branch(place.worktree, state.branch, commit)
+    return report
+
+
+def _room(place: Workplace, state: LoopState) -> Room:
+    tests, box = required_tests(state.config), state.config.sandbox
+    return Room(place.worktree, place.tag(state), place.folder.cancel.exists, tests, state.checks, box)
+
+
+def checks_fingerprint(config: LoopConfig) -> str:
+    """Changes when any check does, or what is looked for in it: a report speaks only for what made it."""
+    asked = [[check.model_dump(mode="json") for check in config.checks], required_tests(config), config.flaky.model_dump()]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def trusted_fingerprint(state: LoopState, checks: Sequence[CheckConfig]) -> str:
+    """Changes when any of these checks does, or what is kept as it was, or since when."""
+    kept = state.config.invariants.model_dump(mode="json", include={"protect", "trusted", "allow"})
+    asked = [[check.model_dump(mode="json") for check in checks], kept, state.base_commit, state.config.flaky.model_dump()]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def fold_memory(place: Workplace, state: LoopState, changed: Sequence[str] = ()) -> WorkingMemory:
+    """Read progress.md as the agent left it, and research.md where that was its task. A missing file keeps what was known.
+
+    `changed`: files that it changed although it was to look only.
+    """
+    found = state.memory.research
+    if researching(state):
+        found = research_of(state, _own_file(place, RESEARCH_FILE) or "", changed)
+    text = _own_file(place, "progress.md")
+    if text is None:
+        gone = ("the file was gone; it has been written again",)
+        return state.memory.model_copy(update={"problems": gone, "research": found})
+    return read(text, state.config.goal).model_copy(update={"research": found})
+
+
+def _own_file(place: Workplace, name: str) -> str | None:
+    """A file that the agent was to write. A link to somewhere else is no file of ours."""
+    folder = place.worktree / OWN_FOLDER
+    path = folder / name
+    if folder.is_symlink() or path.is_symlink() or not path.is_file():
+        return None
+    data = read_beneath(place.worktree, f"{OWN_FOLDER}/{name}", _BYTES * (LONGEST_FILE + 1))
+    return None if data is None else redact(data.decode("utf-8", "replace")[: LONGEST_FILE + 1], ours())
+
+
+def _lay_out_memory(place: Workplace, state: LoopState, guardrails: Sequence[Guardrail]) -> None:
+    folder = place.worktree / OWN_FOLDER
+    if folder.is_symlink() or not folder.is_dir():
+        _remove(folder)
+        folder.mkdir()
+    open_up(folder)
+    ignore = "".join(f"/{name}\n" for name in OWN_FILES)
+    _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
+    memory = planned_anew(state.memory, treatment(state.oversight, state.config))
+    _write_anew(folder / "progress.md", render(memory, state.config.goal, state.due))
+    if researching(state):
+        _remove(folder / RESEARCH_FILE)  # what it says was found now
+    _write_anew(folder / "guardrails.md", render_guardrails(guardrails))
+    if state.config.judge.criteria:
+        _write_anew(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
+        _write_anew(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
+
+
+def _write_anew(path: Path, text: str) -> None:
+    """Write a file of our own where the agent may have put anything: a link leads out of the worktree, a pipe blocks."""
+    _remove(path)
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Proven work on its way into another branch."""

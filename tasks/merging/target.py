@@ -1,0 +1,233 @@
+"""The branch that work is merged into: where it stands, and moving it on by compare-and-swap, with the checkout that is on it."""
+
+import fcntl
+import os
+import shlex
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError, WorldError
+from helmsman.texts import clean
+from tasks.repository.branch_files import checkout_of
+from tasks.repository.git import GitError, Repository, git, read_ref, succeeds
+from tasks.repository.remote import REFUSED
+from tasks.repository.state_ref import PREFIX
+
+PATHS_SHOWN = 10
+LOOKS = 4
+LOOK_SECONDS = 0.25
+"""Between two looks at a checkout."""
+RACED = (*REFUSED, "cannot lock ref", "failed to update ref", "reference already exists", "incorrect old value")
+"""Words of a push that came too late."""
+WHOLLY = "--quiet", "--no-verify-signatures", "--no-squash", "--commit", "--no-overwrite-ignore"
+"""A file that git ignores may be all that somebody has of it."""
+REBASING = "rebase-*/head-name", "worktrees/*/rebase-*/head-name"
+"""Where git notes which branch is being rebased, in a repository and in its worktrees."""
+BUSY = ("index.lock", "cannot lock ref")
+"""Words of a git that finds another one at work; that one is gone in a moment."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The branch as it is now."""
+
+    repository: Repository
+    branch: str
+    base: str
+    """Its commit."""
+    remote: str
+    """Where it is that branch which counts; empty where it is ours."""
+
+    @property
+    def ref(self) -> str:
+        return f"refs/heads/{self.branch}"
+
+    def holds(self, commit: str) -> bool:
+        return contains(self.repository, self.base, commit)
+
+
+def contains(repository: Repository, commit: str, older: str) -> bool:
+    return commit == older or succeeds(repository.common, "merge-base", "--is-ancestor", older, commit)
+
+
+def require_target(repository: Repository, config: LoopConfig) -> None:
+    """Raise OperatorError where a loop could never merge as it is told to."""
+    merge, remote = config.merge, config.remote.name
+    if not merge.into:
+        return
+    if config.workspace.in_place:
+        raise _cannot("a loop that works in place has no branch of its own to merge", "leave --in-place out, or merge.into")
+    if not config.checks:
+        raise _cannot("nothing would verify what is merged", "give --check CMD, or leave merge.into out")
+    if merge.push and not succeeds(repository.common, "remote", "get-url", remote):
+        raise _cannot(
+            f"there is no remote {clean(remote)!r} to push to", "add it, name another with remote.name, or leave merge.push out"
+        )
+    known = [f"refs/heads/{merge.into}", *([f"refs/remotes/{remote}/{merge.into}"] if merge.push else ())]
+    if not any(read_ref(repository.common, ref) for ref in known):
+        raise _cannot(f"there is no branch {merge.into}", f"make it: git branch {shlex.quote(merge.into)}; or name another")
+
+
+def _cannot(why: str, remedy: str) -> OperatorError:
+    return OperatorError(f"the work cannot be merged: {why}", remedy=remedy)
+
+
+def find_target(repository: Repository, config: LoopConfig, loop: str) -> Target:
+    """Where the branch stands now, at the remote where that is what counts. Raises OperatorError, and WorldError to try again."""
+    require_target(repository, config)
+    branch, remote = config.merge.into, config.remote.name if config.merge.push else ""
+    base = _fetched(repository, branch, remote, loop) if remote else read_ref(repository.common, f"refs/heads/{branch}")
+    if base is None:
+        raise _cannot(f"there is no branch {branch} any more", "make it again, or name another with merge.into")
+    return Target(repository, branch, base, remote)
+
+
+def _fetched(repository: Repository, branch: str, remote: str, loop: str) -> str | None:
+    """Onto a ref of the loop's own: nobody's view of the remote changes, and what was fetched is kept from being pruned."""
+    own = f"{PREFIX}{loop}/base"
+    how = "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="
+    try:
+        git(repository.common, "fetch", *how, remote, f"+refs/heads/{branch}:{own}")
+    except GitError as error:
+        if "couldn't find remote ref" in error.stderr:
+            return None
+        raise WorldError(
+            f"branch {branch} could not be fetched from {clean(remote)}",
+            found=error.stderr,
+            remedy=f"see that {clean(remote)} can be reached from here, then have the merge tried again",
+        ) from error
+    return read_ref(repository.common, own)
+
+
+def move_on(target: Target, commit: str) -> bool:
+    """Move the branch to a commit that lies on top of it. False: somebody else has moved it.
+
+    Raises OperatorError where a person has to do something first, and WorldError where it may work by and by.
+    """
+    if target.remote:
+        return _pushed(target, commit)
+    return _brought(target.repository, target.ref, target.base, commit)
+
+
+def _pushed(target: Target, commit: str) -> bool:
+    lease = f"--force-with-lease={target.ref}:{target.base}"
+    how = "--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"
+    try:
+        git(target.repository.common, "push", *how, lease, target.remote, f"{commit}:{target.ref}")
+    except GitError as error:
+        if any(word in error.stderr for word in RACED):
+            return False
+        if "[remote rejected]" in error.stderr:
+            raise OperatorError(
+                f"{clean(target.remote)} refuses the merge into {target.branch}",
+                found=_said_there(error.stderr),
+                remedy="allow it there, or merge the branch by hand as it is done there",
+            ) from error
+        raise WorldError(f"the merge could not be pushed to {clean(target.remote)}", found=error.stderr) from error
+    return True
+
+
+def _said_there(stderr: str) -> str:
+    """The remote's own words, where it has any: what git says around them is long and says nothing else."""
+    told = [line.partition("remote:")[2].strip() for line in stderr.splitlines() if line.startswith("remote:")]
+    return "\n".join(filter(None, told)) or stderr
+
+
+def bring_along(target: Target, commit: str) -> str:
+    """The local branch, after the remote's. Returns in words why it stays behind; empty where it does not."""
+    ref, repository = target.ref, target.repository
+    local = read_ref(repository.common, ref)
+    if not target.remote or local is None or contains(repository, local, commit):
+        return ""
+    if not contains(repository, commit, local):
+        return f"your branch {target.branch} has commits that {clean(target.remote)} does not have, so it was left as it is"
+    try:
+        return "" if _brought(repository, ref, local, commit) else f"your branch {target.branch} is being moved; pull it"
+    except (OperatorError, WorldError) as error:
+        return f"your branch {target.branch} stays behind: {clean(error.problem)}"
+
+
+def _brought(repository: Repository, ref: str, old: str, new: str) -> bool:
+    """A checkout that is on the branch comes along: files, index and branch together. False: somebody else moved the branch."""
+    with _one_after_the_other(repository):
+        checkout = checkout_of(repository, ref.removeprefix("refs/heads/"))
+        if checkout is None:
+            _require_not_in_hand(repository, ref)
+            return _moved(repository.common, repository, ref, old, "update-ref", "-m", "helmsman: merge", ref, new, old)
+        if not _untouched(repository, checkout, ref, old):
+            return False
+        plainly = "-c", "merge.autoStash=false"
+        return _moved(checkout, repository, ref, old, *plainly, "merge", "--ff-only", *WHOLLY, new)
+
+
+def _require_not_in_hand(repository: Repository, ref: str) -> None:
+    """A rebase of the branch is on no branch meanwhile; given up, it puts the branch back to where it began."""
+    for name in (path for place in REBASING for path in repository.common.glob(place)):
+        if name.read_text(errors="replace").strip() == ref:
+            raise OperatorError(
+                f"branch {ref.removeprefix('refs/heads/')} is being rebased, and would lose the merge; it was left as it is",
+                found=str(name.parent),
+                remedy="end it there: git rebase --continue, or --abort; then go on with the loop",
+            )
+
+
+@contextmanager
+def _one_after_the_other(repository: Repository) -> Generator[None]:
+    """`git merge` changes files and index under one lock and the branch under another: two at once leave a checkout of both."""
+    path = repository.common / "helmsman" / "checkout.lock"
+    path.parent.mkdir(exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)  # its holder has a git command or two to run, each with a deadline
+        yield
+    finally:
+        os.close(handle)
+
+
+def _moved(cwd: Path, repository: Repository, ref: str, old: str, *command: str) -> bool:
+    try:
+        git(cwd, *command)
+    except GitError as error:
+        if read_ref(repository.common, ref) != old or any(word in error.stderr for word in BUSY):
+            return False
+        if cwd == repository.common:
+            raise
+        raise _in_the_way(cwd, ref.removeprefix("refs/heads/"), error.stderr) from error
+    return read_ref(repository.common, ref) != old  # a person may have left the branch meanwhile
+
+
+def _untouched(repository: Repository, checkout: Path, ref: str, old: str) -> bool:
+    """Whether nothing in that checkout is in hand. False: somebody else moves the branch. Raises OperatorError for a person's.
+
+    Another git that brings it along changes files first, so what looks like a person's change is looked at again.
+    """
+    changed: list[str] = []
+    for _ in range(LOOKS):
+        if read_ref(repository.common, ref) != old:
+            return False
+        changed = _changed(checkout)
+        if not changed:
+            return True
+        time.sleep(LOOK_SECONDS)
+    more = ", …" if len(changed) > PATHS_SHOWN else ""
+    branch, found = ref.removeprefix("refs/heads/"), ", ".join(changed[:PATHS_SHOWN])
+    raise _in_the_way(checkout, branch, f"changes that are not committed: {found}{more}")
+
+
+def _changed(checkout: Path) -> list[str]:
+    listed = git(checkout, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames").split("\0")
+    return [entry[3:] for entry in listed if entry]
+
+
+def _in_the_way(checkout: Path, branch: str, found: str) -> OperatorError:
+    where = shlex.quote(str(checkout))
+    return OperatorError(
+        f"branch {branch} is checked out, and that checkout cannot come along; it was left as it is",
+        expected=f"{checkout} with everything committed, or on another branch",
+        found=found,
+        remedy=f"commit or stash there, or: git -C {where} switch --detach; then go on with the loop",
+    )

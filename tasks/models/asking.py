@@ -1,0 +1,90 @@
+"""Asking a model one question in a fresh context: by the Messages API where a key is known, else by the CLI without tools.
+
+The way is the judge's, with its isolation and its credentials; only the question, the model and the time limit differ.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+
+from helmsman.config import JudgeConfig, LoopConfig
+from helmsman.errors import Cancelled, WorldError
+from helmsman.orient.budget import tokens
+from helmsman.records.focus import Question
+from helmsman.records.usage import Usage
+from helmsman.verify.judge.answers import Answer
+from helmsman.verify.judge.prices import priced
+from helmsman.verify.judge.request import JudgeRequest
+from helmsman.verify.judge.view import View
+from tasks.models.judge import way_of
+from tasks.models.judge_api import ask_by_api
+from tasks.models.judge_cli import ask_by_cli
+from tasks.processes.environment import agent_environment, ours
+from tasks.processes.process import never
+from tasks.secrets_kept import redact
+
+_SLACK = 1.0  # seconds that the way's own limit comes after ours, so that it is always ours that is told
+
+
+class Late(WorldError):  # noqa: N818 - what happened, as in BrokenFile
+    """No answer in time. What was sent by then is paid for all the same, so it is charged."""
+
+    def __init__(self, limit: float, usage: Usage) -> None:
+        """Nobody counted the tokens: `usage` is an estimate of the question alone, and says so."""
+        self.usage = usage
+        expected = f"an answer within {limit:g} s (prompt.timeout_seconds)"
+        found = f"none; its question is charged, by estimate {usage.tokens:,} tokens"
+        super().__init__("the model did not answer in time", expected=expected, found=found)
+
+
+def ask(
+    question: Question, *, config: LoopConfig, credentials: Mapping[str, str], tag: str, stop: Callable[[], bool] = never
+) -> Answer:
+    """The answer, unread but free of our secrets, with its usage. It takes `prompt.timeout_seconds` at most.
+
+    `credentials` are variables on top of the environment's own. No other process may carry `tag` meanwhile.
+    Raises OperatorError, WorldError (Late where the time is over), Cancelled.
+    """
+    limit = config.prompt.timeout_seconds
+    late = time.monotonic() + limit
+    environment = {**agent_environment(ours(), config.claude.environment), **credentials}
+    try:
+        answer = _answer(question, config, environment, tag, lambda: stop() or time.monotonic() > late)
+    except Cancelled as cancelled:
+        if stop():
+            raise
+        raise Late(limit, _question_alone(question, config)) from cancelled
+    return Answer(redact(answer.text, environment), answer.stop, answer.usage)
+
+
+def writing_model(config: LoopConfig) -> str:
+    """The model that is asked."""
+    return config.prompt.model or config.judge.model
+
+
+def _question_alone(question: Question, config: LoopConfig) -> Usage:
+    """What reading the question costs at least, by the rule of thumb for tokens; thinking and answer are left out."""
+    request = _request(question)
+    return priced(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), writing_model(config))
+
+
+def _answer(question: Question, config: LoopConfig, environment: Mapping[str, str], tag: str, stop: Callable[[], bool]) -> Answer:
+    request, how = _request(question), _how(config)
+    if way_of(config.judge, environment) == "api":
+        return ask_by_api(request, how, environment=environment, stop=stop)
+    return ask_by_cli(request, how, claude=config.claude, environment=environment, tag=tag, stop=stop)
+
+
+def _request(question: Question) -> JudgeRequest:
+    return JudgeRequest(
+        rules=question.rules,
+        rubric=question.task,
+        sources=question.facts,
+        evidence=question.closing,
+        schema=question.form,
+        view=View("", {}),
+    )
+
+
+def _how(config: LoopConfig) -> JudgeConfig:
+    given = {"model": writing_model(config), "timeout_seconds": config.prompt.timeout_seconds + _SLACK}
+    return config.judge.model_copy(update=given)

@@ -1,0 +1,113 @@
+"""Asking the judge by the CLI in print mode: a session of its own, without tools, settings or files, in an empty folder."""
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from helmsman.config import ClaudeConfig, JudgeConfig
+from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
+from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.verify.agent_events import CallReader, parse_event
+from helmsman.verify.judge.answers import Answer, CliReader
+from helmsman.verify.judge.request import JudgeRequest
+from tasks.agents.claude_binary import find_binary
+from tasks.processes.process import Ended, run
+from tasks.secrets_kept import redact
+
+_TURNS = 10  # of filling in the form; it is filled in in the first
+
+_ALONE = {
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # else the CLI adds every file that the quoted text names as @path
+}
+
+_DENIED = json.dumps({"permissions": {"deny": ["Read"]}})
+"""The same for a version that does not know the variable."""
+
+_MENDABLE = {
+    AgentOutcome.AUTHENTICATION: ("the judge's credentials were refused", "log in with `claude`, or give a valid key or token"),
+    AgentOutcome.BILLING: ("the judge's account has no credit", "add credit, or judge with another account"),
+    AgentOutcome.BAD_MODEL: ("the judge's model is not known", "set judge.model to a model that the account may use"),
+    AgentOutcome.REJECTED_REQUEST: ("the judge's request was refused", "lower judge.source_tokens and judge.output_tokens"),
+    AgentOutcome.CONTEXT_FULL: ("the judge's request is too long", "lower judge.source_tokens and judge.output_tokens"),
+    AgentOutcome.REFUSED_START: ("the judge's CLI refused to start", "mend what it says, or install a newer one"),
+    AgentOutcome.BLOCKED_BY_HOOK: ("a hook stopped the judge's CLI", "let managed hooks pass for it"),
+}
+"""What the operator can mend. Every other ending without an answer may pass by itself."""
+
+
+def ask_by_cli(
+    request: JudgeRequest,
+    config: JudgeConfig,
+    *,
+    claude: ClaudeConfig,
+    environment: Mapping[str, str],
+    tag: str,
+    stop: Callable[[], bool],
+) -> Answer:
+    """One vote. No other process may carry `tag` meanwhile. Raises OperatorError, WorldError, Cancelled."""
+    binary = find_binary(claude)
+    call, answers = CallReader(), CliReader()
+
+    def listen(line: bytes) -> None:
+        event = parse_event(line)
+        if event is not None:
+            call.feed(event)
+            answers.feed(event)
+
+    with tempfile.TemporaryDirectory(prefix="helmsman-judge-") as empty:
+        ended = run(
+            [str(binary), *arguments(request, config)],
+            cwd=Path(empty),
+            env={**environment, **_ALONE, "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(config.answer_tokens)},
+            tag=tag,
+            deadline=config.timeout_seconds,
+            grace=claude.stop_grace_seconds,
+            stdin=request.prompt.encode(),
+            on_line=listen,
+            stop=stop,
+        )
+    concluded = _concluded(call, ended)
+    answer = answers.answer(concluded.usage) if ended.by == "itself" else None
+    if answer is None:
+        raise _blamed(concluded, config, environment)
+    return answer
+
+
+def arguments(request: JudgeRequest, config: JudgeConfig) -> list[str]:
+    """The command line after the program's name. Event streams say why a call failed, which the one JSON object does not."""
+    return [
+        "-p",
+        *("--output-format", "stream-json", "--verbose"),
+        *("--model", config.model),
+        *("--system-prompt", request.rules),
+        *("--json-schema", json.dumps(request.schema)),
+        *("--tools", ""),
+        *("--settings", _DENIED),
+        *("--setting-sources", ""),
+        *("--permission-mode", "dontAsk"),
+        *("--max-turns", str(_TURNS)),
+        "--strict-mcp-config",
+        "--disable-slash-commands",
+        "--no-session-persistence",
+    ]
+
+
+def _concluded(call: CallReader, ended: Ended) -> AgentCall:
+    if ended.by == "stop":
+        raise Cancelled("cancelled while the judge was asked")
+    return call.conclude(
+        exit_code=ended.exit_code, ended_by=ended.by, stderr=ended.stderr, seconds=ended.seconds, now=datetime.now(UTC)
+    )
+
+
+def _blamed(call: AgentCall, config: JudgeConfig, environment: Mapping[str, str]) -> HelmsmanError:
+    found = redact(call.error, environment)
+    if call.outcome in _MENDABLE:
+        problem, remedy = _MENDABLE[call.outcome]
+        return OperatorError(problem, found=found, remedy=remedy)
+    if call.outcome is AgentOutcome.TIMED_OUT:
+        expected = f"an answer within {config.timeout_seconds:g} s (judge.timeout_seconds)"
+        return WorldError("the judge did not answer in time", expected=expected, remedy="it is asked again by itself")
+    return WorldError(f"the judge gave no answer ({call.outcome})", found=found, remedy="it is asked again by itself")

@@ -1,0 +1,190 @@
+"""Asking people: a question is written down, then asked, and the loop goes on with the answer that counts.
+
+A question is open in the loop's state before anybody is asked, so it survives every process. Answers come as files in the loop's
+mailbox (command line, tracker, lapse of time) or as a form that was filled in for a paused run (Prefect UI, API).
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from helmsman.errors import OperatorError
+from helmsman.oversee.answers import RESUMED, answer_of, answered, lapsed
+from helmsman.oversee.gates import GATE, gate_due
+from helmsman.records.events import GateAnswered, GateOpened
+from helmsman.records.forms import form_for, read_form
+from helmsman.records.gates import Answer, Gate, GateKind
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState, end
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.show.asking import evidence, form_text
+from tasks.loops.opening import now_utc
+from tasks.people import answer_box, pausing
+from tasks.people.words_box import with_words
+from tasks.processes.environment import ours
+from tasks.repository.git import read_ref
+from tasks.repository.state_ref import Fenced, replace_state
+from tasks.secrets_in_records import without_secrets
+from tasks.telling.artifacts import publish_artifacts
+from tasks.telling.journal import publish
+from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell_news
+from tasks.worktrees.workplace import Workplace, workplace
+from tasks.worktrees.worktree import ensure_worktree
+
+_log = logging.getLogger(__name__)
+
+
+def passed(request: LoopRequest, state: LoopState) -> LoopState:
+    """Ask whatever has to be asked before the loop goes on. Returns the loop after the answers, or ended with a question open."""
+    place, going_on = workplace(request.repository, state), request if request.reopen and state.gate else None
+    state = with_words(place, state)
+    while (due := gate_due(state, now_utc())) is not None:
+        state, gate = _written_down(place, state, due)
+        after = _with_known_answer(place, state, gate) or _by_going_on(place, state, gate, going_on)
+        after = after or _lapsed(place, state, gate) or _asked(place, state, gate)
+        if after is None:
+            return _left_open(place, state, gate)
+        state, going_on = after, None
+    tell_news(state, place)
+    return state
+
+
+def _written_down(place: Workplace, state: LoopState, gate: Gate) -> tuple[LoopState, Gate]:
+    if state.gate is not None:
+        return state, state.gate
+    gate = gate.model_copy(update={"evidence": evidence(without_secrets(state, ours()), str(place.worktree))})
+    publish(GateOpened(loop=state.loop, gate=gate))
+    opened = state.model_copy(update={"gate": gate, "gates_asked": state.gates_asked + 1, "updated_at": gate.asked_at})
+    after = replace_state(place.repository, state, opened, f"ask: {gate.key}")
+    publish_artifacts(after)
+    tell_news(after, place)
+    return after, gate
+
+
+def _with_known_answer(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
+    """An answer that came while nobody drove the loop."""
+    _listen(place, answer_from_tracker(state, place))
+    found = answer_box.find(place.folder.answers, gate.key)
+    if found is not None:
+        try:
+            return _closed(place, state, found)
+        except Fenced:
+            raise
+        except OperatorError:
+            _log.exception("an answer cannot be followed; it is put aside, and the question stays open")
+            answer_box.put_aside(place.folder.answers, gate.key)
+    for given in pausing.earlier_inputs(state.uid, gate.key):
+        after, problem = _after_form(place, state, gate, given)
+        if after is not None:
+            return after
+        _log.warning("an earlier answer cannot be followed: %s", problem)
+    return None
+
+
+def _lapsed(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
+    lapse = lapsed(gate, now_utc())
+    return _closed(place, state, lapse) if lapse else None
+
+
+def _by_going_on(place: Workplace, state: LoopState, gate: Gate, request: LoopRequest | None) -> LoopState | None:
+    """Who goes on with a loop that ended with a question has answered it, unless that wants a word. One that waits asks again."""
+    choice = RESUMED.get(gate.kind)
+    if request is None or choice is None or state.config.gates.ask:
+        return None
+    answer = Answer(gate=gate.key, kind=gate.kind, choice=choice, via="command line", at=now_utc())
+    try:
+        return _closed(place, state, answer)
+    except OperatorError as problem:
+        _log.warning("%s", problem)
+        return None
+
+
+def _asked(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
+    """Ask by a form until an answer can be followed; None where this loop does not ask while it runs."""
+    if not state.config.gates.ask:
+        return None
+    form, problem = form_for(gate), ""
+    while True:
+        description = form_text(gate, state.loop, problem)
+        if pausing.suspends():
+            pausing.suspend(gate.key, form, description)
+        given = pausing.pause(gate.key, form, description, _waker(place, state, gate))
+        if given is None:
+            after = _with_known_answer(place, state, gate) or _lapsed(place, state, gate)
+        else:
+            after, problem = _after_form(place, state, gate, given)
+        if after is not None:
+            return after
+
+
+def _after_form(place: Workplace, state: LoopState, gate: Gate, given: Mapping[str, Any]) -> tuple[LoopState | None, str]:
+    """The loop after a filled-in form, or what is wrong with it."""
+    try:
+        form = read_form(gate, given)
+        return _closed(place, state, answer_of(state, gate, form, via="engine", now=now_utc())), ""
+    except Fenced:
+        raise
+    except OperatorError as error:
+        return None, str(error)
+
+
+def _listen(place: Workplace, heard: Answer | None) -> None:
+    """An answer from the tracker lies where all answers lie: the first one counts."""
+    if heard is not None:
+        answer_box.put(place.folder.answers, heard)
+
+
+def _waker(place: Workplace, state: LoopState, gate: Gate) -> Callable[[], str]:
+    """What else may end the wait for a form: a cancel, an answer by another way, the lapse of time."""
+    ear = TrackerEar(state, place)
+
+    def wake() -> str:
+        if place.folder.cancel.exists():
+            return pausing.CANCELLED
+        _listen(place, ear())
+        found = answer_box.find(place.folder.answers, gate.key)
+        lapse = None if found else lapsed(gate, now_utc())
+        decided = found or lapse
+        return decided.choice if decided else ""
+
+    return wake
+
+
+def _closed(place: Workplace, state: LoopState, answer: Answer) -> LoopState:
+    """Fold an answer; the loop goes on from what was committed meanwhile. Raises OperatorError for what cannot be followed."""
+    after = answered(state, answer, now_utc())
+    head = read_ref(place.repository.common, f"refs/heads/{state.branch}") or state.head
+    if answer.kind is GateKind.MERGE and after.outcome is Outcome.COMPLETED and head != state.head:
+        raise _moved(state, head)
+    after = after.model_copy(update={"head": head})
+    if after.ending is None:
+        ensure_worktree(place.repository, place.worktree, after.branch, after.head, after.base_commit)
+    publish(GateAnswered(answer=answer))
+    after = replace_state(place.repository, state, after, f"answer: {answer.gate}: {answer.choice} ({answer.via})")
+    tell_news(after, place)
+    return after
+
+
+def _moved(state: LoopState, head: str) -> OperatorError:
+    return OperatorError(
+        "the branch has moved on since the work was proven",
+        expected=f"{state.branch} at {state.head[:12]}",
+        found=head[:12],
+        remedy="answer revise, so that what is there now is proven; or put the branch back",
+    )
+
+
+def _left_open(place: Workplace, state: LoopState, gate: Gate) -> LoopState:
+    """End as waiting: nothing runs, nothing is spent, and an answer counts whenever the loop is driven again."""
+    if state.outcome is Outcome.WAITING:
+        return state
+    before = f"; before that: {state.ending.reason}" if state.ending else ""
+    ways = f"helmsman approve {state.loop}, or reject, or answer; helmsman status {state.loop} shows the choices"
+    decision = Decision(
+        kind=DecisionKind.STOP,
+        rule=f"{GATE}{gate.kind}",
+        reason=f"{gate.question} Answer with: {ways}{before}",
+        at=now_utc(),
+        outcome=Outcome.WAITING,
+    )
+    return replace_state(place.repository, state, end(state, decision, now_utc()), f"ask: {gate.key} stays open")

@@ -1,0 +1,1 @@
+"""The plan's file: read, put back, ticked, merged."""

@@ -1,0 +1,169 @@
+"""What a change added, as lines: in the tree as it is now, and in each of its commits, where a line may have come and gone."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from helmsman.records.evidence import Change
+from helmsman.verify.diff import Line
+from tasks.repository.git import current_branch, git, git_bytes, read_objects
+
+MOST_COMMITS = 50
+MOST_FILES = 2000
+MOST_TEXT = 5_000_000
+"""Characters of added lines in all."""
+LARGEST_FILE = 5_000_000
+"""Bytes."""
+MOST_READ = 32 * 1024 * 1024
+"""Bytes of all files, as they are and as they were before."""
+_RAW = ("--raw", "-z", "-r", "-M", "--no-abbrev", "--no-ext-diff")
+_REGULAR = b"100"
+"""How the mode of a file begins that is neither a link nor a submodule."""
+_MARKS = (
+    (b"\xff\xfe\0\0", "utf-32"),
+    (b"\0\0\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+"""Byte order marks. Without one, a NUL among the first 8,000 bytes is what tells git a binary file too."""
+
+
+class Part(NamedTuple):
+    """Lines that one file did not hold before, in whatever place."""
+
+    path: str
+    commit: str
+    """Where only the history holds them; empty where the tree does as it is now."""
+    lines: Sequence[Line]
+
+
+class Added(NamedTuple):
+    """All parts, and what the bounds cut off, in words."""
+
+    parts: tuple[Part, ...] = ()
+    unread: str = ""
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """A file as git tells its change; an id is empty where there is no file that we read."""
+
+    path: str
+    commit: str
+    before: str
+    after: str
+
+
+def added_text(worktree: Path, change: Change) -> Added:
+    """Read from git's objects: no attribute and no setting hides a line. Binary files are passed over without a word."""
+    now = list(_edits(git_bytes(worktree, "diff", *_RAW, change.start, change.commit, "--")))
+    commits = _commits(worktree, change)
+    known = {(edit.path, edit.after) for edit in now}
+    past = [edit for edit in _history(worktree, commits[:MOST_COMMITS]) if (edit.path, edit.after) not in known]
+    parts, unread = _read(worktree, now, past)
+    missed = f"commits before the newest {MOST_COMMITS}" if len(commits) > MOST_COMMITS else ""
+    told = ", ".join(filter(None, (missed, unread)))
+    return Added(parts, f"not all that is new was searched for secrets: {told} left out" if told else "")
+
+
+def _commits(worktree: Path, change: Change) -> list[str]:
+    """Commits with their first parent, newest first, where they say more than the change as a whole does.
+
+    What others have published already, in a branch that was merged, is not the session's.
+    """
+    foreign = ("--not", f"--exclude=*/{current_branch(worktree)}", "--remotes")
+    most = f"--max-count={MOST_COMMITS + 1}"
+    listed = git(worktree, "rev-list", "--parents", most, f"{change.start}..{change.commit}", *foreign, "--")
+    found = [" ".join(line.split()[:2]) for line in listed.splitlines()]
+    return [] if found == [f"{change.commit} {change.start}"] else found
+
+
+def _history(worktree: Path, commits: Sequence[str]) -> Iterator[_Edit]:
+    if commits:
+        asked = "".join(f"{commit}\n" for commit in commits).encode()
+        yield from _edits(git_bytes(worktree, "diff-tree", "--stdin", "--root", *_RAW, stdin=asked))
+
+
+def _edits(raw: bytes) -> Iterator[_Edit]:
+    parts, commit = iter(raw.split(b"\0")), ""
+    for head in parts:
+        if not head.startswith(b":"):
+            commit = head.decode()
+            continue
+        old_mode, mode, before, after, status = head.lstrip(b":").split(b" ")
+        path = next(parts)
+        path = next(parts) if status[:1] in b"RC" else path
+        if mode.startswith(_REGULAR):
+            yield _Edit(path.decode(errors="replace"), commit, _id(old_mode, before), after.decode())
+
+
+def _id(mode: bytes, name: bytes) -> str:
+    return name.decode() if mode.startswith(_REGULAR) else ""
+
+
+def _read(worktree: Path, now: Sequence[_Edit], past: Sequence[_Edit]) -> tuple[tuple[Part, ...], str]:
+    """Small files first, so that a large one takes no other's room; the tree before what is only history."""
+    sizes = _sizes(worktree, {name for edit in (*now, *past) for name in (edit.before, edit.after)} - {""})
+    ordered = [edit for edits in (now, past) for edit in sorted(edits, key=lambda edit: sizes.get(edit.after, 0))]
+    fit = [edit for edit in ordered if sizes.get(edit.after, 0) <= LARGEST_FILE]
+    chosen = list(_affordable(fit, sizes))
+    wanted = {name for edit in chosen for name in (edit.before, edit.after)}
+    texts = _texts(worktree, {name for name in wanted if name in sizes and sizes[name] <= LARGEST_FILE})
+    parts, beyond = _within(chosen, texts)
+    large, left = len(ordered) - len(fit), len(fit) - len(chosen) + beyond
+    told = (
+        f"{large} files above {LARGEST_FILE / 1e6:g} MB" if large else "",
+        f"{left} files beyond {MOST_FILES:,} files or {MOST_TEXT / 1e6:g} MB of new lines" if left else "",
+    )
+    return tuple(parts), ", ".join(filter(None, told))
+
+
+def _affordable(edits: Iterable[_Edit], sizes: dict[str, int]) -> Iterator[_Edit]:
+    room, seen = MOST_READ, set[str]()
+    for edit in edits:
+        names = {edit.before, edit.after} - seen - {""}
+        room -= sum(sizes.get(name, 0) for name in names)
+        if room < 0:
+            return
+        seen |= names
+        yield edit
+
+
+def _within(edits: Sequence[_Edit], texts: dict[str, str]) -> tuple[list[Part], int]:
+    """The parts, and how many files were beyond the bounds."""
+    parts: list[Part] = []
+    room = MOST_TEXT
+    for number, edit in enumerate(edits):
+        lines = _new_lines(texts.get(edit.before, ""), texts.get(edit.after, ""))
+        room -= sum(len(line.text) for line in lines)
+        if room < 0 or len(parts) >= MOST_FILES:
+            return parts, len(edits) - number
+        if lines:
+            parts.append(Part(edit.path, edit.commit, lines))
+    return parts, 0
+
+
+def _new_lines(before: str, after: str) -> list[Line]:
+    held = set(before.splitlines())
+    return [Line(number, text) for number, text in enumerate(after.splitlines(), start=1) if text not in held]
+
+
+def _sizes(worktree: Path, names: set[str]) -> dict[str, int]:
+    if not names:
+        return {}
+    listed = git(worktree, "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin="\n".join(sorted(names)).encode())
+    pairs = (line.split(" ") for line in listed.splitlines())
+    return {name: int(size) for name, size in pairs if size.isdigit()}
+
+
+def _texts(worktree: Path, names: set[str]) -> dict[str, str]:
+    found = filter(None, read_objects(worktree, sorted(names)))
+    return {name: text for name, content in found if (text := _text(content)) is not None}
+
+
+def _text(content: bytes) -> str | None:
+    marked = next((encoding for mark, encoding in _MARKS if content.startswith(mark)), "")
+    if not marked and b"\0" in content[:8000]:
+        return None
+    return content.decode(marked or "utf-8", errors="replace")

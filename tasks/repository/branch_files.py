@@ -1,0 +1,136 @@
+"""One file of a branch, read and changed by plumbing: no checkout is needed, and one that has the branch is brought along."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from helmsman.errors import OperatorError, WorldError
+from helmsman.records.state import LoopState
+from helmsman.texts import clean
+from tasks.repository.git import GitError, Repository, git, git_bytes, read_ref, succeeds
+
+FILE_MODES = frozenset({"100644", "100755"})
+NEW_FILE = "100644"
+LARGEST = 1_600_000
+"""Bytes of a file that is read."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A file of a commit."""
+
+    mode: str
+    blob: str
+    content: bytes
+
+
+def work_of(repository: Repository, state: LoopState) -> str:
+    """The commit that the loop's branch is at. Raises OperatorError where the work that was proven is not on it any more."""
+    tip = read_ref(repository.common, f"refs/heads/{state.branch}")
+    if tip is None or not (tip == state.head or succeeds(repository.common, "merge-base", "--is-ancestor", state.head, tip)):
+        raise OperatorError(
+            f"branch {clean(state.branch)} does not hold the loop's work any more",
+            expected=state.head,
+            found=tip or "no such branch",
+        )
+    return tip
+
+
+def held_in(repository: Repository, commit: str, name: str) -> Held | None:
+    """The file as it is in a commit; None where there is nothing of that name. Raises OperatorError where it is no plain file."""
+    listed = git_bytes(repository.common, "ls-tree", "-z", "-l", "--full-tree", commit, "--", f":(top,literal){name}")
+    if not listed:
+        return None
+    mode, _, blob, size = os.fsdecode(listed.split(b"\t", 1)[0]).split()
+    if mode not in FILE_MODES or int(size) > LARGEST:
+        found = f"{int(size):,} bytes" if mode in FILE_MODES else f"mode {mode}"
+        raise OperatorError(f"{clean(name)} is no file that can be added to", expected="a plain file, and no link", found=found)
+    return Held(mode, blob, git_bytes(repository.common, "cat-file", "blob", blob))
+
+
+def tree_with(repository: Repository, commit: str, name: str, content: bytes, mode: str = NEW_FILE) -> str:
+    """The commit's tree with this file in it."""
+    blob = git(repository.common, "hash-object", "-w", "--stdin", stdin=content).strip()
+    with an_index() as index:
+        git(repository.common, "read-tree", commit, env=index)
+        git(repository.common, "update-index", "--add", "--replace", "--cacheinfo", f"{mode},{blob},{name}", env=index)
+        return git(repository.common, "write-tree", env=index).strip()
+
+
+class an_index:  # noqa: N801 - it reads as what it is: with an_index() as environment
+    """An index of its own, in a variable for git; nobody's index is touched."""
+
+    def __enter__(self) -> Mapping[str, str]:
+        self._folder = tempfile.TemporaryDirectory(prefix="helmsman-")
+        return {"GIT_INDEX_FILE": str(Path(self._folder.name) / "index")}
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+
+def commit_tree(repository: Repository, state: LoopState, tip: str, tree: str, subject: str) -> str:
+    """Put a commit of ours on the loop's branch, on top of `tip`. Raises WorldError where somebody moved the branch meanwhile."""
+    said = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}"
+    commit = git(repository.common, "commit-tree", tree, "-p", tip, *said).strip()
+    try:
+        git(repository.common, "update-ref", f"refs/heads/{state.branch}", commit, tip)
+    except GitError as error:
+        raise WorldError(f"branch {clean(state.branch)} was moved meanwhile", found=error.stderr) from error
+    return commit
+
+
+def put_on_branch(repository: Repository, state: LoopState, tip: str, name: str, content: bytes, subject: str) -> str:
+    """Commit this file on the loop's branch, and in the checkout that is on it. Returns the commit.
+
+    The checkout comes first: whoever dies in between leaves there what the next attempt commits.
+    """
+    before = held_in(repository, tip, name)
+    tree = tree_with(repository, tip, name, content, before.mode if before else NEW_FILE)
+    checkout = checkout_of(repository, state.branch)
+    if checkout and _as_committed(checkout, name, before):
+        _bring_along(checkout, tree, name)
+    return commit_tree(repository, state, tip, tree, subject)
+
+
+def checkout_of(repository: Repository, branch: str) -> Path | None:
+    """The worktree that is on the branch, be it the repository's own checkout."""
+    ref = f"refs/heads/{branch}"
+    listed = git_bytes(repository.common, "for-each-ref", "--format=%(refname) %(worktreepath)", "--", ref)
+    found = Path(os.fsdecode(listed.removeprefix(f"{ref} ".encode()).removesuffix(b"\n")))
+    no_checkout = repository.bare and found.resolve() == repository.common  # a bare one counts as a worktree of its own HEAD
+    return found if listed.startswith(f"{ref} /".encode()) and found.is_dir() and not no_checkout else None
+
+
+def _as_committed(checkout: Path, name: str, before: Held | None) -> bool:
+    """Whether nobody has anything of this file in hand there; what somebody has stays as it is."""
+    where = f":(top,literal){name}"
+    listed = git(checkout, "ls-files", "-z", "--stage", "--", where).partition("\t")[0]
+    if before is None:
+        return not listed and not os.path.lexists(checkout / name)
+    return listed == f"{before.mode} {before.blob} 0" and succeeds(checkout, "diff", "--quiet", "--no-ext-diff", "--", where)
+
+
+def _bring_along(checkout: Path, tree: str, name: str) -> None:
+    with an_index() as index:
+        git(checkout, "read-tree", tree, env=index)
+        entry = git(checkout, "ls-files", "-z", "--stage", "--", f":(top,literal){name}", env=index).partition("\t")[0]
+        git(checkout, "checkout-index", "--force", "--quiet", "--", name, env=index)
+    mode, blob, _ = entry.split()
+    git(checkout, "update-index", "--add", "--cacheinfo", f"{mode},{blob},{name}")
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put it in the place of whatever is there, in one step; what a link leads to is not written."""
+    handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        Path(beside).chmod(0o644)
+        Path(beside).replace(path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise

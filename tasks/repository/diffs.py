@@ -1,0 +1,119 @@
+"""Reading the structured diff between two commits: changed files whole, and the test files that did not change."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from helmsman.verify.cases.paths import is_test_file
+from helmsman.verify.diff import FileDiff, TreeDiff
+from tasks.repository.git import git_bytes, read_objects
+
+LARGEST_FILE = 512 * 1024
+"""Bytes; a larger one is generated, or data."""
+LARGEST_DIFF = 32 * 1024 * 1024
+"""Bytes of all texts on both sides."""
+MOST_FILES = 2000
+MOST_TESTS = 500
+"""Unchanged test files that are read."""
+BINARY = b"\0"
+REGULAR = b"100"
+"""How the mode of a file begins that is neither a link nor a submodule."""
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A file as a tree lists it."""
+
+    path: str
+    id: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A changed file as git lists it; an id is empty on the side where there is no file that we read."""
+
+    status: str
+    old_path: str
+    path: str
+    before: str
+    after: str
+
+
+def read_diff(cwd: Path, start: str, commit: str) -> TreeDiff:
+    """Everything that differs between two commits, renames found. Never runs a program that the repository names."""
+    entries = list(_entries(git_bytes(cwd, "diff", "--raw", "-z", "-M", "--no-abbrev", "--no-ext-diff", start, commit, "--")))
+    read, beyond = entries[:MOST_FILES], entries[MOST_FILES:]
+    texts = _texts(cwd, [name for entry in read for name in (entry.before, entry.after) if name])
+    files = [_file(entry, texts) for entry in read]
+    unread = [entry.path for entry in read if any(name and name not in texts for name in (entry.before, entry.after))]
+    return TreeDiff(files=tuple(files), left_out=(*unread, *(entry.path for entry in beyond)))
+
+
+def tree_of(cwd: Path, commit: str) -> tuple[Blob, ...]:
+    """Every file of a commit."""
+    listed = git_bytes(cwd, "ls-tree", "-r", "-z", "--long", commit).split(b"\0")
+    return tuple(_blob(line) for line in listed if line.startswith(REGULAR))
+
+
+def unchanged_tests(cwd: Path, tree: Sequence[Blob], diff: TreeDiff) -> dict[str, str]:
+    """Texts of the test files that a diff does not touch, by path."""
+    changed = {file.path for file in diff}
+    tests = [blob for blob in tree if blob.path not in changed and is_test_file(blob.path)][:MOST_TESTS]
+    texts = _texts(cwd, [blob.id for blob in tests])
+    return {blob.path: texts[blob.id] for blob in tests if blob.id in texts}
+
+
+def _entries(raw: bytes) -> Iterator[Entry]:
+    parts = iter(raw.split(b"\0"))
+    for head in parts:
+        if not head:
+            return
+        old_mode, mode, before, after, status = head.lstrip(b":").split(b" ")
+        old_path = _name(next(parts))
+        path = _name(next(parts)) if status[:1] in b"RC" else old_path
+        yield Entry(status[:1].decode(), old_path, path, _id(old_mode, before), _id(mode, after))
+
+
+def _file(entry: Entry, texts: dict[str, str]) -> FileDiff:
+    renamed = entry.old_path if entry.old_path != entry.path else ""
+    before, after = texts.get(entry.before), texts.get(entry.after)
+    return FileDiff(path=entry.path, before=before, after=after, status=entry.status, old_path=renamed)
+
+
+def _blob(line: bytes) -> Blob:
+    head, _, path = line.partition(b"\t")
+    _, _, name, size = head.split()
+    return Blob(_name(path), name.decode(), int(size))
+
+
+def _id(mode: bytes, name: bytes) -> str:
+    return name.decode() if mode.startswith(REGULAR) else ""
+
+
+def _name(path: bytes) -> str:
+    return path.decode(errors="replace")
+
+
+def _texts(cwd: Path, names: Sequence[str]) -> dict[str, str]:
+    """Texts of those blobs that are text of a size that somebody writes, until there is enough of it."""
+    found: dict[str, str] = {}
+    wanted = _small_enough(cwd, list(dict.fromkeys(names)))
+    for name, content in filter(None, read_objects(cwd, wanted)):
+        if BINARY not in content[:8000]:
+            found[name] = content.decode(errors="replace")
+    return found
+
+
+def _small_enough(cwd: Path, names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    listed = git_bytes(cwd, "cat-file", "--batch-check=%(objectsize) %(objectname)", stdin="\n".join(names).encode())
+    chosen: list[str] = []
+    room = LARGEST_DIFF
+    for line in listed.decode().splitlines():
+        size, _, name = line.partition(" ")
+        if size.isdigit() and int(size) <= min(LARGEST_FILE, room):
+            chosen.append(name)
+            room -= int(size)
+    return chosen

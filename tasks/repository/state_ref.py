@@ -1,0 +1,234 @@
+"""The loop's memory in git: `refs/helmsman/<loop>/state`, a chain of commits that hold `state.json` and `record.json`.
+
+Written by one `git fast-import` a time: it makes the objects, and moves the ref only if nobody else moved it meanwhile,
+because the new commit must contain the old one. No checkout, no index, constant cost however long the chain.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from pydantic import BaseModel, ValidationError
+
+from helmsman.errors import OperatorError
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.request import is_loop_id
+from helmsman.records.state import SCHEMA, LoopState
+from helmsman.texts import clean
+from tasks.repository.git import IDENTITY, GitError, Repository, git, read_objects, read_ref
+
+PREFIX = "refs/helmsman/"
+STATE = "/state"
+"""Not `refs/helmsman/<loop>` itself: git takes the short name `helmsman/<loop>` for that before it looks for a branch, so
+`git merge helmsman/<loop>` would have merged the state instead of the work; and no ref can lie below another."""
+
+DURABLY = "-c", "core.fsync=objects,reference"
+"""A power cut must not leave a ref that points to an empty object; git's default is to trust the disk."""
+LARGEST_BATCH = 64
+"""Records that are read by one git process."""
+STALE_LOCK_SECONDS = 60
+"""A ref is locked for milliseconds; a lock of that age belongs to a git that was killed."""
+
+
+class Fenced(OperatorError):  # noqa: N818 - what happened, as in fencing tokens
+    """Another process moved the loop on; this one must not write any more."""
+
+
+def state_ref(loop: str) -> str:
+    return f"{PREFIX}{loop}{STATE}"
+
+
+def write_state(
+    repository: Repository, state: LoopState, *, over: str | None, record: IterationRecord | None, subject: str
+) -> str:
+    """Append to the chain and return the new commit. Raises Fenced when `over`, the commit that was read, is not the last."""
+    ref = state_ref(state.loop)
+    stream = _stream(ref, state, over, record, subject)
+    _break_stale_lock(repository, ref)
+    try:
+        return git(repository.common, *DURABLY, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=stream).strip()
+    except GitError as error:
+        now = read_ref(repository.common, ref)
+        if now == over:
+            raise
+        raise _fenced(state.loop, over, now) from error
+
+
+def replace_state(
+    repository: Repository, before: LoopState, after: LoopState, subject: str, record: IterationRecord | None = None
+) -> LoopState:
+    """Move the loop from one state to the next. Done already: nothing happens. Raises Fenced when somebody else moved it."""
+    stored, commit = read_state(repository, before.loop)
+    if stored == after:
+        return after
+    if stored != before:
+        raise _fenced(before.loop, None, commit)
+    write_state(repository, after, over=commit, record=record, subject=subject)
+    return after
+
+
+def read_state(repository: Repository, loop: str) -> tuple[LoopState, str]:
+    """The last state and the commit that holds it. Raises OperatorError when there is no such loop."""
+    ref = state_ref(loop)
+    commit, stored = read_objects(repository.common, [ref, f"{ref}:state.json"]) if is_loop_id(loop) else (None, None)
+    if commit is None:
+        raise _unknown_loop(repository, loop)
+    return parse_state(stored[1].decode(errors="replace") if stored else "", loop), commit[0]
+
+
+def known_state(repository: Repository, loop: str) -> LoopState | None:
+    """The last state of a loop; None where there is no such loop."""
+    return read_state(repository, loop)[0] if read_ref(repository.common, state_ref(loop)) else None
+
+
+def parse_state(text: str, loop: str) -> LoopState:
+    """Read state.json. Raises OperatorError when another version of Helmsman wrote it or it is damaged."""
+    try:
+        return LoopState.model_validate_json(text)
+    except ValidationError as error:
+        if (version := _version(text)) > SCHEMA:
+            raise _newer(loop, version) from error
+        raise _unreadable(f"the state of loop {loop}", error, f"git show {state_ref(loop)}:state.json") from error
+
+
+def list_loops(repository: Repository, unreadable: Callable[[OperatorError], None] | None = None) -> list[LoopState]:
+    """Every loop of the repository, most recently changed first.
+
+    `unreadable` is told of each that cannot be read; without it, the first such raises OperatorError.
+    """
+    found: list[LoopState] = []
+    for loop in loop_names(repository):
+        try:
+            found.append(read_state(repository, loop)[0])
+        except OperatorError as error:
+            if unreadable is None:
+                raise
+            unreadable(error)
+    return found
+
+
+def loop_names(repository: Repository) -> list[str]:
+    """Ids of all loops, most recently changed first."""
+    refs = git(repository.common, "for-each-ref", "--sort=-committerdate", "--format=%(refname)", f"{PREFIX}*{STATE}")
+    names = (ref.removeprefix(PREFIX).removesuffix(STATE) for ref in refs.splitlines())
+    return [name for name in names if is_loop_id(name)]
+
+
+def read_records(repository: Repository, loop: str) -> Iterator[IterationRecord]:
+    """Every record of a loop, newest first, read one at a time. Raises OperatorError for one that cannot be read."""
+    with_a_new_one = "--diff-filter=AM"  # a state without a record takes the last one away, which is a change as well
+    chain = "log", "--first-parent", "--format=%H", with_a_new_one, state_ref(loop), "--", "record.json"
+    commits = git(repository.common, *chain).split()
+    for first, size in _batches(len(commits)):
+        names = [f"{commit}:record.json" for commit in commits[first : first + size]]
+        found = read_objects(repository.common, names)
+        yield from (_record(loop, name, stored[1]) for name, stored in zip(names, found, strict=True) if stored is not None)
+
+
+def _record(loop: str, name: str, content: bytes) -> IterationRecord:
+    try:
+        return IterationRecord.model_validate_json(content)
+    except ValidationError as error:
+        raise _unreadable(f"a record of loop {loop}", error, f"git show {name}") from error
+
+
+def _batches(number: int) -> Iterator[tuple[int, int]]:
+    """Starts and sizes: one first, because most readers want the newest; then as many as one git process may bring."""
+    first, size = 0, 1
+    while first < number:
+        yield first, size
+        first, size = first + size, LARGEST_BATCH
+
+
+def free_salvage_ref(repository: Repository, loop: str, iteration: int, attempt: int) -> str:
+    """A name that is not taken; another machine may have salvaged the same attempt."""
+    base = f"{PREFIX}{loop}/salvage/{iteration}-{attempt}"
+    names = (base, *(f"{base}-{suffix}" for suffix in range(2, 1000)))
+    return next(name for name in names if read_ref(repository.common, name) is None)
+
+
+def failed_ref(repository: Repository, loop: str, iteration: int, attempt: int, commit: str) -> str:
+    """A name for work that was taken off the branch: one that holds it already, or one that is free."""
+    base = f"{PREFIX}{loop}/failed/{iteration}-{attempt}"
+    names = (base, *(f"{base}-{suffix}" for suffix in range(2, 1000)))
+    return next(name for name in names if read_ref(repository.common, name) in {None, commit})
+
+
+def later_ref(repository: Repository, loop: str, iteration: int, commit: str) -> str:
+    """A name for what came after the best tree: one that holds it already, or one that is free."""
+    base = f"{PREFIX}{loop}/later/{iteration}"
+    names = (base, *(f"{base}-{suffix}" for suffix in range(2, 1000)))
+    return next(name for name in names if read_ref(repository.common, name) in {None, commit})
+
+
+def _break_stale_lock(repository: Repository, ref: str) -> None:
+    lock = repository.common / f"{ref}.lock"
+    with suppress(FileNotFoundError):  # a writer beside us has just let go of it
+        if time.time() - lock.stat().st_mtime > STALE_LOCK_SECONDS:
+            lock.unlink()
+
+
+def _stream(ref: str, state: LoopState, over: str | None, record: IterationRecord | None, subject: str) -> bytes:
+    moment = f"{int(state.updated_at.timestamp())} +0000"
+    parts = [f"commit {ref}\nmark :1\n", f"committer {IDENTITY['GIT_AUTHOR_NAME']} <{IDENTITY['GIT_AUTHOR_EMAIL']}> {moment}\n"]
+    message = subject.replace("\n", " ").encode(errors="replace")
+    head = "".join(parts).encode() + _data(message) + (f"from {over}\n".encode() if over else b"") + b"deleteall\n"
+    files = [("state.json", state.model_dump_json(indent=1))]
+    if record is not None:
+        files.append(("record.json", record.model_dump_json(indent=1)))
+    content = b"".join(f"M 100644 inline {name}\n".encode() + _data(text.encode()) for name, text in files)
+    return head + content + b"get-mark :1\n"
+
+
+def _data(content: bytes) -> bytes:
+    return b"data %d\n%s\n" % (len(content), content)
+
+
+class _Versioned(BaseModel):
+    schema_version: int = SCHEMA
+
+
+def _version(text: str) -> int:
+    try:
+        return _Versioned.model_validate_json(text).schema_version
+    except ValidationError:
+        return SCHEMA
+
+
+def _newer(loop: str, version: int) -> OperatorError:
+    return OperatorError(
+        f"the state of loop {loop} was written by a newer version of Helmsman",
+        expected=f"schema version {SCHEMA}",
+        found=f"schema version {version}",
+        remedy="upgrade Helmsman; nothing was changed",
+    )
+
+
+def _unreadable(what: str, error: ValidationError, look: str) -> OperatorError:
+    told = error.errors(include_url=False, include_input=False)[:3]
+    return OperatorError(
+        f"{what} cannot be read",
+        expected=f"schema version {SCHEMA}",
+        found=clean("; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in told)),
+        remedy=f"if a newer version of Helmsman wrote it, upgrade; nothing was changed; to look at it: {look}",
+    )
+
+
+def _fenced(loop: str, over: str | None, now: str | None) -> Fenced:
+    return Fenced(
+        f"loop {loop} was moved on by another process",
+        expected=f"{state_ref(loop)} at {over or 'nothing'}",
+        found=now or "nothing",
+        remedy=f"look at it with: helmsman status {loop}",
+    )
+
+
+def _unknown_loop(repository: Repository, loop: str) -> OperatorError:
+    names = ", ".join(loop_names(repository)[:10])
+    return OperatorError(
+        f"there is no loop {loop!r} in this repository",
+        expected=f"one of: {names}" if names else "a loop; none was started here yet",
+        found=str(repository.top),
+        remedy=f"name one of them, give --repo DIR, or fetch state and branch: "
+        f"git fetch origin {state_ref(loop)}:{state_ref(loop)} helmsman/{loop}:helmsman/{loop}",
+    )

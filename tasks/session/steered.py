@@ -1,0 +1,141 @@
+"""What steering needs of one call: its rules, the world they look at, and the server that the agent's CLI asks."""
+
+import hashlib
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from helmsman.orient.alignment import own_goal
+from helmsman.orient.allowance import checks_allowance, claude_config
+from helmsman.orient.context import known_window
+from helmsman.orient.guardrails import Rules, is_fix
+from helmsman.orient.research import researching
+from helmsman.records.events import StopAnswered
+from helmsman.records.evidence import Guarded
+from helmsman.records.state import LoopState
+from helmsman.verify.cases.paths import is_test_file
+from tasks.agents.call_folder import CallFolder
+from tasks.beneath import read_plain
+from tasks.repository.git import git
+from tasks.sandbox.entering import git_folder
+from tasks.session.hook_server import HookServer, hook_server
+from tasks.session.steering import Means, Steering
+from tasks.session.stop_gate import Held, StopGate
+from tasks.telling.journal import publish
+from tasks.worktrees.workplace import Workplace
+
+LARGEST_CONTENT = 4 * 1024 * 1024
+"""Bytes of a file whose content is compared with what it was; such a file is not written by hand."""
+PROGRESS = ".helmsman/progress.md"
+SHARE_OF_IDLE = 0.5
+"""Of the time without a line of output that counts as a hang: the agent is silent while it waits for the checks."""
+
+
+@contextmanager
+def steering(
+    place: Workplace,
+    state: LoopState,
+    start: str,
+    home: str,
+    *,
+    tell: Callable[[Guarded], None],
+    rotate: Callable[[str], None],
+    stop: Callable[[], bool],
+) -> Generator[tuple[Steering, HookServer]]:
+    """Guard rails for a call that begins at this commit, and where its CLI finds them. At the end nothing of it runs any more."""
+    gate = _gate(place, state, stop)
+    means = Means(
+        tell=tell,
+        tell_stop=lambda attempt: publish(StopAnswered(attempt=attempt)),
+        rotate=rotate,
+        content=lambda path: _content(place.worktree, path),
+        gate=(lambda active, full: gate.run(active=active, full=full)) if gate else None,
+    )
+    steers = Steering(_rules(place, state, start, home), state.config.steering, state.config.context, means)
+    with hook_server(steers.answer) as server:
+        try:
+            yield steers, server
+        finally:
+            if gate:
+                gate.close()
+
+
+def stop_seconds(state: LoopState) -> float:
+    """Seconds that checks may take when the agent wants to stop; 0 where none runs then."""
+    config = state.config
+    asked = checks_allowance(state) if config.checks and config.steering.stop_blocks and not researching(state) else 0
+    return min(asked, SHARE_OF_IDLE * config.claude.idle_timeout_minutes * 60)
+
+
+def window_of(state: LoopState, model: str) -> int:
+    """Tokens that the context window of a model holds. The messages do not repeat the `[1m]` that a large one is asked for by."""
+    configured = claude_config(state).model
+    return known_window(configured if "[1m]" in configured else model, state.windows, state.config.context.window)
+
+
+def _gate(place: Workplace, state: LoopState, stop: Callable[[], bool]) -> StopGate | None:
+    seconds = stop_seconds(state)
+    if not seconds:
+        return None
+    allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
+    config = state.config.model_copy(update={"steering": allowed})
+    held = CallFolder(place.folder.call(state.due, state.attempt)).held
+    where = Held(place.worktree, held, git_folder(place.folder))
+    return StopGate(where, place.tag(state), config, state.checks, stop, notes=lambda: _content(place.worktree, PROGRESS))
+
+
+def _rules(place: Workplace, state: LoopState, start: str, home: str) -> Rules:
+    return Rules(
+        worktree=os.path.realpath(place.worktree),
+        protected=state.config.invariants.protect,
+        allowed=state.config.invariants.allow,
+        level=state.oversight.ladder.rung if state.config.ladder.act else 0,
+        start=start,
+        branch=state.branch,
+        nesting=state.config.limits.nesting,
+        home=home,
+        resolve=os.path.realpath,
+        exists=_exists,
+        fix=is_fix(own_goal(state.config.goal)),
+        tests=_TestsBefore(place.worktree, state.base_commit),
+        looks_only=researching(state),
+    )
+
+
+class _TestsBefore:
+    """Tests that were there before the loop: those that it has written itself are its own to change."""
+
+    def __init__(self, worktree: Path, commit: str) -> None:
+        self._worktree, self._commit = worktree, commit
+        self._names: frozenset[str] | None = None
+
+    def __call__(self, path: str) -> bool:
+        if not is_test_file(path):
+            return False
+        if self._names is None:
+            self._names = self._read()
+        return path in self._names
+
+    def _read(self) -> frozenset[str]:
+        names = git(self._worktree, "ls-tree", "-r", "-z", "--name-only", self._commit).split("\0")
+        return frozenset(name for name in names if is_test_file(name))
+
+
+def _exists(path: str) -> bool:
+    try:
+        return os.path.lexists(path)
+    except ValueError:  # a null byte
+        return False
+
+
+def _content(worktree: Path, path: str) -> str | None:
+    """Digest of a file's content; empty where there is no file, None for one that cannot be read at once."""
+    try:
+        whole = worktree / path
+        if not os.path.lexists(whole):
+            return ""
+        found = read_plain(whole, LARGEST_CONTENT + 1)
+        return None if len(found) > LARGEST_CONTENT else hashlib.sha256(found).hexdigest()
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,183 @@
+"""The gate before the agent's end: the checks run on its files as they lie there, and its files are put back afterwards.
+
+They run in its own worktree, because what they need lies there ignored (a virtual environment, installed packages). What
+counts as ignored, and the loop's own folder, is left as the checks leave it; everything else is held byte for byte.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from helmsman.config import CheckConfig, LoopConfig
+from helmsman.orient.stop_gate import MOST_ATTEMPTS, failures, judge_stop, let_go, reason
+from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.session import StopAttempt
+from helmsman.texts import clean
+from helmsman.verify.flaky import doubtful, second_opinion
+from tasks.checking.checks import Room, run_check
+from tasks.processes.environment import ours
+from tasks.processes.process import never
+from tasks.secrets_kept import redact
+from tasks.worktrees.held_tree import FAULTS
+from tasks.worktrees.holding import held
+
+PROBLEM_SHOWN = 300
+
+Notes = Callable[[], str | None]
+"""Digest of what the agent has written down for the next iteration; empty or None where nothing can be read."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """The worktree of a session, and the folder that keeps what lies in it while the checks run."""
+
+    worktree: Path
+    folder: Path
+    git: Path | None = None
+    """Where the repository of the session's box lies, if it has one."""
+
+
+@dataclass
+class _Found:
+    results: list[CheckResult] = field(default_factory=list[CheckResult])
+    places: list[int] = field(default_factory=list[int])
+    """Of the checks that the results are of."""
+    skipped: list[str] = field(default_factory=list[str])
+    hindrance: str = ""
+
+
+class StopGate:
+    """Answers for one session of the agent whether it may end. Calls may come from several threads, and wait for one another."""
+
+    def __init__(
+        self,
+        where: Held,
+        tag: str,
+        config: LoopConfig,
+        last: CheckReport | None = None,
+        stop: Callable[[], bool] = never,
+        notes: Notes = lambda: "",
+    ) -> None:
+        """`last` tells how long the checks take and what failed before the session, `stop` when nothing matters any more."""
+        self.attempts: list[StopAttempt] = []
+        self._where, self._tag, self._config, self._last, self._stop, self._notes = where, tag, config, last, stop, notes
+        self._seconds = {result.command: result.seconds for result in last.results} if last else dict[str, float]()
+        self._known = last
+        self._noted_then: str | None = None
+        self._lock, self._closed = threading.Lock(), threading.Event()
+
+    def run(self, *, active: bool, full: bool) -> tuple[StopAttempt, str]:
+        """An attempt to end, and what the agent is told where it is sent back. Raises nothing."""
+        with self._lock:
+            try:
+                attempt, text = self._judge(active=active, full=full)
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not keep an agent from its end
+                attempt, text = StopAttempt(blocked=False, why=f"the gate broke: {_words(error)}"), ""
+            if len(self.attempts) < MOST_ATTEMPTS:
+                self.attempts.append(attempt)
+            return attempt, text
+
+    def close(self) -> None:
+        """End what runs, and wait until the agent's files are as they were. No check runs afterwards."""
+        self._closed.set()
+        with self._lock:
+            pass
+
+    def _judge(self, *, active: bool, full: bool) -> tuple[StopAttempt, str]:
+        began, steering, noted = time.monotonic(), self._config.steering, self._noted()
+        free = let_go(self.attempts, active=active, config=steering, full=full)
+        found = _Found() if free else self._check(began + steering.stop_seconds)
+        attempt = judge_stop(
+            self.attempts,
+            found.results,
+            active=active,
+            config=steering,
+            full=full,
+            noted=noted,
+            seconds=time.monotonic() - began,
+            hindrance=found.hindrance,
+        )
+        if not attempt.blocked:
+            return attempt, ""
+        self._noted_then = self._notes()
+        times = 1 + sum(one.blocked for one in self.attempts)
+        return attempt, reason(times, found.results, found.skipped, steering, self._last)
+
+    def _noted(self) -> bool:
+        """Whether the agent has written something down since it was sent back."""
+        now = self._notes()
+        return bool(now) and now != self._noted_then
+
+    def _check(self, until: float) -> _Found:
+        """Run what can be run until that instant. A hindrance takes the place of all results."""
+        if hindrance := self._hindrance(until):
+            return _Found(hindrance=hindrance)
+        found = _Found()
+        try:
+            with held(self._where.worktree, self._where.folder) as put_back:
+                tag, box = f"{self._tag}/stop/{len(self.attempts) + 1}", self._config.sandbox
+                room = Room(self._where.worktree, tag, self._ended, sandbox=box, agents_git=self._where.git)
+                self._run_checks(room, found, until)
+                self._run_again(room, found, until, put_back)
+        except FAULTS as error:
+            return _Found(hindrance=_words(error))
+        if self._ended():
+            return _Found(hindrance="the session is at its end")
+        self._known = CheckReport(tree="", results=tuple(failures(found.results)))
+        return found
+
+    def _hindrance(self, until: float) -> str:
+        """Why there is no need to begin."""
+        left = until - time.monotonic()
+        answers = (
+            (not self._config.checks, "there are no checks"),
+            (left <= 0, "checks are given no time before the end"),
+            (not any(self._fits(check, until) for check in self._config.checks), "every check takes longer than it may"),
+            (self._ended(), "the session is at its end"),
+        )
+        return next((why for holds, why in answers if holds), "")
+
+    def _run_checks(self, room: Room, found: _Found, until: float) -> None:
+        for place, check in enumerate(self._config.checks):
+            if self._ended():
+                return
+            if not self._fits(check, until):
+                found.skipped.append(check.title)
+                continue
+            found.results.append(self._run(room, place, until))
+            found.places.append(place)
+
+    def _run_again(self, room: Room, found: _Found, until: float, put_back: Callable[[], None]) -> None:
+        """What fails by chance sends nobody back; whether it is tolerated is decided when the checks run on a commit."""
+        for number in doubtful(found.results, self._config.flaky.largest_failing_set, self._known):
+            if self._ended():
+                return
+            if not self._fits(self._config.checks[found.places[number]], until):
+                continue
+            put_back()
+            again = self._run(room, found.places[number], until)
+            found.results[number] = second_opinion(found.results[number], again, tolerate=True)
+
+    def _run(self, room: Room, place: int, until: float) -> CheckResult:
+        check = self._config.checks[place]
+        result = run_check(room, place, check, min(check.timeout_seconds, max(until - time.monotonic(), 0)))
+        self._learn(result)
+        return result
+
+    def _fits(self, check: CheckConfig, until: float) -> bool:
+        left = until - time.monotonic()
+        return left > 0 and self._seconds.get(check.command, 0) <= left
+
+    def _learn(self, result: CheckResult) -> None:
+        """One that was ended takes at least that long."""
+        known = self._seconds.get(result.command, 0) if result.exit_code is None else 0
+        self._seconds[result.command] = max(known, result.seconds)
+
+    def _ended(self) -> bool:
+        return self._closed.is_set() or self._stop()
+
+
+def _words(error: Exception) -> str:
+    return clean(redact(str(error) or type(error).__name__, ours()))[:PROBLEM_SHOWN]

@@ -1,0 +1,1 @@
+"""What is told of a loop, as it goes and afterwards."""

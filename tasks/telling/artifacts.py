@@ -1,0 +1,194 @@
+"""What a loop shows in the engine's UI: dashboard, tables and a progress bar.
+
+On the page of the loop's own run each of them is there once and always the latest. What tells of one iteration stands on the page
+of that iteration as well, as a further version under the same key. An observer: what goes wrong is one line in the log.
+"""
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import ArtifactCreate
+from prefect.client.schemas.filters import (
+    ArtifactFilter,
+    ArtifactFilterFlowRunId,
+    FlowRunFilter,
+    FlowRunFilterName,
+    FlowRunFilterParentFlowRunId,
+)
+from prefect.client.schemas.sorting import FlowRunSort
+from prefect.exceptions import PrefectHTTPStatusError
+from prefect.logging import get_run_logger
+from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+
+from helmsman.records.iteration import IterationRecord
+from helmsman.records.parallel import ParallelResult
+from helmsman.records.state import LoopState
+from helmsman.show.dashboard import dashboard, standing
+from helmsman.show.group import group_page
+from helmsman.show.plan import plan_page
+from helmsman.show.tables import checks_table, gates_table, iterations_table, verdicts_table
+from helmsman.texts import counted
+from tasks.engine.runs import run_id
+from tasks.processes.environment import ours
+from tasks.secrets_in_records import without_secrets
+from tasks.secrets_kept import redact
+
+ANSWER_SECONDS = 10
+"""For one answer of the engine; Prefect itself would wait a minute."""
+RUNS_REMEMBERED = 4
+
+
+@dataclass(frozen=True)
+class Page:
+    """One artifact as it should be."""
+
+    name: str
+    data: str | float
+    description: str
+    of_iteration: bool = False
+    """Whether it tells of the last iteration, and so belongs on that one's page too."""
+
+    @property
+    def kind(self) -> str:
+        return "markdown" if isinstance(self.data, str) else "progress"
+
+
+@dataclass
+class Shelf:
+    """The artifacts of one loop run."""
+
+    has_readers: bool
+    """Whether the engine has a UI to read them in."""
+    ids: dict[str, list[UUID]] = field(default_factory=dict[str, list[UUID]])
+    """By key those that show how the loop stands now: the run's own, and the newest version."""
+    shown: dict[str, tuple[str | float, str]] = field(default_factory=dict[str, tuple[str | float, str]])
+    """By key what was written last; the same is not written again."""
+    last: IterationRecord | None = None
+    """The last iteration that was heard of."""
+
+    def due(self, state: LoopState, record: IterationRecord | None) -> bool:
+        """Without a UI nobody looks while the loop runs: what a later UI shows is written when it ends or a person is asked."""
+        self.last = record or self.last
+        return self.has_readers or state.ending is not None or state.gate is not None
+
+
+_shelves: dict[UUID, Shelf] = {}
+"""By loop run. What another process made of the same run is asked for once."""
+
+
+def publish_artifacts(state: LoopState, record: IterationRecord | None = None) -> None:
+    """Show how a loop stands. Call in its own run, after `record` was folded into `state`, or without it where none is new."""
+    try:
+        run = run_id()
+        if run in _shelves and not _shelves[run].due(state, record):
+            return
+        with (
+            temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),  # what is not written now is written next time
+            get_client(httpx_settings={"timeout": ANSWER_SECONDS}, sync_client=True) as client,
+        ):
+            shelf = _shelf(client, run, state.loop)
+            if shelf.due(state, record):
+                bring_up_to_date(client, shelf, run, state, record)
+    except Exception as error:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
+        _shelves.pop(run_id(), None)  # an artifact may have been deleted: next time it is asked what is there
+        get_run_logger().warning("the artifacts of loop %s are not up to date: %s", state.loop, _in_a_line(error))
+
+
+def publish_group(result: ParallelResult) -> None:
+    """Show how a group of loops stands. Call in the group's own run."""
+    try:
+        run = run_id()
+        with (
+            temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),
+            get_client(httpx_settings={"timeout": ANSWER_SECONDS}, sync_client=True) as client,
+        ):
+            stands = f"{result.completed} of {counted(len(result.loops), 'loop')} completed"
+            page = Page("loops", redact(group_page(result), ours()), stands)
+            _put(client, _shelf(client, run, result.group), page, f"{result.group}-{page.name}", run, None)
+    except Exception as error:  # noqa: BLE001 - as for a single loop
+        get_run_logger().warning("the artifact of group %s is not up to date: %s", result.group, _in_a_line(error))
+
+
+def bring_up_to_date(
+    client: SyncPrefectClient, shelf: Shelf, run: UUID, state: LoopState, record: IterationRecord | None
+) -> None:
+    """Write what has changed, and a version for the page of the iteration."""
+    iteration = _iteration_run(client, run, record) if record else None
+    for page in pages_of(state, record or shelf.last):
+        _put(client, shelf, page, f"{state.loop}-{page.name}", run, iteration)
+
+
+def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
+    """All that is shown of a loop, without any secret that is known here."""
+    now, last = without_secrets(state, ours()), without_secrets(record, ours()) if record else None
+    plan = plan_page(now)
+    stands = f"{standing(now)} after iteration {now.iteration}"
+    done = round(100 * max(0.0, min(1.0, now.oversight.progress.completion)), 1)
+    return [
+        Page("progress", done, f"{stands}: {done:g} % measured as done"),
+        Page("gates", redact(gates_table(now), ours()), f"{stands}: what people are asked, and their answers"),
+        Page("verdicts", redact(verdicts_table(now, last), ours()), f"{stands}: what was decided and judged", of_iteration=True),
+        Page("checks", redact(checks_table(now, last), ours()), f"{stands}: checks and what they printed", of_iteration=True),
+        *([Page("plan", redact(plan, ours()), f"{stands}: the plan and its items", of_iteration=True)] if plan else ()),
+        Page("iterations", redact(iterations_table(now), ours()), f"{stands}: all iterations in a table"),
+        Page("dashboard", redact(dashboard(now, last), ours()), f"{stands}: the loop as a viable system", of_iteration=True),
+    ]
+
+
+def _shelf(client: SyncPrefectClient, run: UUID, loop: str) -> Shelf:
+    if run not in _shelves:
+        mine = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run]))
+        made = client.read_artifacts(artifact_filter=mine, limit=50)
+        known = {artifact.key: [artifact.id] for artifact in made if artifact.key and artifact.key.startswith(f"{loop}-")}
+        for oldest in list(_shelves)[: 1 - RUNS_REMEMBERED]:
+            _shelves.pop(oldest)
+        _shelves[run] = Shelf(_has_ui(client), known)
+    return _shelves[run]
+
+
+def _has_ui(client: SyncPrefectClient) -> bool:
+    """As far as it tells: one that keeps its settings to itself is none of ours, and has one."""
+    try:
+        settings = client.request("GET", "/admin/settings").json()
+    except PrefectHTTPStatusError:
+        return True
+    return bool(settings.get("server", {}).get("ui", {}).get("enabled", True))
+
+
+def _iteration_run(client: SyncPrefectClient, run: UUID, record: IterationRecord) -> UUID | None:
+    """The flow run of that iteration; of several attempts the last."""
+    wanted = FlowRunFilter(
+        parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[run]),
+        name=FlowRunFilterName(any_=[f"{record.loop} #{record.iteration}"]),
+    )
+    newest = client.read_flow_runs(flow_run_filter=wanted, sort=FlowRunSort.START_TIME_DESC, limit=1)
+    return newest[0].id if newest else None
+
+
+def _put(client: SyncPrefectClient, shelf: Shelf, page: Page, key: str, run: UUID, iteration: UUID | None) -> None:
+    ids, wanted = shelf.ids.get(key, []), (page.data, page.description)
+    version_of = iteration if page.of_iteration else None
+    if not ids:
+        ids = [_created(client, page, key, run)]
+    elif shelf.shown.get(key) != wanted:
+        _updated(client, page, ids[:1] if version_of else ids)  # what an earlier iteration came to stays as it was
+    if version_of:
+        ids = [ids[0], _created(client, page, key, version_of)]
+    shelf.ids[key], shelf.shown[key] = ids, wanted
+
+
+def _created(client: SyncPrefectClient, page: Page, key: str, run: UUID) -> UUID:
+    wanted = ArtifactCreate(key=key, type=page.kind, data=page.data, description=page.description, flow_run_id=run)
+    return client.create_artifact(wanted).id
+
+
+def _updated(client: SyncPrefectClient, page: Page, ids: list[UUID]) -> None:
+    """Without the client's own event of it, which would hold all of the content once more."""
+    for artifact in ids:
+        changed = {"data": page.data, "description": page.description}
+        client.request("PATCH", "/artifacts/{id}", path_params={"id": artifact}, json=changed)
+
+
+def _in_a_line(error: Exception) -> str:
+    return " ".join(redact(f"{type(error).__name__}: {error}", ours()).split())[:300]

@@ -1,0 +1,36 @@
+"""The result of a loop that was started for an issue: its branch pushed, and a pull request with the report."""
+
+from helmsman.errors import OperatorError
+from helmsman.records.issue import PullRequest
+from helmsman.records.state import LoopState
+from helmsman.show.issue_thread import pull_request_body, pull_request_title
+from helmsman.show.issues import read_mark
+from tasks.processes.environment import ours
+from tasks.repository.branch_files import work_of
+from tasks.repository.remote import push_branch
+from tasks.secrets_in_records import without_secrets
+from tasks.tracker.access import open_tracker
+from tasks.worktrees.workplace import Workplace
+
+PATIENCE_SECONDS = 60.0
+"""For all calls of one attempt."""
+
+
+def open_pull_request(place: Workplace, state: LoopState) -> PullRequest:
+    """Done already, it changes nothing. Raises WorldError for what may pass, OperatorError for what somebody has to mend."""
+    link, told = state.issue, without_secrets(state, ours())
+    if link is None:
+        raise OperatorError(f"loop {state.loop} was started for no issue")
+    if work_of(place.repository, state) == state.base_commit:
+        raise OperatorError(
+            "there is nothing to request: the work is proven without a change",
+            expected="commits that the base lacks",
+            remedy="say in the issue what is missing, add a check that shows it, and go on",
+        )
+    push_branch(place.repository, state)
+    with open_tracker(state.config.tracker, PATIENCE_SECONDS) as tracker:
+        found = tracker.pull_request(state.branch, state.base_branch)
+        if found and not found.is_open and read_mark(found.body).get("uid") != state.uid:
+            found = None  # of a loop of that name that was removed
+        title, body = pull_request_title(told.issue or link), pull_request_body(told, told.issue or link)
+        return found or tracker.open_pull_request(title, body, state.branch, state.base_branch)

@@ -1,0 +1,134 @@
+"""The configuration that a pushed commit carries: its few files laid out in a folder, read from git and from nowhere else."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple, cast
+
+from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.layers import shown
+from helmsman.toml_of import toml_of
+from tasks.agents.finding import AGENTS
+from tasks.alignment.aligning import place_in
+from tasks.hats.finding import HATS, MOST_FILES, PRESETS, is_path
+from tasks.loops.config_files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
+from tasks.repository.git import Repository, git, git_bytes
+
+FILES = ("helmsman.toml", "pyproject.toml", RUBRIC, AUTOCHECKS)
+IN_A_WORKTREE = {"workspace": {"in_place": False}}
+"""A push never changes what somebody has checked out."""
+REGULAR = frozenset({"100644", "100755"})
+"""Modes of files; a link would lead out of the repository."""
+TREE = "040000"
+
+
+def lay_out(repository: Repository, commit: str, folder: Path) -> None:
+    """Write the files of configuration, and the goals and presets that they name, as they are in a commit."""
+    for name in (*FILES, *_own_files(repository, commit)):
+        _write(repository, commit, name, folder)
+    for named in _named_by(folder, "goal_file"):
+        lay_out_file(repository, commit, named, folder)
+    for preset in _named_by(folder, "preset"):
+        if isinstance(preset, str) and is_path(preset):  # a name stands for a file that is laid out already
+            lay_out_file(repository, commit, preset, folder, "preset")
+
+
+def _own_files(repository: Repository, commit: str) -> Iterator[str]:
+    for place, ending in ((PRESETS, ".md"), (HATS, ".md"), (AGENTS, ".toml")):
+        listed = git(repository.common, "ls-tree", "-z", "--name-only", "--full-tree", commit, "--", f":(top,literal){place}/")
+        yield from [name for name in listed.split("\0") if name.endswith(ending)][:MOST_FILES]
+
+
+def lay_out_file(repository: Repository, commit: str, named: object, folder: Path, key: str = "goal_file") -> Path:
+    """Write one more file that the configuration names. Raises OperatorError where it does not lie in the repository."""
+    path = PurePosixPath(named) if isinstance(named, str) and named else PurePosixPath("/")
+    if (
+        path.is_absolute()
+        or ".." in path.parts
+        or not str(named).isprintable()
+        or not _write(repository, commit, str(path), folder)
+    ):
+        raise OperatorError(
+            f"the {key.removesuffix('_file')} of the pushed commit cannot be read",
+            expected="a file of the repository, by its path from the top",
+            found=shown(named),
+            remedy=f"correct {key}, and push again",
+        )
+    return folder / path
+
+
+def lay_out_alignment(repository: Repository, commit: str, file: str, folder: Path) -> None:
+    """Write the alignment file, where the commit has it. Raises OperatorError where something else stands in its place."""
+    path = PurePosixPath(place_in(folder, file).relative_to(folder))
+    if _write(repository, commit, str(path), folder):
+        return
+    above = {_entry(repository, commit, str(parent)).mode for parent in path.parents if parent.name}
+    if _entry(repository, commit, str(path)).mode or above - {"", TREE}:
+        raise OperatorError(
+            "the alignment file of the pushed commit cannot be read",
+            expected="a file, and no link",
+            found=str(path),
+            remedy="name another one in `alignment`, and push again",
+        )
+
+
+def text_of(repository: Repository, commit: str, file: str) -> bytes | None:
+    """What a file of the commit holds; None where there is no such file."""
+    found = _entry(repository, commit, file)
+    return git_bytes(repository.common, "cat-file", "blob", found.oid) if found.mode in REGULAR else None
+
+
+class _Entry(NamedTuple):
+    """What a commit holds under a name; all empty where it holds nothing there."""
+
+    mode: str = ""
+    kind: str = ""
+    oid: str = ""
+    size: str = ""
+
+
+def _entry(repository: Repository, commit: str, name: str) -> _Entry:
+    listed = git(repository.common, "ls-tree", "-z", "--long", "--full-tree", commit, "--", f":(top,literal){name}")
+    return _Entry(*listed.partition("\t")[0].split())
+
+
+def _write(repository: Repository, commit: str, name: str, folder: Path) -> bool:
+    """Whether there is such a file in the commit."""
+    found = _entry(repository, commit, name)
+    if found.mode not in REGULAR:
+        return False
+    if int(found.size) > LARGEST_FILE:
+        raise OperatorError(
+            f"{name} of the pushed commit is too large", expected=f"{LARGEST_FILE} bytes at most", found=found.size
+        )
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(git_bytes(repository.common, "cat-file", "blob", found.oid))
+    return True
+
+
+def _named_by(folder: Path, key: str) -> Iterator[object]:
+    """What the files give under a key. One that cannot be read gives nothing; whoever reads the configuration says so."""
+    for table in (*_tables(folder), *_front(folder)):
+        if key in table:
+            yield table[key]
+
+
+def _tables(folder: Path) -> Iterator[Mapping[str, Any]]:
+    yield _toml(folder / FILES[0])
+    tool: Any = _toml(folder / FILES[1]).get("tool")
+    ours: Any = cast("dict[str, Any]", tool).get("helmsman") if isinstance(tool, dict) else None
+    if isinstance(ours, dict):
+        yield cast("dict[str, Any]", ours)
+
+
+def _front(folder: Path) -> Iterator[Mapping[str, Any]]:
+    with suppress(HelmsmanError):
+        if (folder / RUBRIC).exists():
+            yield read_rubric_file(folder / RUBRIC).front
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return toml_of(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return {}

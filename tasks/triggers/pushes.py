@@ -1,0 +1,242 @@
+"""From a push to what it starts: the commit found, its configuration read, a loop's first state written; or why not.
+
+Everything is looked at again here, on the machine that runs it: whoever reaches the engine can start a run, and hours may
+have passed since the message came.
+"""
+
+import hashlib
+import re
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError, WorldError
+from helmsman.layers import Layer, Resolved
+from helmsman.pushes import Allowed, made_by_us, push_loop_id, read_allowed, wanted
+from helmsman.records.push import OWN_BRANCHES, Nothing, Push, PushedAlignment
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState
+from helmsman.toml_of import toml_of
+from tasks.beneath import read_plain
+from tasks.leaving.handing_over import left_at
+from tasks.lock import holder
+from tasks.loops.config_files import resolve_goal_file
+from tasks.loops.opening import configure
+from tasks.places import loop_folder, state_home
+from tasks.repository.git import GitError, Repository, git, open_repository, read_ref, succeeds
+from tasks.repository.state_ref import Fenced, loop_names, read_state, state_ref, write_state
+from tasks.triggers.pushed_alignments import agreed, ordered
+from tasks.triggers.pushed_files import IN_A_WORKTREE, lay_out, lay_out_alignment, lay_out_file
+
+REMOTE = "origin"
+LARGEST_LIST = 1024 * 1024
+"""Bytes of the operator's list of repositories."""
+
+
+def read_allowed_file(path: Path) -> Mapping[str, Allowed]:
+    """Which repositories may start loops, and where they are. Raises OperatorError."""
+    try:
+        return read_allowed(toml_of(read_plain(path, LARGEST_LIST).decode("utf-8-sig")), str(path))
+    except (OSError, ValueError, RecursionError) as error:
+        raise OperatorError(
+            "the list of repositories cannot be read",
+            expected="a TOML file",
+            found=f"{path}: {error}",
+            remedy="give --repos FILE; docs/push.md shows one",
+        ) from error
+
+
+def begin(push: Push, now: datetime) -> LoopRequest | PushedAlignment | Nothing:
+    """What a push comes to. Raises OperatorError where the pushed configuration is wrong, WorldError where git cannot fetch."""
+    if push.branch.startswith(OWN_BRANCHES):
+        return Nothing(reason=f"{push.branch} is a branch of Helmsman's own")
+    where = find_repository(push.location)
+    repository = open_repository(where)
+    if not _on_branch(repository, push):
+        return Nothing(reason=f"{push.what}: the branch does not hold that commit, or does not any more")
+    if _is_ours(repository, push.commit):
+        return Nothing(reason=f"{push.what} was made by a loop or by Helmsman, which does not start itself")
+    return _go_on(repository, push, where) or _start(repository, push, where, now)
+
+
+def _go_on(repository: Repository, push: Push, where: Path) -> LoopRequest | Nothing | None:
+    """With a loop that this push has started before. One whose driver died goes on; None where there is none."""
+    loop = push_loop_id(push)
+    if read_ref(repository.common, state_ref(loop)) is None:
+        return None
+    state, _ = read_state(repository, loop)
+    if state.ending is not None and state.gate is None:
+        return Nothing(reason=f"loop {loop} was started for {push.what} before and has ended: {state.ending.rule}")
+    if holder(loop_folder(repository, loop).lock) is not None:
+        return Nothing(reason=f"loop {loop} is at work for {push.what} already")
+    return LoopRequest(repository=str(where), loop=loop)
+
+
+def _start(repository: Repository, push: Push, where: Path, now: datetime) -> LoopRequest | PushedAlignment | Nothing:
+    pushed = pushed_config(repository, push)
+    if pushed is None:
+        return Nothing(reason=f"{push.what}: its configuration names no such branch in on_push.branches")
+    config = pushed.config
+    if config.on_push.mode == "align":
+        return ordered(repository, push, config, where)
+    require_checks(config)
+    config = agreed(repository, push, config)
+    begun = Begun(push_loop_id(push), push.branch, push.commit)
+    inherited = left_at(repository, push.commit, config.alignment)
+    state = first_state(pushed, begun, now).model_copy(update={"config": config, "inherited": inherited})
+    with suppress(Fenced):  # another run for the same push was faster; whoever then drives the loop holds its lock
+        write_state(repository, state, over=None, record=None, subject=f"start: push of {push.commit[:12]}")
+    return LoopRequest(repository=str(where), loop=state.loop)
+
+
+class Begun(NamedTuple):
+    """Where a loop begins that no checkout is for."""
+
+    loop: str
+    branch: str
+    commit: str
+
+
+def first_state(resolved: Resolved, begun: Begun, now: datetime) -> LoopState:
+    """The state of a loop that begins with a commit."""
+    return LoopState(
+        loop=begun.loop,
+        uid=secrets.token_hex(8),
+        config=resolved.config,
+        created_at=now,
+        updated_at=now,
+        base_branch=begun.branch,
+        base_commit=begun.commit,
+        branch=f"{OWN_BRANCHES}{begun.loop}",
+        head=begun.commit,
+        preset=resolved.preset,
+        agent=resolved.agent,
+    )
+
+
+def pushed_config(repository: Repository, push: Push) -> Resolved | None:
+    """What the files of the commit and this machine's environment say; None where they do not name the branch.
+
+    Raises OperatorError where they are no configuration.
+    """
+    with tempfile.TemporaryDirectory(prefix="helmsman-") as name:
+        try:
+            lay_out(repository, push.commit, Path(name))
+            return _configured(repository, push, Path(name))
+        except OperatorError as error:
+            problem = f"the configuration of commit {push.commit[:10]} cannot be used"
+            raise OperatorError(problem, found=str(error).replace(f"{name}/", ""), remedy="mend it, and push again") from error
+
+
+def _configured(repository: Repository, push: Push, folder: Path) -> Resolved | None:
+    """No configuration is valid without a goal, and the goal may stand in files that only the configuration names."""
+    request = LoopRequest(repository=str(folder), settings=IN_A_WORKTREE)
+    first = configure(folder, request.model_copy(update={"goal": "any"})).config
+    on_push, alignment = first.on_push, first.alignment
+    if not wanted(push.branch, on_push.branches):
+        return None
+    if alignment:
+        lay_out_alignment(repository, push.commit, alignment, folder)
+    if on_push.goal_file:
+        lay_out_file(repository, push.commit, on_push.goal_file, folder)
+        goal = resolve_goal_file(Layer("on_push", {"goal_file": on_push.goal_file}), folder).values["goal"]
+        request = request.model_copy(update={"goal": goal})
+    return configure(folder, request)
+
+
+def require_checks(config: LoopConfig) -> None:
+    """Raises OperatorError where a commit's configuration has none."""
+    if not config.checks and not config.allow_no_checks:
+        raise OperatorError(
+            "the pushed commit configures no check, so nothing could ever be verified",
+            expected="checks = [...] in its helmsman.toml",
+            remedy="add one, and push again",
+        )
+
+
+# --- the repository, and the commit in it -------------------------------------------------------------------------
+
+
+def find_repository(location: str) -> Path:
+    """The operator's folder, or our own clone of the operator's URL, made where it is missing."""
+    if location.startswith("/"):
+        return Path(location)
+    ours = state_home() / "repositories" / f"{_words(location)}-{hashlib.sha256(location.encode()).hexdigest()[:12]}.git"
+    if not ours.exists():
+        _clone(location, ours)
+    return ours
+
+
+def _words(location: str) -> str:
+    last = location.rstrip("/").rpartition("/")[2].removesuffix(".git")
+    return re.sub(r"[^A-Za-z0-9-]+", "-", last)[:40]
+
+
+def _clone(url: str, to: Path) -> None:
+    """Into a folder beside it first: half a clone must not look like one, and another run may be doing the same."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".clone-", dir=to.parent) as folder:
+        try:
+            git(to.parent, "clone", "--quiet", "--bare", "--no-tags", "--", url, f"{folder}/new.git")
+        except GitError as error:
+            raise WorldError("the repository of a push could not be cloned", found=error.stderr) from error
+        with suppress(OSError):  # it is there by now
+            Path(folder, "new.git").rename(to)
+
+
+def _on_branch(repository: Repository, push: Push) -> bool:
+    """Whether the branch holds the commit, after fetching where needed. A clone of ours is only as new as its fetch."""
+    if push.location.startswith("/") and _held(repository, push):
+        return True
+    return fetched(repository, push.branch) is not None and _held(repository, push)
+
+
+def fetched(repository: Repository, branch: str) -> str | None:
+    """The commit that the remote's branch is at, once it is here; None where there is no remote, or no such branch there."""
+    if not succeeds(repository.common, "remote", "get-url", REMOTE):
+        return None
+    theirs, here = f"refs/heads/{branch}", f"refs/remotes/{REMOTE}/{branch}"
+    try:
+        git(repository.common, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", REMOTE, f"+{theirs}:{here}")
+    except GitError as error:
+        if "couldn't find remote ref" in error.stderr:
+            return None
+        raise WorldError(f"branch {branch} could not be fetched", found=error.stderr) from error
+    return read_ref(repository.common, here)
+
+
+def _held(repository: Repository, push: Push) -> bool:
+    theirs = f"refs/remotes/{REMOTE}/{push.branch}"
+    refs = (f"refs/heads/{push.branch}", theirs) if push.location.startswith("/") else (theirs,)
+    return any(succeeds(repository.common, "merge-base", "--is-ancestor", push.commit, ref) for ref in refs)
+
+
+def _is_ours(repository: Repository, commit: str) -> bool:
+    """Whether Helmsman wrote the commit, or an agent did in a loop that this repository knows."""
+    told = git(repository.common, "log", "--max-count=1", "--format=%ae%n%ce%n%B", commit, "--")
+    if made_by_us(*told.split("\n", 2)):
+        return True
+    holding = set(
+        git(repository.common, "for-each-ref", "--format=%(refname)", f"--contains={commit}", "refs/heads/").split("\n")
+    )
+    loops = [loop for loop in _loops(repository) if f"refs/heads/{loop.branch}" in holding]
+    return any(_came_from(repository, loop, commit) for loop in loops)
+
+
+def _loops(repository: Repository) -> Iterator[LoopState]:
+    """Those that can be read: one that another version wrote must not stand in the way of every push."""
+    for name in loop_names(repository):
+        with suppress(OperatorError):
+            yield read_state(repository, name)[0]
+
+
+def _came_from(repository: Repository, loop: LoopState, commit: str) -> bool:
+    """Whether a commit is among what a loop has added to what it began with."""
+    end = f"refs/heads/{loop.branch}" if loop.branch.startswith(OWN_BRANCHES) else loop.head  # somebody else's branch goes on
+    added = succeeds(repository.common, "merge-base", "--is-ancestor", commit, end)
+    return added and not succeeds(repository.common, "merge-base", "--is-ancestor", commit, loop.base_commit)

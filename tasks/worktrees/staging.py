@@ -1,0 +1,306 @@
+"""What of a worktree counts as work, and bringing git's index up to it: junk, submodules, repositories inside repositories."""
+
+import contextlib
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from helmsman.errors import OperatorError
+from tasks.beneath import read_plain
+from tasks.repository.git import GitError, git, git_bytes, succeeds
+
+JUNK = (
+    "**/__pycache__/**",
+    "**/*.pyc",
+    "**/.pytest_cache/**",
+    "**/.mypy_cache/**",
+    "**/.ruff_cache/**",
+    "**/.hypothesis/**",
+    "**/node_modules/**",
+    "**/.venv/**",
+    "**/.coverage",
+    "**/.DS_Store",
+)
+"""Left lying about by tools and ignored by most repositories; never work, so never committed by us."""
+
+NO_WORK = (*JUNK, ".helmsman/**")
+WORK = (".", *(f":(exclude,glob){pattern}" for pattern in NO_WORK))
+"""Paths that count: everything but junk and the loop's own files."""
+
+GITLINK = b"160000 "
+LONGEST_LINK = 8192
+"""Bytes of the file that says where a checkout's repository lies; twice the longest path."""
+SOME_FAILED = 1
+"""Exit code of an add that went on after a file that it could not add."""
+
+
+class Entry(NamedTuple):
+    """A file as git lists it."""
+
+    tag: bytes
+    """One letter; a small one where its changes are to be passed over, `?` where it is not in the index."""
+    mode: bytes
+    """And id and stage; empty where it is not in the index."""
+    name: bytes
+
+
+def stage(path: Path, env: Mapping[str, str] | None = None) -> None:
+    """Bring the index up to the worktree: what is there is in it, whatever was done to hide it."""
+    try:
+        embedded = _stage(path, env, _add)
+    except GitError as error:
+        if error.code != SOME_FAILED:
+            raise
+        open_up(path)  # more can be seen now
+        embedded = _stage(path, env, _add_what_can_be)
+    for name in embedded:
+        _absorb(path, name, env)
+
+
+def _stage(path: Path, env: Mapping[str, str] | None, add: Callable[[Path, Mapping[str, str] | None], None]) -> list[bytes]:
+    """Returns the repositories that somebody made inside this one. They are no links while git adds: it would work in each."""
+    entries = _entries(path, env)
+    _show_hidden(path, entries, env)
+    embedded = _embedded(path, entries)
+    links = {entry.name for entry in entries if entry.mode.startswith(GITLINK)}.intersection(embedded)
+    if links:
+        git(path, "update-index", "--force-remove", "-z", "--stdin", stdin=b"\0".join(links), env=env)
+    add(path, env)
+    return embedded
+
+
+def stage_holds_work(path: Path) -> bool:
+    """Whether there is anything to commit, once the junk is out that an agent's own `git add --all` swept in."""
+    staged = _staged(path, ".")
+    junk = _staged(path, *(f":(glob){pattern}" for pattern in NO_WORK)) if b"A\0" in staged else b""
+    parts = junk.split(b"\0")
+    added = [name for kind, name in zip(parts[::2], parts[1::2], strict=False) if kind == b"A"]
+    if added:
+        git(path, "update-index", "-z", "--force-remove", "--stdin", stdin=b"\0".join(added))
+    return len(staged.split(b"\0")) // 2 > len(added)
+
+
+def open_up(path: Path) -> None:
+    """Give ourselves the rights that git needs: tools write read-only caches, and agents play with modes."""
+    _permit(path)
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            _permit(Path(folder, name))
+
+
+def submodules(path: Path) -> list[Path]:
+    """Folders of the submodules that are checked out, and that git made: any other repository's settings run what they say."""
+    return [path / os.fsdecode(name) for name in _own(path, _declared_links(path))]
+
+
+def loose_submodules(path: Path) -> list[str]:
+    """Submodules whose repository lies in their own folder, where whoever works in there can change its settings."""
+    links = _declared_links(path)
+    own = _own(path, links)
+    return [os.fsdecode(name) for name in links if name not in own and _is_repository(path, name)]
+
+
+def add_submodules(path: Path, base: str) -> None:
+    """Check out the submodules that are not there yet, as the commit `base` names them. Raises OperatorError where that fails."""
+    missing = missing_submodules(path, base)
+    if not missing:
+        return
+    try:
+        git(path, "submodule", "update", "--init", "--quiet", "--", *missing)
+    except GitError as error:
+        command = f"git -C {shlex.quote(str(path))} submodule update --init --recursive"
+        local = "transport 'file' not allowed" in error.stderr
+        allow = "git refuses submodules from local folders; if you trust it: git config --global protocol.file.allow always"
+        raise OperatorError(
+            "the repository's submodules could not be checked out in the worktree",
+            found=error.stderr,
+            remedy=allow if local else f"make this work: {command}",
+        ) from error
+    for name in missing:
+        add_submodules(path / name, "HEAD")
+
+
+def missing_submodules(path: Path, base: str = "HEAD") -> list[str]:
+    """Submodules without a repository, as far as that commit declares them, with the same address."""
+    missing = [name for name in _declared_links(path) if not _is_repository(path, name)]
+    if not missing:
+        return []
+    now, then = _declared(path), _sections(path, "--blob", f"{base}:.gitmodules")
+    return [os.fsdecode(name) for name in missing if now[name] == then.get(name)]
+
+
+def clean_submodules(path: Path) -> None:
+    """One by one: git's own way down goes into repositories that an agent made. One that was removed comes back, none is new."""
+    for name in missing_submodules(path):
+        succeeds(path, "submodule", "update", "--force", "--checkout", "--quiet", "--", name)
+    for inner in submodules(path):
+        insist(path, "submodule", "update", "--force", "--checkout", "--quiet", "--", str(inner.relative_to(path)))
+        insist(inner, "clean", "-ffdq")
+        clean_submodules(inner)
+
+
+def insist(path: Path, *arguments: str) -> None:
+    """Run git; where read-only files are in its way, make them writable and run it again."""
+    try:
+        git(path, *arguments)
+    except GitError:
+        open_up(path)
+        git(path, *arguments)
+
+
+def own_folder(path: Path) -> Path:
+    """Where git keeps the index and HEAD of this checkout: `.git`, or what that file says. Raises OSError where neither is."""
+    link = path / ".git"
+    if link.is_dir():
+        return link
+    said = os.fsdecode(read_plain(link, LONGEST_LINK).partition(b"\0")[0])
+    return (path / said.removeprefix("gitdir: ").strip()).resolve()
+
+
+def _permit(path: Path) -> None:
+    if path.is_symlink():
+        return
+    with contextlib.suppress(OSError):  # somebody else's: git will say so
+        path.chmod(path.stat().st_mode | (0o700 if path.is_dir() else 0o600))
+
+
+def _add(path: Path, env: Mapping[str, str] | None) -> None:
+    git(path, "add", "--all", "--ignore-errors", "--", *WORK, env=env)
+
+
+def _add_what_can_be(path: Path, env: Mapping[str, str] | None) -> None:
+    try:
+        _add(path, env)
+    except GitError as error:
+        if error.code != SOME_FAILED:
+            raise
+
+
+def _staged(path: Path, *where: str) -> bytes:
+    """Kind and name of every staged change, each ended by a zero."""
+    return git_bytes(path, "diff", "--cached", "--name-status", "-z", "--no-renames", "--", *where)
+
+
+def _entries(path: Path, env: Mapping[str, str] | None) -> list[Entry]:
+    """The index and what is not in it, in one listing."""
+    listed = git_bytes(path, "ls-files", "-z", "-v", "--stage", "--others", "--exclude-standard", "--", *WORK, env=env)
+    return [_entry(line) for line in listed.split(b"\0") if line]
+
+
+def _entry(line: bytes) -> Entry:
+    """From `H 100644 <id> 0<tab>name`, or `? name` for what is not in the index."""
+    tag, rest = line[:1], line[2:]
+    if tag == b"?":
+        return Entry(tag, b"", rest)
+    mode, _, name = rest.partition(b"\t")
+    return Entry(tag, mode, name)
+
+
+def _show_hidden(path: Path, entries: list[Entry], env: Mapping[str, str] | None) -> None:
+    """Undo assume-unchanged, and skip-worktree on files that are there: a change must not pass the checks and miss the commit."""
+    assumed = [entry.name for entry in entries if entry.tag.islower()]
+    skipped = [entry.name for entry in entries if entry.tag in b"Ss" and os.path.lexists(path / os.fsdecode(entry.name))]
+    for flag, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
+        if names:
+            git(path, "update-index", flag, "-z", "--stdin", stdin=b"\0".join(names), env=env)
+
+
+def _embedded(path: Path, entries: list[Entry]) -> list[bytes]:
+    """Repositories that somebody made inside this one. Git keeps no more of them than a commit id that nobody else has."""
+    links = [entry.name for entry in entries if entry.mode.startswith(GITLINK)]
+    new = [entry.name.rstrip(b"/") for entry in entries if entry.name.endswith(b"/")]
+    found = [name for name in (*links, *new) if _is_repository(path, name)]
+    declared = _declared(path) if found else {}
+    own = _own(path, [name for name in found if name in declared])
+    return [name for name in found if name not in own]
+
+
+def _own(path: Path, names: list[bytes]) -> list[bytes]:
+    """Those whose repository lies where git keeps submodules': nobody who is held in the worktree can write there."""
+    if not names:
+        return []
+    modules = (path / os.fsdecode(git_bytes(path, "rev-parse", "--git-path", "modules").removesuffix(b"\n"))).resolve()
+    return [name for name in names if _is_repository(path, name) and _leads_below(path / os.fsdecode(name), modules)]
+
+
+def _leads_below(inner: Path, modules: Path) -> bool:
+    link = inner / ".git"
+    if link.is_symlink() or not link.is_file():
+        return False
+    own = own_folder(inner)
+    return own.is_dir() and own != modules and own.is_relative_to(modules)
+
+
+def _absorb(path: Path, name: bytes, env: Mapping[str, str] | None) -> None:
+    """Put the files of a repository inside ours into our index as what they are: files."""
+    inner = path / os.fsdecode(name)
+    names = {name + b"/" + found.rstrip(b"/") for found in _names_in(inner)}
+    deeper = {found for found in names if _is_repository(path, found)}
+    files = {found for found in names - deeper if _lies_there(path, found)}
+    git(path, "update-index", "--force-remove", "--", os.fsdecode(name), env=env)
+    git(path, "update-index", "-z", "--add", "--remove", "--stdin", stdin=b"\0".join(files), env=env)
+    for found in deeper:
+        _absorb(path, found, env)
+
+
+def _names_in(inner: Path) -> list[bytes]:
+    """What its index has, and what is not ignored. Git works in an empty repository: this one's settings may name programs."""
+    with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
+        git(Path(folder), "init", "--quiet", "--bare", "--template=", folder)
+        ours = f"--git-dir={folder}", f"--work-tree={inner}", "ls-files", "-z"
+        listed = git_bytes(inner, *ours, "--others", "--exclude-standard", "--", *WORK)
+        index = inner / ".git" / "index"
+        if index.is_file():
+            with contextlib.suppress(GitError):  # of another format, or broken: then what is not ignored is all
+                listed += git_bytes(inner, *ours, "--cached", "--", *WORK, env={"GIT_INDEX_FILE": str(index)})
+    return [name for name in listed.split(b"\0") if name]
+
+
+def _declared_links(path: Path) -> list[bytes]:
+    """Only what the index links to: .gitmodules alone may say anything, `../..` too."""
+    declared = _declared(path)
+    if not declared:
+        return []
+    listed = git_bytes(path, "ls-files", "-z", "--stage").split(b"\0")
+    links = (entry.split(b"\t", 1)[1] for entry in listed if entry.startswith(GITLINK))
+    return [name for name in links if name in declared]
+
+
+def _declared(path: Path) -> dict[bytes, list[bytes]]:
+    return _sections(path, "--file", ".gitmodules") if (path / ".gitmodules").is_file() else {}
+
+
+def _sections(path: Path, *where: str) -> dict[bytes, list[bytes]]:
+    """By path of a submodule, every name, path and address that is given for it."""
+    try:
+        listed = git_bytes(path, "config", "-z", *where, "--get-regexp", r"^submodule\..*\.(path|url)$")
+    except GitError:
+        return {}
+    entries = [entry for entry in listed.split(b"\0") if b"\n" in entry]
+    sections: dict[bytes, list[bytes]] = {}
+    for entry in entries:
+        sections.setdefault(_section(entry), []).append(entry)
+    found: dict[bytes, list[bytes]] = {}
+    for entry in entries:
+        key, _, value = entry.partition(b"\n")
+        if key.endswith(b".path"):
+            found.setdefault(value, []).extend(sections[_section(entry)])
+    return found
+
+
+def _section(entry: bytes) -> bytes:
+    return entry.partition(b"\n")[0].rpartition(b".")[0]
+
+
+def _is_repository(path: Path, name: bytes) -> bool:
+    inner = path / os.fsdecode(name)
+    return not inner.is_symlink() and os.path.lexists(inner / ".git") and _lies_there(path, name)
+
+
+def _lies_there(path: Path, name: bytes) -> bool:
+    """Whether no symbolic link is on the way: what one leads to is none of ours."""
+    above = (path / os.fsdecode(name)).parent
+    return above.resolve() == path.resolve() / above.relative_to(path)
