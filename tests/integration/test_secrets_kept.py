@@ -1,5 +1,11 @@
 """No secret value survives in a text that is stored or shown, and nothing else is touched."""
 
+import base64
+import html
+import json
+from collections.abc import Callable
+from urllib.parse import quote_from_bytes, quote_plus
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,3 +94,46 @@ def test_a_text_without_secrets_stays_as_it_is(environment: dict[str, str], text
 )
 def test_half_of_a_secret_at_the_end_of_a_text_that_was_cut_is_replaced_as_well(cut: str, left: str) -> None:
     assert redact(cut, {"API_KEY": SECRET}) == left
+
+
+AROUND = st.binary(max_size=7)
+ONE_LINE = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=SHORTEST, max_size=40)
+WRITTEN: dict[str, Callable[[bytes], str]] = {
+    "base64": lambda octets: base64.b64encode(octets).decode(),
+    "base64 for URLs": lambda octets: base64.urlsafe_b64encode(octets).decode().rstrip("="),
+    "hexadecimal": lambda octets: octets.hex(),
+    "a dump in capitals": lambda octets: octets.hex().upper(),
+    "an URL": quote_from_bytes,
+}
+"""What others make of octets that hold a secret, by what it is called."""
+
+
+@pytest.mark.parametrize("form", WRITTEN)
+@given(
+    secret=ONE_LINE,
+    before=AROUND,
+    after=AROUND,
+)
+def test_a_secret_is_known_again_in_another_form_whatever_stands_around_it(
+    form: str, secret: str, before: bytes, after: bytes
+) -> None:
+    said = WRITTEN[form](before + secret.encode() + after)
+    assert "[API_KEY]" in redact(f"it says {said}.", {"API_KEY": secret})
+
+
+@pytest.mark.parametrize("write", [json.dumps, html.escape, quote_plus, repr])
+def test_a_secret_is_known_again_where_its_signs_are_escaped(write: Callable[[str], str]) -> None:
+    secret = 'pä"ss&w<rd/+1'
+    assert redact(f"at {write(secret)}!", {"DB_PASSWORD": secret}).strip("at '\"!") == "[DB_PASSWORD]"
+
+
+def test_the_password_of_a_basic_authorization_is_replaced() -> None:
+    said = base64.b64encode(f"alice:{SECRET}".encode()).decode()
+    assert (
+        redact(f"Authorization: Basic {said}", {"SMTP_PASS": SECRET}) == f"Authorization: Basic {said[:8]}[SMTP_PASS]{said[25:]}"
+    )
+
+
+def test_half_of_another_form_at_the_end_of_a_text_that_was_cut_is_replaced_as_well() -> None:
+    said = base64.b64encode(SECRET.encode()).decode()
+    assert redact(f"it says {said[:12]}…", {"API_KEY": SECRET}) == "it says [API_KEY]…"
