@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.contracts.source import PACKAGES, ROOT, modules, named
+from tests.contracts.source import PACKAGES, modules, named
 
 ARGUED = {
     "tasks/repository/git.py": "GitPython is `git` too; nothing in tasks/ is ever loaded by path, and no other name says it",
-    "helmsman/verify/failures/code.py": "what is wrong with the code, beside world and session; nothing in helmsman/ is ever loaded by path",
+    "helmsman/verify/failures/code.py": "beside world and normal: what fails; nothing in helmsman/ is ever loaded by path",
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -78,7 +79,7 @@ class Scene:
         return self.run(Command(["sh", "-c", script], {"PATH": os.environ["PATH"], "HOME": str(self.home)}), 30)
 
     def run(self, command: Command, deadline: float) -> Ended:
-        tag = f"escape-{self.root.name}"
+        tag = f"escape-{uuid4().hex}"  # a folder of another worker has the same name, and whoever carries a tag ends with it
         return run(command.arguments, cwd=self.worktree, env=command.environment, tag=tag, deadline=deadline, grace=1)
 
     def take_over(self) -> None:

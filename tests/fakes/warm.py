@@ -51,7 +51,9 @@ class WarmProcess(ColdProcess):
         pipes: tuple[int, ...] = given[10:16]
         request = {"module": module, "arguments": arguments, "folder": str(folder), "variables": dict(variables)}
         theirs = (pipes[0], pipes[3], pipes[5])
-        self.pid, self._status = _forker().fork(request, theirs)
+        with _MAKING:
+            forker = _forker()
+        self.pid, self._status = forker.fork(request, theirs)
         self._child_created = True
         for end in {*theirs, pipes[1]}:  # a terminal is all three of theirs
             if end >= 0:
@@ -106,6 +108,10 @@ class Forker:
         """It ends when nobody can ask any more."""
         self._socket.close()
         self._process.wait()
+
+
+_MAKING = Lock()
+"""A cache lets two threads that come first at the same time make one each, and forgets the other."""
 
 
 @cache

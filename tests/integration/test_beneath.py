@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -137,7 +138,7 @@ def test_a_socket_is_no_file(tree: Path) -> None:
 
 def counts(tree: Path, command: str, report: str = "out/r.xml") -> object:
     check = CheckConfig(command=command, report=report)
-    result = run_check(Room(tree, f"it-{tree.parent.name}", never, ("secret", "mine")), 0, check, 20)
+    result = run_check(Room(tree, f"it-{uuid4().hex}", never, ("secret", "mine")), 0, check, 20)
     return result.counts.passed if result.counts else None, result.ran
 
 
@@ -157,7 +158,7 @@ def test_a_report_in_the_tree_is_read(tree: Path) -> None:
 )
 def test_a_report_that_is_not_read_because_it_lies_outside_is_told(tree: Path, command: str, report: str, told: bool) -> None:
     (tree / "mine.xml").write_text(REPORT.format("mine"))
-    result = run_check(Room(tree, f"it-{tree}", never), 0, CheckConfig(command=command, report=report), 20)
+    result = run_check(Room(tree, f"it-{uuid4().hex}", never), 0, CheckConfig(command=command, report=report), 20)
     assert (result.passed, result.error, "is not read" in result.remark) == (True, "", told)
     shown = checks_table(state(config()).model_copy(update={"checks": CheckReport(tree="t", results=(result,))}))
     assert ("is not read" in shown) is told

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -124,7 +125,7 @@ def test_in_place_a_check_that_removes_the_repository_does_not_reach_the_one_aro
     for cut in ("rm -rf .git", "rm -rf .git; git init --quiet .", "rm -rf .git; ln -s ../.git .git"):
         config = LoopConfig(goal="g", checks=(CheckConfig(command=cut),))
         with pytest.raises(OperatorError, match="a check cut its worktree off"):
-            run_checks(Room(top, "t", never), done, tree, config)
+            run_checks(Room(top, f"t-{uuid4().hex}", never), done, tree, config)
         assert (home / "kept").read_text() == "not committed\n"
         _remove(top / ".git")
         shutil.copytree(kept, top / ".git")
@@ -146,4 +147,4 @@ def test_a_repository_that_is_kept_elsewhere_is_worked_in_as_ever(tmp_path: Path
     for top in (linked, apart):
         done, tree = commit_and_tree(top)
         config = LoopConfig(goal="g", checks=(CheckConfig(command="echo x > app.py; touch new"),))
-        assert sorted(run_checks(Room(top, "t", never), done, tree, config).left_behind) == ["app.py", "new"]
+        assert sorted(run_checks(Room(top, f"t-{uuid4().hex}", never), done, tree, config).left_behind) == ["app.py", "new"]

@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -120,7 +121,7 @@ def test_a_repository_that_borrows_is_seen_whole(scene: Scene, tmp_path: Path) -
 
 
 def room(scene: Scene) -> Room:
-    return Room(scene.worktree, f"check-{scene.root.name}", never, sandbox=CHECKS_TOO)
+    return Room(scene.worktree, f"check-{uuid4().hex}", never, sandbox=CHECKS_TOO)
 
 
 def checked(scene: Scene, command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int | None, str]:

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -256,7 +257,7 @@ FINDING = {
 
 
 def room(top: Path) -> Room:
-    return Room(worktree=top, tag="t/1", stop=never)
+    return Room(worktree=top, tag=f"t/{uuid4().hex}", stop=never)
 
 
 def test_a_scan_that_exits_with_1_is_read_and_leaves_nothing_behind(top: Path) -> None:
@@ -276,4 +277,4 @@ def test_a_scan_that_cannot_run_has_an_error_and_no_findings(top: Path) -> None:
 
 def test_a_scan_that_is_stopped_is_an_interruption_not_a_result(top: Path) -> None:
     with pytest.raises(Exception, match="cancelled"):
-        security_findings("sleep 60", Room(worktree=top, tag="t/2", stop=lambda: True), sh(top, "rev-parse", "HEAD"))
+        security_findings("sleep 60", Room(worktree=top, tag=f"t/{uuid4().hex}", stop=lambda: True), sh(top, "rev-parse", "HEAD"))
