@@ -7,9 +7,10 @@ from prefect.client.schemas.objects import State
 
 from tasks.loops.reviving import SETTLED_SECONDS
 from tasks.loops.sweeping import swept
+from tasks.loops.unstarted import UNSTARTED_SECONDS
 
 
 @flow(name="sweep", persist_result=False)
-def sweep(settled_seconds: float = SETTLED_SECONDS) -> State[dict[str, Any]]:
-    """Start again what crashed for the first time, and what waits for a person who has answered or whose time has run out."""
-    return swept(settled_seconds)
+def sweep(settled_seconds: float = SETTLED_SECONDS, unstarted_seconds: float = UNSTARTED_SECONDS) -> State[dict[str, Any]]:
+    """Start again what crashed for the first time, what never began, and what waits for an answer that is there or too late."""
+    return swept(settled_seconds, unstarted_seconds)

@@ -18,13 +18,16 @@ from tests.fakes.team import Team, running
 WORKER_KILLED, BOTH_KILLED = "worker killed", "worker and loop killed"
 REVIVED_SECONDS = 45
 """That a loop which nobody drives is waited for. After it a person comes, whether an automation is about to or not."""
-PATIENCE = 240
+UNSTARTED_SECONDS = 45
+"""Instead of ten minutes: after them a run is taken up anew whose worker died before a process of it was there."""
+PATIENCE = 400
 
 
 def under_a_worker(folder: Path, loops: int, seed: int) -> tuple[list[Judgement], Counter[str]]:
     """How so many loops fared, and what struck how often."""
     chance, struck = random.Random(f"{seed}/worker"), Counter[str]()
     with running(folder) as team:
+        team.set_deployment(team.id_of("sweep/sweep"), parameters={"unstarted_seconds": UNSTARTED_SECONDS})
         driven = [_started(team, folder / f"loop-{number}", number, seed) for number in range(loops)]
         runs = [_run(team, loop) for loop in driven]
         for _ in range(max(2, loops // 2)):

@@ -33,6 +33,7 @@ from tasks.engine.runs import PAGE, REPOSITORY, tagged
 from tasks.lock import holder
 from tasks.loops.opening import now_utc
 from tasks.loops.reviving import revive_crashed
+from tasks.loops.unstarted import UNSTARTED_SECONDS, reschedule_unstarted
 from tasks.people import answer_box
 from tasks.people.pausing import resume_paused, stand_in
 from tasks.places import loop_folder
@@ -45,16 +46,19 @@ SWEEPS_KEPT = timedelta(hours=1)
 _log = logging.getLogger(__name__)
 
 
-def swept(settled_seconds: float) -> State[dict[str, Any]]:
+def swept(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECONDS) -> State[dict[str, Any]]:
     """Start again whatever can go on. Returns the state that the sweep's own run ends in. Raises WorldError."""
     with get_client(sync_client=True) as client:
         revived = revive_crashed(client, settled_seconds)
+        unstarted = reschedule_unstarted(client, now_utc(), unstarted_seconds)
         asleep = list(_suspended(client))
         woken = [words for run in asleep if (words := _wake(run, now_utc()))]
         _forget_old_sweeps(client, now_utc())
-    found = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived}
+    found = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived, "rescheduled": unstarted}
     told = f"{found['waiting']} wait for a person; woken: {_listed(woken)}; revived after a crash: {_listed(revived)}"
-    return State(type=StateType.COMPLETED, name="Woken" if woken or revived else "NothingToDo", message=told, data=found)
+    told += f"; taken up anew, since no process of theirs came: {_listed(unstarted)}" if unstarted else ""
+    name = "Woken" if woken or revived or unstarted else "NothingToDo"
+    return State(type=StateType.COMPLETED, name=name, message=told, data=found)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -34,6 +34,7 @@ KNOW_PREFECT = (
     "tasks.loops.reviving",
     "tasks.loops.steps",
     "tasks.loops.sweeping",
+    "tasks.loops.unstarted",
     "tasks.merging.lock",
     "tasks.people.notifying",
     "tasks.people.pausing",
