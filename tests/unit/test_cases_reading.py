@@ -183,6 +183,12 @@ def test_a_function_that_no_runner_collects_is_no_case(text: str) -> None:
     assert reading.others
 
 
+def test_a_class_that_is_put_out_from_outside_leaves_the_rest_of_the_file_alone() -> None:
+    text = "class TestBase:\n    def test_a(self):\n        assert a\nTestBase.__test__ = False\ndef test_b():\n    assert b\n"
+    read = reading_of("test_a.py", text)
+    assert ([case.name for case in read.cases], [case.name for case in read.others]) == (["test_b"], ["TestBase.test_a"])
+
+
 def test_a_mixin_is_collected_through_the_class_that_inherits_it() -> None:
     text = "class Common:\n    def test_a(self):\n        assert a\nclass TestReal(Common):\n    pass\n"
     assert [case.name for case in cases_in("test_a.py", text)] == ["Common.test_a"]
