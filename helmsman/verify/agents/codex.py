@@ -3,8 +3,9 @@
 import shlex
 
 from helmsman.records.usage import Usage
-from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.agents.account import Account
 from helmsman.verify.agents.dialect import Dialect, Event
+from helmsman.verify.deed_reader import Tools
 from helmsman.verify.loose_json import count, items, mapping, text
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.agents.account import Account
+from helmsman.verify.deed_reader import Tools
 
 Event = Mapping[str, Any]
 Write = Callable[[Account, Event], None]
