@@ -68,6 +68,13 @@ def test_a_rust_source_with_a_test_module_is_a_test_file_by_its_text() -> None:
     assert is_test_file("src/lib.rs", "#[cfg(test)]\nmod tests {}")
 
 
+@pytest.mark.parametrize("line", ["describe('add', () => {", "test.only('adds', () => {", "suite(`add`, function () {"])
+def test_a_script_in_the_folder_of_mocha_and_node_is_a_test_file_where_it_begins_a_test(line: str) -> None:
+    assert is_test_file("test/unit/add.mjs", f"import assert from 'assert';\n\n{line}\n")
+    assert not is_test_file("src/add.mjs", line)
+    assert not is_test_file("test/helpers.mjs", "export function behaves() {\n  it('adds', () => {});\n}\n")
+
+
 @pytest.mark.parametrize("path", ["tests/helpers.py", "conftest.py", "spec/fixtures/a.json"])
 def test_what_serves_tests_is_no_source(path: str) -> None:
     assert is_test_support(path)
