@@ -62,7 +62,7 @@ def test_an_unknown_key_is_a_flaw_with_its_line(key: Any, told: str) -> None:
 
 
 def test_a_key_is_not_looked_for_in_a_longer_one() -> None:
-    said = {"checks": [], "check": 1}
+    said: dict[str, Any] = {"checks": ["a"], "check": 1}
     _, (flaw,) = from_front_matter(said, lines(said))
     assert flaw.line == 3
 
