@@ -1,4 +1,4 @@
-"""The event stream of the Claude Code CLI, folded into one AgentCall: what was done, what it cost and how it ended.
+"""The event stream of the Claude Code CLI: single events for whoever listens, and all of them folded into one AgentCall.
 
 The stream is hostile input: the agent writes parts of it. Every field may have any type, every list any length.
 """
