@@ -1,27 +1,28 @@
-"""The event stream of the Claude Code CLI, folded into one AgentCall: what was done, what it cost and how it ended.
+"""The event stream of the Claude Code CLI: single events for whoever listens, and all of them folded into one AgentCall.
 
 The stream is hostile input: the agent writes parts of it. Every field may have any type, every list any length.
 """
 
 import json
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import reduce
 from typing import Any, NamedTuple, cast
 
 from helmsman.agent_tools import READERS, WRITERS
-from helmsman.records.evidence import AgentCall, AgentOutcome, CommandRun, RateLimit
+from helmsman.records.evidence import AgentCall, AgentOutcome, RateLimit
 from helmsman.records.session import ContextUse, KeptSession
 from helmsman.records.usage import Usage
 from helmsman.verify.agent_outcome import FINAL, EndedBy, Ending, ResultEvent, outcome_of, read_result, words_of
 from helmsman.verify.context_reader import SYNTHETIC, ContextReader, never_ran
+from helmsman.verify.deed_reader import DeedReader, Tools
 from helmsman.verify.loose_json import amount, count, ends, items, last, mapping, text
 from helmsman.verify.usage_limits import ahead, reached, read_limit
 
-OTHER_TOOLS = "(other)"
 LONGEST_OUTPUT = 20_000
 """Characters of each end of what a tool said; failures and summaries stand there."""
-_TOOLS = 50
+_TOOLS = Tools(run={"Bash": "command"}, write=WRITERS, read=READERS)
 _DENIALS = 20
 _MESSAGES = 256  # events of one message come close together, also where subagents run in parallel
 _DETAIL = 120
@@ -30,15 +31,8 @@ _DETAIL_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "que
 _BILLED = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
 _REPORTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _ROUNDING = 1e-6
-_RUNS = "Bash"
-_NAMES_A_PATH = WRITERS | READERS
 _IDENTITY = 100
-_PENDING = 200  # a message calls a handful of tools at once, and subagents run beside each other
-_COMMAND = 300
 _SENT_BACK = "Stop hook feedback:"
-_COMMANDS = 50
-_PATH = 300
-_PATHS = 200
 
 
 def parse_event(line: bytes) -> dict[str, Any] | None:
@@ -74,43 +68,6 @@ def tool_calls(event: Mapping[str, Any]) -> tuple[Called, ...]:
     return tuple(Called(text(one.get("id")), _name(one), mapping(one.get("input")), message, parent) for one in blocks)
 
 
-class _Deeds:
-    """Commands and edits that came to an end: tool calls, joined with their results by id."""
-
-    def __init__(self) -> None:
-        """Nothing has been done yet."""
-        self.commands: deque[CommandRun] = deque(maxlen=_COMMANDS)
-        self.edited: dict[str, None] = {}
-        self.looked: dict[str, None] = {}
-        self._pending: dict[str, tuple[str, str]] = {}
-
-    def call(self, block: Mapping[str, Any]) -> None:
-        name, given, identity = text(block.get("name")), mapping(block.get("input")), text(block.get("id"), _IDENTITY)
-        # The end of a path says which file it is.
-        detail = text(given.get("command"), _COMMAND) if name == _RUNS else last(_path(name, given), _PATH)
-        if not detail or not identity:
-            return
-        self._pending[identity] = name, detail
-        if len(self._pending) > _PENDING:
-            del self._pending[next(iter(self._pending))]
-
-    def answer(self, event: Mapping[str, Any]) -> None:
-        refused = never_ran(event)
-        for block in map(mapping, items(mapping(event.get("message")).get("content"))):
-            identity = _identity(block, "tool_use_id")
-            called = self._pending.pop(identity, None)
-            if called and identity not in refused:
-                self._done(*called, failed=_failed(block, event.get("tool_use_result")))
-
-    def _done(self, name: str, detail: str, *, failed: bool) -> None:
-        if name == _RUNS:
-            self.commands.append(CommandRun(command=detail, failed=failed))
-        elif not failed:
-            paths = self.looked if name in READERS else self.edited
-            if len(paths) < _PATHS:
-                paths[detail] = None
-
-
 class ToolResult(NamedTuple):
     """What came of a tool call."""
 
@@ -144,9 +101,8 @@ class CallReader:
         self._spoke = False
         self._resumed = resumed
         self._session_id = self._cli_version = self._model = self._kind = self._said = ""
-        self._tools: Counter[str] = Counter()
         self._denied: dict[str, None] = {}
-        self._deeds = _Deeds()
+        self._deeds = DeedReader(_TOOLS)
         self._turns = self._retries = 0
         self._context = ContextReader()
         self._result: ResultEvent | None = None
@@ -191,27 +147,11 @@ class CallReader:
     @property
     def usage(self) -> Usage:
         """What was used up so far. The dollars of turns without a result are not known."""
-        return _sum(self._billed, self._unbilled)
+        return self._billed.plus(self._unbilled)
 
-    def conclude(
-        self,
-        *,
-        exit_code: int | None,
-        ended_by: EndedBy,
-        stderr: str,
-        seconds: float,
-        now: datetime,
-    ) -> AgentCall:
+    def conclude(self, *, exit_code: int | None, ended_by: EndedBy, stderr: str, seconds: float, now: datetime) -> AgentCall:
         """The whole call, once its process has ended."""
-        ending = Ending(
-            ended_by=ended_by,
-            exit_code=exit_code,
-            stderr=stderr,
-            spoke=self._spoke,
-            result=self._result,
-            kind=self._kind,
-            limit=self._limit,
-        )
+        ending = self._ending(exit_code, ended_by, stderr)
         outcome = outcome_of(ending)
         words = words_of(ending, outcome)
         used_up = outcome is AgentOutcome.USAGE_LIMIT
@@ -225,17 +165,24 @@ class CallReader:
             cli_version=self._cli_version,
             usage=self.usage,
             turns=self._turns + self._unfinished_turns,
-            tools=tuple(self._tools.most_common()),
-            first_used=tuple(self._tools)[:12],
-            commands=tuple(self._deeds.commands),
-            edited=tuple(self._deeds.edited),
-            looked=tuple(self._deeds.looked),
             final_text=self._final_text(outcome),
             permission_denials=tuple(self._denied),
             api_retries=self._retries,
             context=self._context.use(self._window),
             resumed=self._resumed is not None and self._spoke and outcome is not AgentOutcome.UNKNOWN_SESSION,
             rate_limit=reached(self._limit, words, now) if used_up else ahead(self._limit, now),
+            **self._deeds.told(),
+        )
+
+    def _ending(self, exit_code: int | None, ended_by: EndedBy, stderr: str) -> Ending:
+        return Ending(
+            ended_by=ended_by,
+            exit_code=exit_code,
+            stderr=stderr,
+            spoke=self._spoke,
+            result=self._result,
+            kind=self._kind,
+            limit=self._limit,
         )
 
     def _final_text(self, outcome: AgentOutcome) -> str:
@@ -256,8 +203,7 @@ class CallReader:
             return
         self._count_message(message, main=main)
         for block in _blocks(event, "tool_use"):
-            self._count_tool(_name(block))
-            self._deeds.call(block)
+            self._deeds.call(text(block.get("id"), _IDENTITY), _name(block), mapping(block.get("input")))
         if main:
             self._listen(event, message)
 
@@ -266,12 +212,8 @@ class CallReader:
         if identity in self._messages:
             return
         self._messages.append(identity)
-        self._unbilled = _sum(self._unbilled, _usage(mapping(message.get("usage")), _REPORTED))
+        self._unbilled = self._unbilled.plus(usage_of(mapping(message.get("usage"))))
         self._unfinished_turns += main
-
-    def _count_tool(self, name: str) -> None:
-        room = name in self._tools or len(self._tools) < _TOOLS - 1
-        self._tools[name if room else OTHER_TOOLS] += 1
 
     def _listen(self, event: Mapping[str, Any], message: Mapping[str, Any]) -> None:
         self._kind = ""
@@ -282,10 +224,17 @@ class CallReader:
             self._said = said.lstrip("\n")[-FINAL:]
 
     def _answer(self, event: Mapping[str, Any]) -> None:
-        self._deeds.answer(event)
+        self._results(event)
         content = items(mapping(event.get("message")).get("content"))[:1]
         if text(mapping(content[0] if content else None).get("text")).startswith(_SENT_BACK):
             self._said = ""  # what it said before it was sent back is not its last word
+
+    def _results(self, event: Mapping[str, Any]) -> None:
+        refused = never_ran(event)
+        for block in map(mapping, items(mapping(event.get("message")).get("content"))):
+            identity = text(block.get("tool_use_id"), _IDENTITY)
+            failed = _failed(block, event.get("tool_use_result"))
+            self._deeds.result(identity, failed=None if identity in refused else failed)
 
     def _retry(self, _: Mapping[str, Any]) -> None:
         self._retries += 1
@@ -319,14 +268,6 @@ def _blocks(event: Mapping[str, Any], *types: str) -> list[Mapping[str, Any]]:
     return [block for block in blocks if block.get("type") in types]
 
 
-def _identity(block: object, key: str) -> str:
-    return text(mapping(block).get(key), _IDENTITY)
-
-
-def _path(name: str, given: Mapping[str, Any]) -> object:
-    return given.get(_NAMES_A_PATH[name]) if name in _NAMES_A_PATH else None
-
-
 def _failed(block: Mapping[str, Any], outcome: object) -> bool:
     """As the CLI marks it: a non-zero exit is an error; a command that ran out of time was interrupted."""
     interrupted = mapping(outcome).get("interrupted") is True
@@ -356,9 +297,9 @@ def _billed(event: Mapping[str, Any], by_model: Mapping[str, Any], earlier: Usag
     """
     cost = amount(event.get("total_cost_usd")) or 0.0
     before = earlier if cost > earlier.cost_usd - _ROUNDING else Usage()
-    used = _usage(mapping(event.get("usage")), _REPORTED)
+    used = usage_of(mapping(event.get("usage")))
     if by_model:
-        used = _less(_sum(*(_usage(mapping(used), _BILLED) for used in by_model.values())), before)
+        used = _less(reduce(Usage.plus, (usage_of(mapping(one), _BILLED) for one in by_model.values())), before)
     return used.model_copy(update={"cost_usd": max(cost - before.cost_usd, 0.0)})
 
 
@@ -366,19 +307,10 @@ def _less(account: Usage, before: Usage) -> Usage:
     return Usage.model_validate({name: max(getattr(account, name) - getattr(before, name), 0) for name in Usage.model_fields})
 
 
-def _usage(counts: Mapping[str, Any], keys: tuple[str, str, str, str]) -> Usage:
+def usage_of(counts: Mapping[str, Any], keys: tuple[str, str, str, str] = _REPORTED) -> Usage:
+    """Tokens of an account: not from the cache, into it, from it, and what came back."""
     fresh, written, read, out = (count(counts.get(key)) for key in keys)
     return Usage(input_tokens=fresh, cache_creation_tokens=written, cache_read_tokens=read, output_tokens=out)
-
-
-def _sum(*usages: Usage) -> Usage:
-    return Usage(
-        cost_usd=sum(usage.cost_usd for usage in usages),
-        input_tokens=sum(usage.input_tokens for usage in usages),
-        cache_creation_tokens=sum(usage.cache_creation_tokens for usage in usages),
-        cache_read_tokens=sum(usage.cache_read_tokens for usage in usages),
-        output_tokens=sum(usage.output_tokens for usage in usages),
-    )
 
 
 def _window_of(model: str, by_model: Mapping[str, Any]) -> int:

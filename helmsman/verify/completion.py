@@ -9,16 +9,13 @@ from collections.abc import Callable, Iterator
 
 from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport
-from helmsman.records.claims import ClaimLayer
-from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan_folds import remaining_after, standing_of
 from helmsman.records.proof import Denial, Proof
 from helmsman.records.reflexion import DoneSignals
 from helmsman.verify.cases.paths import is_test_file
+from helmsman.verify.objections import claims_that_are_untrue, findings_that_block, some
 
-NAMED = 3
-"""Findings or tests that a clause names; the rest is counted."""
 ALL_TICKED = "every item of the plan is ticked"
 RECENT = 5
 """Iterations that the dual gate looks at."""
@@ -31,10 +28,10 @@ def prove(config: LoopConfig, before: DoneSignals, evidence: Evidence) -> Proof:
     looks = green and _speaks_of_completion(evidence)
     saturated = _saturated(config, before, test_only=test_only)
     followed = green and evidence.plan is not None and not remaining_after(evidence.item, evidence.plan)
-    ways = (f"the last {before.test_only_in_row + 1} iterations changed nothing but tests" * saturated, ALL_TICKED * followed)
+    by_itself = f"the last {before.test_only_in_row + 1} iterations changed nothing but tests" if saturated else ""
     return Proof(
         asked=evidence.claims.wants_to_finish or saturated or followed,
-        how=next(filter(None, (evidence.claims.how, *ways)), ""),
+        how=evidence.claims.how or by_itself or (ALL_TICKED if followed else ""),
         green=green,
         denied=tuple(denial for gate in GATES for denial in gate(config, before, evidence, looks)),
         looks_complete=looks,
@@ -79,24 +76,18 @@ Gate = Callable[[LoopConfig, DoneSignals, Evidence, bool], Iterator[Denial]]
 
 
 def _invariants(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
-    blocking = [finding for finding in evidence.findings if finding.weight is Weight.BLOCK]
-    if blocking:
-        named = ", ".join(f"{finding.message} ({finding.rule}, {finding.where})" for finding in blocking[:NAMED])
-        yield Denial(rule="invariants", why=f"{named}{_more(len(blocking))}")
+    if blocking := findings_that_block(evidence):
+        yield Denial(rule="invariants", why=blocking)
 
 
 def _claims(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
-    broken = [one for one in evidence.contradictions if one.layer is ClaimLayer.CONTRADICTION]
-    if broken:
-        named = ", ".join(f"it said \u201c{one.said}\u201d, but {one.found}" for one in broken[:NAMED])
-        yield Denial(rule="claims", why=f"{named}{_more(len(broken))}")
+    if untrue := claims_that_are_untrue(evidence):
+        yield Denial(rule="claims", why=untrue)
 
 
 def _required(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
-    missing = unseen_tests(config, evidence.checks)
-    if missing:
-        named = f"{', '.join(missing[:NAMED])}{_more(len(missing))}"
-        yield Denial(rule="required_tests", why=f"required tests were not seen to run: {named}")
+    if missing := unseen_tests(config, evidence.checks):
+        yield Denial(rule="required_tests", why=f"required tests were not seen to run: {some(missing)}")
 
 
 def _indicators(config: LoopConfig, before: DoneSignals, _evidence: Evidence, looks: bool) -> Iterator[Denial]:
@@ -109,13 +100,8 @@ def _indicators(config: LoopConfig, before: DoneSignals, _evidence: Evidence, lo
 def _plan(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
     remaining = remaining_after(evidence.item, evidence.plan)
     if remaining:
-        named = ", ".join(standing_of(evidence.item, evidence.plan)[:NAMED])
-        why = f"{remaining} of the items of {config.plan.file} are not proven: {named}{_more(remaining)}"
-        yield Denial(rule="plan", why=why)
+        named = some(standing_of(evidence.item, evidence.plan), remaining)
+        yield Denial(rule="plan", why=f"{remaining} of the items of {config.plan.file} are not proven: {named}")
 
 
 GATES: tuple[Gate, ...] = (_invariants, _claims, _required, _indicators, _plan)
-
-
-def _more(number: int) -> str:
-    return f" and {number - NAMED} more" if number > NAMED else ""

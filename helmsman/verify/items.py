@@ -11,15 +11,14 @@ from collections.abc import Callable
 from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.plans.naming import means
 from helmsman.records.checks import CheckResult
-from helmsman.records.claims import ClaimKind, ClaimLayer
-from helmsman.records.findings import Weight
+from helmsman.records.claims import ClaimKind
 from helmsman.records.iteration import Evidence
 from helmsman.records.judgement import Judgement
 from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.plan_folds import floor_of
 from helmsman.records.state import LoopState
+from helmsman.verify.objections import claims_that_are_untrue, findings_that_block, some
 
-NAMED = 3
 ITEM = "plan."
 """How the id of the judge's criterion begins that stands for an item."""
 LONGEST_CRITERION = 4_000
@@ -70,15 +69,11 @@ def _unchecked(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
 
 
 def _blocked(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
-    blocking = [finding for finding in evidence.findings if finding.weight is Weight.BLOCK]
-    named = ", ".join(f"{one.message} ({one.rule}, {one.where})" for one in blocking[:NAMED])
-    return f"{named}{_more(len(blocking))}" if blocking else ""
+    return findings_that_block(evidence)
 
 
 def _untrue(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
-    broken = [one for one in evidence.contradictions if one.layer is ClaimLayer.CONTRADICTION]
-    named = ", ".join(f"it said \u201c{one.said}\u201d, but {one.found}" for one in broken[:NAMED])
-    return f"{named}{_more(len(broken))}" if broken else ""
+    return claims_that_are_untrue(evidence)
 
 
 def _own_check(_state: LoopState, evidence: Evidence, item: PlanItem) -> str:
@@ -137,11 +132,7 @@ def _how(result: CheckResult) -> str:
 
 
 def _names(results: tuple[CheckResult, ...]) -> str:
-    return f"{', '.join(result.name for result in results[:NAMED])}{_more(len(results))}"
-
-
-def _more(number: int) -> str:
-    return f" and {number - NAMED} more" if number > NAMED else ""
+    return some([result.name for result in results])
 
 
 ALWAYS: tuple[Rule, ...] = (_unchecked, _blocked, _untrue, _own_check, _failing)

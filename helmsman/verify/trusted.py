@@ -14,12 +14,11 @@ from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.globs import matches_any
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 from helmsman.verify.invariants.settings.commands import simple_commands
+from helmsman.verify.objections import some
 
 RULE = "trusted"
 UNSURE = f"{RULE}.unsure"
 """The run with the files of the start came to no end, or to no beginning; the same tree is tried again."""
-NAMED = 3
-"""Tests or files that a clause names."""
 GOVERNORS = (
     "conftest.py", "pytest.ini", ".pytest.ini", "sitecustomize.py", "usercustomize.py", ".coveragerc", "jest.config.*",
     "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*", ".mocharc*", "karma.conf.*", "phpunit.xml*",
@@ -59,7 +58,7 @@ def as_at_start(
 
 def differences(copy: TrustedCopy, own: Sequence[CheckResult]) -> Iterator[Finding]:
     """What the run with the files of the start tells otherwise than `own`, the same checks on the files as the loop left them."""
-    for one, other in zip(own if copy.report else (), copy.report.results if copy.report else (), strict=True):
+    for one, other in zip(own, copy.report.results, strict=True) if copy.report else ():
         told = _difference(one, other)
         if told is not None:
             weight, message, failing = told
@@ -133,8 +132,7 @@ def _how(result: CheckResult, failing: Sequence[str]) -> str:
 
 
 def _list(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(clean(name) for name in names[:NAMED])}{more}"
+    return some([clean(name) for name in names])
 
 
 def _place(paths: Sequence[str], failing: Sequence[str]) -> str:

@@ -40,7 +40,7 @@ def read_limit(info: Mapping[str, Any]) -> RateLimit:
         window=window,
         resets_at=_moment(amount(info.get("resetsAt"))),
         utilization=own.utilization if own else None,
-        windows=tuple(windows.values()),
+        windows=tuple(windows.values())[:_WINDOWS],
     )
 
 
@@ -48,7 +48,7 @@ def _window(name: str, info: Mapping[str, Any]) -> UsageWindow | None:
     """A warning without a share says at least which one was passed."""
     share = amount(info.get("utilization"))
     share = amount(info.get("surpassedThreshold")) if share is None else share
-    if share is None or share < 0:
+    if share is None:
         return None
     return UsageWindow(name=name, utilization=min(share, 1.0), resets_at=_moment(amount(info.get("resetsAt"))))
 

@@ -69,7 +69,7 @@ def test_the_judges_own_keys_in_a_rubric_are_those_of_the_configuration(tmp_path
     text = "---\nmodel: opus\nhitl_threshold: 5\nmilestone_every: 3\nlimits: {iterations: 4}\nforce_max: true\n---\n"
     write(tmp_path, RUBRIC__md=text)
     judge, completion = {"model": "opus", "rejections": 5}, {"force_max": True}
-    expected = {"limits": {"iterations": 4}, "judge": judge, "completion": completion}
+    expected = {"limits": {"iterations": 4}, "judge": judge, "completion": completion, "gates": {"milestone_every": 3}}
     assert read_layers(tmp_path) == [Layer("RUBRIC.md front matter", expected)]
 
 

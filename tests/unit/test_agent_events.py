@@ -7,7 +7,8 @@ import pytest
 
 from helmsman.records.evidence import AgentCall
 from helmsman.records.usage import Usage
-from helmsman.verify.agent_events import OTHER_TOOLS, Called, CallReader, detail_of, parse_event, tool_calls
+from helmsman.verify.agent_events import Called, CallReader, detail_of, parse_event, tool_calls
+from helmsman.verify.deed_reader import OTHER_TOOLS
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay
 
 

@@ -224,6 +224,10 @@ def test_amp_s_documented_events_are_read() -> None:
     call = heard(reader_of(kind("amp")), AMP, 0)
     assert (call.outcome, call.final_text, call.session_id, call.turns) == ("finished", "I could not.", "T-1", 2)
     assert (call.usage, call.edited) == (Usage(input_tokens=11, cache_read_tokens=7, output_tokens=5), ())
+    well = [line.replace(b', "is_error": true', b"") for line in AMP]
+    assert heard(reader_of(kind("amp")), well, 0).edited == ("a.py",)
+    ran = [line.replace(b"edit_file", b"Bash").replace(b'"path"', b'"cmd"') for line in well]
+    assert heard(reader_of(kind("amp")), ran, 0).commands == ()
     wrong = events({"type": "result", "subtype": "error_during_execution", "is_error": True, "error": "out of credits"})
     assert heard(reader_of(kind("amp")), wrong, 1).error == "out of credits"
 

@@ -68,6 +68,13 @@ def test_a_rust_source_with_a_test_module_is_a_test_file_by_its_text() -> None:
     assert is_test_file("src/lib.rs", "#[cfg(test)]\nmod tests {}")
 
 
+@pytest.mark.parametrize("line", ["describe('add', () => {", "test.only('adds', () => {", "suite(`add`, function () {"])
+def test_a_script_in_the_folder_of_mocha_and_node_is_a_test_file_where_it_begins_a_test(line: str) -> None:
+    assert is_test_file("test/unit/add.mjs", f"import assert from 'assert';\n\n{line}\n")
+    assert not is_test_file("src/add.mjs", line)
+    assert not is_test_file("test/helpers.mjs", "export function behaves() {\n  it('adds', () => {});\n}\n")
+
+
 @pytest.mark.parametrize("path", ["tests/helpers.py", "conftest.py", "spec/fixtures/a.json"])
 def test_what_serves_tests_is_no_source(path: str) -> None:
     assert is_test_support(path)
@@ -181,6 +188,12 @@ def test_a_function_that_no_runner_collects_is_no_case(text: str) -> None:
     reading = reading_of("test_a.py", text)
     assert not reading.cases
     assert reading.others
+
+
+def test_a_class_that_is_put_out_from_outside_leaves_the_rest_of_the_file_alone() -> None:
+    text = "class TestBase:\n    def test_a(self):\n        assert a\nTestBase.__test__ = False\ndef test_b():\n    assert b\n"
+    read = reading_of("test_a.py", text)
+    assert ([case.name for case in read.cases], [case.name for case in read.others]) == (["test_b"], ["TestBase.test_a"])
 
 
 def test_a_mixin_is_collected_through_the_class_that_inherits_it() -> None:

@@ -183,3 +183,18 @@ def test_the_failure_at_the_end_of_a_megabyte_is_read() -> None:
 def test_colours_and_control_characters_change_nothing() -> None:
     plain, loud = "E   assert 1 == 2\n1 failed in 0.1s", "\x1b[31mE   assert 1\x00 == 2\x1b[0m\n\x1b[1m1 failed\x1b[0m in 0.1s"
     assert error_vector("Bash", "pytest", plain) == error_vector("Bash", "pytest", loud)
+
+
+@pytest.mark.parametrize(
+    ("output", "failures"),
+    [
+        ("error: could not compile `calc` (lib) due to 3 previous errors; 7 warnings emitted", 3),
+        ("✖ 305 problems (5 errors, 300 warnings)", 5),
+        ("✖ 3 problems (0 errors, 3 warnings)", 3),
+        ("Found 2 violations", 2),
+        ("0 errors, 4 warnings", 4),
+        ("a.c:3: error: x\na.c:9: error: y", 2),
+    ],
+)
+def test_the_extent_of_a_failure_is_what_is_counted_as_errors_and_only_then_what_is_less(output: str, failures: int) -> None:
+    assert error_vector("Bash", "make", f"Exit code 1\n{output}").extent == failures

@@ -186,7 +186,9 @@ RUST = f"{RUST_SOURCE}#[cfg(test)]\nmod tests {{\n    #[test]\n    fn adds() {{\
 JS = "it('sums', () => {\n  expect(add(1, 2)).toBe(3);\n});\n\nit('negates', () => {\n  expect(add(-1, -2)).toEqual(-3);\n});\n"
 JAVA = "class AddTest {\n  @Test\n  void adds() {\n    assertEquals(3, add(1, 2));\n  }\n}\n"
 RUBY = "describe 'add' do\n  it 'sums' do\n    expect(add(1, 2)).to eq(3)\n  end\nend\n"
-TEXTS = {"a_test.go": GO, "src/lib.rs": RUST, "src/a.test.js": JS, "AddTest.java": JAVA, "spec/add_spec.rb": RUBY}
+TEXTS = {
+    "a_test.go": GO, "src/lib.rs": RUST, "src/a.test.js": JS, "test/a.js": JS, "AddTest.java": JAVA, "spec/add_spec.rb": RUBY
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -209,6 +211,7 @@ TEXTS = {"a_test.go": GO, "src/lib.rs": RUST, "src/a.test.js": JS, "AddTest.java
         ("src/a.test.js", ".toEqual(-3)", ".toBeTruthy()", ("assertions.weakened", BLOCK)),
         ("src/a.test.js", ".toEqual(-3)", ".toBeDefined()", ("assertions.weakened", BLOCK)),
         ("src/a.test.js", JS[JS.index("it('neg") :], "", ("tests.deleted", BLOCK)),
+        ("test/a.js", JS[JS.index("it('neg") :], "", ("tests.deleted", BLOCK)),
         ("src/a.test.js", "  expect(add(-1", "  return;\n  expect(add(-1", ("assertions.weakened", BLOCK)),
         ("AddTest.java", "@Test", '@Disabled("later")\n  @Test', ("tests.skipped", BLOCK)),
         ("AddTest.java", "  @Test\n", "", ("tests.uncollected", BLOCK)),

@@ -42,11 +42,36 @@ def test_a_report_names_what_ran_whether_it_passed_or_not(name: str, seen: bool)
         ("tests/test_shop.py::test_a_longer_name PASSED", False),
         ("my_test_a ok", False),
         ("test_a_longer, then test_a ok", True),
+        ("SKIPPED [1] tests/test_shop.py::test_a - later", False),
+        ("XFAIL tests/test_shop.py::test_a - later", False),
+        ("--- SKIP: test_a (0.00s)", False),
+        ("  \u25cb skipped test_a", False),
+        ("  \u25cb \x1b[33mskipped\x1b[39m test_a", False),
+        ("  \u270e todo test_a", False),
+        ("(skip) test_a", False),
+        ("[  SKIPPED ] Shop.test_a (0 ms)", False),
+        ("  Skipped Shop.Tests.test_a [1 ms]", False),
+        ("test shop::test_a ... ignored, not yet", False),
+        (" 2/3 Test #2: test_a ...........***Not Run (Disabled)", False),
+        ("test_a (PENDING: later)", False),
+        ("ok 2 - test_a # TODO", False),
+        ("test_a SKIPPED: see test_a", False),
+        (" \u2713 src/todo.test.ts > test_a 3ms", True),
+        (" \u2713 todo list > pending > test_a", True),
+        ("--- PASS: TestOrders/pending/test_a (0.00s)", True),
+        ("--- PASS: test_a/pending (0.00s)", True),
+        ("TODO.test.js test_a", True),
         ("", False),
     ],
 )
 def test_a_line_of_output_names_what_ran_unless_it_says_skipped(line: str, seen: bool) -> None:
     assert ran(["test_a"], (), line) == (("test_a",) if seen else ())
+
+
+@pytest.mark.parametrize("name", ["marks a todo as done", "skips what is pending", "TestOrders/disabled"])
+def test_a_name_that_speaks_of_skipping_is_seen_to_run(name: str) -> None:
+    assert ran([name], (), f"  \u2713 {name} (3 ms)") == (name,)
+    assert ran([name], (), f"  \u25cb skipped {name}") == ()
 
 
 def test_where_nothing_is_required_nothing_is_looked_for() -> None:

@@ -126,6 +126,15 @@ def test_headings_in_code_are_no_headings() -> None:
     assert rubric.envisioning == "```\n## Checks\n- a\n```\n~~~~\n```\n## Judge criteria\n~~~~"
 
 
+@pytest.mark.parametrize("item", ["- [ ] `npm test`", "- [x] npm test", "* [X] **All**: `npm test` (name: All)"])
+def test_a_check_may_have_a_box_to_tick(item: str) -> None:
+    assert [check["command"] for check in checks(item)] == ["npm test"]
+
+
+def test_in_a_fence_square_brackets_are_the_shell_s() -> None:
+    assert [check["command"] for check in checks("```sh\n[ x ] && true\n```")] == ["[ x ] && true"]
+
+
 def test_a_section_that_comes_twice_is_one() -> None:
     assert [check["command"] for check in checks("- a\n## Notes\n## Checks\n- b")] == ["a", "b"]
 

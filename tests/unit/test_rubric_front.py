@@ -17,12 +17,15 @@ def lines(said: dict[Any, Any]) -> list[str]:
 
 def test_short_keys_are_those_of_the_configuration() -> None:
     said = {"model": "opus", "hitl_threshold": 3, "force_max": True, "max_iterations": 9, "goal": "g"}
+    said |= {"milestone_every": 4, "structured_memory": True}
     assert from_front_matter(said, lines(said)) == (
         {
             "goal": "g",
             "judge": {"model": "opus", "rejections": 3},
             "completion": {"force_max": True},
             "limits": {"iterations": 9},
+            "gates": {"milestone_every": 4},
+            "memory": {"wiki": True},
         },
         [],
     )
@@ -33,8 +36,8 @@ def test_a_short_key_stands_beside_others_of_its_section() -> None:
     assert from_front_matter(said, lines(said)) == ({"limits": {"tokens": 5, "iterations": 9}}, [])
 
 
-@pytest.mark.parametrize("key", ["milestone_every", "structured_memory", "title", "version"])
-def test_keys_that_nothing_reads_yet_are_left_alone(key: str) -> None:
+@pytest.mark.parametrize("key", ["base_branch", "autonomous", "title", "version"])
+def test_keys_that_mean_nothing_here_are_left_alone(key: str) -> None:
     assert from_front_matter({key: 5}, []) == ({}, [])
 
 
@@ -55,6 +58,12 @@ def test_an_unknown_key_is_a_flaw_with_its_line(key: Any, told: str) -> None:
     values, (flaw,) = from_front_matter({"goal": "g", key: 1}, ["---", "goal: g", f"{key}: 1"])
     assert values == {"goal": "g"}
     assert told in f"{flaw.cause}; {flaw.remedy}"
+    assert flaw.line == 3
+
+
+def test_a_key_is_not_looked_for_in_a_longer_one() -> None:
+    said: dict[str, Any] = {"checks": ["a"], "check": 1}
+    _, (flaw,) = from_front_matter(said, lines(said))
     assert flaw.line == 3
 
 

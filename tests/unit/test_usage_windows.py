@@ -88,6 +88,12 @@ def test_windows_are_read_as_far_as_they_make_sense(info: dict[str, Any], shares
     assert [(one.name, one.utilization) for one in read_limit(info).windows] == shares
 
 
+def test_ten_windows_are_kept_and_the_one_that_speaks_is_among_them() -> None:
+    told = {f"window_{number}": {"utilization": 0.1} for number in range(30)}
+    found = read_limit({"rateLimitType": "five_hour", "utilization": 0.5, "unifiedWindows": told}).windows
+    assert (len(found), found[0].name) == (10, "five_hour")
+
+
 @given(
     before=LIMITS,
     after=LIMITS,

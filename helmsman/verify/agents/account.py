@@ -1,36 +1,21 @@
 """The account of one call, which the readers of all formats write: what was done, what it cost, how it ended."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from helmsman.records.agents import AgentKind, Capability
-from helmsman.records.evidence import AgentCall, CommandRun
+from helmsman.records.evidence import AgentCall
 from helmsman.records.usage import Usage
-from helmsman.verify.agent_events import OTHER_TOOLS, Called, ToolResult
+from helmsman.verify.agent_events import LONGEST_OUTPUT, Called, ToolResult
 from helmsman.verify.agent_outcome import FINAL, WORDS, EndedBy
 from helmsman.verify.agents.endings import Ended, outcome_of
+from helmsman.verify.deed_reader import Deed, DeedReader, Tools
 from helmsman.verify.loose_json import ends, last, text
 
-_TOOLS = 50
-_COMMANDS = 50
-_COMMAND = 300
-_PATHS = 200
-_PATH = 300
-_PENDING = 200
+_OPEN = 200
 _NAME = 60
-_OUTPUT = 20_000
 _NEWS = 1000
-
-
-@dataclass(frozen=True)
-class Tools:
-    """Which of a program's tools run commands, write files and read them, and the argument that says which."""
-
-    run: Mapping[str, str] = field(default_factory=dict[str, str])
-    write: Mapping[str, str] = field(default_factory=dict[str, str])
-    read: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Account:
@@ -40,25 +25,22 @@ class Account:
         """Nothing has been heard yet."""
         self.finished = False
         self.spoke = False
-        self.session = self.model = self.version = self.said = ""
+        self.session = self.model = self.said = ""
         self.usage = Usage()
         self.turns = self.retries = 0
         self._kind, self._tools = kind, tools
         self._ended_well: bool | None = None
         self._words, self._status = "", 0
-        self._used: Counter[str] = Counter()
-        self._commands: deque[CommandRun] = deque(maxlen=_COMMANDS)
-        self._edited: dict[str, None] = {}
-        self._looked: dict[str, None] = {}
-        self._pending: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        self._deeds = DeedReader(tools)
+        self._open: dict[str, str] = {}
+        """Calls without a result, and their tools."""
         self._news: deque[Called | ToolResult] = deque(maxlen=_NEWS)
 
     # --- what readers write ---------------------------------------------------------------------------------------
 
-    def begin(self, *, session: object = None, model: object = None, version: object = None) -> None:
+    def begin(self, *, session: object = None, model: object = None) -> None:
         self.session = text(session) or self.session
         self.model = text(model) or self.model
-        self.version = text(version) or self.version
 
     def say(self, words: object, *, more: bool = False) -> None:
         """A message of the agent's; `more`: it goes on with the one before."""
@@ -68,30 +50,31 @@ class Account:
     def call(self, identity: object, tool: object, arguments: Mapping[str, Any]) -> None:
         """It uses a tool. Commands are announced to those who listen under the name and the argument that all know."""
         name, key = text(tool, _NAME) or "?", text(identity)
-        if key in self._pending:
+        if key in self._open:
             return
         self.said = ""  # what it said before it did more is not its last word
-        self._used[name if name in self._used or len(self._used) < _TOOLS - 1 else OTHER_TOOLS] += 1
-        self._pending[key] = name, arguments
-        if len(self._pending) > _PENDING:
-            del self._pending[next(iter(self._pending))]
-        runs = self._tools.run.get(name)
-        known = ("Bash", {"command": arguments.get(runs)}) if runs else (name, self._told(name, arguments))
-        self._news.append(Called(key, *known))
+        self._open[key] = name
+        if len(self._open) > _OPEN:
+            del self._open[next(iter(self._open))]
+        self._deeds.call(key, name, arguments)
+        self._news.append(Called(key, *self._known(name, arguments)))
+
+    def runs(self, identity: object) -> bool:
+        """Whether the tool that was called so, and has not answered, runs a command."""
+        return self._open.get(text(identity)) in self._tools.run
 
     def result(self, identity: object, *, failed: bool | None, output: object = "") -> None:
         """What came of it; `failed` is None where the program does not tell."""
         key = text(identity)
-        called = self._pending.pop(key, None)
-        if called is None:
+        if self._open.pop(key, None) is None:
             return
-        self._note(*called, failed=failed)
+        self._deeds.result(key, failed=failed)
         # What is not known to have gone well is not taken for done.
-        self._news.append(ToolResult(key, failed is not False, ends(output, _OUTPUT)))
+        self._news.append(ToolResult(key, failed is not False, ends(output, LONGEST_OUTPUT)))
 
     def wrote(self, path: object) -> None:
         """It changed a file, by whatever tool."""
-        self._path(self._edited, path)
+        self._deeds.wrote(path)
 
     def spend(self, usage: Usage) -> None:
         self.usage = self.usage.plus(usage)
@@ -113,15 +96,7 @@ class Account:
 
     def conclude(self, *, exit_code: int | None, ended_by: EndedBy, stderr: str, seconds: float) -> AgentCall:
         """The whole call, once its process has ended."""
-        ended = Ended(
-            by=ended_by,
-            exit_code=exit_code,
-            stderr=stderr,
-            spoke=self.spoke,
-            well=self._ended_well,
-            words=self._words,
-            status=self._status,
-        )
+        ended = self._ended(exit_code, ended_by, stderr)
         outcome, words = outcome_of(ended, self._kind)
         return AgentCall(
             outcome=outcome,
@@ -130,17 +105,23 @@ class Account:
             error=words,
             session_id=self.session,
             model=self.model,
-            cli_version=self.version,
             usage=self.usage,
             turns=self.turns,
-            tools=tuple(self._used.most_common()),
-            first_used=tuple(self._used)[:12],
-            commands=tuple(self._commands),
-            edited=tuple(self._edited),
-            looked=tuple(self._looked),
             final_text=self.said.strip(),
             api_retries=self.retries,
             untold=tuple(one.value for one in Capability if one not in self._tells),
+            **self._deeds.told(),
+        )
+
+    def _ended(self, exit_code: int | None, by: EndedBy, stderr: str) -> Ended:
+        return Ended(
+            by=by,
+            exit_code=exit_code,
+            stderr=stderr,
+            spoke=self.spoke,
+            well=self._ended_well,
+            words=self._words,
+            status=self._status,
         )
 
     @property
@@ -148,21 +129,12 @@ class Account:
         """What was told of this call: a price that stands in a last event that never came was not."""
         return self._kind.tells if self.usage.tokens else self._kind.tells - {Capability.TOKENS, Capability.COST}
 
-    def _told(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        key = self._tools.write.get(name) or self._tools.read.get(name)
-        return {"path": arguments.get(key)} if key else arguments
-
-    def _note(self, name: str, arguments: Mapping[str, Any], *, failed: bool | None) -> None:
-        tools = self._tools
-        if name in tools.run and failed is not None:
-            self._commands.append(CommandRun(command=text(arguments.get(tools.run[name]), _COMMAND), failed=failed))
-        elif name in tools.write and failed is False:
-            self._path(self._edited, arguments.get(tools.write[name]))
-        elif name in tools.read and failed is False:
-            self._path(self._looked, arguments.get(tools.read[name]))
-
-    @staticmethod
-    def _path(paths: dict[str, None], path: object) -> None:
-        named = last(path, _PATH)
-        if named and len(paths) < _PATHS:
-            paths[named] = None
+    def _known(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """Tool and arguments under the names that all know, for what the program calls otherwise."""
+        match self._tools.deed(tool):
+            case None:
+                return tool, arguments
+            case Deed.RUN, key:
+                return "Bash", {"command": arguments.get(key)}
+            case _, key:
+                return tool, {"path": arguments.get(key)}

@@ -2,10 +2,10 @@
 
 import shlex
 
-from helmsman.records.usage import Usage
-from helmsman.verify.agents.account import Account, Tools
-from helmsman.verify.agents.dialect import Dialect, Event
-from helmsman.verify.loose_json import count, items, mapping, text
+from helmsman.verify.agents.account import Account
+from helmsman.verify.agents.dialect import Dialect, Event, usage_with_cached
+from helmsman.verify.deed_reader import Tools
+from helmsman.verify.loose_json import items, mapping, text
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
 _LONGEST = 20_000
@@ -44,10 +44,7 @@ def _ended(account: Account, event: Event) -> None:
 
 
 def _completed(account: Account, event: Event) -> None:
-    used = mapping(event.get("usage"))
-    cached = count(used.get("cached_input_tokens"))
-    fresh = max(count(used.get("input_tokens")) - cached, 0)  # the cached ones are among them
-    account.spend(Usage(input_tokens=fresh, cache_read_tokens=cached, output_tokens=count(used.get("output_tokens"))))
+    account.spend(usage_with_cached(mapping(event.get("usage")), "cached_input_tokens"))
     account.end(well=True)
 
 

@@ -1,7 +1,8 @@
 """`copilot --output-format json`: the events of its session. It tells requests of its allowance, neither tokens nor dollars."""
 
-from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.agents.account import Account
 from helmsman.verify.agents.dialect import Dialect, Event, Write
+from helmsman.verify.deed_reader import Tools
 from helmsman.verify.loose_json import count, items, mapping
 
 

@@ -1,7 +1,8 @@
 """`cursor-agent --print --output-format stream-json`: messages, and tool calls that begin and end, one kind of tool in each."""
 
-from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.agents.account import Account
 from helmsman.verify.agents.dialect import Dialect, Event
+from helmsman.verify.deed_reader import Tools
 from helmsman.verify.loose_json import items, mapping, text
 
 _SUFFIX = "ToolCall"

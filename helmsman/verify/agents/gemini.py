@@ -1,11 +1,9 @@
 """`gemini --output-format stream-json`. It tells whether a tool ran, and nothing of how the command in it ended."""
 
-from helmsman.records.usage import Usage
-from helmsman.verify.agents.account import Account, Tools
-from helmsman.verify.agents.dialect import Dialect, Event
-from helmsman.verify.loose_json import count, mapping, text
-
-_SHELL = "run_shell_command"
+from helmsman.verify.agents.account import Account
+from helmsman.verify.agents.dialect import Dialect, Event, usage_with_cached
+from helmsman.verify.deed_reader import Tools
+from helmsman.verify.loose_json import mapping
 
 
 def _init(account: Account, event: Event) -> None:
@@ -24,8 +22,7 @@ def _tool(account: Account, event: Event) -> None:
 
 def _result(account: Account, event: Event) -> None:
     """A command that exits with 1 is a success here, so of commands nothing is known."""
-    ran = text(event.get("tool_id")).startswith(_SHELL)
-    failed = None if ran else event.get("status") != "success"
+    failed = None if account.runs(event.get("tool_id")) else event.get("status") != "success"
     account.result(event.get("tool_id"), failed=failed, output=event.get("output"))
 
 
@@ -36,9 +33,7 @@ def _error(account: Account, event: Event) -> None:
 
 def _end(account: Account, event: Event) -> None:
     stats, well = mapping(event.get("stats")), event.get("status") == "success"
-    cached = count(stats.get("cached"))
-    fresh = max(count(stats.get("input_tokens")) - cached, 0)
-    account.spend(Usage(input_tokens=fresh, cache_read_tokens=cached, output_tokens=count(stats.get("output_tokens"))))
+    account.spend(usage_with_cached(stats, "cached"))
     if not well:
         account.complain(mapping(event.get("error")).get("message"))
     account.end(well=well)
@@ -46,7 +41,7 @@ def _end(account: Account, event: Event) -> None:
 
 DIALECT = Dialect(
     tools=Tools(
-        run={_SHELL: "command"},
+        run={"run_shell_command": "command"},
         write={"write_file": "file_path", "replace": "file_path"},
         read={"read_file": "file_path"},
     ),

@@ -1,9 +1,10 @@
 """`amp --execute --stream-json`: messages with blocks, as Claude Code prints them, but without ids and dollars."""
 
-from helmsman.records.usage import Usage
-from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.agent_events import usage_of
+from helmsman.verify.agents.account import Account
 from helmsman.verify.agents.dialect import Dialect, Event
-from helmsman.verify.loose_json import count, items, mapping
+from helmsman.verify.deed_reader import Tools
+from helmsman.verify.loose_json import items, mapping
 
 
 def _system(account: Account, event: Event) -> None:
@@ -13,7 +14,7 @@ def _system(account: Account, event: Event) -> None:
 def _assistant(account: Account, event: Event) -> None:
     message, main = mapping(event.get("message")), event.get("parent_tool_use_id") is None
     account.turns += main
-    account.spend(_usage(mapping(message.get("usage"))))
+    account.spend(usage_of(mapping(message.get("usage"))))
     for block in map(mapping, items(message.get("content"))):
         if block.get("type") == "tool_use":
             account.call(block.get("id"), block.get("name"), mapping(block.get("input")))
@@ -25,7 +26,9 @@ def _user(account: Account, event: Event) -> None:
     """A command that exits with 1 is a result like any other here, so of commands that are no error nothing is known."""
     for block in map(mapping, items(mapping(event.get("message")).get("content"))):
         if block.get("type") == "tool_result":
-            account.result(block.get("tool_use_id"), failed=block.get("is_error") is True or None, output=block.get("content"))
+            identity, wrong = block.get("tool_use_id"), block.get("is_error") is True
+            failed = None if account.runs(identity) and not wrong else wrong
+            account.result(identity, failed=failed, output=block.get("content"))
 
 
 def _end(account: Account, event: Event) -> None:
@@ -33,15 +36,6 @@ def _end(account: Account, event: Event) -> None:
     if not well:
         account.complain(event.get("error") or event.get("result") or event.get("subtype"))
     account.end(well=well)
-
-
-def _usage(counts: Event) -> Usage:
-    return Usage(
-        input_tokens=count(counts.get("input_tokens")),
-        cache_creation_tokens=count(counts.get("cache_creation_input_tokens")),
-        cache_read_tokens=count(counts.get("cache_read_input_tokens")),
-        output_tokens=count(counts.get("output_tokens")),
-    )
 
 
 DIALECT = Dialect(

@@ -1,8 +1,9 @@
 """`opencode run --format json`: parts of messages. A tool is told when it is done; the last step ends the whole."""
 
 from helmsman.records.usage import Usage
-from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.agents.account import Account
 from helmsman.verify.agents.dialect import Dialect, Event
+from helmsman.verify.deed_reader import Tools
 from helmsman.verify.loose_json import amount, count, mapping, text
 
 _MORE = "tool-calls"

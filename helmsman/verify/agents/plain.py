@@ -9,7 +9,8 @@ from typing import Any
 from helmsman.records.agents import AgentKind
 from helmsman.records.evidence import AgentCall
 from helmsman.verify.agent_outcome import EndedBy
-from helmsman.verify.agents.account import Account, Tools
+from helmsman.verify.agents.account import Account
+from helmsman.verify.deed_reader import Tools
 from helmsman.verify.loose_json import mapping, text
 
 _ANSWERS = "result", "response", "text", "output", "message", "content"

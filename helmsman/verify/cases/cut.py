@@ -1,8 +1,8 @@
 """Leaves out what two versions of a file have in common at their start and end, in languages that are read by their lines."""
 
 from dataclasses import replace
-from itertools import takewhile
 
+from helmsman.verify.cases.common_ends import common_ends
 from helmsman.verify.cases.masks import Masked
 
 SMALL = 40
@@ -15,29 +15,12 @@ def cut(old: Masked, new: Masked) -> tuple[Masked, Masked]:
     ours, theirs = old.text.split("\n"), new.text.split("\n")
     if min(len(ours), len(theirs)) <= SMALL:
         return old, new
-    start = _start(ours, theirs)
-    end = _end(ours, theirs, start)
+    start, end = common_ends(ours, theirs, _begins)
     parts = [(masked, *_positions(lines, start, end)) for masked, lines in ((old, ours), (new, theirs))]
     if not all(_is_apart(masked.bare, first, last) for masked, first, last in parts):
         return old, new
     before, after = (_part(masked, first, last) for masked, first, last in parts)
     return before, after
-
-
-def _start(ours: list[str], theirs: list[str]) -> int:
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs, strict=False)))
-    while same > 0 and not (_begins(ours, same) and _begins(theirs, same)):
-        same -= 1
-    return same
-
-
-def _end(ours: list[str], theirs: list[str], start: int) -> int:
-    most = min(len(ours), len(theirs)) - start
-    pairs = zip(ours[: -most - 1 : -1], theirs[: -most - 1 : -1], strict=True) if most else ()
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    while same > 0 and not _begins(ours, len(ours) - same):
-        same -= 1
-    return same
 
 
 def _begins(lines: list[str], number: int) -> bool:

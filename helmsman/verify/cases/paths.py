@@ -62,6 +62,7 @@ _OTHER_SOURCES = frozenset(
     ]
 )
 _RUST_TESTS = re.compile(r"#\[cfg\((?:all\()?\s*test\b")
+_SCRIPT_TESTS = re.compile(r"(?m)^(?:describe|context|suite|it|test|specify)(?:\.\w+)*+\(")
 
 
 def language_of(path: str) -> str:
@@ -70,7 +71,7 @@ def language_of(path: str) -> str:
 
 
 def is_test_file(path: str, text: str = "") -> bool:
-    """Whether runners look for tests in it. A Rust source does hold tests where its text says so."""
+    """Whether runners look for tests in it, by its path; of some files only the text tells."""
     *folders, name = path.split("/")
     language = language_of(path)
     if not language or any(folder in _PASSED_OVER or folder.startswith(".") for folder in folders):
@@ -78,7 +79,14 @@ def is_test_file(path: str, text: str = "") -> bool:
     if language == "go" and any(part.startswith(("_", ".")) or part in _GO_PASSES for part in (*folders, name)):
         return False
     named = _NAMES[language].fullmatch(name.rpartition(".")[0]) or _FOLDERS.get(language) in folders
-    return bool(named) or _in_source_set(language, folders) or (language == "rust" and bool(_RUST_TESTS.search(text)))
+    return bool(named) or _in_source_set(language, folders) or _is_told_by_text(language, folders, text)
+
+
+def _is_told_by_text(language: str, folders: list[str], text: str) -> bool:
+    """A source of Rust may hold its own tests; mocha and Node take what lies below `test`, beside helpers and fixtures."""
+    if language == "rust":
+        return bool(_RUST_TESTS.search(text))
+    return language == "javascript" and "test" in folders and bool(_SCRIPT_TESTS.search(text))
 
 
 def _in_source_set(language: str, folders: list[str]) -> bool:

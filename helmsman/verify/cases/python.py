@@ -43,9 +43,9 @@ def parsed(text: str) -> ast.Module | None:
 
 
 def _put_out(body: list[ast.stmt]) -> str:
-    """Why nothing in a file or class is collected, where it says so itself."""
-    values = (item.value for item in body if isinstance(item, ast.Assign) and "__test__" in map(last_name, item.targets[:1]))
-    return "`__test__` is false" if any(truth(value) is False for value in values) else ""
+    """Why nothing in a file or class is collected, where it says so itself; `Base.__test__ = False` speaks of Base alone."""
+    settings = (item for item in body if isinstance(item, ast.Assign) and "__test__" in map(dotted, item.targets))
+    return "`__test__` is false" if any(truth(item.value) is False for item in settings) else ""
 
 
 def _results(node: Function, case: Case) -> frozenset[str]:

@@ -12,7 +12,10 @@ COMMON = 60
 
 
 class Index:
+    """Numbers of texts by their words."""
+
     def __init__(self, texts: Sequence[Words]) -> None:
+        """All texts are given at once; a number is a place among them."""
         self._places: dict[str, list[int]] = {}
         for number, words in enumerate(texts):
             for word in words.telling:

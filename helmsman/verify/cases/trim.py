@@ -1,8 +1,8 @@
 """Leaves out what two versions of a Python file have in common at their start and end, since reading costs most."""
 
 import re
-from itertools import takewhile
 
+from helmsman.verify.cases.common_ends import common_ends
 from helmsman.verify.cases.python import parsed
 
 SMALL = 60
@@ -17,8 +17,7 @@ def trimmed(before: str, after: str) -> tuple[str, str]:
     old, new = before.split("\n"), after.split("\n")
     if max(len(old), len(new)) <= SMALL or "\r" in before or "\r" in after:
         return before, after
-    start = _start(old, new)
-    end = _end(old, new, start)
+    start, end = common_ends(old, new, _begins)
     middles = "\n".join(old[start : len(old) - end]), "\n".join(new[start : len(new) - end])
     rest = "\n".join((*new[:start], *new[len(new) - end :]))
     if any(map(_REACHES_OUT.search, middles)) or not _is_apart(middles, rest):
@@ -30,24 +29,6 @@ def _is_apart(middles: tuple[str, str], rest: str) -> bool:
     """Whether both parse by themselves and define no name that the rest defines too, of which only the last would count."""
     names = {name for middle in middles for name in _DEFINED.findall(middle)}
     return names.isdisjoint(_DEFINED.findall(rest)) and all(parsed(middle) is not None for middle in middles)
-
-
-def _start(old: list[str], new: list[str]) -> int:
-    """Number of common first lines that end where a definition begins on both sides."""
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-    while same > 0 and not (_begins(old, same) and _begins(new, same)):
-        same -= 1
-    return same
-
-
-def _end(old: list[str], new: list[str], start: int) -> int:
-    """Number of common last lines that begin with a definition."""
-    most = min(len(old), len(new)) - start
-    pairs = zip(old[: -most - 1 : -1], new[: -most - 1 : -1], strict=True) if most else ()
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    while same > 0 and not _begins(old, len(old) - same):
-        same -= 1
-    return same
 
 
 def _begins(lines: list[str], number: int) -> bool:

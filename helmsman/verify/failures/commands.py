@@ -16,9 +16,11 @@ LOOKS = word_set(
 _READ = 4000
 _SEPARATORS = "();&|<>\n"
 _JOINTS = re.compile(r"[0-9]?>&[0-9-]|\\\n|^[ \t]*#.*$", re.MULTILINE)
-_HERE = re.compile(r"<<-?[ \t]*['\"\\]?(\w{1,60})['\"]?")
+_HERE = re.compile(r"(?<!<)<<-?[ \t]*['\"\\]?([A-Za-z_]\w{0,59})['\"]?")
+"""Neither `<<< word`, which is one line, nor a shift by a number."""
 _KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "{", "}", "time", "fi", "done", "nohup"})
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
+_GIVES_SCRIPT = re.compile(r"-[a-z]*c")
 _NESTED = 3
 
 
@@ -35,15 +37,16 @@ class Step(NamedTuple):
 
 
 def steps(command: str, depth: int = 0) -> list[Step]:
-    """All steps in order, those of `bash -c '…'` in its place; none where the quotes do not close."""
+    """All steps in order, those of `bash -lc '…'` in its place; none where the quotes do not close."""
     found = [step for step in _split(_tokens(_without_documents(command[:_READ]))) if step.words]
     return [inner for step in found for inner in _opened(step, depth)]
 
 
 def _opened(step: Step, depth: int) -> list[Step]:
-    if depth >= _NESTED or step.words[0] not in _SHELLS or "-c" not in step.raw[:-1]:
+    given = next((number for number, word in enumerate(step.raw[:-1]) if _GIVES_SCRIPT.fullmatch(word)), None)
+    if depth >= _NESTED or step.words[0] not in _SHELLS or given is None:
         return [step]
-    inner = steps(step.raw[step.raw.index("-c") + 1], depth + 1)
+    inner = steps(step.raw[given + 1], depth + 1)
     return [*inner[:-1], inner[-1]._replace(then=step.then)] if inner else [step]
 
 

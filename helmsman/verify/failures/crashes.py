@@ -30,7 +30,7 @@ _ERROR = re.compile(
     r"(?: \[\w{1,60}\])?(?::.*|$))",
     re.MULTILINE,
 )
-_TRACEBACK = "Traceback (most recent call last):"
+TRACEBACK = "Traceback (most recent call last):"
 _ANY_LAST = re.compile(r"^(?P<said>[A-Za-z_][\w.]{0,150}(?:: .*|$))", re.MULTILINE)
 
 
@@ -39,8 +39,8 @@ def crash(text: str, programs: frozenset[str]) -> Hit | None:
     found = first_hit(_CRASHES, text, programs)
     if found is not None:
         return found
-    start = text.rfind(_TRACEBACK)
-    match = (_ERROR.search(text, start) or _ANY_LAST.search(text, start + len(_TRACEBACK))) if start >= 0 else _ERROR.search(text)
+    start = text.rfind(TRACEBACK)
+    match = (_ERROR.search(text, start) or _ANY_LAST.search(text, start + len(TRACEBACK))) if start >= 0 else _ERROR.search(text)
     if match is None:
         return None
     return hit(Class.TEST if "AssertionError" in match["said"].partition(":")[0] else Class.EXCEPTION, match)

@@ -7,9 +7,11 @@ from helmsman.verify.failures.excerpt import excerpt
 from helmsman.verify.failures.normal import settled
 from helmsman.verify.summaries import read_summary
 
-_COUNTED = re.compile(
-    r"(?i)\b(\d{1,7})\s(?:previous\s)?(?:errors?|problems?|failures?|failed|failing|issues?|violations?|warnings?|offenses)\b"
+_COUNTED = tuple(
+    re.compile(rf"(?i)\b(\d{{1,7}})\s(?:previous\s)?(?:{words})\b")
+    for words in ("errors?|failures?|failed|failing", "problems?|issues?|violations?|offenses", "warnings?")
 )
+"""The gravest first: tools that count errors count warnings beside them, and problems as the sum of both."""
 _COMPLAINS = re.compile(r"(?i)\b(?:error|fail|failed|failure|undefined|cannot|not found)\b|^\S+:\d+")
 _COMPARED = 8000
 
@@ -20,8 +22,9 @@ def extent(output: str) -> int:
     counts = read_summary("\n".join(lines))
     if counts is not None and counts.failed:
         return counts.failed
-    counted = [int(number) for line in lines for number in _COUNTED.findall(line[:500])]
-    return max(counted, default=0) or sum(bool(_COMPLAINS.search(line[:500])) for line in lines)
+    starts = [line[:500] for line in lines]
+    counted = (max((int(number) for line in starts for number in words.findall(line)), default=0) for words in _COUNTED)
+    return next(filter(None, counted), 0) or sum(bool(_COMPLAINS.search(line)) for line in starts)
 
 
 def fingerprint(output: str) -> str:

@@ -9,7 +9,7 @@ from helmsman.records.session import FailureClass as Class
 from helmsman.verify.failures import world
 from helmsman.verify.failures.code import BUILD, LINT, TYPES, WRAPPERS
 from helmsman.verify.failures.commands import program, programs, steps
-from helmsman.verify.failures.crashes import crash
+from helmsman.verify.failures.crashes import TRACEBACK, crash
 from helmsman.verify.failures.early import EARLY, UNREACHED
 from helmsman.verify.failures.excerpt import excerpt
 from helmsman.verify.failures.extent import extent
@@ -22,7 +22,6 @@ from helmsman.verify.loose_json import text as loose_text
 
 _EXIT = re.compile(r"Exit code (\d{1,3})")
 _PYTEST_SAYS = re.compile(r"^E {2,}(?=\S)(.*)", re.MULTILINE)
-_TRACEBACK = "Traceback (most recent call last):"
 _SETTLING = frozenset({124, 126, 127, 137, 143})
 _OBJECTIONS = (*world.PERMISSION, *TYPES, *LINT, *BUILD)
 _WORLD = (*world.NETWORK, *world.TIMEOUT, *world.COMMAND, *world.FILES)
@@ -105,7 +104,7 @@ def _loud(text: str) -> str:
 
 def _raised(text: str, names: Programs) -> Hit | None:
     """The error of a Python traceback, whose own line says what kind it is."""
-    error = crash(text, names) if _TRACEBACK in text else None
+    error = crash(text, names) if TRACEBACK in text else None
     if error is None:
         return None
     return first_hit(_RAISED, error.said, names) or error

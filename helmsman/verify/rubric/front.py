@@ -1,5 +1,6 @@
 """A rubric's front matter: its short keys and those of the configuration, as configuration."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -14,17 +15,19 @@ SHORT = {
     "hitl_threshold": "judge.rejections",
     "force_max": "completion.force_max",
     "max_iterations": "limits.iterations",
+    "milestone_every": "gates.milestone_every",
+    "structured_memory": "memory.wiki",
 }
 """Keys that rubrics have, and where the configuration has them."""
-LATER = frozenset({"milestone_every", "structured_memory", "base_branch", "mode", "autonomous"})
-"""Keys that rubrics of other loops have, or that ours will; nothing reads them yet."""
+OTHERS = frozenset({"base_branch", "mode", "autonomous"})
+"""Keys that rubrics of other loops have; here the command line says where a loop works and what becomes of its work."""
 ABOUT = frozenset({"title", "name", "description", "version", "author", "date", "tags"})
 """What documents say of themselves."""
 MOST_FLAWS = 50
 _NEAR = 0.7
 """As for keys of the other files; there is no prose here that could be meant as it stands."""
 _OWN = frozenset({*LoopConfig.model_fields, "goal_file"})
-_KNOWN = _OWN | SHORT.keys() | LATER | ABOUT
+_KNOWN = _OWN | SHORT.keys() | OTHERS | ABOUT
 
 
 def from_front_matter(said: Mapping[Any, Any], lines: Sequence[str]) -> tuple[dict[str, Any], list[Flaw]]:
@@ -32,7 +35,7 @@ def from_front_matter(said: Mapping[Any, Any], lines: Sequence[str]) -> tuple[di
     values: dict[str, Any] = {key: value for key, value in said.items() if key in _OWN}
     unknown = [key for key in said if key not in _KNOWN][:MOST_FLAWS]
     flaws = [_unknown(_name(key), _line(_name(key), lines)) for key in unknown]
-    for short in SHORT.keys() & said.keys():
+    for short in (short for short in SHORT if short in said):
         section, key = SHORT[short].split(".")
         table: Any = values.get(section, {})
         if not isinstance(table, Mapping):
@@ -72,4 +75,5 @@ def _unknown(key: str, line: int) -> Flaw:
 
 def _line(key: str, lines: Sequence[str]) -> int:
     """Where a key begins a line, counted from 1; the line of the opening mark where it is not found."""
-    return next((number for number, line in enumerate(lines, 1) if line.lstrip("\"'").startswith(key)), 1)
+    whole = re.compile(rf"[\"']?{re.escape(key)}[\"']?\s*:")
+    return next((number for number, line in enumerate(lines, 1) if whole.match(line)), 1)

@@ -60,7 +60,14 @@ CRITERION_OPTIONS: Mapping[str, Option] = {
     "checks": Option("checks", text, many=True),
     "check": Option("checks", text, many=True),
 }
+_TICK_BOX = re.compile(r"\[[ xX]\](?:\s+|$)")
 _ONE_COMMAND = "write one command in backticks an item, and set a remark behind it apart with a dash"
+
+
+def _without_tick_box(said: str) -> str:
+    """Whoever ticks an item off in the file says nothing to us."""
+    box = _TICK_BOX.match(said)
+    return said[box.end() :] if box else said
 
 
 # --- checks -------------------------------------------------------------------------------------------------------
@@ -75,8 +82,9 @@ _KEYWORDS = frozenset({"do", "then", "else", "elif", "if", "while", "until", "ti
 
 def read_check(item: Item) -> Iterator[RubricCheck | Flaw]:
     """The check, or what is wrong with it."""
-    label = None if item.code else _LABEL.fullmatch(item.text)
-    said = label[2] if label else item.text
+    whole = item.text if item.code else _without_tick_box(item.text)
+    label = None if item.code else _LABEL.fullmatch(whole)
+    said = label[2] if label else whole
     in_backticks = said.startswith("`") and not item.code
     command, brackets, cause = _span(said) if in_backticks else _bare(said, code=item.code)
     if cause:
@@ -130,13 +138,12 @@ def _validated_check(line: int, values: dict[str, Any]) -> Iterator[RubricCheck 
 
 # --- criteria -----------------------------------------------------------------------------------------------------
 
-_TICK_BOX = re.compile(r"\[[ xX]\](?:\s+|$)")
 _ID = re.compile(r"\[([^\]\n]{1,80})\](?:[:\s]\s*|$)")
 
 
 def read_criterion(item: Item, number: int) -> Iterator[RubricCriterion | Flaw]:
     """The criterion, or what is wrong with it. Without an id it is called c1, c2 and so on by its number."""
-    rest = item.text[box.end() :] if (box := _TICK_BOX.match(item.text)) else item.text
+    rest = _without_tick_box(item.text)
     named = _ID.match(rest)
     sentence, brackets = _options(rest[named.end() :] if named else rest)
     values, mistakes = read_options(brackets, CRITERION_OPTIONS)

@@ -1,0 +1,77 @@
+"""Which lines two versions of a file do not have in common, found in a time that no file can blow up.
+
+Small parts are compared exactly. Larger ones are first cut at the lines that stand once on either side, for an exact comparison
+takes the cube of their length where lines repeat, as those of a rewritten snapshot do.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+Part = tuple[int, int, int, int]
+"""Lines from the first number up to the second of the old version, from the third up to the fourth of the new one."""
+_SMALL = 40_000
+"""Pairs of lines up to which a part is compared exactly: some hundredths of a second at worst."""
+_DEEPEST = 12
+"""Times that a part is cut; what is left then counts as changed."""
+
+
+def changed_lines(old: Sequence[str], new: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Places, from 0, of the lines that are on the old side only, and of those on the new side only."""
+    parts = list(_changed(old, new, (0, len(old), 0, len(new)), 0))
+    return [n for a, b, _, _ in parts for n in range(a, b)], [n for _, _, a, b in parts for n in range(a, b)]
+
+
+def common_start(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many lines both begin with."""
+    return next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+
+
+def _changed(old: Sequence[str], new: Sequence[str], part: Part, depth: int) -> Iterator[Part]:
+    a, b, c, d = _trimmed(old, new, part)
+    if a == b or c == d:
+        yield a, b, c, d
+    elif (b - a) * (d - c) <= _SMALL:
+        steps = SequenceMatcher(None, old[a:b], new[c:d], autojunk=False).get_opcodes()
+        yield from ((a + i, a + j, c + k, c + m) for step, i, j, k, m in steps if step != "equal")
+    elif depth < _DEEPEST and (anchors := _anchors(old[a:b], new[c:d])):
+        places = [(a - 1, c - 1), *((a + i, c + k) for i, k in anchors), (b, d)]
+        for (i, k), (j, m) in pairwise(places):
+            yield from _changed(old, new, (i + 1, j, k + 1, m), depth + 1)
+    else:
+        yield a, b, c, d
+
+
+def _trimmed(old: Sequence[str], new: Sequence[str], part: Part) -> Part:
+    """Without the lines that both begin and end with."""
+    a, b, c, d = part
+    first = common_start(old[a:b], new[c:d])
+    last = common_start(old[a + first : b][::-1], new[c + first : d][::-1])
+    return a + first, b - last, c + first, d - last
+
+
+def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Places of lines that stand once on either side: the most of them that come in the same order on both."""
+    ours, theirs = Counter(old), Counter(new)
+    place = {line: number for number, line in enumerate(new) if theirs[line] == 1}
+    once = [(number, place[line]) for number, line in enumerate(old) if ours[line] == 1 and line in place]
+    return _rising(once)
+
+
+def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest choice of pairs, in their order, whose second numbers rise."""
+    ends: list[int] = []  # for each length the smallest second number that such a choice ends with,
+    last: list[int] = []  # and which pair that is
+    before: list[int] = []  # for each pair the one that comes before it in its choice
+    for number, (_, second) in enumerate(pairs):
+        length = bisect_left(ends, second)
+        ends[length : length + 1], last[length : length + 1] = [second], [number]
+        before.append(last[length - 1] if length else -1)
+    chosen: list[tuple[int, int]] = []
+    at = last[-1] if last else -1
+    while at >= 0:
+        chosen.append(pairs[at])
+        at = before[at]
+    return chosen[::-1]

@@ -1,0 +1,27 @@
+"""What stands against being done, for the loop and for an item of its plan alike: the first few by name, the rest by number."""
+
+from collections.abc import Sequence
+
+from helmsman.records.claims import ClaimLayer
+from helmsman.records.findings import Weight
+from helmsman.records.iteration import Evidence
+
+NAMED = 3
+
+
+def some(names: Sequence[str], of: int | None = None) -> str:
+    """A few of them; `of`: how many there are, where only the first are given."""
+    named = names[:NAMED]
+    more = (len(names) if of is None else of) - len(named)
+    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
+
+
+def findings_that_block(evidence: Evidence) -> str:
+    """What the invariants found; empty where nothing stands against the work."""
+    return some([f"{one.message} ({one.rule}, {one.where})" for one in evidence.findings if one.weight is Weight.BLOCK])
+
+
+def claims_that_are_untrue(evidence: Evidence) -> str:
+    """What the agent said and the evidence contradicts; empty where it holds."""
+    untrue = [one for one in evidence.contradictions if one.layer is ClaimLayer.CONTRADICTION]
+    return some([f"it said \u201c{one.said}\u201d, but {one.found}" for one in untrue])
