@@ -18,8 +18,8 @@ from prefect.states import Scheduled
 from tasks.engine.runs import PAGE
 
 UNSTARTED_SECONDS = 600.0
-"""A process starts in seconds, a container whose image has to be fetched in minutes. Should the first one come after all, the lock
-of the loop lets one of the two drive."""
+"""A process starts in seconds, a container whose image has to be fetched in minutes. Should the first one come after all, the
+lock of the loop lets one of the two drive."""
 MOST_TIMES = 3
 """Whatever is not there after that is no accident: its run stays pending for a person to look at."""
 AGAIN = "Rescheduled"
