@@ -1,17 +1,17 @@
 """The circuit breaker: a loop that gets nowhere has one more iteration to decide it, then it pauses. The cause may pass."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from helmsman.config import BreakerConfig
+from helmsman.oversee.waits import later
 from helmsman.records.modes import Breaker, Position
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import clean, counted
 
 LONGEST_REASON = 300
-LONGEST_COOL_DOWN = 366 * 24 * 60  # minutes; more than a year does not end, and would not fit into a date
 
 
 class Event(StrEnum):
@@ -115,7 +115,7 @@ def until(breaker: Breaker, config: BreakerConfig) -> datetime | None:
     """When the cool-down is over; None where there is none."""
     if breaker.position is not Position.OPEN or breaker.since is None:
         return None
-    return breaker.since + timedelta(minutes=min(config.cool_down_minutes, LONGEST_COOL_DOWN))
+    return later(breaker.since, minutes=config.cool_down_minutes)
 
 
 def just_opened(before: Breaker, after: Breaker) -> bool:

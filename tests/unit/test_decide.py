@@ -219,6 +219,16 @@ def test_a_usage_limit_is_waited_for(resets_at: datetime | None, wait: timedelta
     assert f"{decision.until:%Y-%m-%d %H:%M:%S} UTC" in decision.reason
 
 
+@pytest.mark.feature("E7")
+@pytest.mark.parametrize("field", ["margin_seconds", "unknown_wait_minutes"])
+def test_a_wait_for_ever_is_one_of_a_year(field: str) -> None:
+    for_ever = state(config(usage_limit={"longest_wait_hours": 1e12, field: 1e12}))
+    resets_at = NOW + HOUR if field == "margin_seconds" else None
+    decision = decide(situation(state=for_ever, execution=execution(usage_limited(resets_at)), checks=None))
+    assert decision.until is not None
+    assert decision.until == NOW + 366 * 24 * HOUR
+
+
 @pytest.mark.feature("E6", "E7")
 def test_a_usage_limit_cannot_keep_a_loop_waiting_beyond_its_own_limits_and_is_not_counted_then_either() -> None:
     decision: Decision = decide(situation(execution=execution(usage_limited()), checks=None, signals=(LIMIT_REACHED,)))
