@@ -32,7 +32,7 @@ def decide(situation: Situation) -> Decision:
         decision = question.decide(situation)
         path.append(_considered(question, situation, held=decision is not None))
         if decision is not None:
-            return decision.model_copy(update={"path": tuple(path)})
+            return control.on_better_tree(situation, decision).model_copy(update={"path": tuple(path)})
     raise AssertionError("the last question is always answered with yes")
 
 
