@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from helmsman.config import PainConfig
 from helmsman.oversee.limits import Gauge, gauges
+from helmsman.oversee.movement import compared_with, is_base
 from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
 from helmsman.records.moments import Moment, Movement
@@ -61,7 +62,7 @@ def _all_tests(state: LoopState, history: Sequence[Moment], evidence: Evidence) 
     """Told once, when it begins: after that a person has been called."""
     if not history or not _tells(history[-1]) or _passes(history[-1]):
         return ()
-    checked = [moment for moment in history if _tells(moment)]
+    checked = [moment for moment in history if compared_with(moment) and not moment.undone]
     wrecked = _at_end(checked)
     before = checked[-wrecked - 1] if 0 < wrecked < len(checked) else None
     if before is None or before.failing_tests or before.passing_tests < LEAST_TESTS:
@@ -107,8 +108,9 @@ def _conclusive(evidence: Evidence) -> bool:
 
 
 def _tests_signal(state: LoopState, before: Moment, now: Moment, what: str) -> Signal:
+    when = "before the first iteration" if is_base(before) else f"at the end of iteration {before.iteration}"
     message = (
-        f"{what}, after all {before.passing_tests} passed at the end of iteration {before.iteration};"
+        f"{what}, after all {before.passing_tests} passed {when};"
         f" look at what changed in {state.branch} since then: git diff {before.commit[:12]} {now.commit[:12]}"
     )
     return _pain("all_tests", message, value=now.failing_tests, threshold=LEAST_TESTS)
