@@ -31,11 +31,8 @@ class Command(NamedTuple):
 def command_in(comment: str) -> Command | None:
     """The command in the first line; None where a comment is not meant for us."""
     first, _, below = comment.strip().replace("\r\n", "\n").partition("\n")
-    word, _, rest = first.strip().partition(" ")
-    if word.lower() != COMMAND:
-        return None
-    verb, _, rest = rest.strip().partition(" ")
-    return Command(verb.lower(), rest.strip(), below.strip())
+    word, verb, rest = [*first.split(maxsplit=2), "", "", ""][:3]
+    return Command(verb.lower(), rest.strip(), below.strip()) if word.lower() == COMMAND else None
 
 
 def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> Answer:

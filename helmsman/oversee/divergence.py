@@ -32,6 +32,8 @@ MISSING_SHARE = 0.5
 UNTOUCHED = 4
 """Iterations in a row that changed files and touched nothing of the plan; the same number as a session's attempts at one error,
 and one more than what counts as stuck."""
+GAP_KEPT = 1000
+"""Characters of what remains that are remembered, so of what remains now as many are compared."""
 REMEMBERED = 50
 """Iterations whose files count as had in hand."""
 SHOWN = 3
@@ -127,7 +129,7 @@ def _named(text: str) -> Iterator[str]:
 def _untouched(memory: WorkingMemory, worked: Sequence[Moment], earlier_gap: str) -> str:
     """The same words for four iterations, each of which changed files of which the plan says nothing."""
     gap, last = memory.remaining_gap[:_LONGEST], worked[-UNTOUCHED:]
-    same = _words(gap) == _words(earlier_gap[:_LONGEST])
+    same = _words(gap[:GAP_KEPT]) == _words(earlier_gap[:GAP_KEPT])
     if not same or len(last) < UNTOUCHED or not any(_any_path(gap)):
         return ""
     if not all(_went_elsewhere(moment, gap) for moment in last):

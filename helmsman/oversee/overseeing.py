@@ -16,7 +16,7 @@ from helmsman.oversee.breaker import breaker_after, cooled, just_opened, reset
 from helmsman.oversee.control import steer
 from helmsman.oversee.decide.situation import BLOWN
 from helmsman.oversee.detectors import detect, diagnose
-from helmsman.oversee.divergence import UNTOUCHED, divergence
+from helmsman.oversee.divergence import GAP_KEPT, UNTOUCHED, divergence
 from helmsman.oversee.double_bind.asked import held
 from helmsman.oversee.double_bind.conflicts import conflicts
 from helmsman.oversee.double_bind.diagnosis import CONFLICT, bind, bind_signal
@@ -44,7 +44,6 @@ FAULTS_KEPT = 10
 INSTRUCTIONS_KEPT = 10
 ISSUES_KEPT = 10
 VARIETY_KEPT = 10
-GAP_KEPT = 1000
 NOTHING: tuple[Signal, ...] = ()
 
 
@@ -84,7 +83,7 @@ class _View:
     @property
     def since_person(self) -> Sequence[Moment]:
         """What the loop did since a person last sent it on: what was before they have judged."""
-        sent = [climb.iteration for climb in self.earlier.ladder.climbs if climb.before >= Rung.HUMAN]
+        sent = [climb.iteration for climb in self.earlier.ladder.climbs if climb.before >= Rung.HUMAN > climb.after]
         return [moment for moment in self.history if moment.iteration >= sent[-1]] if sent else self.history
 
     @property

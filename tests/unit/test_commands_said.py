@@ -38,6 +38,7 @@ def said(comment: str, loop: LoopState | None = None) -> Answer:
         ("/helmsman approve\r\nUse the cache.\r\n\r\nAnd test it.", Choice.APPROVE, "Use the cache.\n\nAnd test it."),
         ("  \n/Helmsman  APPROVE  gently \nplease", Choice.APPROVE, "gently\nplease"),
         ("/helmsman take-over", Choice.TAKE_OVER, ""),
+        ("/helmsman\tapprove\u00a0 with a tab", Choice.APPROVE, "with a tab"),
         ("/helmsman stop it costs too much", Choice.STOP, "it costs too much"),
     ],
 )

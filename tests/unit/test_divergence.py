@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.divergence import UNTOUCHED, divergence
+from helmsman.oversee.divergence import GAP_KEPT, UNTOUCHED, divergence
 from helmsman.records.claims import ClaimLayer, Contradiction
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.memory import Choice, WorkingMemory
@@ -133,6 +133,12 @@ def test_a_plan_that_four_iterations_passed_by_is_a_divergence() -> None:
     assert signal is not None
     assert "what remains is worded as 4 iterations ago" in signal.message
     assert "src/cart.py" in signal.message
+
+
+@pytest.mark.parametrize("length", [900, 999, 1000, 1001, 1600])
+def test_a_plan_is_the_same_though_only_its_first_thousand_characters_are_remembered(length: int) -> None:
+    gap = f"{GAP} {'And so on with the rest. ' * 80}"[:length]
+    assert found(plan(gap), history=[moment()] * UNTOUCHED, earlier_gap=gap[:GAP_KEPT]) is not None
 
 
 @pytest.mark.parametrize(
