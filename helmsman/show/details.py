@@ -9,6 +9,7 @@ from helmsman.records.checks import CheckResult
 from helmsman.records.gates import GATES, Answer
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement
+from helmsman.records.modes import short_rung
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
 from helmsman.show.charts import Kind
 from helmsman.show.markup import NOTHING, Markup, element, escaped, joined
@@ -61,7 +62,7 @@ def _cells(record: IterationRecord) -> Iterator[Markup]:
     yield span(_work(record))
     yield element("span", _checks_mark(record))
     yield element("span", _share(record.oversight.progress.completion))
-    yield span(f"E-{record.oversight.ladder.rung:d}{f' {moment.movement}' if moment else ''}")
+    yield span(f"{short_rung(record.oversight.ladder.rung)}{f' {moment.movement}' if moment else ''}")
     yield span(dollars_told(record.usage.cost_usd, call.untold))
     yield element("span", *_line(record), class_="line")
 

@@ -9,7 +9,7 @@ from helmsman.records.findings import Weight
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import CriterionVerdict
-from helmsman.records.modes import Rung
+from helmsman.records.modes import Rung, short_rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.reflexion import Rejection
 from helmsman.records.state import LoopState
@@ -72,7 +72,7 @@ def _iteration(moment: Moment) -> tuple[str, ...]:
         "–" if "tools" in moment.untold else f"{moment.tool_calls:,}",
         "–" if "cost" in moment.untold and not moment.cost_usd else money(moment.cost_usd),
         duration(moment.seconds),
-        _rung(moment.rung),
+        short_rung(moment.rung),
         _remarks(moment),
     )
 
@@ -81,10 +81,6 @@ def _start(moment: Moment) -> tuple[str, ...]:
     """The tree that nobody had worked on yet."""
     checks = _sign(good=moment.green) if moment.checked else "–"
     return ("start", f"{moment.completion:.0%}", "–", checks, _tests(moment), "–", "–", "–", "–", "–", "")
-
-
-def _rung(rung: int) -> str:
-    return Rung(rung).title.partition(" ")[0] if rung in set(Rung) else str(rung)
 
 
 def _tests(moment: Moment) -> str:

@@ -17,7 +17,7 @@ from helmsman.records.control import Control
 from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import JudgementOutcome
-from helmsman.records.modes import Ladder, Rung
+from helmsman.records.modes import Ladder, Rung, short_rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Oversight
 from helmsman.records.state import Spending, Waiting
@@ -213,7 +213,7 @@ def test_every_number_of_a_line_is_the_records(
         work,
         "✘ 1 of 1",
         f" {completion:.0%}",
-        f"E-{rung:d}",
+        short_rung(rung),
         money(dollars),
     ]
     assert line[8].startswith("continue 1 of 1 checks fail")

@@ -2,9 +2,10 @@
 
 from helmsman.oversee.breaker import until
 from helmsman.oversee.decide.situation import BLOWN, Question, Situation, go_on, standing, stop, wait
+from helmsman.oversee.double_bind.telling import sentence
 from helmsman.oversee.ending import all_ours
 from helmsman.records.modes import Ladder, Position, Rung
-from helmsman.records.oversight import Conflict, Diagnosis
+from helmsman.records.oversight import Diagnosis
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.texts import counted
 
@@ -49,7 +50,7 @@ def _person(s: Situation) -> Decision | None:
     if ladder.rung < Rung.HUMAN or not s.steers:
         return None
     sure = [one for one in s.oversight.conflicts if one.by == "rules" or s.oversight.diagnosis is Diagnosis.DOUBLE_BIND]
-    facts = "; ".join(_told(conflict) for conflict in sure[:CONFLICTS_TOLD])
+    facts = "; ".join(map(sentence, sure[:CONFLICTS_TOLD]))
     why = f"two orders contradict each other: {facts}" if facts else ladder.reason
     reason = f"{ladder.rung.title}: {why}; at the end {standing(s)}"
     choices = (
@@ -57,19 +58,6 @@ def _person(s: Situation) -> Decision | None:
         f" `helmsman resume {s.state.loop}` (it begins with a redesign); or take the branch over by hand; or leave it"
     )
     return stop(s, "ladder.human", f"{reason}; {choices}", Outcome.WAITING)
-
-
-def _told(conflict: Conflict) -> str:
-    first, second = conflict.first, conflict.second
-    reader = "as a model reads it, " if conflict.by == "model" else ""
-    return (
-        f"{reader}about {conflict.about}, {_place(first.source, first.line)} says {first.text!r}"
-        f" and {_place(second.source, second.line)} says {second.text!r}"
-    )
-
-
-def _place(source: str, line: int) -> str:
-    return f"{source}:{line}" if line else source
 
 
 def _breaker(s: Situation) -> Decision | None:
@@ -102,7 +90,7 @@ def _continue(s: Situation) -> Decision:
 
 
 def on_better_tree(s: Situation, decision: Decision) -> Decision:
-    """The same decision, on a better tree where the work got worse and the loop goes on; a loop that ends has its own way to it."""
+    """The same decision, on a better tree where the work got worse and the loop goes on. One that ends is left at its best."""
     back = _better_tree(s)
     if not back or decision.repeat or decision.kind is DecisionKind.STOP:
         return decision
