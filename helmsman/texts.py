@@ -21,6 +21,8 @@ GUARDED_SHOWN = 5
 NOT_STARTED = frozenset({126, 127})
 """Exit codes of a shell for a command that may not be executed, or is not there."""
 ERRORS_SHOWN = 3
+LONGEST_LINE = 300
+"""Characters of foreign text in a row or a sentence."""
 SIGNS = {
     Outcome.COMPLETED: "✔ completed",
     Outcome.STOPPED: "■ stopped",
@@ -40,6 +42,29 @@ def clean(text: str) -> str:
 def clean_lines(text: str) -> str:
     """Foreign text of several lines, each as `clean` makes it."""
     return "\n".join(clean(line) for line in text.expandtabs().splitlines())
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many characters; the last one tells where some are left out."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def one_line(text: str, most: int = LONGEST_LINE) -> str:
+    """Foreign text on one line, cut where it is longer."""
+    return shortened(" ".join(clean(text).split()), most)
+
+
+def cut_between_words(text: str, most: int) -> str:
+    """The same for a sentence: cut between words where there are any."""
+    if len(text) <= most:
+        return text
+    cut = text[:most]
+    return f"{cut.rpartition(' ')[0] or cut[:-1]}…"
+
+
+def spelled(name: str) -> str:
+    """A name of ours as people write it: `timed_out` is timed out."""
+    return name.replace("_", " ")
 
 
 def duration(seconds: float) -> str:

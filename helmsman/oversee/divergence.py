@@ -6,7 +6,7 @@ are not there, or it stays as it is while the work goes elsewhere and gets nowhe
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from helmsman.orient.treatments import PLAN_ANEW
@@ -17,11 +17,12 @@ from helmsman.records.claims import ClaimLayer, Contradiction
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
+from helmsman.texts import one_line
 from helmsman.verify.claims.paths import Paths, as_path, git_would_show
 from helmsman.verify.invariants.reading.kinds import language
 
-Exists = Collection[str] | Callable[[str], bool]
-"""Paths of the tree, or a question for one path, which a plan may name without its folders."""
+Exists = Callable[[str], bool]
+"""Whether there is a file at a path, which a plan may name without its folders."""
 
 UNPROVEN = 2
 """Items noted as done without evidence: one may be a matter of words."""
@@ -90,9 +91,8 @@ def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[Moment]) ->
     named = tuple(dict.fromkeys((*gap, *chain.from_iterable(_named(choice.chose) for choice in memory.decisions))))
     if len(named) < MISSING:
         return ""
-    is_there = _asking(exists)
     had = Paths(path for moment in worked[-REMEMBERED:] for path in moment.files)
-    missing = [path for path in named if path not in had and not is_there(path)]
+    missing = [path for path in named if path not in had and not exists(path)]
     if len(missing) < MISSING or len(missing) < MISSING_SHARE * len(named) or not set(missing) & set(gap):
         return ""
     listed = ", ".join(_shown(path, 80) for path in missing[:SHOWN])
@@ -102,10 +102,6 @@ def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[Moment]) ->
 def _missing_for(item: str, exists: Exists, worked: Sequence[Moment]) -> str:
     reason = _missing(WorkingMemory(remaining_gap=item), exists, worked) if item else ""
     return f"of the item in hand, {reason}" if reason else ""
-
-
-def _asking(exists: Exists) -> Callable[[str], bool]:
-    return exists if callable(exists) else Paths(exists).__contains__
 
 
 _CLAUSE = re.compile(r"[;\n]|[.!?](?=\s)")
@@ -162,6 +158,5 @@ def _went_elsewhere(moment: Moment, gap: str) -> bool:
 
 
 def _shown(text: str, longest: int) -> str:
-    """On one line, printable, and of bounded length."""
-    line = "".join(letter if letter.isprintable() else " " for letter in text[: longest + 1]).replace("`", "'")
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+    """Between backticks, so without any."""
+    return one_line(text, longest).replace("`", "'")

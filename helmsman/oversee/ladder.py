@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from helmsman.config import LadderConfig
-from helmsman.oversee.breaker import gets_on
+from helmsman.oversee.movement import got_on
 from helmsman.records.modes import Climb, Ladder, Rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
@@ -103,9 +103,9 @@ def event_of(moment: Moment, signals: Sequence[Signal], *, opened: bool) -> Even
         return Event.PERSON
     if moment.movement is Movement.WAITED:
         return Event.NOTHING
-    if opened or (_of(Event.TROUBLE, signals) and not gets_on(moment)):
+    if opened or (_of(Event.TROUBLE, signals) and not got_on(moment)):
         return Event.TROUBLE
-    return Event.CLEAN if gets_on(moment) else Event.NOTHING
+    return Event.CLEAN if got_on(moment) else Event.NOTHING
 
 
 _SEVERITIES: Mapping[Event, Severity] = {

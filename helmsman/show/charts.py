@@ -21,12 +21,12 @@ from helmsman.show.svg import (
     picture,
     rounded_scale,
     short_number,
-    shortened,
     thinned,
     tip,
     whole_scale,
     words,
 )
+from helmsman.texts import shortened
 
 BLUE, ORANGE, GREEN, PINK = "#3b82c4", "#d97706", "#009e73", "#b75d9f"
 COLOURS = (BLUE, ORANGE, GREEN, PINK, INK)

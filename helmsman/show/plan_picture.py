@@ -10,7 +10,8 @@ from helmsman.records.plan import ItemState, PlanProgress, Sketched
 from helmsman.records.state import LoopState
 from helmsman.show.charts import BLUE, GREEN, ORANGE
 from helmsman.show.markup import Markup, element
-from helmsman.show.svg import INK, picture, shortened, tip, words
+from helmsman.show.svg import INK, picture, tip, words
+from helmsman.texts import shortened
 
 WIDTH = 720
 COLUMNS = 4

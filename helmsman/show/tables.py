@@ -17,7 +17,7 @@ from helmsman.records.verdict import Considered
 from helmsman.show.cells import BREAK, code, fence, prose, stacked, table
 from helmsman.show.gates import answer_command
 from helmsman.show.system import passing_checks
-from helmsman.texts import counted, duration, money
+from helmsman.texts import counted, duration, money, spelled
 
 ITERATIONS = 50
 FAILURES = 8
@@ -44,8 +44,7 @@ def _sign(*, good: bool) -> str:
 
 def iterations_table(state: LoopState) -> str:
     """The newest iterations first, and how many there were before those."""
-    known = [moment for moment in state.history if moment.iteration > 0]
-    shown = known[-ITERATIONS:]
+    shown = state.worked[-ITERATIONS:]
     before = state.iteration - len({moment.iteration for moment in shown if moment.movement is not Movement.WAITED})
     left_out = f"{counted(max(0, before), 'earlier iteration')} left out: `helmsman log {state.loop}` has them."
     start = [moment for moment in state.history[:1] if moment.iteration == 0]
@@ -90,7 +89,7 @@ def _tests(moment: Moment) -> str:
 
 def _remarks(moment: Moment) -> str:
     said = (
-        (moment.outcome.replace("_", " "), moment.outcome is not AgentOutcome.FINISHED),
+        (spelled(moment.outcome), moment.outcome is not AgentOutcome.FINISHED),
         ("taken back", moment.undone),
         ("asked to be done", moment.asked),
         ("only tests", moment.test_only),
@@ -194,7 +193,7 @@ def _decision(record: IterationRecord) -> Iterator[str]:
     gates = (
         ("asked for", _sign(good=proof.asked), prose(proof.how)),
         ("checks green", _sign(good=proof.green), ""),
-        *((prose(denial.rule.replace("_", " "), 60), "✘", prose(denial.why)) for denial in proof.denied),
+        *((prose(spelled(denial.rule), 60), "✘", prose(denial.why)) for denial in proof.denied),
         ("judge", *_approval(record)),
     )
     yield table(("Gate", "", "Why"), gates, (18, 2, 76))
@@ -214,9 +213,7 @@ def _claims(state: LoopState) -> Iterator[str]:
     yield "## Claims"
     held = f"{trust.checked - trust.contradicted} of {counted(trust.checked, 'claim')} held"
     yield f"Over the whole loop {held} ({trust.score:.0%})." if trust.score is not None else "No claim could be compared yet."
-    rows = (
-        (one.layer.replace("_", " "), prose(one.said), prose(one.found), prose(one.source, 60)) for one in state.contradictions
-    )
+    rows = ((spelled(one.layer), prose(one.said), prose(one.found), prose(one.source, 60)) for one in state.contradictions)
     yield table(("Layer", "It said", "Found", "Where"), rows, (14, 34, 34, 12)) or "✔ Nothing of the last iteration was untrue."
 
 

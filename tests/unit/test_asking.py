@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.oversight import Conflict, Imperative, Oversight
 from helmsman.show.asking import evidence, form_text
-from helmsman.show.cells import one_line
+from helmsman.texts import one_line
 from tests.unit.builders import NOW, state
 from tests.unit.histories import history, step
 from tests.unit.rendered import Reading, read

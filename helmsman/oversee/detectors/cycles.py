@@ -7,13 +7,13 @@ from helmsman.oversee.detectors.windows import (
     compared,
     complete,
     failures,
-    got_on,
     in_vain,
     named,
     told_apart,
     worked,
     worked_from,
 )
+from helmsman.oversee.movement import got_on
 from helmsman.records.moments import Moment
 from helmsman.records.verdict import Severity, Signal
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
 from helmsman.config.oversight import DetectConfig
-from helmsman.oversee.detectors.windows import fewer_fail, got_on, in_vain, worked, worked_from
-from helmsman.oversee.movement import is_base
+from helmsman.oversee.detectors.windows import fewer_fail, in_vain, worked, worked_from
+from helmsman.oversee.movement import got_on, is_base
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import counted

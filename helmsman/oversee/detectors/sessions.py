@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from helmsman.config.oversight import DetectConfig
-from helmsman.oversee.detectors.windows import got_on, worked
+from helmsman.oversee.detectors.windows import worked
+from helmsman.oversee.movement import got_on
 from helmsman.records.agents import Capability
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.moments import Moment, Movement
