@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
+from helmsman.oversee.commands_said import COMMAND
 from helmsman.oversee.escalations import concerns
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.show.cells import code, prose
-from helmsman.show.issues import COMMAND, LONGEST_BODY, harmless, issue_body, mark, under
+from helmsman.show.issues import LONGEST_BODY, harmless, issue_body, mark, under
 from helmsman.show.tables import checks_table, gates_table, iterations_table, verdicts_table
 from helmsman.texts import counted, dollars_told, duration, tokens_told
 

@@ -6,7 +6,8 @@ import pytest
 
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.observed import Observed
-from helmsman.oversee.overseeing import Guard, oversee, relieved
+from helmsman.oversee.overseeing import Guard, oversee
+from helmsman.oversee.relief import relieved
 from helmsman.records.checks import TestCounts
 from helmsman.records.evidence import Change, Execution
 from helmsman.records.findings import Finding, Weight
