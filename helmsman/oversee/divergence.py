@@ -62,14 +62,17 @@ def divergence(
         return None  # whatever the plan says, the work gets on
     green = bool(worked) and worked[-1].green  # which says as much, of everything but an item that is not proven
     own = (_unproven(contradictions), _missing(memory, exists, worked), _untouched(memory, worked, earlier_gap))
-    found = (*(() if green else own), _missing_for(item, exists, worked))
-    reasons = [reason for reason in found if reason]
+    return _signal([reason for reason in (*(() if green else own), _missing_for(item, exists, worked)) if reason])
+
+
+def _signal(reasons: Sequence[str]) -> Signal | None:
     if not reasons:
         return None
+    message = f"the plan has come apart from what is there: {'; '.join(reasons)}"
     return Signal(
         rule="plan.diverged",
         severity=Severity.REDIRECT,
-        message=f"the plan has come apart from what is there: {'; '.join(reasons)}",
+        message=message,
         value=len(reasons),
         threshold=1,
         instruction=PLAN_ANEW,

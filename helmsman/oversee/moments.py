@@ -8,17 +8,15 @@ from helmsman.oversee.movement import BASE, movement
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.iteration import Evidence
-from helmsman.records.moments import Moment, Movement, Progress
+from helmsman.records.moments import MOST_ERRORS, MOST_NAMES, Moment, Movement, Progress
 from helmsman.records.oversight import Checkpoint
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import changed_tests_only
 from helmsman.verify.failures import error_vector
 
-NAMES = 20
 NAME = 200
 """Characters of a path or name that are kept: a path may be 4,096 long, and a test's name anything."""
-ERRORS = 5
 TROUBLES = 3
 READ = 6000
 """Characters at each end of an output in which its failure is looked for."""
@@ -101,7 +99,7 @@ def _checks(report: CheckReport | None) -> dict[str, Any]:
         "passing_tests": sum(max(0, count.passed) for count in counts),
         "failing_tests": sum(max(0, count.failed) for count in counts),
         "failing": _names(name for result in failures for name in (result.name, *_failing(result.counts))),
-        "errors": tuple(map(_error, failures[:ERRORS])),
+        "errors": tuple(map(_error, failures[:MOST_ERRORS])),
     }
 
 
@@ -130,4 +128,4 @@ def _ends(text: str) -> tuple[str, str]:
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:
     """Each once, in the order that they came in."""
-    return tuple(dict.fromkeys(name[:NAME] for name in names))[:NAMES]
+    return tuple(dict.fromkeys(name[:NAME] for name in names))[:MOST_NAMES]

@@ -8,7 +8,7 @@ counts and recoveries from the agent's own breakages, is believed `TRUSTED` time
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from helmsman.oversee.feedback import unbuilt
@@ -201,7 +201,7 @@ def _wavers(it: _Compared, one: Identity) -> bool:
     """Whether what the place says came back to what it had said before, since a number was better: no way leads on from there."""
     kind, where, _ = one
     said = [words for moment in it.work[_better_at(it) :] if (words := _said_at(moment, kind, where))]
-    turns = [words for at, words in enumerate(said) if at == 0 or words != said[at - 1]]
+    turns = [words for words, _ in groupby(said)]
     return len(set(turns)) < len(turns)
 
 

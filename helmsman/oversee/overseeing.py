@@ -6,6 +6,7 @@ loop by breaking.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from helmsman.orient.research import researching
@@ -166,7 +167,7 @@ def _bound(view: _View, found: Sequence[Signal]) -> tuple[Diagnosis, tuple[Confl
     names = {check.title for check in view.state.config.checks}
     orders = view.observed.orders
     known = conflicts(orders) or held(view.sought, orders)
-    return bind(known, view.since_person, names, cycles=any(signal.rule in CYCLES for signal in found))
+    return bind(known, view.since_person, names, cycles=_goes_round(found))
 
 
 def _trend(view: _View) -> tuple[Variety, ...]:
@@ -201,23 +202,22 @@ def _pains(view: _View) -> tuple[Signal, ...]:
 
 def _modes(view: _View, noticed: _Noticed, signals: Sequence[Signal]) -> dict[str, object]:
     """Breaker, ladder, controller and quality of feedback after the iteration."""
-    guard, earlier, config, now = view.guard, view.earlier, view.state.config, view.sight.now
-    moment, rotated = view.moment, view.sight.evidence.execution.call.rotated
-    swinging = any(signal.rule in CYCLES for signal in noticed.signals)
+    guard, earlier, moment, config, now = view.guard, view.earlier, view.moment, view.state.config, view.sight.now
+    swinging, rotated = _goes_round(noticed.signals), view.sight.evidence.execution.call.rotated
     ready = guard("cool-down", earlier.breaker, lambda: cooled(earlier.breaker, view.sight.started_at, config.breaker))
     breaker = guard("breaker", ready, lambda: breaker_after(ready, moment, signals, now, config.breaker))
-    opened = just_opened(ready, breaker)
-    climbed = guard("ladder", earlier.ladder, lambda: ladder_after(
-        earlier.ladder, moment, signals, opened=opened, now=now, config=config.ladder
-    ))  # fmt: skip
+    climb = partial(ladder_after, opened=just_opened(ready, breaker), now=now, config=config.ladder)
+    steered = partial(steer, earlier.control, view.history, 1, config.control, swinging=swinging)
     return {
         "breaker": breaker,
-        "ladder": climbed,
-        "control": guard("control", earlier.control, lambda: steer(
-            earlier.control, view.history, 1, config.control, swinging=swinging
-        )),
+        "ladder": guard("ladder", earlier.ladder, lambda: climb(earlier.ladder, moment, signals)),
+        "control": guard("control", earlier.control, steered),
         "feedback": guard("feedback", Feedback.NONE, lambda: feedback_of(moment, rotated)),
-    }  # fmt: skip
+    }
+
+
+def _goes_round(signals: Sequence[Signal]) -> bool:
+    return any(signal.rule in CYCLES for signal in signals)
 
 
 def _concluded(view: _View, noticed: _Noticed, signals: Sequence[Signal], modes: dict[str, object]) -> Oversight:

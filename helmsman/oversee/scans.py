@@ -132,9 +132,10 @@ def _of_result(
 def _at(place: object, name: str, rules: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The rule at a place, which may be -1, or one in another list: of the rules of an extension, so the name has to fit."""
     known = count(place) == place and count(place) < len(rules)
-    rule = rules[count(place)] if known else {}
+    rule = mapping(rules[count(place)] if known else None)
     own = text(rule.get("id"), 100)
-    return rule if not name or not own or f"{name}/".startswith(f"{own}/") else {}
+    fits = not name or not own or f"{name}/".startswith(f"{own}/")
+    return rule if fits else mapping(None)
 
 
 def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> Harm:

@@ -4,9 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import islice
 
-from helmsman.oversee.moments import ERRORS, NAMES
 from helmsman.oversee.movement import at_work, compared_with, got_on, is_base
-from helmsman.records.moments import Moment
+from helmsman.records.moments import MOST_ERRORS, MOST_NAMES, Moment
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.texts import clean
 
@@ -64,7 +63,7 @@ def failures(moment: Moment) -> frozenset[str]:
 
 def complete(moment: Moment) -> bool:
     """Whether what it does not list did not fail: a full list does not prove that another one is gone."""
-    return len(moment.failing) < NAMES and len(moment.errors) < ERRORS and moment.failing_tests <= NAMES
+    return len(moment.failing) < MOST_NAMES and len(moment.errors) < MOST_ERRORS and moment.failing_tests <= MOST_NAMES
 
 
 def told_apart(moment: Moment) -> bool:
