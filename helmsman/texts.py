@@ -1,5 +1,6 @@
 """What people read of records, in words: the same lines in the live view, in plain output and in the log."""
 
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 
@@ -89,8 +90,8 @@ def tools_told(calls: int, untold: Collection[str]) -> str:
     return "tool calls not told" if "tools" in untold else counted(calls, "tool call")
 
 
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
 def iteration_lines(record: IterationRecord) -> Iterator[str]:
@@ -303,7 +304,8 @@ def next_lines(result: LoopResult) -> Iterator[str]:
         yield f"next       git show --stat --first-parent {commit}{undo}"
         return
     if result.outcome is Outcome.COMPLETED:
-        yield f"next       git diff ...{clean(result.branch)}; git merge {clean(result.branch)}"
+        branch = shlex.quote(clean(result.branch))  # git allows what a shell would run, and whoever reads it may copy it
+        yield f"next       git diff ...{branch}; git merge {branch}"
         return
     yield f"next       helmsman log {result.loop}; helmsman resume {result.loop}"
 

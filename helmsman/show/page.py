@@ -96,7 +96,7 @@ def _why(state: LoopState, state_ref: str) -> Markup:
     result, kind = result_of(state, state_ref), ENDINGS[state.outcome]
     rule = [escaped(" "), code(result.rule)] if result.rule else []
     until = f" It goes on at {state.waiting.until:%Y-%m-%d %H:%M} UTC." if state.waiting and not state.ending else ""
-    steps = [step.strip() for line in next_lines(result) for step in line.removeprefix("next").split(";")]
+    steps = [step.strip() for line in next_lines(result) for step in line.removeprefix("next").split("; ")]
     return element(
         "div",
         paragraph(element("strong", escaped(SIGNS[state.outcome])), *rule),

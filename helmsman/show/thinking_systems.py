@@ -78,8 +78,7 @@ def _judge(state: LoopState, record: IterationRecord | None) -> str:
 
 
 def _criteria(state: LoopState) -> str:
-    number = len(state.config.judge.criteria)
-    return f"{number} criterion" if number == 1 else f"{number} criteria"
+    return counted(len(state.config.judge.criteria), "criterion", "criteria")
 
 
 def _proof(record: IterationRecord | None) -> str:

@@ -302,7 +302,7 @@ def asked(sections: dict[str, Any] | None = None, **fields: Any) -> Decision:
 
 @pytest.mark.feature("M3", "V9")
 def test_with_a_judge_only_its_approval_completes() -> None:
-    assert asked(JUDGED, judgement=APPROVED).reason.endswith("and the judge agrees on 1 criteria on cccccccccc")
+    assert asked(JUDGED, judgement=APPROVED).reason.endswith("and the judge agrees on 1 criterion on cccccccccc")
     rejected = asked(JUDGED, judgement=REJECTED)
     assert (rejected.kind, rejected.rule) == (CONTINUE, "continue")
     assert "the judge did not approve: 1 of 2 criteria is not met" in rejected.reason

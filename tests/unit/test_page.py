@@ -292,6 +292,12 @@ def test_a_loop_that_waits_says_until_when() -> None:
     assert f"It goes on at {NOW + HOUR:%Y-%m-%d %H:%M} UTC." in text
 
 
+@pytest.mark.feature("X3")
+def test_what_comes_next_can_be_copied_into_a_shell_whatever_the_branch_is_called() -> None:
+    html = page(state(ending=STOP, iteration=1, branch="a;touch${IFS}pwned"), [record(STOP)], REF)
+    assert "git diff ...'a;touch${IFS}pwned' git merge 'a;touch${IFS}pwned'" in " ".join(text_of(html).split())
+
+
 def test_completion_looks_like_completion() -> None:
     html = page(state(ending=STOP, iteration=1), [record(STOP)], REF)
     assert '<div class="why good">' in html
