@@ -8,6 +8,7 @@ from helmsman.agents.fitting import require_able
 from helmsman.config import AgentConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, resolve, shown
+from helmsman.oversee.landing import limited
 from helmsman.oversee.limits import reached
 from helmsman.oversee.relief import relieved
 from helmsman.records.forms import Form, answers_given, extension
@@ -48,7 +49,9 @@ def answered(state: LoopState, answer: Answer, now: datetime) -> LoopState:
             "updated_at": now,
         }
     )
-    return EFFECTS[gate.kind, answer.choice](closed, answer, now)
+    after = EFFECTS[gate.kind, answer.choice](closed, answer, now)
+    goes_on = after.ending is None and answer.choice is not Choice.TAKE_OVER
+    return limited(after, f"so it does not go on yet, as was answered ({answer.choice})", now) if goes_on else after
 
 
 def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: datetime) -> Answer:

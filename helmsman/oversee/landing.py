@@ -15,6 +15,7 @@ from helmsman.texts import counted
 
 MERGE = "merge."
 """How the rules begin of endings that merging brought about."""
+NOT_MERGED = "the work was proven and is not merged"
 LEFT = f"{GATE}{GateKind.UNMERGED}"
 """The rule under which a person leaves proven work unmerged."""
 
@@ -44,7 +45,7 @@ def still_proven(state: LoopState, tip: str | None) -> bool:
 def to_be_proven(state: LoopState, now: datetime) -> LoopState:
     """Somebody has committed on the branch since: the next iteration finds out what that is worth."""
     again = state.model_copy(update={"ending": None, "merging": state.merging.unproven(), "updated_at": now})
-    return _limited(again, "its branch moved on", now)
+    return limited(again, f"{NOT_MERGED}: its branch moved on", now)
 
 
 def ready(state: LoopState, prepared: Prepared) -> LoopState:
@@ -61,7 +62,7 @@ def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now
     anew: dict[str, Any] = {"done": DoneSignals(), "session": None, "verified": "", "updated_at": now}
     after = begun_anew(state.model_copy(update=moved | anew), report)
     if not asks:
-        return _limited(after, trouble.why, now)
+        return limited(after, f"{NOT_MERGED}: {trouble.why}", now)
     reason = (
         f"{counted(failed, 'merge')} into {trouble.into} failed ({tries} may), the last because {trouble.why}; "
         "a person has to look at what both sides want"
@@ -86,13 +87,10 @@ def is_hindered(state: LoopState) -> bool:
     return waits and state.merging.proven is not None
 
 
-def _limited(state: LoopState, why: str, now: datetime) -> LoopState:
+def limited(state: LoopState, why: str, now: datetime) -> LoopState:
     """Going on costs: where nothing is left to spend, the loop stops instead."""
     blown = reached(state.config.limits, state.spending, state.iteration)
-    if not blown:
-        return state
-    reason = f"{blown[0].message}; the work was proven and is not merged: {why}"
-    return _ended(state, blown[0].rule, reason, Outcome.STOPPED, now)
+    return _ended(state, blown[0].rule, f"{blown[0].message}; {why}", Outcome.STOPPED, now) if blown else state
 
 
 def _ended(state: LoopState, rule: str, reason: str, outcome: Outcome, now: datetime) -> LoopState:
