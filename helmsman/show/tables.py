@@ -22,13 +22,11 @@ from helmsman.texts import counted, duration, money, spelled
 ITERATIONS = 50
 FAILURES = 8
 """Failing checks whose output is shown."""
-
-
 ROWS = 40
 """Of what the configuration does not bound."""
 
 
-def capped(head: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> str:
+def _capped(head: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> str:
     """A table of the first rows, and how many more there are."""
     every = list(rows)
     more = f"\n\nand {len(every) - ROWS} more" if len(every) > ROWS else ""
@@ -122,7 +120,7 @@ def checks_table(state: LoopState, record: IterationRecord | None = None) -> str
 def _results(report: CheckReport) -> str:
     if not report.results:
         return "**No check is configured: nothing is verified.**"
-    return capped(("", "Check", "Tests", "Exit", "Time", "Remarks"), map(_result, report.results), (2, 48, 12, 6, 10, 24))
+    return _capped(("", "Check", "Tests", "Exit", "Time", "Remarks"), map(_result, report.results), (2, 48, 12, 6, 10, 24))
 
 
 def _result(result: CheckResult) -> tuple[str, ...]:
@@ -169,7 +167,7 @@ def _findings(state: LoopState) -> Iterator[str]:
         for found in state.findings
     )  # fmt: skip
     head = ("", "Rule and place", "What was done", "What would be honest")
-    yield capped(head, rows, (10, 30, 26, 30)) or "✔ Nothing was found."
+    yield _capped(head, rows, (10, 30, 26, 30)) or "✔ Nothing was found."
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------------
@@ -224,7 +222,7 @@ def _judged(state: LoopState, record: IterationRecord | None) -> Iterator[str]:
         score = f", score {judgement.score:.0%}" if judgement.score is not None else ""
         votes = f", {counted(judgement.calls, 'call')} of {code(judgement.model, 80)}" if judgement.model else ""
         yield f"**{judgement.outcome}**{score}{votes}. {prose(judgement.cause, 600)}"
-        yield capped(("", "Criterion", "Votes", "Reason", "Evidence"), map(_criterion, judgement.criteria), (2, 12, 14, 46, 20))
+        yield _capped(("", "Criterion", "Votes", "Reason", "Evidence"), map(_criterion, judgement.criteria), (2, 12, 14, 46, 20))
     elif not state.config.judge.criteria:
         yield "There are no criteria, so no judge is asked."
     elif not state.judge.feedback:
