@@ -137,12 +137,13 @@ def cost(history: Sequence[Moment]) -> float:
         branch="b",
         head="a" * 40,
         iteration=len(history),
+        history=tuple(history),
     )
     found, times = evidence(), list[float]()
     for _ in range(ROUNDS):
         begun = time.perf_counter()
         progress = progress_of(found, Progress(), {"pytest": 42})
-        moment = moment_of(state, history, found, progress, NOW, NOW + timedelta(minutes=1), 0)
+        moment = moment_of(state, found, progress, NOW, NOW + timedelta(minutes=1))
         steer(Control(), [*history, moment], 1, ControlConfig(), swinging=False)
         times.append(time.perf_counter() - begun)
     return min(times) * 1000

@@ -9,7 +9,7 @@ from helmsman.records.modes import Position, Rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Diagnosis, Oversight
 from helmsman.records.verdict import Considered
-from helmsman.texts import clean, counted, hat_line
+from helmsman.texts import clean, counted, cut_between_words, hat_line
 
 LEARNT_SHOWN = 5
 REASON_SHOWN = 100
@@ -61,22 +61,15 @@ def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
     """How a loop is steered, for a look at its state: what is ordinary is left out."""
     control, breaker, ladder = oversight.control, oversight.breaker, oversight.ladder
     yield f"progress   {_shares(oversight.progress)}, urgency {control.output:.2f} ({control.band})"
+    why = clean(cut_between_words(ladder.reason, REASON_SHOWN))
     health = ", ".join(filter(None, (
-        f"{ladder.rung.title} because of {_short(ladder.reason)}" if ladder.rung > Rung.PATCH else "",
+        f"{ladder.rung.title} because of {why}" if ladder.rung > Rung.PATCH else "",
         f"breaker {breaker.position} ({clean(breaker.reason)})" if breaker.position is not Position.CLOSED else "",
         f"diagnosis {oversight.diagnosis}" if oversight.diagnosis not in {Diagnosis.NONE, Diagnosis.PRODUCTIVE} else "",
     )))  # fmt: skip
     watched = "" if config.ladder.act else " (only watched: ladder.act is off)"
     yield f"health     {health or 'nothing to notice'}{watched}"
     yield from (f"fault      {clean(fault)}; its default was used" for fault in oversight.faults)
-
-
-def _short(reason: str) -> str:
-    """Cut between words where there are any; the record has the whole."""
-    if len(reason) <= REASON_SHOWN:
-        return clean(reason)
-    cut = reason[:REASON_SHOWN]
-    return f"{clean(cut.rpartition(' ')[0] or cut[:-1])}…"
 
 
 def _asked(step: Considered) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What people read of records, in words: the same lines in the live view, in plain output and in the log."""
 
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 
@@ -21,6 +22,8 @@ GUARDED_SHOWN = 5
 NOT_STARTED = frozenset({126, 127})
 """Exit codes of a shell for a command that may not be executed, or is not there."""
 ERRORS_SHOWN = 3
+LONGEST_LINE = 300
+"""Characters of foreign text in a row or a sentence."""
 SIGNS = {
     Outcome.COMPLETED: "✔ completed",
     Outcome.STOPPED: "■ stopped",
@@ -40,6 +43,29 @@ def clean(text: str) -> str:
 def clean_lines(text: str) -> str:
     """Foreign text of several lines, each as `clean` makes it."""
     return "\n".join(clean(line) for line in text.expandtabs().splitlines())
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many characters; the last one tells where some are left out."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def one_line(text: str, most: int = LONGEST_LINE) -> str:
+    """Foreign text on one line, cut where it is longer."""
+    return shortened(" ".join(clean(text).split()), most)
+
+
+def cut_between_words(text: str, most: int) -> str:
+    """The same for a sentence: cut between words where there are any."""
+    if len(text) <= most:
+        return text
+    cut = text[:most]
+    return f"{cut.rpartition(' ')[0] or cut[:-1]}…"
+
+
+def spelled(name: str) -> str:
+    """A name of ours as people write it: `timed_out` is timed out."""
+    return name.replace("_", " ")
 
 
 def duration(seconds: float) -> str:
@@ -64,8 +90,8 @@ def tools_told(calls: int, untold: Collection[str]) -> str:
     return "tool calls not told" if "tools" in untold else counted(calls, "tool call")
 
 
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
 
 
 def iteration_lines(record: IterationRecord) -> Iterator[str]:
@@ -278,7 +304,8 @@ def next_lines(result: LoopResult) -> Iterator[str]:
         yield f"next       git show --stat --first-parent {commit}{undo}"
         return
     if result.outcome is Outcome.COMPLETED:
-        yield f"next       git diff ...{clean(result.branch)}; git merge {clean(result.branch)}"
+        branch = shlex.quote(clean(result.branch))  # git allows what a shell would run, and whoever reads it may copy it
+        yield f"next       git diff ...{branch}; git merge {branch}"
         return
     yield f"next       helmsman log {result.loop}; helmsman resume {result.loop}"
 

@@ -47,9 +47,8 @@ from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.evidence import AgentCall
 from helmsman.records.forms import LONGEST_SETTINGS
 from helmsman.records.iteration import IterationRecord
-from helmsman.show.cells import one_line
 from helmsman.show.issues import read_mark
-from helmsman.texts import clean, clean_lines
+from helmsman.texts import clean, clean_lines, one_line
 from helmsman.verify.agent_events import CallReader, detail_of, parse_event, spoken_by_model, tool_calls, tool_results
 from helmsman.verify.agents.reader import reader_of
 from helmsman.verify.cases.reading import cases_in

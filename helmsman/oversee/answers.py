@@ -8,14 +8,14 @@ from helmsman.agents.fitting import require_able
 from helmsman.config import AgentConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, resolve, shown
-from helmsman.oversee.gates import GATE
-from helmsman.oversee.limits import limit_signals
-from helmsman.oversee.overseeing import relieved
+from helmsman.oversee.landing import limited
+from helmsman.oversee.limits import reached
+from helmsman.oversee.relief import relieved
 from helmsman.records.forms import Form, answers_given, extension
-from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind, Way
+from helmsman.records.gates import GATE, LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind, Way
 from helmsman.records.merging import Merging
 from helmsman.records.state import LoopState, end, reopen
-from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.texts import clean
 
 ANSWERS_REMEMBERED = 20
@@ -49,7 +49,9 @@ def answered(state: LoopState, answer: Answer, now: datetime) -> LoopState:
             "updated_at": now,
         }
     )
-    return EFFECTS[gate.kind, answer.choice](closed, answer, now)
+    after = EFFECTS[gate.kind, answer.choice](closed, answer, now)
+    goes_on = after.ending is None and answer.choice is not Choice.TAKE_OVER
+    return limited(after, f"so it does not go on yet, as was answered ({answer.choice})", now) if goes_on else after
 
 
 def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: datetime) -> Answer:
@@ -142,7 +144,7 @@ def _relieve(state: LoopState, _: Answer, now: datetime) -> LoopState:
 
 
 def _extend(state: LoopState, _: Answer, now: datetime) -> LoopState:
-    still = [s for s in limit_signals(state.config.limits, state.spending, state.iteration) if s.severity is Severity.ABORT]
+    still = reached(state.config.limits, state.spending, state.iteration)
     if still:
         raise OperatorError(
             "a limit is still reached, so there is nothing to go on with",
@@ -185,8 +187,7 @@ def _as_it_is(state: LoopState, _: Answer, _now: datetime) -> LoopState:
 
 def _hand_over(state: LoopState, _: Answer, now: datetime) -> LoopState:
     """The gate that waits for the way back is opened next, because of this answer. What comes back is to be proven."""
-    unproven = state.merging.model_copy(update={"proven": None, "work": "", "prepared": None})
-    return state.model_copy(update={"ending": None, "waiting": None, "merging": unproven, "updated_at": now})
+    return state.model_copy(update={"ending": None, "waiting": None, "merging": state.merging.unproven(), "updated_at": now})
 
 
 def _ending(state: LoopState, answer: Answer, what: str, outcome: Outcome, now: datetime) -> Decision:

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from helmsman.oversee.moments import base_moment
+from helmsman.oversee.moments import base_moment, checkpoint
 from helmsman.oversee.movement import is_base
 from helmsman.oversee.progress import progress_at_start
 from helmsman.records.checks import CheckReport
 from helmsman.records.folds import most_tests
-from helmsman.records.oversight import Checkpoint, Oversight
+from helmsman.records.oversight import Oversight
 from helmsman.records.plan_folds import floor_of
 from helmsman.records.state import LoopState
 
@@ -48,13 +48,6 @@ def _compared_with(state: LoopState, report: CheckReport) -> LoopState:
     known = most_tests({}, report)
     progress = progress_at_start(report, known, state.plan, judged=bool(state.config.judge.criteria))
     moment = base_moment(state, report, progress)
-    best = Checkpoint(
-        iteration=moment.iteration,
-        commit=moment.commit,
-        tree=moment.tree,
-        completion=moment.completion,
-        green=moment.green,
-    )
     return state.model_copy(
         update={
             "checks": report,
@@ -62,6 +55,6 @@ def _compared_with(state: LoopState, report: CheckReport) -> LoopState:
             "most_tests": known,
             "plan": state.plan.model_copy(update={"floor": floor_of(report)}),
             "history": (moment,),
-            "oversight": state.oversight.model_copy(update={"progress": progress, "best": best}),
+            "oversight": state.oversight.model_copy(update={"progress": progress, "best": checkpoint(moment)}),
         }
     )

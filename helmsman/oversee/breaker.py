@@ -1,17 +1,18 @@
 """The circuit breaker: a loop that gets nowhere has one more iteration to decide it, then it pauses. The cause may pass."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from helmsman.config import BreakerConfig
+from helmsman.oversee.movement import got_on
+from helmsman.oversee.waits import later
 from helmsman.records.modes import Breaker, Position
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import clean, counted
 
 LONGEST_REASON = 300
-LONGEST_COOL_DOWN = 366 * 24 * 60  # minutes; more than a year does not end, and would not fit into a date
 
 
 class Event(StrEnum):
@@ -70,14 +71,14 @@ def breaker_after(before: Breaker, moment: Moment, signals: Sequence[Signal], no
     if moment.movement is Movement.WAITED:
         return before
     ready = cooled(before, now, config)
-    idle = 0 if gets_on(moment) else ready.idle + 1
+    idle = 0 if got_on(moment) else ready.idle + 1
     event = event_of(moment, signals, idle, config)
     return _moved(ready, event, _reason(ready, event, moment, signals, idle, config), idle, now)
 
 
 def event_of(moment: Moment, signals: Sequence[Signal], idle: int, config: BreakerConfig) -> Event:
     """What an iteration was, after so many without progress in a row. Whoever gets on may fail at one thing all the while."""
-    if gets_on(moment):
+    if got_on(moment):
         return Event.PROGRESS
     if moment.movement is Movement.SIDEWAYS:
         return Event.TRIED
@@ -89,12 +90,6 @@ def event_of(moment: Moment, signals: Sequence[Signal], idle: int, config: Break
 
 def _trips(signals: Sequence[Signal]) -> list[Signal]:
     return [signal for signal in signals if signal.rule in TRIPS and signal.severity not in TOLD]
-
-
-def gets_on(moment: Moment) -> bool:
-    """Whether the evidence got better, or new work was done and no check speaks against it."""
-    red = moment.checked and not moment.green
-    return moment.movement is Movement.FORWARD or (moment.movement is Movement.SIDEWAYS and not red)
 
 
 def cooled(before: Breaker, now: datetime, config: BreakerConfig) -> Breaker:
@@ -115,7 +110,7 @@ def until(breaker: Breaker, config: BreakerConfig) -> datetime | None:
     """When the cool-down is over; None where there is none."""
     if breaker.position is not Position.OPEN or breaker.since is None:
         return None
-    return breaker.since + timedelta(minutes=min(config.cool_down_minutes, LONGEST_COOL_DOWN))
+    return later(breaker.since, minutes=config.cool_down_minutes)
 
 
 def just_opened(before: Breaker, after: Breaker) -> bool:

@@ -8,10 +8,11 @@ from helmsman.errors import OperatorError
 from helmsman.layers import from_assignments, shown
 from helmsman.oversee.answers import EFFECTS, answer_of, answered
 from helmsman.records.forms import LONGEST_SETTINGS, form_for, read_form
-from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate
+from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
-from helmsman.show.issues import COMMAND, sets_limits
 
+COMMAND = "/helmsman"
+"""How a comment begins that is meant for us."""
 SET = "set"
 MAY_BE_SET = frozenset({"limits"})
 """Sections that a comment may change. A check or a program's path would run what a tracker's account says."""
@@ -31,11 +32,8 @@ class Command(NamedTuple):
 def command_in(comment: str) -> Command | None:
     """The command in the first line; None where a comment is not meant for us."""
     first, _, below = comment.strip().replace("\r\n", "\n").partition("\n")
-    word, _, rest = first.strip().partition(" ")
-    if word.lower() != COMMAND:
-        return None
-    verb, _, rest = rest.strip().partition(" ")
-    return Command(verb.lower(), rest.strip(), below.strip())
+    word, verb, rest = [*first.split(maxsplit=2), "", "", ""][:3]
+    return Command(verb.lower(), rest.strip(), below.strip()) if word.lower() == COMMAND else None
 
 
 def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> Answer:
@@ -51,6 +49,12 @@ def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> A
     if (gate.kind, choice) in EFFECTS:
         answered(state, answer, at)
     return answer
+
+
+def sets_limits(gate: Gate) -> bool:
+    """Whether other limits say by themselves that the loop shall go on: not where approving means more than that."""
+    approves = Choice.APPROVE in gate.choices
+    return approves and gate.kind not in {GateKind.MERGE, GateKind.UNMERGED, GateKind.QUESTIONS, GateKind.HANDED_OVER}
 
 
 def _choice(command: Command, gate: Gate) -> Choice:

@@ -73,7 +73,7 @@ _EVENTS: Mapping[ladder.Event, str] = {
 }
 _COUNTERS: Mapping[str, str] = {
     "spent": "{event}, after {needs} iterations here",
-    "clean": "{needs} {event} in a row",
+    "clean": "{needs} {event} here",
     "": "{event}",
 }
 

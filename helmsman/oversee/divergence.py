@@ -6,7 +6,7 @@ are not there, or it stays as it is while the work goes elsewhere and gets nowhe
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from helmsman.orient.treatments import PLAN_ANEW
@@ -17,11 +17,12 @@ from helmsman.records.claims import ClaimLayer, Contradiction
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
+from helmsman.texts import one_line
 from helmsman.verify.claims.paths import Paths, as_path, git_would_show
 from helmsman.verify.invariants.reading.kinds import language
 
-Exists = Collection[str] | Callable[[str], bool]
-"""Paths of the tree, or a question for one path, which a plan may name without its folders."""
+Exists = Callable[[str], bool]
+"""Whether there is a file at a path, which a plan may name without its folders."""
 
 UNPROVEN = 2
 """Items noted as done without evidence: one may be a matter of words."""
@@ -32,6 +33,8 @@ MISSING_SHARE = 0.5
 UNTOUCHED = 4
 """Iterations in a row that changed files and touched nothing of the plan; the same number as a session's attempts at one error,
 and one more than what counts as stuck."""
+GAP_KEPT = 1000
+"""Characters of what remains that are remembered, so of what remains now as many are compared."""
 REMEMBERED = 50
 """Iterations whose files count as had in hand."""
 SHOWN = 3
@@ -59,14 +62,17 @@ def divergence(
         return None  # whatever the plan says, the work gets on
     green = bool(worked) and worked[-1].green  # which says as much, of everything but an item that is not proven
     own = (_unproven(contradictions), _missing(memory, exists, worked), _untouched(memory, worked, earlier_gap))
-    found = (*(() if green else own), _missing_for(item, exists, worked))
-    reasons = [reason for reason in found if reason]
+    return _signal([reason for reason in (*(() if green else own), _missing_for(item, exists, worked)) if reason])
+
+
+def _signal(reasons: Sequence[str]) -> Signal | None:
     if not reasons:
         return None
+    message = f"the plan has come apart from what is there: {'; '.join(reasons)}"
     return Signal(
         rule="plan.diverged",
         severity=Severity.REDIRECT,
-        message=f"the plan has come apart from what is there: {'; '.join(reasons)}",
+        message=message,
         value=len(reasons),
         threshold=1,
         instruction=PLAN_ANEW,
@@ -88,9 +94,8 @@ def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[Moment]) ->
     named = tuple(dict.fromkeys((*gap, *chain.from_iterable(_named(choice.chose) for choice in memory.decisions))))
     if len(named) < MISSING:
         return ""
-    is_there = _asking(exists)
     had = Paths(path for moment in worked[-REMEMBERED:] for path in moment.files)
-    missing = [path for path in named if path not in had and not is_there(path)]
+    missing = [path for path in named if path not in had and not exists(path)]
     if len(missing) < MISSING or len(missing) < MISSING_SHARE * len(named) or not set(missing) & set(gap):
         return ""
     listed = ", ".join(_shown(path, 80) for path in missing[:SHOWN])
@@ -100,10 +105,6 @@ def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[Moment]) ->
 def _missing_for(item: str, exists: Exists, worked: Sequence[Moment]) -> str:
     reason = _missing(WorkingMemory(remaining_gap=item), exists, worked) if item else ""
     return f"of the item in hand, {reason}" if reason else ""
-
-
-def _asking(exists: Exists) -> Callable[[str], bool]:
-    return exists if callable(exists) else Paths(exists).__contains__
 
 
 _CLAUSE = re.compile(r"[;\n]|[.!?](?=\s)")
@@ -127,7 +128,7 @@ def _named(text: str) -> Iterator[str]:
 def _untouched(memory: WorkingMemory, worked: Sequence[Moment], earlier_gap: str) -> str:
     """The same words for four iterations, each of which changed files of which the plan says nothing."""
     gap, last = memory.remaining_gap[:_LONGEST], worked[-UNTOUCHED:]
-    same = _words(gap) == _words(earlier_gap[:_LONGEST])
+    same = _words(gap[:GAP_KEPT]) == _words(earlier_gap[:GAP_KEPT])
     if not same or len(last) < UNTOUCHED or not any(_any_path(gap)):
         return ""
     if not all(_went_elsewhere(moment, gap) for moment in last):
@@ -160,6 +161,5 @@ def _went_elsewhere(moment: Moment, gap: str) -> bool:
 
 
 def _shown(text: str, longest: int) -> str:
-    """On one line, printable, and of bounded length."""
-    line = "".join(letter if letter.isprintable() else " " for letter in text[: longest + 1]).replace("`", "'")
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+    """Between backticks, so without any."""
+    return one_line(text, longest).replace("`", "'")

@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from helmsman.oversee.gates import GATE
 from helmsman.oversee.usage import in_words, newly_near
-from helmsman.records.gates import GATES, Gate, GateKind
-from helmsman.records.modes import Climb, Rung
+from helmsman.records.gates import GATE, GATES, Gate, GateKind
+from helmsman.records.modes import Climb, Rung, short_rung
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import OURS, Act, Change, Deed, Escalation, TrackedIssue
 from helmsman.records.verdict import Decision, Outcome
@@ -103,7 +102,7 @@ def _rungs(state: LoopState) -> Iterator[Escalation]:
         return
     for climb in _in_force(state.oversight.ladder.climbs):
         if climb.after >= state.config.tracker.from_rung:
-            level = _level(climb.after)
+            level = short_rung(climb.after)
             about = f"has come to {climb.after.title}"
             yield _escalation(state, _rule_of(climb), f"{level}-{_stamp(climb.at)}", level, (about, climb.reason), climb.at)
 
@@ -124,8 +123,8 @@ def _ending(state: LoopState) -> Iterator[Escalation]:
         return
     top = _top(state)
     detection = _ending_detection(ending.rule, top)
-    level = _level(Rung.HUMAN) if top and detection == top else str(ending.outcome)
-    level = _level(Rung.EJECT) if ending.outcome is Outcome.EJECTED else level
+    level = short_rung(Rung.HUMAN) if top and detection == top else str(ending.outcome)
+    level = short_rung(Rung.EJECT) if ending.outcome is Outcome.EJECTED else level
     about = f"has ended as {ending.outcome} ({ending.rule})"
     yield _escalation(state, detection, f"{ending.outcome}-{_stamp(ending.at)}", level, (about, ending.reason), ending.at)
 
@@ -145,7 +144,7 @@ def _question(state: LoopState) -> Iterator[Escalation]:
         return
     top = _top(state)
     detection = _gate_detection(gate.kind, top)
-    level = _level(Rung.HUMAN) if top and detection == top else "question"
+    level = short_rung(Rung.HUMAN) if top and detection == top else "question"
     about = f"asks: {GATES[gate.kind].title}"
     yield _escalation(state, detection, gate.key, level, (about, gate.question), gate.asked_at, gate)
 
@@ -184,10 +183,6 @@ def _rule_of(climb: Climb) -> str:
 
 def _named(rule: str) -> str:
     return rule if _RULE.fullmatch(rule) else "ladder"
-
-
-def _level(rung: Rung) -> str:
-    return rung.title.partition(" ")[0]
 
 
 def _stamp(at: datetime) -> str:

@@ -20,6 +20,11 @@ DROWNED = ("failed one after the other", "are errors or repetition")
 """Parts of the reasons for which a session is rotated that are failures; a full context is none."""
 
 
+def unbuilt(moment: Moment) -> bool:
+    """Whether nothing could be run, for reasons of the code alone."""
+    return bool(moment.errors) and not moment.passing_tests and all(error.kind in UNRUNNABLE for error in moment.errors)
+
+
 def feedback_of(moment: Moment, rotated: str) -> Feedback:
     """What an iteration left to steer by. `rotated`: why the loop ended its session; empty where it did not."""
     return next(feedback for holds, feedback in _QUALITIES if holds(moment, rotated))
@@ -38,8 +43,7 @@ def _unchecked(moment: Moment, _rotated: str) -> bool:
 
 
 def _unrunnable(moment: Moment, _rotated: str) -> bool:
-    kinds = {error.kind for error in moment.errors}
-    return bool(kinds) and kinds <= UNRUNNABLE and moment.passing_tests == 0
+    return unbuilt(moment)
 
 
 def _otherwise(_moment: Moment, _rotated: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from helmsman.oversee.landing import is_hindered
-from helmsman.records.gates import Choice, Gate, GateKind
+from helmsman.records.gates import GATE, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
@@ -104,9 +104,6 @@ def _answered(state: LoopState, kind: GateKind) -> bool:
     """Whether this was asked and answered at the same iteration."""
     return any(answer.gate.startswith(f"{kind}-{state.iteration}-") for answer in state.answers)
 
-
-GATE = "gate."
-"""How the rules begin of endings that a gate brought about."""
 
 QUESTIONS: tuple[tuple[GateKind, Callable[[LoopState], str]], ...] = (
     (GateKind.HANDED_OVER, _handed_over),

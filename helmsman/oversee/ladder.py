@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from helmsman.config import LadderConfig
-from helmsman.oversee.breaker import gets_on
+from helmsman.oversee.movement import got_on
 from helmsman.records.modes import Climb, Ladder, Rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
@@ -79,7 +79,7 @@ def ladder_after(
 ) -> Ladder:
     """The ladder once an iteration is over. `opened`: the circuit breaker has just opened."""
     event = event_of(moment, signals, opened=opened)
-    seen = before if moment.movement is Movement.WAITED else _counted(before, event)
+    seen = before if moment.movement is Movement.WAITED else _spent(before, event)
     step = STEPS.get((before.rung, event))
     if step is None or not _due(step, seen, config, trials(moment, signals, config, clean=seen.clean > 0)):
         return seen
@@ -103,9 +103,9 @@ def event_of(moment: Moment, signals: Sequence[Signal], *, opened: bool) -> Even
         return Event.PERSON
     if moment.movement is Movement.WAITED:
         return Event.NOTHING
-    if opened or (_of(Event.TROUBLE, signals) and not gets_on(moment)):
+    if opened or (_of(Event.TROUBLE, signals) and not got_on(moment)):
         return Event.TROUBLE
-    return Event.CLEAN if gets_on(moment) else Event.NOTHING
+    return Event.CLEAN if got_on(moment) else Event.NOTHING
 
 
 _SEVERITIES: Mapping[Event, Severity] = {
@@ -123,8 +123,8 @@ def _of(event: Event, signals: Sequence[Signal]) -> list[Signal]:
     return sorted(hurting, key=lambda signal: signal.rule not in CYCLES)
 
 
-def _counted(before: Ladder, event: Event) -> Ladder:
-    """What is not clean takes nothing of what was reached; a clean one gives the rung its patience back."""
+def _spent(before: Ladder, event: Event) -> Ladder:
+    """One iteration more. A clean one gives the rung its patience back, any other takes nothing of what was reached."""
     if event is Event.CLEAN:
         return before.model_copy(update={"spent": 0, "clean": before.clean + 1, "last_good": before.rung})
     return before.model_copy(update={"spent": before.spent + 1})
@@ -139,16 +139,16 @@ def trials(moment: Moment, signals: Sequence[Signal], config: LadderConfig, *, c
     rules = {signal.rule for signal in _of(Event.TROUBLE, signals)}
     if moment.movement is Movement.STILL or rules & (PLAIN - FALLS if clean else PLAIN):
         return 1
-    counted, failing = _counted_by_checks(moment)
-    if counted <= 1:
+    seen, failing = _seen_by_checks(moment)
+    if seen <= 1:
         return 2 * config.patience
     wrecked = moment.failing_tests > 0 == moment.passing_tests
     if failing >= FINE or wrecked or rules & UNMOVED:
         return max(1, config.patience - LESS)
-    return config.patience * (2 if counted <= COARSE else 1)
+    return config.patience * (2 if seen <= COARSE else 1)
 
 
-def _counted_by_checks(moment: Moment) -> tuple[int, int]:
+def _seen_by_checks(moment: Moment) -> tuple[int, int]:
     """Things that could be seen to pass, and those of them that fail. Where no test is counted, what the checks list."""
     listed = sum([error.extent for error in moment.errors])
     return max(moment.passing_tests + moment.failing_tests, listed), max(moment.failing_tests, listed)

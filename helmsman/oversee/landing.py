@@ -4,18 +4,19 @@ from datetime import datetime
 from typing import Any
 
 from helmsman.oversee.baseline import begun_anew
-from helmsman.oversee.limits import limit_signals
+from helmsman.oversee.limits import reached
 from helmsman.records.checks import CheckReport
-from helmsman.records.gates import GateKind
+from helmsman.records.gates import GATE, GateKind
 from helmsman.records.merging import Merged, Merging, Prepared, Trouble
 from helmsman.records.reflexion import DoneSignals
-from helmsman.records.state import LoopState
-from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
+from helmsman.records.state import LoopState, end
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.texts import counted
 
 MERGE = "merge."
 """How the rules begin of endings that merging brought about."""
-LEFT = f"gate.{GateKind.UNMERGED}"
+NOT_MERGED = "the work was proven and is not merged"
+LEFT = f"{GATE}{GateKind.UNMERGED}"
 """The rule under which a person leaves proven work unmerged."""
 
 
@@ -43,8 +44,8 @@ def still_proven(state: LoopState, tip: str | None) -> bool:
 
 def to_be_proven(state: LoopState, now: datetime) -> LoopState:
     """Somebody has committed on the branch since: the next iteration finds out what that is worth."""
-    dropped = state.merging.model_copy(update={"proven": None, "work": "", "prepared": None})
-    return _limited(state.model_copy(update={"ending": None, "merging": dropped, "updated_at": now}), "its branch moved on", now)
+    again = state.model_copy(update={"ending": None, "merging": state.merging.unproven(), "updated_at": now})
+    return limited(again, f"{NOT_MERGED}: its branch moved on", now)
 
 
 def ready(state: LoopState, prepared: Prepared) -> LoopState:
@@ -61,7 +62,7 @@ def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now
     anew: dict[str, Any] = {"done": DoneSignals(), "session": None, "verified": "", "updated_at": now}
     after = begun_anew(state.model_copy(update=moved | anew), report)
     if not asks:
-        return _limited(after, trouble.why, now)
+        return limited(after, f"{NOT_MERGED}: {trouble.why}", now)
     reason = (
         f"{counted(failed, 'merge')} into {trouble.into} failed ({tries} may), the last because {trouble.why}; "
         "a person has to look at what both sides want"
@@ -86,15 +87,11 @@ def is_hindered(state: LoopState) -> bool:
     return waits and state.merging.proven is not None
 
 
-def _limited(state: LoopState, why: str, now: datetime) -> LoopState:
+def limited(state: LoopState, why: str, now: datetime) -> LoopState:
     """Going on costs: where nothing is left to spend, the loop stops instead."""
-    reached = [s for s in limit_signals(state.config.limits, state.spending, state.iteration) if s.severity is Severity.ABORT]
-    if not reached:
-        return state
-    reason = f"{reached[0].message}; the work was proven and is not merged: {why}"
-    return _ended(state, reached[0].rule, reason, Outcome.STOPPED, now)
+    blown = reached(state.config.limits, state.spending, state.iteration)
+    return _ended(state, blown[0].rule, f"{blown[0].message}; {why}", Outcome.STOPPED, now) if blown else state
 
 
 def _ended(state: LoopState, rule: str, reason: str, outcome: Outcome, now: datetime) -> LoopState:
-    ending = Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=now, outcome=outcome)
-    return state.model_copy(update={"ending": ending, "updated_at": now})
+    return end(state, Decision(kind=DecisionKind.STOP, rule=rule, reason=reason, at=now, outcome=outcome), now)

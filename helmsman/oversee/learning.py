@@ -12,6 +12,8 @@ from helmsman.records.session import FailureClass
 from helmsman.records.verdict import Severity, Signal
 from helmsman.texts import counted
 
+TRIED, UNLEARNABLE = 2, 3
+"""Levels: something else was ordered and is being tried; that was in vain."""
 STAGNATION = 2
 """Iterations in a row with the same class that count as standing still: S0's second failure."""
 INTERVENTION = 3
@@ -114,17 +116,17 @@ def _next(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
     if not _has(seen[-1], item.kind):
         return _gone(item, seen, intervened=intervened)
     if _gained(item.kind, seen):  # it fails less: the level it is worked on serves
-        level = item.level if item.level >= 2 else 0  # noqa: PLR2004 - 2: an intervention is open
+        level = item.level if item.level >= TRIED else 0
         return item.model_copy(update={"seen": item.seen + 1, "in_row": 1, "recurred": 0, "level": level})
     again = item.model_copy(update={"seen": item.seen + 1, "in_row": item.in_row + 1})
-    if item.level < 2:  # noqa: PLR2004
+    if item.level < TRIED:
         return _repeated(again, seen[-1].iteration)
     return _recurred(again, intervened=intervened)
 
 
 def _gone(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
     """It stayed away this time; for long enough, and the intervention has helped."""
-    if item.level < 2:  # noqa: PLR2004
+    if item.level < TRIED:
         return item.model_copy(update={"in_row": 0, "level": 0})
     since = [moment for moment in seen[-AWAY:] if moment.iteration > (item.intervened_at or 0)]
     if len(since) < AWAY or any(_has(moment, item.kind) for moment in since):
@@ -135,7 +137,7 @@ def _gone(item: Learnt, seen: Sequence[Moment], *, intervened: bool) -> Learnt:
 def _repeated(item: Learnt, iteration: int) -> Learnt:
     """The same class, no better: one level up where it came often enough."""
     if item.in_row >= INTERVENTION:
-        return item.model_copy(update={"level": 2, "intervened_at": iteration, "recurred": 0, "helped": None})
+        return item.model_copy(update={"level": TRIED, "intervened_at": iteration, "recurred": 0, "helped": None})
     return item.model_copy(update={"level": 1 if item.in_row >= STAGNATION else 0})
 
 
@@ -144,7 +146,7 @@ def _recurred(item: Learnt, *, intervened: bool) -> Learnt:
     recurred = item.recurred + intervened
     if recurred < RECURRENCES:
         return item.model_copy(update={"recurred": recurred})
-    return item.model_copy(update={"recurred": recurred, "level": 3, "helped": False})
+    return item.model_copy(update={"recurred": recurred, "level": UNLEARNABLE, "helped": False})
 
 
 def _told(before: Learnt, after: Learnt) -> Signal | None:
@@ -154,10 +156,10 @@ def _told(before: Learnt, after: Learnt) -> Signal | None:
             f"the same class of failure, {after.kind}, in {after.in_row} iterations in a row ({INTERVENTION} order a change)"
         )
         return Signal(rule="learning.repeated", severity=Severity.LOG, message=message, value=after.in_row, threshold=STAGNATION)
-    if after.level == 3 and after.recurred > before.recurred and after.recurred % RECURRENCES == 0:  # noqa: PLR2004
+    if after.level == UNLEARNABLE and after.recurred > before.recurred and after.recurred % RECURRENCES == 0:
         return _unlearnable(after)
     worse = after.level > before.level or after.recurred > before.recurred
-    return _stagnation(before, after) if after.level >= 2 and worse else None  # noqa: PLR2004
+    return _stagnation(before, after) if after.level >= TRIED and worse else None
 
 
 def _stagnation(before: Learnt, after: Learnt) -> Signal:

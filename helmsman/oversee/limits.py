@@ -38,6 +38,11 @@ def limit_signals(limits: LimitsConfig, spending: Spending, iterations: int) -> 
     return tuple(signal for signal in found if signal is not None)
 
 
+def reached(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[Signal, ...]:
+    """Of these signals, the limits beyond which nothing may be spent."""
+    return tuple(signal for signal in limit_signals(limits, spending, iterations) if signal.severity is Severity.ABORT)
+
+
 def many_iterations(limits: LimitsConfig) -> Signal | None:
     """A warning for the start: more iterations than usual work needs."""
     if limits.iterations <= limits.many_iterations:

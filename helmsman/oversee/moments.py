@@ -1,6 +1,6 @@
 """An iteration as the overseer remembers it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -8,16 +8,15 @@ from helmsman.oversee.movement import BASE, movement
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.iteration import Evidence
-from helmsman.records.moments import Moment, Movement, Progress
+from helmsman.records.moments import MOST_ERRORS, MOST_NAMES, Moment, Movement, Progress
+from helmsman.records.oversight import Checkpoint
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import changed_tests_only
 from helmsman.verify.failures import error_vector
 
-NAMES = 20
 NAME = 200
 """Characters of a path or name that are kept: a path may be 4,096 long, and a test's name anything."""
-ERRORS = 5
 TROUBLES = 3
 READ = 6000
 """Characters at each end of an output in which its failure is looked for."""
@@ -25,16 +24,8 @@ REVERTED = "reverted"
 """The guard rail that sees files edited back."""
 
 
-def moment_of(
-    state: LoopState,
-    history: Sequence[Moment],
-    evidence: Evidence,
-    progress: Progress,
-    started_at: datetime,
-    now: datetime,
-    rung: int,
-) -> Moment:
-    """The iteration that is due in `state`. `history`: the earlier ones, newest last."""
+def moment_of(state: LoopState, evidence: Evidence, progress: Progress, started_at: datetime, now: datetime) -> Moment:
+    """The iteration that is due in `state`."""
     told = {
         "iteration": state.due,
         "attempt": state.attempt,
@@ -47,10 +38,10 @@ def moment_of(
         "asked": evidence.claims.wants_to_finish,
         "test_only": changed_tests_only(evidence),
         "relevance": evidence.drift.relevance,
-        "rung": rung,
+        "rung": state.oversight.ladder.rung,
     }
     draft = Moment.model_validate(told | _change(evidence) | _call(evidence.execution.call) | _checks(evidence.checks))
-    return draft.model_copy(update={"movement": movement(history, draft)})
+    return draft.model_copy(update={"movement": movement(state.history, draft)})
 
 
 def base_moment(state: LoopState, report: CheckReport, progress: Progress) -> Moment:
@@ -58,6 +49,17 @@ def base_moment(state: LoopState, report: CheckReport, progress: Progress) -> Mo
     nobody = {"iteration": BASE, "at": state.updated_at, "outcome": AgentOutcome.FINISHED, "movement": Movement.WAITED}
     where = {"start": state.head, "commit": state.head, "tree": report.tree, "completion": progress.completion}
     return Moment.model_validate(nobody | where | _checks(report))
+
+
+def checkpoint(moment: Moment) -> Checkpoint:
+    """Its commit, to go back to."""
+    return Checkpoint(
+        iteration=moment.iteration,
+        commit=moment.commit,
+        tree=moment.tree,
+        completion=moment.completion,
+        green=moment.green,
+    )
 
 
 def _change(evidence: Evidence) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def _checks(report: CheckReport | None) -> dict[str, Any]:
         "passing_tests": sum(max(0, count.passed) for count in counts),
         "failing_tests": sum(max(0, count.failed) for count in counts),
         "failing": _names(name for result in failures for name in (result.name, *_failing(result.counts))),
-        "errors": tuple(map(_error, failures[:ERRORS])),
+        "errors": tuple(map(_error, failures[:MOST_ERRORS])),
     }
 
 
@@ -126,4 +128,4 @@ def _ends(text: str) -> tuple[str, str]:
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:
     """Each once, in the order that they came in."""
-    return tuple(dict.fromkeys(name[:NAME] for name in names))[:NAMES]
+    return tuple(dict.fromkeys(name[:NAME] for name in names))[:MOST_NAMES]

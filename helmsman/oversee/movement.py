@@ -8,10 +8,10 @@ counts and recoveries from the agent's own breakages, is believed `TRUSTED` time
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
-from helmsman.oversee.feedback import UNRUNNABLE
+from helmsman.oversee.feedback import unbuilt
 from helmsman.records.evidence import NEVER_AT_WORK
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.session import ErrorVector, FailureClass
@@ -44,9 +44,29 @@ def is_base(moment: Moment) -> bool:
     return moment.iteration == BASE
 
 
+def at_work(moment: Moment) -> bool:
+    """Whether somebody worked: nobody did in a wait, nor on the base."""
+    return moment.movement is not Movement.WAITED
+
+
 def compared_with(moment: Moment) -> bool:
     """Whether its evidence says what was there: checked, and either the base or somebody's work."""
-    return moment.checked and (moment.movement is not Movement.WAITED or is_base(moment))
+    return moment.checked and (at_work(moment) or is_base(moment))
+
+
+def still_told(moment: Moment) -> bool:
+    """Whether its evidence says what somebody's work did, and that work is still there."""
+    return moment.checked and at_work(moment) and not moment.undone
+
+
+def got_on(moment: Moment) -> bool:
+    """Whether it was worth its price: better than ever, or a tree never seen that nothing speaks against.
+
+    The second is how many small tasks look under checks that pass all along, or without any check.
+    """
+    if moment.movement is Movement.SIDEWAYS:
+        return moment.green or not moment.checked
+    return moment.movement is Movement.FORWARD
 
 
 def movement(before: Sequence[Moment], draft: Moment) -> Movement:
@@ -154,13 +174,9 @@ def _same_tree(it: _Compared) -> bool:
 
 def _lost_tests(it: _Compared) -> bool:
     """Fewer tests ran than when they were counted last: that alone could make anything look better."""
-    if _unbuilt(it.draft) and _unbuilt(it.previous):  # nothing runs while it does not build
+    if unbuilt(it.draft) and unbuilt(it.previous):  # nothing runs while it does not build
         return False
     return _ran(it.draft) < next((_ran(moment) for moment in reversed(it.work) if _ran(moment)), 0)
-
-
-def _unbuilt(moment: Moment) -> bool:
-    return bool(moment.errors) and not moment.passing_tests and all(error.kind in UNRUNNABLE for error in moment.errors)
 
 
 def _as_many_fail(it: _Compared) -> bool:
@@ -185,7 +201,7 @@ def _wavers(it: _Compared, one: Identity) -> bool:
     """Whether what the place says came back to what it had said before, since a number was better: no way leads on from there."""
     kind, where, _ = one
     said = [words for moment in it.work[_better_at(it) :] if (words := _said_at(moment, kind, where))]
-    turns = [words for at, words in enumerate(said) if at == 0 or words != said[at - 1]]
+    turns = [words for words, _ in groupby(said)]
     return len(set(turns)) < len(turns)
 
 

@@ -6,24 +6,24 @@ loop by breaking.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from helmsman.orient.research import researching
 from helmsman.orient.strategy import plan
 from helmsman.orient.validation import after, before
-from helmsman.oversee.breaker import breaker_after, cooled, just_opened, reset
+from helmsman.oversee.breaker import breaker_after, cooled, just_opened
 from helmsman.oversee.control import steer
 from helmsman.oversee.decide.situation import BLOWN
 from helmsman.oversee.detectors import detect, diagnose
-from helmsman.oversee.divergence import UNTOUCHED, divergence
+from helmsman.oversee.divergence import GAP_KEPT, UNTOUCHED, divergence
 from helmsman.oversee.double_bind.asked import held
 from helmsman.oversee.double_bind.conflicts import conflicts
 from helmsman.oversee.double_bind.diagnosis import CONFLICT, bind, bind_signal
 from helmsman.oversee.feedback import feedback_of
-from helmsman.oversee.ladder import CYCLES, ladder_after, resumed
+from helmsman.oversee.ladder import CYCLES, ladder_after
 from helmsman.oversee.learning import learn
-from helmsman.oversee.moments import moment_of
+from helmsman.oversee.moments import checkpoint, moment_of
 from helmsman.oversee.observed import Observed
 from helmsman.oversee.pain import pains
 from helmsman.oversee.progress import progress_of
@@ -36,7 +36,7 @@ from helmsman.records.modes import Feedback, Rung
 from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.oversight import Checkpoint, Conflict, Diagnosis, Learnt, Overseen, Oversight, Sought, Strategy, Variety
 from helmsman.records.pain import Scan
-from helmsman.records.state import LoopState, spend
+from helmsman.records.state import LoopState
 from helmsman.records.verdict import Severity, Signal
 
 T = TypeVar("T")
@@ -44,7 +44,6 @@ FAULTS_KEPT = 10
 INSTRUCTIONS_KEPT = 10
 ISSUES_KEPT = 10
 VARIETY_KEPT = 10
-GAP_KEPT = 1000
 NOTHING: tuple[Signal, ...] = ()
 
 
@@ -84,7 +83,7 @@ class _View:
     @property
     def since_person(self) -> Sequence[Moment]:
         """What the loop did since a person last sent it on: what was before they have judged."""
-        sent = [climb.iteration for climb in self.earlier.ladder.climbs if climb.before >= Rung.HUMAN]
+        sent = [climb.iteration for climb in self.earlier.ladder.climbs if climb.before >= Rung.HUMAN > climb.after]
         return [moment for moment in self.history if moment.iteration >= sent[-1]] if sent else self.history
 
     @property
@@ -133,39 +132,12 @@ def _overseen(
     return Overseen(signals=(*signals, *warnings), oversight=oversight.model_copy(update={"faults": faults}), moment=moment)
 
 
-def relieved(state: LoopState, now: datetime) -> LoopState:
-    """A person has looked and goes on: the breaker is closed, the ladder comes down to where they send it."""
-    earlier = state.oversight
-    anew = {
-        "breaker": reset(earlier.breaker, now),
-        "ladder": resumed(earlier.ladder, state.due, now),
-        "strategy": Strategy(),
-        "diagnosis": Diagnosis.NONE,
-        "learning": (),
-        "issues": (),
-        "instructions": (),
-        **_settled(earlier),
-    }
-    return state.model_copy(update={"oversight": earlier.model_copy(update=anew)})
-
-
-def _settled(earlier: Oversight) -> dict[str, object]:
-    """A model's reading on which a person has decided is not held against the orders again; they may have left them as they were.
-
-    It is not asked about them again either. What rules found stands as long as the orders do.
-    """
-    if earlier.diagnosis is not Diagnosis.DOUBLE_BIND or earlier.sought is None:
-        return {}
-    ruled = tuple(conflict for conflict in earlier.conflicts if conflict.by == "rules")
-    return {"conflicts": ruled, "sought": earlier.sought.model_copy(update={"conflicts": ()})}
-
-
 def _view(sight: Sight, observed: Observed, guard: Guard, sought: Sought | None) -> _View:
     state, evidence = sight.state, sight.evidence
     known, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
     earlier = state.oversight
     progress = guard("progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, known, judged=judged))
-    moment = moment_of(state, state.history, evidence, progress, sight.started_at, sight.now, earlier.ladder.rung)
+    moment = moment_of(state, evidence, progress, sight.started_at, sight.now)
     history = (*state.history, moment)[-state.config.detect.remembered :]
     return _View(sight, observed, guard, progress, moment, history, sought)
 
@@ -195,7 +167,7 @@ def _bound(view: _View, found: Sequence[Signal]) -> tuple[Diagnosis, tuple[Confl
     names = {check.title for check in view.state.config.checks}
     orders = view.observed.orders
     known = conflicts(orders) or held(view.sought, orders)
-    return bind(known, view.since_person, names, cycles=any(signal.rule in CYCLES for signal in found))
+    return bind(known, view.since_person, names, cycles=_goes_round(found))
 
 
 def _trend(view: _View) -> tuple[Variety, ...]:
@@ -223,30 +195,29 @@ def _pains(view: _View) -> tuple[Signal, ...]:
     sight, state, observed = view.sight, view.state, view.observed
     baseline = view.earlier.baseline
     weaknesses = new_findings(baseline, observed.scan) if baseline and observed.scan else ()
-    spending = spend(state, sight.evidence.usage, sight.started_at, sight.now, sight.evidence.at_work)
-    what = (state, view.history, sight.evidence, observed.leaks, weaknesses, spending, state.config.pain)
-    return pains(*what, destroyed=observed.destroyed)
+    return pains(
+        state, view.history, sight.evidence, observed.leaks, weaknesses, sight.spending, state.config.pain, observed.destroyed
+    )
 
 
 def _modes(view: _View, noticed: _Noticed, signals: Sequence[Signal]) -> dict[str, object]:
     """Breaker, ladder, controller and quality of feedback after the iteration."""
-    guard, earlier, config, now = view.guard, view.earlier, view.state.config, view.sight.now
-    moment, rotated = view.moment, view.sight.evidence.execution.call.rotated
-    swinging = any(signal.rule in CYCLES for signal in noticed.signals)
+    guard, earlier, moment, config, now = view.guard, view.earlier, view.moment, view.state.config, view.sight.now
+    swinging, rotated = _goes_round(noticed.signals), view.sight.evidence.execution.call.rotated
     ready = guard("cool-down", earlier.breaker, lambda: cooled(earlier.breaker, view.sight.started_at, config.breaker))
     breaker = guard("breaker", ready, lambda: breaker_after(ready, moment, signals, now, config.breaker))
-    opened = just_opened(ready, breaker)
-    climbed = guard("ladder", earlier.ladder, lambda: ladder_after(
-        earlier.ladder, moment, signals, opened=opened, now=now, config=config.ladder
-    ))  # fmt: skip
+    climb = partial(ladder_after, opened=just_opened(ready, breaker), now=now, config=config.ladder)
+    steered = partial(steer, earlier.control, view.history, 1, config.control, swinging=swinging)
     return {
         "breaker": breaker,
-        "ladder": climbed,
-        "control": guard("control", earlier.control, lambda: steer(
-            earlier.control, view.history, 1, config.control, swinging=swinging
-        )),
+        "ladder": guard("ladder", earlier.ladder, lambda: climb(earlier.ladder, moment, signals)),
+        "control": guard("control", earlier.control, steered),
         "feedback": guard("feedback", Feedback.NONE, lambda: feedback_of(moment, rotated)),
-    }  # fmt: skip
+    }
+
+
+def _goes_round(signals: Sequence[Signal]) -> bool:
+    return any(signal.rule in CYCLES for signal in signals)
 
 
 def _concluded(view: _View, noticed: _Noticed, signals: Sequence[Signal], modes: dict[str, object]) -> Oversight:
@@ -273,9 +244,7 @@ def _concluded(view: _View, noticed: _Noticed, signals: Sequence[Signal], modes:
 
 def _next(view: _View) -> LoopState:
     """The state as far as validation before the next iteration asks for it."""
-    sight, state = view.sight, view.state
-    spending = spend(state, sight.evidence.usage, sight.started_at, sight.now, sight.evidence.at_work)
-    return state.model_copy(update={"spending": spending, "iteration": state.due})
+    return view.state.model_copy(update={"spending": view.sight.spending, "iteration": view.state.due})
 
 
 def _best(view: _View, signals: Sequence[Signal]) -> Checkpoint | None:
@@ -285,13 +254,7 @@ def _best(view: _View, signals: Sequence[Signal]) -> Checkpoint | None:
     hurts = any(signal.hurts and signal.rule != BLOWN for signal in signals)
     if gamed or hurts or not moment.checked or (best and moment.completion < best.completion):
         return best
-    return Checkpoint(
-        iteration=moment.iteration,
-        commit=moment.commit,
-        tree=moment.tree,
-        completion=moment.completion,
-        green=moment.green,
-    )
+    return checkpoint(moment)
 
 
 def _instructions(signals: Sequence[Signal]) -> tuple[str, ...]:

@@ -6,7 +6,10 @@ Each kind is rare by construction: a false alarm ejects honest work. A limit tha
 from collections.abc import Iterable, Sequence
 
 from helmsman.config import PainConfig
+from helmsman.oversee.detectors.windows import OF_THE_WORLD
+from helmsman.oversee.feedback import UNRUNNABLE
 from helmsman.oversee.limits import Gauge, gauges
+from helmsman.oversee.movement import compared_with, is_base, still_told
 from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
 from helmsman.records.moments import Moment, Movement
@@ -14,6 +17,7 @@ from helmsman.records.pain import Leak, Weakness
 from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Severity, Signal
+from helmsman.texts import counted, one_line
 
 LEAST_TESTS = 3
 """One or two tests fail together for one small reason; from three on it is the whole that broke."""
@@ -21,13 +25,7 @@ LEAST_SHARE = 0.5
 """Of the tests that passed before, so many must fail now; fewer are files that could not be read, counted as one failure each."""
 PATIENCE = 3
 """Iterations in a row in which a broken build lets no test run: a refactoring is often broken between two or three of them."""
-UNJUDGED = frozenset(
-    {
-        FailureClass.BUILD, FailureClass.TYPES, FailureClass.SYNTAX, FailureClass.MISSING_MODULE, FailureClass.MISSING_FILE,
-        FailureClass.MISSING_COMMAND, FailureClass.USAGE, FailureClass.NETWORK, FailureClass.TIMEOUT, FailureClass.RESOURCES,
-        FailureClass.PERMISSION,
-    }
-)  # fmt: skip
+UNJUDGED = UNRUNNABLE | OF_THE_WORLD | {FailureClass.TYPES, FailureClass.USAGE, FailureClass.PERMISSION}
 """Failures that keep tests from saying anything about the code: a build that is broken, a database that is down."""
 SHOWN = 5
 _LONGEST = 120
@@ -59,9 +57,9 @@ def pains(
 
 def _all_tests(state: LoopState, history: Sequence[Moment], evidence: Evidence) -> tuple[Signal, ...]:
     """Told once, when it begins: after that a person has been called."""
-    if not history or not _tells(history[-1]) or _passes(history[-1]):
+    if not history or not still_told(history[-1]) or _passes(history[-1]):
         return ()
-    checked = [moment for moment in history if _tells(moment)]
+    checked = [moment for moment in history if compared_with(moment) and not moment.undone]
     wrecked = _at_end(checked)
     before = checked[-wrecked - 1] if 0 < wrecked < len(checked) else None
     if before is None or before.failing_tests or before.passing_tests < LEAST_TESTS:
@@ -87,11 +85,6 @@ def _at_end(checked: Sequence[Moment]) -> int:
     return next((place for place, moment in enumerate(reversed(checked)) if _passes(moment)), len(checked))
 
 
-def _tells(moment: Moment) -> bool:
-    """Whether its evidence says what somebody's work did, and that work is still there."""
-    return moment.checked and moment.movement is not Movement.WAITED and not moment.undone
-
-
 def _passes(moment: Moment) -> bool:
     return moment.green or moment.passing_tests > 0
 
@@ -107,8 +100,9 @@ def _conclusive(evidence: Evidence) -> bool:
 
 
 def _tests_signal(state: LoopState, before: Moment, now: Moment, what: str) -> Signal:
+    when = "before the first iteration" if is_base(before) else f"at the end of iteration {before.iteration}"
     message = (
-        f"{what}, after all {before.passing_tests} passed at the end of iteration {before.iteration};"
+        f"{what}, after all {before.passing_tests} passed {when};"
         f" look at what changed in {state.branch} since then: git diff {before.commit[:12]} {now.commit[:12]}"
     )
     return _pain("all_tests", message, value=now.failing_tests, threshold=LEAST_TESTS)
@@ -121,13 +115,13 @@ def _secret(state: LoopState, evidence: Evidence, leaks: Sequence[Leak]) -> tupl
     signals: list[Signal] = []
     if sure:
         message = (
-            f"{_many(len(sure), 'secret')} committed between {change.start[:12]} and {change.commit[:12]}: {_leaks(sure)};"
+            f"{counted(len(sure), 'secret')} committed between {change.start[:12]} and {change.commit[:12]}: {_leaks(sure)};"
             f" revoke them where they were issued, and push {state.branch} only when they are out of its history."
             " What is no secret is marked with `pragma: allowlist secret` in its line"
         )
         signals.append(_pain("secret", message, value=len(sure), threshold=0))
     if unsure:
-        message = f"{_many(len(unsure), 'line')} that look like secrets, probably are none: {_leaks(unsure)}"
+        message = f"{counted(len(unsure), 'line')} that look like secrets, probably are none: {_leaks(unsure)}"
         signals.append(Signal(rule="secrets.doubtful", severity=Severity.WARN, message=message, value=len(unsure), threshold=0))
     return tuple(signals)
 
@@ -140,7 +134,7 @@ def _destructive(destroyed: Sequence[str]) -> tuple[Signal, ...]:
     if not destroyed:
         return ()
     message = (
-        f"{_many(len(destroyed), 'destructive command')} ran in spite of the guard rails: {_some(destroyed)};"
+        f"{counted(len(destroyed), 'destructive command')} ran in spite of the guard rails: {_some(destroyed)};"
         " see what is gone or was sent, and bring it back, before anything runs here again"
     )
     return (_pain("destructive", message, value=len(destroyed), threshold=0),)
@@ -171,7 +165,7 @@ def _security(scan: Sequence[Weakness]) -> tuple[Signal, ...]:
         return ()
     where = _some(f"{one.path}:{one.line} {one.rule}" for one in scan)
     message = (
-        f"{_many(len(scan), 'finding')} of high severity in the security scan, new since the loop began: {where};"
+        f"{counted(len(scan), 'finding')} of high severity in the security scan, new since the loop began: {where};"
         " run the command of pain.scan to read them, then mend the code or tell the scanner why it is wrong"
     )
     return (_pain("security", message, value=len(scan), threshold=0),)
@@ -181,17 +175,8 @@ def _pain(kind: str, message: str, *, value: float, threshold: float) -> Signal:
     return Signal(rule=f"pain.{kind}", severity=Severity.ABORT, message=message, value=value, threshold=threshold)
 
 
-def _many(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def _some(parts: Iterable[str]) -> str:
     """The first few, each in one short line that no terminal stumbles over."""
-    told = [_short(part) for part in parts]
+    told = [one_line(part[:1000], _LONGEST) for part in parts]
     more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
     return ", ".join(told[:SHOWN]) + more
-
-
-def _short(part: str) -> str:
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in part[:1000]).split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -98,8 +98,14 @@ def _of_sarif(report: Mapping[str, Any], worktree: str) -> Iterator[Weakness]:
         rules = _rules(run)
         named = {text(rule.get("id"), 100): rule for rule in rules}
         for result in map(mapping, items(run.get("results"))):
-            if not items(result.get("suppressions")):
+            if not _suppressed(result):
                 yield _of_result(result, rules, named, worktree)
+
+
+def _suppressed(result: Mapping[str, Any]) -> bool:
+    """Whether somebody took it away. That it was asked for and is not granted yet, or was refused, takes nothing away."""
+    told = {text(mapping(one).get("status")) for one in items(result.get("suppressions"))}
+    return bool(told) and told.isdisjoint({"underReview", "rejected"})
 
 
 def _rules(run: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -109,8 +115,8 @@ def _rules(run: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _of_result(
     result: Mapping[str, Any], rules: Sequence[Mapping[str, Any]], named: Mapping[str, Mapping[str, Any]], worktree: str
 ) -> Weakness:
-    name, place = text(result.get("ruleId"), 100), count(result.get("ruleIndex"))
-    rule = rules[place] if "ruleIndex" in result and place < len(rules) else named.get(name, {})
+    name = text(result.get("ruleId"), 100)
+    rule = _at(result.get("ruleIndex"), name, rules) or named.get(name, {})
     location = mapping(mapping(next(iter(items(result.get("locations"))), None)).get("physicalLocation"))
     region = mapping(location.get("region"))
     words = text(mapping(region.get("snippet")).get("text"), 10_000) or text(mapping(result.get("message")).get("text"), 1000)
@@ -121,6 +127,15 @@ def _of_result(
         severity=_severity(result, rule),
         digest=_digest(words),
     )
+
+
+def _at(place: object, name: str, rules: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The rule at a place, which may be -1, or one in another list: of the rules of an extension, so the name has to fit."""
+    known = count(place) == place and count(place) < len(rules)
+    rule = mapping(rules[count(place)] if known else None)
+    own = text(rule.get("id"), 100)
+    fits = not name or not own or f"{name}/".startswith(f"{own}/")
+    return rule if fits else mapping(None)
 
 
 def _severity(result: Mapping[str, Any], rule: Mapping[str, Any]) -> Harm:

@@ -11,7 +11,7 @@ from helmsman.oversee.limits import limit_signals
 from helmsman.oversee.usage import in_words, newly_near
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.iteration import Evidence
-from helmsman.records.state import LoopState, spend
+from helmsman.records.state import LoopState, Spending, spend
 from helmsman.records.verdict import Severity, Signal
 
 
@@ -24,12 +24,15 @@ class Sight:
     started_at: datetime
     now: datetime
 
+    @property
+    def spending(self) -> Spending:
+        """What the loop has used up with it."""
+        return spend(self.state, self.evidence.usage, self.started_at, self.now, self.evidence.at_work)
+
 
 def _limits(sight: Sight) -> tuple[Signal, ...]:
-    evidence = sight.evidence
-    spending = spend(sight.state, evidence.usage, sight.started_at, sight.now, evidence.at_work)
-    counted = evidence.execution.worth_checking  # else the same iteration is due again
-    return limit_signals(sight.state.config.limits, spending, sight.state.iteration + counted)
+    counted = sight.evidence.execution.worth_checking  # else the same iteration is due again
+    return limit_signals(sight.state.config.limits, sight.spending, sight.state.iteration + counted)
 
 
 def _usage(sight: Sight) -> tuple[Signal, ...]:

@@ -9,6 +9,8 @@ from pydantic import Field
 
 from helmsman.records.base import Record
 
+GATE = "gate."
+"""How the rules begin of endings that a gate brought about; then comes its kind."""
 LONGEST_GUIDANCE = 4000
 """Characters of guidance that one answer may hold."""
 

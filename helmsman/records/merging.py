@@ -59,6 +59,10 @@ class Merging(Record):
     """Merges that failed since a person last looked."""
     trouble: Trouble | None = None
 
+    def unproven(self) -> "Merging":
+        """What it is now has to be proven anew; how often a merge failed stays known."""
+        return self.model_copy(update={"proven": None, "work": "", "prepared": None})
+
 
 class Merged(Record):
     """Work that has arrived."""

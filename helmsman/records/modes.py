@@ -43,6 +43,11 @@ class Rung(IntEnum):
         return ("E-0 patch", "E-I refactor", "E-II redesign", "E-III human", "E-IV eject")[self]
 
 
+def short_rung(rung: int) -> str:
+    """The first word of its title: E-II. A newer version may have recorded one that is not known here."""
+    return Rung(rung).title.partition(" ")[0] if rung in set(Rung) else str(rung)
+
+
 class Climb(Record):
     """One change of rung."""
 

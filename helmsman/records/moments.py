@@ -7,6 +7,9 @@ from helmsman.records.base import Record
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.session import ErrorVector
 
+MOST_NAMES, MOST_ERRORS = 20, 5
+"""Files or failures, and errors, that a moment lists."""
+
 
 class Progress(Record):
     """How far the work is, by evidence alone. Each share is 0 to 1, None where there is nothing of its kind."""

@@ -26,6 +26,10 @@ class Diagnosis(StrEnum):
     """A stable cycle that gets on: leave it alone."""
 
 
+Modality = Literal["must", "must_not", "should", "should_not"]
+ConflictKind = Literal["scope", "pattern", "completeness", "priority"]
+
+
 class Imperative(Record):
     """A sentence that orders something, with where it stands."""
 
@@ -35,13 +39,18 @@ class Imperative(Record):
     """Counted from 1; 0 where there are no lines."""
     text: str
     """300 characters at most."""
-    modality: Literal["must", "must_not", "should", "should_not"]
+    modality: Modality
+
+    @property
+    def place(self) -> str:
+        """Where a person finds it."""
+        return f"{self.source}:{self.line}" if self.line else self.source
 
 
 class Conflict(Record):
     """Two orders that cannot both be followed."""
 
-    kind: Literal["scope", "pattern", "completeness", "priority"]
+    kind: ConflictKind
     first: Imperative
     second: Imperative
     about: str

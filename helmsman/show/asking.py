@@ -3,9 +3,10 @@
 import shlex
 from collections.abc import Iterator
 
+from helmsman.oversee.double_bind.telling import sentence
 from helmsman.oversee.limits import gauges
 from helmsman.records.gates import GATES, Gate
-from helmsman.records.modes import Rung
+from helmsman.records.modes import Rung, short_rung
 from helmsman.records.state import LoopState
 from helmsman.show.cells import code, fence, prose
 
@@ -44,7 +45,7 @@ def _evidence(state: LoopState, worktree: str) -> Iterator[str]:
     if state.judge.feedback:
         yield f"The judge, last: {prose(state.judge.feedback[-1].reason, 800)}"
     if state.oversight.conflicts:
-        yield "\n".join(f"- {prose(line)}" for line in _conflicts(state))
+        yield "\n".join(f"- {prose(sentence(one))}" for one in state.oversight.conflicts[:FAILURES_SHOWN])
     if state.iteration:
         yield "\n".join(_table(state))
     commits = shlex.quote(f"{state.base_commit[:10]}..{state.branch}")  # whoever reads it may copy it into a shell
@@ -79,17 +80,11 @@ def _checks(state: LoopState) -> str:
     return "\n\n".join(["Checks:\n\n" + "\n".join(lines), *shown])
 
 
-def _conflicts(state: LoopState) -> Iterator[str]:
-    for conflict in state.oversight.conflicts[:FAILURES_SHOWN]:
-        said = (f"{one.source}:{one.line} says {one.text!r}" for one in (conflict.first, conflict.second))
-        yield f"about {conflict.about}: {' and '.join(said)}"
-
-
 def _table(state: LoopState) -> Iterator[str]:
     yield "| # | progress | movement | rung | taken back |\n|---|---|---|---|---|"
     for moment in state.worked[-MOMENTS_SHOWN:]:
         taken = "yes" if moment.undone else ""
-        yield f"| {moment.iteration} | {moment.completion:.0%} | {moment.movement} | E-{moment.rung} | {taken} |"
+        yield f"| {moment.iteration} | {moment.completion:.0%} | {moment.movement} | {short_rung(moment.rung)} | {taken} |"
 
 
 def _answers(state: LoopState) -> Iterator[str]:

@@ -7,13 +7,11 @@ Both are met with what means the same to every reader: a backslash before a bar,
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from helmsman.texts import clean
+from helmsman.texts import LONGEST_LINE, clean, one_line, shortened
 
 BREAK = "<br>"
-LONGEST_CELL = 300
-"""Characters of foreign text in a row."""
 LONGEST_OUTPUT = 4000
-LONGEST_LINE = 400
+LONGEST_OUTPUT_LINE = 400
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKS = "\\`*_[]()~#$!|"
@@ -26,19 +24,13 @@ _UNSEEN = re.compile(r"\\|\*\*|`|\u2060|(?<=&)\w+;")
 _BEGINS_A_LIST = re.compile(r"^(\d*)([-+=.)])")
 
 
-def one_line(text: str, most: int = LONGEST_CELL) -> str:
-    """Foreign text on one line, cut where it is longer."""
-    line = " ".join(clean(text).split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-def prose(text: str, most: int = LONGEST_CELL) -> str:
+def prose(text: str, most: int = LONGEST_LINE) -> str:
     """Foreign text within a sentence or a row, as it is read."""
     escaped = "".join(_escaped(character) for character in one_line(text, most))
     return _BEGINS_A_LIST.sub(r"\1\\\2", _ADDRESS.sub(_JOINER, escaped))
 
 
-def code(text: str, most: int = LONGEST_CELL) -> str:
+def code(text: str, most: int = LONGEST_LINE) -> str:
     """Foreign text as code. With a bar or a break in it, as prose: no two readers agree on a bar within code within a row."""
     line = one_line(text, most)
     if "|" in line or BREAK in line:
@@ -50,7 +42,7 @@ def code(text: str, most: int = LONGEST_CELL) -> str:
 
 def fence(text: str, most: int = LONGEST_OUTPUT) -> str:
     """Foreign text of several lines. Where it is longer, its end: there the outcome stands."""
-    body = "\n".join(_fitting(clean(line).rstrip()) for line in text.expandtabs(4).splitlines()).strip("\n")
+    body = "\n".join(shortened(clean(line).rstrip(), LONGEST_OUTPUT_LINE) for line in text.expandtabs(4).splitlines()).strip("\n")
     if len(body) > most:
         body = f"[… {len(body) - most:,} characters are left out …]\n{body[-most:]}"
     ticks = "`" * max(3, 1 + _longest_run(body))
@@ -94,10 +86,6 @@ def _row(cells: Sequence[str]) -> str:
 
 def _escaped(character: str) -> str:
     return _ENTITIES.get(character) or (f"\\{character}" if character in _MARKS else character)
-
-
-def _fitting(line: str) -> str:
-    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
 
 
 def _longest_run(text: str) -> int:

@@ -21,12 +21,12 @@ from helmsman.show.svg import (
     picture,
     rounded_scale,
     short_number,
-    shortened,
     thinned,
     tip,
     whole_scale,
     words,
 )
+from helmsman.texts import shortened
 
 BLUE, ORANGE, GREEN, PINK = "#3b82c4", "#d97706", "#009e73", "#b75d9f"
 COLOURS = (BLUE, ORANGE, GREEN, PINK, INK)
@@ -99,12 +99,8 @@ def line_chart(
         return _nothing(title, width)
     head = 30 + (18 if y_label or len(drawn) > 1 else 0)
     xs, ys = [x for x, _ in points], [0.0, *(y_range or ()), *(y for _, y in points)]
-    frame = _Frame(
-        width,
-        height,
-        whole_scale(min(xs), max(xs), LEFT, width - RIGHT - 6, most=12),
-        rounded_scale(min(ys), max(ys), height - 26, head + 6, most=4),
-    )
+    across = whole_scale(min(xs), max(xs), LEFT, width - RIGHT - 6, most=12)
+    frame = _Frame(width, height, across, rounded_scale(min(ys), max(ys), height - 26, head + 6, most=4))
     lines = [part for number, one in enumerate(drawn) for part in _curve(frame, one, number, alone=len(drawn) == 1)]
     labels = [words(12, 38, shortened(y_label, 32)), *(_legend(frame, drawn) if len(drawn) > 1 else ())]
     return picture(title, width, height, [*labels, *_axes(frame, x_label), *lines])

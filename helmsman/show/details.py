@@ -9,13 +9,24 @@ from helmsman.records.checks import CheckResult
 from helmsman.records.gates import GATES, Answer
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement
+from helmsman.records.modes import short_rung
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
 from helmsman.show.charts import Kind
 from helmsman.show.markup import NOTHING, Markup, element, escaped, joined
 from helmsman.show.pieces import bullets, code, facts, folded, mark, output, paragraph, part, span, table
-from helmsman.show.svg import shortened
 from helmsman.show.traces import checks_kind, judge_kind
-from helmsman.texts import check_text, counted, dollars_told, duration, guard_text, money, session_lines, tools_told
+from helmsman.texts import (
+    check_text,
+    counted,
+    dollars_told,
+    duration,
+    guard_text,
+    money,
+    session_lines,
+    shortened,
+    spelled,
+    tools_told,
+)
 
 HEADS = ("#", "ended", "agent", "work", "checks", "completion", "rung", "cost")
 SEVERITIES: dict[Severity, Kind] = {
@@ -57,11 +68,11 @@ def _cells(record: IterationRecord) -> Iterator[Markup]:
     attempt = f".{record.attempt}" if record.attempt > 1 else ""
     yield span(f"{record.iteration}{attempt}", "number")
     yield element("span", element("time", escaped(f"{record.ended_at:%d %b %H:%M}"), datetime=record.ended_at.isoformat()))
-    yield span(f"{_plain(call.outcome)}, {tools_told(call.tool_calls, call.untold)}")
+    yield span(f"{spelled(call.outcome)}, {tools_told(call.tool_calls, call.untold)}")
     yield span(_work(record))
     yield element("span", _checks_mark(record))
     yield element("span", _share(record.oversight.progress.completion))
-    yield span(f"E-{record.oversight.ladder.rung:d}{f' {moment.movement}' if moment else ''}")
+    yield span(f"{short_rung(record.oversight.ladder.rung)}{f' {moment.movement}' if moment else ''}")
     yield span(dollars_told(record.usage.cost_usd, call.untold))
     yield element("span", *_line(record), class_="line")
 
@@ -85,10 +96,6 @@ def decision_mark(decision: Decision) -> Markup:
     if decision.kind is DecisionKind.STOP:
         return mark(f"stop: {decision.outcome or 'ended'}", ENDINGS[decision.outcome])
     return mark(decision.kind, "warn" if decision.kind is DecisionKind.WAIT else "calm")
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _work(record: IterationRecord) -> str:
@@ -219,7 +226,8 @@ def _claims(record: IterationRecord) -> Iterator[Markup]:
     if record.claims_checked:
         yield paragraph(escaped(f"{counted(record.claims_checked, 'claim')} could be compared with evidence."))
     rows = [
-        (escaped(one.said), escaped(one.found), escaped(f"{_plain(one.layer)}, in {one.source}")) for one in record.contradictions
+        (escaped(one.said), escaped(one.found), escaped(f"{spelled(one.layer)}, in {one.source}"))
+        for one in record.contradictions
     ]
     yield table(("it says", "the evidence says", "kind"), rows)
     for denial in record.proof.denied:

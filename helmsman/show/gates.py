@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator
 
 from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
-from helmsman.texts import clean, clean_lines, counted
+from helmsman.texts import clean, clean_lines, counted, shortened
 
 EVIDENCE_LINES = 8
 EVIDENCE_WIDTH = 160
@@ -58,8 +58,7 @@ def _evidence_lines(gate: Gate) -> Iterator[str]:
     known = (line.rstrip() for line in clean_lines(gate.evidence).splitlines())
     lines = [line for line in known if line and not line.startswith("|")]
     for number, line in enumerate(lines[:EVIDENCE_LINES]):
-        cut = f"{line[: EVIDENCE_WIDTH - 1]}…" if len(line) > EVIDENCE_WIDTH else line
-        yield f"{_INDENT if number else 'evidence   '}{cut}"
+        yield f"{_INDENT if number else 'evidence   '}{shortened(line, EVIDENCE_WIDTH)}"
     if len(lines) > EVIDENCE_LINES:
         yield f"{_INDENT}… {counted(len(lines) - EVIDENCE_LINES, 'more line')}"
 

@@ -1,13 +1,15 @@
 """What the issue that a loop was started for is told of it, each thing once; and the pull request that is its result."""
 
+import shlex
 from collections.abc import Iterator
 
+from helmsman.oversee.commands_said import COMMAND
 from helmsman.oversee.escalations import concerns
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.show.cells import code, prose
-from helmsman.show.issues import COMMAND, LONGEST_BODY, harmless, issue_body, mark, under
+from helmsman.show.issues import LONGEST_BODY, harmless, issue_body, mark, under
 from helmsman.show.tables import checks_table, gates_table, iterations_table, verdicts_table
 from helmsman.texts import counted, dollars_told, duration, tokens_told
 
@@ -79,7 +81,8 @@ def _result(state: LoopState, link: IssueLink) -> str:
 
 def by_hand(state: LoopState) -> str:
     """How a person opens it."""
-    push, resume = code(f"git push {state.config.remote.name} {state.branch}"), code(f"helmsman resume {state.loop}")
+    push = code(shlex.join(["git", "push", state.config.remote.name, state.branch]))  # whoever reads it may copy it
+    resume = code(f"helmsman resume {state.loop}")
     return (
         f"By hand: {push} in the repository on the machine of the loop, then open a pull request from {code(state.branch)}"
         f" into {code(state.base_branch)}. Or mend what is in the way and run {resume}, which opens it."

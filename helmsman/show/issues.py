@@ -7,8 +7,9 @@ closes none, brings no HTML, and cannot stand where a mark is read.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from helmsman.oversee.commands_said import COMMAND, sets_limits
 from helmsman.oversee.escalations import OVER
-from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
+from helmsman.records.gates import GATE, GATES, Answer, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Change, Comment, Escalation, Found, TrackedIssue
 from helmsman.records.verdict import Outcome
@@ -18,8 +19,6 @@ from helmsman.texts import clean
 LONGEST_BODY = 60_000
 """Characters; GitHub takes 65,536."""
 LONGEST_TITLE = 120
-COMMAND = "/helmsman"
-"""How a comment begins that is meant for us."""
 
 _BREAK = "\u200b"
 """Shows nothing, and parts what would be read as one word."""
@@ -32,7 +31,7 @@ _MARK = re.compile(r"<!-- helmsman:((?: [a-z]+=[\w.+-]+)+) -->", re.ASCII)
 _TITLES: Mapping[str, str] = {
     "limits": "a limit is reached",
     "judge.rejections": "the judge keeps rejecting the work",
-    **{f"gate.{kind}": GATES[kind].title for kind in GateKind},
+    **{f"{GATE}{kind}": GATES[kind].title for kind in GateKind},
 }
 
 
@@ -82,12 +81,6 @@ def command_lines(gate: Gate) -> Iterator[str]:
         yield f"- `{COMMAND} set limits.iterations=40`: the same as `approve`, under other limits; several are parted by spaces."
     yield ""
     yield "Words behind it and lines below it are told to the next iteration."
-
-
-def sets_limits(gate: Gate) -> bool:
-    """Whether other limits say by themselves that the loop shall go on: not where approving means more than that."""
-    approves = Choice.APPROVE in gate.choices
-    return approves and gate.kind not in {GateKind.MERGE, GateKind.UNMERGED, GateKind.QUESTIONS, GateKind.HANDED_OVER}
 
 
 def notification(change: Change, state: LoopState) -> tuple[str, str]:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from helmsman.oversee.movement import still_told
 from helmsman.oversee.progress import UNPROVEN
-from helmsman.records.moments import Moment, Movement
+from helmsman.records.moments import Moment
 
 LEAST = 3
 """Iterations before any pace is told."""
@@ -23,7 +24,6 @@ class Outlook:
 
     seen: int
     """Iterations that the pace is read from."""
-    begin: float = 0.0
     completion: float = 0.0
     pace: float = 0.0
     slow: float = 0.0
@@ -59,13 +59,13 @@ class Outlook:
 
 def outlook(history: Sequence[Moment], window: int) -> Outlook:
     """Read from the last iterations whose work was checked and is still there."""
-    kept = [moment for moment in history if moment.checked and moment.movement is not Movement.WAITED and not moment.undone]
+    kept = [moment for moment in history if still_told(moment)]
     last = kept[-max(window, LEAST) :]
     if len(last) < LEAST:
         return Outlook(seen=len(last), completion=last[-1].completion if last else 0.0)
     paces = sorted(_pace(first, second) for first, second in combinations(last, 2))
     slow, pace, fast = (_quantile(paces, share) for share in (0.25, 0.5, 0.75))
-    return Outlook(len(last), last[0].completion, last[-1].completion, pace, slow, fast)
+    return Outlook(len(last), last[-1].completion, pace, slow, fast)
 
 
 def _pace(first: Moment, second: Moment) -> float:

@@ -96,7 +96,7 @@ def _why(state: LoopState, state_ref: str) -> Markup:
     result, kind = result_of(state, state_ref), ENDINGS[state.outcome]
     rule = [escaped(" "), code(result.rule)] if result.rule else []
     until = f" It goes on at {state.waiting.until:%Y-%m-%d %H:%M} UTC." if state.waiting and not state.ending else ""
-    steps = [step.strip() for line in next_lines(result) for step in line.removeprefix("next").split(";")]
+    steps = [step.strip() for line in next_lines(result) for step in line.removeprefix("next").split("; ")]
     return element(
         "div",
         paragraph(element("strong", escaped(SIGNS[state.outcome])), *rule),
@@ -127,33 +127,29 @@ def _gate(gate: Gate) -> Markup:
 
 
 def _numbers(state: LoopState) -> Markup:
+    return element("section", *(_card(*card) for card in (*_used(state), *_judged(state))), class_="numbers")
+
+
+def _used(state: LoopState) -> Iterator[tuple[str, str, str]]:
+    """Name, value and note of each card: what is done, and what it took."""
     limits, spent, best = state.config.limits, state.spending, state.oversight.best
     hours = f"of {limits.wall_clock_hours:g} hours allowed" if limits.wall_clock_hours else "no limit"
-    held = state.trust.checked - state.trust.contradicted
-    control, breaker = state.oversight.control, state.oversight.breaker
-    cards = (
-        (
-            "Completion",
-            f"{state.oversight.progress.completion:.0%}",
-            f"best: #{best.iteration}, {best.completion:.0%}" if best else "",
-        ),
-        ("Iterations", f"{state.iteration:,}", f"of {limits.iterations:,} allowed"),
-        (
-            "Cost",
-            dollars_told(spent.cost_usd, state.untold),
-            f"of {money(limits.cost_usd)} allowed" if limits.cost_usd else "no limit",
-        ),
-        ("Time", duration(spent.seconds), hours),
-        ("Tokens", f"{spent.tokens:,}", counted(spent.agent_calls, "agent call")),
-        (
-            "Claims that held",
-            f"{held} of {state.trust.checked}",
-            "compared with evidence" if state.trust.checked else "none was compared",
-        ),
-        ("Ladder", state.oversight.ladder.rung.title, f"breaker {breaker.position.replace('_', '-')}"),
-        ("Urgency", f"{control.output:.2f}", control.band),
-    )
-    return element("section", *(_card(*card) for card in cards), class_="numbers")
+    dollars = f"of {money(limits.cost_usd)} allowed" if limits.cost_usd else "no limit"
+    reached = f"best: #{best.iteration}, {best.completion:.0%}" if best else ""
+    yield "Completion", f"{state.oversight.progress.completion:.0%}", reached
+    yield "Iterations", f"{state.iteration:,}", f"of {limits.iterations:,} allowed"
+    yield "Cost", dollars_told(spent.cost_usd, state.untold), dollars
+    yield "Time", duration(spent.seconds), hours
+    yield "Tokens", f"{spent.tokens:,}", counted(spent.agent_calls, "agent call")
+
+
+def _judged(state: LoopState) -> Iterator[tuple[str, str, str]]:
+    """How much of what was said is true, and how the loop is steered."""
+    trust, control = state.trust, state.oversight.control
+    compared = "compared with evidence" if trust.checked else "none was compared"
+    yield "Claims that held", f"{trust.checked - trust.contradicted} of {trust.checked}", compared
+    yield "Ladder", state.oversight.ladder.rung.title, f"breaker {state.oversight.breaker.position.replace('_', '-')}"
+    yield "Urgency", f"{control.output:.2f}", control.band
 
 
 def _card(name: str, value: str, note: str) -> Markup:

@@ -6,7 +6,7 @@ from helmsman.records.plan import Sketched
 from helmsman.records.state import LoopState
 from helmsman.show.cells import code, prose, stacked, table
 from helmsman.show.charts import as_data_uri
-from helmsman.show.markup import NOTHING, Markup, element, escaped, joined
+from helmsman.show.markup import NOTHING, Markup, element, escaped
 from helmsman.show.pieces import code as html_code
 from helmsman.show.pieces import folded, paragraph
 from helmsman.show.pieces import table as html_table
@@ -28,7 +28,7 @@ def plan_page(state: LoopState) -> str:
         f"# {state.loop}: {prose(plan_text(state), 200)}",
         f"![the plan with its state]({as_data_uri(plan_picture(state))})",
         _left_out(state),
-        _missing(state) and f"**Missing:** {prose(_missing(state), 600)}",
+        state.plan.missing and f"**Missing:** {prose(state.plan.missing, 600)}",
         table(HEAD, cells),
     ])  # fmt: skip
 
@@ -41,7 +41,7 @@ def plan_section(state: LoopState) -> Markup:
         tuple(map(escaped, (item.id, stands, item.title, ", ".join(item.needs), proven, tries)))
         for item, stands, proven, tries in _rows(state)
     ]
-    missing = [paragraph(escaped(f"Missing for {state.plan.now}: {_missing(state)}"))] if _missing(state) else []
+    missing = [paragraph(escaped(f"Missing for {state.plan.now}: {state.plan.missing}"))] if state.plan.missing else []
     return element(
         "section",
         element("h2", escaped("The plan")),
@@ -49,7 +49,7 @@ def plan_section(state: LoopState) -> Markup:
         *missing,
         element("div", element("figure", plan_picture(state), class_="card"), class_="charts plan"),
         paragraph(escaped(_left_out(state)), class_="soft small") if _left_out(state) else NOTHING,
-        joined([folded(f"every item ({len(rows)})", html_table(HEAD, rows))]),
+        folded(f"every item ({len(rows)})", html_table(HEAD, rows)),
     )
 
 
@@ -64,7 +64,3 @@ def _rows(state: LoopState) -> Iterator[tuple[Sketched, str, str, str]]:
 def _left_out(state: LoopState) -> str:
     more = state.plan.total - len(state.plan.sketch)
     return f"{more:,} further items are left out of the picture; the file has them all." if more > 0 else ""
-
-
-def _missing(state: LoopState) -> str:
-    return state.plan.missing

@@ -10,7 +10,8 @@ from helmsman.records.plan import ItemState, PlanProgress, Sketched
 from helmsman.records.state import LoopState
 from helmsman.show.charts import BLUE, GREEN, ORANGE
 from helmsman.show.markup import Markup, element
-from helmsman.show.svg import INK, picture, shortened, tip, words
+from helmsman.show.svg import INK, picture, tip, words
+from helmsman.texts import counted, shortened
 
 WIDTH = 720
 COLUMNS = 4
@@ -149,7 +150,7 @@ def tip_of(item: Sketched, state: ItemState, plan: PlanProgress) -> str:
         f"{item.id}: {item.title}",
         LOOKS[state].words,
         f"proven in iteration {proved}" if proved else "",
-        f"{spent} tries" if spent > 1 else "1 try" if spent else "",
+        counted(spent, "try", "tries") if spent else "",
         f"needs {', '.join(item.needs)}" if item.needs else "",
         "may be done beside others" if item.parallel else "",
         "verifies" if item.verify else "",

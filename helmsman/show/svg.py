@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from helmsman.show.markup import Markup, element, escaped
+from helmsman.texts import shortened
 
 Point = tuple[float, float]
 
@@ -47,10 +48,6 @@ def picture(title: str, width: float, height: float, parts: Iterable[Markup]) ->
         aria_label=title,
         font_family="system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",
     )
-
-
-def shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 # --- numbers ------------------------------------------------------------------------------------------------------

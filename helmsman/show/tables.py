@@ -9,7 +9,7 @@ from helmsman.records.findings import Weight
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import CriterionVerdict
-from helmsman.records.modes import Rung
+from helmsman.records.modes import Rung, short_rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.reflexion import Rejection
 from helmsman.records.state import LoopState
@@ -17,18 +17,16 @@ from helmsman.records.verdict import Considered
 from helmsman.show.cells import BREAK, code, fence, prose, stacked, table
 from helmsman.show.gates import answer_command
 from helmsman.show.system import passing_checks
-from helmsman.texts import counted, duration, money
+from helmsman.texts import counted, duration, money, spelled
 
 ITERATIONS = 50
 FAILURES = 8
 """Failing checks whose output is shown."""
-
-
 ROWS = 40
 """Of what the configuration does not bound."""
 
 
-def capped(head: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> str:
+def _capped(head: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> str:
     """A table of the first rows, and how many more there are."""
     every = list(rows)
     more = f"\n\nand {len(every) - ROWS} more" if len(every) > ROWS else ""
@@ -44,8 +42,7 @@ def _sign(*, good: bool) -> str:
 
 def iterations_table(state: LoopState) -> str:
     """The newest iterations first, and how many there were before those."""
-    known = [moment for moment in state.history if moment.iteration > 0]
-    shown = known[-ITERATIONS:]
+    shown = state.worked[-ITERATIONS:]
     before = state.iteration - len({moment.iteration for moment in shown if moment.movement is not Movement.WAITED})
     left_out = f"{counted(max(0, before), 'earlier iteration')} left out: `helmsman log {state.loop}` has them."
     start = [moment for moment in state.history[:1] if moment.iteration == 0]
@@ -72,7 +69,7 @@ def _iteration(moment: Moment) -> tuple[str, ...]:
         "–" if "tools" in moment.untold else f"{moment.tool_calls:,}",
         "–" if "cost" in moment.untold and not moment.cost_usd else money(moment.cost_usd),
         duration(moment.seconds),
-        _rung(moment.rung),
+        short_rung(moment.rung),
         _remarks(moment),
     )
 
@@ -83,10 +80,6 @@ def _start(moment: Moment) -> tuple[str, ...]:
     return ("start", f"{moment.completion:.0%}", "–", checks, _tests(moment), "–", "–", "–", "–", "–", "")
 
 
-def _rung(rung: int) -> str:
-    return Rung(rung).title.partition(" ")[0] if rung in set(Rung) else str(rung)
-
-
 def _tests(moment: Moment) -> str:
     run = moment.passing_tests + moment.failing_tests
     return f"{moment.passing_tests:,} of {run:,}" if run else "–"
@@ -94,7 +87,7 @@ def _tests(moment: Moment) -> str:
 
 def _remarks(moment: Moment) -> str:
     said = (
-        (moment.outcome.replace("_", " "), moment.outcome is not AgentOutcome.FINISHED),
+        (spelled(moment.outcome), moment.outcome is not AgentOutcome.FINISHED),
         ("taken back", moment.undone),
         ("asked to be done", moment.asked),
         ("only tests", moment.test_only),
@@ -127,7 +120,7 @@ def checks_table(state: LoopState, record: IterationRecord | None = None) -> str
 def _results(report: CheckReport) -> str:
     if not report.results:
         return "**No check is configured: nothing is verified.**"
-    return capped(("", "Check", "Tests", "Exit", "Time", "Remarks"), map(_result, report.results), (2, 48, 12, 6, 10, 24))
+    return _capped(("", "Check", "Tests", "Exit", "Time", "Remarks"), map(_result, report.results), (2, 48, 12, 6, 10, 24))
 
 
 def _result(result: CheckResult) -> tuple[str, ...]:
@@ -174,7 +167,7 @@ def _findings(state: LoopState) -> Iterator[str]:
         for found in state.findings
     )  # fmt: skip
     head = ("", "Rule and place", "What was done", "What would be honest")
-    yield capped(head, rows, (10, 30, 26, 30)) or "✔ Nothing was found."
+    yield _capped(head, rows, (10, 30, 26, 30)) or "✔ Nothing was found."
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------------
@@ -198,7 +191,7 @@ def _decision(record: IterationRecord) -> Iterator[str]:
     gates = (
         ("asked for", _sign(good=proof.asked), prose(proof.how)),
         ("checks green", _sign(good=proof.green), ""),
-        *((prose(denial.rule.replace("_", " "), 60), "✘", prose(denial.why)) for denial in proof.denied),
+        *((prose(spelled(denial.rule), 60), "✘", prose(denial.why)) for denial in proof.denied),
         ("judge", *_approval(record)),
     )
     yield table(("Gate", "", "Why"), gates, (18, 2, 76))
@@ -218,9 +211,7 @@ def _claims(state: LoopState) -> Iterator[str]:
     yield "## Claims"
     held = f"{trust.checked - trust.contradicted} of {counted(trust.checked, 'claim')} held"
     yield f"Over the whole loop {held} ({trust.score:.0%})." if trust.score is not None else "No claim could be compared yet."
-    rows = (
-        (one.layer.replace("_", " "), prose(one.said), prose(one.found), prose(one.source, 60)) for one in state.contradictions
-    )
+    rows = ((spelled(one.layer), prose(one.said), prose(one.found), prose(one.source, 60)) for one in state.contradictions)
     yield table(("Layer", "It said", "Found", "Where"), rows, (14, 34, 34, 12)) or "✔ Nothing of the last iteration was untrue."
 
 
@@ -231,7 +222,7 @@ def _judged(state: LoopState, record: IterationRecord | None) -> Iterator[str]:
         score = f", score {judgement.score:.0%}" if judgement.score is not None else ""
         votes = f", {counted(judgement.calls, 'call')} of {code(judgement.model, 80)}" if judgement.model else ""
         yield f"**{judgement.outcome}**{score}{votes}. {prose(judgement.cause, 600)}"
-        yield capped(("", "Criterion", "Votes", "Reason", "Evidence"), map(_criterion, judgement.criteria), (2, 12, 14, 46, 20))
+        yield _capped(("", "Criterion", "Votes", "Reason", "Evidence"), map(_criterion, judgement.criteria), (2, 12, 14, 46, 20))
     elif not state.config.judge.criteria:
         yield "There are no criteria, so no judge is asked."
     elif not state.judge.feedback:

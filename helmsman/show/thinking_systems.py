@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from helmsman.oversee.detectors.windows import worked
 from helmsman.oversee.variety import score
 from helmsman.records.findings import Weight
 from helmsman.records.gates import Answer
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.moments import Movement
 from helmsman.records.oversight import Variety
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
@@ -78,8 +78,7 @@ def _judge(state: LoopState, record: IterationRecord | None) -> str:
 
 
 def _criteria(state: LoopState) -> str:
-    number = len(state.config.judge.criteria)
-    return f"{number} criterion" if number == 1 else f"{number} criteria"
+    return counted(len(state.config.judge.criteria), "criterion", "criteria")
 
 
 def _proof(record: IterationRecord | None) -> str:
@@ -112,8 +111,7 @@ def _ahead(state: LoopState, seen: Outlook) -> Iterator[Row]:
     shares = (("tests", oversight.progress.tests), ("checks", oversight.progress.checks),
               ("criteria", oversight.progress.criteria), ("plan", oversight.progress.items))  # fmt: skip
     yield "progress", ", ".join(f"{name} {share:.0%}" for name, share in shares if share is not None)
-    worked = [moment for moment in state.history if moment.movement is not Movement.WAITED]
-    yield "trend", " → ".join(f"{moment.completion:.0%}" for moment in worked[-TREND:])
+    yield "trend", " → ".join(f"{moment.completion:.0%}" for moment in worked(state.history, TREND))
     yield "iterations left", _estimate(state, seen)
     yield (
         "strategy",

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -26,7 +25,6 @@ class Trace(NamedTuple):
 
     iteration: int
     attempt: int
-    at: datetime
     counts: bool
     completion: float
     proportional: float
@@ -56,7 +54,6 @@ def trace_of(record: IterationRecord) -> Trace:
     return Trace(
         iteration=record.iteration,
         attempt=record.attempt,
-        at=record.ended_at,
         counts=record.counts,
         completion=record.oversight.progress.completion,
         proportional=control.proportional,

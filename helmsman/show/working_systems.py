@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from helmsman.oversee.detectors.windows import got_on
 from helmsman.oversee.limits import Gauge, gauges
+from helmsman.oversee.movement import got_on
 from helmsman.oversee.usage import in_words, open_windows
 from helmsman.records.control import Band
 from helmsman.records.evidence import NEVER_AT_WORK, AgentCall, AgentOutcome, Change
@@ -14,7 +14,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Severity, Signal
 from helmsman.show.cells import BREAK, code, prose
 from helmsman.show.system import Row, Sign, System, worst
-from helmsman.texts import context_text, counted, dollars_told, duration, money, stop_text, tokens_told
+from helmsman.texts import context_text, counted, dollars_told, duration, money, spelled, stop_text, tokens_told
 
 SHOWN = 5
 """Of commits, rules, signals: so many, and how many more there are."""
@@ -45,13 +45,14 @@ def operations(_state: LoopState, record: IterationRecord | None) -> System:
         (call.outcome in NEVER_AT_WORK or call.outcome not in IN_ORDER | IN_PART or bool(call.pain), Sign.BAD),
         (call.outcome in IN_PART or (record.moment is not None and not got_on(record.moment)), Sign.WATCH),
     ))  # fmt: skip
-    short = f"{_words(call.outcome)}, {counted(change.files_changed, 'file')} changed in {counted(len(change.commits), 'commit')}"
+    changed = f"{counted(change.files_changed, 'file')} changed in {counted(len(change.commits), 'commit')}"
+    short = f"{spelled(call.outcome)}, {changed}"
     return System("1", "operations", sign, short, tuple(_operations(record)))
 
 
 def _operations(record: IterationRecord) -> Iterator[Row]:
     call, change = record.execution.call, record.execution.change
-    yield "agent", f"{_words(call.outcome)} after {duration(call.seconds)}{f', {code(call.model, 80)}' if call.model else ''}"
+    yield "agent", f"{spelled(call.outcome)} after {duration(call.seconds)}{f', {code(call.model, 80)}' if call.model else ''}"
     yield "its words", prose(call.error)
     yield "ended early", prose(call.pain or call.rotated)
     yield "tree", _change(change)
@@ -62,10 +63,6 @@ def _operations(record: IterationRecord) -> Iterator[Row]:
     yield "used", f"{', '.join(used)}, {duration(record.seconds)}"
     yield "context", context_text(call.context) if call.context.peak else ""
     yield "movement", str(record.moment.movement) if record.moment else ""
-
-
-def _words(outcome: AgentOutcome) -> str:
-    return outcome.replace("_", " ")
 
 
 def _change(change: Change) -> str:
@@ -146,7 +143,7 @@ def control(state: LoopState, record: IterationRecord | None) -> System:
         (steered.band in {Band.ADJUST, Band.PIVOT} or bool(state.waiting), Sign.WATCH),
         (any(gauge.share >= state.config.limits.warn_at for gauge in used), Sign.WATCH),
     ))  # fmt: skip
-    short = f"urgency {steered.output:.2f} ({steered.band}), {rung.title}, breaker {_words_of(position)}"
+    short = f"urgency {steered.output:.2f} ({steered.band}), {rung.title}, breaker {spelled(position)}"
     return System("3", "control", sign, short, tuple(_control(state, record, used)))
 
 
@@ -158,10 +155,10 @@ def _control(state: LoopState, record: IterationRecord | None, used: Sequence[Ga
     yield "usage windows", listed(in_words(window) for window in open_windows(state.usage, state.updated_at))
     yield "ladder", f"{oversight.ladder.rung.title}{_because(oversight.ladder.reason)}"
     idle = prose(oversight.breaker.reason) or f"{counted(oversight.breaker.idle, 'iteration')} in a row without progress"
-    yield "breaker", f"{_words_of(oversight.breaker.position)}: {idle}"
+    yield "breaker", f"{spelled(oversight.breaker.position)}: {idle}"
     yield "waits", f"until {state.waiting.until:%Y-%m-%d %H:%M} UTC: {prose(state.waiting.reason)}" if state.waiting else ""
     yield "feedback", str(oversight.feedback)
-    yield "diagnosis", _words_of(oversight.diagnosis) if oversight.diagnosis is not Diagnosis.NONE else ""
+    yield "diagnosis", spelled(oversight.diagnosis) if oversight.diagnosis is not Diagnosis.NONE else ""
     yield "failures that return", listed(_learnt(one) for one in oversight.learning if one.in_row)
     yield "signals", listed(_signal(signal) for signal in (record.signals if record else ()))
     yield "faults of the overseer", listed(f"{prose(fault)}; its default was used" for fault in oversight.faults)
@@ -196,13 +193,9 @@ def _because(reason: str) -> str:
     return f": {prose(reason)}" if reason else ""
 
 
-def _words_of(name: str) -> str:
-    return name.replace("_", " ")
-
-
 def _learnt(one: Learnt) -> str:
     helped = {True: ", what was done helped", False: ", what was done did not help", None: ""}[one.helped]
-    return f"{_words_of(one.kind)}: {one.in_row} in a row, {one.seen} in all, level {one.level}{helped}"
+    return f"{spelled(one.kind)}: {one.in_row} in a row, {one.seen} in all, level {one.level}{helped}"
 
 
 def _signal(signal: Signal) -> str:

@@ -15,15 +15,15 @@ from helmsman.naming import loop_id
 from helmsman.orient.alignment import own_goal
 from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
-from helmsman.oversee.limits import limit_signals
-from helmsman.oversee.overseeing import relieved
+from helmsman.oversee.limits import reached
+from helmsman.oversee.relief import relieved
 from helmsman.records.agents import Agent
 from helmsman.records.evidence import Interrupted
 from helmsman.records.hats import Preset
 from helmsman.records.push import OWN_BRANCHES
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
-from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.texts import clean
 from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.agents.finding import find_agent
@@ -227,12 +227,12 @@ def _existing(repository: Repository, request: LoopRequest, now: datetime) -> Lo
 
 
 def require_budget(state: LoopState, config: LoopConfig) -> None:
-    reached = [s for s in limit_signals(config.limits, state.spending, state.iteration) if s.severity is Severity.ABORT]
-    if reached:
+    used_up = reached(config.limits, state.spending, state.iteration)
+    if used_up:
         raise OperatorError(
             f"loop {state.loop} has used up a limit, so there is nothing to go on with",
-            found="; ".join(signal.message for signal in reached),
-            remedy=f"raise it: helmsman resume {state.loop} --set {reached[0].rule}=VALUE",
+            found="; ".join(signal.message for signal in used_up),
+            remedy=f"raise it: helmsman resume {state.loop} --set {used_up[0].rule}=VALUE",
         )
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from helmsman.errors import OperatorError
 from helmsman.oversee.answers import RESUMED, answer_of, answered, lapsed
-from helmsman.oversee.gates import GATE, gate_due
+from helmsman.oversee.gates import gate_due
 from helmsman.records.events import GateAnswered, GateOpened
 from helmsman.records.forms import form_for, read_form
-from helmsman.records.gates import Answer, Gate, GateKind
+from helmsman.records.gates import GATE, Answer, Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end
 from helmsman.records.verdict import Decision, DecisionKind, Outcome

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from helmsman.explanation import explanation
 from helmsman.records.iteration import IterationRecord
+from helmsman.records.modes import short_rung
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import SIGNS, clean, dollars_told, duration, iteration_lines, tokens_told
@@ -39,7 +40,7 @@ def _lines(place: Workplace, state: LoopState, record: IterationRecord) -> Itera
     yield "\n## How it went\n\n| # | completion | movement | rung | work |\n|---|---|---|---|---|"
     for moment in state.worked:
         taken = "taken back" if moment.undone else ""
-        yield f"| {moment.iteration} | {moment.completion:.0%} | {moment.movement} | E-{moment.rung} | {taken} |"
+        yield f"| {moment.iteration} | {moment.completion:.0%} | {moment.movement} | {short_rung(moment.rung)} | {taken} |"
     for climb in state.oversight.ladder.climbs:
         yield f"\n- after {climb.iteration}: {climb.before.title} to {climb.after.title}: {clean(climb.reason)}"
     yield "\n## The last decision\n\n```"

@@ -7,9 +7,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.records.gates import Gate, GateKind
+from helmsman.records.oversight import Conflict, Imperative, Oversight
 from helmsman.show.asking import evidence, form_text
-from helmsman.show.cells import one_line
+from helmsman.texts import one_line
 from tests.unit.builders import NOW, state
+from tests.unit.histories import history, step
 from tests.unit.rendered import Reading, read
 from tests.unit.test_cells import EVIL, FOREIGN
 
@@ -69,3 +71,13 @@ def test_so_is_a_worktree_in_a_folder_of_any_name(folder: str) -> None:
     assert found.strangers == found.tables == []
     assert found.headings == asked("helmsman/mend-it").headings
     assert "".join(look(found).split()).endswith("".join(one_line(f"/{folder}/tree").split()))
+
+
+def test_orders_are_named_by_their_place_and_rungs_as_everywhere() -> None:
+    never = Imperative(source="AGENTS.md", line=4, text="Never change a.py.", modality="must_not")
+    check = Imperative(source="checks", text="lint must pass", modality="must")
+    bind = Conflict(kind="pattern", first=never, second=check, about="a.py")
+    seen = evidence(state(history=history(step(rung=2)), iteration=1, oversight=Oversight(conflicts=(bind,))), "/srv/tree")
+    found = read(seen)
+    assert "about a.py, AGENTS.md:4 says 'Never change a.py.' and checks says 'lint must pass'" in str(found)
+    assert "| E-II |" in seen

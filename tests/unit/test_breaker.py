@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import BreakerConfig
-from helmsman.oversee.breaker import TRANSITIONS, Event, breaker_after, cooled, event_of, gets_on, just_opened, reset, until
+from helmsman.oversee.breaker import TRANSITIONS, Event, breaker_after, cooled, event_of, just_opened, reset, until
+from helmsman.oversee.movement import got_on
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.modes import Breaker, Position
 from helmsman.records.moments import Moment, Movement
@@ -111,7 +112,7 @@ def test_progress_closes_it_from_anywhere(before: Breaker) -> None:
     ids=["forward", "new work under green", "new work, no checks", "new work under red", "nothing under green", "back"],
 )
 def test_new_work_counts_where_no_check_speaks_against_it(seen: Moment, on: bool) -> None:
-    assert gets_on(seen) is on
+    assert got_on(seen) is on
 
 
 def test_a_hundred_small_tasks_under_green_checks_leave_it_closed() -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.show.cells import LONGEST_LINE, code, fence, one_line, prose, stacked, table, wrapped
+from helmsman.show.cells import LONGEST_OUTPUT_LINE, code, fence, prose, stacked, table, wrapped
+from helmsman.texts import one_line
 from tests.unit.rendered import JOINER, read
 
 EVIL = (
@@ -97,7 +98,7 @@ def test_of_a_long_output_the_end_is_shown_and_the_cut_is_told(text: str) -> Non
 
 
 def test_a_line_without_end_is_cut() -> None:
-    assert max(map(len, fence("x" * 100_000, most=10**6).splitlines())) == LONGEST_LINE
+    assert max(map(len, fence("x" * 100_000, most=10**6).splitlines())) == LONGEST_OUTPUT_LINE
 
 
 @pytest.mark.feature("X3")

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.errors import OperatorError
-from helmsman.oversee.commands_said import answer_in, command_in
+from helmsman.oversee.commands_said import answer_in, command_in, sets_limits
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.show.issues import command_lines, refused, sets_limits
+from helmsman.show.issues import command_lines, refused
 from tests.unit.builders import MINUTE, NOW, state
 
 pytestmark = pytest.mark.feature("H3")
@@ -38,6 +38,7 @@ def said(comment: str, loop: LoopState | None = None) -> Answer:
         ("/helmsman approve\r\nUse the cache.\r\n\r\nAnd test it.", Choice.APPROVE, "Use the cache.\n\nAnd test it."),
         ("  \n/Helmsman  APPROVE  gently \nplease", Choice.APPROVE, "gently\nplease"),
         ("/helmsman take-over", Choice.TAKE_OVER, ""),
+        ("/helmsman\tapprove\u00a0 with a tab", Choice.APPROVE, "with a tab"),
         ("/helmsman stop it costs too much", Choice.STOP, "it costs too much"),
     ],
 )

@@ -219,6 +219,16 @@ def test_a_usage_limit_is_waited_for(resets_at: datetime | None, wait: timedelta
     assert f"{decision.until:%Y-%m-%d %H:%M:%S} UTC" in decision.reason
 
 
+@pytest.mark.feature("E7")
+@pytest.mark.parametrize("field", ["margin_seconds", "unknown_wait_minutes"])
+def test_a_wait_for_ever_is_one_of_a_year(field: str) -> None:
+    for_ever = state(config(usage_limit={"longest_wait_hours": 1e12, field: 1e12}))
+    resets_at = NOW + HOUR if field == "margin_seconds" else None
+    decision = decide(situation(state=for_ever, execution=execution(usage_limited(resets_at)), checks=None))
+    assert decision.until is not None
+    assert decision.until == NOW + 366 * 24 * HOUR
+
+
 @pytest.mark.feature("E6", "E7")
 def test_a_usage_limit_cannot_keep_a_loop_waiting_beyond_its_own_limits_and_is_not_counted_then_either() -> None:
     decision: Decision = decide(situation(execution=execution(usage_limited()), checks=None, signals=(LIMIT_REACHED,)))
@@ -292,7 +302,7 @@ def asked(sections: dict[str, Any] | None = None, **fields: Any) -> Decision:
 
 @pytest.mark.feature("M3", "V9")
 def test_with_a_judge_only_its_approval_completes() -> None:
-    assert asked(JUDGED, judgement=APPROVED).reason.endswith("and the judge agrees on 1 criteria on cccccccccc")
+    assert asked(JUDGED, judgement=APPROVED).reason.endswith("and the judge agrees on 1 criterion on cccccccccc")
     rejected = asked(JUDGED, judgement=REJECTED)
     assert (rejected.kind, rejected.rule) == (CONTINUE, "continue")
     assert "the judge did not approve: 1 of 2 criteria is not met" in rejected.reason

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helmsman.oversee.decide import QUESTIONS, decide
-from helmsman.records.evidence import AgentOutcome
+from helmsman.records.evidence import AgentOutcome, RateLimit, UsageWindow
 from helmsman.records.modes import Breaker, Ladder, Position, Rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Checkpoint, Conflict, Imperative, Issue, Oversight
@@ -44,6 +44,8 @@ def remembered(commit: str, start: str = "") -> Moment:
 FELL = state(history=(remembered(BEST.commit), remembered("b" * 40, start=BEST.commit)))
 GREEN, RED = report(check(passed=True)), report(check(passed=False))
 BOTH = (True, False)
+FULL = config(usage_limit={"pause_at": 0.5})
+USED = RateLimit(status="allowed", windows=(UsageWindow(name="five_hour", utilization=0.9, resets_at=NOW + HOUR),))
 
 
 def overseen(rung: Rung = Rung.PATCH, position: Position = Position.CLOSED, **fields: Any) -> Oversight:
@@ -142,11 +144,34 @@ def test_an_open_breaker_waits_until_its_cool_down_is_over() -> None:
     assert decide(situation(state=at_once, oversight=overseen(position=Position.OPEN))).kind is DecisionKind.CONTINUE
 
 
+@pytest.mark.feature("S7")
+def test_a_cool_down_for_ever_waits_for_a_year() -> None:
+    for_ever = state(config(breaker={"cool_down_minutes": 1e12}))
+    waits = decide(situation(state=for_ever, oversight=overseen(position=Position.OPEN)))
+    assert (waits.kind, waits.until) == (DecisionKind.WAIT, NOW + 366 * 24 * HOUR)
+
+
 @pytest.mark.feature("S17")
 def test_work_that_got_worse_is_taken_back_to_the_best_commit() -> None:
     back = decide(situation(state=FELL, signals=(REGRESSING,), oversight=overseen(best=BEST)))
     assert (back.kind, back.back_to) == (DecisionKind.CONTINUE, BEST.commit)
     assert "the branch goes back to aaaaaaaaaa and the work stays on a ref" in back.reason
+
+
+@pytest.mark.feature("S17")
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        {"oversight": overseen(position=Position.OPEN, best=BEST)},
+        {"state": FELL.model_copy(update={"config": config(limits={"calls_per_hour": 1})})},
+        {"state": FELL.model_copy(update={"config": FULL}), "execution": execution(call(rate_limit=USED))},
+    ],
+    ids=["the breaker is open", "the hour is full", "the window is used up"],
+)
+def test_it_is_taken_back_before_a_wait_as_well(meanwhile: dict[str, Any]) -> None:
+    told = {"state": FELL, "signals": (REGRESSING,), "oversight": overseen(best=BEST), **meanwhile}
+    back = decide(situation(**told))
+    assert (back.kind, back.back_to) == (DecisionKind.WAIT, BEST.commit)
 
 
 @pytest.mark.feature("S17")

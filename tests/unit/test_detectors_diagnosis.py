@@ -64,14 +64,9 @@ def test_little_is_no_diagnosis(steps: list[Step]) -> None:
     assert diagnosed(*steps) is Diagnosis.NONE
 
 
-def test_failures_that_alternate_are_named_as_a_pair_without_the_check_that_they_share() -> None:
+def test_failures_that_came_back_are_named_without_the_check_that_they_share() -> None:
     facts = recurring(history(A, B, A, B))
     assert facts.failures == (Return("test_a", 1, now=False), Return("test_b", 1, now=True))
-    assert facts.alternating == (("test_a", "test_b"),)
-
-
-def test_failures_that_once_stood_together_do_not_alternate() -> None:
-    assert recurring(history(red(SIDEWAYS, "test_a", "test_b"), A, B, A, B)).alternating == ()
 
 
 def test_trees_that_came_back_are_named() -> None:

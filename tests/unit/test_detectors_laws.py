@@ -85,7 +85,6 @@ def judged(past: tuple[Moment, ...]) -> object:
         diagnose(past, signals),
         sorted(item.times for item in facts.failures),
         sorted(item.times for item in facts.trees),
-        len(facts.alternating),
         [(signal.rule, signal.severity, signal.value) for signal in told],
         levels,
     )

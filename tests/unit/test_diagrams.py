@@ -26,7 +26,7 @@ def test_every_step_of_the_ladder_is_drawn_with_what_it_needs() -> None:
     lines = ladder_diagram(LadderConfig(patience=4, redesign_clean=7)).splitlines()
     assert sum(" --> " in line for line in lines) == len(STEPS) + 1
     assert "    refactor --> redesign : trouble, after 4 iterations here" in lines
-    assert "    redesign --> refactor : 7 clean in a row" in lines
+    assert "    redesign --> refactor : 7 clean here" in lines
 
 
 def test_numbers_are_those_of_the_configuration() -> None:

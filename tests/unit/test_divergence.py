@@ -7,17 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.divergence import UNTOUCHED, divergence
+from helmsman.oversee.divergence import GAP_KEPT, UNTOUCHED, divergence
 from helmsman.records.claims import ClaimLayer, Contradiction
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.memory import Choice, WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
+from helmsman.verify.claims.paths import Paths
 
 pytestmark = pytest.mark.feature("M9")
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-TREE = frozenset({"src/parser.py", "src/lexer.py", "src/cart.py", "tests/test_parser.py", "README.md"})
+THERE = Paths({"src/parser.py", "src/lexer.py", "src/cart.py", "tests/test_parser.py", "README.md"}).__contains__
 
 
 def moment(movement: Movement = Movement.SIDEWAYS, *, files: tuple[str, ...] = ("src/cart.py",), green: bool = False) -> Moment:
@@ -47,7 +48,7 @@ def found(
     history: Sequence[Moment] = (moment(),),
     earlier_gap: str = "",
 ) -> Signal | None:
-    return divergence(memory, contradictions, TREE, history, earlier_gap)
+    return divergence(memory, contradictions, THERE, history, earlier_gap)
 
 
 # items noted as done --------------------------------------------------------------------------------------------------
@@ -117,7 +118,7 @@ def test_files_that_the_loop_had_in_its_hands_may_have_moved() -> None:
     assert found(plan("Fix src/money.py and src/tax.py"), history=had) is None
 
 
-def test_whether_a_file_exists_may_be_a_question() -> None:
+def test_only_files_that_are_not_there_are_missed() -> None:
     memory = plan("Fix src/money.py and src/tax.py")
     assert divergence(memory, (), lambda path: path.startswith("src/"), [moment()], "") is None
     assert divergence(memory, (), lambda _: False, [moment()], "") is not None
@@ -133,6 +134,12 @@ def test_a_plan_that_four_iterations_passed_by_is_a_divergence() -> None:
     assert signal is not None
     assert "what remains is worded as 4 iterations ago" in signal.message
     assert "src/cart.py" in signal.message
+
+
+@pytest.mark.parametrize("length", [900, 999, 1000, 1001, 1600])
+def test_a_plan_is_the_same_though_only_its_first_thousand_characters_are_remembered(length: int) -> None:
+    gap = f"{GAP} {'And so on with the rest. ' * 80}"[:length]
+    assert found(plan(gap), history=[moment()] * UNTOUCHED, earlier_gap=gap[:GAP_KEPT]) is not None
 
 
 @pytest.mark.parametrize(
@@ -215,11 +222,11 @@ ITEM = "Mend the rounding in src/money.py and the totals in src/bill.py"
 
 
 def test_an_item_tried_in_vain_that_rests_on_files_which_are_not_there_is_a_divergence_under_green_checks_too() -> None:
-    signal = divergence(plan(), (), TREE, (moment(green=True),), "", ITEM)
+    signal = divergence(plan(), (), THERE, (moment(green=True),), "", ITEM)
     assert signal is not None
     assert signal.rule == "plan.diverged"
     assert "of the item in hand, 2 of the 2 files that it names do not exist" in signal.message
-    assert divergence(plan(), (), TREE, (moment(green=True),), "") is None
-    assert divergence(plan(), (), TREE, (moment(Movement.FORWARD),), "", ITEM) is None
-    assert divergence(plan(), (), TREE, (moment(),), "", "Create src/money.py and src/bill.py") is None
-    assert divergence(plan(), (), TREE, (moment(),), "", "Mend src/cart.py, src/lexer.py and src/money.py") is None
+    assert divergence(plan(), (), THERE, (moment(green=True),), "") is None
+    assert divergence(plan(), (), THERE, (moment(Movement.FORWARD),), "", ITEM) is None
+    assert divergence(plan(), (), THERE, (moment(),), "", "Create src/money.py and src/bill.py") is None
+    assert divergence(plan(), (), THERE, (moment(),), "", "Mend src/cart.py, src/lexer.py and src/money.py") is None

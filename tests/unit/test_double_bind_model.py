@@ -10,7 +10,8 @@ from helmsman.oversee.double_bind.diagnosis import bind, bind_signal
 from helmsman.oversee.double_bind.imperatives import imperatives
 from helmsman.oversee.ladder import LONGEST_REASON
 from helmsman.oversee.observed import Observed
-from helmsman.oversee.overseeing import oversee, relieved
+from helmsman.oversee.overseeing import oversee
+from helmsman.oversee.relief import relieved
 from helmsman.records.evidence import Execution
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Moment, Movement

@@ -166,6 +166,29 @@ def test_a_loop_that_was_taken_over_asks_for_the_way_back() -> None:
     assert (gate_due(back, NOW), back.ending) == (None, None)
 
 
+@pytest.mark.feature("H1", "E6")
+@pytest.mark.parametrize(
+    ("kind", "choice", "more"),
+    [
+        (GateKind.HANDED_OVER, Choice.APPROVE, {}),
+        (GateKind.MERGE, Choice.REVISE, {}),
+        (GateKind.UNMERGED, Choice.REVISE, {}),
+        (GateKind.MILESTONE, Choice.APPROVE, {"settings": {"limits": {"iterations": 20}}}),
+    ],
+    ids=["handed back after a limit", "not to be merged yet", "not what is wanted", "a limit that is passed already"],
+)
+def test_no_answer_goes_on_past_a_limit_without_asking_for_more(kind: GateKind, choice: Choice, more: dict[str, Any]) -> None:
+    state = asking(kind, iteration=30, gates={"budget": True})
+    after = answered(state, said(state, choice, guidance="mind the tests", **more), NOW)
+    assert after.ending is not None
+    assert (after.ending.rule, after.ending.outcome) == ("limits.iterations", Outcome.STOPPED)
+    assert f"as was answered ({choice})" in after.ending.reason
+    assert after.guidance == ("mind the tests",)
+    budget = gate_due(after, NOW)
+    assert budget is not None
+    assert budget.kind is GateKind.BUDGET
+
+
 @pytest.mark.feature("H1")
 @pytest.mark.parametrize(
     ("choice", "more", "words"),

@@ -15,7 +15,7 @@ from helmsman.records.issue import IssueLink
 from helmsman.records.issue_event import LONGEST_BODY, LONGEST_TITLE, Happened, IssueEvent
 from helmsman.records.push import Nothing
 from helmsman.records.request import is_loop_id
-from helmsman.show.issue_thread import due, pull_request_body, pull_request_title
+from helmsman.show.issue_thread import by_hand, due, pull_request_body, pull_request_title
 from helmsman.show.issues import read_mark
 from tests.fakes.issues import Kind, comment_event, issue_event
 from tests.unit.builders import STOP, check, report, state
@@ -299,8 +299,9 @@ def test_an_issue_is_told_of_the_start_the_question_and_the_end_each_under_a_mar
     brought = state(issue=link.model_copy(update={"pull_request": "https://git.example.org/acme/site/pulls/8"}), ending=STOP)
     assert [stage for stage, _ in due(state(issue=link), "")] == ["begun"]
     assert [stage for stage, _ in due(state(issue=link, ending=STOP), "")] == ["begun"]  # its result is on its way
-    (_, (before, by_hand)), (_, (after, told)) = list(due(done, "")), list(due(brought, ""))
+    (_, (before, failed)), (_, (after, told)) = list(due(done, "")), list(due(brought, ""))
     assert before != after
-    assert "git push origin helmsman/mend-it" in by_hand
+    assert "git push origin helmsman/mend-it" in failed
     assert "https://git.example.org/acme/site/pulls/8" in told
+    assert "git push origin 'a;b'" in by_hand(done.model_copy(update={"branch": "a;b"}))
     assert all(read_mark(body)["stage"] == stage for stage, body in due(brought, ""))

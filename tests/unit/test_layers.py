@@ -118,7 +118,7 @@ def test_an_unknown_key_is_an_error_with_its_source_and_a_suggestion(written: st
         ("limits.iterations = true", "limits.iterations (helmsman.toml): expected a whole number, found true"),
         ("limits.iterations = '5'", "limits.iterations (helmsman.toml): expected a whole number, found '5'"),
         ("limits.iterations = 0", "limits.iterations (helmsman.toml): expected at least 1, found 0"),
-        ("limits.cost_usd = nan", "limits.cost_usd (helmsman.toml): expected more than 0.0, found nan"),
+        ("limits.cost_usd = nan", "limits.cost_usd (helmsman.toml): expected a finite number, found nan"),
         ("retry.attempts = 51", "retry.attempts (helmsman.toml): expected at most 50, found 51"),
         ("completion.promise = 'a'", "completion.promise (helmsman.toml): expected at least 4 characters, found 'a'"),
         ("claude.setting_sources = ['x']", "setting_sources[0] (helmsman.toml): expected 'user', 'project' or 'local'"),
@@ -292,3 +292,14 @@ def test_a_setting_takes_nothing_away_that_is_said_beside_it_and_both_stay_as_th
     assert merged(weak, strong) == {"limits": {"cost_usd": 3, "iterations": 9}, "checks": ["make"]}
     assert merged(strong, {}) == merged({}, strong) == strong == {"limits": {"iterations": 9}}
     assert weak == {"limits": {"cost_usd": 3, "iterations": 5}, "checks": ["make"]}
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
+def test_a_number_that_no_stored_state_could_hold_is_refused_with_its_key(value: str) -> None:
+    text = complaint(GOAL, toml(f"[usage_limit]\nlongest_wait_hours = {value}"))
+    assert "usage_limit.longest_wait_hours" in text
+    assert "finite" in text
+
+
+def test_without_a_limit_is_said_by_inf_where_there_may_be_none() -> None:
+    assert resolve([GOAL, toml("[limits]\ncost_usd = inf")]).config.limits.cost_usd is None

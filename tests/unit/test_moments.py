@@ -11,6 +11,7 @@ from helmsman.orient.guardrails.rules import Rule
 from helmsman.oversee.moments import moment_of
 from helmsman.records.checks import TestCounts
 from helmsman.records.evidence import AgentOutcome, Change, Commit, Execution, Guarded
+from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.session import Drift, ErrorVector, FailureClass
 from helmsman.records.state import LoopState
@@ -23,8 +24,10 @@ TEXTS = st.text(max_size=300) | st.integers(0, 3000).map(lambda times: "x(" * ti
 
 
 def moment(of: LoopState | None = None, *, history: tuple[Moment, ...] = (), rung: int = 0, **fields: Any) -> Moment:
-    progress = Progress(completion=0.5)
-    return moment_of(of or state(), history, evidence(**fields), progress, NOW - MINUTE, NOW, rung)
+    before = of or state()
+    stood = before.oversight.model_copy(update={"ladder": Ladder(rung=Rung(rung))})
+    due = before.model_copy(update={"history": history, "oversight": stood})
+    return moment_of(due, evidence(**fields), Progress(completion=0.5), NOW - MINUTE, NOW)
 
 
 def test_an_iteration_is_remembered_in_numbers_and_identities() -> None:
@@ -141,7 +144,7 @@ def test_the_movement_is_found_against_the_history() -> None:
 
 
 def test_a_clock_that_went_back_makes_no_negative_time() -> None:
-    assert moment_of(state(), (), evidence(), Progress(), NOW + timedelta(hours=1), NOW, 0).seconds == 0
+    assert moment_of(state(), evidence(), Progress(), NOW + timedelta(hours=1), NOW).seconds == 0
 
 
 @given(

@@ -6,12 +6,13 @@ import pytest
 
 from helmsman.oversee.decide import Situation, decide
 from helmsman.oversee.observed import Observed
-from helmsman.oversee.overseeing import Guard, oversee, relieved
+from helmsman.oversee.overseeing import Guard, oversee
+from helmsman.oversee.relief import relieved
 from helmsman.records.checks import TestCounts
 from helmsman.records.evidence import Change, Execution
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.memory import WorkingMemory
-from helmsman.records.modes import Breaker, Ladder, Position, Rung
+from helmsman.records.modes import Breaker, Climb, Ladder, Position, Rung
 from helmsman.records.moments import Movement
 from helmsman.records.oversight import Failed, Oversight, Stance, Strategy
 from helmsman.records.pain import Leak
@@ -227,3 +228,14 @@ def test_what_was_before_a_person_sent_it_on_is_not_held_against_it() -> None:
     after, decision = stepped(sent_on, execution=worked(now.due), checks=ran(3, 2))
     assert (decision.kind, after.oversight.ladder.rung) == (DecisionKind.CONTINUE, Rung.REDESIGN)
     assert after.oversight.instructions == ()
+
+
+@pytest.mark.feature("S8", "S13")
+def test_pain_after_the_ladder_came_to_a_person_sends_nobody_on() -> None:
+    """Where the ladder is only watched, the loop goes on from E-III by itself."""
+    up = Climb(iteration=4, before=Rung.HUMAN, after=Rung.EJECT, reason="pain.secret: a key", at=NOW)
+    watched = state(config(ladder={"act": False}), oversight=Oversight(ladder=Ladder(rung=Rung.EJECT, climbs=(up,))))
+    for number in range(1, 5):
+        watched, _ = stepped(watched, execution=worked(number), checks=ran(3, 2))
+    found = oversee(sight(state=watched, execution=worked(5), checks=ran(3, 2)), Observed())
+    assert any(signal.rule == "same_error" for signal in found.signals)

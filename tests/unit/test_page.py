@@ -17,7 +17,7 @@ from helmsman.records.control import Control
 from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import JudgementOutcome
-from helmsman.records.modes import Ladder, Rung
+from helmsman.records.modes import Ladder, Rung, short_rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Oversight
 from helmsman.records.state import Spending, Waiting
@@ -213,7 +213,7 @@ def test_every_number_of_a_line_is_the_records(
         work,
         "✘ 1 of 1",
         f" {completion:.0%}",
-        f"E-{rung:d}",
+        short_rung(rung),
         money(dollars),
     ]
     assert line[8].startswith("continue 1 of 1 checks fail")
@@ -290,6 +290,12 @@ def test_a_loop_that_waits_says_until_when() -> None:
     waiting = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="the usage limit is reached.")
     text = text_of(page(state(waiting=waiting), [record(WAIT)], REF))
     assert f"It goes on at {NOW + HOUR:%Y-%m-%d %H:%M} UTC." in text
+
+
+@pytest.mark.feature("X3")
+def test_what_comes_next_can_be_copied_into_a_shell_whatever_the_branch_is_called() -> None:
+    html = page(state(ending=STOP, iteration=1, branch="a;touch${IFS}pwned"), [record(STOP)], REF)
+    assert "git diff ...'a;touch${IFS}pwned' git merge 'a;touch${IFS}pwned'" in " ".join(text_of(html).split())
 
 
 def test_completion_looks_like_completion() -> None:

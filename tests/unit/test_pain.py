@@ -69,6 +69,14 @@ def test_every_test_failing_after_all_passed_is_pain_with_the_numbers() -> None:
     assert f"git diff {4:040x}"[:21] in signal.message
 
 
+def test_the_first_iteration_can_break_what_passed_before_it() -> None:
+    began = moment(0, 120, movement=Movement.WAITED)
+    (signal,) = felt(began, moment(1, 0, 120))
+    assert "120 tests fail and none passes, after all 120 passed before the first iteration" in signal.message
+    assert felt(moment(0, 120, 1, movement=Movement.WAITED), moment(1, 0, 121)) == ()
+    assert felt(began) == ()
+
+
 @pytest.mark.parametrize(
     "history",
     [
@@ -267,8 +275,31 @@ def test_severities_of_sarif(fields: Any, rule: Any, severity: Harm) -> None:
     assert [one.severity for one in sarif(result(**fields), rules=[{"id": "B602", **rule}]).findings] == [severity]
 
 
-def test_what_was_suppressed_is_no_finding() -> None:
-    assert sarif(result(suppressions=[{"kind": "inSource"}])).findings == ()
+@pytest.mark.parametrize("status", [{}, {"status": "accepted"}], ids=["granted", "accepted"])
+def test_what_was_suppressed_is_no_finding(status: Any) -> None:
+    assert sarif(result(suppressions=[{"kind": "inSource", **status}])).findings == ()
+
+
+@pytest.mark.parametrize("status", ["underReview", "rejected"])
+def test_what_somebody_would_like_to_suppress_is_a_finding(status: str) -> None:
+    asked = [{"kind": "external", "status": "accepted"}, {"kind": "external", "status": status}]
+    assert len(sarif(result(suppressions=asked)).findings) == 1
+
+
+@pytest.mark.parametrize("place", [-1, None, 0, 7, "0", 10**20, True])
+def test_a_place_that_names_no_rule_or_another_one_does_not_lend_its_severity(place: Any) -> None:
+    rules = [
+        {"id": "OTHER", "properties": {"security-severity": "2.0"}},
+        {"id": "B602", "properties": {"security-severity": "9.8"}},
+    ]
+    (found,) = sarif(result(ruleId="B602", ruleIndex=place), rules=rules).findings
+    assert (found.rule, found.severity) == ("B602", Harm.HIGH)
+
+
+def test_a_rule_is_found_by_its_place_where_the_result_names_a_part_of_it_or_nothing() -> None:
+    rules = [{"id": "CA1000", "properties": {"security-severity": "9.8"}}]
+    found = sarif(result(ruleId="CA1000/7"), result(ruleId=None), rules=rules).findings
+    assert [(one.rule, one.severity) for one in found] == [("CA1000/7", Harm.HIGH), ("CA1000", Harm.HIGH)]
 
 
 @pytest.mark.parametrize("output", ["", "no report", "[]", "{}", '{"results": ', "{" * 100_000, '{"a": 1}'])

@@ -255,10 +255,7 @@ def test_a_tick_is_a_step_forward_though_no_check_and_no_file_changed() -> None:
     assert start.oversight.progress.items == 0
     worked = found(LOOKS, claims=NOTED, changed=0)
     ticked, missed = (weighed(start, one) for one in (worked, worked.model_copy(update={"claims": Claims()})))
-    moved = [
-        moment_of(start, start.history, one, progress_of(one, start.oversight.progress, {}), NOW, NOW, 0).movement
-        for one in (ticked, missed)
-    ]
+    moved = [moment_of(start, one, progress_of(one, start.oversight.progress, {}), NOW, NOW).movement for one in (ticked, missed)]
     assert moved == [Movement.FORWARD, Movement.STILL]
 
 

@@ -9,10 +9,10 @@ the default limit of 2 and any multiple with a larger one, and a gap that is lon
 """
 
 from collections.abc import Sequence
-from itertools import islice
 
 from helmsman.config.oversight import ControlConfig
 from helmsman.oversee.control.gains import phase_of, profiles, scheduled, volatility
+from helmsman.oversee.detectors.windows import worked
 from helmsman.records.control import Band, Control, Gains
 from helmsman.records.moments import Moment, Movement
 
@@ -25,7 +25,7 @@ def steer(before: Control, history: Sequence[Moment], dt: float, config: Control
 
     An iteration that only waited says nothing, and changes nothing.
     """
-    recent = _recent(history, config.window + 1)
+    recent = worked(history, config.window + 1)
     if not recent or history[-1].movement is Movement.WAITED:
         return before
     steps, completions = max(0.0, dt), [_clamped(moment.completion) for moment in recent]
@@ -76,12 +76,6 @@ def band_of(output: float) -> Band:
 def _largest(config: ControlConfig) -> float:
     """The limit, or what a gap of 1 adds up to if it never closes, where that is less."""
     return min(config.integral_limit, 1 / (1 - config.decay))
-
-
-def _recent(history: Sequence[Moment], most: int) -> list[Moment]:
-    """The last iterations that did not only wait, oldest first."""
-    work = (moment for moment in reversed(history) if moment.movement is not Movement.WAITED)
-    return list(islice(work, most))[::-1]
 
 
 def _clamped(share: float) -> float:

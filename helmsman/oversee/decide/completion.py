@@ -38,7 +38,7 @@ def _proof_word(s: Situation) -> str:
 
 def _why_done(s: Situation) -> str:
     judgement = s.evidence.judgement
-    judged = f", and the judge agrees on {len(judgement.criteria)} criteria" if judgement else ""
+    judged = f", and the judge agrees on {counted(len(judgement.criteria), 'criterion', 'criteria')}" if judgement else ""
     how = s.evidence.proof.how
     asked = how if how == ALL_TICKED else f"the agent asked to be done ({how})"
     return f"{asked} and {_checked(s)}{judged}"

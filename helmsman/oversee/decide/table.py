@@ -1,27 +1,27 @@
 """The only place that chooses. One table, in order; the first question that is answered with yes decides."""
 
-from helmsman.oversee.decide import completion, control, world
+from helmsman.oversee.decide import completion, conduct, world
 from helmsman.oversee.decide.situation import Question, Situation
 from helmsman.records.verdict import Considered, Decision
 
 QUESTIONS: tuple[Question, ...] = (
-    control.PAIN,
+    conduct.PAIN,
     world.OPERATOR,
     completion.COMPLETED,
     completion.COMPLETED_BEFORE,
     world.LIMIT,
     world.USAGE_LIMIT,
     world.FAILING_AGENT,
-    control.CRITICAL,
+    conduct.CRITICAL,
     completion.REJECTED,
     completion.TRIES,
     completion.DENIED,
-    control.PERSON,
-    control.BREAKER,
+    conduct.PERSON,
+    conduct.BREAKER,
     world.SHARE_USED,
     world.FULL_HOUR,
     completion.ACKNOWLEDGED,
-    control.GO_ON,
+    conduct.GO_ON,
 )
 
 
@@ -32,7 +32,7 @@ def decide(situation: Situation) -> Decision:
         decision = question.decide(situation)
         path.append(_considered(question, situation, held=decision is not None))
         if decision is not None:
-            return decision.model_copy(update={"path": tuple(path)})
+            return conduct.on_better_tree(situation, decision).model_copy(update={"path": tuple(path)})
     raise AssertionError("the last question is always answered with yes")
 
 

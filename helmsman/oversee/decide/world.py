@@ -1,10 +1,11 @@
 """Decisions that the world or a budget forces: credentials, limits, an agent that does not run."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from helmsman.oversee.decide.situation import Question, Situation, standing, stop, wait
 from helmsman.oversee.usage import in_words, open_windows, used_up
+from helmsman.oversee.waits import later
 from helmsman.records.agents import AgentKind
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.state import CALLS_WINDOW, failed_calls, recent_calls
@@ -55,29 +56,31 @@ def _usage_limit(s: Situation) -> Decision | None:
     if s.call.outcome is not AgentOutcome.USAGE_LIMIT:
         return None
     limit = s.call.rate_limit
-    until = min(_reset(s), s.now + timedelta(hours=s.state.config.usage_limit.longest_wait_hours))
+    until = _in_time(s, _reset(s))
     window = f" ({limit.window})" if limit and limit.window else ""
     told = "" if limit and limit.resets_at else ", no reset was announced"
     reason = f"usage limit{window} reached{told}; waiting until {until:%Y-%m-%d %H:%M:%S} UTC, which costs no iteration"
     return wait(s, "agent.usage_limit", reason, until, repeat=True)
 
 
-def _reset(s: Situation) -> datetime:
+def _reset(s: Situation) -> datetime | None:
     """The announced reset, or now where that has just passed. One that has passed and was waited for tells nothing."""
-    config, known = s.state.config.usage_limit, s.call.rate_limit.resets_at if s.call.rate_limit else None
-    if known is None or (known <= s.now and s.state.attempt > 1):
-        return s.now + timedelta(minutes=config.unknown_wait_minutes)
-    return max(known, s.now) + timedelta(seconds=config.margin_seconds)
+    known = s.call.rate_limit.resets_at if s.call.rate_limit else None
+    return None if known is None or (known <= s.now and s.state.attempt > 1) else max(known, s.now)
+
+
+def _in_time(s: Situation, reset: datetime | None) -> datetime:
+    """When to try again, where the provider resets what is used up then, or never said when."""
+    config = s.state.config.usage_limit
+    wanted = later(reset, minutes=config.margin_seconds / 60) if reset else later(s.now, minutes=config.unknown_wait_minutes)
+    return min(wanted, later(s.now, minutes=60 * config.longest_wait_hours))
 
 
 def _share_used(s: Situation) -> Decision | None:
-    config, full = s.state.config.usage_limit, used_up(s.state.config.usage_limit, s.call.rate_limit, s.now)
+    full = used_up(s.state.config.usage_limit, s.call.rate_limit, s.now)
     if not full:
         return None
-    resets = [window.resets_at for window in full if window.resets_at]
-    margin = timedelta(seconds=config.margin_seconds)
-    reset = max(resets) + margin if resets else s.now + timedelta(minutes=config.unknown_wait_minutes)
-    until = min(reset, s.now + timedelta(hours=config.longest_wait_hours))
+    until = _in_time(s, max((window.resets_at for window in full if window.resets_at), default=None))
     told = "; ".join(map(in_words, full))
     reason = f"{told}, and the loop leaves the rest to people (usage_limit.pause_at); waiting until {until:%Y-%m-%d %H:%M:%S} UTC"
     return wait(s, "usage_limit.pause_at", reason, until)

@@ -8,8 +8,8 @@ from helmsman.oversee.detectors.diagnosis import Recurring, Return, diagnose, re
 from helmsman.oversee.detectors.motion import oscillating, plateau, regressing, stuck
 from helmsman.oversee.detectors.sessions import denied, empty_sessions, off_objective, output_decline, resource_burn
 from helmsman.oversee.detectors.work import growing_diff, only_tests, same_error, same_words
-from helmsman.oversee.movement import is_base
-from helmsman.records.moments import Moment, Movement
+from helmsman.oversee.movement import at_work, is_base
+from helmsman.records.moments import Moment
 from helmsman.records.verdict import Signal
 
 Detector = Callable[[Sequence[Moment], DetectConfig], Signal | None]
@@ -40,9 +40,9 @@ def detect(
 ) -> tuple[tuple[Signal, ...], tuple[str, ...]]:
     """Signals, and the detectors that broke, in words. An iteration that only waited is not judged."""
     signals, faults = list[Signal](), list[str]()
-    if not history or history[-1].movement is Movement.WAITED:
+    if not history or not at_work(history[-1]):
         return (), ()
-    work = [moment for moment in history if moment.movement is not Movement.WAITED or is_base(moment)]  # once for all
+    work = [moment for moment in history if at_work(moment) or is_base(moment)]  # once for all
     for name, detector in detectors:
         if name in config.off:
             continue

@@ -1,21 +1,23 @@
 """What comes back: trees, failures, edits."""
 
 from collections.abc import Hashable, Sequence
+from itertools import groupby
 
 from helmsman.config.oversight import DetectConfig
+from helmsman.oversee.detectors.telling import redirect, warning
 from helmsman.oversee.detectors.windows import (
     compared,
     complete,
     failures,
-    got_on,
     in_vain,
     named,
     told_apart,
     worked,
     worked_from,
 )
+from helmsman.oversee.movement import got_on
 from helmsman.records.moments import Moment
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.verdict import Signal
 
 CYCLE_WINDOW = 16
 """Iterations that cycles are looked for in: two rounds of the longest one, each step held for two iterations."""
@@ -41,14 +43,7 @@ def recurring_trees(history: Sequence[Moment], _config: DetectConfig) -> Signal 
         "You are back at code that was there before. Read the history of these files, write down which approaches were tried "
         "and what each one broke, and take one that is not on that list."
     )
-    return Signal(
-        rule="recurring_trees",
-        severity=Severity.REDIRECT,
-        message=message,
-        value=len(trees),
-        threshold=1,
-        instruction=instruction,
-    )
+    return redirect("recurring_trees", message, instruction, value=len(trees), threshold=1)
 
 
 def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Signal | None:
@@ -71,14 +66,7 @@ def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Signal | No
         "Mending one of these failures brings back the other. Set the present plan aside and write a new one whose design "
         "serves both at once: list what each of them demands, find the one structure that meets all of it, and build that."
     )
-    return Signal(
-        rule="limit_cycle",
-        severity=Severity.REDIRECT,
-        message=message,
-        value=period or 2,
-        threshold=CYCLE_PERIODS[0],
-        instruction=instruction,
-    )
+    return redirect("limit_cycle", message, instruction, value=period or 2, threshold=CYCLE_PERIODS[0])
 
 
 def reverted(history: Sequence[Moment], _config: DetectConfig) -> Signal | None:
@@ -89,19 +77,12 @@ def reverted(history: Sequence[Moment], _config: DetectConfig) -> Signal | None:
     files = sum(moment.reverted for moment in window)
     message = f"{UNDONE} iterations in a row edited {files} files and took it back ({UNDONE} trip this)"
     instruction = "Before you edit, say in one sentence what the change will make pass; keep a change that did so."
-    return Signal(
-        rule="reverted",
-        severity=Severity.WARN,
-        message=message,
-        value=files,
-        threshold=UNDONE,
-        instruction=instruction,
-    )
+    return warning("reverted", message, instruction, value=files, threshold=UNDONE)
 
 
 def _runs(states: Sequence[Hashable]) -> list[Hashable]:
     """One for each stretch of equal ones."""
-    return [state for at, state in enumerate(states) if at == 0 or state != states[at - 1]]
+    return [state for state, _ in groupby(states)]
 
 
 def _period(runs: Sequence[Hashable], periods: Sequence[int]) -> int:

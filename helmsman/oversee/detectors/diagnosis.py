@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
-from helmsman.oversee.detectors.windows import NAME_LENGTH, checked, complete, failures, got_on, worked
+from helmsman.oversee.detectors.windows import NAME_LENGTH, checked, complete, failures, worked
 from helmsman.oversee.ladder import CYCLES
+from helmsman.oversee.movement import got_on
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Diagnosis
 from helmsman.records.verdict import Signal
@@ -35,8 +35,6 @@ class Recurring:
 
     failures: tuple[Return, ...] = ()
     """Tests and checks by name, else class and place of an error."""
-    alternating: tuple[tuple[str, str], ...] = ()
-    """Failures that never stand together and each came back: mending one may break the other."""
     trees: tuple[Return, ...] = ()
 
     @property
@@ -50,16 +48,13 @@ class Recurring:
 
 
 def recurring(history: Sequence[Moment]) -> Recurring:
-    """Which failures and trees were gone and came back, and which failures alternate."""
+    """Which failures and trees were gone and came back."""
     seen = checked(history, FACTS_WINDOW)
     there = [failures(moment) for moment in seen]
     found = _returned(_without_constant(there), [complete(moment) for moment in seen])
     trees = [frozenset((moment.tree,)) for moment in worked(history, FACTS_WINDOW) if moment.tree]
-    pairs = combinations([item.name for item in found], 2)
-    apart = [pair for pair in pairs if not any(pair[0] in one and pair[1] in one for one in there)]
     return Recurring(
         failures=tuple(_short(item) for item in found),
-        alternating=tuple((a[:NAME_LENGTH], b[:NAME_LENGTH]) for a, b in apart[:MOST_FACTS]),
         trees=tuple(_short(item) for item in _returned(trees, [True] * len(trees))),
     )
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
 from helmsman.config.oversight import DetectConfig
-from helmsman.oversee.detectors.windows import fewer_fail, got_on, in_vain, worked, worked_from
-from helmsman.oversee.movement import is_base
+from helmsman.oversee.detectors.telling import redirect
+from helmsman.oversee.detectors.windows import fewer_fail, in_vain, worked, worked_from
+from helmsman.oversee.movement import got_on, is_base
 from helmsman.records.moments import Moment, Movement
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.verdict import Signal
 from helmsman.texts import counted
 
 DEADBAND = 0.05
@@ -34,14 +35,7 @@ def stuck(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
         "The last iterations moved nothing. Write down in two sentences why, choose the smallest failing piece of the goal, "
         "solve it in another way than before, and run its check before you go on."
     )
-    return Signal(
-        rule="stuck",
-        severity=Severity.REDIRECT,
-        message=message,
-        value=gain,
-        threshold=config.stuck_gain,
-        instruction=instruction,
-    )
+    return redirect("stuck", message, instruction, value=gain, threshold=config.stuck_gain)
 
 
 def oscillating(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
@@ -66,14 +60,7 @@ def oscillating(history: Sequence[Moment], config: DetectConfig) -> Signal | Non
         "The work swings: one iteration undoes what another won. Begin from the best state, change one thing only, run all "
         "checks after it, and commit it when everything that passed before still passes."
     )
-    return Signal(
-        rule="oscillating",
-        severity=Severity.REDIRECT,
-        message=message,
-        value=turns,
-        threshold=config.sign_changes,
-        instruction=instruction,
-    )
+    return redirect("oscillating", message, instruction, value=turns, threshold=config.sign_changes)
 
 
 def regressing(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
@@ -91,14 +78,7 @@ def regressing(history: Sequence[Moment], config: DetectConfig) -> Signal | None
         "The last changes made things worse. Look at the diff since the best commit, keep what a check proves useful, "
         "take the rest back, and mend what broke before anything new."
     )
-    return Signal(
-        rule="regressing",
-        severity=Severity.REDIRECT,
-        message=message,
-        value=len(falls),
-        threshold=config.falls,
-        instruction=instruction,
-    )
+    return redirect("regressing", message, instruction, value=len(falls), threshold=config.falls)
 
 
 def plateau(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
@@ -114,14 +94,7 @@ def plateau(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
         "This approach has given what it can. Write a new plan from the goal alone: another design for what still fails, "
         "its first step small enough for one iteration, and begin with that step."
     )
-    return Signal(
-        rule="plateau",
-        severity=Severity.REDIRECT,
-        message=message,
-        value=len(window),
-        threshold=config.plateau,
-        instruction=instruction,
-    )
+    return redirect("plateau", message, instruction, value=len(window), threshold=config.plateau)
 
 
 def _looked_around(moment: Moment) -> bool:

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from helmsman.config.oversight import DetectConfig
-from helmsman.oversee.detectors.windows import got_on, worked
+from helmsman.oversee.detectors.telling import redirect, warning
+from helmsman.oversee.detectors.windows import worked
+from helmsman.oversee.movement import got_on
 from helmsman.records.agents import Capability
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.moments import Moment, Movement
@@ -35,19 +37,12 @@ def off_objective(history: Sequence[Moment], config: DetectConfig) -> Signal | N
         f"for {len(stray)} iterations in a row ({STRAY} trip this)"
     )
     lost = len(stray) > STRAY and not got_on(newest)  # words that match badly must not stop what gets on
-    severity = Severity.REDIRECT if lost else Severity.WARN
     instruction = (
         "Read the goal and the failing checks again, name the files that they speak of, and work in those; "
         "note everything else that you come across for later."
     )
-    return Signal(
-        rule="off_objective",
-        severity=severity,
-        message=message,
-        value=newest.relevance,
-        threshold=config.relevance,
-        instruction=instruction,
-    )
+    tell = redirect if lost else warning
+    return tell("off_objective", message, instruction, value=newest.relevance, threshold=config.relevance)
 
 
 def resource_burn(history: Sequence[Moment], _config: DetectConfig) -> Signal | None:
@@ -86,14 +81,7 @@ def empty_sessions(history: Sequence[Moment], config: DetectConfig) -> Signal | 
     instruction = (
         "Begin with a tool call: run the failing check, read the first file that it names, make one change, and run it again."
     )
-    return Signal(
-        rule="empty_sessions",
-        severity=Severity.REDIRECT,
-        message=message,
-        value=len(window),
-        threshold=config.empty_sessions,
-        instruction=instruction,
-    )
+    return redirect("empty_sessions", message, instruction, value=len(window), threshold=config.empty_sessions)
 
 
 def output_decline(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
@@ -101,13 +89,14 @@ def output_decline(history: Sequence[Moment], config: DetectConfig) -> Signal | 
 
     A short session that got on, ended green, asked to be done or was cut off is nothing of the kind.
     """
-    *before, newest = worked(history, USUAL_MOST + 1) or [None]
-    usual = [moment.written for moment in before if moment is not None and moment.written > 0]
-    if newest is None or len(usual) < USUAL_LEAST or newest.outcome is not AgentOutcome.FINISHED:
+    window = worked(history, USUAL_MOST + 1)
+    usual = [moment.written for moment in window[:-1] if moment.written > 0]
+    if len(usual) < USUAL_LEAST:
         return None
-    middle = sorted(usual)[len(usual) // 2]
+    newest, middle = window[-1], sorted(usual)[len(usual) // 2]
     least = (1 - config.output_decline) * middle
-    if newest.written >= least or newest.green or newest.asked or got_on(newest):
+    cut_off = newest.outcome is not AgentOutcome.FINISHED
+    if cut_off or newest.written >= least or newest.green or newest.asked or got_on(newest):
         return None
     message = (
         f"the agent wrote {newest.written} tokens where {middle} are usual, "
@@ -129,12 +118,7 @@ def denied(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
     severity = Severity.WARN if any(map(got_on, window)) else Severity.PAUSE
     instruction = "Work with the tools that you are allowed, and note which denied one the goal needs, and what for."
     return Signal(
-        rule="denied",
-        severity=severity,
-        message=message,
-        value=len(window),
-        threshold=config.denials,
-        instruction=instruction,
+        rule="denied", severity=severity, message=message, value=len(window), threshold=config.denials, instruction=instruction
     )
 
 

@@ -1,52 +1,41 @@
 """What detectors read of a history: the iterations that say something, and whether they got on."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
-from helmsman.oversee.movement import compared_with, is_base
-from helmsman.records.moments import Moment, Movement
+from helmsman.oversee.movement import at_work, compared_with, got_on, is_base
+from helmsman.records.moments import MOST_ERRORS, MOST_NAMES, Moment
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.texts import clean
 
 NAME_LENGTH = 200
-LISTED, ERRORS = 20, 5
-"""How many failures and errors a Moment lists at most: a full list does not prove that another one is gone."""
 OF_THE_WORLD = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})
 _LINE = re.compile(r"(?::\d{1,9}){1,2}\Z")
 
 
 def worked(history: Sequence[Moment], count: int) -> list[Moment]:
     """The last `count` iterations in which the agent got to work, newest last."""
-    newest = (moment for moment in reversed(history) if moment.movement is not Movement.WAITED)
-    return list(islice(newest, count))[::-1]
+    return _last(history, count, at_work)
 
 
 def checked(history: Sequence[Moment], count: int) -> list[Moment]:
     """The last `count` iterations whose evidence is known, newest last."""
-    newest = (moment for moment in reversed(history) if moment.checked and moment.movement is not Movement.WAITED)
-    return list(islice(newest, count))[::-1]
+    return _last(history, count, lambda moment: moment.checked and at_work(moment))
 
 
 def compared(history: Sequence[Moment], count: int) -> list[Moment]:
     """As `checked`, and the tree that the loop began with where it reaches back so far: a state, but nobody's work."""
-    return list(islice(filter(compared_with, reversed(history)), count))[::-1]
+    return _last(history, count, compared_with)
 
 
 def worked_from(history: Sequence[Moment], count: int) -> list[Moment]:
     """As `worked`, and the tree that the loop began with where it reaches back so far."""
-    newest = (moment for moment in reversed(history) if moment.movement is not Movement.WAITED or is_base(moment))
-    return list(islice(newest, count))[::-1]
+    return _last(history, count, lambda moment: at_work(moment) or is_base(moment))
 
 
-def got_on(moment: Moment) -> bool:
-    """Whether it was worth its price: better than ever, or a tree never seen that nothing speaks against.
-
-    The second is how many small tasks look under checks that pass all along, or without any check.
-    """
-    if moment.movement is Movement.SIDEWAYS:
-        return moment.green or not moment.checked
-    return moment.movement is Movement.FORWARD
+def _last(history: Sequence[Moment], count: int, counts: Callable[[Moment], bool]) -> list[Moment]:
+    return list(islice(filter(counts, reversed(history)), count))[::-1]
 
 
 def fewer_fail(before: Moment, after: Moment) -> bool:
@@ -73,8 +62,8 @@ def failures(moment: Moment) -> frozenset[str]:
 
 
 def complete(moment: Moment) -> bool:
-    """Whether what it does not list did not fail."""
-    return len(moment.failing) < LISTED and len(moment.errors) < ERRORS and moment.failing_tests <= LISTED
+    """Whether what it does not list did not fail: a full list does not prove that another one is gone."""
+    return len(moment.failing) < MOST_NAMES and len(moment.errors) < MOST_ERRORS and moment.failing_tests <= MOST_NAMES
 
 
 def told_apart(moment: Moment) -> bool:

@@ -4,11 +4,12 @@ from collections.abc import Hashable, Iterator, Sequence
 from itertools import pairwise
 
 from helmsman.config.oversight import DetectConfig
+from helmsman.oversee.detectors.telling import redirect, warning
 from helmsman.oversee.detectors.windows import checked, fewer_fail, in_vain, named, place, worked
 from helmsman.oversee.movement import identity
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.session import ErrorVector
-from helmsman.records.verdict import Severity, Signal
+from helmsman.records.verdict import Signal
 
 SWELLING = 3
 """Iterations in a row, each longer than the one before: S4's patience."""
@@ -32,14 +33,7 @@ def same_error(history: Sequence[Moment], config: DetectConfig) -> Signal | None
         "This failure has outlived every attempt. Reproduce it alone with the smallest command, read the whole of its output, "
         "write down its cause with the evidence for it, and change the code only then."
     )
-    return Signal(
-        rule="same_error",
-        severity=Severity.REDIRECT,
-        message=message,
-        value=len(window),
-        threshold=config.same_error,
-        instruction=instruction,
-    )
+    return redirect("same_error", message, instruction, value=len(window), threshold=config.same_error)
 
 
 def same_words(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
@@ -57,14 +51,7 @@ def same_words(history: Sequence[Moment], config: DetectConfig) -> Signal | None
         "Nothing that was changed reached what fails. Prove first that the failing check runs the code that you edit: make it "
         "fail in another way on purpose, then go on from there."
     )
-    return Signal(
-        rule="same_words",
-        severity=Severity.REDIRECT,
-        message=message,
-        value=len(window),
-        threshold=config.plateau,
-        instruction=instruction,
-    )
+    return redirect("same_words", message, instruction, value=len(window), threshold=config.plateau)
 
 
 def growing_diff(history: Sequence[Moment], _config: DetectConfig) -> Signal | None:
@@ -79,14 +66,7 @@ def growing_diff(history: Sequence[Moment], _config: DetectConfig) -> Signal | N
         f"the code grew by {lines} lines in {SWELLING} iterations ({SWELLING} trip this), each by more, and nothing got better"
     )
     instruction = "Look for what can go: make the next change one that leaves the code shorter and a failing check passing."
-    return Signal(
-        rule="growing_diff",
-        severity=Severity.WARN,
-        message=message,
-        value=lines,
-        threshold=0,
-        instruction=instruction,
-    )
+    return warning("growing_diff", message, instruction, value=lines, threshold=0)
 
 
 def only_tests(history: Sequence[Moment], _config: DetectConfig) -> Signal | None:
@@ -96,14 +76,7 @@ def only_tests(history: Sequence[Moment], _config: DetectConfig) -> Signal | Non
         return None
     message = f"{TESTS_ONLY} iterations in a row changed only tests ({TESTS_ONLY} trip this) while checks fail"
     instruction = "Let the tests be as they are, and make the code pass them: begin with the first one that fails."
-    return Signal(
-        rule="test_only",
-        severity=Severity.WARN,
-        message=message,
-        value=TESTS_ONLY,
-        threshold=TESTS_ONLY,
-        instruction=instruction,
-    )
+    return warning("test_only", message, instruction, value=TESTS_ONLY, threshold=TESTS_ONLY)
 
 
 def _state(moment: Moment) -> Hashable:

@@ -6,7 +6,7 @@ What it says is held by the orders that it cites: a pair of them, by number, and
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,7 +15,7 @@ from helmsman.orient.focus import printable, read_answer
 from helmsman.oversee.double_bind.conflicts import MOST_CONFLICTS, conflicts, distinct
 from helmsman.records.focus import Question
 from helmsman.records.modes import Rung
-from helmsman.records.oversight import Conflict, Imperative, Sought
+from helmsman.records.oversight import Conflict, ConflictKind, Imperative, Sought
 from helmsman.records.state import LoopState
 from helmsman.texts import clean
 
@@ -55,7 +55,7 @@ FORM: dict[str, Any] = {
                 "properties": {
                     "first": {"type": "integer"},
                     "second": {"type": "integer"},
-                    "kind": {"type": "string", "enum": ["scope", "pattern", "completeness", "priority"]},
+                    "kind": {"type": "string", "enum": list(get_args(ConflictKind))},
                     "about": {"type": "string"},
                 },
                 "required": ["first", "second", "kind", "about"],
@@ -81,7 +81,7 @@ class _Found(BaseModel):
 
     first: int
     second: int
-    kind: Literal["scope", "pattern", "completeness", "priority"]
+    kind: ConflictKind
     about: str = Field(min_length=1, max_length=ABOUT)
 
 
@@ -165,8 +165,7 @@ def _identity(order: Imperative) -> tuple[str, str, str]:
 
 
 def _line(number: int, order: Imperative) -> str:
-    place = f"{order.source}:{order.line}" if order.line else order.source
-    return clean(f"{number}. {place[:_PLACE]} ({order.modality}): {order.text}")
+    return clean(f"{number}. {order.place[:_PLACE]} ({order.modality}): {order.text}")
 
 
 def _trouble(state: LoopState) -> Sequence[Piece]:

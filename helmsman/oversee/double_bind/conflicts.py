@@ -30,7 +30,7 @@ Found = Callable[[Sequence[Deed]], Iterator[Conflict]]
 def conflicts(orders: Sequence[Imperative]) -> tuple[Conflict, ...]:
     """The contradictions between orders, the gravest first, 5 at most."""
     known = tuple(dict.fromkeys(orders[:MOST_ORDERS]))
-    place = {order: at for at, order in reversed(list(enumerate(known)))}
+    place = {order: at for at, order in enumerate(known)}
     done = [deed for order in known for deed in deeds(order)]
     found = [conflict for source in _SOURCES for conflict in source(done)]
     found += [*_coverage(done, known), *_opposed_ranks(known), *_rival_tops(known)]

@@ -12,6 +12,7 @@ from helmsman.oversee.drift.words import word_set
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Conflict, Diagnosis, Imperative
 from helmsman.records.verdict import Severity, Signal
+from helmsman.texts import cut_between_words
 
 STUCK_FOR = 3
 """Iterations without anything gained until a contradiction is held to be the cause."""
@@ -90,11 +91,9 @@ _FORGETS = (
     "each session undoes what the one before it learnt"
 )
 _WRITE_IT_DOWN = (
-    "Read DECISIONS in .helmsman/progress.md first. Earlier iterations went to and fro between two solutions. Find the "
-    "one change "
-    "that satisfies both sides, and write the finding under DECISIONS in .helmsman/progress.md before you go on: what was "
-    "tried, "
-    "what broke each time, and what is chosen for good."
+    "Read DECISIONS in .helmsman/progress.md first. Earlier iterations went to and fro between two solutions. Find the one "
+    "change that satisfies both sides, and write the finding under DECISIONS in .helmsman/progress.md before you go on: what "
+    "was tried, what broke each time, and what is chosen for good."
 )
 
 
@@ -189,7 +188,7 @@ def _warning(fresh: Sequence[Conflict]) -> str:
 
 def _look_at(conflict: Conflict) -> str:
     """Where the two orders stand, and none of their words: an instruction is ours."""
-    places = f"{_short(_place(conflict.first), _PLACE)} and {_short(_place(conflict.second), _PLACE)}"
+    places = f"{cut_between_words(conflict.first.place, _PLACE)} and {cut_between_words(conflict.second.place, _PLACE)}"
     return (
         f"Two of your orders may contradict each other, by a model's reading: look at {places}. Find a way that follows both. "
         "Where there is none, do the part of the work on which they agree, and write the two orders and the question that "
@@ -198,16 +197,4 @@ def _look_at(conflict: Conflict) -> str:
 
 
 def _cited(order: Imperative, longest: int = _CITED) -> str:
-    return f"“{_short(order.text, longest)}” ({_short(_place(order), _PLACE)})"
-
-
-def _short(text: str, longest: int) -> str:
-    """Cut between words where there are any; the place says where the rest stands."""
-    if len(text) <= longest:
-        return text
-    cut = text[:longest]
-    return f"{cut.rpartition(' ')[0] or cut[:-1]}…"
-
-
-def _place(order: Imperative) -> str:
-    return f"{order.source}:{order.line}" if order.line else order.source
+    return f"“{cut_between_words(order.text, longest)}” ({cut_between_words(order.place, _PLACE)})"

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from helmsman.oversee.double_bind.modality import Modality, clauses, modality
-from helmsman.records.oversight import Imperative
+from helmsman.oversee.double_bind.modality import clauses, modality
+from helmsman.records.oversight import Imperative, Modality
 
 MOST_IMPERATIVES = 200
 LONGEST_TEXT = 300

@@ -2,11 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from typing import Literal
 
 from helmsman.oversee.double_bind.words import NOUNS_TOO, SYNONYM
-
-Modality = Literal["must", "must_not", "should", "should_not"]
+from helmsman.records.oversight import Modality
 
 _VERB = "|".join(sorted(map(re.escape, SYNONYM), key=len, reverse=True))
 _HIDDEN = re.compile(r'`[^`\n]*`|"[^"\n]{12,}"|“[^”\n]*”')

@@ -19,7 +19,7 @@ _OVER = re.compile(
     r"|is more important than) (?P<d>.{2,140})$",
     re.IGNORECASE,
 )
-_CHOOSE = word_set("use prefer favour favor choose always favour")
+_CHOOSE = word_set("use prefer favour favor choose always")
 _AMONG = re.compile(r"\b(?:one of the|among)\b", re.IGNORECASE)
 _HARMLESS = word_set("read see look check understand run ask consult review")
 """Deeds that may come first in any order, because they change nothing."""
@@ -41,21 +41,20 @@ def ranking(order: Imperative) -> Ranking | None:
         return None
     over = _OVER.match(text)
     if over:
-        turned = order.modality in {"must_not", "should_not"}
-        return _ranking(order, over["a"] or over["c"], over["b"] or over["d"], turned=turned)
+        return _ranking(order, over["a"] or over["c"], over["b"] or over["d"])
     found = next((match for pattern in _STEPS if (match := pattern.match(text))), None)
-    turned = order.modality in {"must_not", "should_not"}
-    return _ranking(order, found["a"], found["b"], turned=turned) if found else None
+    return _ranking(order, found["a"], found["b"]) if found else None
 
 
 _STEPS = (_FIRST_BEFORE, _FIRST_AFTER, _BEFORE, _AFTER)
 
 
-def _ranking(order: Imperative, first: str, second: str, *, turned: bool) -> Ranking | None:
+def _ranking(order: Imperative, first: str, second: str) -> Ranking | None:
+    """What must not come first comes second."""
     one, other = _key(first), _key(second)
     if not one or not other or one == other:
         return None
-    return Ranking(order, other, one) if turned else Ranking(order, one, other)
+    return Ranking(order, other, one) if order.modality in {"must_not", "should_not"} else Ranking(order, one, other)
 
 
 def top(order: Imperative) -> frozenset[str]:

@@ -158,7 +158,7 @@ def _stated(order: Imperative, text: str) -> list[Deed]:
         return _nominal(order, rest, "add") + ([] if _NEW.search(rest) else _nominal(order, rest, "use"))
     if headed:
         return _listed(order, headed["rest"])
-    changed = _CHANGE_TO.match(_after_lead(text))
+    changed = _CHANGE_TO.match(_unled(text))
     return _of(order, "change", _tokens(changed["rest"])) if changed else []
 
 
@@ -188,10 +188,6 @@ def _of(order: Imperative, verb: str, tokens: Sequence[str]) -> list[Deed]:
 def _unled(text: str) -> str:
     """The subject of a sentence without a label before it."""
     return text.rpartition(": ")[2] if ": " in text else text
-
-
-def _after_lead(text: str) -> str:
-    return _unled(text)
 
 
 def _spoken(order: Imperative, tokens: list[str], *, ordered: bool) -> list[Deed]:

@@ -1,12 +1,12 @@
 """Decisions that follow from how the loop behaves: pain, a question to a person, a pause, another way."""
 
-from datetime import timedelta
-
+from helmsman.oversee.breaker import until
 from helmsman.oversee.decide.situation import BLOWN, Question, Situation, go_on, standing, stop, wait
+from helmsman.oversee.double_bind.telling import sentence
 from helmsman.oversee.ending import all_ours
 from helmsman.records.modes import Ladder, Position, Rung
-from helmsman.records.oversight import Conflict, Diagnosis
-from helmsman.records.verdict import Decision, Outcome
+from helmsman.records.oversight import Diagnosis
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.texts import counted
 
 CONFLICTS_TOLD = 2
@@ -50,7 +50,7 @@ def _person(s: Situation) -> Decision | None:
     if ladder.rung < Rung.HUMAN or not s.steers:
         return None
     sure = [one for one in s.oversight.conflicts if one.by == "rules" or s.oversight.diagnosis is Diagnosis.DOUBLE_BIND]
-    facts = "; ".join(_told(conflict) for conflict in sure[:CONFLICTS_TOLD])
+    facts = "; ".join(map(sentence, sure[:CONFLICTS_TOLD]))
     why = f"two orders contradict each other: {facts}" if facts else ladder.reason
     reason = f"{ladder.rung.title}: {why}; at the end {standing(s)}"
     choices = (
@@ -60,26 +60,13 @@ def _person(s: Situation) -> Decision | None:
     return stop(s, "ladder.human", f"{reason}; {choices}", Outcome.WAITING)
 
 
-def _told(conflict: Conflict) -> str:
-    first, second = conflict.first, conflict.second
-    reader = "as a model reads it, " if conflict.by == "model" else ""
-    return (
-        f"{reader}about {conflict.about}, {_place(first.source, first.line)} says {first.text!r}"
-        f" and {_place(second.source, second.line)} says {second.text!r}"
-    )
-
-
-def _place(source: str, line: int) -> str:
-    return f"{source}:{line}" if line else source
-
-
 def _breaker(s: Situation) -> Decision | None:
     breaker, config = s.oversight.breaker, s.state.config.breaker
     if breaker.position is not Position.OPEN or config.cool_down_minutes == 0 or not s.steers or s.evidence.proven:
         return None
-    until = (breaker.since or s.now) + timedelta(minutes=config.cool_down_minutes)
-    reason = f"the circuit breaker is open: {breaker.reason}; waiting until {until:%H:%M:%S} UTC, then one more iteration decides"
-    return _steered(s, wait(s, "breaker.open", reason, until))
+    over = until(breaker, config) or s.now
+    reason = f"the circuit breaker is open: {breaker.reason}; waiting until {over:%H:%M:%S} UTC, then one more iteration decides"
+    return wait(s, "breaker.open", reason, over)
 
 
 def _idle(s: Situation) -> str:
@@ -99,19 +86,19 @@ def _watched(s: Situation) -> str:
 def _continue(s: Situation) -> Decision:
     rung = s.oversight.ladder.rung
     climbed = f"; {rung.title}: {s.oversight.ladder.reason}" if rung > Rung.PATCH and s.steers else ""
-    return _steered(s, go_on(s, "continue", f"{standing(s)}{climbed}"))
+    return go_on(s, "continue", f"{standing(s)}{climbed}")
 
 
-def _steered(s: Situation, decision: Decision) -> Decision:
-    """The same decision, on a better tree where the work got worse."""
-    back = roll_back_to(s)
-    if not back:
+def on_better_tree(s: Situation, decision: Decision) -> Decision:
+    """The same decision, on a better tree where the work got worse and the loop goes on. One that ends is left at its best."""
+    back = _better_tree(s)
+    if not back or decision.repeat or decision.kind is DecisionKind.STOP:
         return decision
     told = f"{decision.reason}; the work got worse, so the branch goes back to {back[:10]} and the work stays on a ref"
     return decision.model_copy(update={"back_to": back, "reason": told})
 
 
-def roll_back_to(s: Situation) -> str:
+def _better_tree(s: Situation) -> str:
     """The best commit, where the work got worse in too many iterations in a row; empty where the branch stays."""
     best, regressing = s.oversight.best, any(signal.rule == "regressing" for signal in s.signals)
     rolls = regressing and s.steers and s.state.config.ladder.rollback and not s.state.config.completion.force_max
