@@ -7,7 +7,7 @@ end, where models weigh most.
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
-from helmsman.config import LoopConfig, MemoryConfig
+from helmsman.config import MemoryConfig
 from helmsman.memory.handoff import handoff_section
 from helmsman.memory.telling import lessons_section
 from helmsman.memory.wiki import NOTE as WIKI_NOTE
@@ -16,7 +16,8 @@ from helmsman.orient.approaches import approach_section
 from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, fit, tokens, whole
 from helmsman.orient.compaction import compact_by_template, compacted_section, compacts, past_of
 from helmsman.orient.focus import focus_section
-from helmsman.orient.guardrails import Rules, as_text, is_fix
+from helmsman.orient.guardrails import as_text
+from helmsman.orient.guardrails.of_loop import rules_of
 from helmsman.orient.hats import hat_sections, worn_hat
 from helmsman.orient.last_session import last_session
 from helmsman.orient.merging import merge_section
@@ -99,11 +100,10 @@ def _before(state: LoopState, plan: InHand | None) -> list[Section]:
 
 def _looking(state: LoopState) -> list[Section]:
     """What ends the prompt of an iteration of research: it has another task, and cannot ask to be done."""
-    config = state.config
     return [
-        *((name, whole(pieces)) for name, pieces in research_phase(config, state.memory.research)),
-        *([("guard rails", _guard_rails(config, looks_only=True))] if config.steering.hooks else []),
-        ("closing", RESEARCH_CLOSING.substitute(goal=own_goal(config.goal))),
+        *((name, whole(pieces)) for name, pieces in research_phase(state.config, state.memory.research)),
+        *_guard_rails(state),
+        ("closing", RESEARCH_CLOSING.substitute(goal=own_goal(state.config.goal))),
     ]
 
 
@@ -111,7 +111,7 @@ def _after(state: LoopState) -> list[Section]:
     return [
         ("phases 1-4", PHASES_1_TO_4.substitute()),
         ("invariants", INVARIANTS.substitute(branch=state.branch)),
-        *([("guard rails", _guard_rails(state.config))] if state.config.steering.hooks else []),
+        *_guard_rails(state),
         ("closing", CLOSING.substitute(goal=own_goal(state.config.goal), promise=state.config.completion.promise)),
     ]
 
@@ -122,12 +122,12 @@ def _remembered(recalled: Recalled, config: MemoryConfig) -> list[Section]:
     return [("memory", text)] if text else []
 
 
-def _guard_rails(config: LoopConfig, *, looks_only: bool = False) -> str:
-    """The rules that tool calls are judged by, in the words of the rules themselves."""
-    protect, allow, nesting = config.invariants.protect, config.invariants.allow, config.limits.nesting
-    fix = is_fix(own_goal(config.goal))
-    rules = Rules(worktree="", protected=protect, allowed=allow, nesting=nesting, fix=fix, looks_only=looks_only)
-    return "\n".join(("# Guard rails: a tool call that leaves them is refused", *(f"- {line}" for line in as_text(rules))))
+def _guard_rails(state: LoopState) -> list[Section]:
+    """The rules that tool calls are judged by, in the words of the rules themselves; nothing where nobody judges."""
+    if not state.config.steering.hooks:
+        return []
+    lines = (f"- {line}" for line in as_text(rules_of(state)))
+    return [("guard rails", "\n".join(("# Guard rails: a tool call that leaves them is refused", *lines)))]
 
 
 def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list[Fact]:
