@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from helmsman.code_blocks import CodeBlocks
 from helmsman.config import LoopConfig
 from helmsman.orient.alignment import own_goal
 from helmsman.records.lessons import Estimate
@@ -19,11 +20,12 @@ ONE_LOOPS = 5
 """Criteria that a proposed loop gets at most: well below what is many."""
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(\S.*)")
-_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_DEEPEST_FENCE = 12
+"""Columns: code may stand in an entry of a list."""
 
 
 def acceptance_criteria(config: LoopConfig) -> tuple[str, ...]:
-    """What has to be true at the end, one by one: the judge's criteria, else the entries of lists in the goal."""
+    """What has to be true at the end, one by one: the judge's criteria or what the goal lists, whichever are more."""
     judged = tuple(criterion.text for criterion in config.judge.criteria)
     listed = tuple(_listed(own_goal(config.goal)))
     return max(listed, judged, key=len)
@@ -35,7 +37,7 @@ def too_much(config: LoopConfig, estimate: Estimate | None) -> Signal | None:
     if number > MANY_CRITERIA:
         loops = len(split(acceptance_criteria(config)))
         weight = "too many" if number > TOO_MANY_CRITERIA else "many"
-        what = f"the goal names {counted(number, 'criterion').replace('criterions', 'criteria')}, {weight} for one loop"
+        what = f"the goal names {number} criteria, {weight} for one loop"
         return _advice(what, f"{counted(loops, 'loop')} one after the other", number, MANY_CRITERIA)
     if estimate is not None and estimate.iterations.median > MANY_ITERATIONS:
         median = round(estimate.iterations.median)
@@ -52,7 +54,7 @@ def split(criteria: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def chain_file(config: LoopConfig) -> str:
-    """A first draft of a chain for a person to edit: the goal's first paragraph with some of its criteria, loop by loop.
+    """A first draft of a chain for a person to edit: the goal's first line with some of its criteria, loop by loop.
 
     What the goal lists is in it even where the rubric, which holds for each of the loops, names more.
     """
@@ -76,11 +78,9 @@ def _toml(text: str) -> str:
 
 def _listed(goal: str) -> Iterator[str]:
     """Entries of lists outside of fences."""
-    fenced = False
+    code = CodeBlocks(_DEEPEST_FENCE)
     for line in goal.splitlines():
-        if _FENCE.match(line):
-            fenced = not fenced
-        elif not fenced and (found := _ITEM.fullmatch(line)):
+        if not code.holds(line) and (found := _ITEM.fullmatch(line)):
             yield found[1].strip()
 
 

@@ -52,6 +52,7 @@ def test_work_that_took_more_iterations_than_a_loop_should_is_better_split(media
 
 def test_a_list_inside_of_a_fence_is_no_criterion() -> None:
     assert acceptance_criteria(config("Do it\n```\n- no\n```\n1. yes\n- [ ] and this")) == ("yes", "and this")
+    assert acceptance_criteria(config("Do it\n```\n~~~\n- no\n```\n- yes")) == ("yes",)
 
 
 @pytest.mark.feature("M11")
