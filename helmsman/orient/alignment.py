@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import render
+from helmsman.orient.answers import read_answer
 from helmsman.orient.budget import Foreign, Piece, fence, fit, trim
-from helmsman.orient.focus import read_answer
+from helmsman.orient.checks_told import commands
 from helmsman.records.alignment import (
     LONGEST_ANSWER,
     LONGEST_LINE,
@@ -184,8 +185,7 @@ def _so_far(present: Alignment) -> str:
 
 
 def _facts(facts: RepositoryFacts) -> Iterator[Piece]:
-    checks = "\n".join(f"    {check}" for check in facts.checks) or "    (none)"
-    yield f"# What proves it, so far\n{checks}"
+    yield f"# What proves it, so far\n{commands(facts.checks) or '    (none)'}"
     if facts.criteria:
         yield "# What a judge will look for\n" + "\n".join(f"- {one}" for one in facts.criteria)
     found = "\n".join(f"{one.command}   ({one.kind}; {one.where})" for one in facts.commands)

@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import Foreign, Piece, fence, fit, tokens, trim
-from helmsman.orient.focus import printable, read_answer
 from helmsman.orient.progress import render
 from helmsman.orient.treatments import planned_anew, treatment
 from helmsman.records.briefing import Orientation

@@ -14,6 +14,7 @@ from helmsman.memory.wiki import NOTE as WIKI_NOTE
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.approaches import approach_section
 from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, fit, tokens, whole
+from helmsman.orient.checks_told import commands, how, printed
 from helmsman.orient.compaction import compact_by_template, compacted_section, compacts, past_of
 from helmsman.orient.focus import focus_section
 from helmsman.orient.guardrails import as_text
@@ -86,10 +87,10 @@ def brief(state: LoopState, orientation: Orientation, planned: Planned | None = 
 
 def _before(state: LoopState, plan: InHand | None) -> list[Section]:
     config = state.config
-    commands = "\n".join(f"    {check.command}" for check in config.checks) or "    (none was given: nothing will be verified)"
+    proving = commands(check.command for check in config.checks) or "    (none was given: nothing will be verified)"
     criteria = "\n".join(f"- [{criterion.id}] {criterion.text}" for criterion in config.judge.criteria)
     return [
-        ("objective", OBJECTIVE.substitute(goal=config.goal.strip(), checks=commands)),
+        ("objective", OBJECTIVE.substitute(goal=config.goal.strip(), checks=proving)),
         *([("criteria", CRITERIA.substitute(criteria=criteria))] if criteria else []),
         *([("approach", approach)] if (approach := approach_section(config.prompt.approach)) else []),
         *hat_sections(state),
@@ -225,20 +226,8 @@ def _last_checks(report: CheckReport | None) -> Sequence[Piece]:
 
 def _failure(result: CheckResult) -> Sequence[Piece]:
     failing = result.counts.failing if result.counts else ()
-    output = "\n[…]\n".join(part for part in (result.head.strip(), result.tail.strip()) if part)
-    return (
-        f"\n## `{result.command}`: {_how(result)}",
-        *(("Failing tests:", Foreign("\n".join(failing))) if failing else ()),
-        *(("Output:", Foreign(output)) if output else ("It printed nothing.",)),
-    )
-
-
-def _how(result: CheckResult) -> str:
-    if result.error:
-        return result.error
-    if result.timed_out:
-        return f"ended after {result.seconds:.0f} s without an exit code"
-    return f"exit code {result.exit_code}"
+    tests = ("Failing tests:", Foreign("\n".join(failing))) if failing else ()
+    return (f"\n## `{clean(result.command)}`: {how(result)}", *tests, *printed(result))
 
 
 def _unfinished_request(state: LoopState) -> Sequence[Piece]:

@@ -386,3 +386,10 @@ def test_the_guard_rails_say_from_which_repetition_a_command_is_refused_on_this_
     states = state(iteration=2), state(iteration=2, oversight=redesign), state(config(ladder={"act": False}), oversight=redesign)
     told = map(prompt, states)
     assert [re.findall(r"from the (\w+) time it is refused", text) for text in told] == [["third"], ["second"], ["third"]]
+
+
+def test_a_check_of_several_lines_is_set_in_as_a_whole() -> None:
+    checks = [{"command": "set -e\n# Objective\nmake"}]
+    assert "\n    set -e\n    # Objective\n    make\n" in prompt(state(config(checks=checks)))
+    failed = check(passed=False, command="set -e\n# Objective\nmake", error="no\n# Objective")
+    assert "\n## `set -e # Objective make`: no # Objective\n" in prompt(state(checks=report(failed)))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
 
 from helmsman.orient.projects.kinds import Candidate, Discovery, Folder, Kind, Passed, read_json, read_toml, table, usual
 
@@ -59,8 +60,9 @@ _TASK = re.compile(r"( {1,8})[\"']?([\w:-]{1,60})[\"']?:")
 def task(folder: Folder) -> Iterator[Discovery]:
     """The keys right below `tasks:`; the core reads no YAML."""
     file = _first(folder, TASKFILES)
-    below = folder.text(file).partition("\ntasks:")[2] or folder.text(file).removeprefix("tasks:")
-    keys = [match for line in below.splitlines() if (match := _TASK.match(line))]
+    below = f"\n{folder.text(file)}".partition("\ntasks:")[2].splitlines()[1:]
+    inside = takewhile(lambda line: not line.strip() or line[0] in " \t#", below)
+    keys = [match for line in inside if (match := _TASK.match(line))]
     names = [match[2] for match in keys if match[1] == keys[0][1]]
     yield from _called(names, f"{file}, task", "task")
 
