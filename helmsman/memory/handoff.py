@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from helmsman.code_blocks import CodeBlocks
 from helmsman.errors import OperatorError
-from helmsman.memory.foreign import plain, quoted
+from helmsman.memory.foreign import block_quote, plain
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import read
 from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, trim
@@ -82,7 +82,7 @@ def handoff_of(state: LoopState, summary: Summary | None = None) -> Handoff:
     """What this loop leaves to know. `summary`: how memory sums it up, where there is one."""
     ended = state.ending.at if state.ending else state.updated_at
     day, loop = ended.date().isoformat(), state.loop
-    return Handoff(loop=loop, day=day, text=f"## Handoff of loop {loop} ({day})\n\n{quoted([*_lines(state, summary)])}")
+    return Handoff(loop=loop, day=day, text=f"## Handoff of loop {loop} ({day})\n\n{block_quote([*_lines(state, summary)])}")
 
 
 def _lines(state: LoopState, summary: Summary | None) -> Iterator[str]:

@@ -38,7 +38,7 @@ def read(text: str, goal: str) -> WorkingMemory:
         decisions=tuple(_choice(line) for line in _items(found.get("DECISIONS", ""))),
         uncertainties=tuple(_short(line) for line in _items(found.get("UNCERTAINTIES", ""))),
         remaining_gap=_short(found.get("REMAINING_GAP", ""), 4 * KEPT_CHARACTERS),
-        confidence=_percent(found.get("CONFIDENCE", "")),
+        confidence=percent(found.get("CONFIDENCE", "")),
         problems=tuple(_problems(found, goal, len(text))),
     )
 
@@ -116,9 +116,9 @@ def _choice_line(choice: Choice) -> str:
     return "- " + "; ".join(part for part in parts if part)
 
 
-def _percent(body: str) -> int | None:
-    """A share such as 0.85 is 85 as well."""
-    match = _NUMBER.search(body)
+def percent(body: str) -> int | None:
+    """The first number of a text, at most 100; a share such as 0.85 is 85 as well."""
+    match = _NUMBER.search(body[:KEPT_CHARACTERS])
     if match is None:
         return None
     value = float(match[0])

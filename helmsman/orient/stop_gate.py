@@ -54,17 +54,22 @@ def judge_stop(
     """
     ran = [result for result in results if _exited(result)]
     failed = failures(results)
-    attempt = StopAttempt(
+    attempt = _attempt(failed, seconds)
+    why = let_go(before, active=active, config=config, full=full) or _no_reason(ran, failed, hindrance)
+    why = why or _no_progress(before, attempt, config, noted=noted)
+    fail = f"{len(failed)} of {len(ran)} checks fail: {_names(attempt.failing)}"
+    return attempt.model_copy(update={"blocked": not why, "why": why or fail})
+
+
+def _attempt(failed: Sequence[CheckResult], seconds: float) -> StopAttempt:
+    """What was found, before anything follows from it."""
+    return StopAttempt(
         blocked=False,
         why="",
         failing=tuple(result.name for result in failed),
         failing_tests=sum(result.counts.failed for result in failed if result.counts),
         seconds=round(seconds, 3),
     )
-    why = let_go(before, active=active, config=config, full=full) or _no_reason(ran, failed, hindrance)
-    why = why or _no_progress(before, attempt, config, noted=noted)
-    fail = f"{len(failed)} of {len(ran)} checks fail: {_names(attempt.failing)}"
-    return attempt.model_copy(update={"blocked": not why, "why": why or fail})
 
 
 def failures(results: Sequence[CheckResult]) -> list[CheckResult]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
 
-from helmsman.orient.projects.kinds import Candidate, Discovery, Folder, Kind, Passed, read_json, read_toml, table, usual
+from helmsman.orient.projects.kinds import Candidate, Discovery, Folder, Kind, Passed, read_json, read_toml, table, usual_names
 
 AUTOCHECKS = ".claude/autochecks.sh"
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -21,7 +21,7 @@ def _first(folder: Folder, names: Iterable[str]) -> str:
 
 
 def _called(found: Iterable[str], where: str, call: str, tool: str = "") -> Iterator[Candidate]:
-    for kind, name in usual(found):
+    for kind, name in usual_names(found):
         yield Candidate(f"{call} {name}", kind, f"{where} {name}", tool)
 
 
@@ -102,10 +102,10 @@ def _manager(folder: Folder, said: Mapping[str, object]) -> str:
 
 def _scripts(scripts: Mapping[str, object], manager: str) -> Iterator[Discovery]:
     doubts = {name: _doubt(str(script)) for name, script in scripts.items()}
-    for kind, name in usual(name for name, doubt in doubts.items() if not doubt):
+    for kind, name in usual_names(name for name, doubt in doubts.items() if not doubt):
         call = f"{manager} test" if (manager, name) == ("npm", "test") else f"{manager} run {name}"
         yield Candidate(call, kind, f"package.json, script {name}", "node")
-    for _, name in usual(name for name, doubt in doubts.items() if doubt):
+    for _, name in usual_names(name for name, doubt in doubts.items() if doubt):
         yield Passed(f"package.json, script {name}", doubts[name])
 
 
