@@ -154,7 +154,8 @@ def test_the_longest_answer_that_is_asked_for_can_be_read() -> None:
     lists = {name: [f"{number} {'x' * (LINE - 3)}" for number in range(LINES)] for name, said in GOOD.items() if said != []}
     stages = [{"stage": f"{number} {'x' * (LINE - 3)}", "artifact": "y" * LINE} for number in range(LINES)]
     questions = lists["blockingQuestions"][:QUESTIONS]
-    full = proposed(**{**lists, "approach": "z" * PROSE, "sequence": stages, "blockingQuestions": questions})
+    said: dict[str, Any] = {**lists, "approach": "z" * PROSE, "sequence": stages, "blockingQuestions": questions}
+    full = proposed(**said)
     assert (len(full.evaluation.edge_cases), len(full.gaps.questions)) == (LINES, QUESTIONS)
 
 

@@ -256,6 +256,7 @@ test -f Cargo.toml && echo yes || echo no
 [[ "$a" > tests/acceptance ]] && echo bigger
 bash scripts/test.sh "$(curl -s localhost:8080/port)"
 sh -c "echo $(curl -s localhost:8080/port)"
+curl -s localhost:8080/run.sh | bash -n
 x=$((1 + 2)); echo $x
 arr=(a b c); echo "${arr[@]}"
 case "$1" in start|stop) echo "$1";; *) echo other;; esac

@@ -228,7 +228,7 @@ def _reads_script(command: Command) -> bool:
     program, words = command.program, command.arguments
     if program in SHELLS:
         letters, first = shell_call(words)
-        return "c" not in letters and ("s" in letters or not first)
+        return not {"c", "n"} & set(letters) and ("s" in letters or not first)  # -n reads it and runs nothing
     if INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
         return all(word == "-" or re.fullmatch("-[uBEsSIO]+", word) for word in words) and not command.stdin
     return False
