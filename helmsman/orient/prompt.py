@@ -40,7 +40,7 @@ from helmsman.orient.plan import own_check_section, plan_sections
 from helmsman.orient.research import CLOSING as RESEARCH_CLOSING
 from helmsman.orient.research import research_phase, research_section, researching
 from helmsman.orient.strategy import strategy_section
-from helmsman.orient.treatments import treatment_section
+from helmsman.orient.treatment_told import treatment_section
 from helmsman.orient.validation import issues_section
 from helmsman.oversee.drift import flagged, guidance
 from helmsman.oversee.usage import in_words, near
