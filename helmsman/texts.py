@@ -42,6 +42,11 @@ def clean_lines(text: str) -> str:
     return "\n".join(clean(line) for line in text.expandtabs().splitlines())
 
 
+def shortened(text: str, longest: int) -> str:
+    """A text of at most so many characters, with a sign where it was cut."""
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+
+
 def duration(seconds: float) -> str:
     whole = timedelta(seconds=round(seconds))
     return f"{seconds:.1f} s" if seconds < 60 else str(whole)  # noqa: PLR2004 - a minute

@@ -3,6 +3,7 @@
 import re
 
 from helmsman.records.alignment import one_line
+from helmsman.texts import shortened
 
 _TAG = re.compile(r"<(?=/?[a-zA-Z!])")
 _CODE_FENCE = re.compile(r"`{3,}|~{3,}")
@@ -10,8 +11,7 @@ _CODE_FENCE = re.compile(r"`{3,}|~{3,}")
 
 def plain(text: str, longest: int) -> str:
     """One line of at most so many characters; what opens a comment, a tag or a block of code is taken apart."""
-    line = one_line(_TAG.sub("< ", _CODE_FENCE.sub("'", text)))
-    return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
+    return shortened(one_line(_TAG.sub("< ", _CODE_FENCE.sub("'", text))), longest)
 
 
 def block_quote(lines: list[str]) -> str:

@@ -30,6 +30,7 @@ from helmsman.records.alignment import (
     one_line,
 )
 from helmsman.records.focus import Question
+from helmsman.texts import shortened
 
 GOAL_TOKENS, FACTS_TOKENS, PRESENT_TOKENS, AGREED_TOKENS = 8_000, 10_000, 10_000, 5_000
 LINE, PROSE = 300, 1_500
@@ -263,8 +264,7 @@ def by_template(goal: str, facts: RepositoryFacts, reason: str) -> Alignment:
 
 
 def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
-    cut = (line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…" for line in _lines(lines))
-    return tuple(cut)[:MOST_LINES]
+    return tuple(shortened(line, LONGEST_LINE) for line in _lines(lines)[:MOST_LINES])
 
 
 def with_answers(present: Alignment, answers: Mapping[str, str], remark: str = "") -> Alignment:

@@ -7,7 +7,7 @@ from helmsman.config import SteeringConfig
 from helmsman.orient.budget import Foreign, Piece, fit
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.session import StopAttempt
-from helmsman.texts import counted
+from helmsman.texts import counted, shortened
 
 MOST_ATTEMPTS = 20
 """Of one session. Who asks more often than that is kept by something else than us."""
@@ -169,5 +169,4 @@ def _names(names: Sequence[str]) -> str:
 
 def _line(text: str) -> str:
     """One line of bounded length."""
-    line = " ".join(text[: 2 * NAME_SHOWN].split())
-    return line if len(line) <= NAME_SHOWN else f"{line[: NAME_SHOWN - 1]}…"
+    return shortened(" ".join(text[: 2 * NAME_SHOWN].split()), NAME_SHOWN)

@@ -26,7 +26,7 @@ from helmsman.records.modes import Rung
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Diagnosis, Learnt, Oversight
 from helmsman.records.session import ErrorVector, FailureClass
-from helmsman.texts import clean, counted
+from helmsman.texts import clean, counted, shortened
 
 CLIMBS_SHOWN = 3
 FAILURES_SHOWN = 3
@@ -152,5 +152,4 @@ def _instructions(instructions: Sequence[str]) -> Sequence[Piece]:
 
 
 def _line(text: str, longest: int) -> str:
-    short = clean(text[: longest + 1])
-    return short if len(short) <= longest else f"{short[: longest - 1].rstrip()}…"
+    return shortened(clean(text[: longest + 1]), longest)
