@@ -59,14 +59,14 @@ def chain_file(config: LoopConfig) -> str:
     What the goal lists is in it even where the rubric, which holds for each of the loops, names more.
     """
     goal = own_goal(config.goal)
-    what = next((line.strip() for line in goal.splitlines() if line.strip() and not _ITEM.fullmatch(line)), "")
+    what = next((line.strip() for line in _said(goal) if line.strip() and not _ITEM.fullmatch(line)), "")
     listed = tuple(_listed(goal))
     parts = split((*listed, *(one for one in acceptance_criteria(config) if one not in listed))) or [()]
     return "\n".join(_draft(number, len(parts), what, part) for number, part in enumerate(parts, 1))
 
 
 def _draft(number: int, of: int, what: str, criteria: Sequence[str]) -> str:
-    lines = "\n".join((f"{what} (part {number} of {of})", *(f"- {criterion}" for criterion in criteria)))
+    lines = "\n".join((f"{what} (part {number} of {of})".strip(), *(f"- {criterion}" for criterion in criteria)))
     return f"[[loops]]\ngoal = {_toml(lines)}\n"
 
 
@@ -77,11 +77,15 @@ def _toml(text: str) -> str:
 
 
 def _listed(goal: str) -> Iterator[str]:
-    """Entries of lists outside of fences."""
+    """Entries of lists."""
+    found = map(_ITEM.fullmatch, _said(goal))
+    return (entry[1].strip() for entry in found if entry)
+
+
+def _said(goal: str) -> Iterator[str]:
+    """Its lines outside of blocks of code."""
     code = CodeBlocks(_DEEPEST_FENCE)
-    for line in goal.splitlines():
-        if not code.holds(line) and (found := _ITEM.fullmatch(line)):
-            yield found[1].strip()
+    return (line for line in goal.splitlines() if not code.holds(line))
 
 
 def _advice(what: str, instead: str, value: float, threshold: float) -> Signal:
