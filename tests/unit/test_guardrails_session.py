@@ -167,6 +167,8 @@ def test_other_tools_may_be_repeated(tool: str) -> None:
         (["git checkout -b try"], "git branch -D try", False),
         (["git switch -c try"], "git branch -D try", False),
         (["git checkout -b try"], "git branch -D other", True),
+        (["git checkout -b try"], "git branch -f try HEAD~1", False),
+        (["git checkout -b try"], "git branch -m try done", False),
         ([], "kill 99", True),
         (["./server &"], "kill 99", False),
         (["nohup ./server"], "kill 99", False),

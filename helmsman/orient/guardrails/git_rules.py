@@ -120,13 +120,17 @@ def _pull(scene: Scene) -> Finding | None:
 
 
 def _branch(scene: Scene) -> Finding | None:
-    words = scene.git.words
-    forced = has_flag(words, "D") or (has_flag(words, "d", word_set("--delete")) and has_flag(words, "f", word_set("--force")))
-    others = [name for name in operands(words) if name not in scene.branches]
+    """By force a branch is deleted, set elsewhere, or overwritten by another one's new name."""
+    words, names = scene.git.words, list(operands(scene.git.words))
+    forced = has_flag(words, "DMCf", word_set("--force"))
+    renamed = has_flag(words, "mMcC", word_set("--move --copy"))
+    lost = names if has_flag(words, "dD", word_set("--delete")) else names[-1:] if renamed else names[:1]
+    others = [name for name in lost if name not in scene.branches]
     if not forced or not others or others[0].startswith(UNKNOWN):
         return None
     return Finding(
-        Rule.HISTORY, "That branch was not made in this session. Delete only your own; leave others, their commits are not yours."
+        Rule.HISTORY,
+        "That branch was not made in this session. Delete or move only your own; leave others, their commits are not yours.",
     )
 
 
