@@ -210,7 +210,7 @@ def _pids(words: tuple[str, ...]) -> tuple[str, ...]:
 
 _FETCHERS = frozenset({"curl", "wget"})
 _INTERPRETERS = word_set("node perl ruby php deno bun")
-_RUNS_UNKNOWN = re.compile(rf"(?:\A|[;&|({{\n])\s*{UNKNOWN}")
+_RUNS_UNKNOWN = re.compile(rf"(?:\A|[;&|({{\n])[ \t]*{UNKNOWN}")
 """Where a command begins with what the text does not tell."""
 
 

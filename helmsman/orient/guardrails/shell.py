@@ -192,7 +192,10 @@ class _Reader:
         words = command.words
         begins = [number for number, word in enumerate(words) if word in _EXEC]
         start = next(operands(words[1 : begins[0]]), ".") if begins else "."
+        end = 0
         for begin in begins:
+            if begin < end:  # a word of the one before
+                continue
             end = next((number for number in range(begin, len(words)) if words[number] in {";", "+"}), len(words))
             wrappers, bare = unwrap([word.replace("{}", f"{start}/{UNKNOWN}") for word in words[begin + 1 : end]])
             inner = replace(command, words=bare, wrappers=wrappers, writes=(), upstream=("find",))
