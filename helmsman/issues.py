@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from helmsman.markdown_seen import rendered, visible
-from helmsman.memory.foreign import quoted
+from helmsman.memory.foreign import block_quote
 from helmsman.naming import loop_id
 from helmsman.oversee.commands_said import command_in
 from helmsman.pushes import Allowed, wanted
@@ -221,7 +221,7 @@ def seen_line(text: str) -> str:
 
 def issue_goal(event: IssueEvent) -> str:
     """What the loop is for. Every line of somebody else is quoted, so none can pass for one of ours."""
-    lines = quoted([event.title or "(no title)", "", *(event.body or "(no text)").split("\n")])
+    lines = block_quote([event.title or "(no title)", "", *(event.body or "(no text)").split("\n")])
     begun = f"Resolve issue #{event.number} of {event.full_name}, which is quoted here in full."
     return f"{begun}\n\n{lines}\n\n{_LAST_WORD}"
 

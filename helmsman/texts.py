@@ -47,7 +47,7 @@ def clean_lines(text: str) -> str:
 
 def shortened(text: str, most: int) -> str:
     """At most so many characters; the last one tells where some are left out."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def one_line(text: str, most: int = LONGEST_LINE) -> str:

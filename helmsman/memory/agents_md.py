@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from helmsman.code_blocks import CodeBlocks
 from helmsman.memory.foreign import plain
 from helmsman.memory.guardrails.contradicted import contradiction
 from helmsman.memory.guardrails.effect import Verdict, persons, verdict
@@ -29,7 +30,6 @@ _MOST_SAID = 400
 """Sentences of AGENTS.md that a line is compared with."""
 _CANDIDATES = 40
 _HEADING = re.compile(r"#{1,2}[ \t]+\S.*")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"[ \t]*[-*+][ \t]+\S.*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LIST_MARK = re.compile(r"^[\s>#*+-]+|^\s*[0-9]{1,3}[.)]\s+")
@@ -138,14 +138,9 @@ def _items(lines: Sequence[str]) -> list[str]:
 
 def _section(lines: Sequence[str]) -> tuple[int, int] | None:
     """First line of our section, and the first one after it. What stands in a block of code is no heading."""
-    start, fence = None, ""
+    start, code = None, CodeBlocks()
     for at, line in enumerate(lines):
-        found = _FENCE.match(line)
-        if found and not fence:
-            fence = found[1]
-        elif found and found[1].startswith(fence) and not line.strip(" \t`~"):
-            fence = ""
-        elif not fence and _HEADING.fullmatch(line.rstrip()):
+        if not code.holds(line) and _HEADING.fullmatch(line.rstrip()):
             if start is not None:
                 return start, at
             start = at if line.rstrip() == SECTION else None

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from helmsman.memory.phrases import cleaned, details, orders, tells
 from helmsman.memory.words import terms
+from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import Foreign, Piece, fence, fit, trim
-from helmsman.orient.focus import printable, read_answer
 from helmsman.records.focus import Question
 from helmsman.records.lessons import Episode, LessonKind, Observation, Summary
 from helmsman.records.moments import Movement

@@ -3,17 +3,17 @@
 import re
 
 from helmsman.records.alignment import one_line
+from helmsman.texts import shortened
 
-_COMMENT = re.compile(r"<(?=!--)|<(?=/?[a-zA-Z!])")
+_TAG = re.compile(r"<(?=/?[a-zA-Z!])")
 _CODE_FENCE = re.compile(r"`{3,}|~{3,}")
 
 
 def plain(text: str, longest: int) -> str:
     """One line of at most so many characters; what opens a comment, a tag or a block of code is taken apart."""
-    line = one_line(_COMMENT.sub("< ", _CODE_FENCE.sub("'", text)))
-    return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
+    return shortened(one_line(_TAG.sub("< ", _CODE_FENCE.sub("'", text))), longest)
 
 
-def quoted(lines: list[str]) -> str:
+def block_quote(lines: list[str]) -> str:
     """As a quotation: whoever looks for orders passes it over, and no line of it is a heading."""
     return "\n".join(f"> {line}".rstrip() for line in lines)

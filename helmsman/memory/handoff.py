@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from helmsman.code_blocks import CodeBlocks
 from helmsman.errors import OperatorError
-from helmsman.memory.foreign import plain, quoted
+from helmsman.memory.foreign import block_quote, plain
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import read
 from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, trim
@@ -25,8 +26,6 @@ KEPT_WHOLE = 5
 """Handoffs that stay as they are; older ones become a line each."""
 MOST_EARLIER = 100
 """Such lines."""
-LONGEST_SECTION = 8_000
-"""Characters of one handoff at most; what it is made of is bounded so that it never comes to more."""
 HANDED_TOKENS = 1_200
 """Of what a loop is told of those before it."""
 _GOAL, _ENTRY, _CHOICE, _GAP = 300, 200, 300, 500
@@ -37,7 +36,6 @@ EARLIER = "## Earlier handoffs"
 _HEADING = re.compile(r"## Handoff of loop ([a-z0-9-]{1,63}) \(([0-9]{4}-[0-9]{2}-[0-9]{2})\)")
 _EARLIER_LINE = re.compile(r"> - ([0-9]{4}-[0-9]{2}-[0-9]{2}) ([a-z0-9-]{1,63}): .*")
 _UPPER_HEADING = re.compile(r"#{1,2}[ \t]+\S.*")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _QUOTE = re.compile(r"[ \t]*>[ \t]?")
 
 
@@ -84,7 +82,7 @@ def handoff_of(state: LoopState, summary: Summary | None = None) -> Handoff:
     """What this loop leaves to know. `summary`: how memory sums it up, where there is one."""
     ended = state.ending.at if state.ending else state.updated_at
     day, loop = ended.date().isoformat(), state.loop
-    return Handoff(loop=loop, day=day, text=f"## Handoff of loop {loop} ({day})\n\n{quoted([*_lines(state, summary)])}")
+    return Handoff(loop=loop, day=day, text=f"## Handoff of loop {loop} ({day})\n\n{block_quote([*_lines(state, summary)])}")
 
 
 def _lines(state: LoopState, summary: Summary | None) -> Iterator[str]:
@@ -191,16 +189,12 @@ def hand_over(more: str, handoff: Handoff) -> str:
 
 def _sections(more: str) -> list[_Section]:
     """Cut at headings; a line of a code block is none."""
-    cut, fence = list[list[str]](), ""
+    cut, code = list[list[str]](), CodeBlocks()
     for line in more.replace("\r\n", "\n").split("\n") if more else []:
-        if not cut or (not fence and _UPPER_HEADING.fullmatch(line)):
+        inside = code.holds(line)
+        if not cut or (not inside and _UPPER_HEADING.fullmatch(line)):
             cut.append([])
         cut[-1].append(line)
-        found = _FENCE.match(line)
-        if found and not fence:
-            fence = found[1]
-        elif found and found[1].startswith(fence) and not line.strip(" \t`~"):
-            fence = ""
     return [_Section(tuple(lines)) for lines in cut]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from helmsman.memory.words import is_telling, normal, words
 from helmsman.records.lessons import LONGEST_DETAIL, LONGEST_TEXT
-from helmsman.texts import clean
+from helmsman.texts import clean, shortened
 
 TELLING = 2
 """Words that are not vague, from which a text says what was done."""
@@ -16,8 +16,7 @@ TELLING = 2
 
 def cleaned(text: str, most: int) -> str:
     """One line of at most so many characters."""
-    line = " ".join(clean(text[: 4 * most]).split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    return shortened(" ".join(clean(text[: 4 * most]).split()), most)
 
 
 def quoted(text: str, most: int) -> str:

@@ -199,9 +199,9 @@ def _because(one: _Weighed, subject: Subject, now: datetime) -> Iterator[str]:
     yield f"the same type of work ({lesson.task_type})" if fits else f"another type of work ({lesson.task_type})"
     yield f"it holds {counted(one.found.words, 'word')} of what is asked, {_share(one.found):.0%} by weight"
     if same:
-        yield f"{same} of its {len(lesson.tests)} tests {'fails' if same == 1 else 'fail'} now"
+        yield f"{same} of its {counted(len(lesson.tests), 'test')} {'fails' if same == 1 else 'fail'} now"
     if lesson.failure is not None and lesson.failure in subject.failures:
         yield f"its class of failure ({lesson.failure}) is there now"
     yield f"confidence {lesson.confidence:.2f}"
-    yield f"{lesson.successes} of {lesson.uses} uses went well"
-    yield f"seen {_age(lesson, now) // _DAY} days ago"
+    yield f"{lesson.successes} of {counted(lesson.uses, 'use')} went well"
+    yield f"seen {counted(_age(lesson, now) // _DAY, 'day')} ago"

@@ -70,11 +70,9 @@ def _marked(text: str) -> Iterator[tuple[str, _Marks]]:
     left = _MOST_WORDS
     for sentence in _SENTENCE_END.split(text):
         ordered = _order(sentence)
-        denied, prefers = 0, bool(_PREFERS.search(sentence.casefold()))
+        prefers = bool(_PREFERS.search(sentence.casefold()))
         for clause in _CLAUSE_END.split(sentence):
-            scope = 0
-            goal = False
-            denied = 0
+            scope, goal, denied = 0, False, 0
             for word in words(clause):
                 scope = _SCOPES.get(word, scope) if ordered else 0
                 denied = _NO_LONGER_NEGATED if _negates(word, prefers=prefers) else max(denied - 1, 0)

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 
-from helmsman.memory.foreign import plain, quoted
+from helmsman.memory.foreign import block_quote, plain
 from helmsman.orient.alignment import own_goal
 from helmsman.records.base import Record
+from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.memory import Choice
 from helmsman.records.oversight import Imperative
@@ -99,7 +100,7 @@ def spec_page(state: LoopState) -> Page:
     lines = [
         f"Of loop {state.loop}:",
         "",
-        *quoted([plain(line, _LINE) for line in own_goal(config.goal)[:_GOAL].splitlines()]).split("\n"),
+        *block_quote([plain(line, _LINE) for line in own_goal(config.goal)[:_GOAL].splitlines()]).split("\n"),
         *_listed("What proves it", [f"`{plain(check.command, _LINE)}`" for check in config.checks]),
         *_listed("What a judge looks for", [f"{one.id}: {plain(one.text, _LINE)}" for one in config.judge.criteria]),
     ]
@@ -160,7 +161,7 @@ def _listed(title: str, entries: Sequence[str]) -> list[str]:
 
 def decision_pages(state: LoopState) -> tuple[DecisionPage, ...]:
     """What the agent decided in a completed loop."""
-    return tuple(_decision(state, choice, at) for at, choice in enumerate(state.memory.decisions) if plain(choice.chose, 1))
+    return tuple(_decision(state, choice, at) for at, choice in enumerate(state.memory.decisions) if plain(choice.chose, _TITLE))
 
 
 def _decision(state: LoopState, choice: Choice, at: int) -> DecisionPage:
@@ -225,7 +226,8 @@ def _summary(state: LoopState, records: Sequence[IterationRecord]) -> Iterator[s
     yield f"- spent: {counted(state.iteration, 'iteration')}, {dollars}, {duration(spent.seconds)}"
     yield f"- branch: `{plain(state.branch, _LINE)}` from {state.base_commit} to {state.head}"
     results = state.checks.results if state.checks else ()
-    yield from _listed("Checks at the end", [f"{_passed(passed=one.passed)}: {plain(one.command, _LINE)}" for one in results])
+    checked = [f"{'passed' if one.passed else 'failed'}: {plain(one.command, _LINE)}" for one in results]
+    yield from _listed("Checks at the end", checked)
     yield from _listed("Done, in the agent's words", [plain(one.text, _LINE) for one in memory.completed])
     yield from _listed("Uncertain", [plain(one, _LINE) for one in memory.uncertainties])
     files = dict.fromkeys(name for record in records for name in record.execution.change.files)
@@ -238,28 +240,22 @@ def _iterations(state: LoopState, records: Sequence[IterationRecord]) -> Iterato
     if records and records[0].iteration > 1:
         yield f"\nThe first {records[0].iteration - 1} are left out."
     for record in records:
-        change, failing = (
-            record.execution.change,
-            [one for one in record.checks.results if not one.passed] if record.checks else [],
-        )
+        change = record.execution.change
         again = f", attempt {record.attempt}" if record.attempt > 1 else ""
         yield f"\n## Iteration {record.iteration}{again}\n"
         lines = f"{change.insertions} lines more, {change.deletions} less"
         yield f"- changed: {counted(change.files_changed, 'file')}, {lines}, now {change.commit[:12]}"
-        yield f"- checks: {_checks(record, len(failing))}"
+        yield f"- checks: {_checks(record.checks)}"
         if record.judgement:
             yield f"- judge: {record.judgement.outcome} {plain(record.judgement.cause, _LINE)}".rstrip()
         yield f"- decided: {record.decision.kind} ({record.decision.rule}): {plain(record.decision.reason, _LINE)}"
 
 
-def _checks(record: IterationRecord, failing: int) -> str:
-    if record.checks is None:
+def _checks(report: CheckReport | None) -> str:
+    if report is None:
         return "not run"
-    return f"{failing} of {len(record.checks.results)} failed" if failing else "all passed"
-
-
-def _passed(*, passed: bool) -> str:
-    return "passed" if passed else "failed"
+    failing = sum(not one.passed for one in report.results)
+    return f"{failing} of {len(report.results)} failed" if failing else "all passed"
 
 
 def _ended(state: LoopState) -> datetime:

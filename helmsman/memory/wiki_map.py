@@ -5,12 +5,15 @@ import json
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from helmsman.code_blocks import CodeBlocks
 from helmsman.memory.foreign import plain
 from helmsman.memory.wiki import MAP, Page
+from helmsman.python_of import python_of
 from helmsman.records.base import Record
+from helmsman.texts import counted
 
 MOST_FOLDERS = 80
 """Folders of the two upper levels that are shown."""
@@ -51,7 +54,7 @@ def map_page(tree: Tree) -> Page:
     body = [
         *(lines or ["(no folders)"]),
         *(["", f"At the top: {', '.join(top[:MOST_AT_THE_TOP])}{more}"] if top else []),
-        *(["", f"{left[0]} folders and {left[1]} files are left out."] if any(left) else []),
+        *(["", f"Left out: {counted(left[0], 'folder')} and {counted(left[1], 'file')}."] if any(left) else []),
     ]
     return Page(name=MAP, title="Map", about="Folders of this project, and what they do.", body="\n".join(body))
 
@@ -81,7 +84,7 @@ def _folder(name: str, files: Sequence[str], says: str) -> str:
     kinds = Counter(posixpath.splitext(path)[1] for path in files)
     most = ", ".join(plain(kind, 12) for kind, _ in kinds.most_common(_KINDS) if kind)
     about = f": {says}" if says else ""
-    return f"- `{plain(name, _NAME)}/` ({len(files)} files{f', {most}' if most else ''}){about}"
+    return f"- `{plain(name, _NAME)}/` ({counted(len(files), 'file')}{f', {most}' if most else ''}){about}"
 
 
 def _what(folder: str, texts: Mapping[str, str]) -> str:
@@ -103,11 +106,9 @@ def _prose(text: str) -> str:
 
 def _paragraphs(text: str) -> Iterator[list[str]]:
     """Paragraphs that are neither heading, picture, list nor code."""
-    paragraph, code = list[str](), False
+    paragraph, code = list[str](), CodeBlocks()
     for line in (*text.splitlines(), ""):
-        if line.lstrip().startswith(("```", "~~~")):
-            code = not code
-        if code or _NO_PROSE.match(line):
+        if code.holds(line) or _NO_PROSE.match(line):
             if paragraph:
                 yield paragraph
             paragraph = []
@@ -116,10 +117,8 @@ def _paragraphs(text: str) -> Iterator[list[str]]:
 
 
 def _docstring(text: str) -> str:
-    try:
-        return ast.get_docstring(ast.parse(text)) or ""
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
+    tree = python_of(text)
+    return (tree and ast.get_docstring(tree)) or ""
 
 
 def _package(text: str) -> str:
@@ -131,7 +130,7 @@ def _package(text: str) -> str:
     return said if isinstance(said, str) else ""
 
 
-def _comments(mark: str) -> Any:
+def _comments(mark: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         lines = (line.strip() for line in text.splitlines())
         return " ".join(line.removeprefix(mark).strip() for line in lines if line.startswith(mark))
@@ -139,7 +138,12 @@ def _comments(mark: str) -> Any:
     return read
 
 
-_READERS: Mapping[str, Any] = {".py": _docstring, ".json": _package, ".rs": _comments("//!"), ".go": _comments("//")}
+_READERS: Mapping[str, Callable[[str], str]] = {
+    ".py": _docstring,
+    ".json": _package,
+    ".rs": _comments("//!"),
+    ".go": _comments("//"),
+}
 
 
 def _by_guides(texts: Mapping[str, str]) -> Mapping[str, str]:

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import render
+from helmsman.orient.answers import read_answer
 from helmsman.orient.budget import Foreign, Piece, fence, fit, trim
-from helmsman.orient.focus import read_answer
+from helmsman.orient.checks_told import commands
 from helmsman.records.alignment import (
     LONGEST_ANSWER,
     LONGEST_LINE,
@@ -29,6 +30,7 @@ from helmsman.records.alignment import (
     one_line,
 )
 from helmsman.records.focus import Question
+from helmsman.texts import shortened
 
 GOAL_TOKENS, FACTS_TOKENS, PRESENT_TOKENS, AGREED_TOKENS = 8_000, 10_000, 10_000, 5_000
 LINE, PROSE = 300, 1_500
@@ -184,8 +186,7 @@ def _so_far(present: Alignment) -> str:
 
 
 def _facts(facts: RepositoryFacts) -> Iterator[Piece]:
-    checks = "\n".join(f"    {check}" for check in facts.checks) or "    (none)"
-    yield f"# What proves it, so far\n{checks}"
+    yield f"# What proves it, so far\n{commands(facts.checks) or '    (none)'}"
     if facts.criteria:
         yield "# What a judge will look for\n" + "\n".join(f"- {one}" for one in facts.criteria)
     found = "\n".join(f"{one.command}   ({one.kind}; {one.where})" for one in facts.commands)
@@ -263,8 +264,7 @@ def by_template(goal: str, facts: RepositoryFacts, reason: str) -> Alignment:
 
 
 def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
-    cut = (line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…" for line in _lines(lines))
-    return tuple(cut)[:MOST_LINES]
+    return tuple(shortened(line, LONGEST_LINE) for line in _lines(lines)[:MOST_LINES])
 
 
 def with_answers(present: Alignment, answers: Mapping[str, str], remark: str = "") -> Alignment:

@@ -292,8 +292,9 @@ def _read_answered(lines: Sequence[str]) -> tuple[dict[str, str], ...]:
 
 
 def _labelled(below: Sequence[str], label: str) -> str:
-    """What is written below an entry, without its label."""
-    return " ".join(line.removeprefix(f"{label}:").strip() for line in below).strip()
+    """What is written below an entry, without its label, however somebody wrote that."""
+    own = re.compile(rf"{label}[ \t]*:", re.IGNORECASE)
+    return " ".join(own.sub("", line, count=1).strip() if own.match(line) else line for line in below).strip()
 
 
 def _in_words(error: ValidationError) -> str:

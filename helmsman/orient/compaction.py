@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import Foreign, Piece, fence, fit, tokens, trim
-from helmsman.orient.focus import printable, read_answer
 from helmsman.orient.progress import render
 from helmsman.orient.treatments import planned_anew, treatment
 from helmsman.records.briefing import Orientation
@@ -21,7 +21,7 @@ from helmsman.records.focus import Compacted, Question
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.state import LoopState
-from helmsman.texts import counted
+from helmsman.texts import counted, shortened
 
 GOAL_TOKENS = 5_000
 FACTS_TOKENS = 12_000
@@ -222,5 +222,4 @@ def _lines(texts: Sequence[str] | Iterator[str]) -> Iterator[str]:
 
 
 def _short(text: str, longest: int) -> str:
-    clean = printable(text[: 4 * longest]).strip()
-    return clean if len(clean) <= longest else f"{clean[: longest - 1].rstrip()}…"
+    return shortened(printable(text[: 4 * longest]).strip(), longest)

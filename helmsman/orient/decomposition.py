@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from helmsman.code_blocks import CodeBlocks
 from helmsman.config import LoopConfig
 from helmsman.orient.alignment import own_goal
 from helmsman.records.lessons import Estimate
@@ -19,11 +20,12 @@ ONE_LOOPS = 5
 """Criteria that a proposed loop gets at most: well below what is many."""
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(\S.*)")
-_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_DEEPEST_FENCE = 12
+"""Columns: code may stand in an entry of a list."""
 
 
 def acceptance_criteria(config: LoopConfig) -> tuple[str, ...]:
-    """What has to be true at the end, one by one: the judge's criteria, else the entries of lists in the goal."""
+    """What has to be true at the end, one by one: the judge's criteria or what the goal lists, whichever are more."""
     judged = tuple(criterion.text for criterion in config.judge.criteria)
     listed = tuple(_listed(own_goal(config.goal)))
     return max(listed, judged, key=len)
@@ -35,7 +37,7 @@ def too_much(config: LoopConfig, estimate: Estimate | None) -> Signal | None:
     if number > MANY_CRITERIA:
         loops = len(split(acceptance_criteria(config)))
         weight = "too many" if number > TOO_MANY_CRITERIA else "many"
-        what = f"the goal names {counted(number, 'criterion').replace('criterions', 'criteria')}, {weight} for one loop"
+        what = f"the goal names {number} criteria, {weight} for one loop"
         return _advice(what, f"{counted(loops, 'loop')} one after the other", number, MANY_CRITERIA)
     if estimate is not None and estimate.iterations.median > MANY_ITERATIONS:
         median = round(estimate.iterations.median)
@@ -52,19 +54,19 @@ def split(criteria: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def chain_file(config: LoopConfig) -> str:
-    """A first draft of a chain for a person to edit: the goal's first paragraph with some of its criteria, loop by loop.
+    """A first draft of a chain for a person to edit: the goal's first line with some of its criteria, loop by loop.
 
     What the goal lists is in it even where the rubric, which holds for each of the loops, names more.
     """
     goal = own_goal(config.goal)
-    what = next((line.strip() for line in goal.splitlines() if line.strip() and not _ITEM.fullmatch(line)), "")
+    what = next((line.strip() for line in _said(goal) if line.strip() and not _ITEM.fullmatch(line)), "")
     listed = tuple(_listed(goal))
     parts = split((*listed, *(one for one in acceptance_criteria(config) if one not in listed))) or [()]
     return "\n".join(_draft(number, len(parts), what, part) for number, part in enumerate(parts, 1))
 
 
 def _draft(number: int, of: int, what: str, criteria: Sequence[str]) -> str:
-    lines = "\n".join((f"{what} (part {number} of {of})", *(f"- {criterion}" for criterion in criteria)))
+    lines = "\n".join((f"{what} (part {number} of {of})".strip(), *(f"- {criterion}" for criterion in criteria)))
     return f"[[loops]]\ngoal = {_toml(lines)}\n"
 
 
@@ -75,13 +77,15 @@ def _toml(text: str) -> str:
 
 
 def _listed(goal: str) -> Iterator[str]:
-    """Entries of lists outside of fences."""
-    fenced = False
-    for line in goal.splitlines():
-        if _FENCE.match(line):
-            fenced = not fenced
-        elif not fenced and (found := _ITEM.fullmatch(line)):
-            yield found[1].strip()
+    """Entries of lists."""
+    found = map(_ITEM.fullmatch, _said(goal))
+    return (entry[1].strip() for entry in found if entry)
+
+
+def _said(goal: str) -> Iterator[str]:
+    """Its lines outside of blocks of code."""
+    code = CodeBlocks(_DEEPEST_FENCE)
+    return (line for line in goal.splitlines() if not code.holds(line))
 
 
 def _advice(what: str, instead: str, value: float, threshold: float) -> Signal:

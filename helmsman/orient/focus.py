@@ -1,28 +1,25 @@
-"""An iteration's focus, written by a model: what it is asked, how its answer is read, how it enters the prompt.
+"""An iteration's focus, written by a model: what it is asked, what its answer has to hold, how it enters the prompt.
 
 The focus is an additional section. Objective, checks, phases, invariants and guard rails are fixed texts that no model can drop.
 """
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import Foreign, Piece, fence, fit, trim
+from helmsman.orient.checks_told import commands
 from helmsman.records.checks import CheckReport
 from helmsman.records.control import Control
 from helmsman.records.focus import Focus, Question, Urgency
 from helmsman.records.oversight import Oversight, Strategy
 from helmsman.records.state import LoopState
 
-_Form = TypeVar("_Form", bound=BaseModel)
-LONGEST_ANSWER = 40_000
-"""Characters; what is longer is none of the answers that were asked for."""
 GOAL_TOKENS = 5_000
 FACTS_TOKENS = 4_000
 PROMPT, CONTEXT, AREA, AREAS = 4000, 2000, 200, 5
-_OBJECTS = 20  # beginnings of an object that are tried; each may cost the whole text
 
 RULES = """\
 You prepare one iteration of a coding agent. It works in a fresh context toward an objective that commands prove. It is given the
@@ -71,7 +68,7 @@ class _Answer(BaseModel):
 
 def focus_request(state: LoopState, oversight: Oversight, lessons: Sequence[str] = ()) -> Question:
     """What a model is asked before the iteration that is due. `lessons`: what was learnt in other loops, foreign."""
-    commands = "\n".join(f"    {check.command}" for check in state.config.checks) or "    (none)"
+    proving = commands(check.command for check in state.config.checks) or "    (none)"
     facts = (
         _numbers(state, oversight),
         _control(oversight.control),
@@ -81,7 +78,7 @@ def focus_request(state: LoopState, oversight: Oversight, lessons: Sequence[str]
     )
     return Question(
         rules=RULES,
-        task=f"# The objective\n{fence(trim(state.config.goal.strip(), GOAL_TOKENS))}\n\n# What proves it\n{commands}",
+        task=f"# The objective\n{fence(trim(state.config.goal.strip(), GOAL_TOKENS))}\n\n# What proves it\n{proving}",
         facts=fit(facts, FACTS_TOKENS),
         closing=CLOSING,
         form=FORM,
@@ -111,48 +108,6 @@ def focus_section(focus: Focus | None) -> Sequence[Piece]:
     areas = "\n".join(f"{number}. {area}" for number, area in enumerate(focus.areas, 1))
     parts = (focus.prompt, areas, focus.system_context)
     return (_HEADING.format(urgency=focus.urgency), Foreign("\n\n".join(part for part in parts if part)))
-
-
-def read_answer(text: str, name: str, form: type[_Form]) -> _Form | str:
-    """The first JSON object with this name in it, in the form that was asked for; or why there is none. Never raises."""
-    found = find_object(text, name)
-    if isinstance(found, str):
-        return found
-    try:
-        return form.model_validate(found)
-    except ValidationError as error:
-        return _why_invalid(error)
-
-
-def find_object(text: str, name: str) -> Mapping[str, Any] | str:
-    """The first JSON object in a text that has this name in it, or why there is none. Bounded whatever the text."""
-    if len(text) > LONGEST_ANSWER:
-        return f"the answer has {len(text):,} characters, more than {LONGEST_ANSWER:,}"
-    position, decoder = text.find("{"), json.JSONDecoder(strict=False)
-    for _ in range(_OBJECTS):
-        if position < 0:
-            break
-        end = position
-        try:
-            found, end = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            found = None
-        if isinstance(found, dict) and name in found:
-            return cast("dict[str, Any]", found)
-        position = text.find("{", max(end, position + 1))
-    return f"the answer holds no JSON object with `{name}`"
-
-
-def _why_invalid(error: ValidationError) -> str:
-    """The first thing that is wrong with an answer, without its words."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    place = printable(".".join(str(part) for part in first["loc"]))[:60]
-    return f"the answer has another form: {place}: {first['msg']}"
-
-
-def printable(text: str) -> str:
-    """What a terminal and UTF-8 can show: no control characters, no halves of surrogate pairs, no invisible ones."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else " " for letter in text)
 
 
 def _numbers(state: LoopState, oversight: Oversight) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from string import Template
 
-from helmsman.orient.budget import Foreign, Piece
-from helmsman.records.checks import CheckResult
+from helmsman.orient.budget import Piece
+from helmsman.orient.checks_told import commands, how, printed
 from helmsman.records.plan import InHand, PlanItem
 from helmsman.records.state import LoopState
 from helmsman.texts import clean, clean_lines, counted
@@ -21,7 +21,7 @@ work that is meant below. $others
 $id: $title$details""")
 PROVEN_BY_CHECK = Template("""\
 It is proven when this command exits with 0 on the committed tree, nothing that passed before fails, and no finding blocks:
-    $check""")
+$check""")
 PROVEN_BY_ALL = Template("""\
 It is proven when every check passes on the committed tree, no finding blocks, $changed, and you note it as done: one line
 `$id: …` under COMPLETED in `.helmsman/progress.md`, with your confidence. Your word alone proves nothing.""")
@@ -59,9 +59,7 @@ def own_check_section(state: LoopState, hand: InHand | None) -> Sequence[Piece]:
     item, own = hand.item if hand else None, state.plan.own
     if item is None or own is None or own.passed or state.plan.now != item.id or own.command != item.check:
         return ()
-    output = "\n[…]\n".join(part for part in (own.head.strip(), own.tail.strip()) if part)
-    heading = f"# The check of item {item.id}\n`{clean(own.command)}`: {_how(own)}"
-    return (heading, *(("Output:", Foreign(output)) if output else ("It printed nothing.",)))
+    return (f"# The check of item {item.id}\n`{clean(own.command)}`: {how(own)}", *printed(own))
 
 
 def _item(state: LoopState, hand: InHand, item: PlanItem) -> list[str]:
@@ -71,7 +69,7 @@ def _item(state: LoopState, hand: InHand, item: PlanItem) -> list[str]:
         file=file,
         done=hand.done,
         items=counted(hand.total, "item"),
-        others=f"{counted(hand.remaining - 1, 'other')} come after it." if hand.remaining > 1 else "",
+        others=f"It is followed by {counted(hand.remaining - 1, 'other')}." if hand.remaining > 1 else "",
         title=clean(item.title),
         details=_details(item),
     )
@@ -97,7 +95,7 @@ def _details(item: PlanItem) -> str:
 
 def _proof(item: PlanItem) -> str:
     if item.check:
-        return PROVEN_BY_CHECK.substitute(check="\n    ".join(clean_lines(item.check).splitlines()))
+        return PROVEN_BY_CHECK.substitute(check=commands([item.check]))
     changed = "what it names was looked at" if item.verify else "something was changed for it"
     return PROVEN_BY_ALL.substitute(id=item.id, changed=changed)
 
@@ -107,9 +105,3 @@ def _earlier(state: LoopState, item: PlanItem) -> Iterator[str]:
     if spent and state.plan.now == item.id:
         missing = clean(state.plan.missing)[:LONGEST_MISSING]
         yield TRIES.substitute(spent=spent, allowed=state.config.plan.tries, missing=missing)
-
-
-def _how(result: CheckResult) -> str:
-    if result.error:
-        return clean(result.error)
-    return f"ended after {result.seconds:.0f} s without an exit code" if result.timed_out else f"exit code {result.exit_code}"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 
 from helmsman.records.memory import Choice, Completed, WorkingMemory
+from helmsman.texts import shortened
 
 HEADINGS = ("ORIGINAL_GOAL", "ITERATION", "COMPLETED", "DECISIONS", "UNCERTAINTIES", "REMAINING_GAP", "CONFIDENCE")
 KEPT_ENTRIES = 20
@@ -37,8 +38,8 @@ def read(text: str, goal: str) -> WorkingMemory:
         completed=tuple(_completed(line) for line in _items(found.get("COMPLETED", ""))),
         decisions=tuple(_choice(line) for line in _items(found.get("DECISIONS", ""))),
         uncertainties=tuple(_short(line) for line in _items(found.get("UNCERTAINTIES", ""))),
-        remaining_gap=_short(found.get("REMAINING_GAP", ""), 4 * KEPT_CHARACTERS),
-        confidence=_percent(found.get("CONFIDENCE", "")),
+        remaining_gap=shortened(found.get("REMAINING_GAP", ""), 4 * KEPT_CHARACTERS),
+        confidence=percent(found.get("CONFIDENCE", "")),
         problems=tuple(_problems(found, goal, len(text))),
     )
 
@@ -86,8 +87,8 @@ def _items(body: str) -> list[str]:
     return [entry[1] for entry in found if entry][-KEPT_ENTRIES:]
 
 
-def _short(text: str, longest: int = KEPT_CHARACTERS) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+def _short(text: str) -> str:
+    return shortened(text, KEPT_CHARACTERS)
 
 
 def _completed(line: str) -> Completed:
@@ -116,9 +117,9 @@ def _choice_line(choice: Choice) -> str:
     return "- " + "; ".join(part for part in parts if part)
 
 
-def _percent(body: str) -> int | None:
-    """A share such as 0.85 is 85 as well."""
-    match = _NUMBER.search(body)
+def percent(body: str) -> int | None:
+    """The first number of a text, at most 100; a share such as 0.85 is 85 as well."""
+    match = _NUMBER.search(body[:KEPT_CHARACTERS])
     if match is None:
         return None
     value = float(match[0])

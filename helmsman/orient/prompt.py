@@ -7,16 +7,18 @@ end, where models weigh most.
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
-from helmsman.config import LoopConfig, MemoryConfig
+from helmsman.config import MemoryConfig
 from helmsman.memory.handoff import handoff_section
 from helmsman.memory.telling import lessons_section
 from helmsman.memory.wiki import NOTE as WIKI_NOTE
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.approaches import approach_section
 from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, fit, tokens, whole
+from helmsman.orient.checks_told import commands, how, printed
 from helmsman.orient.compaction import compact_by_template, compacted_section, compacts, past_of
 from helmsman.orient.focus import focus_section
-from helmsman.orient.guardrails import Rules, as_text, is_fix
+from helmsman.orient.guardrails import as_text
+from helmsman.orient.guardrails.of_loop import rules_of
 from helmsman.orient.hats import hat_sections, worn_hat
 from helmsman.orient.last_session import last_session
 from helmsman.orient.merging import merge_section
@@ -38,7 +40,7 @@ from helmsman.orient.plan import own_check_section, plan_sections
 from helmsman.orient.research import CLOSING as RESEARCH_CLOSING
 from helmsman.orient.research import research_phase, research_section, researching
 from helmsman.orient.strategy import strategy_section
-from helmsman.orient.treatments import treatment_section
+from helmsman.orient.treatment_told import treatment_section
 from helmsman.orient.validation import issues_section
 from helmsman.oversee.drift import flagged, guidance
 from helmsman.oversee.usage import in_words, near
@@ -85,10 +87,10 @@ def brief(state: LoopState, orientation: Orientation, planned: Planned | None = 
 
 def _before(state: LoopState, plan: InHand | None) -> list[Section]:
     config = state.config
-    commands = "\n".join(f"    {check.command}" for check in config.checks) or "    (none was given: nothing will be verified)"
+    proving = commands(check.command for check in config.checks) or "    (none was given: nothing will be verified)"
     criteria = "\n".join(f"- [{criterion.id}] {criterion.text}" for criterion in config.judge.criteria)
     return [
-        ("objective", OBJECTIVE.substitute(goal=config.goal.strip(), checks=commands)),
+        ("objective", OBJECTIVE.substitute(goal=config.goal.strip(), checks=proving)),
         *([("criteria", CRITERIA.substitute(criteria=criteria))] if criteria else []),
         *([("approach", approach)] if (approach := approach_section(config.prompt.approach)) else []),
         *hat_sections(state),
@@ -99,11 +101,10 @@ def _before(state: LoopState, plan: InHand | None) -> list[Section]:
 
 def _looking(state: LoopState) -> list[Section]:
     """What ends the prompt of an iteration of research: it has another task, and cannot ask to be done."""
-    config = state.config
     return [
-        *((name, whole(pieces)) for name, pieces in research_phase(config, state.memory.research)),
-        *([("guard rails", _guard_rails(config, looks_only=True))] if config.steering.hooks else []),
-        ("closing", RESEARCH_CLOSING.substitute(goal=own_goal(config.goal))),
+        *((name, whole(pieces)) for name, pieces in research_phase(state.config, state.memory.research)),
+        *_guard_rails(state),
+        ("closing", RESEARCH_CLOSING.substitute(goal=own_goal(state.config.goal))),
     ]
 
 
@@ -111,7 +112,7 @@ def _after(state: LoopState) -> list[Section]:
     return [
         ("phases 1-4", PHASES_1_TO_4.substitute()),
         ("invariants", INVARIANTS.substitute(branch=state.branch)),
-        *([("guard rails", _guard_rails(state.config))] if state.config.steering.hooks else []),
+        *_guard_rails(state),
         ("closing", CLOSING.substitute(goal=own_goal(state.config.goal), promise=state.config.completion.promise)),
     ]
 
@@ -122,12 +123,12 @@ def _remembered(recalled: Recalled, config: MemoryConfig) -> list[Section]:
     return [("memory", text)] if text else []
 
 
-def _guard_rails(config: LoopConfig, *, looks_only: bool = False) -> str:
-    """The rules that tool calls are judged by, in the words of the rules themselves."""
-    protect, allow, nesting = config.invariants.protect, config.invariants.allow, config.limits.nesting
-    fix = is_fix(own_goal(config.goal))
-    rules = Rules(worktree="", protected=protect, allowed=allow, nesting=nesting, fix=fix, looks_only=looks_only)
-    return "\n".join(("# Guard rails: a tool call that leaves them is refused", *(f"- {line}" for line in as_text(rules))))
+def _guard_rails(state: LoopState) -> list[Section]:
+    """The rules that tool calls are judged by, in the words of the rules themselves; nothing where nobody judges."""
+    if not state.config.steering.hooks:
+        return []
+    lines = (f"- {line}" for line in as_text(rules_of(state)))
+    return [("guard rails", "\n".join(("# Guard rails: a tool call that leaves them is refused", *lines)))]
 
 
 def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list[Fact]:
@@ -225,20 +226,8 @@ def _last_checks(report: CheckReport | None) -> Sequence[Piece]:
 
 def _failure(result: CheckResult) -> Sequence[Piece]:
     failing = result.counts.failing if result.counts else ()
-    output = "\n[…]\n".join(part for part in (result.head.strip(), result.tail.strip()) if part)
-    return (
-        f"\n## `{result.command}`: {_how(result)}",
-        *(("Failing tests:", Foreign("\n".join(failing))) if failing else ()),
-        *(("Output:", Foreign(output)) if output else ("It printed nothing.",)),
-    )
-
-
-def _how(result: CheckResult) -> str:
-    if result.error:
-        return result.error
-    if result.timed_out:
-        return f"ended after {result.seconds:.0f} s without an exit code"
-    return f"exit code {result.exit_code}"
+    tests = ("Failing tests:", Foreign("\n".join(failing))) if failing else ()
+    return (f"\n## `{clean(result.command)}`: {how(result)}", *tests, *printed(result))
 
 
 def _unfinished_request(state: LoopState) -> Sequence[Piece]:

@@ -11,6 +11,7 @@ from string import Template
 from helmsman.config import LoopConfig
 from helmsman.orient.budget import Foreign, Piece
 from helmsman.orient.guardrails.rules import RESEARCH_FILE as FILE
+from helmsman.orient.progress import percent
 from helmsman.records.research import Research
 from helmsman.records.state import LoopState
 from helmsman.texts import clean, clean_lines, counted
@@ -24,7 +25,6 @@ LONGEST_FILE = 64 * 1024
 
 _HEADING = re.compile(r"^#{1,3} *([A-Z_]+)[ \t:]*$", re.MULTILINE)
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])\s+(\S.*)")
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 PHASE = Template("""\
 # Research: this iteration changes no source
@@ -81,7 +81,7 @@ def read(text: str) -> Research:
         gaps=tuple(_items(bodies.get("GAPS", ""))),
         approaches=tuple(_items(bodies.get("APPROACHES_CONSIDERED", ""))),
         approach=clean_lines(bodies.get("APPROACH", "")).strip()[:KEPT_APPROACH],
-        confidence=_percent(bodies.get("CONFIDENCE", "")),
+        confidence=percent(bodies.get("CONFIDENCE", "")),
     )
 
 
@@ -129,14 +129,6 @@ def _items(body: str) -> list[str]:
     found = (_ITEM.fullmatch(line.strip()) for line in body.split("\n"))
     entries = (clean(entry[1]).strip() for entry in found if entry)
     return [entry[:KEPT_CHARACTERS] for entry in entries if not entry.startswith("<")][:KEPT_ENTRIES]
-
-
-def _percent(body: str) -> int | None:
-    match = _NUMBER.search(body[:KEPT_CHARACTERS])
-    if match is None:
-        return None
-    value = float(match[0])
-    return round(min(value * 100 if "." in match[0] and value <= 1 else value, 100))
 
 
 def _changed(changed: Sequence[str]) -> tuple[str, ...]:

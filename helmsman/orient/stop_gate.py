@@ -7,7 +7,7 @@ from helmsman.config import SteeringConfig
 from helmsman.orient.budget import Foreign, Piece, fit
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.session import StopAttempt
-from helmsman.texts import counted
+from helmsman.texts import counted, shortened
 
 MOST_ATTEMPTS = 20
 """Of one session. Who asks more often than that is kept by something else than us."""
@@ -54,17 +54,22 @@ def judge_stop(
     """
     ran = [result for result in results if _exited(result)]
     failed = failures(results)
-    attempt = StopAttempt(
+    attempt = _attempt(failed, seconds)
+    why = let_go(before, active=active, config=config, full=full) or _no_reason(ran, failed, hindrance)
+    why = why or _no_progress(before, attempt, config, noted=noted)
+    fail = f"{len(failed)} of {len(ran)} checks fail: {_names(attempt.failing)}"
+    return attempt.model_copy(update={"blocked": not why, "why": why or fail})
+
+
+def _attempt(failed: Sequence[CheckResult], seconds: float) -> StopAttempt:
+    """What was found, before anything follows from it."""
+    return StopAttempt(
         blocked=False,
         why="",
         failing=tuple(result.name for result in failed),
         failing_tests=sum(result.counts.failed for result in failed if result.counts),
         seconds=round(seconds, 3),
     )
-    why = let_go(before, active=active, config=config, full=full) or _no_reason(ran, failed, hindrance)
-    why = why or _no_progress(before, attempt, config, noted=noted)
-    fail = f"{len(failed)} of {len(ran)} checks fail: {_names(attempt.failing)}"
-    return attempt.model_copy(update={"blocked": not why, "why": why or fail})
 
 
 def failures(results: Sequence[CheckResult]) -> list[CheckResult]:
@@ -164,5 +169,4 @@ def _names(names: Sequence[str]) -> str:
 
 def _line(text: str) -> str:
     """One line of bounded length."""
-    line = " ".join(text[: 2 * NAME_SHOWN].split())
-    return line if len(line) <= NAME_SHOWN else f"{line[: NAME_SHOWN - 1]}…"
+    return shortened(" ".join(text[: 2 * NAME_SHOWN].split()), NAME_SHOWN)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from helmsman.orient.budget import Piece
+from helmsman.oversee.control.pid import BANDS
 from helmsman.records.control import Band, Control
 from helmsman.records.modes import Feedback, Rung
 from helmsman.records.oversight import Diagnosis, Oversight, Stance, Strategy
@@ -114,7 +115,7 @@ TABLE: tuple[Row, ...] = (
             and at.oversight.diagnosis is not Diagnosis.PRODUCTIVE
         ),
         Stance.PIVOT,
-        "the controller's output is {output} (pivot from 0.70), after {idle} without progress, {completion} done",
+        "the controller's output is {output} (pivot from {pivot}), after {idle} without progress, {completion} done",
         (
             "Look for the cause behind the failures rather than at the failures one by one.",
             "Choose an approach that differs from the last one in kind, and say in the first commit in what.",
@@ -245,6 +246,7 @@ def _numbers(situation: Situation) -> dict[str, str]:
         "idle": counted(known.breaker.idle, "iteration"),
         "near": f"{NEAR:.0%}",
         "output": _number(known.control.output),
+        "pivot": _number(next(least for least, band in BANDS if band is Band.PIVOT)),
         "redirects": _told(situation.redirects),
         "rung": known.ladder.rung.title,
         "spent": counted(known.ladder.spent, "iteration"),

@@ -12,6 +12,7 @@ from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.oversight import Issue, Oversight, Stance, Strategy
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
+from helmsman.texts import clean
 
 NEAR = 0.95
 """Completion from which an agent is expected to ask to be done."""
@@ -120,7 +121,7 @@ def _blockers(history: Sequence[Moment], checks: CheckReport | None) -> Iterator
     earlier = [*map(failures_of, worked), remaining(history, checks)]
     for error in worked[-1].errors:
         if all((error.kind, error.where) in seen for seen in earlier):
-            place = f" at {_clean(error.where)}" if error.where else ""
+            place = f" at {clean(error.where[:_WHERE])}" if error.where else ""
             yield _issue("blocker", f"the same {error.kind} failure{place} after {UNADDRESSED} iterations that got no further")
 
 
@@ -154,7 +155,3 @@ def _errors(errors: Sequence[ErrorVector]) -> Iterator[Issue]:
 
 def _issue(rule: str, message: str, *, critical: bool = False) -> Issue:
     return Issue(rule=f"validation.{rule}", critical=critical, message=message)
-
-
-def _clean(text: str) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in text[:_WHERE])

@@ -11,8 +11,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from helmsman.config import LoopConfig
+from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import Foreign, Piece, fence, fit, trim
-from helmsman.orient.focus import GOAL_TOKENS, printable, read_answer
+from helmsman.orient.focus import GOAL_TOKENS
 from helmsman.records.focus import Question
 from helmsman.records.parallel import Choice
 from helmsman.texts import clean, counted

@@ -274,7 +274,7 @@ def _overwritten(commands: Sequence[Command], sure: Sequence[Command], output: s
 
 
 def _forced(command: Command, rules: Rules) -> bool:
-    git = parsed(command)
+    git = parsed(command, rules.home)
     if command.program != "git" or git.verb != "push" or _TRIAL & set(git.words):
         return False
     forced = has_flag(git.words, "f", _FORCES) or any(word.startswith("+") for word in operands(git.words))

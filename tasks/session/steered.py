@@ -4,12 +4,13 @@ import hashlib
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from helmsman.orient.alignment import own_goal
 from helmsman.orient.allowance import checks_allowance, claude_config
 from helmsman.orient.context import known_window
-from helmsman.orient.guardrails import Rules, is_fix
+from helmsman.orient.guardrails import Rules
+from helmsman.orient.guardrails.of_loop import rules_of
 from helmsman.orient.research import researching
 from helmsman.records.events import StopAnswered
 from helmsman.records.evidence import Guarded
@@ -86,20 +87,14 @@ def _gate(place: Workplace, state: LoopState, stop: Callable[[], bool]) -> StopG
 
 
 def _rules(place: Workplace, state: LoopState, start: str, home: str) -> Rules:
-    return Rules(
+    return replace(
+        rules_of(state),
         worktree=os.path.realpath(place.worktree),
-        protected=state.config.invariants.protect,
-        allowed=state.config.invariants.allow,
-        level=state.oversight.ladder.rung if state.config.ladder.act else 0,
         start=start,
-        branch=state.branch,
-        nesting=state.config.limits.nesting,
         home=home,
         resolve=os.path.realpath,
         exists=_exists,
-        fix=is_fix(own_goal(state.config.goal)),
         tests=_TestsBefore(place.worktree, state.base_commit),
-        looks_only=researching(state),
     )
 
 

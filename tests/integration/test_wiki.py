@@ -69,8 +69,8 @@ def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Wor
     pages = everything(wiki(work))
     assert set(pages) == {INDEX, SPEC, MAP, CONSTRAINTS}
     assert b"> make it work" in pages[SPEC]
-    assert b"- `src/parse/` (1 files, .py): Turns text into trees." in pages[MAP]
-    assert b"- `src/` (1 files, .py): all of the source" in pages[MAP]
+    assert b"- `src/parse/` (1 file, .py): Turns text into trees." in pages[MAP]
+    assert b"- `src/` (1 file, .py): all of the source" in pages[MAP]
     assert b"> - MUST NOT: Never edit generated files. (line 1)" in pages[CONSTRAINTS]
     assert keep_up(work.place, with_wiki(work.state)) == ()
     assert everything(wiki(work)) == pages
@@ -165,7 +165,7 @@ def test_names_that_are_no_utf_8_or_that_break_lines_do_no_harm(work: Work) -> N
     (work.path / os.fsdecode(b"\xff") / "README.md").write_text("x")
     head = commit(work.path, "odd", {"a\nb/README.md": "Odd.\n", "-x/README.md": "Dashed.\n", ":(top)/README.md": ""})
     assert keep_up(work.place, with_wiki(work.state, head=head)) == ()
-    assert "- `-x/` (1 files, .md): Dashed." in (wiki(work) / MAP).read_text()
+    assert "- `-x/` (1 file, .md): Dashed." in (wiki(work) / MAP).read_text()
 
 
 # --- archives -----------------------------------------------------------------------------------------------------

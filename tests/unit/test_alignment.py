@@ -14,8 +14,12 @@ from helmsman.orient.alignment import (
     FACTS_TOKENS,
     FORM,
     GOAL_TOKENS,
+    LINE,
+    LINES,
     NO_COMMAND,
     PRESENT_TOKENS,
+    PROSE,
+    QUESTIONS,
     STANDARD,
     align_question,
     by_template,
@@ -27,8 +31,8 @@ from helmsman.orient.alignment import (
     with_answers,
 )
 from helmsman.orient.alignment_file import read, render
+from helmsman.orient.answers import LONGEST_ANSWER as LONGEST_MODEL_ANSWER
 from helmsman.orient.budget import tokens
-from helmsman.orient.focus import LONGEST_ANSWER as LONGEST_MODEL_ANSWER
 from helmsman.records.alignment import (
     LONGEST_ANSWER,
     LONGEST_LINE,
@@ -144,6 +148,15 @@ def test_a_second_request_shows_what_is_agreed_with_the_answers_and_why_the_last
 
 
 # --- reading what a model says ------------------------------------------------------------------------------------
+
+
+def test_the_longest_answer_that_is_asked_for_can_be_read() -> None:
+    lists = {name: [f"{number} {'x' * (LINE - 3)}" for number in range(LINES)] for name, said in GOOD.items() if said != []}
+    stages = [{"stage": f"{number} {'x' * (LINE - 3)}", "artifact": "y" * LINE} for number in range(LINES)]
+    questions = lists["blockingQuestions"][:QUESTIONS]
+    said: dict[str, Any] = {**lists, "approach": "z" * PROSE, "sequence": stages, "blockingQuestions": questions}
+    full = proposed(**said)
+    assert (len(full.evaluation.edge_cases), len(full.gaps.questions)) == (LINES, QUESTIONS)
 
 
 def test_an_answer_becomes_the_four_sections_and_the_goal_stays_the_persons() -> None:

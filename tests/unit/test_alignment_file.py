@@ -234,3 +234,13 @@ def test_a_document_of_somebodys_own_is_told_from_an_alignment() -> None:
 def test_nothing_in_an_alignment_makes_a_heading_of_its_own_in_the_goal(alignment: Alignment) -> None:
     _, _, agreed = goal_text("goal", alignment).partition("# Agreed before the start")
     assert not [line for line in agreed.split("\n") if line.startswith(("#", "```", "~~~"))]
+
+
+def test_a_label_is_known_in_any_case() -> None:
+    written = render(
+        Alignment(specification=Specification(goal="g"), gaps=GapCheck(questions=(Asked(question="Which colour?"),)))
+    )
+    answered = written.replace("- [ ] Which colour?", "- [x] Which colour?\n  - answer : blue")
+    found = read(answered)
+    assert isinstance(found, Alignment)
+    assert [one.answer for one in found.gaps.questions] == ["blue"]

@@ -48,6 +48,8 @@ def scripts(**named: str) -> str:
         ({"Makefile": "check:\n\ttrue\ntypes: \n\tmypy\n"}, ["make check", "make types"]),
         ({"justfile": "default:\n  just test\n@test args='':\n  x\nbuild := 'x'\nlint: test\n"}, ["just test", "just lint"]),
         ({"Taskfile.yml": "version: '3'\ntasks:\n  test:\n    cmds:\n      - lint: x\n  build:\n"}, ["task test", "task build"]),
+        ({"Taskfile.yml": "vars:\n  test: 1\ntasks:\n  build:\n\n# more\nincludes:\n  lint: ./x\n"}, ["task build"]),
+        ({"Taskfile.yml": "version: '3'\nincludes:\n  lint: ./x\n"}, []),
         ({"package.json": scripts(test="jest", lint="eslint", typecheck="tsc", build="vite build")},
          ["npm test", "npm run lint", "npm run typecheck", "npm run build"]),
         ({"package.json": scripts(test="jest"), "pnpm-lock.yaml": ""}, ["pnpm run test"]),

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.orient.answers import LONGEST_ANSWER, find_object
 from helmsman.orient.budget import tokens, whole
-from helmsman.orient.focus import FACTS_TOKENS, LONGEST_ANSWER, find_object, focus_request, focus_section, read_focus
+from helmsman.orient.focus import FACTS_TOKENS, focus_request, focus_section, read_focus
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import Band, Control
 from helmsman.records.focus import Focus
@@ -113,7 +114,7 @@ def test_a_focus_is_found_between_fences_and_prose(text: str) -> None:
         (json.dumps(GOOD)[:-2], "no JSON object"),
         ("{" * 30_000, "no JSON object"),
         ('{"prompt":' * 3_000, "no JSON object"),
-        (changed(prompt="x" * LONGEST_ANSWER), "characters, more than 40,000"),
+        (changed(prompt="x" * LONGEST_ANSWER), "characters, more than 120,000"),
         (without("prompt"), "no JSON object with `prompt`"),
         (without("systemContext"), "systemContext"),
         (without("focusAreas"), "focusAreas"),

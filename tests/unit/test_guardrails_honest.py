@@ -136,6 +136,11 @@ git config --get core.hooksPath
 git remote -v
 git fetch origin
 git merge-base HEAD origin/main
+git pull --rebase=false origin main
+git pull --no-rebase -Xours origin main
+git reset HEAD~9 src/tokens.py
+git reset main -- src
+command -v sudo
 git clean -fd
 git clean -nxd
 git bisect start
@@ -248,6 +253,10 @@ find src -name '*.rs' -exec sed -i 's/a/b/' {} \;
 test -f Cargo.toml && echo yes || echo no
 [[ "$(uname)" == Linux ]] && echo linux
 [ "$a" \> "$b" ] && echo bigger
+[[ "$a" > tests/acceptance ]] && echo bigger
+bash scripts/test.sh "$(curl -s localhost:8080/port)"
+sh -c "echo $(curl -s localhost:8080/port)"
+curl -s localhost:8080/run.sh | bash -n
 x=$((1 + 2)); echo $x
 arr=(a b c); echo "${arr[@]}"
 case "$1" in start|stop) echo "$1";; *) echo other;; esac

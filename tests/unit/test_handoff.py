@@ -13,7 +13,6 @@ from helmsman.memory.handoff import (
     EARLIER,
     HANDED_TOKENS,
     KEPT_WHOLE,
-    LONGEST_SECTION,
     MOST_EARLIER,
     Handoff,
     hand_over,
@@ -109,7 +108,7 @@ def test_whatever_an_agent_wrote_it_is_bounded_forges_no_heading_orders_nothing_
         remaining_gap=said * 99,
     )
     made = handoff_of(completed(memory))
-    assert len(made.text) <= LONGEST_SECTION
+    assert len(made.text) <= 8_000
     assert re.findall(r"^(?!>).+", made.text, re.MULTILINE) == ["## Handoff of loop export (2026-11-22)"]
     assert all(line.isprintable() and "<!--" not in line for line in made.text.split("\n"))
     assert imperatives("ALIGNMENT.md", made.text) == ()

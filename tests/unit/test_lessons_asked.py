@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from helmsman.memory.asked import COMPLETED, FORM, MOST_LESSONS, SHOWN, lessons_request, read_lessons, shown
 from helmsman.memory.phrases import orders
+from helmsman.orient.answers import LONGEST_ANSWER
 from helmsman.orient.budget import tokens
-from helmsman.orient.focus import LONGEST_ANSWER
 from helmsman.records.lessons import LessonKind, Observation
 from helmsman.records.memory import Choice, WorkingMemory
 from helmsman.records.session import FailureClass

@@ -310,7 +310,13 @@ def told(item: PlanItem, before: LoopState | None = None, **fields: Any) -> str:
 
 def test_the_prompt_holds_exactly_the_item_in_hand_with_what_proves_it() -> None:
     text = brief(loop(), builders.orientation(plan=hand(CHECKED))).prompt
-    for part in ("T001 of `plan.toml`", "0 of 2 items are done", "make parser", "The loop ticks it in `plan.toml`", "1 other"):
+    for part in (
+        "T001 of `plan.toml`",
+        "0 of 2 items are done",
+        "make parser",
+        "The loop ticks it in `plan.toml`",
+        "followed by 1 other.",
+    ):
         assert part in text
     assert "T002" not in text
     assert "plan.toml" not in brief(builders.state(), builders.orientation()).prompt

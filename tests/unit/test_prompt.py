@@ -1,5 +1,7 @@
 """What the agent is told: which sections, in which order, how much, and nothing foreign outside of its fence."""
 
+import re
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -377,3 +379,17 @@ def test_our_own_orders_are_given_whole_or_not_at_all(allowance: int) -> None:
 def test_a_fix_says_that_its_tests_judge_it() -> None:
     assert "Tests that were there judge this fix" in prompt(state(config(goal="Fix the crash of the parser")))
     assert "Tests that were there judge this fix" not in prompt(state(config(goal="Write a parser")))
+
+
+def test_the_guard_rails_say_from_which_repetition_a_command_is_refused_on_this_rung() -> None:
+    redesign = Oversight(ladder=Ladder(rung=Rung.REDESIGN))
+    states = state(iteration=2), state(iteration=2, oversight=redesign), state(config(ladder={"act": False}), oversight=redesign)
+    told = map(prompt, states)
+    assert [re.findall(r"from the (\w+) time it is refused", text) for text in told] == [["third"], ["second"], ["third"]]
+
+
+def test_a_check_of_several_lines_is_set_in_as_a_whole() -> None:
+    checks = [{"command": "set -e\n# Objective\nmake"}]
+    assert "\n    set -e\n    # Objective\n    make\n" in prompt(state(config(checks=checks)))
+    failed = check(passed=False, command="set -e\n# Objective\nmake", error="no\n# Objective")
+    assert "\n## `set -e # Objective make`: no # Objective\n" in prompt(state(checks=report(failed)))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from helmsman.config import LoopConfig
 from helmsman.orient.allowance import claude_config
 from helmsman.orient.budget import whole
+from helmsman.orient.treatment_told import treatment_section
 from helmsman.orient.treatments import (
     DAMPING,
     NO_ORDERS,
@@ -20,7 +21,6 @@ from helmsman.orient.treatments import (
     Treatment,
     planned_anew,
     treatment,
-    treatment_section,
 )
 from helmsman.oversee.divergence import divergence
 from helmsman.records.control import Band, Control

@@ -166,14 +166,20 @@ def test_the_map_says_what_folders_do_by_their_own_words_or_those_of_the_guides(
         },
     )
     assert map_page(tree).body.split("\n") == [
-        "- `rs/` (1 files, .rs): Fast loops.",
+        "- `rs/` (1 file, .rs): Fast loops.",
         "- `src/` (2 files, .py): all of the source",
         "- `src/parse/` (2 files, .py): Turns text into trees.",
-        "- `tools/` (1 files, .sh): scripts for releases. Run by hand.",
-        "- `web/` (1 files, .json): The shop window",
+        "- `tools/` (1 file, .sh): scripts for releases. Run by hand.",
+        "- `web/` (1 file, .json): The shop window",
         "",
         "At the top: `Makefile`, `README.md`",
     ]
+
+
+def test_what_the_parser_thinks_of_a_file_keeps_nobody_from_its_words() -> None:
+    """Warnings are errors here, and on a terminal they are noise about somebody else's code."""
+    texts = {"shop/__init__.py": '"""Sells things."""\n\nDIGIT = "\\d"\n'}
+    assert map_page(Tree(files=("shop/__init__.py",), texts=texts)).body == "- `shop/` (1 file, .py): Sells things."
 
 
 @pytest.mark.parametrize(
@@ -181,18 +187,19 @@ def test_the_map_says_what_folders_do_by_their_own_words_or_those_of_the_guides(
     [
         ("# Shop\n\n![badge](x)\n\n> quoted\n\nIt sells\nthings. Cheaply.\n", "It sells things."),
         ("```\ncode here\n```\n\nProse\n", "Prose"),
+        ("```\n~~~\ncode here\n```\n\nProse\n", "Prose"),
         ("", ""),
     ],
 )
 def test_a_readme_is_read_for_its_first_sentence(text: str, says: str) -> None:
     page = map_page(Tree(files=("shop/README.md",), texts={"shop/README.md": text}))
-    assert page.body.startswith(f"- `shop/` (1 files, .md){': ' if says else ''}{says}")
+    assert page.body.startswith(f"- `shop/` (1 file, .md){': ' if says else ''}{says}")
 
 
 @pytest.mark.parametrize("name", ["__init__.py", "package.json", "lib.rs", "doc.go", "README.md"])
 @pytest.mark.parametrize("text", ["(" * 100_000, "[" * 100_000, "\x00", '{"description": 3}', "def f(:", "\ud800"])
 def test_a_file_that_cannot_be_read_says_nothing_and_breaks_nothing(name: str, text: str) -> None:
-    assert map_page(Tree(files=(f"a/{name}",), texts={f"a/{name}": text})).body.startswith("- `a/` (1 files")
+    assert map_page(Tree(files=(f"a/{name}",), texts={f"a/{name}": text})).body.startswith("- `a/` (1 file")
 
 
 def test_of_very_many_folders_and_files_the_upper_and_larger_ones_are_shown() -> None:
@@ -201,7 +208,7 @@ def test_of_very_many_folders_and_files_the_upper_and_larger_ones_are_shown() ->
     lines = [line for line in page.body.split("\n") if line.startswith("- ")]
     assert (len(lines), any("`d150/`" in line for line in lines)) == (MOST_FOLDERS, True)
     assert f"and {100 - MOST_AT_THE_TOP} more" in page.body
-    assert "120 folders and 7 files are left out." in page.body
+    assert "Left out: 120 folders and 7 files." in page.body
     assert wanted([*files, "d000/README.md", "README.md"], 2) == ("README.md", "d000/README.md")
 
 

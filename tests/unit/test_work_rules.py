@@ -38,6 +38,7 @@ def rule(call: ToolCall, rules: Rules = FIX) -> tuple[type, Rule | None]:
         bash("sed -i 's/== 3/== 4/' tests/test_shop.py"),
         bash("rm tests/test_shop.py"),
         bash("git rm -q tests/test_shop.py"),
+        bash("git -C tests rm test_shop.py"),
     ],
 )
 def test_a_test_that_judges_the_fix_loses_nothing(call: ToolCall) -> None:

@@ -94,19 +94,31 @@ def born(
     written, refused = dict[str, Guardrail](), list[Refused]()
     for case in _cases(known, episodes, counts, config):
         proposed = _proposed(case, known, now)
-        if proposed is None:
+        made = _placed(proposed, known, episodes, orders, config, now) if proposed else ()
+        if isinstance(made, Refused):
+            refused.append(made)
             continue
-        leaving = _superseded(proposed, known, now)
-        remaining = known.without(leaving)
-        conflict = contradiction(proposed.instruction, orders, remaining)
-        giving_way = room(proposed.id, remaining, episodes, config.guardrails, now)
-        if conflict is not None or giving_way is None:
-            refused.append(_refused(proposed, conflict, config))
-            continue
-        changed = (*leaving, *giving_way, proposed)
-        known.write(changed)
-        written |= {one.id: one for one in changed}
+        known.write(made)
+        written |= {one.id: one for one in made}
     return Born(guardrails=tuple(written.values()), refused=tuple(refused))
+
+
+def _placed(
+    proposed: Guardrail,
+    known: _Known,
+    episodes: Sequence[Episode],
+    orders: Sequence[Imperative],
+    config: MemoryConfig,
+    now: datetime,
+) -> tuple[Guardrail, ...] | Refused:
+    """All that changes where a guardrail takes its place among those that stand; or why it gets none."""
+    leaving = _superseded(proposed, known, now)
+    remaining = known.without(leaving)
+    conflict = contradiction(proposed.instruction, orders, remaining)
+    giving_way = room(proposed.id, remaining, episodes, config.guardrails, now)
+    if conflict is not None or giving_way is None:
+        return _refused(proposed, conflict, config)
+    return (*leaving, *giving_way, proposed)
 
 
 def identity(project: str, kind: FailureClass, file: str = "") -> str:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from helmsman.code_blocks import CodeBlocks
 from helmsman.memory.guardrails.birth import code
 from helmsman.records.lessons import Guardrail
 from helmsman.texts import clean, clean_lines
@@ -21,7 +22,6 @@ _CHAPTER = re.compile(r"#[ \t]+.*")
 _ENTRY = re.compile(rf"- \[{_CODE}\] .*")
 _MARK = re.compile(rf"<!-- helmsman(?P<pairs>(?: {_CODE}=[0-9a-f]{{8}})*) -->")
 _MARK_LIKE = "<!-- helmsman"
-_FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _OURS_IN_BODY = re.compile(rf"[ \t]*(?P<slashes>\\*)(?:#{{1,2}}(?:[ \t]|\Z)|{ORIGIN}|{EFFECT}|{_MARK_LIKE})")
 _OURS_IN_NOTES = re.compile(
     rf"[ \t]*(?P<slashes>\\*)(?:(?:{TITLE}|{NOTES}|{RETIRED})[ \t]*\Z|##[ \t].*[\[(]{_CODE}[\])][ \t]*\Z|{_MARK_LIKE})",
@@ -144,11 +144,11 @@ class _Reader:
         self._known = known
         self._block: Block | None = None
         self._noting = self._listing = self._beginning = False
-        self._fence = ""
+        self._code = CodeBlocks()
 
     def take(self, number: int, line: str) -> None:
         block = _block(number, line)
-        if block and (block.code in self._known or not (self._fence or self._noting)):
+        if block and (block.code in self._known or not (self._code.open or self._noting)):
             self._open(block)
         elif self._listing and (line == RETIRED_HELP or _ENTRY.fullmatch(line)):
             self._turn(listing=True)  # which ends a block that somebody put between the retired ones
@@ -162,7 +162,7 @@ class _Reader:
 
     def _turn(self, *, noting: bool = False, listing: bool = False) -> None:
         """What was open ends here."""
-        self._block, self._noting, self._listing, self._fence = None, noting, listing, ""
+        self._block, self._noting, self._listing, self._code = None, noting, listing, CodeBlocks()
         self._beginning = False
 
     def _structure(self, line: str) -> bool:
@@ -178,17 +178,13 @@ class _Reader:
             self._turn(noting=said == NOTES.casefold(), listing=said == RETIRED.casefold())
             self._beginning = said == TITLE.casefold()
         else:
-            if _CHAPTER.fullmatch(line) and not (self._fence or self._noting):
+            if _CHAPTER.fullmatch(line) and not (self._code.open or self._noting):
                 self._turn(noting=True)
             return False
         return True
 
     def _text(self, line: str) -> None:
-        fence = _FENCE.match(line)
-        if fence and not self._fence:
-            self._fence = fence[1]
-        elif fence and fence[1].startswith(self._fence) and not line.strip(" `~"):
-            self._fence = ""
+        self._code.holds(line)
         if self._block is not None:
             self._block.lines.append(line)
         else:

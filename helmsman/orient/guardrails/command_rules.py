@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from helmsman.orient.guardrails.paths import Kind, Place, locate
 from helmsman.orient.guardrails.rules import Finding, Rule, Rules
-from helmsman.orient.guardrails.shell import FORK_BOMB, SHELLS, Command
+from helmsman.orient.guardrails.shell import FORK_BOMB, HOME, SHELLS, UNKNOWN, Command, shell_call
 from helmsman.orient.guardrails.tool_calls import Session
 from helmsman.orient.guardrails.words import has_flag, operands, word_set
-from helmsman.orient.guardrails.wrappers import INTERPRETER, name_of
+from helmsman.orient.guardrails.wrappers import INTERPRETER
 
 
 class Scene(NamedTuple):
@@ -150,7 +150,7 @@ def _removes_all(word: str, scene: Scene) -> bool:
 
 
 def _is_home(place: Place, rules: Rules) -> bool:
-    return place.path in {"/~", rules.home or "/~"} and place.kind is not Kind.INSIDE
+    return place.path in {HOME, rules.home or HOME} and place.kind is not Kind.INSIDE
 
 
 def _open_to_all(scene: Scene) -> Finding | None:
@@ -210,6 +210,8 @@ def _pids(words: tuple[str, ...]) -> tuple[str, ...]:
 
 _FETCHERS = frozenset({"curl", "wget"})
 _INTERPRETERS = word_set("node perl ruby php deno bun")
+_RUNS_UNKNOWN = re.compile(rf"(?:\A|[;&|({{\n])[ \t]*{UNKNOWN}")
+"""Where a command begins with what the text does not tell."""
 
 
 def _remote_script(scene: Scene) -> Finding | None:
@@ -225,15 +227,18 @@ def _reads_script(command: Command) -> bool:
     """Whether it runs what comes down the pipe: a script or a module of its own makes that its data."""
     program, words = command.program, command.arguments
     if program in SHELLS:
-        return not has_flag(words, "c") and ("-s" in words or all(word == "-" for word in operands(words)))
+        letters, first = shell_call(words)
+        return not {"c", "n"} & set(letters) and ("s" in letters or not first)  # -n reads it and runs nothing
     if INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
         return all(word == "-" or re.fullmatch("-[uBEsSIO]+", word) for word in words) and not command.stdin
     return False
 
 
 def _runs_words(command: Command) -> bool:
-    """`sh -c "$(curl …)"`, `bash <(curl …)`, `eval`, `source`."""
-    return name_of(command.program) in SHELLS | {"eval", "source", "."}
+    """`sh -c "$(curl …)"`, `bash <(curl …)`, `eval`, `source`: what was fetched is run, and not an argument of what runs."""
+    if command.program in SHELLS:
+        return _RUNS_UNKNOWN.search(shell_call(command.arguments)[1]) is not None
+    return command.program in {"eval", "source", "."} and any(map(_RUNS_UNKNOWN.search, command.arguments))
 
 
 _RULES: tuple[CommandRule, ...] = (_nested, _publish, _machine, _sudo, _raw_disk, _remove, _open_to_all, _ends, _remote_script)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from helmsman.orient.guardrails.git import parsed
+from helmsman.orient.guardrails.git import folder_of
 from helmsman.orient.guardrails.paths import Kind, Place, locate, matches_any
 from helmsman.orient.guardrails.rules import AGENTS_FILE, OWN_FILES, OWN_FOLDER, RESEARCH_FILE, TEMPORARY, Finding, Rule, Rules
 from helmsman.orient.guardrails.shell import Command
@@ -43,7 +43,7 @@ def _writes(call: ToolCall, commands: tuple[Command, ...], rules: Rules) -> Iter
     if call.path:
         yield Write(call.path, call.folder(rules.worktree))
     for command in commands:
-        folder = parsed(command).folder if command.program == "git" else command.folder
+        folder = folder_of(command, rules.home)
         yield from (Write(word, folder, command.program in FOLDERS_ONLY) for word in written(command))
 
 

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from posixpath import normpath
 from typing import NamedTuple
 
-from helmsman.orient.guardrails.shell import Command, placed
+from helmsman.orient.guardrails.paths import is_below
+from helmsman.orient.guardrails.shell import HOME, Command, placed
 from helmsman.orient.guardrails.words import has_flag, operands, word_set
 
 _VALUED = word_set("-C -c --git-dir --work-tree --namespace --exec-path --config-env")
@@ -20,14 +22,19 @@ class Git(NamedTuple):
     folder: str | None
 
 
-def parsed(command: Command) -> Git:
-    """Options before the verb are read; `-C` says where."""
+def parsed(command: Command, home: str = "") -> Git:
+    """Options before the verb are read; `-C` says where. `home`: the home folder, where it is known."""
     words, folder, start = command.arguments, command.folder, 0
     while start < len(words) and words[start].startswith("-"):
         if words[start] == "-C" and words[start + 1 :]:
-            folder = placed(words[start + 1], folder, "/~")
+            folder = placed(words[start + 1], folder, home or HOME)
         start += 2 if words[start] in _VALUED else 1
     return Git("".join(words[start : start + 1]), words[start + 1 :], folder)
+
+
+def folder_of(command: Command, home: str = "") -> str | None:
+    """Where a command's words are looked for; git may be told another folder than the one it is called in."""
+    return parsed(command, home).folder if command.program == "git" else command.folder
 
 
 def git_commands(commands: Iterable[Command]) -> Iterator[Git]:
@@ -55,23 +62,33 @@ def _behind(words: Sequence[str], flags: frozenset[str]) -> Iterator[str]:
     return (after for flag, after in pairwise(words) if flag in flags)
 
 
-def commits_after(commits: int, commands: Sequence[Command], *, failed: bool) -> int:
-    """How many commits of its own a branch has after a script, as far as its text tells.
+def commits_after(commits: int, commands: Sequence[Command], worktree: str, *, failed: bool) -> int:
+    """How many commits of its own the worktree's branch has after a script, as far as its text tells.
 
-    Where the script failed, a commit counts unless it was the last thing to run.
+    Where the script failed, a commit counts unless it was the last thing to run. What is done in another repository, or in a
+    folder that is not known, takes none away.
     """
     done = commands[:-1] if failed else commands
     for git in git_commands(done):
-        commits += _adds(git)
-        if git.verb == "reset" and (back := _farthest_back(git)):
-            commits = max(0, commits - back)
+        here = _is_in(git, worktree)
+        commits += _adds(git) if here is not False else 0
+        if git.verb == "reset" and here:
+            commits = max(0, commits - _farthest_back(git))
     return commits
+
+
+def _is_in(git: Git, worktree: str) -> bool | None:
+    """Whether it is about the repository of the worktree; None where the text does not tell."""
+    if git.folder is None or is_below(git.folder, HOME):
+        return None
+    return is_below(git.folder, normpath(worktree) if worktree else "")
 
 
 def _adds(git: Git) -> int:
     if git.verb == "commit":
         return 0 if has_flag(git.words, "", word_set("--amend --dry-run")) else 1
-    return 1 if git.verb in {"revert", "cherry-pick"} else 0
+    made = git.verb in {"revert", "cherry-pick"} and not has_flag(git.words, "n", word_set("--no-commit --abort --quit --skip"))
+    return int(made)
 
 
 def _farthest_back(git: Git) -> int:

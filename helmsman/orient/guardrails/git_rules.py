@@ -36,15 +36,15 @@ GitRule = Callable[[Scene], Finding | None]
 def findings(commands: tuple[Command, ...], session: Session, rules: Rules) -> Iterator[Finding]:
     """What speaks against the git commands of a call."""
     made = frozenset((*session.branches, *branches_made(commands), rules.branch))
-    commits = max(session.commits, rules.commits)
+    commits = session.commits
     for command in commands:
         if command.program != "git":
             continue
-        scene = Scene(parsed(command), rules, commits, made)
+        scene = Scene(parsed(command, rules.home), rules, commits, made)
         rule = _push if _pushes(scene.git) else _RULES.get(scene.git.verb)
         if rule and (rule is _push or not _elsewhere(scene)) and (finding := rule(scene)):
             yield finding
-        commits = commits_after(commits, (command,), failed=False)
+        commits = commits_after(commits, (command,), rules.worktree, failed=False)
 
 
 def _elsewhere(scene: Scene) -> bool:
@@ -86,9 +86,11 @@ def _is_start(name: str, rules: Rules) -> bool:
 
 
 def _reset(scene: Scene) -> Finding | None:
+    """Soft or hard, the branch loses commits; with paths or by parts it stays where it is."""
     words = scene.git.words
-    hard = has_flag(words, "", word_set("--hard --keep --merge"))
-    return _history("This reset") if hard and any(_too_old(name, scene) for name in operands(words)) else None
+    names = list(operands(words))
+    moves = len(names) == 1 and "--" not in words and not has_flag(words, "p", word_set("--patch"))
+    return _history("This reset") if moves and _too_old(names[0], scene) else None
 
 
 def _rebase(scene: Scene) -> Finding | None:
@@ -112,18 +114,23 @@ def _filter(scene: Scene) -> Finding | None:
 
 
 def _pull(scene: Scene) -> Finding | None:
-    rebases = has_flag(scene.git.words, "r", word_set("--rebase"))
-    return _history("A pull that rebases") if rebases else None
+    rebases = any(word == "-r" or word.partition("=")[0] == "--rebase" for word in scene.git.words)
+    merges = has_flag(scene.git.words, "", word_set("--no-rebase")) or "--rebase=false" in scene.git.words
+    return _history("A pull that rebases") if rebases and not merges else None
 
 
 def _branch(scene: Scene) -> Finding | None:
-    words = scene.git.words
-    forced = has_flag(words, "D") or (has_flag(words, "d", word_set("--delete")) and has_flag(words, "f", word_set("--force")))
-    others = [name for name in operands(words) if name not in scene.branches]
+    """By force a branch is deleted, set elsewhere, or overwritten by another one's new name."""
+    words, names = scene.git.words, list(operands(scene.git.words))
+    forced = has_flag(words, "DMCf", word_set("--force"))
+    renamed = has_flag(words, "mMcC", word_set("--move --copy"))
+    lost = names if has_flag(words, "dD", word_set("--delete")) else names[-1:] if renamed else names[:1]
+    others = [name for name in lost if name not in scene.branches]
     if not forced or not others or others[0].startswith(UNKNOWN):
         return None
     return Finding(
-        Rule.HISTORY, "That branch was not made in this session. Delete only your own; leave others, their commits are not yours."
+        Rule.HISTORY,
+        "That branch was not made in this session. Delete or move only your own; leave others, their commits are not yours.",
     )
 
 
@@ -172,13 +179,11 @@ def _refs(_: Scene) -> Finding:
 
 
 def _config(scene: Scene) -> Finding | None:
-    if not any(word.lower().startswith("core.hookspath") for word in scene.git.words[:3]) or len(scene.git.words) < len(
-        ("k", "v")
-    ):
+    words = scene.git.words
+    named = any(word.lower().startswith("core.hookspath") for word in words[:3])
+    if not named or len(words) == 1 or "--get" in words:  # which only reads
         return None
-    return (
-        None if "--get" in scene.git.words else Finding(Rule.GIT_INTERNALS, "Leave git's hooks as they are; run checks by hand.")
-    )
+    return Finding(Rule.GIT_INTERNALS, "Leave git's hooks as they are; run checks by hand.")
 
 
 _RULES: dict[str, GitRule] = {

@@ -9,7 +9,7 @@ from dataclasses import replace
 from helmsman.orient.guardrails import command_rules, files, git_rules, work_rules
 from helmsman.orient.guardrails.rules import Advise, Allow, Deny, Finding, Judgement, Rule, Rules
 from helmsman.orient.guardrails.shell import LONGEST, Command
-from helmsman.orient.guardrails.tool_calls import Session, ToolCall, is_counted, looks_only
+from helmsman.orient.guardrails.tool_calls import Session, ToolCall, is_counted, only_looks
 
 RuleOfCalls = Callable[[ToolCall, tuple[Command, ...], Session, Rules], Iterator[Finding]]
 
@@ -48,7 +48,7 @@ def _repeated(call: ToolCall, _: tuple[Command, ...], session: Session, rules: R
         return
     found, level = session.found(call), rules.strictness
     times = found.times + 1
-    if looks_only(call, session):
+    if only_looks(call, session.worktree):
         if times >= level.same_look:
             yield Finding(Rule.REPEATED_LOOK, f"You have looked at this {found.times} times and nothing was changed since.")
     elif times >= level.same_command:

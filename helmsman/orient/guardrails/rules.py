@@ -9,7 +9,7 @@ from helmsman.records.session import ErrorVector
 
 
 class Rule(StrEnum):
-    """Names of the rules, in the order in which they are asked."""
+    """Names of the rules; `steering` writes them into records, and CONTEXT and ENDING are its own."""
 
     NESTED = "nested"
     PUSH = "push"
@@ -91,8 +91,6 @@ class Rules:
     """0 to 2; more counts as 2."""
     start: str = ""
     """Commit at which the session began."""
-    commits: int = 0
-    """Commits on the branch since `start`, where the caller has counted them; those the session made are counted here too."""
     branch: str = ""
     """The loop's own branch."""
     nesting: int = 0

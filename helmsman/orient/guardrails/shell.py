@@ -4,6 +4,7 @@
 not tell, the value of an unknown variable for one, is the character UNKNOWN.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -33,6 +34,8 @@ _DATA = word_set("for case select function fi done esac")
 _EXPORTS = word_set("export local readonly declare typeset")
 _INTO = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 _EXEC = word_set("-exec -execdir -ok -okdir")
+_SHELL_VALUED = re.compile(r"[-+][A-Za-z]*[oO]|--(?:rcfile|init-file)")
+"""Options of a shell that take a value: `-euo pipefail`."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +113,11 @@ class _Reader:
         writes = [self._text(token.target) for token in gathered if isinstance(token, Redirect) and token.operator in _INTO]
         inner = tuple(one.program for one in self.commands[start:])
         wrappers, bare = unwrap(self._bare(words))
+        targets = () if bare[:1] == ("[[",) else writes  # there `>` compares
         command = Command(
             words=bare,
             folder=self.folder,
-            writes=tuple(target for target in writes if not target.isdigit() and target != "-"),
+            writes=tuple(target for target in targets if not target.isdigit() and target != "-"),
             stdin="\n".join(token.body for token in gathered if isinstance(token, Here)),
             upstream=upstream,
             inner=inner,
@@ -186,20 +190,18 @@ class _Reader:
 
     def _found(self, command: Command) -> None:
         words = command.words
-        begin = next((number for number, word in enumerate(words) if word in _EXEC), 0)
-        if not begin:
-            return
-        start = next(operands(words[1:begin]), ".")
-        end = next((number for number in range(begin, len(words)) if words[number] in {";", "+"}), len(words))
-        wrappers, bare = unwrap([word.replace("{}", f"{start}/{UNKNOWN}") for word in words[begin + 1 : end]])
-        inner = replace(command, words=bare, wrappers=wrappers, writes=(), upstream=("find",))
-        self.commands.append(inner)
-        self._follow_inner(inner)
-
-    def _follow_inner(self, command: Command) -> None:
-        """`find -exec sh -c …`; a find within a find is nobody's habit."""
-        if command.program != "find":
-            self._follow(command)
+        begins = [number for number, word in enumerate(words) if word in _EXEC]
+        start = next(operands(words[1 : begins[0]]), ".") if begins else "."
+        end = 0
+        for begin in begins:
+            if begin < end:  # a word of the one before
+                continue
+            end = next((number for number in range(begin, len(words)) if words[number] in {";", "+"}), len(words))
+            wrappers, bare = unwrap([word.replace("{}", f"{start}/{UNKNOWN}") for word in words[begin + 1 : end]])
+            inner = replace(command, words=bare, wrappers=wrappers, writes=(), upstream=("find",))
+            self.commands.append(inner)
+            if inner.program != "find":  # `find -exec sh -c …`; a find within a find is nobody's habit
+                self._follow(inner)
 
 
 def placed(word: str, folder: str | None, home: str) -> str | None:
@@ -217,13 +219,22 @@ def _script_in(command: Command) -> str:
         return " ".join(command.arguments)
     if command.program not in SHELLS:
         return ""
-    arguments = command.arguments
-    for number, word in enumerate(arguments):
-        if word.startswith("-") and not word.startswith("--") and word.endswith("c"):
-            return "".join(arguments[number + 1 : number + 2])
+    letters, first = shell_call(command.arguments)
+    if "c" in letters:
+        return first
+    return command.stdin if "s" in letters or not first else ""
+
+
+def shell_call(words: Iterable[str]) -> tuple[str, str]:
+    """How a shell is called: the letters of its options, and its first word that is none of them nor the value of one."""
+    letters, rest = "", iter(words)
+    for word in rest:
         if not word.startswith(("-", "+")):
-            return ""
-    return command.stdin
+            return letters, word
+        letters += "" if word.startswith("--") else word[1:]
+        if _SHELL_VALUED.fullmatch(word):
+            next(rest, "")
+    return letters, ""
 
 
 def _is_fork_bomb(script: Sequence[Token]) -> bool:

@@ -104,7 +104,7 @@ def after(session: Session, call: ToolCall, failed: bool, changed: bool, outcome
     another `outcome` than before, by digest, is no repetition.
     """
     commands = call.commands(session.worktree)
-    commits = commits_after(session.commits, commands, failed=failed)
+    commits = commits_after(session.commits, commands, session.worktree, failed=failed)
     if changed or (call.path and not failed):
         return replace(session, seen=(), commits=commits)
     told = _with(session, call, lambda one: _concluded(one, outcome, failed=failed))
@@ -130,8 +130,9 @@ def is_counted(call: ToolCall) -> bool:
     return bool(call.command.strip()) or _as_text(call.tool) in LOOKS
 
 
-def looks_only(call: ToolCall, session: Session) -> bool:
-    return not call.command or is_look(call.commands(session.worktree))
+def only_looks(call: ToolCall, worktree: str = "") -> bool:
+    """Whether a call leaves everything as it is."""
+    return not call.command or is_look(call.commands(worktree))
 
 
 def key_of(call: ToolCall, worktree: str) -> str:

@@ -8,9 +8,9 @@ does more than look succeeds.
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from helmsman.orient.guardrails.looks import is_look, may_change
+from helmsman.orient.guardrails.looks import may_change
 from helmsman.orient.guardrails.rules import Advise, Rule
-from helmsman.orient.guardrails.tool_calls import ToolCall, key_of
+from helmsman.orient.guardrails.tool_calls import ToolCall, key_of, only_looks
 from helmsman.records.session import ErrorVector, FailureClass
 
 SAME_FAILURE = 5
@@ -77,7 +77,7 @@ def succeeded(trouble: Trouble, call: ToolCall) -> Trouble:
     """A call came through. A look and an edit say nothing of the failure that they are about."""
     if call.path:
         return replace(trouble, changed=True, moves=(), looks_in_row=0, edits_in_row=0)
-    if _looks(call):
+    if only_looks(call):
         return replace(trouble, looks_in_row=0)
     return Trouble(longest=trouble.longest, versions=trouble.versions)
 
@@ -87,7 +87,7 @@ def failed(trouble: Trouble, call: ToolCall, error: ErrorVector, limit: int) -> 
     if call.path:
         after = _longest(replace(trouble, edits_in_row=trouble.edits_in_row + 1))
         return after, _in_row(after.edits_in_row, error, limit)
-    if _looks(call):
+    if only_looks(call):
         after = _longest(replace(trouble, looks_in_row=trouble.looks_in_row + (error.kind is not FailureClass.OTHER)))
         return after, _in_row(after.looks_in_row, error, limit) if after != trouble else ()
     before = replace(trouble, changed=trouble.changed or may_change(call.commands("")))
@@ -114,10 +114,6 @@ def gutter(trouble: Trouble, limit: int) -> str:
     if in_row < GUTTER * limit:
         return ""
     return f"{in_row} tool calls failed one after the other ({GUTTER * limit} are allowed)"
-
-
-def _looks(call: ToolCall) -> bool:
-    return not call.command or is_look(call.commands(""))
 
 
 def _key(error: ErrorVector) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from helmsman.orient.guardrails.files import shown
-from helmsman.orient.guardrails.git import parsed
+from helmsman.orient.guardrails.git import folder_of, parsed
 from helmsman.orient.guardrails.paths import Kind, locate
 from helmsman.orient.guardrails.rules import Finding, Rule, Rules
 from helmsman.orient.guardrails.shell import Command
@@ -42,8 +42,9 @@ def _rewritten(call: ToolCall, commands: tuple[Command, ...], rules: Rules) -> I
         yield from _inside(call.path, call.folder(rules.worktree), rules)
     for command in commands:
         if _takes_lines_away(command):
+            folder = folder_of(command, rules.home)
             for word in written(command):
-                yield from _inside(word, command.folder, rules)
+                yield from _inside(word, folder, rules)
 
 
 def _takes_lines_away(command: Command) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from helmsman.orient.guardrails.words import word_set
+from helmsman.orient.guardrails.words import has_flag, word_set
 
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 INTERPRETER = re.compile(r"(?:python|pypy)[0-9.]*")
@@ -69,6 +69,8 @@ def _wrapper(words: Sequence[str]) -> tuple[str, ...]:
     program = name_of(words[0])
     if INTERPRETER.fullmatch(program) and "-m" in words[1:3] and words[-1] != "-m":
         return ("python -m",)
+    if program == "command" and has_flag(words[1:2], "vV"):
+        return ()  # it only says where a program is
     if (program,) in _VALUED:
         return (program,)
     pair = (program, *words[1:2])

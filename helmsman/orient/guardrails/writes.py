@@ -13,6 +13,7 @@ Writes = Callable[[Command], Iterator[str]]
 
 FOLDERS_ONLY = frozenset({"mkdir"})
 """What they make is empty and harms no protected file."""
+_FOLDER = word_set("-t --target-directory")
 
 
 def written(command: Command) -> Iterator[str]:
@@ -30,22 +31,25 @@ def _all(valued: frozenset[str] = frozenset()) -> Writes:
     return lambda command: operands(command.arguments, valued)
 
 
-def _last(command: Command) -> Iterator[str]:
-    """`-t folder` names it, else the last of two or more words."""
-    words = command.arguments
-    found = list(operands(words, word_set("-t --target-directory -S --suffix -m --mode -o -g --exclude --include -e --rsh")))
-    named = _valued(words, word_set("-t --target-directory")) if command.program != "rsync" else []
-    yield from named or (found[-1:] if len(found) > 1 else [])
+def _last(*valued: str, folder: frozenset[str] = frozenset()) -> Writes:
+    """One of the options in `folder` names it, else the last of two or more words."""
+
+    def found(command: Command) -> Iterator[str]:
+        words = command.arguments
+        names = list(operands(words, frozenset(valued) | folder))
+        yield from _valued(words, folder) or (names[-1:] if len(names) > 1 else [])
+
+    return found
 
 
 def _moved(command: Command) -> Iterator[str]:
     """What is moved is gone from where it was."""
-    yield from operands(command.arguments, word_set("-t --target-directory -S --suffix"))
-    yield from _valued(command.arguments, word_set("-t --target-directory"))
+    yield from operands(command.arguments, _FOLDER | word_set("-S --suffix"))
+    yield from _valued(command.arguments, _FOLDER)
 
 
 def _linked(command: Command) -> Iterator[str]:
-    found = list(operands(command.arguments, word_set("-t --target-directory")))
+    found = list(operands(command.arguments, _FOLDER))
     yield from found[1:]
 
 
@@ -138,9 +142,9 @@ _TABLE: Mapping[str, Writes] = {
     "truncate": _all(word_set("-s --size -r --reference")),
     "touch": _all(word_set("-d -t -r --date --reference")),
     "mkdir": _all(word_set("-m --mode")),
-    "cp": _last,
-    "rsync": _last,
-    "install": _last,
+    "cp": _last("-S", "--suffix", folder=_FOLDER),
+    "rsync": _last("-e", "--rsh", "--exclude", "--include"),
+    "install": _last("-S", "--suffix", "-m", "--mode", "-o", "-g", folder=_FOLDER),
     "mv": _moved,
     "ln": _linked,
     "sed": _sed,

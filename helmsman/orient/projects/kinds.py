@@ -71,7 +71,7 @@ class Passed:
 Discovery: TypeAlias = Candidate | Passed
 
 
-def usual(names: Iterable[str]) -> Iterator[tuple[Kind, str]]:
+def usual_names(names: Iterable[str]) -> Iterator[tuple[Kind, str]]:
     """Of the names of targets the most usual one for each kind."""
     known = set(names)
     for kind, wanted in NAMES.items():

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from helmsman.orient.projects.kinds import Candidate, Discovery, Folder, Kind, Passed, ini_sections, read_toml, table, usual
+from helmsman.orient.projects.kinds import Candidate, Discovery, Folder, Kind, Passed, ini_sections, read_toml, table, usual_names
 
 _LOCKS = {"uv.lock": "uv run ", "poetry.lock": "poetry run ", "pdm.lock": "pdm run ", "Pipfile.lock": "pipenv run "}
 """Who knows the environment that the project's tools live in."""
@@ -66,11 +66,11 @@ class _Settings:
         named = {name.removeprefix("testenv:") for name in self._sections["tox.ini"] if name.startswith("testenv:")}
         yield from (
             _candidate(f"tox -e {name}", kind, f"tox.ini, environment {name}")
-            for kind, name in usual(named)
+            for kind, name in usual_names(named)
             if kind is not Kind.TESTS
         )
         sessions: Iterable[str] = _SESSION.findall(self._folder.text("noxfile.py"))
-        yield from (_candidate(f"nox -s {name}", kind, f"noxfile.py, session {name}") for kind, name in usual(sessions))
+        yield from (_candidate(f"nox -s {name}", kind, f"noxfile.py, session {name}") for kind, name in usual_names(sessions))
 
     def lint(self) -> Iterator[Candidate]:
         if where := self._set_up("ruff", ("ruff.toml", ".ruff.toml")):
@@ -102,4 +102,4 @@ class _Settings:
         return next((name for name in _DEPENDENCIES if _PYTEST.search(self._folder.text(name))), "")
 
 
-READ = frozenset({*_PROJECT})
+READ = _PROJECT

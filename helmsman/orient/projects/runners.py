@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
 
-from helmsman.orient.projects.kinds import Candidate, Discovery, Folder, Kind, Passed, read_json, read_toml, table, usual
+from helmsman.orient.projects.kinds import Candidate, Discovery, Folder, Kind, Passed, read_json, read_toml, table, usual_names
 
 AUTOCHECKS = ".claude/autochecks.sh"
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -20,7 +21,7 @@ def _first(folder: Folder, names: Iterable[str]) -> str:
 
 
 def _called(found: Iterable[str], where: str, call: str, tool: str = "") -> Iterator[Candidate]:
-    for kind, name in usual(found):
+    for kind, name in usual_names(found):
         yield Candidate(f"{call} {name}", kind, f"{where} {name}", tool)
 
 
@@ -59,8 +60,9 @@ _TASK = re.compile(r"( {1,8})[\"']?([\w:-]{1,60})[\"']?:")
 def task(folder: Folder) -> Iterator[Discovery]:
     """The keys right below `tasks:`; the core reads no YAML."""
     file = _first(folder, TASKFILES)
-    below = folder.text(file).partition("\ntasks:")[2] or folder.text(file).removeprefix("tasks:")
-    keys = [match for line in below.splitlines() if (match := _TASK.match(line))]
+    below = f"\n{folder.text(file)}".partition("\ntasks:")[2].splitlines()[1:]
+    inside = takewhile(lambda line: not line.strip() or line[0] in " \t#", below)
+    keys = [match for line in inside if (match := _TASK.match(line))]
     names = [match[2] for match in keys if match[1] == keys[0][1]]
     yield from _called(names, f"{file}, task", "task")
 
@@ -100,10 +102,10 @@ def _manager(folder: Folder, said: Mapping[str, object]) -> str:
 
 def _scripts(scripts: Mapping[str, object], manager: str) -> Iterator[Discovery]:
     doubts = {name: _doubt(str(script)) for name, script in scripts.items()}
-    for kind, name in usual(name for name, doubt in doubts.items() if not doubt):
+    for kind, name in usual_names(name for name, doubt in doubts.items() if not doubt):
         call = f"{manager} test" if (manager, name) == ("npm", "test") else f"{manager} run {name}"
         yield Candidate(call, kind, f"package.json, script {name}", "node")
-    for _, name in usual(name for name, doubt in doubts.items() if doubt):
+    for _, name in usual_names(name for name, doubt in doubts.items() if doubt):
         yield Passed(f"package.json, script {name}", doubts[name])
 
 

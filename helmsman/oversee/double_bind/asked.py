@@ -10,8 +10,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import Foreign, Piece, fence, fit, tokens
-from helmsman.orient.focus import printable, read_answer
 from helmsman.oversee.double_bind.conflicts import MOST_CONFLICTS, conflicts, distinct
 from helmsman.records.focus import Question
 from helmsman.records.modes import Rung

@@ -2,10 +2,10 @@
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from helmsman.python_of import python_of
 from helmsman.verify.cases.model import Case, Reading, Skip, SkipKind
 from helmsman.verify.cases.python_body import Function, assertions_of, rows_of
 from helmsman.verify.cases.python_skips import Skipping, marked
@@ -22,7 +22,7 @@ _BELOW_FALSE = "it stands below a condition that is never true"
 def read_python(path: str, text: str) -> Reading | None:
     """Read a file; None where it is no Python that can be parsed."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    tree = parsed(plain)
+    tree = python_of(plain)
     if tree is None:
         return None
     reader = _Reader(path, Source(plain), _bases_of_collected(tree))
@@ -31,15 +31,6 @@ def read_python(path: str, text: str) -> Reading | None:
     except RecursionError:
         return None
     return reader.reading("\n".join(_COMMENT.findall(plain)))
-
-
-def parsed(text: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a hostile text makes the parser warn of is not about us
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _put_out(body: list[ast.stmt]) -> str:

@@ -2,8 +2,8 @@
 
 import re
 
+from helmsman.python_of import python_of
 from helmsman.verify.cases.common_ends import common_ends
-from helmsman.verify.cases.python import parsed
 
 SMALL = 60
 """Lines up to which a file is read whole: leaving out costs as much as it saves."""
@@ -28,7 +28,7 @@ def trimmed(before: str, after: str) -> tuple[str, str]:
 def _is_apart(middles: tuple[str, str], rest: str) -> bool:
     """Whether both parse by themselves and define no name that the rest defines too, of which only the last would count."""
     names = {name for middle in middles for name in _DEFINED.findall(middle)}
-    return names.isdisjoint(_DEFINED.findall(rest)) and all(parsed(middle) is not None for middle in middles)
+    return names.isdisjoint(_DEFINED.findall(rest)) and all(python_of(middle) is not None for middle in middles)
 
 
 def _begins(lines: list[str], number: int) -> bool:

@@ -2,13 +2,13 @@
 
 import ast
 import re
-import warnings
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from helmsman.python_of import python_of
 from helmsman.verify.diff import FileDiff
 
 LARGEST = 1_000_000
@@ -33,14 +33,7 @@ class Part:
 
 def parse(text: str) -> ast.Module | None:
     """A tree, or None where it is no Python or too large."""
-    if len(text) > LARGEST:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    return python_of(text) if len(text) <= LARGEST else None
 
 
 def changed_parts(file: FileDiff, wanted: re.Pattern[str] | None = None, lines: frozenset[int] | None = None) -> list[Part]:

@@ -1,0 +1,55 @@
+"""A model's answer in JSON, whoever asked for it: found between fences or prose, held to its form, and made printable."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+LONGEST_ANSWER = 120_000
+"""Characters. The longest answer that is asked for, an alignment, may come to half of that; what is longer is none of them."""
+_OBJECTS = 20
+"""Beginnings of an object that are tried; each may cost the whole text."""
+_Form = TypeVar("_Form", bound=BaseModel)
+
+
+def read_answer(text: str, name: str, form: type[_Form]) -> _Form | str:
+    """The first JSON object with this name in it, in the form that was asked for; or why there is none. Never raises."""
+    found = find_object(text, name)
+    if isinstance(found, str):
+        return found
+    try:
+        return form.model_validate(found)
+    except ValidationError as error:
+        return _why_invalid(error)
+
+
+def find_object(text: str, name: str) -> Mapping[str, Any] | str:
+    """The first JSON object in a text that has this name in it, or why there is none. Bounded whatever the text."""
+    if len(text) > LONGEST_ANSWER:
+        return f"the answer has {len(text):,} characters, more than {LONGEST_ANSWER:,}"
+    position, decoder = text.find("{"), json.JSONDecoder(strict=False)
+    for _ in range(_OBJECTS):
+        if position < 0:
+            break
+        end = position
+        try:
+            found, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict) and name in found:
+            return cast("dict[str, Any]", found)
+        position = text.find("{", max(end, position + 1))
+    return f"the answer holds no JSON object with `{name}`"
+
+
+def printable(text: str) -> str:
+    """What a terminal and UTF-8 can show: no control characters, no halves of surrogate pairs, no invisible ones."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else " " for letter in text)
+
+
+def _why_invalid(error: ValidationError) -> str:
+    """The first thing that is wrong with an answer, without its words."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = printable(".".join(str(part) for part in first["loc"]))[:60]
+    return f"the answer has another form: {place}: {first['msg']}"
