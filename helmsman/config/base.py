@@ -8,7 +8,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 class Section(BaseModel):
     """A part of the configuration: frozen, no unknown keys, documented field by field."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=True)
+    # JSON has no infinity: a state that held one could be written and never read again.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=True, allow_inf_nan=False
+    )
+
+
+LONGEST_HOURS = 24 * 366 * 100
+"""A century. What is added to today's date has to be one again, and no wait is longer."""
 
 
 def _none_when_unlimited(value: Any) -> Any:
