@@ -137,6 +137,8 @@ def test_a_prompt_that_no_argument_can_hold_is_refused_with_what_to_do() -> None
     with pytest.raises(OperatorError, match="too long for template") as told:
         line(given, prompt="ä" * (LONGEST_ARGUMENT // 2 + 1))
     assert "stdin or file" in told.value.remedy
+    with pytest.raises(OperatorError, match="too long for template"):
+        line(described(command=("a", "--prompt={prompt}"), prompt="argument"), prompt="x" * LONGEST_ARGUMENT)
     assert len(line(described(), prompt="x" * 10 * LONGEST_ARGUMENT)) == 1
 
 
