@@ -6,6 +6,11 @@ from pydantic import Field
 
 from helmsman.config.base import Section
 
+Format = Literal["text", "json", "codex", "copilot", "cursor", "gemini", "messages", "opencode"]
+"""What a program prints, and so which reader understands it."""
+PromptWay = Literal["stdin", "argument", "file"]
+"""How a program gets its prompt."""
+
 
 class AgentConfig(Section):
     """The agent's program. What `claude.*` says of time (timeout, idle timeout, grace) holds for every agent."""
@@ -23,7 +28,7 @@ class AgentConfig(Section):
     """Names of further environment variables that it may see."""
     command: tuple[str, ...] = ()
     """For `template`: program and arguments; `{model}`, `{prompt}` and `{prompt_file}` are filled in; no shell reads it."""
-    prompt: Literal["stdin", "argument", "file"] = "stdin"
+    prompt: PromptWay = "stdin"
     """For `template`: how the program gets its prompt. An argument holds 128 KiB at most."""
-    output: Literal["text", "json", "codex", "copilot", "cursor", "gemini", "messages", "opencode"] = "text"
+    output: Format = "text"
     """For `template`: what it prints: its last words as text, one JSON object, or the events of a program named here."""

@@ -2,7 +2,7 @@
 
 import re
 
-from helmsman.records.alignment import one_line
+from helmsman.plain import one_line
 
 _COMMENT = re.compile(r"<(?=!--)|<(?=/?[a-zA-Z!])")
 _CODE_FENCE = re.compile(r"`{3,}|~{3,}")

@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, LoopConfig
-from helmsman.first_files import Aside, FirstCheck, criteria_of, helmsman_toml, one_line, rubric_md, toml_string
+from helmsman.first_files import Aside, FirstCheck, criteria_of, helmsman_toml, rubric_md
 from helmsman.layers import Layer, resolve
 from helmsman.orient.commands import MOST_CANDIDATES, TEXTS, Found, find_commands, may_hold_a_project, worth_keeping
 from helmsman.orient.projects.kinds import NAMES, Candidate, Folder, Kind
 from helmsman.orient.projects.usual import USUAL
+from helmsman.plain import one_line
+from helmsman.toml_strings import toml_string
 from helmsman.verify.rubric.reading import read_rubric
 
 pytestmark = pytest.mark.feature("O1")
