@@ -90,7 +90,6 @@ class Trust(Record):
 
     checked: int = 0
     """Claims that could be compared with evidence."""
-    drift: Drift = Drift()
     contradicted: int = 0
     """Of these, those in the layer of contradictions."""
 
