@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from helmsman.config.other_agents import AgentConfig
+from helmsman.config.agent import AgentConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import complaint_of, did_you_mean, shown
 from helmsman.records.agents import TEMPLATE, AgentKind

@@ -3,18 +3,20 @@
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.agent import ClaudeConfig, ContextConfig, PromptConfig, RemoteConfig, SteeringConfig, WorkspaceConfig
+from helmsman.config.agent import AgentConfig
 from helmsman.config.base import Section
+from helmsman.config.claude import ClaudeConfig, ContextConfig, SteeringConfig
 from helmsman.config.hats import HatsConfig
 from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
 from helmsman.config.memory import MemoryConfig, ResearchConfig
 from helmsman.config.merge import MergeConfig
-from helmsman.config.other_agents import AgentConfig
 from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, LadderConfig, PainConfig
 from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
 from helmsman.config.plan import PlanConfig
+from helmsman.config.prompt import PromptConfig
 from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, InvariantsConfig, JudgeConfig
 from helmsman.config.sandbox import SandboxConfig
+from helmsman.config.workplace import RemoteConfig, WorkspaceConfig
 
 
 class LoopConfig(Section):

@@ -14,7 +14,7 @@ from helmsman.agents.fitting import LACKS, NEEDS, ONLY_CLAUDE_S, fitted, lacks, 
 from helmsman.agents.reading import read_kind, template
 from helmsman.agents.telling import WITHOUT, in_short, introduction
 from helmsman.config import LoopConfig
-from helmsman.config.other_agents import AgentConfig
+from helmsman.config.agent import AgentConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, leaves, resolve
 from helmsman.memory.handoff import handoff_of
