@@ -268,7 +268,7 @@ def test_a_string_of_toml_is_read_back_as_it_was(text: str) -> None:
     assert all(line.isprintable() for line in written.split("\n"))
 
 
-CHECKS = st.builds(CheckConfig, command=TEXT.filter(bool), name=TEXT, timeout_seconds=st.integers(1, 86_400).map(float))
+CHECKS = st.builds(CheckConfig, command=TEXT.filter(str.strip), name=TEXT, timeout_seconds=st.integers(1, 86_400).map(float))
 
 
 @pytest.mark.feature("E11")

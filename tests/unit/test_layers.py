@@ -128,6 +128,8 @@ def test_an_unknown_key_is_an_error_with_its_source_and_a_suggestion(written: st
         ("checks = [{name = 'x'}]", "checks[0].command (helmsman.toml): expected a value, found nothing"),
         ("checks = [[1]]", "checks[0] (helmsman.toml): expected a command or a table, found [1]"),
         ("workspace.in_place = 'yes'", "workspace.in_place (helmsman.toml): expected true or false, found 'yes'"),
+        ("goal = ' '", "goal (helmsman.toml): expected some words, found ' '"),
+        ("checks = [' ']", "checks[0].command (helmsman.toml): expected some words, found ' '"),
         ("claude.session_hours = inf", "claude.session_hours (helmsman.toml): expected a finite number, found inf"),
         ("control.focused = [0.5, inf, 0.1]", "control.focused[1] (helmsman.toml): expected a finite number, found inf"),
         ("usage_limit.longest_wait_hours = 1e9", "(helmsman.toml): expected at most 878400.0, found 1000000000.0"),
