@@ -13,6 +13,7 @@ from helmsman.records.gates import LONGEST_GUIDANCE, Choice, Gate, GateKind
 
 LONGEST_NAME = 100
 LONGEST_SETTINGS = 4000
+_NEXT = re.compile(r";\s*(?=[\w-]+(?:\.[\w-]+)*=)", re.ASCII)
 
 
 class Form(BaseModel):
@@ -113,6 +114,3 @@ def answers_given(form: Form, questions: tuple[str, ...]) -> tuple[str, ...]:
 def _lines(settings: str) -> list[str]:
     """A semicolon separates where another key follows it; elsewhere it belongs to the value."""
     return [part.strip() for line in settings.splitlines() for part in _NEXT.split(line) if part.strip()]
-
-
-_NEXT = re.compile(r";\s*(?=[\w-]+(?:\.[\w-]+)*=)", re.ASCII)

@@ -31,7 +31,7 @@ def _plain(text: Any) -> Any:
     return prose(text).strip() if isinstance(text, str) else text
 
 
-def _one_line(text: str) -> str:
+def _is_one_line(text: str) -> str:
     if not text.isprintable() or text.strip() != text:
         raise PydanticCustomError("line", "one line of printable text, without blanks at its ends")
     return text
@@ -114,7 +114,7 @@ class Hat(Record):
     prompt: str = Field(min_length=1, max_length=LONGEST_PROMPT)
     """The persona, as the agent is told."""
 
-    _title = field_validator("title")(_one_line)
+    _title = field_validator("title")(_is_one_line)
     _prompt = field_validator("prompt", mode="before")(_plain)
 
     @field_validator("allowed_tools", "disallowed_tools")
@@ -148,13 +148,13 @@ class Sheet(Record):
     guidance: str = Field(default="", max_length=LONGEST_GUIDANCE)
     """What every iteration is told of this kind of work."""
 
-    _lines = field_validator("title", "about")(_one_line)
+    _lines = field_validator("title", "about")(_is_one_line)
     _guidance = field_validator("guidance", mode="before")(_plain)
 
     @field_validator("checks")
     @classmethod
     def _hints(cls, hints: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(_one_line, hints))
+        return tuple(map(_is_one_line, hints))
 
 
 class Preset(Record):
