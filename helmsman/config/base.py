@@ -5,6 +5,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+LONGEST_HOURS = 24 * 366 * 100
+"""A century. What is added to today's date has to be one again, and no wait is longer."""
+
 
 class Section(BaseModel):
     """A part of the configuration: frozen, no unknown keys, documented field by field."""
@@ -13,10 +16,6 @@ class Section(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=True, allow_inf_nan=False
     )
-
-
-LONGEST_HOURS = 24 * 366 * 100
-"""A century. What is added to today's date has to be one again, and no wait is longer."""
 
 
 def _none_when_unlimited(value: Any) -> Any:
