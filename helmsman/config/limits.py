@@ -51,7 +51,7 @@ class RetryConfig(Section):
     """Retries of what the world broke: network, overload, 5xx. Nothing else is ever retried."""
 
     attempts: int = Field(default=8, ge=0, le=50)
-    """Tries after the first; with the delays below they bridge about half an hour of outage."""
+    """Tries after the first; with the delays below they bridge about twenty minutes of outage."""
     first_delay_seconds: float = Field(default=10, gt=0, le=LONGEST_HOURS * 3600)
     """Seconds before the first retry; doubled each time."""
     longest_delay_seconds: float = Field(default=300, gt=0, le=LONGEST_HOURS * 3600)
