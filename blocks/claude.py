@@ -5,6 +5,8 @@ from typing import ClassVar
 from prefect.blocks.core import Block
 from pydantic import Field, SecretStr
 
+from blocks.credentials import credentials
+
 
 class ClaudeCode(Block):
     """Credentials and environment of the Claude Code command line. Name the block in `claude.block`."""
@@ -20,10 +22,6 @@ class ClaudeCode(Block):
 
     def environment(self) -> dict[str, str]:
         """The variables that the agent's process gets on top of the allow-list."""
-        named = {
-            "ANTHROPIC_API_KEY": self.api_key.get_secret_value() if self.api_key else "",
-            "CLAUDE_CODE_OAUTH_TOKEN": self.oauth_token.get_secret_value() if self.oauth_token else "",
-            "ANTHROPIC_BASE_URL": self.base_url,
-        }
         further = {name: secret.get_secret_value() for name, secret in self.variables.items()}
-        return {name: value for name, value in (named | further).items() if value}
+        everything = credentials(self.api_key, self.oauth_token, self.base_url) | further
+        return {name: value for name, value in everything.items() if value}

@@ -5,6 +5,8 @@ from typing import ClassVar
 from prefect.blocks.core import Block
 from pydantic import Field, SecretStr
 
+from blocks.credentials import credentials
+
 
 class Judge(Block):
     """Credentials of the judge: for the Messages API, or for the CLI on a subscription."""
@@ -19,9 +21,4 @@ class Judge(Block):
 
     def environment(self) -> dict[str, str]:
         """The variables that asking the judge gets on top of the allow-list."""
-        named = {
-            "ANTHROPIC_API_KEY": self.api_key.get_secret_value() if self.api_key else "",
-            "CLAUDE_CODE_OAUTH_TOKEN": self.oauth_token.get_secret_value() if self.oauth_token else "",
-            "ANTHROPIC_BASE_URL": self.base_url,
-        }
-        return {name: value for name, value in named.items() if value}
+        return credentials(self.api_key, self.oauth_token, self.base_url)

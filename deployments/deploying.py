@@ -19,7 +19,7 @@ from prefect.workers.process import ProcessWorker
 
 from deployments.automations import automations, declare
 from helmsman.errors import OperatorError, WorldError
-from helmsman.texts import clean
+from helmsman.plain import clean
 from tasks.engine.embedded import configured_api, engine
 from tasks.processes.environment import ours
 from tasks.processes.process import run

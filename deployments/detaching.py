@@ -14,9 +14,10 @@ from pathlib import Path
 
 from deployments.choosing import driver_of
 from helmsman.errors import WorldError
+from helmsman.plain import clean, clean_lines
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import LoopResult, result_of
-from helmsman.texts import SIGNS, clean, clean_lines
+from helmsman.texts import SIGNS
 from tasks.places import loop_folder
 from tasks.processes.environment import NEVER, ours
 from tasks.repository.git import Repository

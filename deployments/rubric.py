@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from deployments.wishes import Wishes, wished
 from helmsman.config import CheckConfig
 from helmsman.errors import HelmsmanError
+from helmsman.plain import clean, clean_lines
 from helmsman.records.checks import CheckReport
-from helmsman.texts import clean, clean_lines, counted
+from helmsman.texts import counted
 from helmsman.verify.rubric.lines import RubricCheck, RubricCriterion
 from helmsman.verify.rubric.pieces import Flaw
 from helmsman.verify.rubric.reading import Rubric

@@ -18,12 +18,13 @@ from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import from_assignments, shown
 from helmsman.naming import loop_id
 from helmsman.oversee.answers import reconfigured
+from helmsman.plain import clean
 from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id
 from helmsman.records.result import exit_code, result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.texts import clean, money, next_lines, result_lines
+from helmsman.texts import money, next_lines, result_lines
 from tasks.agents.claude import as_it_is_called, refuse_root
 from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program

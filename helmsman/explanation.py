@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 from helmsman.config import LoopConfig
 from helmsman.memory.telling import recalled_lines
+from helmsman.plain import clean, cut_between_words
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.modes import Position, Rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Diagnosis, Oversight
 from helmsman.records.verdict import Considered
-from helmsman.texts import clean, counted, cut_between_words, hat_line
+from helmsman.texts import counted, hat_line
 
 LEARNT_SHOWN = 5
 REASON_SHOWN = 100

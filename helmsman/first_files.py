@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from helmsman.config import CheckConfig
-from helmsman.texts import clean
+from helmsman.plain import clean, one_line
+from helmsman.toml_strings import toml_line, toml_string
 from helmsman.verify.rubric.items import criterion_items
 from helmsman.verify.rubric.pieces import Flaw, Kind, Piece, pieces
 from helmsman.verify.rubric.reading import read_rubric
 
-DEFAULT_TIMEOUT = 600
+DEFAULT_TIMEOUT: float = CheckConfig.model_fields["timeout_seconds"].default
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,6 @@ class Aside:
 _HEAD = """\
 # What `helmsman run` does in this repository. Written by `helmsman init`; yours from now on.
 # `helmsman config` shows every key, its meaning and where its value comes from."""
-_SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_QUOTES = re.compile(r'"{2,}|"\Z')
 
 
 def helmsman_toml(goal: str, checks: Sequence[FirstCheck], asides: Sequence[Aside] = ()) -> str:
@@ -72,32 +71,6 @@ def _check_table(check: CheckConfig) -> str:
     return f"{{ {', '.join(filter(None, parts))} }}"
 
 
-def toml_string(text: str) -> str:
-    """A string of TOML; of several lines where the text has several. The text must be free of lone surrogates."""
-    return _multi_line(text) if "\n" in text else toml_line(text)
-
-
-def toml_line(text: str) -> str:
-    """A string of TOML on one line."""
-    return f'"{"".join(map(_escaped, text))}"'
-
-
-def _multi_line(text: str) -> str:
-    """A first line break is not counted. Single quotation marks stay as they are, but never three of them, nor one at the end."""
-    lines = ("".join(mark if mark == '"' else _escaped(mark) for mark in line) for line in text.split("\n"))
-    body = _QUOTES.sub(lambda found: '\\"' * len(found[0]), "\n".join(lines))
-    return f'"""\n{body}"""'
-
-
-def _escaped(mark: str) -> str:
-    """What an editor or a terminal would not show as it is, is written as its number."""
-    if mark in _SHORT:
-        return _SHORT[mark]
-    if mark.isprintable():
-        return mark
-    return f"\\u{ord(mark):04X}" if ord(mark) <= 0xFFFF else f"\\U{ord(mark):08X}"  # noqa: PLR2004 - four digits
-
-
 # --- RUBRIC.md ----------------------------------------------------------------------------------------------------
 
 _FRONT = """\
@@ -129,11 +102,6 @@ def rubric_md(criteria: Sequence[str]) -> str:
         return f"{_FRONT}\n{_WITHOUT}"
     items = "\n".join(_criterion_line(text, number) for number, text in enumerate(criteria, 1))
     return f"{_FRONT}\n{_WITH}\n## Judge criteria\n\n{items}\n"
-
-
-def one_line(text: str) -> str:
-    """A criterion as one line of plain text: what breaks lines or moves a cursor is a space."""
-    return " ".join(clean(text).split())
 
 
 def criterion_flaws(text: str) -> tuple[Flaw, ...]:

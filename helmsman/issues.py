@@ -15,12 +15,12 @@ from helmsman.markdown_seen import rendered, visible
 from helmsman.memory.foreign import block_quote
 from helmsman.naming import loop_id
 from helmsman.oversee.commands_said import command_in
-from helmsman.pushes import Allowed, wanted
+from helmsman.plain import clean
+from helmsman.pushes import Allowed, ForgeRepository, wanted
 from helmsman.records.base import Record
-from helmsman.records.issue_event import LONGEST_BODY, LONGEST_COMMENT, LONGEST_TITLE, Happened, IssueEvent
+from helmsman.records.issue_event import HIGHEST_NUMBER, LONGEST_BODY, LONGEST_COMMENT, LONGEST_TITLE, Happened, IssueEvent
 from helmsman.records.push import OWN_BRANCHES, Nothing, is_branch
 from helmsman.show.issues import read_mark
-from helmsman.texts import clean
 
 Kind = Literal["issues", "issue_comment"]
 KINDS: tuple[Kind, ...] = ("issues", "issue_comment")
@@ -64,7 +64,7 @@ class _Label(Record):
 
 
 class _Issue(Record):
-    number: int
+    number: int = Field(gt=0, lt=HIGHEST_NUMBER)
     title: str = ""
     body: str | None = None
     user: _Person | None = None
@@ -82,9 +82,7 @@ class _Comment(Record):
     author_association: str = ""
 
 
-class _Repository(Record):
-    full_name: str = Field(min_length=1, max_length=300)
-    html_url: str = ""
+class _Repository(ForgeRepository):
     default_branch: str = ""
 
 
@@ -115,9 +113,7 @@ def read_issue(kind: Kind, body: bytes) -> IssueTold:
     payload = _Payload.model_validate_json(body)
     if kind == "issue_comment" and payload.comment is None:
         raise ValueError("no comment")
-    known = payload.repository
-    where = re.fullmatch(r"https?://([^/@\s]+/\S+)", known.html_url)
-    return IssueTold((where[1].rstrip("/"), known.full_name) if where else (known.full_name,), kind, payload)
+    return IssueTold(payload.repository.names, kind, payload)
 
 
 def sift_issue(told: IssueTold, allowed: Allowed, facts: Mapping[str, Any]) -> IssueEvent | Nothing:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from helmsman.config import CheckConfig, LoopConfig
+from helmsman.config import CheckConfig, CriterionConfig, LoopConfig, Section
 from helmsman.config.tree import fields, section_of
 from helmsman.errors import OperatorError
 from helmsman.records.agents import Agent
@@ -24,7 +24,8 @@ from helmsman.toml_of import toml_of
 
 PREFIX = "HELMSMAN_"
 RESERVED = frozenset(
-    f"{PREFIX}{name}" for name in ("TAG", "HOME", "DEPTH", "TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET", "MEMORY_URL")
+    f"{PREFIX}{name}"
+    for name in ("TAG", "HOME", "DEPTH", "HOOK_TOKEN", "TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET", "MEMORY_URL")
 )
 """Variables of the same prefix that are no configuration."""
 
@@ -68,10 +69,11 @@ _SECTIONS = frozenset(key for key, field in fields(LoopConfig) if section_of(fie
 
 def leaves(config: LoopConfig) -> dict[str, Any]:
     """Every leaf's value under its dotted key, in declaration order."""
-    return {key: _get(config, key) for key in _LEAVES}
+    return {key: value_of(config, key) for key in _LEAVES}
 
 
-def _get(config: LoopConfig, key: str) -> Any:
+def value_of(config: LoopConfig, key: str) -> Any:
+    """What stands at a dotted key."""
     value: Any = config
     for name in key.split("."):
         value = getattr(value, name)
@@ -81,7 +83,7 @@ def _get(config: LoopConfig, key: str) -> Any:
 def describe(key: str) -> str:
     """What a leaf is for: the docstring beside its default."""
     if key not in _LEAVES:
-        raise OperatorError(f"unknown key {shown(key)}{_did_you_mean(_suggestions(key, _LEAVES))}")
+        raise OperatorError(f"unknown key {shown(key)}{did_you_mean(key, _LEAVES)}")
     return _LEAVES[key].description or ""
 
 
@@ -138,7 +140,7 @@ def _misplaced(layer: Layer) -> Iterator[str]:
         if key in _SECTIONS:
             yield f"{key} ({layer.source}): expected a table, found {shown(value)}"
         elif key not in _LEAVES:
-            yield f"{key} ({layer.source}): unknown key{_did_you_mean(_suggestions(key, _LEAVES))}"
+            yield f"{key} ({layer.source}): unknown key{did_you_mean(key, _LEAVES)}"
 
 
 def _nested(picks: Mapping[str, _Pick]) -> dict[str, Any]:
@@ -153,13 +155,13 @@ def _nested(picks: Mapping[str, _Pick]) -> dict[str, Any]:
 
 
 def _with_tuples(value: Any) -> Any:
-    """TOML and YAML have lists where LoopConfig has tuples: a leaf itself, and inside one check."""
+    """TOML and YAML have lists where LoopConfig has tuples: a leaf itself, and inside one of its tables."""
     if not isinstance(value, list):
         return value
-    return tuple(_check_with_tuples(item) for item in cast("list[Any]", value))
+    return tuple(_table_with_tuples(item) for item in cast("list[Any]", value))
 
 
-def _check_with_tuples(item: Any) -> Any:
+def _table_with_tuples(item: Any) -> Any:
     if not isinstance(item, Mapping):
         return item
     table = cast("Mapping[str, Any]", item)
@@ -174,6 +176,7 @@ _NO_GOAL = (
 
 _EXPECTED = {
     "bool_type": "true or false",
+    "finite_number": "a finite number",
     "float_type": "a number",
     "greater_than": "more than {gt}",
     "greater_than_equal": "at least {ge}",
@@ -187,6 +190,8 @@ _EXPECTED = {
 }
 """Our words for the types of pydantic's errors; the others' own messages read well enough."""
 
+_TABLES: Mapping[str, type[Section]] = {"checks": CheckConfig, "judge.criteria": CriterionConfig}
+"""Leaves that hold tables, and what those are."""
 _NEAR = 0.7
 """Likeness from which a key is suggested: two swapped letters in a word of four are just within it."""
 _LONGEST_SLIP = 200
@@ -203,20 +208,25 @@ def _complaint(error: ErrorDetails, picks: Mapping[str, _Pick]) -> str:
     if error["loc"] == ("goal",) and error["type"] == "missing":
         return _NO_GOAL
     where = f"{_place(error['loc'])} ({_source(error['loc'], picks)})"
-    if error["type"] == "extra_forbidden":  # only a check is a table inside a leaf
-        return f"{where}: unknown key{_did_you_mean(_suggestions(str(error['loc'][-1]), CheckConfig.model_fields))}"
-    found = "nothing" if error["type"] == "missing" else shown(error["input"])
-    return f"{where}: expected {_expected(error)}, found {found}"
+    if error["type"] == "extra_forbidden":  # a layer's own unknown keys never get here
+        table = next(table for leaf, table in _TABLES.items() if _way(error["loc"]).startswith(f"{leaf}."))
+        return f"{where}: unknown key{did_you_mean(str(error['loc'][-1]), table.model_fields)}"
+    return f"{where}: {complaint_of(error)}"
 
 
 def complaint_of(error: ErrorDetails) -> str:
     """What one of pydantic's errors comes to, in our words, without its place."""
-    return f"expected {_expected(error)}, found {'nothing' if error['type'] == 'missing' else shown(error['input'])}"
+    return f"expected {_expected(error)}, found {_found(error)}"
 
 
 def did_you_mean(key: str, known: Iterable[str]) -> str:
     """The end of a sentence about a key that nobody knows."""
     return _did_you_mean(_suggestions(key, known))
+
+
+def _found(error: ErrorDetails) -> str:
+    """What is wrong with a password is told without it: errors go into logs."""
+    return {"missing": "nothing", "password": "one with a password"}.get(error["type"]) or shown(error["input"])
 
 
 def _expected(error: ErrorDetails) -> str:
@@ -229,10 +239,15 @@ def _place(loc: Sequence[int | str]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{_name(part)}" for part in loc).removeprefix(".")
 
 
+def _way(loc: Sequence[int | str]) -> str:
+    return ".".join(map(str, loc))
+
+
 def _source(loc: Sequence[int | str], picks: Mapping[str, _Pick]) -> str:
-    """Where the leaf that the path leads to, or through, came from."""
-    ways = (".".join(map(str, loc[:length])) for length in range(1, len(loc) + 1))
-    return next((picks[way].source for way in ways if way in picks), "default")
+    """Where the leaf that the path leads to, or through, came from; of a section as a whole, where its leaves did."""
+    ways = (_way(loc[:length]) for length in range(1, len(loc) + 1))
+    below = dict.fromkeys(pick.source for key, pick in picks.items() if key.startswith(f"{_way(loc)}."))
+    return next((picks[way].source for way in ways if way in picks), ", ".join(below) or "default")
 
 
 def _suggestions(key: str, known: Iterable[str]) -> list[str]:

@@ -4,8 +4,9 @@ import re
 import unicodedata
 
 LONGEST_SLUG = 32
-LOOP_ID = r"^[a-z0-9]+(-[a-z0-9]+)*$"
-"""Safe as part of a ref, a folder, a key in Prefect and a line that a shell reads."""
+PLAIN_NAME = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+"""Safe as part of a ref, a file, a key in Prefect and a line that a shell reads."""
+LOOP_ID = PLAIN_NAME
 
 
 def loop_id(goal: str, suffix: str) -> str:

@@ -79,25 +79,30 @@ class AllowedFile(Section):
 # --- reading what was sent ----------------------------------------------------------------------------------------
 
 
-class _Repository(Record):
+class ForgeRepository(Record):
+    """A repository as GitHub and Gitea tell it."""
+
     full_name: str = Field(min_length=1, max_length=300)
     html_url: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the operator may list it by, the most exact first."""
+        where = re.fullmatch(r"https?://([^/@\s]+/\S+)", self.html_url)
+        return (where[1].rstrip("/"), self.full_name) if where else (self.full_name,)
 
 
 class _Payload(Record):
     ref: str
     before: str
     after: str
-    repository: _Repository
+    repository: ForgeRepository
 
 
 def read_forge(body: bytes) -> Told:
     """What a push event of GitHub or Gitea says; both use the same names. Raises ValueError where it is none."""
     payload = _Payload.model_validate_json(body)
-    known = payload.repository
-    where = re.fullmatch(r"https?://([^/@\s]+/\S+)", known.html_url)
-    names = (where[1].rstrip("/"), known.full_name) if where else (known.full_name,)
-    return Told(names, (Update(payload.ref, payload.before, payload.after),))
+    return Told(payload.repository.names, (Update(payload.ref, payload.before, payload.after),))
 
 
 def read_hook(body: bytes) -> Told:

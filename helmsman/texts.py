@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 
+from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Trust
 from helmsman.records.evidence import AgentCall, Guarded
@@ -22,8 +23,6 @@ GUARDED_SHOWN = 5
 NOT_STARTED = frozenset({126, 127})
 """Exit codes of a shell for a command that may not be executed, or is not there."""
 ERRORS_SHOWN = 3
-LONGEST_LINE = 300
-"""Characters of foreign text in a row or a sentence."""
 SIGNS = {
     Outcome.COMPLETED: "✔ completed",
     Outcome.STOPPED: "■ stopped",
@@ -33,39 +32,6 @@ SIGNS = {
     Outcome.CANCELLED: "■ cancelled",
     None: "▶ to be continued",
 }
-
-
-def clean(text: str) -> str:
-    """One line that a terminal shows as it is: control characters of foreign text would move the cursor or worse."""
-    return text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
-
-
-def clean_lines(text: str) -> str:
-    """Foreign text of several lines, each as `clean` makes it."""
-    return "\n".join(clean(line) for line in text.expandtabs().splitlines())
-
-
-def shortened(text: str, most: int) -> str:
-    """At most so many characters; the last one tells where some are left out."""
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
-
-
-def one_line(text: str, most: int = LONGEST_LINE) -> str:
-    """Foreign text on one line, cut where it is longer."""
-    return shortened(" ".join(clean(text).split()), most)
-
-
-def cut_between_words(text: str, most: int) -> str:
-    """The same for a sentence: cut between words where there are any."""
-    if len(text) <= most:
-        return text
-    cut = text[:most]
-    return f"{cut.rpartition(' ')[0] or cut[:-1]}…"
-
-
-def spelled(name: str) -> str:
-    """A name of ours as people write it: `timed_out` is timed out."""
-    return name.replace("_", " ")
 
 
 def duration(seconds: float) -> str:
@@ -96,12 +62,8 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 def iteration_lines(record: IterationRecord) -> Iterator[str]:
     """An iteration in a few lines: what the agent did, what changed, what the checks say, what was decided."""
-    call, change = record.execution.call, record.execution.change
-    attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
-    used = tools_told(call.tool_calls, call.untold), dollars_told(call.usage.cost_usd, call.untold)
-    tools = f"{', '.join(used)}, {duration(call.seconds)}"
-    resumed = " (resumed)" if call.resumed else ""
-    yield f"#{record.iteration}{attempt}  agent {call.outcome}{resumed}: {tools}"
+    call = record.execution.call
+    yield _agent_line(record)
     if record.hat:
         yield f"    {hat_line(record.hat)}"
     if call.error:
@@ -118,8 +80,17 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     yield from (f"    {line}" for line in judgement_lines(record.judgement))
     yield from (f"    {signal.severity.lower():<10} {clean(signal.message)}" for signal in record.signals)
     yield f"    → {record.decision.kind}: {clean(record.decision.reason)}"
-    if change.leftovers_committed:
+    if record.execution.change.leftovers_committed:
         yield "    note       the agent left work uncommitted; Helmsman committed it"
+
+
+def _agent_line(record: IterationRecord) -> str:
+    """Which attempt, how the agent's call ended, and what it took."""
+    call = record.execution.call
+    attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
+    resumed = " (resumed)" if call.resumed else ""
+    used = tools_told(call.tool_calls, call.untold), dollars_told(call.usage.cost_usd, call.untold), duration(call.seconds)
+    return f"#{record.iteration}{attempt}  agent {call.outcome}{resumed}: {', '.join(used)}"
 
 
 def hat_line(hat: Worn) -> str:

@@ -19,3 +19,11 @@ def toml_of(text: str) -> dict[str, Any]:
         line = text.count("\n", 0, found.start()) + 1
         raise ValueError(f"a dotted name of more than {MOST_PARTS} parts (at line {line}, column 1)")
     return tomllib.loads(text)
+
+
+def fault_of(error: ValueError | RecursionError, text: str) -> tuple[int, str]:
+    """On which line such a text is wrong, and what is."""
+    if isinstance(error, RecursionError):
+        return 1, "it is nested too deeply"
+    found = re.search(r"at line (\d+)", str(error))  # Python's own, of a number with too many digits, names none
+    return int(found[1]) if found else text.count("\n") + 1, str(error)

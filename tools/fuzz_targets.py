@@ -39,6 +39,7 @@ from helmsman.oversee.best import Candidate, read_choice
 from helmsman.oversee.commands_said import command_in
 from helmsman.oversee.double_bind.imperatives import imperatives
 from helmsman.oversee.scans import read_scan
+from helmsman.plain import clean, clean_lines, short_line
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.files import read_plan, ticked
 from helmsman.pushes import read_allowed, read_forge, read_hook, sift
@@ -48,7 +49,6 @@ from helmsman.records.evidence import AgentCall
 from helmsman.records.forms import LONGEST_SETTINGS
 from helmsman.records.iteration import IterationRecord
 from helmsman.show.issues import read_mark
-from helmsman.texts import clean, clean_lines, one_line
 from helmsman.verify.agent_events import CallReader, detail_of, parse_event, spoken_by_model, tool_calls, tool_results
 from helmsman.verify.agents.reader import reader_of
 from helmsman.verify.cases.reading import cases_in
@@ -282,7 +282,7 @@ def _record(data: bytes) -> None:
 
 def _shown(data: bytes) -> None:
     said = text(data)
-    for shown in (clean(said), clean_lines(said), one_line(said)):
+    for shown in (clean(said), clean_lines(said), short_line(said)):
         assert not any(ord(sign) < ord(" ") and sign != "\n" for sign in shown)
     assert SECRET["API_TOKEN"] not in redact(f"{said}{SECRET['API_TOKEN']}{said}", SECRET)
 

@@ -16,9 +16,10 @@ from deployments.init.questions import readable
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, shown
 from helmsman.orient.alignment import with_answers
+from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, Specification, result_of
 from helmsman.show.alignment import result_lines
-from helmsman.texts import clean, counted
+from helmsman.texts import counted
 from tasks.alignment.aligning import Work, present, put, with_checkout
 from tasks.alignment.config import configured
 from tasks.engine.embedded import engine

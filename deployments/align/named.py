@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from helmsman.errors import OperatorError
+from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, Alignment, inside
 from helmsman.records.state import LoopState
-from helmsman.texts import clean, counted
+from helmsman.texts import counted
 from tasks.alignment.aligning import align_folder, align_name
 from tasks.alignment.files import place_of, read_alignment
 from tasks.lock import holder

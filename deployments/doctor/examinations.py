@@ -20,8 +20,8 @@ from helmsman.agents.telling import in_short
 from helmsman.config import ClaudeConfig, LoopConfig, MemoryConfig, SandboxConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import Resolved
+from helmsman.plain import clean
 from helmsman.records.agents import TEMPLATE, Agent, AgentKind
-from helmsman.texts import clean
 from tasks.agents.claude import as_it_is_called, refuse_root
 from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program

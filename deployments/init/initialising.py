@@ -18,7 +18,7 @@ from deployments.init.table import show_tried, trying
 from helmsman.errors import OperatorError
 from helmsman.layers import shown
 from helmsman.orient.commands import Found, find_commands
-from helmsman.texts import clean, clean_lines
+from helmsman.plain import clean, clean_lines
 from tasks.checking.detecting import Fate, Scratch, Tried, read_project, scratch, try_all
 from tasks.loops.config_files import RUBRIC
 from tasks.repository.git import Repository, open_repository

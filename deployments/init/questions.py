@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from deployments.init.pages import Plan, outcome
 from helmsman.errors import OperatorError
-from helmsman.first_files import criteria_of, criterion_flaws, one_line
+from helmsman.first_files import criteria_of, criterion_flaws
 from helmsman.orient.commands import worth_keeping
 from helmsman.orient.projects.kinds import Candidate, Kind
-from helmsman.texts import clean
+from helmsman.plain import clean, one_line
 from helmsman.verify.rubric.redundancy import kinds
 from tasks.checking.detecting import Scratch, Tried, try_one
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from deployments.init.pages import outcome
 from helmsman.orient.projects.kinds import Candidate
-from helmsman.texts import clean
+from helmsman.plain import clean
 from tasks.checking.detecting import Fate, Tried
 
 STYLES = {Fate.WORKS: "green", Fate.FAILS: "red", Fate.CANNOT_START: "red", Fate.TOO_SLOW: "yellow", Fate.UNTRIED: "dim"}

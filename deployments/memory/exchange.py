@@ -12,7 +12,7 @@ from typing import IO
 from deployments.memory.opened import answer, emit, opened_memory, tell_notes
 from deployments.memory.pages import import_lines, size
 from helmsman.errors import OperatorError
-from helmsman.texts import clean
+from helmsman.plain import clean
 
 STANDARD_OUTPUT = Path("-")
 LONGEST_PREFIX = 100

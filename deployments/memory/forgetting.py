@@ -7,8 +7,8 @@ from pathlib import Path
 from deployments.memory.opened import Memory, answer, found_one, opened_memory, unknown
 from deployments.memory.pages import said
 from helmsman.errors import OperatorError
+from helmsman.plain import clean
 from helmsman.records.lessons import Guardrail, Lesson
-from helmsman.texts import clean
 from tasks.memory.forgetting import strike
 
 

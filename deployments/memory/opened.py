@@ -13,8 +13,8 @@ from typing import Any
 from deployments.wishes import Wishes, wished
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.layers import Layer, from_environment, resolve, shown
+from helmsman.plain import clean
 from helmsman.records.lessons import Guardrail, Lesson
-from helmsman.texts import clean
 from tasks.loops.opening import now_utc
 from tasks.memory.chosen import chosen_url
 from tasks.memory.opened import opened

@@ -13,8 +13,9 @@ from rich.cells import cell_len, set_cell_size
 from deployments.memory.commands import MOST
 from helmsman.memory.guardrails import effect_text
 from helmsman.memory.levels import Effect, effect_lines
+from helmsman.plain import clean, clean_lines
 from helmsman.records.lessons import Guardrail, Lesson, Tier
-from helmsman.texts import clean, clean_lines, counted
+from helmsman.texts import counted
 from tasks.memory import Found, Imported, Merged, Stats
 
 Known: TypeAlias = Lesson | Guardrail

@@ -25,9 +25,9 @@ from starlette.routing import Route
 from deployments.receiver.signatures import is_fresh, is_signed
 from helmsman.errors import WorldError
 from helmsman.issues import KINDS, IssueTold, read_issue, sift_issue
+from helmsman.plain import clean
 from helmsman.pushes import Allowed, Told, find_allowed, read_forge, read_hook, sift
 from helmsman.records.push import Nothing, Source
-from helmsman.texts import clean
 from tasks.triggers.deliveries import Accepted, Deliveries, Event
 
 LARGEST_BODY = 8 * 1024 * 1024

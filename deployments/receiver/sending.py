@@ -5,7 +5,7 @@ import threading
 from typing import Self
 
 from helmsman.errors import HelmsmanError, WorldError
-from helmsman.texts import clean
+from helmsman.plain import clean
 from tasks.loops.opening import now_utc
 from tasks.triggers.deliveries import Deliveries, Event
 

@@ -15,11 +15,12 @@ from helmsman.errors import OperatorError
 from helmsman.layers import from_assignments, merged
 from helmsman.naming import loop_id
 from helmsman.orient.decomposition import chain_file
+from helmsman.plain import clean
 from helmsman.records.chain import LONGEST_CHAIN_ID, MOST_LINKS, ChainRequest, ChainResult, Link
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import exit_code, result_of
 from helmsman.records.verdict import Outcome
-from helmsman.texts import SIGNS, clean, counted, merged_text, next_lines
+from helmsman.texts import SIGNS, counted, merged_text, next_lines
 from tasks.engine.embedded import engine
 from tasks.loops.opening import configure
 from tasks.repository.git import Repository, open_repository

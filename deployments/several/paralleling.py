@@ -16,11 +16,12 @@ from helmsman.errors import OperatorError
 from helmsman.layers import from_assignments, merged, shown
 from helmsman.naming import loop_id
 from helmsman.orient.approaches import approaches
+from helmsman.plain import clean
 from helmsman.records.chain import LONGEST_CHAIN_ID, Link
 from helmsman.records.parallel import MOST_LOOPS, MOST_WORKERS, ParallelRequest, ParallelResult
 from helmsman.records.request import is_loop_id
 from helmsman.records.verdict import Outcome
-from helmsman.texts import SIGNS, clean, counted, dollars_told
+from helmsman.texts import SIGNS, counted, dollars_told
 from tasks.engine.embedded import engine
 from tasks.groups.parallel import Group, opened
 from tasks.repository.git import Repository, open_repository

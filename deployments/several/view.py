@@ -12,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from deployments.show.display import line_style, plain_lines
+from helmsman.plain import clean
 from helmsman.records.events import Event, GateAnswered, GateOpened, IterationRecorded, LoopMerged, MergeFailed, WaitStarted
 from helmsman.show.doings import Doings, Told, after
-from helmsman.texts import clean, counted, duration, money
+from helmsman.texts import counted, duration, money
 from tasks.places import loop_folder
 from tasks.repository.git import Repository
 from tasks.telling.following import Follower

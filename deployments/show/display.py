@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from helmsman.plain import clean
 from helmsman.records.events import (
     AgentIntroduced,
     CheckFinished,
@@ -33,7 +34,6 @@ from helmsman.show.gates import answer_line, gate_lines
 from helmsman.texts import (
     begun_lines,
     check_text,
-    clean,
     counted,
     dollars_told,
     duration,

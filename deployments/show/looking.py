@@ -13,14 +13,13 @@ from helmsman.explanation import explanation, steering_lines
 from helmsman.layers import describe, leaves
 from helmsman.orient.hats import worn
 from helmsman.oversee.usage import in_words, open_windows
+from helmsman.plain import clean, clean_lines
 from helmsman.records.events import StepStarted, ToolCalled
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.show.gates import gate_lines
 from helmsman.texts import (
-    clean,
-    clean_lines,
     context_text,
     finding_lines,
     hat_line,

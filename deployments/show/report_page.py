@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 
 from helmsman.errors import OperatorError
+from helmsman.plain import clean
 from helmsman.show.page import MOST_DETAILED, page
 from helmsman.show.traces import trace_of
-from helmsman.texts import clean
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import read_records, read_state, state_ref

@@ -16,13 +16,14 @@ from rich.text import Text
 from deployments.choosing import Driver, chosen_loop, driver_of
 from deployments.show.display import PlainLines
 from deployments.show.looking import show_status
+from helmsman.plain import clean
 from helmsman.records.events import GateAnswered, GateOpened, IterationRecorded
 from helmsman.records.request import is_loop_id
 from helmsman.records.result import result_of
 from helmsman.show.doings import Doings, Told, after
 from helmsman.show.gates import gate_lines
 from helmsman.show.terminal import LABEL, Row, Sight, changed_rows, frame
-from helmsman.texts import clean, next_lines, result_lines
+from helmsman.texts import next_lines, result_lines
 from tasks.people.answer_box import find
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository

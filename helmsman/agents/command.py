@@ -19,14 +19,15 @@ def command_line(
     prompt = prompt.replace("\0", "\N{REPLACEMENT CHARACTER}")  # no argument can hold it
     values = {"model": model, "prompt": prompt, "prompt_file": prompt_file}
     parts = list(kind.command[1:])
-    if kind.prompt == "argument":
-        _require_short(kind, prompt)
-        parts += [] if any(_PROMPT in part for part in parts) else [_PROMPT]
+    if kind.prompt == "argument" and not any(_PROMPT in part for part in parts):
+        parts.append(_PROMPT)
     chosen = kind.model_options if model else ()
     _require_model(kind, model)
     at = parts.index(_OPTIONS) if _OPTIONS in parts else _end(parts)
     before, after = parts[:at], [part for part in parts[at:] if part != _OPTIONS]
-    return [program, *_filled(before, values), *_filled(chosen, values), *further, *_filled(after, values)]
+    line = [program, *_filled(before, values), *_filled(chosen, values), *further, *_filled(after, values)]
+    _require_short(kind, line)
+    return line
 
 
 def _end(parts: Sequence[str]) -> int:
@@ -39,8 +40,9 @@ def _filled(parts: Sequence[str], values: Mapping[str, str]) -> list[str]:
     return [_FILLED.sub(lambda place: values[place[1]], part) for part in parts]
 
 
-def _require_short(kind: AgentKind, prompt: str) -> None:
-    size = len(prompt.encode())
+def _require_short(kind: AgentKind, line: Sequence[str]) -> None:
+    """What stands around a prompt in its argument counts as well."""
+    size = max(len(part.encode()) for part in line)
     if size > LONGEST_ARGUMENT:
         raise OperatorError(
             f"the prompt is too long for {kind.name}, which takes it as an argument",

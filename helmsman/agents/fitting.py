@@ -1,11 +1,12 @@
 """What a loop does without where its agent lacks something: told at the start; refused where the operator relies on it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
+from helmsman.layers import value_of
 from helmsman.records.agents import AgentKind, Capability
 
 _OURS = re.compile("default|preset [a-z0-9-]+")
@@ -46,8 +47,8 @@ def fitted(config: LoopConfig, origins: Mapping[str, str], kind: AgentKind) -> t
 
     What the operator set on purpose and would rely on is refused; nothing of it is left out in silence.
     """
-    missing = [need for need in NEEDS if need.capability not in kind.tells and value_of(config, need.key) != need.without]
-    refuse([need for need in missing if is_said(origins[need.key])], config, kind)
+    missing = _missing(config, kind)
+    _refuse([need for need in missing if _is_said(origins[need.key])], config, kind)
     changed = {need.key: need.without for need in missing}
     return _with(config, changed), dict.fromkeys(changed, f"agent {kind.name}")
 
@@ -56,17 +57,22 @@ def unused(config: LoopConfig, origins: Mapping[str, str]) -> tuple[str, ...]:
     """Settings that somebody made and that do nothing with an agent other than Claude Code."""
     prompt = config.prompt
     asked = bool(config.judge.criteria) or prompt.written or prompt.compact or prompt.contradictions
-    return tuple(key for key in ONLY_CLAUDE_S if is_said(origins[key]) and not (asked and key in _ASKING))
+    return tuple(key for key in ONLY_CLAUDE_S if _is_said(origins[key]) and not (asked and key in _ASKING))
 
 
 def require_able(config: LoopConfig, kind: AgentKind) -> None:
     """For a loop that is changed on its way: what is set now and was not there before somebody has said."""
-    refuse([n for n in NEEDS if n.capability not in kind.tells and value_of(config, n.key) != n.without], config, kind)
+    _refuse(_missing(config, kind), config, kind)
 
 
-def refuse(needs: list[Needs], config: LoopConfig, kind: AgentKind) -> None:
+def _missing(config: LoopConfig, kind: AgentKind) -> list[Needs]:
+    """What the configuration asks for and the agent cannot do."""
+    return [need for need in NEEDS if need.capability not in kind.tells and value_of(config, need.key) != need.without]
+
+
+def _refuse(needs: Sequence[Needs], config: LoopConfig, kind: AgentKind) -> None:
     """Raise OperatorError for the first of what cannot be had."""
-    for need in needs:
+    for need in needs[:1]:
         raise OperatorError(
             f"{need.key} is set, and {kind.name} cannot do it: {LACKS[need.capability]}",
             expected=f"an agent that can, such as claude, or another {need.key}",
@@ -75,38 +81,30 @@ def refuse(needs: list[Needs], config: LoopConfig, kind: AgentKind) -> None:
         )
 
 
-def is_said(origin: str) -> bool:
+def _is_said(origin: str) -> bool:
     """Whether a source is a person's word, not a default or a preset's."""
     return _OURS.fullmatch(origin) is None
 
 
 LACKS: Mapping[Capability, str] = {
+    Capability.HOOKS: "no guard rails before its tool calls, no checks inside its session; all is judged after it",
     Capability.STREAM: "it says nothing until it ends: a call that a crash cut off is made again, silence is no sign of a hang",
     Capability.TOOLS: "it does not tell what it does, so its tool calls are not shown or counted",
-    Capability.COMMANDS: "it does not tell how its commands ended, so what it says of them is not compared with that",
-    Capability.TOKENS: "it does not tell its tokens, so no limit of tokens holds",
     Capability.COST: "it does not tell its dollars, so no limit of dollars holds",
+    Capability.TOKENS: "it does not tell its tokens, so no limit of tokens holds",
+    Capability.COMMANDS: "it does not tell how its commands ended, so what it says of them is not compared with that",
     Capability.MODEL: "no model can be chosen for it",
     Capability.CONTEXT: "how full its context is is not known; its session ends by itself",
-    Capability.HOOKS: "no guard rails before its tool calls, no checks inside its session; all is judged after it",
     Capability.SESSIONS: "each iteration begins with an empty context",
     Capability.RULES: "tools are not allowed or denied to it by name; a hat's tools do not bind it",
     Capability.RESETS: "it does not tell when a used-up allowance is back; the loop waits usage_limit.unknown_wait_minutes",
 }
-"""What a loop does without, in a clause."""
+"""What a loop does without, in a clause, the gravest first."""
 
 
 def lacks(kind: AgentKind) -> Iterator[str]:
     """What it lacks, in words, the gravest first."""
-    order = (Capability.HOOKS, Capability.STREAM, Capability.TOOLS, Capability.COST, Capability.TOKENS, *Capability)
-    for capability in dict.fromkeys(order):
-        if capability not in kind.tells:
-            yield LACKS[capability]
-
-
-def value_of(config: LoopConfig, key: str) -> Any:
-    section, name = key.split(".")
-    return getattr(getattr(config, section), name)
+    return (words for capability, words in LACKS.items() if capability not in kind.tells)
 
 
 def _with(config: LoopConfig, changed: Mapping[str, Any]) -> LoopConfig:

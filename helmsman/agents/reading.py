@@ -6,11 +6,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from helmsman.config.other_agents import AgentConfig
+from helmsman.config.agent import AgentConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import complaint_of, did_you_mean, shown
 from helmsman.records.agents import TEMPLATE, AgentKind
-from helmsman.toml_of import toml_of
+from helmsman.toml_of import fault_of, toml_of
 
 LARGEST = 16_384
 """Characters of an agent's file; a command line is a few words."""
@@ -23,7 +23,7 @@ def read_kind(text: str, where: str) -> AgentKind:
     try:
         values = toml_of(text)
     except (ValueError, RecursionError) as error:
-        raise _broken(where, str(error)) from None
+        raise _broken(where, fault_of(error, text)[1]) from None
     return _made(values, where)
 
 

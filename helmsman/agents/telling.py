@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 
 from helmsman.agents.fitting import lacks
+from helmsman.plain import clean
 from helmsman.records.agents import Agent, AgentKind, Capability
-from helmsman.texts import clean
 
 WITHOUT = {
     Capability.HOOKS: "guard rails",
     Capability.STREAM: "events",
     Capability.TOOLS: "tool calls",
-    Capability.COMMANDS: "ends of commands",
     Capability.COST: "dollars",
     Capability.TOKENS: "tokens",
+    Capability.COMMANDS: "ends of commands",
     Capability.MODEL: "a choice of model",
     Capability.CONTEXT: "its context",
     Capability.SESSIONS: "sessions",

@@ -2,7 +2,11 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+LONGEST_HOURS = 24 * 366 * 100
+"""A century. What is added to today's date has to be one again, and no wait is longer."""
 
 
 class Section(BaseModel):
@@ -22,6 +26,13 @@ def _none_when_unlimited(value: Any) -> Any:
     return None if value in ("none", float("inf")) else value
 
 
+def _says_something(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("blank", "some words")
+    return text
+
+
+Words = Annotated[str, Field(min_length=1), AfterValidator(_says_something)]
 Dollars = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_none_when_unlimited)]
 Hours = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_none_when_unlimited)]
 Share = Annotated[Annotated[float, Field(gt=0, le=1)] | None, BeforeValidator(_none_when_unlimited)]

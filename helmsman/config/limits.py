@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from helmsman.config.base import Count, Dollars, Hours, Section, Share
+from helmsman.config.base import LONGEST_HOURS, Count, Dollars, Hours, Section, Share
 
 
 class LimitsConfig(Section):
@@ -33,11 +33,11 @@ class LimitsConfig(Section):
 class UsageLimitConfig(Section):
     """How the loop waits when the provider's usage limit is reached."""
 
-    margin_seconds: float = Field(default=60, ge=0)
+    margin_seconds: float = Field(default=60, ge=0, le=LONGEST_HOURS * 3600)
     """Seconds added to the announced reset, for clocks that differ."""
-    unknown_wait_minutes: float = Field(default=60, gt=0)
+    unknown_wait_minutes: float = Field(default=60, gt=0, le=LONGEST_HOURS * 60)
     """Minutes to wait when the message names no reset."""
-    longest_wait_hours: float = Field(default=24 * 8, gt=0)
+    longest_wait_hours: float = Field(default=24 * 8, gt=0, le=LONGEST_HOURS)
     """Hours to wait at most; the longest window seen is a week."""
     warn_at: float = Field(default=0.9, gt=0, le=1)
     """Share of a window from which people are told and small work comes first; the CLI itself warns there of its 5-hour one."""
@@ -51,10 +51,10 @@ class RetryConfig(Section):
     """Retries of what the world broke: network, overload, 5xx. Nothing else is ever retried."""
 
     attempts: int = Field(default=8, ge=0, le=50)
-    """Tries after the first; with the delays below they bridge about half an hour of outage."""
-    first_delay_seconds: float = Field(default=10, gt=0)
+    """Tries after the first; with the delays below they bridge about twenty minutes of outage."""
+    first_delay_seconds: float = Field(default=10, gt=0, le=LONGEST_HOURS * 3600)
     """Seconds before the first retry; doubled each time."""
-    longest_delay_seconds: float = Field(default=300, gt=0)
+    longest_delay_seconds: float = Field(default=300, gt=0, le=LONGEST_HOURS * 3600)
     """Seconds between retries at most."""
     jitter: float = Field(default=0.3, ge=0, le=1)
     """Share by which delays vary, so that many loops do not return at once."""

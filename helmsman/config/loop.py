@@ -1,26 +1,27 @@
 """LoopConfig: the one frozen tree."""
 
-from pydantic import Field, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from helmsman.config.agent import ClaudeConfig, ContextConfig, PromptConfig, RemoteConfig, SteeringConfig, WorkspaceConfig
-from helmsman.config.base import Section
+from helmsman.config.agent import AgentConfig
+from helmsman.config.base import Section, Words
+from helmsman.config.claude import ClaudeConfig, ContextConfig, SteeringConfig
 from helmsman.config.hats import HatsConfig
 from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
 from helmsman.config.memory import MemoryConfig, ResearchConfig
 from helmsman.config.merge import MergeConfig
-from helmsman.config.other_agents import AgentConfig
 from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, LadderConfig, PainConfig
 from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
 from helmsman.config.plan import PlanConfig
+from helmsman.config.prompt import PromptConfig
 from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, InvariantsConfig, JudgeConfig
 from helmsman.config.sandbox import SandboxConfig
+from helmsman.config.workplace import RemoteConfig, WorkspaceConfig
 
 
 class LoopConfig(Section):
     """Everything that a loop is told before it starts."""
 
-    goal: str = Field(min_length=1)
+    goal: Words
     """What shall be true at the end."""
     alignment: str = "ALIGNMENT.md"
     """Alignment file, by its path from the top: what it agrees on is added to the goal when a loop is created, and an open
@@ -67,10 +68,3 @@ class LoopConfig(Section):
     def resets_strategy(self) -> bool:
         """Whether the judge's rejections lead to another approach: that is ordered, or it merges and nobody is to be asked."""
         return self.judge.reset_strategy or (bool(self.merge.into) and not self.gates.merge)
-
-    @field_validator("goal")
-    @classmethod
-    def _says_something(cls, goal: str) -> str:
-        if not goal.strip():
-            raise PydanticCustomError("blank", "some words")
-        return goal

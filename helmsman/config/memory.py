@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from helmsman.config.base import Section
 
-_WITH_PASSWORD = re.compile(r"[^:/]*://[^/@]*:[^/]*@")
+_WITH_PASSWORD = re.compile(r"[^:/]*://(?:[^/@:]*:[^/]*@|.*[?&](?:ssl)?password=)", re.IGNORECASE)
 
 
 class ResearchConfig(Section):

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from helmsman.config.base import Section
+from helmsman.config.base import LONGEST_HOURS, Section
 from helmsman.config.detectors import DetectorName
 
 Gain = tuple[float, float, float]
@@ -69,7 +69,7 @@ class BreakerConfig(Section):
 
     half_open_after: int = Field(default=2, ge=1)
     """Iterations without progress until one more decides."""
-    cool_down_minutes: float = Field(default=30, ge=0)
+    cool_down_minutes: float = Field(default=30, ge=0, le=LONGEST_HOURS * 60)
     """Minutes that nothing is tried once it is open; what stood in the way may have been the world. 0: it goes on at once."""
 
 

@@ -1,13 +1,17 @@
 """The plan: a list of work in the repository that the loop follows item by item."""
 
 import posixpath
+from collections.abc import Mapping
+from typing import Literal
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from helmsman.config.base import Section
 
-_ENDINGS = (".json", ".md", ".markdown", ".mdx", ".toml")
+Kind = Literal["json", "markdown", "toml"]
+ENDINGS: Mapping[str, Kind] = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown", ".toml": "toml"}
+"""What kind of plan a file is, by the end of its name."""
 _OURS = (".git", ".helmsman")
 
 
@@ -30,6 +34,6 @@ class PlanConfig(Section):
             raise PydanticCustomError("outside", "a path from the top of the repository, without . and ..")
         if parts[0] in _OURS:
             raise PydanticCustomError("ours", "a committed file; .git and .helmsman are no place for one")
-        if file and not file.lower().endswith(_ENDINGS):
+        if file and not file.lower().endswith(tuple(ENDINGS)):
             raise PydanticCustomError("no_plan", "a file that ends with .json, .md or .toml")
         return file

@@ -4,13 +4,13 @@ from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from helmsman.config.base import Count, Section
+from helmsman.config.base import Count, Section, Words
 
 
 class CheckConfig(Section):
     """One command that proves something; exit code 0 passes."""
 
-    command: str = Field(min_length=1)
+    command: Words
     """A shell command, run by `sh` in the root of the worktree."""
     name: str = ""
     """What people call it. Empty: the command itself."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from helmsman.errors import OperatorError
-from helmsman.toml_of import toml_of
+from helmsman.toml_of import fault_of, toml_of
 
 MARK = "+++"
 LARGEST = 16_384
@@ -52,11 +52,8 @@ def line_of(key: str, lines: Mapping[str, int]) -> int:
 def _toml(text: str, where: str) -> dict[str, Any]:
     try:
         return toml_of(text)
-    except RecursionError:
-        raise broken(where, 1, "it is nested too deeply") from None
-    except ValueError as error:  # tomllib's own, or Python's of a number with too many digits
-        found = re.search(r"at line (\d+)", str(error))
-        raise broken(where, int(found[1]) if found else text.count("\n") + 1, str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise broken(where, *fault_of(error, text)) from None
 
 
 def _placed(lines: list[str]) -> dict[str, int]:

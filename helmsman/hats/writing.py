@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from helmsman.first_files import toml_line
 from helmsman.hats.front import MARK
 from helmsman.records.hats import Condition, Hat, Sheet
+from helmsman.toml_strings import toml_line
 
 
 def hat_text(hat: Hat) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from helmsman.memory.classifying import task_type
 from helmsman.memory.phrases import cleaned
+from helmsman.plain import clean_lines
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.lessons import Episode, Subject, Summary, TaskType
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.state import LoopState
-from helmsman.texts import clean_lines
 
 LONGEST_GOAL, LONGEST_APPROACH, LONGEST_SUBJECT, LONGEST_NAME = 2_000, 300, 120, 200
 MOST_TESTS, MOST_FILES, MOST_TOOLS, MOST_ERRORS, MOST_TROUBLES = 20, 20, 12, 5, 3

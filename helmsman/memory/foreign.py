@@ -2,8 +2,7 @@
 
 import re
 
-from helmsman.records.alignment import one_line
-from helmsman.texts import shortened
+from helmsman.plain import one_line, shortened
 
 _TAG = re.compile(r"<(?=/?[a-zA-Z!])")
 _CODE_FENCE = re.compile(r"`{3,}|~{3,}")

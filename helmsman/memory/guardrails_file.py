@@ -29,9 +29,9 @@ from helmsman.memory.guardrails.page import (
     text_of,
     trigger_of,
 )
+from helmsman.plain import clean
 from helmsman.records.base import Record
 from helmsman.records.lessons import LONGEST_TEXT, Guardrail
-from helmsman.texts import clean
 
 HELP = """\
 > What Helmsman tells the agent in each iteration: reword a heading or the text below it, delete both to be rid of them, or

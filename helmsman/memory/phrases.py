@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from helmsman.memory.words import is_telling, normal, words
+from helmsman.plain import clean, shortened
 from helmsman.records.lessons import LONGEST_DETAIL, LONGEST_TEXT
-from helmsman.texts import clean, shortened
 
 TELLING = 2
 """Words that are not vague, from which a text says what was done."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from helmsman.memory.estimates import in_words
 from helmsman.orient.budget import Foreign, Piece, tokens, whole
+from helmsman.plain import clean
 from helmsman.records.lessons import Guardrail, LessonKind, Recalled, Reminder
-from helmsman.texts import clean
 
 _ORDERS = (
     "# What this project has learnt the hard way\nKeep to this in every step; each order was made of failures that came back:"

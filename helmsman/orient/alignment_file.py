@@ -12,8 +12,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from helmsman.plain import clean
 from helmsman.records.alignment import ROUNDS, Alignment, Asked, Made, Stage
-from helmsman.texts import clean, money
+from helmsman.texts import money
 
 TITLE = "# Alignment"
 NOTHING = "(none)"

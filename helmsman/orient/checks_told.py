@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from helmsman.orient.budget import Foreign, Piece
+from helmsman.plain import clean, clean_lines
 from helmsman.records.checks import CheckResult
-from helmsman.texts import clean, clean_lines
 
 
 def commands(given: Iterable[str]) -> str:

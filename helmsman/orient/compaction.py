@@ -14,6 +14,7 @@ from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import Foreign, Piece, fence, fit, tokens, trim
 from helmsman.orient.progress import render
 from helmsman.orient.treatments import planned_anew, treatment
+from helmsman.plain import shortened
 from helmsman.records.briefing import Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import Commit
@@ -21,7 +22,7 @@ from helmsman.records.focus import Compacted, Question
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.state import LoopState
-from helmsman.texts import counted, shortened
+from helmsman.texts import counted
 
 GOAL_TOKENS = 5_000
 FACTS_TOKENS = 12_000

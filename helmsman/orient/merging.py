@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from string import Template
 
 from helmsman.orient.budget import Foreign, Piece
+from helmsman.plain import clean
 from helmsman.records.evidence import Commit
 from helmsman.records.merging import Trouble
-from helmsman.texts import clean, counted
+from helmsman.texts import counted
 
 CONFLICT = Template("""\
 # Your task now: merge two intents

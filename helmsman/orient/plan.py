@@ -5,9 +5,10 @@ from string import Template
 
 from helmsman.orient.budget import Piece
 from helmsman.orient.checks_told import commands, how, printed
+from helmsman.plain import clean, clean_lines
 from helmsman.records.plan import InHand, PlanItem
 from helmsman.records.state import LoopState
-from helmsman.texts import clean, clean_lines, counted
+from helmsman.texts import counted
 
 LONGEST_DETAILS = 3_000
 MOST_ACCEPTANCE = 20

@@ -7,8 +7,8 @@ one iteration at most and is told. What was read once is rendered and read again
 import re
 from collections.abc import Mapping
 
+from helmsman.plain import shortened
 from helmsman.records.memory import Choice, Completed, WorkingMemory
-from helmsman.texts import shortened
 
 HEADINGS = ("ORIGINAL_GOAL", "ITERATION", "COMPLETED", "DECISIONS", "UNCERTAINTIES", "REMAINING_GAP", "CONFIDENCE")
 KEPT_ENTRIES = 20

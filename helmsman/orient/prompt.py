@@ -44,6 +44,7 @@ from helmsman.orient.treatment_told import treatment_section
 from helmsman.orient.validation import issues_section
 from helmsman.oversee.drift import flagged, guidance
 from helmsman.oversee.usage import in_words, near
+from helmsman.plain import clean, clean_lines
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Contradiction
@@ -59,7 +60,7 @@ from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import PAIN
-from helmsman.texts import clean, clean_lines, counted
+from helmsman.texts import counted
 
 REJECTIONS_SHOWN = 3
 CHECKS = "last checks"

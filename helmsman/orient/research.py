@@ -12,9 +12,10 @@ from helmsman.config import LoopConfig
 from helmsman.orient.budget import Foreign, Piece
 from helmsman.orient.guardrails.rules import RESEARCH_FILE as FILE
 from helmsman.orient.progress import percent
+from helmsman.plain import clean, clean_lines
 from helmsman.records.research import Research
 from helmsman.records.state import LoopState
-from helmsman.texts import clean, clean_lines, counted
+from helmsman.texts import counted
 
 HEADINGS = ("STRENGTHS", "RISKS", "GAPS", "APPROACHES_CONSIDERED", "APPROACH", "CONFIDENCE")
 SHORTEST_APPROACH = 50

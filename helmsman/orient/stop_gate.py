@@ -5,9 +5,10 @@ from math import inf
 
 from helmsman.config import SteeringConfig
 from helmsman.orient.budget import Foreign, Piece, fit
+from helmsman.plain import shortened
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.session import StopAttempt
-from helmsman.texts import counted, shortened
+from helmsman.texts import counted
 
 MOST_ATTEMPTS = 20
 """Of one session. Who asks more often than that is kept by something else than us."""

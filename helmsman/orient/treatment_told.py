@@ -21,12 +21,13 @@ from helmsman.orient.treatments import (
     treatment,
 )
 from helmsman.orient.validation import Failure, failures_of, remaining
+from helmsman.plain import clean, shortened
 from helmsman.records.checks import CheckReport
 from helmsman.records.modes import Rung
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Diagnosis, Learnt, Oversight
 from helmsman.records.session import ErrorVector, FailureClass
-from helmsman.texts import clean, counted, shortened
+from helmsman.texts import counted
 
 CLIMBS_SHOWN = 3
 FAILURES_SHOWN = 3

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from helmsman.orient.budget import Foreign, Piece
 from helmsman.oversee.detectors import windows
 from helmsman.oversee.limits import gauges
+from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence
 from helmsman.records.modes import Rung
@@ -12,7 +13,6 @@ from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.oversight import Issue, Oversight, Stance, Strategy
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
-from helmsman.texts import clean
 
 NEAR = 0.95
 """Completion from which an agent is expected to ask to be done."""

@@ -11,12 +11,12 @@ from helmsman.layers import Layer, resolve, shown
 from helmsman.oversee.landing import limited
 from helmsman.oversee.limits import reached
 from helmsman.oversee.relief import relieved
+from helmsman.plain import clean
 from helmsman.records.forms import Form, answers_given, extension
 from helmsman.records.gates import GATE, LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind, Way
 from helmsman.records.merging import Merging
 from helmsman.records.state import LoopState, end, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.texts import clean
 
 ANSWERS_REMEMBERED = 20
 GUIDANCE_REMEMBERED = 5

@@ -7,10 +7,11 @@ from enum import StrEnum
 from helmsman.config import BreakerConfig
 from helmsman.oversee.movement import got_on
 from helmsman.oversee.waits import later
+from helmsman.plain import clean
 from helmsman.records.modes import Breaker, Position
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
-from helmsman.texts import clean, counted
+from helmsman.texts import counted
 
 LONGEST_REASON = 300
 

@@ -13,11 +13,11 @@ from helmsman.orient.treatments import PLAN_ANEW
 from helmsman.oversee.detectors import windows
 from helmsman.oversee.drift.paths import stem
 from helmsman.oversee.drift.words import telling
+from helmsman.plain import short_line
 from helmsman.records.claims import ClaimLayer, Contradiction
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
-from helmsman.texts import one_line
 from helmsman.verify.claims.paths import Paths, as_path, git_would_show
 from helmsman.verify.invariants.reading.kinds import language
 
@@ -162,4 +162,4 @@ def _went_elsewhere(moment: Moment, gap: str) -> bool:
 
 def _shown(text: str, longest: int) -> str:
     """Between backticks, so without any."""
-    return one_line(text, longest).replace("`", "'")
+    return short_line(text, longest).replace("`", "'")

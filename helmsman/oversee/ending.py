@@ -6,6 +6,7 @@ that games its checks or hurts is never the best (`Oversight.best`).
 
 from collections.abc import Sequence
 
+from helmsman.plain import clean
 from helmsman.records.findings import Weight
 from helmsman.records.folds import most_tests, taken_back, undone_after
 from helmsman.records.moments import Moment
@@ -13,7 +14,6 @@ from helmsman.records.oversight import LATER, Checkpoint, Failed
 from helmsman.records.plan_folds import without
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.texts import clean
 
 ENDS = frozenset({Outcome.STOPPED, Outcome.FAILED, Outcome.CANCELLED, Outcome.EJECTED})
 """Ends without completion. A loop that waits for a person is shown as it is."""

@@ -7,10 +7,11 @@ from typing import Literal, NamedTuple
 
 from helmsman.config import LadderConfig
 from helmsman.oversee.movement import got_on
+from helmsman.plain import clean
 from helmsman.records.modes import Climb, Ladder, Rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
-from helmsman.texts import clean, counted
+from helmsman.texts import counted
 
 CYCLES = frozenset({"limit_cycle", "recurring_trees", "oscillating"})
 """Rules that say that the loop goes round. Another try is one more turn: what changes is the structure."""

@@ -10,6 +10,7 @@ from helmsman.oversee.detectors.windows import OF_THE_WORLD
 from helmsman.oversee.feedback import UNRUNNABLE
 from helmsman.oversee.limits import Gauge, gauges
 from helmsman.oversee.movement import compared_with, is_base, still_told
+from helmsman.plain import short_line
 from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
 from helmsman.records.moments import Moment, Movement
@@ -17,7 +18,7 @@ from helmsman.records.pain import Leak, Weakness
 from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Severity, Signal
-from helmsman.texts import counted, one_line
+from helmsman.texts import counted
 
 LEAST_TESTS = 3
 """One or two tests fail together for one small reason; from three on it is the whole that broke."""
@@ -177,6 +178,6 @@ def _pain(kind: str, message: str, *, value: float, threshold: float) -> Signal:
 
 def _some(parts: Iterable[str]) -> str:
     """The first few, each in one short line that no terminal stumbles over."""
-    told = [one_line(part[:1000], _LONGEST) for part in parts]
+    told = [short_line(part[:1000], _LONGEST) for part in parts]
     more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
     return ", ".join(told[:SHOWN]) + more

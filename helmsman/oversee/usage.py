@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from helmsman.config.limits import UsageLimitConfig
+from helmsman.plain import clean
 from helmsman.records.evidence import RateLimit, UsageWindow
-from helmsman.texts import clean
 
 WEEKLY = "seven_day"
 """How the names of weekly windows begin."""

@@ -1,7 +1,7 @@
 """What is wrong with a plan, and on which line. Whoever knows the file's name makes an error for people of it."""
 
 from helmsman.errors import OperatorError
-from helmsman.texts import clean
+from helmsman.plain import clean
 
 
 class Complaint(ValueError):  # noqa: N818 - what a reader says of a text; the error that people see is made of it

@@ -1,7 +1,7 @@
 """The fields of an item as TOML and JSON give them: of the right kind, or a complaint with the line."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from helmsman.layers import shown
@@ -13,19 +13,35 @@ LONGEST_DETAILS = 8_000
 LONGEST_CHECK = 2_000
 MOST_ACCEPTANCE = 50
 MOST_NEEDS = 200
+RANKS: Mapping[str, int] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
+"""What the usual words for a priority come to."""
 SLUG = 40
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 _NO_WORD = re.compile(r"[^a-z0-9]+")
 
 
-def text_of(values: Mapping[str, Any], key: str, line: int, longest: int = LONGEST_DETAILS) -> str:
+def text_of(values: Mapping[str, Any], key: str, line: int) -> str:
     """Empty where the key is not there."""
     value = values.get(key)
     if value is None:
         return ""
     if not isinstance(value, str):
         raise Complaint(line, f"{key}: expected text, found {shown(value)}")
-    return value.strip()[:longest]
+    return value.strip()[:LONGEST_DETAILS]
+
+
+def check_of(command: str, line: int) -> str:
+    """The command of a check, whole or not at all: of one that was cut, nobody knows what it proves."""
+    if len(command) > LONGEST_CHECK:
+        raise Complaint(line, f"check: longer than {LONGEST_CHECK:,} characters; put it into a script")
+    return command
+
+
+def few(key: str, found: Sequence[str], line: int, most: int) -> tuple[str, ...]:
+    """All of them, or a complaint: what would be left out, nobody would wait for or look at."""
+    if len(found) > most:
+        raise Complaint(line, f"{key}: {len(found)} entries, {most} may be")
+    return tuple(found)
 
 
 def texts_of(values: Mapping[str, Any], key: str, line: int, most: int) -> tuple[str, ...]:
@@ -35,9 +51,7 @@ def texts_of(values: Mapping[str, Any], key: str, line: int, most: int) -> tuple
     found = cast("list[Any]", value) if isinstance(value, list) else [value]
     if not all(isinstance(one, str) for one in found):
         raise Complaint(line, f"{key}: expected texts in a list, found {shown(value)}")
-    if len(found) > most:
-        raise Complaint(line, f"{key}: {len(found)} entries, {most} may be")
-    return tuple(one.strip()[:LONGEST_DETAILS] for one in cast("list[str]", found) if one.strip())
+    return tuple(one.strip()[:LONGEST_DETAILS] for one in few(key, cast("list[str]", found), line, most) if one.strip())
 
 
 def flag_of(values: Mapping[str, Any], key: str, line: int) -> bool:

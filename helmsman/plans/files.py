@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from helmsman.config.plan import ENDINGS, Kind
 from helmsman.layers import shown
 from helmsman.plans import fields, json_file, markdown_file, toml_file
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.graph import require_sound
-from helmsman.records.plan import MOST_ITEMS, Kind, Plan, PlanItem
+from helmsman.records.plan import MOST_ITEMS, Plan, PlanItem
 
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 _DIGEST = 6
@@ -32,7 +33,6 @@ FORMS: Mapping[Kind, Form] = {
     "markdown": Form(markdown_file.read, markdown_file.tick),
     "toml": Form(toml_file.read, toml_file.tick),
 }
-ENDINGS: Mapping[str, Kind] = {".json": "json", ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown", ".toml": "toml"}
 
 
 def kind_of(path: str) -> Kind:

@@ -30,7 +30,7 @@ def in_hand(plan: Plan, only: str = "", *, anew: bool = False, small: bool = Fal
         remaining=len(left),
         next=after.id if after else "",
         anew=anew,
-        sketch=sketch(plan),
+        sketch=_sketch(plan, [one for one in (item, after) if one]),
     )
 
 
@@ -76,19 +76,20 @@ def gone(plan: Plan, only: str, path: str, loop: str) -> OperatorError:
     )
 
 
-def sketch(plan: Plan) -> tuple[Sketched, ...]:
-    """The plan in short, in the order of the file; of a long one what is around the item that is due."""
-    chosen = _around(plan)
+def _sketch(plan: Plan, due: Sequence[PlanItem]) -> tuple[Sketched, ...]:
+    """The plan in short, in the order of the file; of a long one what is around the items that are due."""
+    chosen = _around(plan, due)
     names = {item.id for item in chosen}
     return tuple(_sketched(item, names) for item in chosen)
 
 
-def _around(plan: Plan) -> Sequence[PlanItem]:
+def _around(plan: Plan, due: Sequence[PlanItem]) -> Sequence[PlanItem]:
+    """What is due first of all: more than can be shown may wait for it although it ranks higher."""
     if len(plan.items) <= MOST_SKETCHED:
         return plan.items
-    done = [item for item in plan.items if item.done][-DONE_SKETCHED:]
-    coming = [item for item in in_order(plan) if not item.done][: MOST_SKETCHED - len(done)]
-    wanted = {item.id for item in (*done, *coming)}
+    done = [item.id for item in plan.items if item.done][-DONE_SKETCHED:]
+    coming = dict.fromkeys(item.id for item in (*due, *in_order(plan)) if not item.done)
+    wanted = {*done, *list(coming)[: MOST_SKETCHED - len(done)]}
     return [item for item in plan.items if item.id in wanted]
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from helmsman.layers import shown
 from helmsman.plans import fields
 from helmsman.plans.complaint import Complaint
-from helmsman.plans.json_text import Pair, line_at, members, pairs, skip
+from helmsman.plans.json_text import Pair, lines_at, members, pairs, skip
 from helmsman.records.plan import Plan, PlanItem
 
 LISTS = ("userStories", "user_stories", "stories", "items", "features", "tasks")
@@ -47,7 +47,8 @@ def _stories(text: str) -> list[_Story]:
     """A byte order mark counts as a blank: places stay as they are in the file."""
     body = text.replace("\ufeff", " ", 1) if text.startswith("\ufeff") else text
     _require_json(body)
-    return [_story(body, begin) for begin, _ in members(body, _list(body))]
+    begins = [begin for begin, _ in members(body, _list(body))]
+    return [_story(body, begin, line) for begin, line in zip(begins, lines_at(body, begins), strict=True)]
 
 
 def _require_json(text: str) -> None:
@@ -70,11 +71,10 @@ def _list(text: str) -> int:
     for name in LISTS:
         if name in found and text[found[name].value_start] == "[":
             return found[name].value_start
-    raise Complaint(line_at(text, place), f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
+    raise Complaint(next(lines_at(text, [place])), f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
 
 
-def _story(text: str, place: int) -> _Story:
-    line = line_at(text, place)
+def _story(text: str, place: int, line: int) -> _Story:
     if text[place] != "{":
         raise Complaint(line, f"expected a story in braces, found {shown(text[place : place + 40])}")
     found = {pair.key: pair for pair in pairs(text, place)}
@@ -97,19 +97,16 @@ def _item(story: _Story) -> PlanItem:
         needs=tuple(map(str, _needs(values, line))),
         parallel=fields.flag_of(values, "parallel", line),
         verify=fields.flag_of(values, "verify", line),
-        check=fields.text_of(values, "check", line, fields.LONGEST_CHECK),
+        check=fields.check_of(fields.text_of(values, "check", line), line),
         done=fields.flag_of(values, _key(values, DONE), line),
         line=line,
     )
 
 
-_WORDS = {"critical": 0, "high": 1, "medium": 2, "low": 3}
-
-
 def _rank(values: Mapping[str, Any], line: int) -> int:
     """A number, or one of the usual words."""
     said = values.get("priority")
-    word = _WORDS.get(said.lower()) if isinstance(said, str) else None
+    word = fields.RANKS.get(said.lower()) if isinstance(said, str) else None
     return fields.rank_of(values, "priority", line) if word is None else word
 
 

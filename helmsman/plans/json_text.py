@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -50,5 +50,9 @@ def _after_comma(text: str, place: int) -> int:
     return skip(text, place + 1) if text[place] == "," else place
 
 
-def line_at(text: str, place: int) -> int:
-    return text.count("\n", 0, place) + 1
+def lines_at(text: str, places: Iterable[int]) -> Iterator[int]:
+    """The lines of places in their order, from 1. Each part of the text is looked through once."""
+    line, before = 1, 0
+    for place in places:
+        line, before = line + text.count("\n", before, place), place
+        yield line

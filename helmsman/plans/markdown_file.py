@@ -36,19 +36,19 @@ _ID = re.compile(
 )
 _MARKER = re.compile(r"\[(?P<name>P|VERIFY)\]")
 _COMMAND = r"(?P<ticks>`+)(?P<command>[^`\r\n]+)(?P=ticks)"
-_VERIFY_COMMAND = re.compile(rf"\[VERIFY\](?:[:\s]*(?:[Rr]un\s+)?|[^`\r\n]*:\s*){_COMMAND}")
+_VERIFY_COMMAND = re.compile(rf"\[VERIFY\](?:[:\s]*(?:[Rr]un\s+)?|(?:(?!\[VERIFY\])[^`\r\n])*:\s*){_COMMAND}")
 _BARE = r"(?P<bare>(?=\S)(?:[^()`\r\n]|\([^()`\r\n]*\))+)"
 _CHECK = re.compile(rf"\(check:\s*(?:{_COMMAND}|{_BARE})\)", re.IGNORECASE)
 _CHECK_BEGINS = re.compile(r"\(check:", re.IGNORECASE)
 _CHECK_NOTE = re.compile(rf"\*{{0,2}}\(?(?:check|verify)\*{{0,2}}:\*{{0,2}}\s*{_COMMAND}\)?\.?", re.IGNORECASE)
 _BARE_CHECK_NOTE = re.compile(r"check:[ \t]+(?=\S)(?P<bare>[^`]+)")
-_IDS = r"(?P<ids>[\w./-]+(?:\s*(?:,|and)\s*[\w./-]+)*)"
+_IDS = r"(?P<ids>[\w./-]++(?:\s*(?:,|and)\s*[\w./-]++)*)"
+"""No name is taken apart again: one of many `and`s would be tried in every way that it could be divided."""
 _NEEDS = re.compile(rf"\((?:needs|depends on|after):?\s+{_IDS}\)", re.IGNORECASE)
 _NEEDS_NOTE = re.compile(rf"\*{{0,2}}(?:needs|depends on)\*{{0,2}}:\*{{0,2}}\s*{_IDS}\.?", re.IGNORECASE)
 _ACCEPTANCE_NOTE = re.compile(r"\*{0,2}(?:acceptance|accepted when|done when)\*{0,2}:\*{0,2}\s*(?P<what>.+)", re.IGNORECASE)
 _RANK = re.compile(r"\(priority:\s*(?:P?(?P<number>\d{1,3})|(?P<word>critical|high|medium|low))\)", re.IGNORECASE)
 _RANK_HEADING = re.compile(r"\b(?P<word>critical|high|medium|low)(?:est)?[ -]priority\b", re.IGNORECASE)
-_RANKS: Mapping[str, int] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
 _BULLET = re.compile(r"[-*+]\s+")
 
 
@@ -231,13 +231,15 @@ def _name_alike(boxes: Sequence[_Box]) -> None:
 def _item(box: _Box, groups: Mapping[str, _Box]) -> PlanItem:
     every = [box, *_all_above(box)]
     markers = {found["name"] for one in every for found in _MARKER.finditer(one.title)}
+    needed = list(dict.fromkeys(name for one in every for name in _needs(one, groups)))
+    accepted = [found["what"] for found in _matches(_ACCEPTANCE_NOTE, box)]
     return PlanItem(
         id=fields.id_of(box.id, box.line) if box.id else "",
         title=fields.title_of(_stripped(box), box.line),
         details=_details(box)[: fields.LONGEST_DETAILS],
-        acceptance=tuple(found["what"] for found in _matches(_ACCEPTANCE_NOTE, box))[: fields.MOST_ACCEPTANCE],
+        acceptance=fields.few("acceptance", accepted, box.line, fields.MOST_ACCEPTANCE),
         priority=min(one.rank for one in every),
-        needs=tuple(dict.fromkeys(name for one in every for name in _needs(one, groups)))[: fields.MOST_NEEDS],
+        needs=fields.few("needs", needed, box.line, fields.MOST_NEEDS),
         parallel="P" in markers,
         verify="VERIFY" in markers,
         check=_check(box),
@@ -285,7 +287,7 @@ def _check(box: _Box) -> str:
     note = next(_matches(_CHECK_NOTE, box), None) or next(_matches(_BARE_CHECK_NOTE, box), None)
     found = in_title or note or _VERIFY_COMMAND.search(box.title)
     said = found.groupdict() if found else {}
-    return (said.get("command") or said.get("bare") or "").strip()[: fields.LONGEST_CHECK]
+    return fields.check_of((said.get("command") or said.get("bare") or "").strip(), box.line)
 
 
 def _needs(box: _Box, groups: Mapping[str, _Box]) -> Iterator[str]:
@@ -311,4 +313,4 @@ def _rank_of(text: str) -> int | None:
     if found is None:
         return None
     said = found.groupdict()
-    return int(said["number"]) if said.get("number") else _RANKS[said["word"].lower()]
+    return int(said["number"]) if said.get("number") else fields.RANKS[said["word"].lower()]

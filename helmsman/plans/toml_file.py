@@ -9,7 +9,7 @@ from helmsman.plans import fields
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.toml_text import Entry, entries
 from helmsman.records.plan import Plan, PlanItem
-from helmsman.toml_of import toml_of
+from helmsman.toml_of import fault_of, toml_of
 
 TABLE = "[[item"
 KEYS = ("id", "title", "details", "acceptance", "priority", "needs", "parallel", "verify", "check", "done")
@@ -53,11 +53,8 @@ def tick(text: str, place: int) -> str:
 def _parsed(text: str) -> dict[str, Any]:
     try:
         return toml_of(text.removeprefix("\ufeff"))
-    except RecursionError:
-        raise Complaint(1, "it is nested too deeply") from None
-    except ValueError as error:  # tomllib's own, or Python's of a number with too many digits
-        found = re.search(r"at line (\d+)", str(error))
-        raise Complaint(int(found[1]) if found else text.count("\n") + 1, str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise Complaint(*fault_of(error, text)) from None
 
 
 def _tables(values: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -102,7 +99,7 @@ def _item(values: Mapping[str, Any], place: _Placed) -> PlanItem:
         needs=fields.texts_of(values, "needs", at("needs"), fields.MOST_NEEDS),
         parallel=fields.flag_of(values, "parallel", at("parallel")),
         verify=fields.flag_of(values, "verify", at("verify")),
-        check=fields.text_of(values, "check", at("check"), fields.LONGEST_CHECK),
+        check=fields.check_of(fields.text_of(values, "check", at("check")), at("check")),
         done=fields.flag_of(values, "done", at("done")),
         line=line,
     )

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from helmsman.config.agent import Format, PromptWay
+from helmsman.naming import PLAIN_NAME
 from helmsman.records.base import Record
 from helmsman.records.evidence import AgentOutcome
 
@@ -44,9 +46,6 @@ class Capability(StrEnum):
     RESETS = "resets"
     """It tells when a used-up allowance is there again."""
 
-
-Format = Literal["text", "json", "codex", "copilot", "cursor", "gemini", "messages", "opencode"]
-"""What a program prints, and so which reader understands it."""
 
 _EVENTS = frozenset({Capability.STREAM, Capability.TOOLS})
 TELLS: Mapping[Format, frozenset[Capability]] = {
@@ -86,13 +85,13 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$", max_leng
 class AgentKind(Record):
     """How one kind of agent is called and read. A loop keeps it in its state, whatever becomes of its file."""
 
-    name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=40)
+    name: str = Field(pattern=PLAIN_NAME, max_length=40)
     title: str = Field(default="", max_length=80)
     command: tuple[str, ...] = Field(min_length=1, max_length=100)
     """The program, then its arguments. `{options}`, `{prompt}`, `{prompt_file}` and `{model}` stand for what a call fills in."""
     model_options: tuple[str, ...] = ()
     """Arguments that choose a model, with `{model}`; they take the place of `{options}`, with those of the configuration."""
-    prompt: Literal["stdin", "argument", "file"] = "stdin"
+    prompt: PromptWay = "stdin"
     """How it gets its prompt."""
     output: Format = "text"
     environment: tuple[Variable, ...] = ()

@@ -8,9 +8,9 @@ from pydantic import AfterValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from helmsman.config import Section
+from helmsman.plain import one_line, prose
 from helmsman.records.base import Record
 from helmsman.records.usage import Usage
-from helmsman.texts import clean, clean_lines
 
 ALIGNMENT = "ALIGNMENT.md"
 ROUNDS = 3
@@ -20,16 +20,6 @@ MOST_LINES, MOST_QUESTIONS = 60, 20
 """Questions at most: as many as a form may have."""
 SAME = ".!?: "
 """What may end a question without making it another one."""
-
-
-def one_line(text: str) -> str:
-    """Text on one line: what breaks lines or moves a cursor is a space."""
-    return " ".join(clean(text).split())
-
-
-def prose(text: str) -> str:
-    """Text of several lines, each as a terminal shows it, without blank ones at either end."""
-    return "\n".join(line.rstrip() for line in clean_lines(text).splitlines()).strip("\n")
 
 
 def inside(path: str) -> str:

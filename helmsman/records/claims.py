@@ -91,6 +91,7 @@ class Trust(Record):
     checked: int = 0
     """Claims that could be compared with evidence."""
     drift: Drift = Drift()
+    """Nobody fills it; states that were written have it. What the last session did is in `LoopState.last_call`."""
     contradicted: int = 0
     """Of these, those in the layer of contradictions."""
 

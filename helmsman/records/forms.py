@@ -1,7 +1,7 @@
 """The forms that gates are answered by, as pydantic models: their titles, help and defaults are what a person reads in the UI."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, cast
 
@@ -10,9 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from helmsman.errors import OperatorError
 from helmsman.layers import from_assignments
 from helmsman.records.gates import LONGEST_GUIDANCE, Choice, Gate, GateKind
+from helmsman.toml_of import toml_of
 
 LONGEST_NAME = 100
 LONGEST_SETTINGS = 4000
+MOST_WITHIN = 20
+"""Semicolons that one value may have before what looks like a key."""
+_NEXT = re.compile(r";\s*(?=[\w-]+(?:\.[\w-]+)*=)", re.ASCII)
 
 
 class Form(BaseModel):
@@ -111,8 +115,24 @@ def answers_given(form: Form, questions: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _lines(settings: str) -> list[str]:
-    """A semicolon separates where another key follows it; elsewhere it belongs to the value."""
-    return [part.strip() for line in settings.splitlines() for part in _NEXT.split(line) if part.strip()]
+    return [part.strip() for line in settings.splitlines() for part in _parts(line) if part.strip()]
 
 
-_NEXT = re.compile(r";\s*(?=[\w-]+(?:\.[\w-]+)*=)", re.ASCII)
+def _parts(line: str) -> Iterator[str]:
+    """A semicolon separates where a key follows it, but not inside of a string or a list: `["cd web; CI=1 make"]` is one."""
+    ends = [*(found.span() for found in _NEXT.finditer(line)), (len(line), len(line))]
+    begin = 0
+    while ends:
+        whole = (number for number, (end, _) in enumerate(ends[:MOST_WITHIN]) if not _is_cut(line[begin:end]))
+        last = next(whole, 0)
+        yield line[begin : ends[last][0]]
+        begin, ends = ends[last][1], ends[last + 1 :]
+
+
+def _is_cut(setting: str) -> bool:
+    """Whether what opens its value is not closed."""
+    value = setting.partition("=")[2].strip()
+    try:
+        return value.startswith(('"', "'", "[", "{")) and not toml_of(f"value = {value}")
+    except (ValueError, RecursionError):
+        return True

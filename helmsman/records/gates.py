@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from helmsman.naming import PLAIN_NAME
 from helmsman.records.base import Record
 
 GATE = "gate."
@@ -119,8 +120,8 @@ Way = Literal["engine", "command line", "tracker", "timeout"]
 class Gate(Record):
     """A question that is open."""
 
-    key: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
-    """Unique in its loop; safe as a key in Prefect and as the name of a file."""
+    key: str = Field(pattern=PLAIN_NAME)
+    """Unique in its loop."""
     kind: GateKind
     question: str
     """One sentence."""

@@ -6,12 +6,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from helmsman.naming import PLAIN_NAME
+from helmsman.plain import prose
 from helmsman.records.base import Record
 from helmsman.records.session import FailureClass
 
 IMPLEMENTER = "implementer"
 """The hat that is worn where nothing calls for another one, unless a preset names one for that."""
-NAME = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 LONGEST_NAME = 40
 MOST_HATS, OTHERS = 16, 6
 """Of a preset, and of them those that come by themselves: its usual one, four for the ladder, and one for merges."""
@@ -22,18 +23,15 @@ _MODEL = r"^([A-Za-z0-9][\w.:@/\[\]-]{0,99})?$"
 
 
 def is_name(text: str) -> bool:
-    return len(text) <= LONGEST_NAME and re.fullmatch(NAME, text) is not None
+    return len(text) <= LONGEST_NAME and re.fullmatch(PLAIN_NAME, text) is not None
 
 
 def _plain(text: Any) -> Any:
-    """As a terminal shows it, without blank lines at either end."""
-    if not isinstance(text, str):
-        return text
-    lines = ("".join(mark if mark.isprintable() else " " for mark in line) for line in text.expandtabs().splitlines())
-    return "\n".join(line.rstrip() for line in lines).strip()
+    """As a terminal shows it, without blanks at either end."""
+    return prose(text).strip() if isinstance(text, str) else text
 
 
-def _one_line(text: str) -> str:
+def _is_one_line(text: str) -> str:
     if not text.isprintable() or text.strip() != text:
         raise PydanticCustomError("line", "one line of printable text, without blanks at its ends")
     return text
@@ -46,7 +44,7 @@ def _apart(tool: str) -> str:
     return tool
 
 
-Name = Annotated[str, Field(pattern=NAME, max_length=LONGEST_NAME)]
+Name = Annotated[str, Field(pattern=PLAIN_NAME, max_length=LONGEST_NAME)]
 Title = Annotated[str, Field(min_length=1, max_length=60)]
 Line = Annotated[str, Field(min_length=1, max_length=300)]
 Tool = Annotated[str, Field(pattern=_TOOL)]
@@ -116,7 +114,7 @@ class Hat(Record):
     prompt: str = Field(min_length=1, max_length=LONGEST_PROMPT)
     """The persona, as the agent is told."""
 
-    _title = field_validator("title")(_one_line)
+    _title = field_validator("title")(_is_one_line)
     _prompt = field_validator("prompt", mode="before")(_plain)
 
     @field_validator("allowed_tools", "disallowed_tools")
@@ -150,13 +148,13 @@ class Sheet(Record):
     guidance: str = Field(default="", max_length=LONGEST_GUIDANCE)
     """What every iteration is told of this kind of work."""
 
-    _lines = field_validator("title", "about")(_one_line)
+    _lines = field_validator("title", "about")(_is_one_line)
     _guidance = field_validator("guidance", mode="before")(_plain)
 
     @field_validator("checks")
     @classmethod
     def _hints(cls, hints: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(_one_line, hints))
+        return tuple(map(_is_one_line, hints))
 
 
 class Preset(Record):

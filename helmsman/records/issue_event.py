@@ -4,24 +4,19 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from helmsman.records.base import Record
-from helmsman.records.push import is_branch
+from helmsman.records.push import Branch
 
 LONGEST_TITLE = 200
 LONGEST_BODY = 8000
 """Characters of an issue that a loop is told: about 2,000 tokens in every prompt. Most issues have less."""
 LONGEST_COMMENT = 5000
 """Characters; more than an answer's guidance may have."""
+HIGHEST_NUMBER = 10**12
 
 Login = Annotated[str, Field(max_length=100)]
-
-
-def _branch(name: str) -> str:
-    if not is_branch(name):
-        raise ValueError("not the name of a branch")
-    return name
 
 
 class Happened(StrEnum):
@@ -44,9 +39,9 @@ class IssueEvent(Record):
     """Where it is found by the machine that runs the loop. The operator says it, never the sender."""
     full_name: str = Field(pattern=r"^[\w.-]+/[\w.-]+$", max_length=300)
     """`owner/name` at the forge."""
-    branch: Annotated[str, AfterValidator(_branch)]
+    branch: Branch
     """The repository's default branch: a loop begins there, and its pull request goes there."""
-    number: int = Field(gt=0, lt=10**12)
+    number: int = Field(gt=0, lt=HIGHEST_NUMBER)
     happened: Happened
     moment: str = Field(max_length=100)
     """What tells this event from others of the kind at the same issue: the comment's id, or when the issue was changed."""

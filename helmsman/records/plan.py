@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from helmsman.config.plan import Kind
 from helmsman.records.base import Record
 from helmsman.records.checks import CheckResult
 
@@ -15,7 +16,6 @@ LAST_RANK = 1_000
 MOST_SKETCHED = 80
 """Items that a picture has room for."""
 
-Kind = Literal["json", "markdown", "toml"]
 ItemState = Literal["done", "now", "ready", "blocked", "escalated"]
 
 

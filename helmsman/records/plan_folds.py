@@ -1,6 +1,6 @@
 """How a loop's standing with its plan moves on with an iteration: a tick, one more try, or work that was taken back."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from helmsman.records.checks import CheckReport
@@ -10,23 +10,22 @@ from helmsman.records.plan import InHand, ItemProof, PlanProgress, Sketched
 
 def plan_after(before: PlanProgress, record: IterationRecord, undone: Collection[int]) -> PlanProgress:
     """The plan after an iteration. `undone`: iterations whose work is off the branch since, and their ticks with it."""
-    hand, touched = record.plan, record.execution.plan
+    hand, touched, kept = record.plan, record.execution.plan, without(before, undone)
     if hand is None:
-        return before.model_copy(update={"touched": touched})
-    lost = {name for name, proved in before.ticked.items() if proved in undone}
-    ticked = {name: proved for name, proved in before.ticked.items() if name not in lost}
+        return kept.model_copy(update={"touched": touched})
+    lost = before.ticked.keys() - kept.ticked.keys()
     won = {record.tick.item} if record.tick else set[str]()
     anew = touched is not None and touched.kept
     spent = {} if anew else tries_after(before, record)  # of a new plan nothing was tried yet
-    return before.model_copy(
+    return kept.model_copy(
         update={
             "total": hand.total,
             "done": hand.done + len(won) - len(lost),
             "tries": {name: times for name, times in spent.items() if name not in won},
-            "ticked": {**ticked, **dict.fromkeys(won, record.iteration)},
-            "floor": floor_of(record.checks) if won else {} if lost else before.floor,
+            "ticked": {**kept.ticked, **dict.fromkeys(won, record.iteration)},
+            "floor": floor_of(record.checks) if won else kept.floor,
             "touched": touched,
-            "sketch": _sketch(hand, won, lost),
+            "sketch": _sketch(hand.sketch, won, lost),
             **_in_hand(before, record, hand),
         }
     )
@@ -38,7 +37,7 @@ def without(before: PlanProgress, undone: Collection[int]) -> PlanProgress:
     if not lost:
         return before
     kept = {name: proved for name, proved in before.ticked.items() if name not in lost}
-    sketch = tuple(one.model_copy(update={"done": one.done and one.id not in lost}) for one in before.sketch)
+    sketch = _sketch(before.sketch, (), lost)
     return before.model_copy(update={"done": before.done - len(lost), "ticked": kept, "floor": {}, "sketch": sketch})
 
 
@@ -65,11 +64,8 @@ def _in_hand(before: PlanProgress, record: IterationRecord, hand: InHand) -> dic
     }
 
 
-def _sketch(hand: InHand, won: Collection[str], lost: Collection[str]) -> tuple[Sketched, ...]:
-    return tuple(
-        one.model_copy(update={"done": (one.done or one.id in won) and one.id not in lost}) if one.id in (*won, *lost) else one
-        for one in hand.sketch
-    )
+def _sketch(before: Sequence[Sketched], won: Collection[str], lost: Collection[str]) -> tuple[Sketched, ...]:
+    return tuple(one.model_copy(update={"done": (one.done or one.id in won) and one.id not in lost}) for one in before)
 
 
 def floor_of(report: CheckReport | None) -> dict[str, int]:

@@ -44,6 +44,7 @@ def _commit(text: str) -> str:
     return text
 
 
+Branch = Annotated[str, AfterValidator(_branch)]
 Commit = Annotated[str, AfterValidator(_commit)]
 
 
@@ -54,7 +55,7 @@ class Push(Record):
     """What the operator calls it."""
     location: str = Field(min_length=1, max_length=4000)
     """Where it is found by the machine that runs the loop: a folder or a URL. The operator says it, never the sender."""
-    branch: Annotated[str, AfterValidator(_branch)]
+    branch: Branch
     commit: Commit
     before: Commit | None = None
     """Where the branch was; None: it is new."""

@@ -1,7 +1,7 @@
 """LoopState: everything that is needed to go on with a loop, and `advance`, its only fold."""
 
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -47,6 +47,8 @@ SALVAGES_REMEMBERED = 5
 CALLS_WINDOW = timedelta(hours=1)
 MOST_BESIDE = timedelta(hours=2)
 """Of an iteration, beside agent and checks: retries take an hour where the world is to blame, judge and writers another."""
+FRUITFUL = frozenset({AgentOutcome.FINISHED, AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET})
+"""Endings of a call that came to something even where no file was changed."""
 MOST_AGAIN = 3
 """Times that agent and checks may take as long as their last account says: flaky checks run again, calls are made again."""
 
@@ -187,43 +189,59 @@ class LoopState(Record):
 
 def advance(state: LoopState, record: IterationRecord) -> LoopState:
     """Fold one record into the state. The only way that a loop moves on by itself."""
-    counts, call = record.counts, record.execution.call
+    return state.model_copy(update=_gone_on(state, record) | _on_the_branch(state, record) | _remembered(state, record))
+
+
+def _gone_on(state: LoopState, record: IterationRecord) -> dict[str, Any]:
+    """What is due next, and what is used up. An attempt that does not count is made again, with what it was told."""
+    counts = record.counts
+    return {
+        "updated_at": record.ended_at,
+        "iteration": state.iteration + counts,
+        "attempt": 1 if counts else state.attempt + 1,
+        "spending": spend(state, record.usage, record.started_at, record.ended_at, record.at_work),
+        "recent_calls": recent_calls(state, record.ended_at),
+        "failed_calls": failed_calls(state, record.execution) if counts else state.failed_calls,
+        "salvaged": () if counts else state.salvaged,
+        "guidance": () if counts else state.guidance,
+        "waiting": _waiting(record.decision),
+        "ending": record.decision if record.decision.kind is DecisionKind.STOP else None,
+    }
+
+
+def _on_the_branch(state: LoopState, record: IterationRecord) -> dict[str, Any]:
+    """The work that is there, and what is known of it. Work that was taken off the branch is not there any more."""
+    best, remembered = best_checks(state.best_checks, record), history(state.history, record, state.config.detect.remembered)
+    return {
+        "head": record.failed.back_to if record.failed else record.head,
+        "checks": best if record.failed else record.checks or state.checks,
+        "best_checks": best,
+        "oversight": taken_back(record.oversight, record.failed),
+        "history": remembered,
+        "failed": record.failed if record.counts else state.failed,
+        "plan": plan_after(state.plan, record, {moment.iteration for moment in remembered if moment.undone}),
+        "findings": _findings(state, record),
+        "contradictions": () if record.failed else record.contradictions,
+        "most_tests": _most_tests(state, record),
+        "verified": record.execution.change.commit if record.proven else state.verified,
+    }
+
+
+def _remembered(state: LoopState, record: IterationRecord) -> dict[str, Any]:
+    """What later iterations know of this one, whatever becomes of its work."""
+    config, call = state.config, record.execution.call
     known_windows = windows(state.windows, call)
-    remembered = history(state.history, record, state.config.detect.remembered)
-    return state.model_copy(
-        update={
-            "updated_at": record.ended_at,
-            "head": record.failed.back_to if record.failed else record.head,
-            "iteration": state.iteration + counts,
-            "attempt": 1 if counts else state.attempt + 1,
-            "spending": spend(state, record.usage, record.started_at, record.ended_at, record.at_work),
-            "recent_calls": recent_calls(state, record.ended_at),
-            "waiting": _waiting(record.decision),
-            "checks": best_checks(state.best_checks, record) if record.failed else record.checks or state.checks,
-            "best_checks": best_checks(state.best_checks, record),
-            "oversight": taken_back(record.oversight, record.failed),
-            "history": remembered,
-            "failed": record.failed if counts else state.failed,
-            "plan": plan_after(state.plan, record, {moment.iteration for moment in remembered if moment.undone}),
-            "memory": record.memory,
-            "failed_calls": failed_calls(state, record.execution) if counts else state.failed_calls,
-            "salvaged": () if counts else state.salvaged,
-            "findings": _findings(state, record),
-            "contradictions": () if record.failed else record.contradictions,
-            "trust": trust(state.trust, record.contradictions, record.claims_checked),
-            "judge": remember(state.judge, record, state.config.judge.rejections, reset=state.config.resets_strategy),
-            "done": done_signals(state.done, record),
-            "most_tests": _most_tests(state, record),
-            "session": kept_session(state.session, record, state.config.claude.session),
-            "windows": known_windows,
-            "last_call": last_call(state.last_call, record, known_windows),
-            "usage": call.rate_limit or state.usage,
-            "verified": record.execution.change.commit if record.proven else state.verified,
-            "guidance": () if counts else state.guidance,
-            "notes": tuple(dict.fromkeys((*state.notes, *(signal.rule for signal in record.signals)))),
-            "ending": record.decision if record.decision.kind is DecisionKind.STOP else None,
-        }
-    )
+    return {
+        "memory": record.memory,
+        "trust": trust(state.trust, record.contradictions, record.claims_checked),
+        "judge": remember(state.judge, record, config.judge.rejections, reset=config.resets_strategy),
+        "done": done_signals(state.done, record),
+        "session": kept_session(state.session, record, config.claude.session),
+        "windows": known_windows,
+        "last_call": last_call(state.last_call, record, known_windows),
+        "usage": call.rate_limit or state.usage,
+        "notes": tuple(dict.fromkeys((*state.notes, *(signal.rule for signal in record.signals)))),
+    }
 
 
 def _findings(state: LoopState, record: IterationRecord) -> tuple[Finding, ...]:
@@ -325,7 +343,7 @@ def _waited(state: LoopState, started_at: datetime) -> float:
 
 def failed_calls(state: LoopState, execution: Execution) -> int:
     """Calls in a row that came to nothing: they neither ended a turn nor changed a file."""
-    fruitful = execution.call.outcome in _FRUITFUL or execution.change.files_changed > 0
+    fruitful = execution.call.outcome in FRUITFUL or execution.change.files_changed > 0
     return 0 if fruitful else state.failed_calls + 1
 
 
@@ -333,9 +351,6 @@ def recent_calls(state: LoopState, now: datetime) -> tuple[datetime, ...]:
     """Calls within the last hour, one that ends now included; bounded in number too, for clocks that jump back."""
     begin = now - CALLS_WINDOW
     return (*(moment for moment in state.recent_calls if moment > begin), now)[-state.config.limits.calls_per_hour :]
-
-
-_FRUITFUL = frozenset({AgentOutcome.FINISHED, AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET})
 
 
 def _waiting(decision: Decision) -> Waiting | None:

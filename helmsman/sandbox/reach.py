@@ -81,17 +81,20 @@ def _endpoint(name: str, url: str) -> Endpoint:
             found="http:// to another machine" if parts else "no URL",
             remedy='use https, or set sandbox.network = "open"',
         )
-    return host, int(parts[3] or (HTTPS if secure else HTTP))
+    return _led_out(name, host, int(parts[3] or (HTTPS if secure else HTTP)))
 
 
 def _host(text: str) -> Endpoint:
     name, _, given = text.lower().partition(":")
-    port = int(given or HTTPS)
-    if not (FIRST_OPEN if name in LOOPBACK else 1) <= port <= LAST:
+    return _led_out("sandbox.hosts", name, int(given or HTTPS))
+
+
+def _led_out(source: str, host: str, port: int) -> Endpoint:
+    if not (FIRST_OPEN if host in LOOPBACK else 1) <= port <= LAST:
         raise OperatorError(
-            "sandbox.hosts names a port that cannot be led out of a sandbox",
+            f"{source} names a port that cannot be led out of a sandbox",
             expected=f"1 to {LAST}; on this machine {FIRST_OPEN} or above, as nobody inside may listen below",
-            found=text,
-            remedy=f"give it as {name}:PORT",
+            found=f"{host}:{port}",
+            remedy=f"give another as {host}:PORT",
         )
-    return name, port
+    return host, port

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from helmsman.plain import clean
 from helmsman.records.alignment import Alignment, AlignResult
 from helmsman.show.cells import code, prose
-from helmsman.texts import clean, counted, money
+from helmsman.texts import counted, money
 
 
 def question_evidence(alignment: Alignment, file: str) -> str:

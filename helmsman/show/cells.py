@@ -7,7 +7,7 @@ Both are met with what means the same to every reader: a backslash before a bar,
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from helmsman.texts import LONGEST_LINE, clean, one_line, shortened
+from helmsman.plain import LONGEST_LINE, clean, short_line, shortened
 
 BREAK = "<br>"
 LONGEST_OUTPUT = 4000
@@ -26,13 +26,13 @@ _BEGINS_A_LIST = re.compile(r"^(\d*)([-+=.)])")
 
 def prose(text: str, most: int = LONGEST_LINE) -> str:
     """Foreign text within a sentence or a row, as it is read."""
-    escaped = "".join(_escaped(character) for character in one_line(text, most))
+    escaped = "".join(_escaped(character) for character in short_line(text, most))
     return _BEGINS_A_LIST.sub(r"\1\\\2", _ADDRESS.sub(_JOINER, escaped))
 
 
 def code(text: str, most: int = LONGEST_LINE) -> str:
     """Foreign text as code. With a bar or a break in it, as prose: no two readers agree on a bar within code within a row."""
-    line = one_line(text, most)
+    line = short_line(text, most)
     if "|" in line or BREAK in line:
         return prose(line, most)
     ticks = "`" * (1 + _longest_run(line))

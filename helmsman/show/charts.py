@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
+from helmsman.plain import shortened
 from helmsman.show.markup import Markup, element
 from helmsman.show.svg import (
     INK,
@@ -26,7 +27,6 @@ from helmsman.show.svg import (
     whole_scale,
     words,
 )
-from helmsman.texts import shortened
 
 BLUE, ORANGE, GREEN, PINK = "#3b82c4", "#d97706", "#009e73", "#b75d9f"
 COLOURS = (BLUE, ORANGE, GREEN, PINK, INK)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from helmsman.explanation import numbers
+from helmsman.plain import shortened, spelled
 from helmsman.records.checks import CheckResult
 from helmsman.records.gates import GATES, Answer
 from helmsman.records.iteration import IterationRecord
@@ -15,18 +16,7 @@ from helmsman.show.charts import Kind
 from helmsman.show.markup import NOTHING, Markup, element, escaped, joined
 from helmsman.show.pieces import bullets, code, facts, folded, mark, output, paragraph, part, span, table
 from helmsman.show.traces import checks_kind, judge_kind
-from helmsman.texts import (
-    check_text,
-    counted,
-    dollars_told,
-    duration,
-    guard_text,
-    money,
-    session_lines,
-    shortened,
-    spelled,
-    tools_told,
-)
+from helmsman.texts import check_text, counted, dollars_told, duration, guard_text, money, session_lines, tools_told
 
 HEADS = ("#", "ended", "agent", "work", "checks", "completion", "rung", "cost")
 SEVERITIES: dict[Severity, Kind] = {

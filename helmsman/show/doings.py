@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
+from helmsman.plain import clean
 from helmsman.records.events import (
     CheckFinished,
     CheckStarted,
@@ -17,7 +18,7 @@ from helmsman.records.events import (
     ToolCalled,
     ToolGuarded,
 )
-from helmsman.texts import check_text, clean, guard_text, stop_text
+from helmsman.texts import check_text, guard_text, stop_text
 
 CALLS_KEPT = 8
 CHECKS_KEPT = 20

@@ -3,8 +3,9 @@
 import shlex
 from collections.abc import Iterator
 
+from helmsman.plain import clean, clean_lines, shortened
 from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
-from helmsman.texts import clean, clean_lines, counted, shortened
+from helmsman.texts import counted
 
 EVIDENCE_LINES = 8
 EVIDENCE_WIDTH = 160

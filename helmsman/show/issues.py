@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from helmsman.oversee.commands_said import COMMAND, sets_limits
 from helmsman.oversee.escalations import OVER
+from helmsman.plain import clean
 from helmsman.records.gates import GATE, GATES, Answer, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Change, Comment, Escalation, Found, TrackedIssue
 from helmsman.records.verdict import Outcome
 from helmsman.show.cells import code, prose
-from helmsman.texts import clean
 
 LONGEST_BODY = 60_000
 """Characters; GitHub takes 65,536."""

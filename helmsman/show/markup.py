@@ -4,7 +4,7 @@ import html
 from collections.abc import Iterable
 from typing import NewType
 
-from helmsman.texts import clean, clean_lines
+from helmsman.plain import clean, clean_lines
 
 Markup = NewType("Markup", str)
 """HTML or SVG. Made by the functions here, and nowhere else."""

@@ -6,12 +6,13 @@ Boxes that have no prerequisites in common stand side by side; a row that is ful
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from helmsman.plain import shortened
 from helmsman.records.plan import ItemState, PlanProgress, Sketched
 from helmsman.records.state import LoopState
 from helmsman.show.charts import BLUE, GREEN, ORANGE
 from helmsman.show.markup import Markup, element
 from helmsman.show.svg import INK, picture, tip, words
-from helmsman.texts import counted, shortened
+from helmsman.texts import counted
 
 WIDTH = 720
 COLUMNS = 4

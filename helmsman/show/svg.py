@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from helmsman.plain import shortened
 from helmsman.show.markup import Markup, element, escaped
-from helmsman.texts import shortened
 
 Point = tuple[float, float]
 

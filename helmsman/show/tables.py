@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
+from helmsman.plain import spelled
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.findings import Weight
@@ -17,7 +18,7 @@ from helmsman.records.verdict import Considered
 from helmsman.show.cells import BREAK, code, fence, prose, stacked, table
 from helmsman.show.gates import answer_command
 from helmsman.show.system import passing_checks
-from helmsman.texts import counted, duration, money, spelled
+from helmsman.texts import counted, duration, money
 
 ITERATIONS = 50
 FAILURES = 8

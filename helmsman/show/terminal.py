@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from helmsman.explanation import steering_lines
 from helmsman.oversee.limits import gauges
+from helmsman.plain import clean
 from helmsman.records.gates import Answer
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.show.doings import Doings
 from helmsman.show.gates import answer_line, gate_lines
-from helmsman.texts import check_text, clean, context_text, counted, dollars_told, duration, judgement_lines, money, plan_lines
+from helmsman.texts import check_text, context_text, counted, dollars_told, duration, judgement_lines, money, plan_lines
 
 BARS = "▁▂▃▄▅▆▇█"
 CHECKS_SHOWN = 6

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from helmsman.oversee.limits import Gauge, gauges
 from helmsman.oversee.movement import got_on
 from helmsman.oversee.usage import in_words, open_windows
+from helmsman.plain import spelled
 from helmsman.records.control import Band
 from helmsman.records.evidence import NEVER_AT_WORK, AgentCall, AgentOutcome, Change
 from helmsman.records.iteration import IterationRecord
@@ -14,7 +15,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Severity, Signal
 from helmsman.show.cells import BREAK, code, prose
 from helmsman.show.system import Row, Sign, System, worst
-from helmsman.texts import context_text, counted, dollars_told, duration, money, spelled, stop_text, tokens_told
+from helmsman.texts import context_text, counted, dollars_told, duration, money, stop_text, tokens_told
 
 SHOWN = 5
 """Of commits, rules, signals: so many, and how many more there are."""

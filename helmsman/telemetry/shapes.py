@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from helmsman.texts import clean
+from helmsman.plain import clean
 
 Value = str | bool | int | float
 Attributes = Mapping[str, Value]

@@ -34,24 +34,26 @@ def loop_span(state: LoopState, ending: Decision) -> Span:
         name="invoke_workflow helmsman",
         start=state.created_at,
         end=max(ending.at, state.created_at),
-        attributes=_told(
-            {
-                "gen_ai.operation.name": "invoke_workflow",
-                "gen_ai.workflow.name": "helmsman",
-                "helmsman.loop.id": state.loop,
-                "helmsman.mode": mode_of(state),
-                "helmsman.outcome": ending.outcome or "",
-                "helmsman.decision.rule": ending.rule,
-                "helmsman.iterations": state.iteration,
-                "helmsman.completion": state.oversight.progress.completion,
-                "helmsman.level": int(state.oversight.ladder.rung),
-                "error.type": _fault(ending),
-            }
-            | ({} if "cost" in state.untold else {"helmsman.cost_usd": round(state.spending.cost_usd, 6)})
-            | ({} if "tokens" in state.untold else {"helmsman.tokens": state.spending.tokens})
-        ),
+        attributes=_told(_of_loop(state, ending)),
         error=_fault(ending),
     )
+
+
+def _of_loop(state: LoopState, ending: Decision) -> dict[str, Value | None]:
+    return {
+        "gen_ai.operation.name": "invoke_workflow",
+        "gen_ai.workflow.name": "helmsman",
+        "helmsman.loop.id": state.loop,
+        "helmsman.mode": mode_of(state),
+        "helmsman.outcome": ending.outcome or "",
+        "helmsman.decision.rule": ending.rule,
+        "helmsman.iterations": state.iteration,
+        "helmsman.completion": state.oversight.progress.completion,
+        "helmsman.level": int(state.oversight.ladder.rung),
+        "error.type": _fault(ending),
+        "helmsman.cost_usd": None if "cost" in state.untold else round(state.spending.cost_usd, 6),
+        "helmsman.tokens": None if "tokens" in state.untold else state.spending.tokens,
+    }
 
 
 def beside_spans(state: LoopState, line: Timeline, name: str) -> tuple[Span, ...]:

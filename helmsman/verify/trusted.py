@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from posixpath import dirname
 
 from helmsman.config import CheckConfig, InvariantsConfig
+from helmsman.plain import clean
 from helmsman.records.checks import CheckResult, TrustedCopy
 from helmsman.records.findings import Finding, Weight
-from helmsman.texts import clean, counted
+from helmsman.texts import counted
 from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.globs import matches_any
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from helmsman.agents.fitting import fitted, unused
 from helmsman.agents.reading import read_kind, template
-from helmsman.config.other_agents import AgentConfig
+from helmsman.config.agent import AgentConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Resolved, did_you_mean, shown
 from helmsman.records.agents import CLAUDE, TEMPLATE, Agent, AgentKind

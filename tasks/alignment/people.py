@@ -8,12 +8,12 @@ from typing import Any
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment import with_answers
 from helmsman.oversee.answers import lapsed
+from helmsman.plain import clean
 from helmsman.records.alignment import Alignment, Asked
 from helmsman.records.forms import Form, answers_given, form_for, read_form
 from helmsman.records.gates import Choice, Gate
 from helmsman.show.alignment import question_evidence
 from helmsman.show.asking import form_text
-from helmsman.texts import clean
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
 from tasks.alignment.steps import open_gate

@@ -9,11 +9,12 @@ from prefect.client.schemas.objects import State, StateType
 from helmsman.errors import OperatorError
 from helmsman.layers import merged
 from helmsman.orient.alignment import own_goal
+from helmsman.plain import clean
 from helmsman.records.chain import ChainedLoop, ChainRequest, ChainResult, Link
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.texts import clean, counted
+from helmsman.texts import counted
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import known_state
 from tasks.worktrees.workplace import has_left

@@ -17,9 +17,10 @@ from prefect.logging import get_run_logger
 from prefect.utilities.annotations import opaque
 
 from helmsman.errors import Cancelled, OperatorError
+from helmsman.plain import clean
 from helmsman.records.parallel import Choice, ParallelRequest
 from helmsman.records.request import LoopRequest
-from helmsman.texts import clean, counted
+from helmsman.texts import counted
 from tasks.engine.runs import announce, hearing_cancel, without_heartbeats
 from tasks.groups.comparing import best_of
 from tasks.groups.members import Departed, drive_member

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from helmsman.plain import clean_lines
 from helmsman.records.request import LoopRequest
-from helmsman.texts import clean_lines
 from tasks.engine.embedded import FOREVER, is_embedded
 from tasks.places import LoopFolder, state_home
 from tasks.processes.environment import NEVER, ours

@@ -16,6 +16,7 @@ from helmsman.layers import merged
 from helmsman.orient.alignment import own_goal
 from helmsman.oversee.grouping import MOST_DRIVES, Member, due, edges, unreached
 from helmsman.oversee.landing import landing_due
+from helmsman.plain import clean
 from helmsman.records.chain import Link
 from helmsman.records.parallel import Choice, ParallelLoop, ParallelRequest, ParallelResult
 from helmsman.records.plan import PlanItem
@@ -23,7 +24,6 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.result import OPERATOR_EXIT_CODE
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.texts import clean
 from tasks.agents.call_folder import write_whole
 from tasks.groups.group_plan import done_items, item_link, item_names, planned_items, tip
 from tasks.groups.members import Departed

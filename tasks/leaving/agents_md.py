@@ -8,12 +8,12 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.memory.agents_md import learnings, with_lines
 from helmsman.orient.commands import find_commands
 from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.plain import clean
 from helmsman.records.evidence import Change
 from helmsman.records.lessons import Guardrail, Lesson
 from helmsman.records.oversight import Imperative
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.texts import clean
 from tasks.checking.detecting import read_project
 from tasks.checking.scanning import secrets_in
 from tasks.leaving.wiki_files import read_bytes

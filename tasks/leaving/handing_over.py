@@ -11,11 +11,11 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.memory.handoff import Handoff, handed_down, handoff_of, with_handoff
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import is_alignment, render
+from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, Alignment, Specification, inside
 from helmsman.records.lessons import Summary
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.texts import clean
 from tasks.alignment.aligning import named
 from tasks.alignment.files import place_of, read_text, understood
 from tasks.beneath import read_plain

@@ -4,6 +4,7 @@ Its work is done and proven, so nothing here changes how it ended; what goes wro
 """
 
 from helmsman.errors import Cancelled, HelmsmanError
+from helmsman.plain import clean
 from helmsman.records.events import MemoryNoted
 from helmsman.records.gates import Choice, GateKind
 from helmsman.records.lessons import Drawn
@@ -11,7 +12,6 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.show.issue_thread import by_hand
-from helmsman.texts import clean
 from tasks.leaving.agents_md import commit_patch, propose
 from tasks.leaving.handing_over import hand_over
 from tasks.leaving.wiki import archive, keep_up

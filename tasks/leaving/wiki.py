@@ -15,9 +15,9 @@ from helmsman.errors import HelmsmanError, WorldError
 from helmsman.memory import wiki
 from helmsman.memory.wiki import Entry, Page
 from helmsman.memory.wiki_map import Tree, map_page, wanted
+from helmsman.plain import clean
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.texts import clean
 from tasks.leaving.wiki_files import READ_ONLY, fresh_folder, names_in, put_folder, read_bytes, read_page, real_folder, write_page
 from tasks.loops.orders import read_orders
 from tasks.processes.environment import ours

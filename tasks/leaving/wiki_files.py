@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from helmsman.errors import OperatorError
-from helmsman.texts import clean
+from helmsman.plain import clean
 from tasks.repository.branch_files import replace_file
 from tasks.worktrees.staging import open_up
 

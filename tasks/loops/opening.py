@@ -17,6 +17,7 @@ from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.limits import reached
 from helmsman.oversee.relief import relieved
+from helmsman.plain import clean
 from helmsman.records.agents import Agent
 from helmsman.records.evidence import Interrupted
 from helmsman.records.hats import Preset
@@ -24,7 +25,6 @@ from helmsman.records.push import OWN_BRANCHES
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.texts import clean
 from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.agents.finding import find_agent
 from tasks.agents.finding import settled as with_agent

@@ -16,13 +16,13 @@ from helmsman.memory.guardrails import after_iteration as with_effect
 from helmsman.memory.guardrails import after_loop as concluded
 from helmsman.memory.merging import credited, is_same, merged, new_lesson, similar
 from helmsman.memory.promotion import reviewed
+from helmsman.plain import clean
 from helmsman.records.events import MemoryNoted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.lessons import Drawn, Episode, Guardrail, Lesson, LessonKind, Observation, Recalled, Subject, Summary
 from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.texts import clean
 from tasks.loops.orders import read_orders
 from tasks.memory import Change, Reads, Store, opening
 from tasks.memory.chosen import chosen_url

@@ -25,10 +25,10 @@ from prefect.context import FlowRunContext
 
 from helmsman.errors import HelmsmanError
 from helmsman.oversee.answers import lapsed
+from helmsman.plain import clean
 from helmsman.records.forms import form_for
 from helmsman.records.gates import Answer, Gate
 from helmsman.records.state import LoopState
-from helmsman.texts import clean
 from tasks.engine.runs import PAGE, REPOSITORY, tagged
 from tasks.lock import holder
 from tasks.loops.opening import now_utc

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import Connection, Table, select
 
 from helmsman.errors import OperatorError
+from helmsman.plain import clean
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary
-from helmsman.texts import clean
 from tasks.memory import tables
 from tasks.memory.keys import LONGEST_KEY
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from sqlalchemy.exc import SQLAlchemyError
 
 from helmsman.errors import WorldError
-from helmsman.texts import clean
+from helmsman.plain import clean
 
 DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 LONGEST = 300

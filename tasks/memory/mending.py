@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from helmsman.texts import clean
+from helmsman.plain import clean
 from tasks.memory.faults import DAMAGE, primary_code
 from tasks.memory.own_files import alone, beside, opened_own, refuse_links
 

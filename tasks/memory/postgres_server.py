@@ -7,7 +7,7 @@ from sqlalchemy import URL, Connection, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError
 
 from helmsman.errors import WorldError
-from helmsman.texts import clean
+from helmsman.plain import clean
 from tasks.memory.faults import told
 from tasks.memory.schema import VERSION, checked_version, migrate
 

@@ -12,11 +12,12 @@ from typing import TypeVar
 
 from helmsman.errors import Cancelled, HelmsmanError, WorldError
 from helmsman.oversee.landing import arrived, hindered, landing, landing_due, ready, still_proven, to_be_proven, troubled
+from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.events import LoopMerged, MergeFailed
 from helmsman.records.merging import Conflicted, Merged, Prepared, Trouble
 from helmsman.records.state import LoopState
-from helmsman.texts import clean, counted
+from helmsman.texts import counted
 from helmsman.verify.completion import unseen_tests
 from tasks.leaving.handing_over import handed_on
 from tasks.loops.opening import now_utc

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
-from helmsman.texts import clean
+from helmsman.plain import clean
 from tasks.repository.branch_files import checkout_of
 from tasks.repository.git import GitError, Repository, git, read_ref, succeeds
 from tasks.repository.remote import REFUSED

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from helmsman.errors import WorldError
 from helmsman.orient.alignment import own_goal
+from helmsman.plain import clean
 from helmsman.records.evidence import Commit
 from helmsman.records.merging import Conflicted
 from helmsman.records.state import LoopState
-from helmsman.texts import clean, counted
+from helmsman.texts import counted
 from tasks.merging.target import contains
 from tasks.plans.plan_merge import Apart, plan_apart, plan_back, plan_taken, ticked_afresh, ticked_tree, without_ticks
 from tasks.processes.environment import ours

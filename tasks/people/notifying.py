@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from helmsman.texts import clean
+from helmsman.plain import clean
 
 _ADDRESS = re.compile(r"\S*://\S*")
 """The address of a webhook is its password."""

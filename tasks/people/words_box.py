@@ -5,10 +5,10 @@ from pathlib import Path
 from uuid import uuid4
 
 from helmsman.oversee.answers import GUIDANCE_REMEMBERED
+from helmsman.plain import clean
 from helmsman.records.events import MemoryNoted
 from helmsman.records.gates import LONGEST_GUIDANCE
 from helmsman.records.state import LoopState
-from helmsman.texts import clean
 from tasks.loops.opening import now_utc
 from tasks.repository.state_ref import replace_state
 from tasks.telling.journal import publish

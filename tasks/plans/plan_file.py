@@ -6,6 +6,7 @@ from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.orient.research import researching
 from helmsman.orient.treatments import treatment
+from helmsman.plain import clean
 from helmsman.plans.anew import objection
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.files import read_plan, ticked
@@ -14,7 +15,6 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, Plan, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision
-from helmsman.texts import clean
 from tasks.repository.branch_files import Held, held_in, tree_with
 from tasks.repository.git import Repository, commit_and_tree, git
 from tasks.worktrees.workplace import Workplace

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from helmsman.errors import OperatorError
+from helmsman.plain import clean
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.files import read_plan, same_work, ticked
 from helmsman.records.plan import Plan, PlanItem
 from helmsman.records.state import LoopState
-from helmsman.texts import clean
 from tasks.loops.opening import now_utc
 from tasks.plans.plan_file import tick_commit
 from tasks.repository.branch_files import Held, held_in, tree_with

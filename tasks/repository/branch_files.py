@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.errors import OperatorError, WorldError
+from helmsman.plain import clean
 from helmsman.records.state import LoopState
-from helmsman.texts import clean
 from tasks.repository.git import GitError, Repository, git, git_bytes, read_ref, succeeds
 
 FILE_MODES = frozenset({"100644", "100755"})

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from helmsman.config import LoopConfig
 from helmsman.orient.commands import find_commands
+from helmsman.plain import clean, clean_lines
 from helmsman.records.alignment import FoundCommand, RepositoryFacts
-from helmsman.texts import clean, clean_lines
 from tasks.checking.detecting import FILE_MODES, LARGEST_TEXT, read_project
 from tasks.processes.environment import ours
 from tasks.repository.git import Repository, commit_and_tree, git, git_bytes, read_objects

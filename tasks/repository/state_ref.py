@@ -11,10 +11,10 @@ from contextlib import suppress
 from pydantic import BaseModel, ValidationError
 
 from helmsman.errors import OperatorError
+from helmsman.plain import clean
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import is_loop_id
 from helmsman.records.state import SCHEMA, LoopState
-from helmsman.texts import clean
 from tasks.repository.git import IDENTITY, GitError, Repository, git, read_objects, read_ref
 
 PREFIX = "refs/helmsman/"

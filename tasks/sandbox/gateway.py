@@ -14,10 +14,10 @@ from socketserver import BaseRequestHandler, ThreadingUnixStreamServer
 from typing import Any
 
 from helmsman.errors import OperatorError
+from helmsman.plain import clean
 from helmsman.records.events import ToolGuarded
 from helmsman.records.evidence import Guarded
 from helmsman.sandbox.reach import LOOPBACK, Reach
-from helmsman.texts import clean
 from tasks.sandbox.inside import both_ways
 from tasks.sandbox.upstream import Upstream
 from tasks.telling.journal import publish

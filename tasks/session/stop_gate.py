@@ -12,9 +12,9 @@ from pathlib import Path
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.orient.stop_gate import MOST_ATTEMPTS, failures, judge_stop, let_go, reason
+from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.session import StopAttempt
-from helmsman.texts import clean
 from helmsman.verify.flaky import doubtful, second_opinion
 from tasks.checking.checks import Room, run_check
 from tasks.processes.environment import ours

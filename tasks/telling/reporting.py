@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from helmsman.explanation import explanation
+from helmsman.plain import clean
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.modes import short_rung
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.texts import SIGNS, clean, dollars_told, duration, iteration_lines, tokens_told
+from helmsman.texts import SIGNS, dollars_told, duration, iteration_lines, tokens_told
 from tasks.worktrees.workplace import Workplace
 
 NAME = "report.md"

@@ -4,7 +4,7 @@ import httpx
 
 from helmsman.config import TrackerConfig
 from helmsman.errors import OperatorError, WorldError
-from helmsman.texts import clean
+from helmsman.plain import clean
 from tasks.processes.environment import ours
 from tasks.tracker.calling import TOKEN
 from tasks.tracker.gitea import gitea

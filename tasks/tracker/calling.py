@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import httpx
 
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
-from helmsman.texts import clean
+from helmsman.plain import clean
 from helmsman.verify.loose_json import items, mapping
 from tasks.secrets_kept import redact
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
 from helmsman.errors import OperatorError
+from helmsman.plain import clean
 from helmsman.records.issue import PullRequest
 from helmsman.records.tracking import OURS, Comment, Found
-from helmsman.texts import clean
 from tasks.tracker.calling import MOST_WORDS, Api, identity_of, unknown_form
 
 COLOUR = "5319e7"

@@ -15,6 +15,7 @@ from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
 from helmsman.issues import OWN_SETTINGS, issue_goal, issue_loop_id
 from helmsman.layers import Resolved
 from helmsman.oversee.commands_said import Command, answer_in, command_in
+from helmsman.plain import clean
 from helmsman.records.forms import form_for
 from helmsman.records.gates import Answer, Choice, Gate
 from helmsman.records.issue import IssueLink
@@ -26,7 +27,6 @@ from helmsman.records.verdict import Outcome
 from helmsman.show.cells import code, prose
 from helmsman.show.issue_thread import CANCEL, RESUME, TELL, commands
 from helmsman.show.issues import refused, understood
-from helmsman.texts import clean
 from tasks.lock import Driven, drive_alone, holder
 from tasks.loops.opening import close, configure, now_utc, require_budget
 from tasks.people import answer_box, words_box

@@ -17,6 +17,8 @@ import yaml
 from packaging.requirements import Requirement
 
 from deployments.container.locked import entries, needed, roots
+from helmsman.errors import OperatorError
+from helmsman.layers import from_environment
 from tests.contracts.source import ROOT
 
 pytestmark = pytest.mark.feature("D5")
@@ -76,6 +78,13 @@ def test_the_job_template_is_a_valid_job_once_its_variables_are_filled_in() -> N
     manifest["spec"]["template"]["spec"]["contaners"] = []
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(manifest, "1.31", strict=True)
+
+
+def test_a_service_of_our_name_gives_a_pod_no_variables_that_would_be_settings() -> None:
+    with pytest.raises(OperatorError, match="HELMSMAN_SERVICE_HOST: unknown variable"):
+        from_environment({"HELMSMAN_SERVICE_HOST": "10.0.0.1"})
+    job = read(FOLDER / "kubernetes-job.yaml")["job_configuration"]["job_manifest"]
+    assert job["spec"]["template"]["spec"]["enableServiceLinks"] is False
 
 
 def filled(value: Any, values: dict[str, Any]) -> Any:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import ContextConfig, SteeringConfig
+from helmsman.layers import RESERVED
 from helmsman.orient.guardrails import Rules
 from helmsman.records.evidence import Guarded
 from helmsman.records.session import ContextUse, FailureClass, StopAttempt
@@ -49,6 +50,10 @@ def means(**given: Any) -> Means:
 def steers(steering: SteeringConfig | None = None, world: Means | None = None, **rules: Any) -> Steering:
     known: dict[str, Any] = {"worktree": "/nest/tree", **rules}
     return Steering(Rules(**known), steering or SteeringConfig(), ContextConfig(), world or means())
+
+
+def test_the_token_that_the_agent_gets_is_no_setting_to_a_helmsman_that_it_starts() -> None:
+    assert TOKEN in RESERVED
 
 
 def done(identity: str, output: str = "", *, failed: bool = False) -> ToolResult:

@@ -14,7 +14,7 @@ from helmsman.agents.fitting import LACKS, NEEDS, ONLY_CLAUDE_S, fitted, lacks, 
 from helmsman.agents.reading import read_kind, template
 from helmsman.agents.telling import WITHOUT, in_short, introduction
 from helmsman.config import LoopConfig
-from helmsman.config.other_agents import AgentConfig
+from helmsman.config.agent import AgentConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, leaves, resolve
 from helmsman.memory.handoff import handoff_of
@@ -137,6 +137,8 @@ def test_a_prompt_that_no_argument_can_hold_is_refused_with_what_to_do() -> None
     with pytest.raises(OperatorError, match="too long for template") as told:
         line(given, prompt="ä" * (LONGEST_ARGUMENT // 2 + 1))
     assert "stdin or file" in told.value.remedy
+    with pytest.raises(OperatorError, match="too long for template"):
+        line(described(command=("a", "--prompt={prompt}"), prompt="argument"), prompt="x" * LONGEST_ARGUMENT)
     assert len(line(described(), prompt="x" * 10 * LONGEST_ARGUMENT)) == 1
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from helmsman.plain import short_line
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.oversight import Conflict, Imperative, Oversight
 from helmsman.show.asking import evidence, form_text
-from helmsman.texts import one_line
 from tests.unit.builders import NOW, state
 from tests.unit.histories import history, step
 from tests.unit.rendered import Reading, read
@@ -47,7 +47,7 @@ def test_a_branch_of_any_name_is_shown_in_full_and_is_no_markup(branch: str) -> 
     assert found.strangers == found.tables == []
     assert found.headings == plain.headings
     assert len(found.paragraphs) == len(plain.paragraphs)
-    assert look(found) == f"Look: git log {shlex.quote(f'{BASE[:10]}..{one_line(branch)}')}, worktree /srv/tree"
+    assert look(found) == f"Look: git log {shlex.quote(f'{BASE[:10]}..{short_line(branch)}')}, worktree /srv/tree"
 
 
 @given(BRANCHES)
@@ -57,7 +57,7 @@ def test_a_branch_of_any_name_is_shown_in_full_and_is_no_markup(branch: str) -> 
 @example("it's$(id)")
 def test_what_is_shown_can_be_copied_into_a_shell(branch: str) -> None:
     command = look(asked(branch)).removeprefix("Look: ").removesuffix(", worktree /srv/tree")
-    assert shlex.split(command) == ["git", "log", f"{BASE[:10]}..{one_line(branch)}"]
+    assert shlex.split(command) == ["git", "log", f"{BASE[:10]}..{short_line(branch)}"]
 
 
 def test_a_usual_branch_is_shown_as_it_is_typed() -> None:
@@ -70,7 +70,7 @@ def test_so_is_a_worktree_in_a_folder_of_any_name(folder: str) -> None:
     found = asked("helmsman/mend-it", f"/{folder}/tree")
     assert found.strangers == found.tables == []
     assert found.headings == asked("helmsman/mend-it").headings
-    assert "".join(look(found).split()).endswith("".join(one_line(f"/{folder}/tree").split()))
+    assert "".join(look(found).split()).endswith("".join(short_line(f"/{folder}/tree").split()))
 
 
 def test_orders_are_named_by_their_place_and_rungs_as_everywhere() -> None:

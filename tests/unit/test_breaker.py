@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import BreakerConfig
+from helmsman.config.base import LONGEST_HOURS
 from helmsman.oversee.breaker import TRANSITIONS, Event, breaker_after, cooled, event_of, just_opened, reset, until
 from helmsman.oversee.movement import got_on
 from helmsman.records.evidence import AgentOutcome
@@ -39,7 +40,9 @@ MOMENTS = st.builds(moment, st.sampled_from(Movement), green=st.booleans(), chec
 SIGNALS = st.lists(st.sampled_from([SAME_ERROR, DENIED, OTHER]), max_size=2)
 GAPS = st.integers(0, 90).map(lambda minutes: minutes * MINUTE)
 RUNS = st.lists(st.tuples(MOMENTS, SIGNALS, GAPS), max_size=30)
-CONFIGS = st.builds(BreakerConfig, half_open_after=st.integers(1, 5), cool_down_minutes=st.sampled_from([0, 1, 30, 1e300]))
+CONFIGS = st.builds(
+    BreakerConfig, half_open_after=st.integers(1, 5), cool_down_minutes=st.sampled_from([0, 1, 30, LONGEST_HOURS * 60])
+)
 
 
 def course(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from helmsman.plain import short_line
 from helmsman.show.cells import LONGEST_OUTPUT_LINE, code, fence, prose, stacked, table, wrapped
-from helmsman.texts import one_line
 from tests.unit.rendered import JOINER, read
 
 EVIL = (
@@ -58,7 +58,7 @@ def test_a_table_keeps_its_rows_and_cells_and_each_cell_its_words(rows: list[tup
         assert found.headings == found.fences == []
         assert found.paragraphs == ["the end"]
         assert len(found.tables) == 1
-        expected = [["First", "Second"], *([one_line(one), one_line(other)] for one, other in rows)]
+        expected = [["First", "Second"], *([short_line(one), short_line(other)] for one, other in rows)]
         assert [[in_words(cell) for cell in row] for row in found.tables[0]] == [
             [in_words(cell) for cell in row] for row in expected
         ]
@@ -75,7 +75,7 @@ def test_a_sentence_says_its_words_and_nothing_else(text: str) -> None:
         found = read(f"{page}\n\nthe end")
         assert found.strangers == found.headings == found.fences == found.tables == []
         assert found.paragraphs[-1] == "the end"
-        assert in_words("".join(found.paragraphs[:-1])) in {in_words(one_line(text)), in_words(f"So: {one_line(text)}")}
+        assert in_words("".join(found.paragraphs[:-1])) in {in_words(short_line(text)), in_words(f"So: {short_line(text)}")}
 
 
 @pytest.mark.feature("X3")

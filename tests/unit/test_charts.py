@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.plain import clean
 from helmsman.show.charts import (
     COLOURS,
     DASHES,
@@ -25,7 +26,6 @@ from helmsman.show.charts import (
     timeline,
 )
 from helmsman.show.svg import INK, LARGEST, rounded_scale, short_number, thinned
-from helmsman.texts import clean
 
 pytestmark = pytest.mark.feature("H4")
 

@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, LoopConfig
-from helmsman.first_files import Aside, FirstCheck, criteria_of, helmsman_toml, one_line, rubric_md, toml_string
+from helmsman.first_files import Aside, FirstCheck, criteria_of, helmsman_toml, rubric_md
 from helmsman.layers import Layer, resolve
 from helmsman.orient.commands import MOST_CANDIDATES, TEXTS, Found, find_commands, may_hold_a_project, worth_keeping
 from helmsman.orient.projects.kinds import NAMES, Candidate, Folder, Kind
 from helmsman.orient.projects.usual import USUAL
+from helmsman.plain import one_line
+from helmsman.toml_strings import toml_string
 from helmsman.verify.rubric.reading import read_rubric
 
 pytestmark = pytest.mark.feature("O1")
@@ -268,7 +270,7 @@ def test_a_string_of_toml_is_read_back_as_it_was(text: str) -> None:
     assert all(line.isprintable() for line in written.split("\n"))
 
 
-CHECKS = st.builds(CheckConfig, command=TEXT.filter(bool), name=TEXT, timeout_seconds=st.integers(1, 86_400).map(float))
+CHECKS = st.builds(CheckConfig, command=TEXT.filter(str.strip), name=TEXT, timeout_seconds=st.integers(1, 86_400).map(float))
 
 
 @pytest.mark.feature("E11")

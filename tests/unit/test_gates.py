@@ -270,6 +270,18 @@ def test_settings_of_a_form_may_hold_several_keys_and_values_with_semicolons() -
 
 
 @pytest.mark.feature("H1")
+def test_a_semicolon_before_a_variable_belongs_to_the_command_that_it_stands_in() -> None:
+    state = asking(GateKind.HUMAN)
+    assert state.gate is not None
+    settings = 'checks=["cd web; CI=1 make", "A=1; B=2 make"]; pain.scan="x; Y=1 z"; limits.tokens=9'
+    changed = read_form(state.gate, {"decision": "approve", "settings": settings}).changed()
+    assert changed["checks"] == ["cd web; CI=1 make", "A=1; B=2 make"]
+    assert (changed["pain"], changed["limits"]) == ({"scan": "x; Y=1 z"}, {"tokens": 9})
+    never_closed = read_form(state.gate, {"decision": "approve", "settings": "goal='tis done; limits.tokens=9"})
+    assert never_closed.changed() == {"goal": "'tis done", "limits": {"tokens": 9}}
+
+
+@pytest.mark.feature("H1")
 def test_limits_that_are_no_table_are_refused() -> None:
     state = asking(GateKind.MILESTONE)
     assert state.gate is not None

@@ -274,6 +274,14 @@ def test_a_message_about_the_same_event_has_the_same_key() -> None:
     assert len(keys) == 2
 
 
+@pytest.mark.parametrize("number", [0, -1, 10**12])
+def test_an_issue_of_no_number_is_refused_as_it_is_read(number: int) -> None:
+    body = json.loads(labelled("github"))
+    body["issue"]["number"] = number
+    with pytest.raises(ValueError, match="number"):
+        read_issue("issues", json.dumps(body).encode())
+
+
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_nothing_but_a_refusal_comes_of_what_is_no_event(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"\S"):

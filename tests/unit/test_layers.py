@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -103,6 +104,7 @@ def test_a_missing_goal_says_the_three_ways_to_give_one() -> None:
         ("[limit]", "limit (helmsman.toml): unknown key"),
         ("zzz.yyy.xxx = 5", "zzz.yyy (helmsman.toml): unknown key"),
         ("checks = [{comand = 'x'}]", "checks[0].comand (helmsman.toml): unknown key; did you mean command?"),
+        ("judge.criteria = [{text = 'x', wieght = 2}]", "criteria[0].wieght (helmsman.toml): unknown key; did you mean weight?"),
     ],
 )
 def test_an_unknown_key_is_an_error_with_its_source_and_a_suggestion(written: str, said: str) -> None:
@@ -126,10 +128,37 @@ def test_an_unknown_key_is_an_error_with_its_source_and_a_suggestion(written: st
         ("checks = [{name = 'x'}]", "checks[0].command (helmsman.toml): expected a value, found nothing"),
         ("checks = [[1]]", "checks[0] (helmsman.toml): expected a command or a table, found [1]"),
         ("workspace.in_place = 'yes'", "workspace.in_place (helmsman.toml): expected true or false, found 'yes'"),
+        ("goal = ' '", "goal (helmsman.toml): expected some words, found ' '"),
+        ("checks = [' ']", "checks[0].command (helmsman.toml): expected some words, found ' '"),
+        ("claude.session_hours = inf", "claude.session_hours (helmsman.toml): expected a finite number, found inf"),
+        ("control.focused = [0.5, inf, 0.1]", "control.focused[1] (helmsman.toml): expected a finite number, found inf"),
+        ("usage_limit.longest_wait_hours = 1e9", "(helmsman.toml): expected at most 878400.0, found 1000000000.0"),
+        ("tracker.kind = 'gitea'", "tracker (helmsman.toml): expected tracker.repository as owner/name"),
     ],
 )
 def test_a_wrong_value_names_key_source_expected_type_and_what_was_found(written: str, said: str) -> None:
     assert said in complaint(toml(written))
+
+
+def test_what_is_wrong_with_a_section_as_a_whole_names_every_source_that_had_a_part_in_it() -> None:
+    said = complaint(GOAL, Layer("environment", {"tracker": {"kind": "gitea"}}), toml("tracker.repository = 'a/b'"))
+    assert "tracker (environment, helmsman.toml): expected tracker.url too" in said
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:hunter2@db/m", "postgresql://u@db/m?sslmode=require&password=hunter2"])
+@pytest.mark.feature("X1")
+def test_a_password_is_refused_and_is_in_no_error(url: str) -> None:
+    said = complaint(GOAL, Layer("environment", {"memory": {"url": url}}))
+    assert "memory.url (environment): expected a URL without a password" in said
+    assert "hunter2" not in said
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), 1e308, 1e-308])
+@pytest.mark.parametrize("key", [key for key, value in leaves(LoopConfig(goal="any")).items() if isinstance(value, float)])
+def test_whatever_number_is_set_can_be_kept_in_a_state_and_read_again(key: str, number: float) -> None:
+    with suppress(OperatorError):
+        config = resolve([GOAL, Layer("helmsman.toml", nested({key: number}))]).config
+        assert LoopConfig.model_validate_json(config.model_dump_json()) == config
 
 
 def test_every_problem_of_every_layer_is_told_at_once_one_line_each() -> None:
@@ -229,7 +258,7 @@ def test_every_leaf_has_a_variable_of_its_own() -> None:
 
 
 def test_reserved_variables_are_no_configuration() -> None:
-    names = ("TAG", "HOME", "DEPTH", "TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET", "MEMORY_URL")
+    names = ("TAG", "HOME", "DEPTH", "HOOK_TOKEN", "TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET", "MEMORY_URL")
     assert {f"HELMSMAN_{name}" for name in names} == RESERVED
     assert from_environment(dict.fromkeys(RESERVED, "1")) == {}
 

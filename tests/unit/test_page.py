@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.control import Control
 from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
@@ -27,7 +28,7 @@ from helmsman.show.page import MOST_DETAILED, MOST_OUTPUTS, page
 from helmsman.show.pieces import OUTPUT_SHOWN
 from helmsman.show.style import STYLE
 from helmsman.show.traces import checks_kind, judge_kind, trace_of
-from helmsman.texts import clean, duration, money
+from helmsman.texts import duration, money
 from tests.unit.builders import CONTINUE, HOUR, NOW, STOP, WAIT, check, record, report, state
 from tests.unit.full_records import JUDGEMENT, full_record, full_state, overwritten
 

@@ -296,6 +296,13 @@ def test_work_that_is_taken_back_takes_its_tick_along() -> None:
     assert after.plan.done == 0
 
 
+def test_ticks_are_lost_with_their_work_though_the_iteration_that_lost_it_had_nothing_in_hand() -> None:
+    back = Failed(iteration=2, ref="r", commit="c" * 40, back_to="b" * 40, why="worse")
+    before = loop(plan=PlanProgress(now="T002", done=1, total=2, ticked={"T001": 1}), iteration=1, history=(moment(1, "c" * 40),))
+    after = advance(before, builders.record(iteration=2, failed=back, moment=moment(2, "c" * 40)))
+    assert (after.plan.ticked, after.plan.done) == ({}, 0)
+
+
 def moment(iteration: int, commit: str) -> Any:
     known = {"iteration": iteration, "at": builders.NOW, "outcome": AgentOutcome.FINISHED, "movement": Movement.SIDEWAYS}
     return Moment.model_validate({**known, "completion": 0.1, "commit": commit})

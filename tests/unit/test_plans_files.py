@@ -217,6 +217,45 @@ def test_a_plan_that_cannot_be_followed_is_an_error_that_names_the_line(path: st
     assert path in str(caught.value.about(path))
 
 
+@pytest.mark.feature("X4")
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tasks.md", "- [ ] Sort out (needs " + "aand" * 60 + "!"),
+        ("tasks.md", "- [ ] Sort out\n  needs: " + "aand" * 60 + "!"),
+        ("tasks.md", "- [ ] " + "[VERIFY]:" * 150_000),
+        ("prd.json", "[" + "{},\n" * 350_000 + "{}]"),
+    ],
+    ids=["needs", "needs in a note", "verify", "stories"],
+)
+def test_a_plan_made_to_exhaust_the_reader_is_read_soon(path: str, text: str) -> None:
+    with suppress(Complaint):
+        read_plan(path, text.encode())
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tasks.md", "- [ ] x (check: `{command}`)"),
+        ("tasks.md", "- [ ] x\n  check: `{command}`"),
+        ("plan.toml", "[[item]]\ntitle = 'x'\ncheck = '{command}'"),
+        ("prd.json", '[{"title": "x", "check": "{command}"}]'),
+    ],
+)
+def test_a_check_counts_whole_or_not_at_all(path: str, text: str) -> None:
+    longest = "make " + "x" * 1995
+    assert read_plan(path, text.replace("{command}", longest).encode()).items[0].check == longest
+    with pytest.raises(Complaint, match="check: longer than 2,000 characters"):
+        read_plan(path, text.replace("{command}", f"{longest}x").encode())
+
+
+def test_no_prerequisite_is_left_out_in_silence() -> None:
+    group = "- [ ] 1. Parts\n" + "".join(f"  - [ ] T{number:04} part\n" for number in range(201))
+    with pytest.raises(Complaint, match="needs: 201 entries, 200 may be"):
+        read_plan("tasks.md", f"{group}- [ ] 2. All of it (needs 1)\n".encode())
+
+
 def test_bytes_that_are_no_text_are_an_error_with_their_line() -> None:
     with pytest.raises(Complaint, match="not UTF-8"):
         read_plan("tasks.md", b"- [ ] a\n\xff")

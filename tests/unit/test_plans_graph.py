@@ -141,3 +141,14 @@ def test_a_plan_made_anew_keeps_what_is_done_and_what_proves_it(after: Plan, why
 )
 def test_a_line_means_an_item_that_it_begins_with_and_no_other(said: str, *, meant: bool) -> None:
     assert means(said, "T001", "Write the parser") is meant
+
+
+def test_a_long_plan_is_sketched_around_what_is_due_though_much_that_waits_for_it_comes_before() -> None:
+    waiting = [item(f"T{number}", "LAST", "LATER", priority=1) for number in range(MOST_SKETCHED + 20)]
+    large = plan(*waiting, item("LATER", priority=3, verify=True), item("LAST", priority=2))
+    hand = in_hand(large)
+    assert (hand.item and hand.item.id, hand.next, len(hand.sketch)) == ("LAST", "LATER", MOST_SKETCHED)
+    assert [one.id for one in hand.sketch][-2:] == ["LATER", "LAST"]
+    smallest = in_hand(large, small=True, begun="LATER")
+    assert smallest.item is not None
+    assert smallest.item.id in {one.id for one in smallest.sketch}

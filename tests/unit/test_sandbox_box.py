@@ -59,8 +59,12 @@ def test_homes_and_what_runs_on_the_machine_are_no_part_of_the_system() -> None:
         ({"ANTHROPIC_BASE_URL": "https://llm.example/v1"}, (), Reach((), (("llm.example", 443),), proxy=True)),
         ({"ANTHROPIC_BASE_URL": "https://u:p@LLM.example:8443"}, (), Reach((), (("llm.example", 8443),), proxy=True)),
         ({"ANTHROPIC_BASE_URL": "http://127.0.0.1:8001"}, (), Reach((8001,), proxy=True)),
-        ({"ANTHROPIC_BASE_URL": "http://localhost"}, ("a.b", "*.c:8"), Reach((80,), (("a.b", 443), ("*.c", 8)), proxy=True)),
-        ({"ANTHROPIC_BASE_URL": "http://[::1]:9/x"}, (), Reach((9,), proxy=True)),
+        (
+            {"ANTHROPIC_BASE_URL": "http://localhost:8080"},
+            ("a.b", "*.c:8"),
+            Reach((8080,), (("a.b", 443), ("*.c", 8)), proxy=True),
+        ),
+        ({"ANTHROPIC_BASE_URL": "http://[::1]:9000/x"}, (), Reach((9000,), proxy=True)),
     ],
 )
 def test_the_model_is_where_the_environment_says(environment: dict[str, str], hosts: tuple[str, ...], expected: Reach) -> None:
@@ -78,6 +82,12 @@ def test_a_port_of_this_machine_that_the_operator_names_is_led_to() -> None:
 def test_a_port_that_nothing_could_be_behind_is_refused(host: str) -> None:
     with pytest.raises(OperatorError, match=r"sandbox\.hosts"):
         reach_of({}, SandboxConfig(hosts=(host,)).hosts, CLAUDE_HOSTS)
+
+
+@pytest.mark.parametrize("url", ["http://localhost", "https://127.0.0.1/v1", "http://[::1]:9", "https://llm.example:70000"])
+def test_a_model_behind_a_port_that_nobody_inside_can_listen_at_is_refused_before_the_call(url: str) -> None:
+    with pytest.raises(OperatorError, match="ANTHROPIC_BASE_URL names a port"):
+        reach_of({"ANTHROPIC_BASE_URL": url}, (), CLAUDE_HOSTS)
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from helmsman.memory.guardrails.contradicted import contradiction
 from helmsman.memory.guardrails.effect import Verdict, persons
 from helmsman.memory.guardrails.failed import NOWHERE, Place, common, failed, in_vain
 from helmsman.memory.guardrails.room import retired_as, room
+from helmsman.plain import clean
 from helmsman.records.base import Record
 from helmsman.records.lessons import Episode, Guardrail
 from helmsman.records.oversight import Conflict, Imperative
 from helmsman.records.session import FailureClass
-from helmsman.texts import clean, counted
+from helmsman.texts import counted
 
 PLACES = 2
 """Places of one class with a guardrail each; a class that fails at a third one has no place of its own."""

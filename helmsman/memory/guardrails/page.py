@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from helmsman.code_blocks import CodeBlocks
 from helmsman.memory.guardrails.birth import code
+from helmsman.plain import clean, clean_lines
 from helmsman.records.lessons import Guardrail
-from helmsman.texts import clean, clean_lines
 
 TITLE, NOTES, RETIRED = "# Guardrails", "# Notes", "# Retired"
 RETIRED_HELP = "> These stand no more; to have one again, write it above as a heading and a text."

@@ -4,11 +4,12 @@ import json
 import shlex
 
 from helmsman.oversee.decide.situation import Question, Situation, go_on, standing, stop
+from helmsman.plain import clean
 from helmsman.records.findings import Weight
 from helmsman.records.modes import Rung
 from helmsman.records.plan_folds import tries_after
 from helmsman.records.verdict import Decision, Outcome
-from helmsman.texts import clean, counted
+from helmsman.texts import counted
 from helmsman.verify.completion import ALL_TICKED
 
 

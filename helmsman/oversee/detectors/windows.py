@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from helmsman.oversee.movement import at_work, compared_with, got_on, is_base
+from helmsman.plain import clean
 from helmsman.records.moments import MOST_ERRORS, MOST_NAMES, Moment
 from helmsman.records.session import ErrorVector, FailureClass
-from helmsman.texts import clean
 
 NAME_LENGTH = 200
 OF_THE_WORLD = frozenset({FailureClass.TIMEOUT, FailureClass.NETWORK, FailureClass.RESOURCES})

@@ -9,10 +9,10 @@ from helmsman.oversee.double_bind.scopes import NAMED, inside, named
 from helmsman.oversee.double_bind.subjects import is_path, singular
 from helmsman.oversee.double_bind.words import ANYTHING, DETERMINERS
 from helmsman.oversee.drift.words import word_set
+from helmsman.plain import cut_between_words
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Conflict, Diagnosis, Imperative
 from helmsman.records.verdict import Severity, Signal
-from helmsman.texts import cut_between_words
 
 STUCK_FOR = 3
 """Iterations without anything gained until a contradiction is held to be the cause."""

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from helmsman.oversee.drift.judging import LEAST_STRANGERS, STRANGERS_KEPT
+from helmsman.plain import clean
 from helmsman.records.session import Drift
-from helmsman.texts import clean
 
 
 def flagged(drift: Drift) -> bool:

@@ -1,0 +1,23 @@
+"""Where the agent works, and whether its work travels."""
+
+from pydantic import Field
+
+from helmsman.config.base import Section
+
+
+class WorkspaceConfig(Section):
+    """Where the agent works."""
+
+    in_place: bool = False
+    """Work on the current branch in the repository's own checkout instead of in a worktree."""
+    root: str = ""
+    """Folder that holds the worktrees. Empty: `helmsman/worktrees` in the user's state folder."""
+
+
+class RemoteConfig(Section):
+    """Whether branch and state travel, so that another machine can go on."""
+
+    push: bool = False
+    """Push branch and state together, atomically, after every call of the agent and every iteration; begin with what is there."""
+    name: str = Field(default="origin", min_length=1)
+    """The remote's name."""

@@ -1,0 +1,47 @@
+"""Foreign text made plain: what a terminal would obey instead of showing it is a space."""
+
+LONGEST_LINE = 300
+"""Characters of foreign text in a row or a sentence."""
+
+
+def clean(text: str) -> str:
+    """One line that a terminal shows as it is: control characters of foreign text would move the cursor or worse."""
+    return text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
+
+
+def clean_lines(text: str) -> str:
+    """Foreign text of several lines, each as `clean` makes it."""
+    return "\n".join(clean(line) for line in text.expandtabs().splitlines())
+
+
+def one_line(text: str) -> str:
+    """Text of any number of lines on one, with single blanks."""
+    return " ".join(clean(text).split())
+
+
+def prose(text: str) -> str:
+    """Text of several lines, without blanks at their ends and blank lines at either end."""
+    return "\n".join(line.rstrip() for line in clean_lines(text).splitlines()).strip("\n")
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many characters; the last one tells where some are left out."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def short_line(text: str, most: int = LONGEST_LINE) -> str:
+    """Foreign text on one line, cut where it is longer."""
+    return shortened(one_line(text), most)
+
+
+def cut_between_words(text: str, most: int) -> str:
+    """A sentence of about so many characters: cut between words where there are any."""
+    if len(text) <= most:
+        return text
+    cut = text[:most]
+    return f"{cut.rpartition(' ')[0] or cut[:-1]}…"
+
+
+def spelled(name: str) -> str:
+    """A name of ours as people write it: `timed_out` is timed out."""
+    return name.replace("_", " ")
