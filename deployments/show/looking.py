@@ -147,7 +147,7 @@ def _now_lines(folder: LoopFolder) -> list[str]:
                 pass
     if step is None:
         return []
-    detail = f" – {tool.tool}: {clean(tool.detail)}" if tool else ""
+    detail = f" – {clean(tool.tool)}: {clean(tool.detail)}" if tool else ""
     return [f"now        #{step.iteration} {step.step}{detail}"]
 
 
