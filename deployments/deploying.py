@@ -14,7 +14,7 @@ import httpx
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import WorkPoolCreate
-from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound, PrefectHTTPStatusError
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.workers.process import ProcessWorker
 
 from deployments.automations import automations, declare
@@ -24,7 +24,6 @@ from tasks.engine.embedded import configured_api, engine
 from tasks.processes.environment import ours
 from tasks.processes.process import run
 
-POOL = "helmsman"
 SWEEP = "sweep/sweep"
 PROCESS = "process"
 LONGEST_SECONDS = 300.0
@@ -82,7 +81,7 @@ def _on_the_server(what: Callable[[SyncPrefectClient], R]) -> R:
     try:
         with get_client(sync_client=True) as client:
             return what(client)
-    except (httpx.HTTPError, PrefectHTTPStatusError) as error:
+    except httpx.HTTPError as error:
         raise WorldError("the Prefect server refuses or has gone away", found=str(error)[:500]) from error
 
 
