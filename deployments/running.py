@@ -1,7 +1,6 @@
 """Driving a loop from the command line: refuse early, start the engine, show what happens, end with an exit status."""
 
 import secrets
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from rich.console import Console
 
 from deployments.choosing import driver_of
 from deployments.detaching import drive_apart
+from deployments.dialogue import YES, is_anybody_there, say, typed
 from deployments.show.display import display
 from deployments.wishes import Wishes, wished
 from helmsman.agents.telling import in_short
@@ -129,7 +129,8 @@ def _free_name(repository: Repository, wished_name: str, goal: str) -> str:
 
 
 def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent | None) -> None:
-    if not sys.stdin.isatty() or not sys.stderr.isatty():
+    """Enter is a yes; whoever closes the terminal's input instead has not agreed."""
+    if not is_anybody_there():
         return
     limits = config.limits
     budget = money(limits.cost_usd) if limits.cost_usd is not None else "no limit of dollars"
@@ -143,9 +144,9 @@ def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent
         f"limits     {limits.iterations} iterations, {budget}, {limits.wall_clock_hours or 'unlimited'} hours",
         f"agent      {in_short(agent.kind) if agent else f'permissions: {config.claude.permission_mode}'}",
     )
-    sys.stderr.write("\n".join(lines) + f"\nStart loop {name} in {repository.top}? [Y/n] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in {"", "y", "yes"}:
+    say(*lines)
+    answered = typed(f"Start loop {name} in {repository.top}? [Y/n]")
+    if answered is None or answered.lower() not in {"", *YES}:
         raise OperatorError("not started", remedy="--yes starts without asking")
 
 

@@ -37,3 +37,9 @@ def test_what_cannot_be_meant_is_refused_in_words(
     told = helmsman.run(*arguments, "--check", "true", "--repo", "repository")
     assert (told.exit_code, told.output) == (2, ""), told.errors
     assert not [word for word in words if word not in told.errors], told.errors
+
+
+def test_whoever_closes_the_input_at_the_question_has_not_agreed(helmsman: CommandLine) -> None:
+    told = helmsman.run_in_terminal("run", "g", "--check", "true", "--name", "asked", "--repo", "repository", typed="\x04")
+    assert (told.exit_code, "not started" in told.output) == (2, True), told.output
+    assert "asked" not in helmsman.run("list", "--repo", "repository").output
