@@ -4,6 +4,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from deployments.options import HERE
 from helmsman.errors import OperatorError
 from helmsman.texts import clean
 
@@ -40,4 +41,4 @@ def readable(text: str) -> str:
 
 def repo_option(repo: Path) -> str:
     """How a command that is told to go on with names the repository: as it was named, and not at all where it need not be."""
-    return "" if repo == Path() else f" --repo {shlex.quote(str(repo))}"
+    return "" if repo == HERE else f" --repo {shlex.quote(str(repo))}"

@@ -1,7 +1,7 @@
 """Driving a loop from the command line: refuse early, start the engine, show what happens, end with an exit status."""
 
 import secrets
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -157,8 +157,8 @@ def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int
         from flows.loop import loop
         from tasks.engine.runs import flush
 
-        require_engine(engine_is_up, request.loop)
         with telling_way_on(request.loop):
+            engine_is_up()  # the loop has begun by then, and nobody may have heard of its name
             final = loop(request, return_state=True)
             flush()
             told = final.result(raise_on_failure=False)
@@ -183,15 +183,6 @@ def telling_way_on(loop: str) -> Generator[None]:
         if told is error:
             raise
         raise told from error
-
-
-def require_engine(engine_is_up: Callable[[], object], loop: str) -> None:
-    """Wait for the engine. The loop has begun by then, and nobody may have heard of its name."""
-    try:
-        engine_is_up()
-    except WorldError as error:
-        remedy = f"{error.remedy or 'see that it can start'}; then go on with the loop: helmsman resume {loop}"
-        raise WorldError(error.problem, expected=error.expected, found=error.found, remedy=remedy) from error
 
 
 def _conclude(state: LoopState, console: Console, *, as_json: bool) -> int:
