@@ -43,3 +43,11 @@ def test_whoever_closes_the_input_at_the_question_has_not_agreed(helmsman: Comma
     told = helmsman.run_in_terminal("run", "g", "--check", "true", "--name", "asked", "--repo", "repository", typed="\x04")
     assert (told.exit_code, "not started" in told.output) == (2, True), told.output
     assert "asked" not in helmsman.run("list", "--repo", "repository").output
+
+
+@pytest.mark.parametrize(
+    "arguments", [("status", "--repo"), ("align", "g", "--yes", "--repo", "repository", "--out")], ids=" ".join
+)
+def test_a_name_that_no_file_can_have_is_told_in_words(helmsman: CommandLine, arguments: tuple[str, ...]) -> None:
+    told = helmsman.run(*arguments, "x" * 300)
+    assert (told.exit_code, "what to do" in told.errors) == (2, True), told.errors
