@@ -29,7 +29,7 @@ def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         (("run", "g", "--set", "plan=nix", "--plan", "nowhere.md"), ("nowhere.md",)),
         (("run", "g", "--set", "agent=nix", "--agent", "template"), ("names no command",)),
     ],
-    ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else "",
+    ids=lambda value: repr(value)[:40],
 )
 def test_what_cannot_be_meant_is_refused_in_words(
     helmsman: CommandLine, arguments: tuple[str, ...], words: tuple[str, ...]
