@@ -23,8 +23,8 @@ from tasks.engine.embedded import engine
 from tasks.repository.git import git
 from tasks.telling.journal import listening
 
-STEPS = 11
-"""Steps of an iteration: orient, prompt, execute, checks, invariants, learn, claims, judge, oversee, decide, record."""
+STEPS = 12
+"""Steps of an iteration: orient, plan, prompt, execute, checks, invariants, learn, claims, judge, oversee, decide, record."""
 WINDOW = 10
 
 AGENT = """\
@@ -50,10 +50,12 @@ def main() -> None:
         own_homes(folder)
         with engine() as engine_is_up:
             engine_is_up()
+            from tasks.engine.runs import flush
+
             before = _bare_flow(WINDOW)
             memory = _run_loop(folder, iterations)
             after = _bare_flow(WINDOW)
-            _flush()
+            flush()
         _print(_gaps(folder / "log"), memory, before, after)
 
 
@@ -131,12 +133,6 @@ def _bare_flow(runs: int) -> list[float]:
             return [_timed(bare_iteration) for _ in range(runs)]
 
     return bare()
-
-
-def _flush() -> None:
-    from tasks.engine.runs import flush
-
-    flush()
 
 
 def _timed(what: Callable[[], None]) -> float:

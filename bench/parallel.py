@@ -42,11 +42,13 @@ def main() -> None:
         agent = _agent(folder)
         with engine() as engine_is_up:
             engine_is_up()
+            from tasks.engine.runs import flush
+
             print(f"{arguments.loops} loops, {os.cpu_count()} cores")
             print(f"{'workers':>8}{'seconds':>9}{'loops/min':>11}{'CPU s/loop':>12}{'merged':>8}", flush=True)
             for workers in arguments.workers:
                 _print(workers, arguments.loops, *_group(folder, agent, arguments.loops, workers))
-            _flush()
+            flush()
 
 
 def _arguments() -> argparse.Namespace:
@@ -71,18 +73,7 @@ def _group(folder: Path, agent: Path, loops: int, workers: int) -> tuple[Paralle
     repository = folder / f"repository-{workers}"
     repository.mkdir()
     git(repository, "init", "--quiet", "--initial-branch=main")
-    git(
-        repository,
-        "-c",
-        "user.name=b",
-        "-c",
-        "user.email=b@localhost",
-        "commit",
-        "--quiet",
-        "--allow-empty",
-        "--message",
-        "start",
-    )
+    git(repository, "commit", "--quiet", "--allow-empty", "--message", "start")
     claude = {"binary": str(agent), "permission_mode": "acceptEdits"}
     settings = {"claude": claude, "steering": {"hooks": False}, "merge": {"into": "main"}}
     links = tuple(Link(goal=f"There is {number}", checks=("true",), settings={}) for number in range(1, loops + 1))
@@ -103,12 +94,6 @@ def _children_s() -> float:
 def _print(workers: int, loops: int, result: ParallelResult, seconds: float, cpu: float) -> None:
     merged = sum(bool(one.merged) for one in result.loops)
     print(f"{workers:>8}{seconds:>9.1f}{60 * result.completed / seconds:>11.1f}{cpu / loops:>12.2f}{merged:>8}", flush=True)
-
-
-def _flush() -> None:
-    from tasks.engine.runs import flush
-
-    flush()
 
 
 if __name__ == "__main__":

@@ -213,7 +213,7 @@ def _told(storm: Storm, arguments: argparse.Namespace, seconds: float) -> int:
         print(f"{name:<24}{number:>4}", flush=True)
     print(
         f"again with: python -m bench.storm --loops {arguments.loops} --workers {arguments.workers} --seed {arguments.seed} "
-        f"--worker-loops {arguments.worker_loops}"
+        f"--away {arguments.away:g} --worker-loops {arguments.worker_loops}"
     )
     return 1 if any(found.values()) else 0
 

@@ -3,7 +3,10 @@
 import json
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 from helmsman.records.result import result_of
 from tasks.lock import holder, process_of
@@ -58,11 +61,16 @@ def _wait(lock: Path) -> None:
     begun, woken = time.monotonic(), False
     while holder(lock) is not None and time.monotonic() - begun < LONGEST_SECONDS:
         if not woken and time.monotonic() - begun > PATIENCE_SECONDS:
-            driver = process_of(lock)
-            if driver is not None:
-                driver.send_signal(signal.SIGINT)
+            wake(process_of(lock))
             woken = True
         time.sleep(0.1)
+
+
+def wake(driver: psutil.Process | None) -> None:
+    """It may have ended in this moment, or be another user's, who alone may send it a signal."""
+    if driver is not None:
+        with suppress(psutil.Error):
+            driver.send_signal(signal.SIGINT)
 
 
 def _words(loop: str, *, was_driven: bool, still: bool) -> str:

@@ -26,11 +26,12 @@ from deployments.options import (
     LoopOrLatest,
     Merge,
     Plan,
+    Preset,
     Repo,
     Settings,
     Version,
 )
-from deployments.presets.commands import Preset, presets
+from deployments.presets.commands import presets
 from deployments.several.commands import chain, parallel
 from helmsman.errors import HelmsmanError
 

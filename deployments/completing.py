@@ -18,6 +18,7 @@ REFS = "refs/helmsman/"
 BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 ROOT = Path(__file__).parents[1]
 CHOICES = "approve", "revise", "accept", "take-over", "stop"
+"""Those of `helmsman.records.gates`, which would bring pydantic in."""
 PLAIN = bool, int, float, str
 
 Names = Callable[[Path], Iterable[str]]

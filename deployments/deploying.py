@@ -14,17 +14,18 @@ import httpx
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import WorkPoolCreate
-from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound, PrefectHTTPStatusError
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.workers.process import ProcessWorker
+from pydantic import ValidationError
 
 from deployments.automations import automations, declare
 from helmsman.errors import OperatorError, WorldError
+from helmsman.layers import shown
 from helmsman.plain import clean
 from tasks.engine.embedded import configured_api, engine
 from tasks.processes.environment import ours
 from tasks.processes.process import run
 
-POOL = "helmsman"
 SWEEP = "sweep/sweep"
 PROCESS = "process"
 LONGEST_SECONDS = 300.0
@@ -42,9 +43,10 @@ def deploy(pool: str, *, as_json: bool) -> int:
             "no Prefect server is configured, so there is nowhere to deploy to",
             remedy="start one: prefect server start; then: prefect config set PREFECT_API_URL=http://127.0.0.1:4200/api",
         )
+    wanted = new_pool(pool)
     with engine() as engine_is_up:
         engine_is_up()
-        kind = _on_the_server(partial(_pool_type, pool=pool))
+        kind = _on_the_server(partial(_pool_type, wanted=wanted))
         names = _deploy_all(pool)
         automated = _on_the_server(declare_ours)
     if as_json:
@@ -82,21 +84,33 @@ def _on_the_server(what: Callable[[SyncPrefectClient], R]) -> R:
     try:
         with get_client(sync_client=True) as client:
             return what(client)
-    except (httpx.HTTPError, PrefectHTTPStatusError) as error:
+    except httpx.HTTPError as error:
         raise WorldError("the Prefect server refuses or has gone away", found=str(error)[:500]) from error
 
 
-def _pool_type(client: SyncPrefectClient, pool: str) -> str:
+def new_pool(name: str) -> WorkPoolCreate:
+    """The work pool, should there be none of that name. Raises OperatorError for a name that Prefect allows to none."""
+    try:
+        return WorkPoolCreate(name=name, type=PROCESS, base_job_template=ProcessWorker.get_default_base_job_template())
+    except ValidationError as error:
+        raise OperatorError(
+            "--pool is no name for a work pool",
+            expected="some words without any of / % & > <",
+            found=shown(name),
+            remedy="give another --pool, or none",
+        ) from error
+
+
+def _pool_type(client: SyncPrefectClient, wanted: WorkPoolCreate) -> str:
     """One that is there is left as its operator made it, of whatever type."""
     try:
-        return client.read_work_pool(pool).type
+        return client.read_work_pool(wanted.name).type
     except ObjectNotFound:
         pass
-    wanted = WorkPoolCreate(name=pool, type=PROCESS, base_job_template=ProcessWorker.get_default_base_job_template())
     try:
         return client.create_work_pool(wanted).type
     except ObjectAlreadyExists:  # somebody deploys beside us
-        return client.read_work_pool(pool).type
+        return client.read_work_pool(wanted.name).type
 
 
 def _deploy_all(pool: str) -> list[str]:

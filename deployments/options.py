@@ -52,6 +52,15 @@ Agent = Annotated[
 Plan = Annotated[
     str, typer.Option("--plan", metavar="FILE", help="A list of work in the repository, done item by item (docs/plans.md).")
 ]
+Preset = Annotated[
+    str,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="Hats, words and settings for a kind of work: `helmsman presets list`.",
+        autocompletion=completing.presets,
+    ),
+]
 By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who answers, for the record; your user name if not given.")]
 Choice = Annotated[
     str | None,
@@ -73,3 +82,4 @@ def _version(asked: bool) -> None:
 
 Version = Annotated[bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and end.")]
 HERE = Path()
+"""The repository where none is named."""

@@ -1,8 +1,7 @@
 """Driving a loop from the command line: refuse early, start the engine, show what happens, end with an exit status."""
 
 import secrets
-import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from rich.console import Console
 
 from deployments.choosing import driver_of
 from deployments.detaching import drive_apart
+from deployments.dialogue import YES, is_anybody_there, say, typed
 from deployments.show.display import display
 from deployments.wishes import Wishes, wished
 from helmsman.agents.telling import in_short
@@ -130,7 +130,8 @@ def _free_name(repository: Repository, wished_name: str, goal: str) -> str:
 
 
 def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent | None) -> None:
-    if not sys.stdin.isatty() or not sys.stderr.isatty():
+    """Enter is a yes; whoever closes the terminal's input instead has not agreed."""
+    if not is_anybody_there():
         return
     limits = config.limits
     budget = money(limits.cost_usd) if limits.cost_usd is not None else "no limit of dollars"
@@ -144,9 +145,9 @@ def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent
         f"limits     {limits.iterations} iterations, {budget}, {limits.wall_clock_hours or 'unlimited'} hours",
         f"agent      {in_short(agent.kind) if agent else f'permissions: {config.claude.permission_mode}'}",
     )
-    sys.stderr.write("\n".join(lines) + f"\nStart loop {name} in {repository.top}? [Y/n] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in {"", "y", "yes"}:
+    say(*lines)
+    answered = typed(f"Start loop {name} in {repository.top}? [Y/n]")
+    if answered is None or answered.lower() not in {"", *YES}:
         raise OperatorError("not started", remedy="--yes starts without asking")
 
 
@@ -157,8 +158,8 @@ def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int
         from flows.loop import loop
         from tasks.engine.runs import flush
 
-        require_engine(engine_is_up, request.loop)
         with telling_way_on(request.loop):
+            engine_is_up()  # the loop has begun by then, and nobody may have heard of its name
             final = loop(request, return_state=True)
             flush()
             told = final.result(raise_on_failure=False)
@@ -183,15 +184,6 @@ def telling_way_on(loop: str) -> Generator[None]:
         if told is error:
             raise
         raise told from error
-
-
-def require_engine(engine_is_up: Callable[[], object], loop: str) -> None:
-    """Wait for the engine. The loop has begun by then, and nobody may have heard of its name."""
-    try:
-        engine_is_up()
-    except WorldError as error:
-        remedy = f"{error.remedy or 'see that it can start'}; then go on with the loop: helmsman resume {loop}"
-        raise WorldError(error.problem, expected=error.expected, found=error.found, remedy=remedy) from error
 
 
 def _conclude(state: LoopState, console: Console, *, as_json: bool) -> int:

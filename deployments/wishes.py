@@ -1,6 +1,7 @@
 """From options to configuration: what was said on the command line about a loop."""
 
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -50,21 +51,19 @@ def from_here(preset: str) -> str:
 
 
 def _said(repository: Repository, wishes: Wishes) -> dict[str, Any]:
-    """Options as configuration; the short ones win over --set."""
-    said = from_assignments(wishes.settings)
-    said |= goal_said(wishes.goal, wishes.goal_file)
-    said |= {"checks": list(wishes.checks)} if wishes.checks else {}
-    said |= {"allow_no_checks": True} if wishes.no_checks else {}
-    said |= {"preset": from_here(wishes.preset)} if wishes.preset else {}
-    if wishes.plan:
-        said["plan"] = {**said.get("plan", {}), "file": wishes.plan}
-    if wishes.agent:
-        said["agent"] = {**said.get("agent", {}), "kind": wishes.agent}
-    if wishes.in_place:
-        said["workspace"] = {**said.get("workspace", {}), "in_place": True}
-    if wishes.max_iterations is not None:
-        said["limits"] = {**said.get("limits", {}), "iterations": wishes.max_iterations}
-    return merged(said, merged_into(repository, wishes.merge))
+    """Options as configuration; the short ones win over --set, whatever that made of their section."""
+    short = (
+        goal_said(wishes.goal, wishes.goal_file),
+        {"checks": list(wishes.checks)} if wishes.checks else {},
+        {"allow_no_checks": True} if wishes.no_checks else {},
+        {"preset": from_here(wishes.preset)} if wishes.preset else {},
+        {"plan": {"file": wishes.plan}} if wishes.plan else {},
+        {"agent": {"kind": wishes.agent}} if wishes.agent else {},
+        {"workspace": {"in_place": True}} if wishes.in_place else {},
+        {"limits": {"iterations": wishes.max_iterations}} if wishes.max_iterations is not None else {},
+        merged_into(repository, wishes.merge),
+    )
+    return reduce(merged, short, from_assignments(wishes.settings))
 
 
 def merged_into(repository: Repository, name: str) -> dict[str, Any]:

@@ -3,21 +3,19 @@
 With --check nothing is written; it ends with 1 when the document is stale.
 """
 
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # run by path, as a tool is
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
-from helmsman.agents.fitting import LACKS  # noqa: E402
-from helmsman.agents.telling import WITHOUT  # noqa: E402
-from helmsman.records.agents import TELLS, AgentKind, Capability  # noqa: E402
-from tasks.agents.finding import built_in  # noqa: E402
+from helmsman.agents.fitting import LACKS
+from helmsman.agents.telling import WITHOUT
+from helmsman.records.agents import TELLS, AgentKind, Capability
+from tasks.agents.finding import built_in
+from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "agents.md"
-_PART = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 _KNOWN_BY = {
     "runs": "run against a scripted model",
     "help": "its help and its refusals",
@@ -29,14 +27,6 @@ def tables() -> Mapping[str, str]:
     agents = list(built_in())
     made = {"capabilities": _capabilities(agents), "commands": _commands(agents), "lacks": _lacks(), "formats": _formats()}
     return {name: "\n".join(rows) for name, rows in made.items()}
-
-
-def drawn(text: str, made: Mapping[str, str]) -> str:
-    """The text with every part between markers drawn anew. A table without a place, or a place without one, is a KeyError."""
-    missing = made.keys() ^ {part[2] for part in _PART.finditer(text)}
-    if missing:
-        raise KeyError(*sorted(missing))
-    return _PART.sub(lambda part: f"{part[1]}{made[part[2]]}\n{part[3]}", text)
 
 
 def _capabilities(agents: list[AgentKind]) -> Iterator[str]:
@@ -69,15 +59,5 @@ def _formats() -> Iterator[str]:
         yield f"| `{name}` | {words or 'its last words, and how it exited'} |"
 
 
-def main(arguments: list[str]) -> int:
-    before = DOCUMENT.read_text(encoding="utf-8")
-    after = drawn(before, tables())
-    if "--check" in arguments:
-        print("docs/agents.md is " + ("up to date" if before == after else "stale: run python tools/agents.py"))
-        return int(before != after)
-    DOCUMENT.write_text(after, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(draw(DOCUMENT, tables(), __file__, sys.argv[1:]))

@@ -22,7 +22,6 @@ from tools.fuzz_targets import ROOT, TARGETS, corpus, seeds
 SLOW = 5
 """Seconds for an input of a few kilobytes, under instrumentation that makes Python about five times slower."""
 MEMORY_MB = 2048
-SHOWN_LINES = 14
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,37 +3,27 @@
 With --check nothing is written; it ends with 1 when the document is stale.
 """
 
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))  # run by path, as a tool is
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
-from helmsman.hats.telling import condition_text, setting_rows  # noqa: E402
-from helmsman.records.hats import Hat, Preset  # noqa: E402
-from tasks.hats.finding import known_presets, read_known  # noqa: E402
+from helmsman.hats.telling import condition_text, setting_rows
+from helmsman.records.hats import Hat, Preset
+from tasks.hats.finding import known_presets, read_known
+from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "presets.md"
 NOWHERE = ROOT / "tools"
 """A folder that has no presets of its own."""
 SHORT = 20
 """Characters of a value that a cell shows."""
-_PART = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 
 def tables() -> Mapping[str, str]:
     presets = [read_known(NOWHERE, known) for known in known_presets(NOWHERE)]
     return {"presets": "\n".join(_presets(presets)), "hats": "\n".join(_hats(presets))}
-
-
-def drawn(text: str, made: Mapping[str, str]) -> str:
-    """The text with every part between markers drawn anew. A table without a place, or a place without one, is a KeyError."""
-    missing = made.keys() ^ {part[2] for part in _PART.finditer(text)}
-    if missing:
-        raise KeyError(*sorted(missing))
-    return _PART.sub(lambda part: f"{part[1]}{made[part[2]]}\n{part[3]}", text)
 
 
 def _presets(presets: list[Preset]) -> Iterator[str]:
@@ -55,15 +45,5 @@ def _hats(presets: list[Preset]) -> Iterator[str]:
         yield f"| {hat.name} | {when} | {hat.priority if hat.when else 'none'} |"
 
 
-def main(arguments: list[str]) -> int:
-    before = DOCUMENT.read_text(encoding="utf-8")
-    after = drawn(before, tables())
-    if "--check" in arguments:
-        print("docs/presets.md is " + ("up to date" if before == after else "stale: run python tools/presets.py"))
-        return int(before != after)
-    DOCUMENT.write_text(after, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(draw(DOCUMENT, tables(), __file__, sys.argv[1:]))

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from bench.weather.faults import is_driven
 from bench.weather.loops import Loop
+from helmsman.records.result import OPERATOR_EXIT_CODE
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tests.fakes.warm import COMMAND_LINE, WarmProcess
@@ -87,14 +88,11 @@ def _way_on(loop: Loop, code: int, said: str) -> str:
     found = WAY_ON.search(said)
     if code >= 0 and found is None:
         loop.notes.append(f"exit {code} told no way on: {said[-600:]}")
-    if code == OPERATOR_ERROR:
+    if code == OPERATOR_EXIT_CODE:
         loop.notes.append(f"it blames its operator: {said[-600:]}")
     if "not foreseen" in said:
         loop.notes.append(f"unforeseen: {said[-1500:]}")
     return found[1] if found and code >= 0 else loop.name
-
-
-OPERATOR_ERROR = 2
 
 
 def _write_down(loop: Loop, code: int, said: str) -> None:

@@ -1,7 +1,6 @@
 """`helmsman align`: find out what nobody has said yet, ask for it where somebody is there, and write the alignment file."""
 
 import shlex
-import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,8 +10,8 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from deployments.align.named import align_command
+from deployments.dialogue import is_anybody_there, readable, repo_option, say, typed
 from deployments.goals import goal_said
-from deployments.init.questions import readable
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, shown
 from helmsman.orient.alignment import with_answers
@@ -39,7 +38,7 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
     request = _request(repository.top, goal, goal_file, out)
     work = Work(repository, configured(request), request.out, uid="", asks=False)
     console = Console(stderr=as_json, highlight=False)
-    asks = not (yes or as_json) and sys.stdin.isatty() and sys.stderr.isatty()
+    asks = not (yes or as_json) and is_anybody_there()
     result = _aligned(work, request, console, asks=asks)
     if as_json:
         print(result.model_dump_json())
@@ -113,12 +112,12 @@ def _driven() -> Generator[Drive]:
 
 def _asked(work: Work, alignment: Alignment) -> bool:
     """Ask one by one; each answer is written down at once. Returns whether none is open any more."""
-    _say(
+    say(
         f"{counted(len(alignment.gaps.open), 'question')} before a loop may start. "
         f"An empty line leaves one open, {LEFT} leaves it to the agent."
     )
     for number, question in enumerate(alignment.gaps.open, 1):
-        said = _line(f"{number}. {clean(question)}\n>")
+        said = typed(f"{number}. {clean(question)}\n>")
         if said is None:
             break
         if said:
@@ -128,24 +127,11 @@ def _asked(work: Work, alignment: Alignment) -> bool:
     return not alignment.gaps.open
 
 
-def _line(question: str) -> str | None:
-    """What is typed; None where nobody types any more."""
-    sys.stderr.write(f"{question} ")
-    sys.stderr.flush()
-    typed = sys.stdin.readline()
-    return readable(typed.strip()) if typed else None
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-
-
 def _following(repo: Path, result: AlignResult) -> Iterator[str]:
     """What comes next."""
     if result.outcome == "aligned":
         setting = f" --set {shlex.quote(f'alignment={result.file}')}" if result.file != ALIGNMENT else ""
-        where = "" if repo == Path() else f" --repo {shlex.quote(str(repo))}"
-        yield f"read {clean(result.file)}, change what is wrong, then: helmsman run{setting}{where}"
+        yield f"read {clean(result.file)}, change what is wrong, then: helmsman run{setting}{repo_option(repo)}"
     else:
         again = align_command(repo, result.file)
         yield f"answer in {clean(result.file)}, each question ticked with its answer below it, then: {again}"

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from deployments.dialogue import repo_option
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, Alignment, inside
@@ -36,9 +37,8 @@ def loop_that_asks(repo: Path, repository: Repository, name: str) -> LoopState:
 
 def align_command(repo: Path, file: str) -> str:
     """How a person goes on with an alignment."""
-    where = "" if repo == Path() else f" --repo {shlex.quote(str(repo))}"
     out = "" if file == ALIGNMENT else f" --out {shlex.quote(file)}"
-    return f"helmsman align{out}{where}"
+    return f"helmsman align{out}{repo_option(repo)}"
 
 
 def _files(repository: Repository, name: str) -> Iterator[str]:

@@ -79,11 +79,14 @@ def _mended(finding: Finding, look: Look, repo: Path) -> tuple[Finding, str]:
 
 
 def _guarded(name: str, examination: Examination, repo: Path) -> list[Finding]:
+    """What one cannot look at hides none of the others."""
     try:
         return [examination(repo)]
     except HelmsmanError as error:
         found = f"{error.problem}{f' ({error.found})' if error.found else ''}"
         return [Finding(name, "missing", found, error.remedy or error.expected)]
+    except OSError as error:  # a folder that may not be read, a name that none can have
+        return [Finding(name, "warn", f"not looked at: {error}", "see that it can be read")]
 
 
 def _in_repository(examination: Examination, name: str) -> Examination:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def worktrees(repo: Path) -> Finding:
 def locks(repo: Path) -> Finding:
     """Lock files of a git that was killed in a loop's worktree. Those of a person's own checkout are left alone."""
     repository = open_repository(repo.absolute())
-    found = [lock for state, path in _worktrees(repository) for lock in git_locks(repository, path, state.branch) if _old(lock)]
+    found = [lock for state, path in _worktrees(repository) for lock in git_locks(repository, path, state.branch) if is_old(lock)]
     if not found:
         return Finding("locks", "ok", "no git command was killed in a worktree")
     return Finding("locks", "warn", _listed(map(str, found)), "helmsman doctor --fix removes them", partial(_unlock, found))
@@ -167,8 +168,11 @@ def _touched(repository: Repository, state: LoopState, path: Path) -> bool:
         return True
 
 
-def _old(lock: Path) -> bool:
-    return time.time() - lock.lstat().st_mtime > SETTLED_SECONDS
+def is_old(lock: Path) -> bool:
+    """Not one that its git has just taken away."""
+    with suppress(FileNotFoundError):
+        return time.time() - lock.lstat().st_mtime > SETTLED_SECONDS
+    return False
 
 
 def _listed(names: Iterable[str], between: str = ", ") -> str:

@@ -1,7 +1,6 @@
 """`helmsman init`: find the commands that prove something, try them, ask where somebody is there, write the first files."""
 
 import json
-import shlex
 import signal
 import sys
 from collections.abc import Generator, Iterator, Sequence
@@ -12,8 +11,9 @@ from typing import Any
 
 from rich.console import Console
 
+from deployments.dialogue import is_anybody_there, readable, repo_option
 from deployments.init.pages import TOML, Page, Plan, obstacles, outcome, pages, put
-from deployments.init.questions import may_try, plan_with, readable, recommended, without_asking
+from deployments.init.questions import may_try, plan_with, recommended, without_asking
 from deployments.init.table import show_tried, trying
 from helmsman.errors import OperatorError
 from helmsman.layers import shown
@@ -44,7 +44,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     repository = _with_checkout(open_repository(repo.absolute()))
     said = _usable(goal)
     console = Console(stderr=as_json, highlight=False)
-    asks = not (yes or as_json) and sys.stdin.isatty() and sys.stderr.isatty()
+    asks = not (yes or as_json) and is_anybody_there()
     against = obstacles(repository.top, force=force)
     with _ending_tidily(), scratch(repository) as place:
         seen = _look(repository, place, console, asks=asks)
@@ -160,7 +160,7 @@ def _result_lines(made: Sequence[Page], following: Sequence[str]) -> Iterator[st
 
 def _following(repo: Path, plan: Plan, made: Sequence[Page]) -> Iterator[str]:
     """The commands that come next."""
-    where = "" if repo == Path() else f" --repo {shlex.quote(str(repo))}"
+    where = repo_option(repo)
     if any(page.obstacle for page in made):
         yield f"helmsman init --force{where}   # replaces what is there"
     if plan.criteria:

@@ -108,15 +108,22 @@ def put(top: Path, page: Page, *, force: bool) -> None:
     """Write a page. With `force` it takes the place of what is there, in one step; a link is replaced, not followed."""
     path = top / page.name
     try:
-        if force:
-            _replace(path, page.text)
-        else:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(page.text)
+        (_replace if force else _create)(path, page.text)
     except OSError as error:
         raise OperatorError(
             f"{path} cannot be written", found=str(error.strerror), remedy="make room for it, or make the folder writable"
         ) from error
+
+
+def _create(path: Path, text: str) -> None:
+    """Half a file would be in the way of the next time."""
+    with path.open("x", encoding="utf-8") as file:
+        try:
+            file.write(text)
+            file.flush()
+        except OSError:
+            path.unlink()
+            raise
 
 
 def _replace(path: Path, text: str) -> None:

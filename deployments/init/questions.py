@@ -1,9 +1,9 @@
 """What `helmsman init` asks in a terminal: whether to try, the goal, which checks, others that it did not find, the criteria."""
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 
+from deployments.dialogue import YES, say, typed
 from deployments.init.pages import Plan, outcome
 from helmsman.errors import OperatorError
 from helmsman.first_files import criteria_of, criterion_flaws
@@ -13,23 +13,12 @@ from helmsman.plain import clean, one_line
 from helmsman.verify.rubric.redundancy import kinds
 from tasks.checking.detecting import Scratch, Tried, try_one
 
-_YES, _NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
-
-
-def readable(text: str) -> str:
-    """Text that can be written down. Raises OperatorError for bytes of a terminal or an argument that are no UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise OperatorError(
-            "what was typed is no text", expected="UTF-8", found=clean(text)[:80], remedy="set the terminal to UTF-8"
-        ) from None
-    return text
+NO = frozenset({"n", "no"})
 
 
 def may_try(candidates: Sequence[Candidate]) -> bool:
     """Whether the commands may be run: they are the repository's own, and whoever cloned it may not have read them yet."""
-    _say("Found in the project's files:", *(f"  {clean(one.command)}   ({clean(one.where)})" for one in candidates))
+    say("Found in the project's files:", *(f"  {clean(one.command)}   ({clean(one.where)})" for one in candidates))
     return _agrees("Run each once, in a scratch checkout of the last commit?", usually=True)
 
 
@@ -65,7 +54,7 @@ def _chosen(tried: Sequence[Tried]) -> tuple[Tried, ...]:
         numbers = _numbers(said, len(tried))
         if numbers is not None:
             return tuple(tried[number - 1] for number in numbers)
-        _say(f"  expected numbers from 1 to {len(tried)}, such as: {default}")
+        say(f"  expected numbers from 1 to {len(tried)}, such as: {default}")
 
 
 def _numbers(said: str, most: int) -> list[int] | None:
@@ -83,7 +72,7 @@ def _others(place: Scratch, *, none_yet: bool) -> Iterator[Tried]:
     question = "A command that proves the goal" if none_yet else "Another command that proves it"
     while command := _line(f"{question} (empty: none)"):
         one = try_one(place, Candidate(command, _kind(command), "given at `helmsman init`"))
-        _say(f"  {outcome(one)}", *(f"    {clean(line)}" for line in one.tail.splitlines()[-3:] if not one.proves))
+        say(f"  {outcome(one)}", *(f"    {clean(line)}" for line in one.tail.splitlines()[-3:] if not one.proves))
         if one.proves or _agrees("  Keep it all the same? A red check may be the goal itself.", usually=False):
             yield one
             question = "Another command that proves it"
@@ -95,13 +84,13 @@ def _kind(command: str) -> Kind:
 
 
 def _criteria() -> Iterator[str]:
-    _say("Acceptance criteria, which an independent model has to see met: one a line, an empty line ends.")
+    say("Acceptance criteria, which an independent model has to see met: one a line, an empty line ends.")
     while text := one_line(_line("-")):
         flaws = criterion_flaws(text)
         if not flaws:
             yield text
         for flaw in flaws:
-            _say(f"  {flaw.cause}; {flaw.remedy}")
+            say(f"  {flaw.cause}; {flaw.remedy}")
 
 
 # --- the terminal -------------------------------------------------------------------------------------------------
@@ -110,19 +99,13 @@ def _criteria() -> Iterator[str]:
 def _agrees(question: str, *, usually: bool) -> bool:
     while True:
         said = _line(f"{question} [{'Y/n' if usually else 'y/N'}]").lower()
-        if not said or said in _YES | _NO:
-            return said in _YES if said else usually
+        if not said or said in YES | NO:
+            return said in YES if said else usually
 
 
 def _line(question: str) -> str:
     """What is typed. Raises OperatorError where nobody types any more."""
-    sys.stderr.write(f"{question} ")
-    sys.stderr.flush()
-    typed = sys.stdin.readline()
-    if not typed:
+    said = typed(question)
+    if said is None:
         raise OperatorError("the questions were not answered, so nothing was written", remedy="--yes takes what works unasked")
-    return readable(typed.strip())
-
-
-def _say(*lines: str) -> None:
-    sys.stderr.write("".join(f"{line}\n" for line in lines))
+    return said

@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
+from deployments.options import HERE, Json
+
 memory = typer.Typer(
     help="Look at what loops have learnt; take it elsewhere, or forget it.", no_args_is_help=True, rich_markup_mode=None
 )
 
 Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository whose configuration names the store.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 Kind = Annotated[
     str, typer.Option("--kind", metavar="KIND", help="Only strategy, antipattern, convention or, in a list, guardrail.")
 ]
@@ -18,7 +19,6 @@ MOST = 500
 """Lines of one list."""
 Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=MOST, help="Show N at most.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="Of a lesson or a guardrail; `helmsman memory list` shows them.")]
-HERE = Path()
 FEW = 50
 
 

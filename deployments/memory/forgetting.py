@@ -1,9 +1,9 @@
 """`helmsman memory forget`: what somebody wants nobody to be told again."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from deployments.dialogue import YES, is_anybody_there, typed
 from deployments.memory.opened import Memory, answer, found_one, opened_memory, unknown
 from deployments.memory.pages import said
 from helmsman.errors import OperatorError
@@ -25,11 +25,10 @@ def forget(repo: Path, name: str, *, ask: bool, as_json: bool) -> None:
 
 
 def _confirm(one: Lesson | Guardrail) -> None:
-    if not sys.stdin.isatty() or not sys.stderr.isatty():
+    if not is_anybody_there():
         return
-    sys.stderr.write(f"{clean(one.id)}: {said(one)}\nForget it for good? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+    answered = typed(f"{clean(one.id)}: {said(one)}\nForget it for good? [y/N]") or ""
+    if answered.lower() not in YES:
         raise OperatorError("nothing was forgotten", remedy="--yes forgets without asking")
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from deployments.memory.opened import HERE, Memory, answer, found_one, opened_memory
+from deployments.memory.opened import Memory, answer, found_one, opened_memory
 from deployments.memory.pages import (
     Known,
     Numbers,
@@ -20,6 +20,7 @@ from deployments.memory.pages import (
     seen_last,
     stats_lines,
 )
+from deployments.options import HERE
 from helmsman.errors import OperatorError
 from helmsman.layers import shown
 from helmsman.memory.guardrails import effect_text, verdict

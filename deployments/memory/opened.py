@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from deployments.options import HERE
 from deployments.wishes import Wishes, wished
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.layers import Layer, from_environment, resolve, shown
@@ -23,7 +24,6 @@ from tasks.memory.store import OpenStore
 from tasks.processes.environment import ours
 from tasks.repository.git import Repository, open_repository
 
-HERE = Path()
 KEEP_ALL = 365
 """Daily copies: a command that looks removes none, whatever the loops of a repository are told to keep."""
 WITHOUT = "loops go on without a memory that fails, and with memory.use = false they do not try"

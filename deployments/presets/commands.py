@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from deployments import completing
+from deployments.options import HERE, Json
 
 presets = typer.Typer(
     help="Hats, words and settings for common kinds of work: look at them, make your own.",
@@ -14,18 +15,6 @@ presets = typer.Typer(
 )
 
 Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository whose own presets count as well.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
-Preset = Annotated[
-    str,
-    typer.Option(
-        "--preset",
-        metavar="NAME",
-        help="Hats, words and settings for a kind of work: `helmsman presets list`.",
-        autocompletion=completing.presets,
-    ),
-]
-"""Of other commands."""
-HERE = Path()
 
 
 @presets.command("list")

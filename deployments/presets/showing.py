@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from deployments.presets.commands import HERE
+from deployments.options import HERE
 from deployments.wishes import from_here
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.hats.telling import hat_rows, setting_rows

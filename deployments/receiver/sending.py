@@ -11,10 +11,17 @@ from tasks.triggers.deliveries import Deliveries, Event
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 """Seconds until the next attempt, doubled each time."""
+MOST_DOUBLED = 6
+"""Times; then the longest is reached."""
 LOOK_SECONDS = 30.0
 """Between two looks for what another receiver has left behind."""
 
 _log = logging.getLogger(__name__)
+
+
+def pause_after(failed: int) -> float:
+    """Seconds, after so many attempts in a row that failed."""
+    return min(FIRST_PAUSE * 2 ** min(failed - 1, MOST_DOUBLED), LONGEST_PAUSE) if failed else LOOK_SECONDS
 
 
 class Sender:
@@ -40,12 +47,11 @@ class Sender:
         self._thread.join(timeout=5)  # in the middle of a request it is left behind; what was not sent is still in the file
 
     def _run(self) -> None:
-        pause = FIRST_PAUSE
+        failed = 0
         while not self._done:
             self._awake.clear()
-            all_sent = self._send_all()
-            pause = FIRST_PAUSE if all_sent else min(2 * pause, LONGEST_PAUSE)
-            self._awake.wait(LOOK_SECONDS if all_sent else pause)
+            failed = 0 if self._send_all() else failed + 1
+            self._awake.wait(pause_after(failed))
 
     def _send_all(self) -> bool:
         """Whether nothing waits any more. The first event that the engine has no ear for ends the round."""

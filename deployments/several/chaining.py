@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 from rich.console import Console
 
-from deployments.several.links import link, read_links, refused, require_startable, with_given
+from deployments.several.links import link, made, name_of, read_links, refuse_both, require_startable, with_given
 from deployments.show.display import display
 from helmsman.config import Section
 from helmsman.errors import OperatorError
 from helmsman.layers import from_assignments, merged
-from helmsman.naming import loop_id
 from helmsman.orient.decomposition import chain_file
 from helmsman.plain import clean
 from helmsman.records.chain import LONGEST_CHAIN_ID, MOST_LINKS, ChainRequest, ChainResult, Link
@@ -26,6 +25,8 @@ from tasks.loops.opening import configure
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import read_state, state_ref
 from tasks.telling.journal import listening
+
+REFUSAL = "the chain cannot be started"
 
 
 class ChainFile(Section):
@@ -58,21 +59,27 @@ def chain(repo: Path, said: Said, *, as_json: bool) -> int:
 
 def draft(repo: Path, said: Said) -> None:
     """Print a chain that the goal could be split into."""
+    if said.file:
+        raise OperatorError("a draft is made of a goal", found=str(said.file), remedy="helmsman chain --draft --goal GOAL")
     repository = open_repository(repo.absolute())
     asked = LoopRequest(repository=str(repository.top), goal="\n".join(said.goals), settings=from_assignments(said.settings))
     print(chain_file(configure(repository.top, asked).config), end="")
 
 
 def chain_request(repository: Repository, said: Said) -> ChainRequest:
-    found = _read(said.file) if said.file else ChainFile(loops=_links(said.goals))
-    name = said.name or found.name or loop_id(found.loops[0].goal, f"{len(found.loops)}")[:LONGEST_CHAIN_ID].strip("-")
+    """What is asked for, as the flow takes it. Raises OperatorError."""
+    refuse_both(said.file, said.goals)
+    found = _read(said.file) if said.file else made(ChainFile, REFUSAL, loops=_links(said.goals))
     given = from_assignments(said.settings)
-    loops = tuple(with_given(one, said.checks, given) for one in found.loops)
-    settings, top = merged(found.settings, given), str(repository.top)
-    try:
-        return ChainRequest(repository=top, chain=name, loops=loops, settings=settings, reopen=True)
-    except ValidationError as error:
-        raise refused("the chain cannot be started", error) from error
+    return made(
+        ChainRequest,
+        REFUSAL,
+        repository=str(repository.top),
+        chain=name_of("chain", said.name or found.name, found.loops[0].goal, len(found.loops)),
+        loops=tuple(with_given(one, said.checks, given) for one in found.loops),
+        settings=merged(found.settings, given),
+        reopen=True,
+    )
 
 
 def _read(file: Path) -> ChainFile:

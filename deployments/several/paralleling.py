@@ -5,26 +5,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 from rich.console import Console
 
-from deployments.several.links import link, read_links, refused, require_startable, with_given
+from deployments.several.links import link, made, name_of, read_links, refuse_both, require_startable, with_given
 from deployments.several.view import watching_group
 from deployments.wishes import merged_into
 from helmsman.config import Section
 from helmsman.errors import OperatorError
-from helmsman.layers import from_assignments, merged, shown
-from helmsman.naming import loop_id
+from helmsman.layers import from_assignments, merged
 from helmsman.orient.approaches import approaches
 from helmsman.plain import clean
 from helmsman.records.chain import LONGEST_CHAIN_ID, Link
 from helmsman.records.parallel import MOST_LOOPS, MOST_WORKERS, ParallelRequest, ParallelResult
-from helmsman.records.request import is_loop_id
 from helmsman.records.verdict import Outcome
 from helmsman.texts import SIGNS, counted, dollars_told
 from tasks.engine.embedded import engine
 from tasks.groups.parallel import Group, opened
 from tasks.repository.git import Repository, open_repository
+
+REFUSAL = "the group cannot be started"
 
 
 class ParallelFile(Section):
@@ -65,32 +65,29 @@ def parallel(repo: Path, said: Said, *, as_json: bool) -> int:
 
 def parallel_request(repository: Repository, said: Said) -> ParallelRequest:
     """What is asked for, as the flow takes it. Raises OperatorError."""
-    found = _read(said.file) if said.file else ParallelFile(loops=_links(said), best=said.best_of > 0)
-    planned = {"plan": {"file": said.plan}} if said.plan else {}
-    given = merged(merged(from_assignments(said.settings), merged_into(repository, said.merge)), planned)
+    refuse_both(said.file, (*said.goals, *said.approaches, said.best_of))
+    found = _read(said.file) if said.file else made(ParallelFile, REFUSAL, loops=_links(said), best=said.best_of > 0)
+    given = _given(repository, said)
     loops = tuple(with_given(one, said.checks, given) for one in found.loops)
     settings = merged(found.settings, given)
     first = loops[0].goal if loops else f"plan {said.plan}"
-    name = said.name or found.name or loop_id(first, f"{len(loops)}")[:LONGEST_CHAIN_ID].strip("-")
-    if not is_loop_id(name) or len(name) > LONGEST_CHAIN_ID:
-        raise OperatorError(
-            "that is no name for a group",
-            expected=f"small letters, digits and single dashes between them, {LONGEST_CHAIN_ID} characters at most",
-            found=shown(name),
-            remedy="give another --name, or none",
-        )
-    try:
-        return ParallelRequest(
-            repository=str(repository.top),
-            group=name,
-            loops=loops,
-            workers=said.workers or found.workers,
-            best=found.best,
-            settings=settings if loops or not said.checks else merged(settings, {"checks": list(said.checks)}),
-            reopen=True,
-        )
-    except ValidationError as error:
-        raise refused("the group cannot be started", error) from error
+    return made(
+        ParallelRequest,
+        REFUSAL,
+        repository=str(repository.top),
+        group=name_of("group", said.name or found.name, first, len(loops)),
+        loops=loops,
+        workers=said.workers or found.workers,
+        best=found.best,
+        settings=settings if loops or not said.checks else merged(settings, {"checks": list(said.checks)}),
+        reopen=True,
+    )
+
+
+def _given(repository: Repository, said: Said) -> dict[str, Any]:
+    """Settings that were given for all of them; the short options win over --set."""
+    planned = {"plan": {"file": said.plan}} if said.plan else {}
+    return merged(merged(from_assignments(said.settings), merged_into(repository, said.merge)), planned)
 
 
 def _read(file: Path) -> ParallelFile:

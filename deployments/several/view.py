@@ -13,9 +13,18 @@ from rich.text import Text
 
 from deployments.show.display import line_style, plain_lines
 from helmsman.plain import clean
-from helmsman.records.events import Event, GateAnswered, GateOpened, IterationRecorded, LoopMerged, MergeFailed, WaitStarted
+from helmsman.records.events import (
+    AgentIntroduced,
+    Event,
+    GateAnswered,
+    GateOpened,
+    IterationRecorded,
+    LoopMerged,
+    MergeFailed,
+    WaitStarted,
+)
 from helmsman.show.doings import Doings, Told, after
-from helmsman.texts import counted, duration, money
+from helmsman.texts import counted, dollars_told, duration
 from tasks.places import loop_folder
 from tasks.repository.git import Repository
 from tasks.telling.following import Follower
@@ -32,6 +41,7 @@ class Row:
         """What its journal holds so far is the past, and is not told again."""
         self.name = name
         self.cost = 0.0
+        self.untold: tuple[str, ...] = ()
         self.asked = False
         self.doings = Doings()
         self._follower = follower
@@ -48,13 +58,15 @@ class Row:
         since = f" {duration((now - doings.since).total_seconds())}" if doings.since and doings.step else ""
         step = "waits for your answer" if self.asked else f"{clean(doings.step)}{since}" if doings.step else "…"
         calls = counted(doings.tool_calls, "tool call") if doings.tool_calls else ""
-        return f"#{doings.iteration}" if doings.iteration else "", step, calls, money(self.cost)
+        return f"#{doings.iteration}" if doings.iteration else "", step, calls, dollars_told(self.cost, self.untold)
 
     def close(self) -> None:
         self._follower.close()
 
     def _told(self, told: Told) -> Iterator[str]:
         event: Event = told.event
+        if isinstance(event, AgentIntroduced):
+            self.untold = event.untold
         if isinstance(event, IterationRecorded):
             self.cost += event.record.usage.cost_usd
         if isinstance(event, GateOpened | GateAnswered):

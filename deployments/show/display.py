@@ -44,6 +44,9 @@ from helmsman.texts import (
 )
 from tasks.telling.journal import Listener
 
+News = LoopBegun | AgentIntroduced | MemoryNoted | TelemetryFailed | MergeFailed | LoopMerged | GateOpened | GateAnswered
+"""What concerns the loop as a whole."""
+
 
 @contextmanager
 def display(console: Console) -> Generator[Listener]:
@@ -70,15 +73,14 @@ class PlainLines:
 
 def plain_lines(event: Event) -> Iterator[str]:
     """What a log should hold of an event."""
+    if isinstance(event, News):
+        yield from _news(event)
+        return
     match event:
-        case LoopBegun() | AgentIntroduced() | MemoryNoted() | MergeFailed() | LoopMerged() | GateOpened() | GateAnswered():
-            yield from _news(event)
-        case TelemetryFailed():
-            yield from _news(event)
         case StepStarted(step="execute"):
             yield f"#{event.iteration}  the agent starts"
         case ToolCalled():
-            yield f"    {event.tool}: {clean(event.detail)}"
+            yield f"    {clean(event.tool)}: {clean(event.detail)}"
         case ToolGuarded():
             yield f"    {guard_text(event.guarded)}"
         case StopAnswered():
@@ -91,11 +93,7 @@ def plain_lines(event: Event) -> Iterator[str]:
             return
 
 
-News = LoopBegun | AgentIntroduced | MemoryNoted | TelemetryFailed | MergeFailed | LoopMerged | GateOpened | GateAnswered
-
-
 def _news(event: News) -> Iterator[str]:
-    """What concerns the loop as a whole."""
     match event:
         case LoopBegun():
             yield from begun_lines(event.report)
@@ -185,7 +183,7 @@ class LiveView:
 
     def _on_tool(self, event: ToolCalled) -> None:
         self._tools += 1
-        self._detail = f"{event.tool}: {clean(event.detail)}"
+        self._detail = f"{clean(event.tool)}: {clean(event.detail)}"
 
     def _on_check(self, event: CheckStarted) -> None:
         self._detail = clean(event.name)
@@ -197,7 +195,7 @@ class LiveView:
         self._detail = clean(event.signal.message)
 
     def _on_recorded(self, event: IterationRecorded) -> None:
-        self._cost += event.record.execution.call.usage.cost_usd
+        self._cost += event.record.usage.cost_usd
         self._settle(iteration_lines(event.record))
 
     def _settle(self, lines: Iterable[str]) -> None:

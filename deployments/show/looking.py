@@ -1,7 +1,8 @@
-"""Commands that only look: status, list, log, config. They read the repository and need no engine."""
+"""Commands that only look: status, list, log, explain, config. They read the repository and need no engine."""
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from helmsman.oversee.usage import in_words, open_windows
 from helmsman.plain import clean, clean_lines
 from helmsman.records.events import StepStarted, ToolCalled
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.result import result_of
+from helmsman.records.result import LoopResult, result_of
 from helmsman.records.state import LoopState
 from helmsman.show.gates import gate_lines
 from helmsman.texts import (
@@ -48,9 +49,14 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         known = {"driver": driver, "trust": state.trust.score, "gate": _plain(state.gate), "untold": state.untold, **_plan(state)}
         print(json.dumps({**result.model_dump(mode="json"), **known}))
         return
-    worktree = worktree_of(repository, state.loop, state.config.workspace)
-    lines = [
-        *result_lines(result, driver=driver or ""),
+    print("\n".join(_status_lines(repository, state, result, driver or "")))
+
+
+def _status_lines(repository: Repository, state: LoopState, result: LoopResult, driver: str) -> Sequence[str]:
+    """What there is to tell of a loop, and nothing of what there is not."""
+    folder, worktree = loop_folder(repository, state.loop), worktree_of(repository, state.loop, state.config.workspace)
+    return (
+        *result_lines(result, driver=driver),
         *([f"agent      {in_short(state.agent.kind)}"] if state.agent else ()),
         *merging_lines(state),
         *plan_lines(state),
@@ -60,15 +66,14 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         *([hat_line(due)] if (due := worn(state)) and state.ending is None else ()),
         *(steering_lines(state.oversight, state.config) if state.worked else ()),
         *finding_lines(state.findings),
-        *(_now_lines(loop_folder(repository, state.loop)) if driver else ()),
+        *(_now_lines(folder) if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {kept.ref} ({kept.files} files)" for kept in state.salvaged),
         *([f"taken off  {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
-        *_report_lines(loop_folder(repository, state.loop), state),
+        *_report_lines(folder, state),
         *(gate_lines(state.gate, state.loop) if state.gate else ()),
         *(() if driver or state.gate else next_lines(result)),
-    ]
-    print("\n".join(lines))
+    )
 
 
 def _plan(state: LoopState) -> dict[str, Any]:
@@ -146,7 +151,7 @@ def _now_lines(folder: LoopFolder) -> list[str]:
                 pass
     if step is None:
         return []
-    detail = f" – {tool.tool}: {clean(tool.detail)}" if tool else ""
+    detail = f" – {clean(tool.tool)}: {clean(tool.detail)}" if tool else ""
     return [f"now        #{step.iteration} {step.step}{detail}"]
 
 

@@ -46,18 +46,18 @@ def report_page(repository: Repository, loop: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     """By way of a file beside it, so that nobody ever sees half a page."""
-    if path.exists() and not path.is_file():
-        raise OperatorError("the report cannot be written", expected="a file", found=str(path), remedy="name a file with -o FILE")
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part = path.parent / f".{path.name}.{os.getpid()}"
     try:
+        if path.exists() and not path.is_file():
+            raise _cannot("a file", str(path), "name a file with -o FILE")
         part.write_text(text, encoding="utf-8")
         part.replace(path)
     except OSError as error:
         with suppress(OSError):
             part.unlink()
-        raise OperatorError(
-            "the report cannot be written",
-            expected="a file in a folder that is there and may be written to",
-            found=f"{path}: {error.strerror}",
-            remedy="name another one with -o FILE, or print it with -o -",
-        ) from error
+        expected = "a file in a folder that is there and may be written to"
+        raise _cannot(expected, f"{path}: {error.strerror}", "name another one with -o FILE, or print it with -o -") from error
+
+
+def _cannot(expected: str, found: str, remedy: str) -> OperatorError:
+    return OperatorError("the report cannot be written", expected=expected, found=found, remedy=remedy)

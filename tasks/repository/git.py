@@ -119,7 +119,7 @@ def succeeds(cwd: Path, *arguments: str) -> bool:
 
 def open_repository(path: Path) -> Repository:
     """Find the repository at or above a path. Raises OperatorError where there is none or it has no commit."""
-    if not path.is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name that none can have
         raise OperatorError("the repository is not there", expected="a folder", found=str(path), remedy="give --repo DIR")
     try:
         is_bare = git(path, "rev-parse", "--is-bare-repository").strip() == "true"

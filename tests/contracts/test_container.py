@@ -63,6 +63,15 @@ def test_nothing_listens_beyond_loopback_and_every_server_is_asked_whether_it_is
     assert len({service["image"] for name, service in services.items() if "server" in name}) == 1
 
 
+def test_its_servers_share_by_redis_what_those_of_the_runbook_share() -> None:
+    runbook = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    shared = dict(re.findall(r"^export (\w+)=(.*redis.*)$", runbook, re.MULTILINE))
+    assert "PREFECT_REDIS_MESSAGING_URL" in shared
+    services = read(COMPOSE)["services"]
+    servers = {name: services[name]["environment"] for name in ("server", "second-server", "services")}
+    assert [name for name, variables in servers.items() if not variables.items() >= shared.items()] == []
+
+
 def test_no_password_stands_in_an_environment() -> None:
     services = read(COMPOSE)["services"]
     named = {name for service in services.values() for name in service.get("environment", {})}

@@ -7,7 +7,7 @@ import pytest
 
 from deployments.automations import CRASHED_RUN, SILENT_RUN
 from deployments.doctor.finding import Finding
-from deployments.doctor.server_health import FORGOTTEN, server_findings
+from deployments.doctor.server_health import FORGOTTEN, limits, server_findings
 from tasks.merging.lock import SLOTS
 
 SLOT = f"{SLOTS}of-the-dead"
@@ -69,3 +69,10 @@ def test_a_slot_is_freed_once_no_merge_can_hold_it_any_more(slots: None) -> None
     with get_client(sync_client=True) as client:
         left = {limit.name: limit.active_slots for limit in client.read_global_concurrency_limits(limit=200)}
     assert (left[SLOT], left[OTHER]) == (0, 1)
+
+
+def test_a_server_with_more_limits_than_a_page_is_looked_at_whole(slots: None) -> None:
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        assert {SLOT, OTHER} <= {limit.name for limit in limits(client, page=1)}

@@ -8,12 +8,13 @@ import pytest
 from rich.console import Console
 
 from deployments.show.display import LiveView
-from helmsman.records.events import AgentIntroduced
+from helmsman.records.events import AgentIntroduced, IterationRecorded
 from helmsman.records.request import LoopRequest
 from tasks.loops.opening import configure, create_loop
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import CommandLine, looking, make_repository, the_object
 from tests.fakes.repositories import NOW
+from tests.unit.full_records import full_record
 
 pytestmark = pytest.mark.feature("A5")
 
@@ -88,6 +89,14 @@ def test_the_live_view_counts_no_dollars_that_nobody_told_of() -> None:
     view(AgentIntroduced(lines=("codex",), untold=("cost",)))
     assert "dollars not told" in view.render().plain
     assert "$" not in view.render().plain
+
+
+def test_the_live_view_counts_what_judge_and_writer_cost_as_well() -> None:
+    view = LiveView(Console(file=io.StringIO(), width=100))
+    record = full_record()
+    assert record.usage.cost_usd > record.execution.call.usage.cost_usd
+    view(IterationRecorded(record=record))
+    assert f"${record.usage.cost_usd:.2f} " in view.render().plain
 
 
 def test_a_loop_under_way_keeps_its_agent_and_says_so_at_once(helmsman: CommandLine) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from deployments.completing import CHOICES
+from helmsman.records.gates import Choice
 from tasks.repository.git import git
 from tests.fakes.command_line import CommandLine, make_repository
 from tests.fakes.shells import Shell, shell
@@ -66,3 +68,7 @@ def test_what_can_be_chosen_from_is_offered(repository: Path, tmp_path: Path) ->
     assert offered("run", "goal", "--set", "research.u") == ["research.use=", "research.use=false", "research.use=true"]
     assert offered("answer", "auth-fix", "take") == ["take-over"]
     assert offered("status", "--repo", str(tmp_path / "nowhere"), "") == []
+
+
+def test_every_choice_that_an_answer_may_have_is_offered() -> None:
+    assert set(CHOICES) == set(Choice)

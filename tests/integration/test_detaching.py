@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from deployments.detaching import GONE, SILENT, UNDER_WAY, first_word
-from deployments.running import require_engine
+from deployments.running import telling_way_on
 from helmsman.errors import WorldError
 from tasks.lock import drive_alone
 from tasks.loops.opening import create_loop
@@ -99,11 +99,8 @@ def test_why_a_driver_could_not_start_is_told_with_its_exit_status_and_stays_in_
 
 
 def test_whoever_finds_no_engine_is_told_the_name_of_the_loop_that_has_begun() -> None:
-    def away() -> None:
+    with pytest.raises(WorldError) as caught, telling_way_on("mend-it"):
         raise WorldError("the configured Prefect server does not answer", found="refused", remedy="start it")
-
-    with pytest.raises(WorldError) as caught:
-        require_engine(away, "mend-it")
     assert caught.value.found == "refused"
     assert caught.value.remedy == "start it; then go on with the loop: helmsman resume mend-it"
 

@@ -20,6 +20,7 @@ import pytest
 
 from deployments.doctor.examinations import EXAMINATIONS, examined
 from deployments.doctor.finding import Finding
+from deployments.doctor.leftovers import is_old
 from helmsman.records.gates import Gate, GateKind
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
@@ -328,6 +329,17 @@ def test_where_there_is_no_repository_nothing_in_it_is_missed(tmp_path: Path, br
     nowhere = tmp_path / "nowhere"
     nowhere.mkdir()
     assert {Broken(nowhere).doctor(what)[0].verdict for what in ("loops", "processes", "worktrees", "locks")} == {"ok"}
+
+
+def test_a_lock_that_its_git_has_just_taken_away_is_no_old_one(tmp_path: Path) -> None:
+    assert not is_old(tmp_path / "index.lock")
+
+
+def test_what_cannot_be_looked_at_is_told_and_hides_none_of_the_others(broken: Broken, tmp_path: Path) -> None:
+    told = looking(tmp_path).run("doctor", "--repo", broken.repository, "--json", HELMSMAN_HOME=str(tmp_path / ("x" * 300)))
+    found = {one["what"]: one for one in json.loads(told.output)}
+    assert (found["disk"]["verdict"], "not looked at" in found["disk"]["found"]) == ("warn", True)
+    assert {"python", "locks"} <= found.keys()
 
 
 @pytest.mark.feature("H4")

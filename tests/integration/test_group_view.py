@@ -7,7 +7,16 @@ import pytest
 from rich.console import Console
 
 from deployments.several.view import GroupView, watching_group
-from helmsman.records.events import Event, GateAnswered, GateOpened, StepFinished, StepStarted, ToolCalled, WaitStarted
+from helmsman.records.events import (
+    AgentIntroduced,
+    Event,
+    GateAnswered,
+    GateOpened,
+    StepFinished,
+    StepStarted,
+    ToolCalled,
+    WaitStarted,
+)
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
@@ -66,6 +75,15 @@ def test_each_loop_has_a_row_with_what_it_does_now(repository: Repository) -> No
     tell(repository, "num-1", ANSWERED)
     view.look()
     assert "waits for your answer" not in screen(view, to)
+    view.close()
+
+
+def test_no_dollars_are_shown_that_the_agents_program_does_not_tell(repository: Repository) -> None:
+    to = console()
+    view = GroupView(repository, NAMES, to)
+    tell(repository, "num-1", AgentIntroduced(lines=("codex",), untold=("cost",)))
+    view.look()
+    assert ["dollars not told" in line for line in screen(view, to).splitlines()] == [True, False]
     view.close()
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from deployments.cancelling import wake
 from helmsman.errors import OperatorError
 from tasks.lock import drive_alone, holder, process_of
 
@@ -162,3 +163,11 @@ def test_a_holder_on_another_machine_is_named_and_is_no_process_of_ours(lock: Pa
     assert process_of(lock) is None
     with pytest.raises(OperatorError, match=f"process {driver.pid} on elsewhere, since today"), drive_alone(lock, "the-loop"):
         pytest.fail("two drivers")
+
+
+def test_whoever_has_ended_needs_no_waking(driver: "subprocess.Popen[str]") -> None:
+    """A driver that is asked to stop may do so in the very moment in which its patience is over."""
+    process = psutil.Process(driver.pid)
+    driver.kill()
+    driver.wait()
+    wake(process)

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from deployments.receiver.app import LARGEST_BODY
+from deployments.receiver.sending import LOOK_SECONDS, pause_after
 from deployments.receiver.serving import serve
 from deployments.receiver.signatures import FRESH_SECONDS
 from helmsman.errors import OperatorError
@@ -367,3 +368,7 @@ def test_a_list_of_repositories_that_is_missing_or_broken_is_refused(tmp_path: P
     for name in ("missing.toml", "broken.toml"):
         with pytest.raises(OperatorError, match="the list of repositories cannot be read"):
             serve(tmp_path / name, "127.0.0.1", 0)
+
+
+def test_an_engine_that_does_not_answer_is_asked_after_longer_and_longer_pauses() -> None:
+    assert [pause_after(failed) for failed in (0, 1, 2, 3, 6, 7, 5000)] == [LOOK_SECONDS, 1.0, 2.0, 4.0, 32.0, 60.0, 60.0]

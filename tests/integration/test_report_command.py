@@ -100,6 +100,12 @@ def test_a_place_that_cannot_hold_a_page_is_told_and_stays_as_it_is(repository: 
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_a_name_that_no_file_can_have_is_told(repository: Repository, tmp_path: Path) -> None:
+    for name in ("x" * 300, "."):
+        with pytest.raises(OperatorError, match="the report cannot be written"):
+            report(repository.top, LOOP, tmp_path / name)
+
+
 def test_a_loop_that_is_not_there_is_refused_and_nothing_is_written(repository: Repository, tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match=f"one of: {LOOP}"):
         report(repository.top, "nonesuch", tmp_path / "page.html")

@@ -11,7 +11,7 @@ from helmsman.agents.reading import read_kind, template
 from helmsman.layers import Layer, resolve
 from helmsman.records.agents import ENDINGS
 from helmsman.records.evidence import AgentOutcome
-from tools.agents import DOCUMENT, ROOT, drawn, tables
+from tools.agents import DOCUMENT, ROOT
 
 pytestmark = pytest.mark.feature("A5")
 
@@ -23,12 +23,6 @@ def test_the_document_is_up_to_date_and_the_tool_says_so() -> None:
     tool = [sys.executable, "-P", str(ROOT / "tools" / "agents.py"), "--check"]
     ended = subprocess.run(tool, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (0, "docs/agents.md is up to date\n"), ended.stderr
-
-
-def test_a_table_without_a_place_is_an_error() -> None:
-    assert drawn(TEXT, tables()) == TEXT
-    with pytest.raises(KeyError, match="capabilities"):
-        drawn("no place", tables())
 
 
 def test_the_examples_can_be_read() -> None:

@@ -9,7 +9,8 @@ from helmsman.config import BreakerConfig, LadderConfig
 from helmsman.oversee.breaker import TRANSITIONS
 from helmsman.oversee.diagrams import breaker_diagram, ladder_diagram
 from helmsman.oversee.ladder import STEPS
-from tools.diagrams import DOCUMENT, ROOT, diagrams, drawn
+from tools.diagrams import DOCUMENT, ROOT, diagrams
+from tools.parts import drawn
 
 PLACE = "before\n<!-- diagram: one -->\n{}<!-- end of diagram -->\nafter\n"
 
@@ -42,13 +43,14 @@ def test_a_label_holds_nothing_that_ends_it() -> None:
 @pytest.mark.parametrize("old", ["", "```mermaid\nold\n```\n"], ids=["empty", "stale"])
 def test_a_part_between_markers_is_drawn_anew_and_the_rest_stays(old: str) -> None:
     once = drawn(PLACE.format(old), {"one": "new \\1"})
-    assert once == PLACE.format("```mermaid\nnew \\1\n```\n")
+    assert once == PLACE.format("new \\1\n")
     assert drawn(once, {"one": "new \\1"}) == once
 
 
-def test_a_diagram_without_a_place_is_told() -> None:
-    with pytest.raises(KeyError, match="two"):
-        drawn(PLACE.format(""), {"one": "", "two": ""})
+@pytest.mark.parametrize("made", [{"one": "", "two": ""}, {}], ids=["a part", "a place"])
+def test_a_part_without_a_place_and_a_place_without_a_part_are_told(made: dict[str, str]) -> None:
+    with pytest.raises(KeyError, match="two" if made else "one"):
+        drawn(PLACE.format(""), made)
 
 
 def test_the_document_shows_what_runs() -> None:

@@ -10,7 +10,7 @@ import pytest
 from helmsman.hats.reading import read_hat, read_sheet
 from helmsman.records.hats import Condition, Hat, Sheet
 from helmsman.records.session import FailureClass
-from tools.presets import DOCUMENT, ROOT, drawn, tables
+from tools.presets import DOCUMENT, ROOT
 
 pytestmark = pytest.mark.feature("M10")
 
@@ -21,12 +21,6 @@ def test_the_document_is_up_to_date_and_the_tool_says_so() -> None:
     tool = [sys.executable, "-P", str(ROOT / "tools" / "presets.py"), "--check"]
     ended = subprocess.run(tool, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (0, "docs/presets.md is up to date\n"), ended.stderr
-
-
-def test_a_table_without_a_place_is_an_error() -> None:
-    assert drawn(TEXT, tables()) == TEXT
-    with pytest.raises(KeyError, match="presets"):
-        drawn("no place", tables())
 
 
 def test_the_examples_are_files_that_can_be_read() -> None:

@@ -32,7 +32,8 @@ from tasks.loops import steps
 from tests.unit import builders
 from tests.unit.builders import NOW, STOP
 from tests.unit.full_records import full_record, full_state
-from tools.telemetry import DOCUMENT, drawn, tables
+from tools.parts import drawn
+from tools.telemetry import DOCUMENT, tables
 
 pytestmark = pytest.mark.feature("H6")
 
@@ -270,5 +271,3 @@ def test_what_is_no_trace_context_is_passed_over(text: str) -> None:
 def test_the_document_is_up_to_date() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     assert drawn(text, tables()) == text
-    with pytest.raises(KeyError, match="spans"):
-        drawn("no place", tables())

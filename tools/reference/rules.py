@@ -1,6 +1,7 @@
 """The pages of what steers a loop and what it ends with: detectors, invariants, decisions, exit statuses, errors."""
 
 import inspect
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,19 +38,13 @@ def errors_page() -> str:
         "An error names the problem, what was expected, what was found and what to do; `fault` says who can mend it.",
         table(("class", "fault", "meaning", "tried again"), _errors()),
         "With `--json` a command that cannot begin prints the same object as a loop that ended:",
-        "```json\n" + _json(shape) + "\n```",
+        "```json\n" + json.dumps(shape, indent=2) + "\n```",
     )
 
 
 def _errors() -> Iterator[tuple[str, str, str, str]]:
     for kind in errors.HelmsmanError.__subclasses__():
         yield code(kind.__name__), kind.fault, cell(inspect.getdoc(kind) or ""), RETRIED.get(kind.__name__, "no")
-
-
-def _json(shape: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(shape, indent=2)
 
 
 def rules_page() -> str:

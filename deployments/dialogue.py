@@ -1,0 +1,44 @@
+"""What passes between a command and whoever sits at the terminal: on standard error, since standard output is for results."""
+
+import shlex
+import sys
+from pathlib import Path
+
+from deployments.options import HERE
+from helmsman.errors import OperatorError
+from helmsman.plain import clean
+
+YES = frozenset({"y", "yes"})
+
+
+def is_anybody_there() -> bool:
+    """Whether a question would be seen, and could be answered."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def typed(question: str) -> str | None:
+    """What is typed behind a question; None where nobody types any more."""
+    sys.stderr.write(f"{question} ")
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    return readable(line.strip()) if line else None
+
+
+def say(*lines: str) -> None:
+    sys.stderr.write("".join(f"{line}\n" for line in lines))
+
+
+def readable(text: str) -> str:
+    """Text that can be written down. Raises OperatorError for bytes of a terminal or an argument that are no UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise OperatorError(
+            "what was typed is no text", expected="UTF-8", found=clean(text)[:80], remedy="set the terminal to UTF-8"
+        ) from None
+    return text
+
+
+def repo_option(repo: Path) -> str:
+    """How a command that is told to go on with names the repository: as it was named, and not at all where it need not be."""
+    return "" if repo == HERE else f" --repo {shlex.quote(str(repo))}"
