@@ -161,19 +161,22 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
 
 
 def _as_written_down(repository: str, state: LoopState) -> LoopState:
-    """The loop as it stands in git, where this driver wrote all that came after `state`.
+    """The loop as it stands in git, where this driver, which holds the lock, wrote all that came after `state`.
 
-    That may be questions, answers and a merge, or an iteration that could not be pushed.
+    That may be questions, answers, a person's words and a merge, or an iteration that could not be pushed.
     """
     opened = workplace(repository, state).repository
     stored, _ = read_state(opened, state.loop)
-    driven = (stored.iteration, stored.attempt, stored.spending) == (state.iteration, state.attempt, state.spending)
-    newer = stored.gates_asked > state.gates_asked or (stored.merging, stored.merged) != (state.merging, state.merged)
-    if driven and newer:
+    if _since_the_last_call(stored) == _since_the_last_call(state):
         return stored
     if stored.iteration != state.iteration + 1:
         return state
     return stored if advance(state, next(read_records(opened, state.loop))) == stored else state
+
+
+def _since_the_last_call(state: LoopState) -> tuple[object, ...]:
+    """What only a call of the agent, or another driver, changes."""
+    return state.uid, state.host, state.iteration, state.attempt, state.spending
 
 
 def tidy(repository: str, state: LoopState) -> None:
