@@ -14,7 +14,7 @@ from helmsman.errors import OperatorError, WorldError
 from helmsman.texts import clean
 from tasks.repository.branch_files import checkout_of
 from tasks.repository.git import GitError, Repository, git, read_ref, succeeds
-from tasks.repository.remote import REFUSED
+from tasks.repository.remote import PLAINLY, REFUSED, REJECTED_THERE
 from tasks.repository.state_ref import PREFIX
 
 PATHS_SHOWN = 10
@@ -115,13 +115,12 @@ def move_on(target: Target, commit: str) -> bool:
 
 def _pushed(target: Target, commit: str) -> bool:
     lease = f"--force-with-lease={target.ref}:{target.base}"
-    how = "--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"
     try:
-        git(target.repository.common, "push", *how, lease, target.remote, f"{commit}:{target.ref}")
+        git(target.repository.common, "push", *PLAINLY, lease, target.remote, f"{commit}:{target.ref}")
     except GitError as error:
         if any(word in error.stderr for word in RACED):
             return False
-        if "[remote rejected]" in error.stderr:
+        if REJECTED_THERE in error.stderr:
             raise OperatorError(
                 f"{clean(target.remote)} refuses the merge into {target.branch}",
                 found=_said_there(error.stderr),
