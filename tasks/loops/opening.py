@@ -24,7 +24,6 @@ from helmsman.records.push import OWN_BRANCHES
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity
-from helmsman.texts import clean
 from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.agents.finding import find_agent
 from tasks.agents.finding import settled as with_agent
@@ -32,18 +31,16 @@ from tasks.alignment.aligning import aligned, aligned_by, goal_layer
 from tasks.hats.finding import chosen, settled
 from tasks.leaving.handing_over import left_at, left_in, text_at
 from tasks.loops.config_files import read_layers
+from tasks.loops.in_flight import end_processes, keep_work, undo_checks
 from tasks.loops.travelling import take_up
 from tasks.merging.target import require_target
 from tasks.places import loop_folder
 from tasks.plans.plan_file import begun_plan
 from tasks.processes.environment import ours
-from tasks.processes.process import end_tagged
 from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, git, open_repository, read_ref
 from tasks.repository.state_ref import read_state, replace_state, state_ref, write_state
-from tasks.sandbox.taking import take_over_work
-from tasks.worktrees.holding import finish_held
-from tasks.worktrees.workplace import Workplace, workplace
-from tasks.worktrees.worktree import ensure_worktree, recover, require_clean, salvage
+from tasks.worktrees.workplace import workplace
+from tasks.worktrees.worktree import ensure_worktree, require_clean, salvage
 
 LOOPS_LOOKED_AT = 50
 """As many as a chain may have."""
@@ -155,7 +152,7 @@ def _agent(repository: Repository, config: LoopConfig) -> Agent | None:
 def mend(repository: str, state: LoopState) -> LoopState:
     """Make the loop ready to go on, whatever happened to its last driver. The caller holds the lock."""
     place = workplace(repository, state)
-    end_tagged(f"{state.uid}/", prefix=True, grace=state.config.claude.stop_grace_seconds)
+    end_processes(state)
     if state.ending is not None:
         return state
     ensure_worktree(place.repository, place.worktree, state.branch, state.head, state.base_commit)
@@ -166,26 +163,14 @@ def mark_interrupted(repository: str, state: LoopState) -> LoopState:
     """When an agent call began and never ended: keep its work on a ref and make the next attempt due."""
     place = workplace(repository, state)
     folder = CallFolder(place.folder.call(state.due, state.attempt))
-    lost = _finish_stop(place, state, folder)
+    lost = undo_checks(place, state)
     attempt = interrupted_call(folder)
     if attempt is None:
         return state
-    take_over_work(place, state)
-    kept = salvage(place.repository, place.worktree, state, attempt.start)
+    kept = keep_work(place, state, attempt.start)
     after = interrupt(state, attempt, kept)
     what = "; ".join([f"work kept at {kept.ref}" if kept else "nothing to keep", *lost[:LOST_SHOWN]])
     return replace_state(place.repository, state, after, f"iteration {state.due} attempt {state.attempt} was interrupted: {what}")
-
-
-def _finish_stop(place: Workplace, state: LoopState, folder: CallFolder) -> list[str]:
-    """A driver that died while checks ran at a stop left the agent's files as those made them. Returns what is lost, in words."""
-    if not folder.held.exists():
-        return []
-    recover(place.repository, place.worktree, state.branch)
-    return [
-        f"what the checks of a stop changed could not be put back: {clean(problem)}"
-        for problem in finish_held(place.worktree, folder.held)
-    ]
 
 
 def knows_call(repository: str, state: LoopState) -> bool:
@@ -205,7 +190,8 @@ def lost_elsewhere(repository: str, state: LoopState, now: datetime) -> LoopStat
 
 
 def close(repository: str, state: LoopState, why: BaseException, now: datetime) -> LoopState:
-    """End a loop from outside an iteration: cancelled, or broken by an error that no retry mends."""
+    """End a loop from outside an iteration: cancelled, or broken by an error that no retry mends. The caller holds the lock."""
+    end_processes(state)
     state = mark_interrupted(repository, state)
     decision = _outside_decision(why, state, now)
     return replace_state(workplace(repository, state).repository, state, end(state, decision, now), f"end: {decision.rule}")
