@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from helmsman.config import RemoteConfig
 from helmsman.errors import OperatorError, WorldError
@@ -118,6 +119,14 @@ def test_a_remote_that_does_not_exist_is_the_operators_and_not_tried_again(work:
     config = work.state.config.model_copy(update={"remote": RemoteConfig(push=True, name="upstream")})
     with pytest.raises(OperatorError, match="there is no remote 'upstream'"):
         push_loop(work.repository, work.state.model_copy(update={"config": config}))
+
+
+@pytest.mark.feature("D5")
+@pytest.mark.parametrize("name", ["", "--upload-pack=touch pwned;"])
+def test_a_remote_is_no_option_of_gits(name: str) -> None:
+    """A repository's own file names it, which an operator may hold in a sandbox."""
+    with pytest.raises(ValidationError):
+        RemoteConfig(push=True, name=name)
 
 
 def took_back(work: Work, before: LoopState, failed: str, to: str) -> LoopState:
