@@ -23,7 +23,7 @@ from tasks.loops.in_flight import end_processes, keep_work, undo_checks
 from tasks.places import loop_folder, worktree_of
 from tasks.repository.branch_files import checkout_of
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
-from tasks.repository.remote import no_remote, push_loop
+from tasks.repository.remote import fetch_ref, no_remote, push_loop
 from tasks.repository.state_ref import PREFIX, Fenced, parse_state, read_state, state_ref, write_state
 from tasks.worktrees.workplace import workplace
 from tasks.worktrees.worktree import dirty_paths, hold_branch, restore
@@ -223,14 +223,10 @@ def _leave(repository: Repository, state: LoopState, theirs: str, head: str | No
 
 def _fetched(repository: Repository, remote: RemoteConfig, loop: str, ref: str, kind: str) -> str | None:
     """The commit of one of the remote's refs, brought here; None where it has none of that name."""
-    to = f"{FETCHED}{loop}/{kind}"
     try:
-        git(repository.common, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", remote.name, f"+{ref}:{to}")
+        return fetch_ref(repository, remote.name, ref, f"{FETCHED}{loop}/{kind}")
     except GitError as error:
-        if "couldn't find remote ref" in error.stderr:
-            return None
         raise _unreachable(repository, remote, error) from error
-    return read_ref(repository.common, to)
 
 
 def _on_remote(repository: Repository, remote: RemoteConfig, ref: str, seconds: float = TIMEOUT_SECONDS) -> str:

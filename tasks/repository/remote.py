@@ -1,10 +1,10 @@
-"""Letting a loop travel: branch and state pushed together, so that any clone can go on with it."""
+"""What goes to a remote and comes from it: branch and state of a loop pushed together, so that any clone can go on with it."""
 
 from collections.abc import Sequence
 
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.records.state import LoopState
-from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, succeeds
+from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
 from tasks.repository.state_ref import PREFIX, Fenced, state_ref
 
 REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
@@ -79,6 +79,21 @@ def _blamed(repository: Repository, state: LoopState, error: GitError, *, refuse
     if not succeeds(repository.common, "remote", "get-url", remote):
         return no_remote(remote, error.stderr)
     return WorldError(f"the loop could not be pushed to remote {remote}", found=error.stderr)
+
+
+def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | None:
+    """The commit of one of the remote's refs, brought here as `to`; None where it has none of that name. Raises GitError.
+
+    Nothing else changes: no FETCH_HEAD, no tag, nobody's view of the remote.
+    """
+    how = "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="
+    try:
+        git(repository.common, "fetch", *how, remote, f"+{ref}:{to}")
+    except GitError as error:
+        if "couldn't find remote ref" in error.stderr:
+            return None
+        raise
+    return read_ref(repository.common, to)
 
 
 def no_remote(name: str, words: str) -> OperatorError:

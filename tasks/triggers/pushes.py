@@ -29,6 +29,7 @@ from tasks.loops.creating import Begun, first_state, write_first
 from tasks.loops.opening import configure
 from tasks.places import loop_folder, state_home
 from tasks.repository.git import GitError, Repository, git, open_repository, read_ref, succeeds
+from tasks.repository.remote import fetch_ref
 from tasks.repository.state_ref import loop_names, read_state, state_ref
 from tasks.triggers.pushed_alignments import agreed, ordered
 from tasks.triggers.pushed_files import IN_A_WORKTREE, lay_out, lay_out_alignment, lay_out_file
@@ -174,14 +175,10 @@ def fetched(repository: Repository, branch: str) -> str | None:
     """The commit that the remote's branch is at, once it is here; None where there is no remote, or no such branch there."""
     if not succeeds(repository.common, "remote", "get-url", REMOTE):
         return None
-    theirs, here = f"refs/heads/{branch}", f"refs/remotes/{REMOTE}/{branch}"
     try:
-        git(repository.common, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", REMOTE, f"+{theirs}:{here}")
+        return fetch_ref(repository, REMOTE, f"refs/heads/{branch}", f"refs/remotes/{REMOTE}/{branch}")
     except GitError as error:
-        if "couldn't find remote ref" in error.stderr:
-            return None
         raise WorldError(f"branch {branch} could not be fetched", found=error.stderr) from error
-    return read_ref(repository.common, here)
 
 
 def _held(repository: Repository, push: Push) -> bool:
