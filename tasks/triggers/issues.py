@@ -29,6 +29,7 @@ from helmsman.texts import clean
 from tasks.lock import Driven, drive_alone, holder
 from tasks.loops.creating import Begun, first_state, write_first
 from tasks.loops.opening import close, configure, now_utc, require_budget
+from tasks.loops.travelling import left_there
 from tasks.people import answer_box, words_box
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository, read_ref
@@ -264,7 +265,7 @@ def _stopped(place: _Place, event: IssueEvent, state: LoopState, why: str) -> Fo
     """Stop a loop, whoever drives it or nobody. Its work and state are kept."""
     folder = loop_folder(place.repository, state.loop)
     try:
-        with drive_alone(folder.lock, state.loop):
+        with drive_alone(folder.lock, state.loop), left_there(place.repository, state.loop):
             state = read_state(place.repository, state.loop)[0]
             answer, after = _stop_here(place, event, state, why)
     except Driven:
