@@ -32,7 +32,8 @@ from tasks.alignment.aligning import refuse_open_questions
 from tasks.disk import disk_error
 from tasks.engine.embedded import engine, engine_error
 from tasks.lock import drive_alone
-from tasks.loops.opening import create_loop, now_utc
+from tasks.loops.creating import create_loop
+from tasks.loops.opening import now_utc
 from tasks.loops.travelling import refuse_taken, take_up
 from tasks.models.judge import asks_claude_code
 from tasks.places import loop_folder

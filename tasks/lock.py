@@ -1,4 +1,4 @@
-"""One driver a loop: an advisory lock that the kernel frees when its holder dies, however it dies."""
+"""Advisory locks that the kernel frees when their holder dies, however it dies. Above all: one driver a loop."""
 
 import fcntl
 import json
@@ -17,10 +17,25 @@ from helmsman.errors import OperatorError
 
 PATIENCE_SECONDS = 0.5
 """Whoever asks for the holder takes the lock for an instant; that must not look like a driver."""
+NAP_SECONDS = 0.01
 
 
 class Driven(OperatorError):  # noqa: N818 - what is found, as with Fenced
     """Another process drives the loop."""
+
+
+def locked_within(handle: int, seconds: float, how: int = fcntl.LOCK_EX) -> bool:
+    """Whether an open file could be locked within so long, by the kernel's lock that ends with its holder."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(handle, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(NAP_SECONDS)
+        else:
+            return True
 
 
 @contextmanager
@@ -29,7 +44,7 @@ def drive_alone(lock: Path, loop: str) -> Generator[None]:
     lock.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        if not _taken(handle):
+        if not locked_within(handle, PATIENCE_SECONDS):
             raise _held(loop, lock)
         _sign(handle)
         yield
@@ -62,19 +77,6 @@ def process_of(lock: Path) -> psutil.Process | None:
         return psutil.Process(int(found["process"]))
     except (psutil.NoSuchProcess, KeyError, ValueError):
         return None
-
-
-def _taken(handle: int) -> bool:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                return False
-            time.sleep(0.01)
-        else:
-            return True
 
 
 def _sign(handle: int) -> None:

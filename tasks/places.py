@@ -71,8 +71,12 @@ class LoopFolder(DrivenFolder):
         """Which end of the loop has left all that it leaves."""
         return self.root / "left"
 
+    @property
+    def calls(self) -> Path:
+        return self.root / "calls"
+
     def call(self, iteration: int, attempt: int) -> Path:
-        return self.root / "calls" / f"{iteration:05d}-{attempt}"
+        return self.calls / f"{iteration:05d}-{attempt}"
 
 
 class AlignFolder(DrivenFolder):

@@ -16,7 +16,8 @@ from helmsman.records.request import LoopRequest, is_loop_id
 from helmsman.toml_of import toml_of
 from tasks.agents.finding import find_agent
 from tasks.beneath import read_plain
-from tasks.loops.opening import configure, require_checks
+from tasks.loops.creating import require_checks
+from tasks.loops.opening import configure
 from tasks.repository.git import Repository
 
 PROBLEMS_SHOWN = 5

@@ -19,5 +19,5 @@ class RemoteConfig(Section):
 
     push: bool = False
     """Push branch and state together, atomically, after every call of the agent and every iteration; begin with what is there."""
-    name: str = Field(default="origin", min_length=1)
-    """The remote's name."""
+    name: str = Field(default="origin", pattern=r"^[^-]")
+    """The remote's name. It does not begin with a dash: git would take it for an option, and some of those run commands."""

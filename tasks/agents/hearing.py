@@ -15,8 +15,8 @@ from helmsman.verify.claims.contradictions import Case, contradictions
 from helmsman.verify.claims.paths import git_would_show
 from helmsman.verify.claims.reading import read_claims
 from tasks.repository.git import GitError, git
+from tasks.worktrees.changes import first_line
 from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import first_line
 
 MOST_COMMITS = 200
 

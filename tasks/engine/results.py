@@ -4,6 +4,8 @@ Which storage it is says the engine: PREFECT_DEFAULT_RESULT_STORAGE_BLOCK, else 
 machine, which no other machine sees.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from uuid import uuid4
 
 from prefect.filesystems import LocalFileSystem
@@ -23,11 +25,9 @@ def require_results(loop: str) -> bool:
     chosen = get_current_settings().results.default_storage_block is not None
     if isinstance(store.result_storage, LocalFileSystem) and not chosen:  # the engine's last resort; a block may be a shared disk
         return False
-    try:
+    with _blaming_storage(loop):
         store.write(uuid4().hex, key=PROBE)
         store.read(PROBE)
-    except Exception as error:  # every kind of storage has errors of its own
-        raise _unusable(loop, error) from error
     return True
 
 
@@ -37,13 +37,22 @@ def step_key(state: LoopState, step: str) -> str:
 
 
 def is_kept(state: LoopState, step: str) -> bool:
-    """Whether the result of this attempt's step is known to the engine."""
-    return _store().exists(step_key(state, step))
+    """Whether the result of this attempt's step is known to the engine. Raises WorldError as `require_results` does."""
+    with _blaming_storage(state.loop):
+        return _store().exists(step_key(state, step))
 
 
 def _store() -> ResultStore:
     """The flow's storage, looked into: the flow's own store knows nothing of what tasks have put there."""
     return ResultStore(result_storage=get_result_store().result_storage)
+
+
+@contextmanager
+def _blaming_storage(loop: str) -> Generator[None]:
+    try:
+        yield
+    except Exception as error:  # every kind of storage has errors of its own
+        raise _unusable(loop, error) from error
 
 
 def _unusable(loop: str, error: Exception) -> WorldError:

@@ -3,9 +3,7 @@
 It only tells: whatever is wrong with it is said in words, and no loop stops for it.
 """
 
-import fcntl
 import os
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -19,6 +17,7 @@ from helmsman.plain import clean
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.leaving.wiki_files import READ_ONLY, fresh_folder, names_in, put_folder, read_bytes, read_page, real_folder, write_page
+from tasks.lock import locked_within
 from tasks.loops.orders import read_orders
 from tasks.processes.environment import ours
 from tasks.repository.git import Repository, git_bytes, read_objects
@@ -81,24 +80,12 @@ def _alone(folder: Path) -> Generator[None]:
     folder.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder.with_name("wiki.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
-        _wait_for(handle, folder)
+        if not locked_within(handle, PATIENCE_SECONDS):
+            raise WorldError("the wiki is left as it is: another process holds it", found=str(folder))
         real_folder(folder)
         yield
     finally:
         os.close(handle)
-
-
-def _wait_for(handle: int, folder: Path) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise WorldError("the wiki is left as it is: another process holds it", found=str(folder)) from None
-            time.sleep(0.01)
-        else:
-            return
 
 
 # --- pages --------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from tasks.loops.travelling import claim, is_claimed_between, is_ours, left_ther
 from tasks.merging.attempt import catch_up
 from tasks.places import LoopFolder, loop_folder
 from tasks.processes.nesting import refuse_nested
-from tasks.repository.git import GitError, open_repository
+from tasks.repository.git import GitError, Repository, open_repository
 from tasks.repository.state_ref import Fenced, read_records, read_state, state_ref
 from tasks.telemetry import watched
 from tasks.telling.journal import journal_to, listening, publish
@@ -66,17 +66,13 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
     """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
     refuse_nested()
     repository = open_repository(Path(request.repository))
-    held = bool(request.loop)
-    with ExitStack() as opening:
-        if held:  # one that somebody drives is left as it is
-            opening.enter_context(drive_alone(loop_folder(repository, request.loop).lock, request.loop))
-            loop_folder(repository, request.loop).cancel.unlink(missing_ok=True)
-        opened = open_loop(request, suffix=run_id().hex[:6], now=now_utc())
-    folder = loop_folder(repository, opened.loop)
     with ExitStack() as stack:
-        stack.enter_context(drive_alone(folder.lock, opened.loop))
-        if not held:  # from the first moment that we hold it, a cancel is meant for us
-            folder.cancel.unlink(missing_ok=True)
+        if request.loop:  # one that somebody drives is left as it is
+            stack.enter_context(_holding(repository, request.loop))
+        opened = open_loop(request, suffix=run_id().hex[:6], now=now_utc())
+        if not request.loop:
+            stack.enter_context(_holding(repository, opened.loop))
+        folder = loop_folder(repository, opened.loop)
         state = mend(request.repository, read_state(repository, opened.loop)[0])
         state = claimed(request.repository, state)
         stack.enter_context(left_there(repository, opened.loop))
@@ -91,6 +87,15 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         stack.enter_context(hearing_cancel(folder.cancel))
         _warn_at_start(state)
         yield state
+
+
+@contextmanager
+def _holding(repository: Repository, loop: str) -> Generator[None]:
+    """From the first moment that we hold it, a cancel is meant for us."""
+    folder = loop_folder(repository, loop)
+    with drive_alone(folder.lock, loop):
+        folder.cancel.unlink(missing_ok=True)
+        yield
 
 
 def claimed(repository: str, state: LoopState) -> LoopState:
@@ -161,19 +166,22 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
 
 
 def _as_written_down(repository: str, state: LoopState) -> LoopState:
-    """The loop as it stands in git, where this driver wrote all that came after `state`.
+    """The loop as it stands in git, where this driver, which holds the lock, wrote all that came after `state`.
 
-    That may be questions, answers and a merge, or an iteration that could not be pushed.
+    That may be questions, answers, a person's words and a merge, or an iteration that could not be pushed.
     """
     opened = workplace(repository, state).repository
     stored, _ = read_state(opened, state.loop)
-    driven = (stored.iteration, stored.attempt, stored.spending) == (state.iteration, state.attempt, state.spending)
-    newer = stored.gates_asked > state.gates_asked or (stored.merging, stored.merged) != (state.merging, state.merged)
-    if driven and newer:
+    if _since_the_last_call(stored) == _since_the_last_call(state):
         return stored
     if stored.iteration != state.iteration + 1:
         return state
     return stored if advance(state, next(read_records(opened, state.loop))) == stored else state
+
+
+def _since_the_last_call(state: LoopState) -> tuple[object, ...]:
+    """What only a call of the agent, or another driver, changes."""
+    return state.uid, state.host, state.iteration, state.attempt, state.spending
 
 
 def tidy(repository: str, state: LoopState) -> None:

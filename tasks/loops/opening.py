@@ -1,52 +1,37 @@
-"""Bringing a loop to life: made from a request, or read back and mended after its driver died."""
+"""Bringing a loop to life: configured from a request, or read back and mended after its driver died; and its end from outside."""
 
-import secrets
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 from helmsman.config import LoopConfig
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.layers import COMMAND_LINE, Layer, Resolved, from_environment, resolve, shown
-from helmsman.memory.handoff import inherited_from
+from helmsman.layers import COMMAND_LINE, Layer, Resolved, from_environment, resolve
 from helmsman.naming import loop_id
-from helmsman.orient.alignment import own_goal
 from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.limits import reached
 from helmsman.oversee.relief import relieved
-from helmsman.plain import clean
-from helmsman.records.agents import Agent
 from helmsman.records.evidence import Interrupted
 from helmsman.records.hats import Preset
-from helmsman.records.push import OWN_BRANCHES
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.agents.call_folder import CallFolder, interrupted_call
-from tasks.agents.finding import find_agent
 from tasks.agents.finding import settled as with_agent
-from tasks.alignment.aligning import aligned, aligned_by, goal_layer
+from tasks.alignment.aligning import goal_layer
 from tasks.hats.finding import chosen, settled
-from tasks.leaving.handing_over import left_at, left_in, text_at
 from tasks.loops.config_files import read_layers
+from tasks.loops.creating import create_loop
+from tasks.loops.in_flight import end_processes, keep_work, undo_checks
 from tasks.loops.travelling import take_up
-from tasks.merging.target import require_target
-from tasks.places import loop_folder
-from tasks.plans.plan_file import begun_plan
 from tasks.processes.environment import ours
-from tasks.processes.process import end_tagged
-from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, git, open_repository, read_ref
-from tasks.repository.state_ref import read_state, replace_state, state_ref, write_state
-from tasks.sandbox.taking import take_over_work
-from tasks.worktrees.holding import finish_held
-from tasks.worktrees.workplace import Workplace, workplace
-from tasks.worktrees.worktree import ensure_worktree, recover, require_clean, salvage
+from tasks.repository.git import Repository, open_repository, read_ref
+from tasks.repository.state_ref import read_state, replace_state, state_ref
+from tasks.worktrees.workplace import workplace
+from tasks.worktrees.worktree import ensure_worktree, salvage
 
-LOOPS_LOOKED_AT = 50
-"""As many as a chain may have."""
 LISTS = "protect", "allow", "trusted"
 """Of patterns."""
 LOST_SHOWN = 3
@@ -101,61 +86,10 @@ def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
     return create_loop(repository, resolved.config, name, now, request.base, preset=resolved.preset, agent=resolved.agent)
 
 
-def create_loop(
-    repository: Repository,
-    config: LoopConfig,
-    name: str,
-    now: datetime,
-    begin_with: str = "",
-    *,
-    preset: Preset | None = None,
-    agent: Agent | None = None,
-    new: bool = False,
-) -> LoopState:
-    """Write the first state of a loop, unless the same engine run has written it before. It keeps preset and agent as now.
-
-    `new`: one that is there already is somebody else's; raises OperatorError.
-    """
-    if read_ref(repository.common, state_ref(name)):
-        if new:
-            raise OperatorError(f"there is a loop {name} already", remedy="it was begun meanwhile; give another --name")
-        return read_state(repository, name)[0]
-    require_checks(config, preset)
-    require_target(repository, config)
-    base = _base(repository, config, begin_with)
-    config = _aligned(repository, config, begin_with, base)
-    plan = begun_plan(repository, base, config)
-    branch = _branch(repository, config, name)
-    state = LoopState(
-        loop=name,
-        uid=secrets.token_hex(8),
-        config=config,
-        created_at=now,
-        updated_at=now,
-        base_branch=current_branch(repository.top),
-        base_commit=base,
-        branch=branch,
-        head=base,
-        inherited=_inherited(repository, config, begin_with, base),
-        preset=preset,
-        agent=agent or _agent(repository, config),
-        plan=plan,
-    )
-    for left in ("answers", "calls"):  # of a loop of that name that was removed: they would pass for this one's
-        shutil.rmtree(loop_folder(repository, name).root / left, ignore_errors=True)
-    write_state(repository, state, over=None, record=None, subject=f"start: {config.goal[:60]}")
-    return state
-
-
-def _agent(repository: Repository, config: LoopConfig) -> Agent | None:
-    kind = find_agent(repository.top, config.agent)
-    return Agent(kind=kind) if kind else None
-
-
 def mend(repository: str, state: LoopState) -> LoopState:
     """Make the loop ready to go on, whatever happened to its last driver. The caller holds the lock."""
     place = workplace(repository, state)
-    end_tagged(f"{state.uid}/", prefix=True, grace=state.config.claude.stop_grace_seconds)
+    end_processes(state)
     if state.ending is not None:
         return state
     ensure_worktree(place.repository, place.worktree, state.branch, state.head, state.base_commit)
@@ -166,26 +100,14 @@ def mark_interrupted(repository: str, state: LoopState) -> LoopState:
     """When an agent call began and never ended: keep its work on a ref and make the next attempt due."""
     place = workplace(repository, state)
     folder = CallFolder(place.folder.call(state.due, state.attempt))
-    lost = _finish_stop(place, state, folder)
+    lost = undo_checks(place, state)
     attempt = interrupted_call(folder)
     if attempt is None:
         return state
-    take_over_work(place, state)
-    kept = salvage(place.repository, place.worktree, state, attempt.start)
+    kept = keep_work(place, state, attempt.start)
     after = interrupt(state, attempt, kept)
     what = "; ".join([f"work kept at {kept.ref}" if kept else "nothing to keep", *lost[:LOST_SHOWN]])
     return replace_state(place.repository, state, after, f"iteration {state.due} attempt {state.attempt} was interrupted: {what}")
-
-
-def _finish_stop(place: Workplace, state: LoopState, folder: CallFolder) -> list[str]:
-    """A driver that died while checks ran at a stop left the agent's files as those made them. Returns what is lost, in words."""
-    if not folder.held.exists():
-        return []
-    recover(place.repository, place.worktree, state.branch)
-    return [
-        f"what the checks of a stop changed could not be put back: {clean(problem)}"
-        for problem in finish_held(place.worktree, folder.held)
-    ]
 
 
 def knows_call(repository: str, state: LoopState) -> bool:
@@ -205,7 +127,8 @@ def lost_elsewhere(repository: str, state: LoopState, now: datetime) -> LoopStat
 
 
 def close(repository: str, state: LoopState, why: BaseException, now: datetime) -> LoopState:
-    """End a loop from outside an iteration: cancelled, or broken by an error that no retry mends."""
+    """End a loop from outside an iteration: cancelled, or broken by an error that no retry mends. The caller holds the lock."""
+    end_processes(state)
     state = mark_interrupted(repository, state)
     decision = _outside_decision(why, state, now)
     return replace_state(workplace(repository, state).repository, state, end(state, decision, now), f"end: {decision.rule}")
@@ -234,83 +157,6 @@ def require_budget(state: LoopState, config: LoopConfig) -> None:
             found="; ".join(signal.message for signal in used_up),
             remedy=f"raise it: helmsman resume {state.loop} --set {used_up[0].rule}=VALUE",
         )
-
-
-def require_checks(config: LoopConfig, preset: Preset | None = None) -> None:
-    if not config.checks and not config.allow_no_checks:
-        fitting = f"; for a {preset.name}: {'; '.join(preset.sheet.checks)}" if preset and preset.sheet.checks else ""
-        raise OperatorError(
-            "no check is configured, so nothing could ever be verified",
-            expected=f"at least one command whose exit code proves the goal{fitting}",
-            remedy="give --check 'make test' (repeatable), or checks = [...] in helmsman.toml, or --no-checks to do without",
-        )
-
-
-def _base(repository: Repository, config: LoopConfig, begin_with: str) -> str:
-    """Commit that a new loop begins with."""
-    if begin_with and config.workspace.in_place:
-        raise OperatorError(
-            "a loop that works in place begins with what is checked out",
-            found=f"another base: {shown(begin_with)}",
-            remedy="check that out first, or leave --in-place out",
-        )
-    try:
-        return commit_and_tree(repository.top, begin_with or "HEAD")[0]
-    except (GitError, ValueError) as error:
-        if not begin_with:
-            raise
-        raise OperatorError(
-            "there is nothing to begin with", expected="a branch, tag or commit", found=shown(begin_with)
-        ) from error
-
-
-def _aligned(repository: Repository, config: LoopConfig, begin_with: str, base: str) -> LoopConfig:
-    """A loop's work has the alignment file as that loop left it: the checkout's does not say yet that its goal is reached."""
-    if repository.bare or not begin_with.startswith(OWN_BRANCHES):
-        return aligned(repository, config, config.alignment)
-    text, reached = text_at(repository, base, config.alignment), _reached(repository, base)
-    if text is None:
-        return aligned(repository, config, config.alignment, reached)
-    return aligned_by(text, Path(f"{begin_with}:{config.alignment}"), config, reached)
-
-
-def _reached(repository: Repository, base: str) -> Iterator[str]:
-    """Goals of the loops whose work is in a commit, the latest first, as far as their branches are there still."""
-    those = f"--merged={base}", "--sort=-committerdate", f"--count={LOOPS_LOOKED_AT}", f"refs/heads/{OWN_BRANCHES}"
-    for branch in git(repository.common, "for-each-ref", "--format=%(refname:lstrip=2)", *those).split():
-        state = _chained(repository, branch)
-        if state is not None and state.outcome is Outcome.COMPLETED:
-            yield own_goal(state.config.goal)
-
-
-def _inherited(repository: Repository, config: LoopConfig, begin_with: str, base: str) -> str:
-    """What earlier loops left to know: the one on whose work this one begins tells it all, whatever the file says of them."""
-    before = _chained(repository, begin_with)
-    if before is not None:
-        return inherited_from(before)
-    committed = bool(begin_with) or repository.bare
-    return left_at(repository, base, config.alignment) if committed else left_in(repository.top, config.alignment)
-
-
-def _chained(repository: Repository, begin_with: str) -> LoopState | None:
-    """The loop on whose work this one begins."""
-    name = begin_with.removeprefix(OWN_BRANCHES)
-    known = name != begin_with and read_ref(repository.common, state_ref(name))
-    return read_state(repository, name)[0] if known else None
-
-
-def _branch(repository: Repository, config: LoopConfig, name: str) -> str:
-    if not config.workspace.in_place:
-        return f"helmsman/{name}"
-    branch = current_branch(repository.top)
-    if repository.bare or not branch:
-        raise OperatorError(
-            "--in-place needs a checkout that is on a branch",
-            found="a bare repository" if repository.bare else "a detached HEAD",
-            remedy="leave --in-place out, or switch to a branch",
-        )
-    require_clean(repository.top)
-    return branch
 
 
 def _outside_decision(why: BaseException, state: LoopState, now: datetime) -> Decision:

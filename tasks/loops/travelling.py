@@ -6,10 +6,12 @@ push of an earlier driver, which has not got that commit.
 
 import logging
 import secrets
+import shlex
 import socket
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TypeVar
 
 from helmsman.config import RemoteConfig
@@ -17,14 +19,14 @@ from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.lock import drive_alone
+from tasks.loops.in_flight import end_processes, keep_work, undo_checks
 from tasks.places import loop_folder, worktree_of
-from tasks.processes.process import end_tagged
+from tasks.repository.branch_files import checkout_of
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
-from tasks.repository.remote import no_remote, push_loop
+from tasks.repository.remote import fetch_ref, no_remote, push_loop
 from tasks.repository.state_ref import PREFIX, Fenced, parse_state, read_state, state_ref, write_state
-from tasks.sandbox.taking import take_over_work
 from tasks.worktrees.workplace import workplace
-from tasks.worktrees.worktree import dirty_paths, hold_branch, restore, salvage
+from tasks.worktrees.worktree import dirty_paths, hold_branch, restore
 
 FETCHED = "refs/helmsman-fetched/"
 """Where a loop lies as the remote has it, until it is known whether it is newer. Outside of what is listed as loops."""
@@ -137,15 +139,12 @@ def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str 
     head = _fetched(repository, remote, loop, f"refs/heads/{state.branch}", "branch")
     before = read_state(repository, loop)[0] if ours else None
     if before is not None and _is_another(before, state):
-        raise Fenced(
-            f"remote {remote.name} holds another loop that is called {loop} as well",
-            expected=f"the loop with the uid {before.uid}",
-            found=state.uid,
-            remedy="give the new one another --name",
-        )
+        raise _named_alike(remote, before, state)
+    worktree = worktree_of(repository, loop, state.config.workspace)
+    if head not in {None, read_ref(repository.common, f"refs/heads/{state.branch}")}:
+        _require_free(repository, state.branch, worktree)
     if before is not None:
         _leave(repository, before, theirs, head)
-    worktree = worktree_of(repository, loop, state.config.workspace)
     if head is not None and (worktree / ".git").exists():
         restore(worktree, head)
         hold_branch(worktree, state.branch, head)
@@ -182,6 +181,27 @@ def _stays_there(repository: Repository, remote: RemoteConfig, state: LoopState)
     )
 
 
+def _require_free(repository: Repository, branch: str, worktree: Path) -> None:
+    """In somebody's checkout of the branch, all that it is moved by would look like their own wish to undo it."""
+    checkout = checkout_of(repository, branch)
+    if checkout is not None and checkout.resolve() != worktree.resolve():
+        raise OperatorError(
+            f"branch {branch} is checked out, and cannot go along with the loop, which went on elsewhere",
+            expected=f"it nowhere but in {worktree}",
+            found=str(checkout),
+            remedy=f"git -C {shlex.quote(str(checkout))} switch --detach; then resume the loop",
+        )
+
+
+def _named_alike(remote: RemoteConfig, ours: LoopState, theirs: LoopState) -> Fenced:
+    return Fenced(
+        f"remote {remote.name} holds another loop that is called {ours.loop} as well",
+        expected=f"the loop with the uid {ours.uid}",
+        found=theirs.uid,
+        remedy="give the new one another --name",
+    )
+
+
 def _is_another(ours: LoopState, theirs: LoopState) -> bool:
     """Not so of one that a single run began twice: here first, and on another machine because this one died before it said so."""
     unheard_of = not ours.iteration and not ours.host
@@ -190,11 +210,11 @@ def _is_another(ours: LoopState, theirs: LoopState) -> bool:
 
 def _leave(repository: Repository, state: LoopState, theirs: str, head: str | None) -> None:
     """What this machine has of the loop and nobody else: work in flight, commits, a state."""
-    end_tagged(f"{state.uid}/", prefix=True, grace=state.config.claude.stop_grace_seconds)
-    worktree = worktree_of(repository, state.loop, state.config.workspace)
-    if (worktree / ".git").exists():
-        take_over_work(workplace(str(repository.top), state), state)
-        salvage(repository, worktree, state, state.head)
+    place = workplace(str(repository.top), state)
+    end_processes(state)
+    if (place.worktree / ".git").exists():
+        undo_checks(place, state)
+        keep_work(place, state, state.head)
     _, ours = read_state(repository, state.loop)
     for commit, other in ((ours, theirs), (read_ref(repository.common, f"refs/heads/{state.branch}"), head)):
         if commit and other and not _has(repository, other, commit):
@@ -203,14 +223,10 @@ def _leave(repository: Repository, state: LoopState, theirs: str, head: str | No
 
 def _fetched(repository: Repository, remote: RemoteConfig, loop: str, ref: str, kind: str) -> str | None:
     """The commit of one of the remote's refs, brought here; None where it has none of that name."""
-    to = f"{FETCHED}{loop}/{kind}"
     try:
-        git(repository.common, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", remote.name, f"+{ref}:{to}")
+        return fetch_ref(repository, remote.name, ref, f"{FETCHED}{loop}/{kind}")
     except GitError as error:
-        if "couldn't find remote ref" in error.stderr:
-            return None
         raise _unreachable(repository, remote, error) from error
-    return read_ref(repository.common, to)
 
 
 def _on_remote(repository: Repository, remote: RemoteConfig, ref: str, seconds: float = TIMEOUT_SECONDS) -> str:

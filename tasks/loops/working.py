@@ -43,10 +43,11 @@ from tasks.repository.git import commit_and_tree
 from tasks.sandbox.taking import take_over_work
 from tasks.secrets_kept import redact
 from tasks.telling.journal import publish
+from tasks.worktrees.changes import commits_between, measure_change
 from tasks.worktrees.rolling_back import take_back
 from tasks.worktrees.staging import open_up
 from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import commits_between, hold_branch, measure_change, settle_work
+from tasks.worktrees.worktree import hold_branch, settle_work
 
 OWN_FOLDER = ".helmsman"
 _BYTES = 4

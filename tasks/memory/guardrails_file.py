@@ -6,12 +6,10 @@ file open still writes into that: it is looked at once more, the next time, befo
 """
 
 import errno
-import fcntl
 import hashlib
 import os
 import stat
 import tempfile
-import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from pathlib import Path
 
 from helmsman.memory.guardrails_file import LARGEST, Edits, read
 from helmsman.records.lessons import Guardrail
+from tasks.lock import locked_within
 from tasks.repository.git import Repository
 
 PATIENCE_SECONDS = 5.0
@@ -229,23 +228,11 @@ def _alone(path: Path) -> Generator[None]:
         raise _Unusable(f"{path.parent} is a link")
     handle = os.open(path.with_name(f".{NAME}.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
-        _wait_for(handle)
+        if not locked_within(handle, PATIENCE_SECONDS):
+            raise _Unusable("another process holds it")
         yield
     finally:
         os.close(handle)
-
-
-def _wait_for(handle: int) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise _Unusable("another process holds it") from None
-            time.sleep(0.01)
-        else:
-            return
 
 
 def _in_words(path: Path, error: Exception) -> str:

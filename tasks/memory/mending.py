@@ -1,6 +1,5 @@
 """Whether an embedded store is what was written, its daily copy, and what is done when it is not."""
 
-import fcntl
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from helmsman.plain import clean
+from tasks.lock import locked_within
 from tasks.memory.faults import DAMAGE, primary_code
 from tasks.memory.own_files import alone, beside, opened_own, refuse_links
 
@@ -85,7 +85,7 @@ def daily(file: Path, now: datetime) -> Generator[bool]:
     refuse_links(beside(file, ".checked"))
     handle = opened_own(beside(file, ".checked"), os.O_RDWR)
     try:
-        mine = _taken(handle)
+        mine = locked_within(handle, 0)
         yield mine
         if mine:
             os.ftruncate(handle, 0)
@@ -261,14 +261,6 @@ def _left_by_a_fallen_machine(file: Path) -> bool:
     except OSError:
         return False
     return bool(log.st_size) and log.st_mtime < psutil.boot_time()
-
-
-def _taken(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _like(file: Path, end: re.Pattern[str]) -> list[Path]:

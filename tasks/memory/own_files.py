@@ -3,12 +3,12 @@
 import fcntl
 import os
 import stat
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 from helmsman.errors import WorldError
+from tasks.lock import locked_within
 
 PATIENCE_SECONDS = 30.0
 """Changes are short. Only a restoration waits for all of them, and all of them for it."""
@@ -96,7 +96,9 @@ def _strange(file: Path, found: str) -> WorldError:
 def _locked(file: Path, how: int) -> Generator[None]:
     handle = _handle(beside(file, ".lock"))
     try:
-        _wait_for(handle, how, file)
+        if not locked_within(handle, PATIENCE_SECONDS, how):
+            found = f"another process holds {file} for more than {PATIENCE_SECONDS:.0f} s"
+            raise WorldError("the memory store is busy", found=found, remedy="end that process")
         yield
     finally:
         os.close(handle)
@@ -108,15 +110,3 @@ def _handle(lock: Path) -> int:
     except OSError as error:
         found = error.strerror or type(error).__name__
         raise WorldError("the memory store cannot be locked", expected=f"a writable {lock}", found=found) from None
-
-
-def _wait_for(handle: int, how: int, file: Path) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            return fcntl.flock(handle, how | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                found = f"another process holds {file} for more than {PATIENCE_SECONDS:.0f} s"
-                raise WorldError("the memory store is busy", found=found, remedy="end that process") from None
-            time.sleep(0.01)

@@ -14,7 +14,7 @@ from helmsman.errors import OperatorError, WorldError
 from helmsman.plain import clean
 from tasks.repository.branch_files import checkout_of
 from tasks.repository.git import GitError, Repository, git, read_ref, succeeds
-from tasks.repository.remote import REFUSED
+from tasks.repository.remote import PLAINLY, REFUSED, REJECTED_THERE, fetch_ref
 from tasks.repository.state_ref import PREFIX
 
 PATHS_SHOWN = 10
@@ -87,20 +87,15 @@ def find_target(repository: Repository, config: LoopConfig, loop: str) -> Target
 
 
 def _fetched(repository: Repository, branch: str, remote: str, loop: str) -> str | None:
-    """Onto a ref of the loop's own: nobody's view of the remote changes, and what was fetched is kept from being pruned."""
-    own = f"{PREFIX}{loop}/base"
-    how = "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="
+    """Onto a ref of the loop's own, where what was fetched is kept from being pruned."""
     try:
-        git(repository.common, "fetch", *how, remote, f"+refs/heads/{branch}:{own}")
+        return fetch_ref(repository, remote, f"refs/heads/{branch}", f"{PREFIX}{loop}/base")
     except GitError as error:
-        if "couldn't find remote ref" in error.stderr:
-            return None
         raise WorldError(
             f"branch {branch} could not be fetched from {clean(remote)}",
             found=error.stderr,
             remedy=f"see that {clean(remote)} can be reached from here, then have the merge tried again",
         ) from error
-    return read_ref(repository.common, own)
 
 
 def move_on(target: Target, commit: str) -> bool:
@@ -115,13 +110,12 @@ def move_on(target: Target, commit: str) -> bool:
 
 def _pushed(target: Target, commit: str) -> bool:
     lease = f"--force-with-lease={target.ref}:{target.base}"
-    how = "--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"
     try:
-        git(target.repository.common, "push", *how, lease, target.remote, f"{commit}:{target.ref}")
+        git(target.repository.common, "push", *PLAINLY, lease, target.remote, f"{commit}:{target.ref}")
     except GitError as error:
         if any(word in error.stderr for word in RACED):
             return False
-        if "[remote rejected]" in error.stderr:
+        if REJECTED_THERE in error.stderr:
             raise OperatorError(
                 f"{clean(target.remote)} refuses the merge into {target.branch}",
                 found=_said_there(error.stderr),

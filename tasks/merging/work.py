@@ -22,8 +22,9 @@ from tasks.processes.environment import ours
 from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes, read_ref, succeeds
 from tasks.repository.state_ref import PREFIX
 from tasks.secrets_kept import redact
+from tasks.worktrees.changes import SUBJECT_SHOWN
 from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import SUBJECT_SHOWN, ensure_worktree, hold_branch, recover, restore, salvage
+from tasks.worktrees.worktree import ensure_worktree, hold_branch, recover, restore, salvage
 
 REBASED_AT_MOST = 200
 """Commits; more of them are joined by one merge, which takes a moment however many there are."""

@@ -16,9 +16,9 @@ from helmsman.records.plan import InHand, Plan, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision
 from tasks.repository.branch_files import Held, held_in, tree_with
-from tasks.repository.git import Repository, commit_and_tree, git
+from tasks.repository.git import Repository, commit_and_tree, git, tip_of
 from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import hold_branch, recover, restore, tip_of
+from tasks.worktrees.worktree import hold_branch, recover, restore
 
 PUT_BACK = "helmsman: put back the plan"
 TRAILER = "Helmsman-Tick"

@@ -1,13 +1,16 @@
-"""Letting a loop travel: branch and state pushed together, so that any clone can go on with it."""
+"""What goes to a remote and comes from it: branch and state of a loop pushed together, so that any clone can go on with it."""
 
 from collections.abc import Sequence
 
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.records.state import LoopState
-from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, succeeds
+from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
 from tasks.repository.state_ref import PREFIX, Fenced, state_ref
 
 REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
+REJECTED_THERE = "[remote rejected]"
+PLAINLY = "--quiet", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"
+"""No setting of a user's sends more than is named, such as the agent's tags."""
 OWN = "failed", "later", "rebased", "salvage", "fenced"
 """Below which of its refs a loop keeps work that it took off its branch."""
 GOES_ALONG = "/salvage/", "/fenced/"
@@ -23,37 +26,74 @@ def push_loop(repository: Repository, state: LoopState, *, seconds: float = TIME
     Raises Fenced then, OperatorError when there is no such remote, and WorldError when it cannot be reached or refuses otherwise.
     """
     ref = state_ref(state.loop)
-    _push(repository, state, (f"refs/heads/{state.branch}", f"{ref}:{ref}"), seconds=seconds)
+    _push(repository, state, (_branch(state), f"{ref}:{ref}"), seconds=seconds)
 
 
 def push_branch(repository: Repository, state: LoopState) -> None:
     """Push the branch alone, for a pull request. Raises as `push_loop` does."""
-    _push(repository, state, (f"refs/heads/{state.branch}",))
+    _push(repository, state, (_branch(state),))
+
+
+def _branch(state: LoopState) -> str:
+    """To the same name, wherever `remote.*.push` would send it."""
+    return f"refs/heads/{state.branch}:refs/heads/{state.branch}"
 
 
 def _push(
     repository: Repository, state: LoopState, refs: Sequence[str], *, replaces: str = "", seconds: float = TIMEOUT_SECONDS
 ) -> None:
     """`replaces`: the remote's commit of the branch, as it was found."""
-    ref, remote = state_ref(state.loop), state.config.remote.name
+    remote = state.config.remote.name
     lease = [f"--force-with-lease=refs/heads/{state.branch}:{replaces}"] if replaces else []
     try:
-        git(repository.common, "push", "--quiet", "--atomic", *lease, remote, *refs, timeout=seconds)
+        git(repository.common, "push", *PLAINLY, "--atomic", *lease, remote, *refs, timeout=seconds)
     except GitError as error:
-        refused = any(word in error.stderr for word in REFUSED)
+        refused = _is_another_course(error.stderr)
         taken_off, kept = _taken_off(repository, state, seconds) if refused and not replaces else ("", ())
         if taken_off:
             along = [f"{one}:{one}" for one in kept if any(below in one for below in GOES_ALONG)]
             return _push(repository, state, (*refs, *along), replaces=taken_off, seconds=seconds)
-        if refused:
-            raise Fenced(
-                f"remote {remote} holds another course of loop {state.loop}",
-                found=error.stderr,
-                remedy=f"somebody else went on with it; look there with: git fetch {remote} {ref}",
-            ) from error
-        if not succeeds(repository.common, "remote", "get-url", remote):
-            raise no_remote(remote, error.stderr) from error
-        raise WorldError(f"the loop could not be pushed to remote {remote}", found=error.stderr) from error
+        raise _blamed(repository, state, error, refused=refused) from error
+
+
+def _is_another_course(stderr: str) -> bool:
+    """Whether git has seen that the remote's commits are not in ours. What the remote says of its own rules is another matter."""
+    ours = (line for line in stderr.splitlines() if not line.startswith("remote:") and REJECTED_THERE not in line)
+    return any(word in line for line in ours for word in REFUSED)
+
+
+def _blamed(repository: Repository, state: LoopState, error: GitError, *, refused: bool) -> HelmsmanError:
+    ref, remote = state_ref(state.loop), state.config.remote.name
+    if refused:
+        return Fenced(
+            f"remote {remote} holds another course of loop {state.loop}",
+            found=error.stderr,
+            remedy=f"somebody else went on with it; look there with: git fetch {remote} {ref}",
+        )
+    if any(REJECTED_THERE in line and "(non-fast-forward)" in line for line in error.stderr.splitlines()):
+        return OperatorError(
+            f"remote {remote} lets no branch go back, and {state.branch} went back to an earlier commit",
+            found=error.stderr,
+            remedy=f"allow it there for {state.branch} (receive.denyNonFastForwards), or leave remote.push out",
+        )
+    if not succeeds(repository.common, "remote", "get-url", remote):
+        return no_remote(remote, error.stderr)
+    return WorldError(f"the loop could not be pushed to remote {remote}", found=error.stderr)
+
+
+def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | None:
+    """The commit of one of the remote's refs, brought here as `to`; None where it has none of that name. Raises GitError.
+
+    Nothing else changes: no FETCH_HEAD, no tag, nobody's view of the remote.
+    """
+    how = "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap="
+    try:
+        git(repository.common, "fetch", *how, remote, f"+{ref}:{to}")
+    except GitError as error:
+        if "couldn't find remote ref" in error.stderr:
+            return None
+        raise
+    return read_ref(repository.common, to)
 
 
 def no_remote(name: str, words: str) -> OperatorError:

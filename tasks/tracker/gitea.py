@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
 
+from helmsman.verify.loose_json import mapping
 from tasks.tracker.calling import Api
 from tasks.tracker.rest import COLOUR, MISSING, RestTracker
 
@@ -25,9 +26,10 @@ class Gitea(RestTracker):
     def _pulls(self, head: str, base: str) -> Iterable[Any]:
         path = f"{self._home}/pulls/{quote(base, safe='')}/{quote(head, safe='')}"
         reply = self._api.call("GET", path, accept=MISSING)
-        if reply.status in MISSING or reply.content.get("state") == "open":
-            return () if reply.status in MISSING else (reply.content,)
-        return (reply.content, *self._same(head, base))
+        if reply.status in MISSING:
+            return ()
+        known_open = mapping(reply.content).get("state") == "open"
+        return (reply.content,) if known_open else (reply.content, *self._same(head, base))
 
     def _same(self, head: str, base: str) -> Iterator[Any]:
         """Of several from one branch into another, the path above gives whichever was there first."""
@@ -43,8 +45,7 @@ class Gitea(RestTracker):
 
 
 def _ref(pull: Mapping[str, Any], side: str) -> Any:
-    found: Any = pull.get(side) or {}
-    return found.get("ref")
+    return mapping(pull.get(side)).get("ref")
 
 
 def gitea(url: str, repository: str, token: str, patience: float) -> Gitea:

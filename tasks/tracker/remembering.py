@@ -38,3 +38,8 @@ def remember(folder: LoopFolder, what: Remembered) -> None:
     draft = folder.root / f".{NAME}-{uuid4().hex}"
     draft.write_text(what.model_dump_json(), encoding="utf-8")
     draft.replace(folder.root / NAME)
+
+
+def forget(folder: LoopFolder) -> None:
+    """Whatever it was: another loop has the name now."""
+    (folder.root / NAME).unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
@@ -63,6 +63,9 @@ class _Pull(BaseModel):
     head: _Ref = _Ref()
 
 
+Form = TypeVar("Form", bound=BaseModel)
+
+
 class RestTracker(ABC):
     """Issues of one repository."""
 
@@ -118,7 +121,7 @@ class RestTracker(ABC):
     def login(self) -> str:
         """Whose the token is; empty where it may not know."""
         reply = self._api.call("GET", "/user", accept=NAMELESS)
-        return _User.model_validate(reply.content).login if reply.status not in NAMELESS else ""
+        return _read(_User, reply.content).login if reply.status not in NAMELESS else ""
 
     def pull_request(self, head: str, base: str) -> PullRequest | None:
         """The newest one from a branch of this repository into another, open or not."""
@@ -172,12 +175,16 @@ class RestTracker(ABC):
     def _state(self, *, is_open: bool) -> Mapping[str, str]: ...
 
 
-def _issue(content: Any) -> Found | None:
-    """None for a pull request: to these APIs it is an issue too."""
+def _read(form: type[Form], content: Any) -> Form:
     try:
-        read = _Issue.model_validate(content)
+        return form.model_validate(content)
     except ValidationError as error:
         raise unknown_form(str(error)) from error
+
+
+def _issue(content: Any) -> Found | None:
+    """None for a pull request: to these APIs it is an issue too."""
+    read = _read(_Issue, content)
     if read.pull_request is not None:
         return None
     return Found(
@@ -191,19 +198,13 @@ def _issue(content: Any) -> Found | None:
 
 def _pull(content: Any) -> tuple[str, PullRequest]:
     """Its head, and itself."""
-    try:
-        read = _Pull.model_validate(content)
-    except ValidationError as error:
-        raise unknown_form(str(error)) from error
+    read = _read(_Pull, content)
     is_open = read.state == "open"
     return read.head.ref, PullRequest(number=read.number, url=read.html_url, is_open=is_open, body=read.body or "")
 
 
 def _comment(content: Any) -> Comment:
-    try:
-        read = _Comment.model_validate(content)
-    except ValidationError as error:
-        raise unknown_form(str(error)) from error
+    read = _read(_Comment, content)
     return Comment(
         identity=read.id,
         author=read.user.login if read.user and not read.original_author else "",

@@ -3,7 +3,6 @@
 Everything is looked at again here, on the machine that runs the loop: whoever reaches the engine can start a run.
 """
 
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -28,14 +27,16 @@ from helmsman.show.cells import code, prose
 from helmsman.show.issue_thread import CANCEL, RESUME, TELL, commands
 from helmsman.show.issues import refused, understood
 from tasks.lock import Driven, drive_alone, holder
+from tasks.loops.creating import Begun, first_state, write_first
 from tasks.loops.opening import close, configure, now_utc, require_budget
+from tasks.loops.travelling import left_there
 from tasks.people import answer_box, words_box
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository, read_ref
-from tasks.repository.state_ref import known_state, read_state, write_state
+from tasks.repository.state_ref import known_state, read_state
 from tasks.tracker.telling import reply, tell_news
 from tasks.triggers.pushed_files import lay_out
-from tasks.triggers.pushes import Begun, fetched, find_repository, first_state, require_checks
+from tasks.triggers.pushes import fetched, find_repository, require_checks
 from tasks.worktrees.workplace import has_left, workplace
 
 Found = LoopRequest | Nothing | Heeded
@@ -96,24 +97,11 @@ def _start(place: _Place, event: IssueEvent, now: datetime) -> Found:
     require_checks(resolved.config)
     loop = issue_loop_id(event)
     link = IssueLink(repository=event.full_name, number=event.number, title=event.title)
-    state = first_state(resolved, Begun(loop, event.branch, commit), now).model_copy(update={"issue": link})
-    if _begin(place.repository, state, f"start: issue #{event.number} at {commit[:12]}"):
+    begun = Begun(loop, event.branch, commit)
+    state = first_state(place.repository, resolved, begun, now).model_copy(update={"issue": link})
+    if write_first(place.repository, state, f"start: issue #{event.number} at {commit[:12]}"):
         return LoopRequest(repository=place.where, loop=loop)
     return _go_on(place, event, read_state(place.repository, loop)[0])
-
-
-def _begin(repository: Repository, state: LoopState, subject: str) -> bool:
-    """Write the first state. Returns False, and touches nothing, where another run was faster while this one fetched."""
-    if known_state(repository, state.loop) is not None:
-        return False
-    folder = loop_folder(repository, state.loop)
-    with drive_alone(folder.lock, state.loop):
-        if known_state(repository, state.loop) is not None:
-            return False
-        for left in ("answers", "calls", "words"):  # of a loop of that name that was removed: they would pass for this one's
-            shutil.rmtree(folder.root / left, ignore_errors=True)
-        write_state(repository, state, over=None, record=None, subject=subject)
-    return True
 
 
 def _configured(repository: Repository, event: IssueEvent, commit: str) -> Resolved:
@@ -277,7 +265,7 @@ def _stopped(place: _Place, event: IssueEvent, state: LoopState, why: str) -> Fo
     """Stop a loop, whoever drives it or nobody. Its work and state are kept."""
     folder = loop_folder(place.repository, state.loop)
     try:
-        with drive_alone(folder.lock, state.loop):
+        with drive_alone(folder.lock, state.loop), left_there(place.repository, state.loop):
             state = read_state(place.repository, state.loop)[0]
             answer, after = _stop_here(place, event, state, why)
     except Driven:

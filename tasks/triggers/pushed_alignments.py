@@ -20,6 +20,7 @@ from helmsman.records.push import Nothing, Push, PushedAlignment
 from tasks.alignment.aligning import Work, aligned_in, made_alone, present
 from tasks.lock import holder
 from tasks.repository.git import GitError, Repository, git, open_repository, read_ref, succeeds
+from tasks.repository.remote import PLAINLY
 from tasks.repository.state_ref import PREFIX
 from tasks.triggers.pushed_files import IN_A_WORKTREE, lay_out, lay_out_alignment, text_of
 
@@ -174,7 +175,7 @@ def _require_remote(repository: Repository, order: PushedAlignment) -> None:
 
 def _send(repository: Repository, order: PushedAlignment, commit: str) -> None:
     try:
-        git(repository.common, "push", "--quiet", "--", order.remote, f"{commit}:refs/heads/{order.branch}")
+        git(repository.common, "push", *PLAINLY, "--", order.remote, f"{commit}:refs/heads/{order.branch}")
     except GitError as error:
         remedy = "once it takes pushes, run this again: what is agreed on is kept"
         raise WorldError(

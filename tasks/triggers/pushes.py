@@ -6,13 +6,12 @@ have passed since the message came.
 
 import hashlib
 import re
-import secrets
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
@@ -26,10 +25,12 @@ from tasks.beneath import read_plain
 from tasks.leaving.handing_over import left_at
 from tasks.lock import holder
 from tasks.loops.config_files import resolve_goal_file
+from tasks.loops.creating import Begun, first_state, write_first
 from tasks.loops.opening import configure
 from tasks.places import loop_folder, state_home
 from tasks.repository.git import GitError, Repository, git, open_repository, read_ref, succeeds
-from tasks.repository.state_ref import Fenced, loop_names, read_state, state_ref, write_state
+from tasks.repository.remote import fetch_ref
+from tasks.repository.state_ref import loop_names, read_state, state_ref
 from tasks.triggers.pushed_alignments import agreed, ordered
 from tasks.triggers.pushed_files import IN_A_WORKTREE, lay_out, lay_out_alignment, lay_out_file
 
@@ -88,35 +89,9 @@ def _start(repository: Repository, push: Push, where: Path, now: datetime) -> Lo
     config = agreed(repository, push, config)
     begun = Begun(push_loop_id(push), push.branch, push.commit)
     inherited = left_at(repository, push.commit, config.alignment)
-    state = first_state(pushed, begun, now).model_copy(update={"config": config, "inherited": inherited})
-    with suppress(Fenced):  # another run for the same push was faster; whoever then drives the loop holds its lock
-        write_state(repository, state, over=None, record=None, subject=f"start: push of {push.commit[:12]}")
+    state = first_state(repository, replace(pushed, config=config), begun, now).model_copy(update={"inherited": inherited})
+    write_first(repository, state, f"start: push of {push.commit[:12]}")  # or another run for the same push did
     return LoopRequest(repository=str(where), loop=state.loop)
-
-
-class Begun(NamedTuple):
-    """Where a loop begins that no checkout is for."""
-
-    loop: str
-    branch: str
-    commit: str
-
-
-def first_state(resolved: Resolved, begun: Begun, now: datetime) -> LoopState:
-    """The state of a loop that begins with a commit."""
-    return LoopState(
-        loop=begun.loop,
-        uid=secrets.token_hex(8),
-        config=resolved.config,
-        created_at=now,
-        updated_at=now,
-        base_branch=begun.branch,
-        base_commit=begun.commit,
-        branch=f"{OWN_BRANCHES}{begun.loop}",
-        head=begun.commit,
-        preset=resolved.preset,
-        agent=resolved.agent,
-    )
 
 
 def pushed_config(repository: Repository, push: Push) -> Resolved | None:
@@ -200,14 +175,10 @@ def fetched(repository: Repository, branch: str) -> str | None:
     """The commit that the remote's branch is at, once it is here; None where there is no remote, or no such branch there."""
     if not succeeds(repository.common, "remote", "get-url", REMOTE):
         return None
-    theirs, here = f"refs/heads/{branch}", f"refs/remotes/{REMOTE}/{branch}"
     try:
-        git(repository.common, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", REMOTE, f"+{theirs}:{here}")
+        return fetch_ref(repository, REMOTE, f"refs/heads/{branch}", f"refs/remotes/{REMOTE}/{branch}")
     except GitError as error:
-        if "couldn't find remote ref" in error.stderr:
-            return None
         raise WorldError(f"branch {branch} could not be fetched", found=error.stderr) from error
-    return read_ref(repository.common, here)
 
 
 def _held(repository: Repository, push: Push) -> bool:

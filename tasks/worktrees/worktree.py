@@ -1,4 +1,4 @@
-"""The folder that the agent works in: made, kept clean, measured, salvaged."""
+"""The folder that the agent works in: made, kept clean, salvaged."""
 
 import os
 import re
@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helmsman.errors import AgentError, OperatorError
-from helmsman.records.evidence import Change, Commit, Salvage
+from helmsman.records.evidence import Change, Salvage
 from helmsman.records.state import LoopState
 from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref, succeeds, tip_of
 from tasks.repository.state_ref import free_salvage_ref
+from tasks.worktrees.changes import LEFTOVERS, measure_change
 from tasks.worktrees.staging import (
     WORK,
     add_submodules,
@@ -25,17 +26,12 @@ from tasks.worktrees.staging import (
     submodules,
 )
 
-COMMITS_SHOWN = 50
-FILES_SHOWN = 200
 DIRTY_SHOWN = 20
-SUBJECT_SHOWN = 200
 IN_PROGRESS = "rebase-merge", "rebase-apply", "sequencer", "CHERRY_PICK_HEAD", "REVERT_HEAD"
 """Files of git's that say that it was left in the middle of something."""
 OID = "# branch.oid "
 FIELDS = {"1": 8, "u": 10, "?": 1}
 """Of an entry of `git status --porcelain=v2`: how many fields come before the path, by its kind."""
-LEFTOVERS = "helmsman: keep what"
-"""How the subject begins of a commit that we make of an agent's uncommitted work."""
 SPARED = 2000
 """Ignored paths at most, folders as one, that are kept by name when their rule is gone."""
 _SPECIAL, _QUOTED = re.compile(r"([\\*?\[\]!# ])"), r"\\\1"
@@ -195,37 +191,6 @@ def settle_work(repository: Repository, path: Path, state: LoopState, start: str
     _return_to_branch(repository, path, state, start)
     _commit_leftovers(path, state)
     return measure_change(path, start)
-
-
-def measure_change(path: Path, start: str) -> Change:
-    """Compare HEAD with the commit that an iteration began with."""
-    (commit, tree, _), *_ = line = first_line(path, "HEAD", COMMITS_SHOWN, but=f"{start}^@")
-    commits = tuple(Commit(id=name, subject=subject) for name, _, subject in line if name != start)
-    numbers = git(path, "diff", "--numstat", "-z", "--no-renames", start, commit, "--")
-    rows = [row.split("\t", 2) for row in numbers.split("\0") if row]
-    return Change(
-        start=start,
-        commit=commit,
-        tree=tree,
-        commits=commits,
-        files=tuple(name for _, _, name in rows[:FILES_SHOWN]),
-        files_changed=len(rows),
-        insertions=sum(int(added) for added, _, _ in rows if added.isdigit()),
-        deletions=sum(int(removed) for _, removed, _ in rows if removed.isdigit()),
-        leftovers_committed=any(commit.subject.startswith(LEFTOVERS) for commit in commits[:1]),
-    )
-
-
-def commits_between(path: Path, start: str, commit: str, limit: int) -> tuple[Commit, ...]:
-    """Commits of the first line of descent after `start`, newest first."""
-    return tuple(Commit(id=name, subject=subject) for name, _, subject in first_line(path, commit, limit, but=start))
-
-
-def first_line(path: Path, tip: str, limit: int, *, but: str) -> list[tuple[str, str, str]]:
-    """Commit, tree and subject of the first line of descent, newest first, without what can be reached from `but`."""
-    log = git(path, "log", "-z", "--first-parent", "--format=%H %T %s", f"--max-count={limit}", tip, "--not", but, "--")
-    commits = (entry.split(" ", 2) for entry in log.split("\0") if entry)
-    return [(name, tree, subject[:SUBJECT_SHOWN]) for name, tree, subject in commits]
 
 
 def hold_branch(path: Path, branch: str, commit: str) -> None:

@@ -65,6 +65,8 @@ class Fault(NamedTuple):
     """Only to a request of this method."""
     path: str = ""
     """Only to a request whose path ends so."""
+    content: str = "{}"
+    """JSON."""
     done: bool = False
     """Whether what is asked for is done all the same, and only the answer is lost."""
 
@@ -214,7 +216,7 @@ class TrackerApi:
             self.faults.remove(fault)
             if fault.done:
                 self._done(method, target, headers, body)
-            return Answer(fault.status, {}, fault.headers)
+            return Answer(fault.status, json.loads(fault.content), fault.headers)
 
     def _done(self, method: str, target: str, headers: Mapping[str, str], body: Any) -> Answer:
         parts = urlsplit(target)

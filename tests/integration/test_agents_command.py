@@ -10,7 +10,8 @@ from rich.console import Console
 from deployments.show.display import LiveView
 from helmsman.records.events import AgentIntroduced, IterationRecorded
 from helmsman.records.request import LoopRequest
-from tasks.loops.opening import configure, create_loop
+from tasks.loops.creating import create_loop
+from tasks.loops.opening import configure
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import CommandLine, looking, make_repository, the_object
 from tests.fakes.repositories import NOW

@@ -15,9 +15,9 @@ from helmsman.records.memory import Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.leaving.handing_over import hand_over
-from tasks.loops.opening import create_loop
+from tasks.loops.creating import create_loop
 from tasks.repository.git import open_repository
-from tasks.repository.state_ref import replace_state
+from tasks.repository.state_ref import read_state, replace_state, state_ref
 from tasks.worktrees.workplace import workplace
 from tasks.worktrees.worktree import ensure_worktree, remove_worktree
 from tests.fakes.repositories import NOW, commit, make_repository, sh, write
@@ -146,6 +146,18 @@ def test_a_goal_that_was_not_reached_is_not_over(tmp_path: Path) -> None:
     replace_state(open_repository(top), first, stopped, "stopped")
     with pytest.raises(OperatorError, match="another goal"):
         begun(top, 2, TWO, first.branch)
+
+
+def test_another_loop_whose_state_cannot_be_read_hinders_no_start(tmp_path: Path) -> None:
+    """Another version wrote it; what it reached is not known."""
+    top = aligned_repository(tmp_path)
+    (first,) = chained(top, ONE, **NO_HANDOFF)
+    completed(top, first)
+    sh(top, "branch", "helmsman/another", first.branch)
+    sh(top, "update-ref", state_ref("another"), "HEAD")
+    with pytest.raises(OperatorError, match="cannot be read"):
+        read_state(open_repository(top), "another")
+    assert begun(top, 2, TWO, first.branch, **NO_HANDOFF).config.goal == TWO
 
 
 def test_a_question_that_is_open_in_the_work_before_it_stops_a_start(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from deployments.detaching import GONE, SILENT, UNDER_WAY, first_word
 from deployments.running import telling_way_on
 from helmsman.errors import WorldError
 from tasks.lock import drive_alone
-from tasks.loops.opening import create_loop
+from tasks.loops.creating import create_loop
 from tasks.places import loop_folder
 from tasks.processes.environment import NEVER
 from tasks.repository.git import open_repository

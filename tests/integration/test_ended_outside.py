@@ -1,16 +1,20 @@
 """A driver that fails behind its last word, as when the remote refuses a push: what it wrote down counts, and is no lie."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 from prefect.logging import disable_run_logger
 
 from helmsman.config import MergeConfig
-from helmsman.errors import WorldError
+from helmsman.errors import Cancelled, WorldError
 from helmsman.records.events import Event, MemoryNoted
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.loops.driving import end_from_outside
+from tasks.loops.opening import close
+from tasks.processes.process import TAG
 from tasks.repository.state_ref import Fenced, read_state, replace_state
 from tasks.telling.journal import listening
 from tests.fakes.repositories import LOOP, NOW, Work, begin, make_repository, record_of
@@ -62,6 +66,20 @@ def test_a_loop_that_is_proven_and_still_to_be_merged_is_not_called_done_when_a_
     with pytest.raises(WorldError, match="could not be pushed"):
         ended(work, before)
     assert read_state(work.repository, LOOP)[0] == written
+
+
+def test_a_cancel_counts_also_where_words_or_an_answer_were_taken_in_since(work: Work) -> None:
+    """Whoever waits for an answer, or for a tracker, has not returned the loop as it wrote it down."""
+    told = replace_state(work.repository, work.state, work.state.model_copy(update={"guidance": ("use the parser",)}), "told")
+    after = ended(work, work.state, Cancelled("cancelled"))
+    assert (after.outcome, after.guidance) == (Outcome.CANCELLED, told.guidance)
+
+
+def test_what_a_killed_driver_left_running_ends_before_its_work_is_kept(work: Work) -> None:
+    """An event at an issue may end a loop within the grace that the processes of a dead driver have."""
+    left = subprocess.Popen(["sleep", "60"], env={**os.environ, TAG: f"{work.state.uid}/1-1"}, start_new_session=True)
+    assert close(str(work.repository.top), work.state, Cancelled("stop"), NOW).outcome is Outcome.CANCELLED
+    assert left.wait(30) < 0
 
 
 def test_what_another_driver_wrote_is_not_taken_for_our_own(work: Work) -> None:

@@ -23,7 +23,7 @@ from tasks.lock import drive_alone
 from tasks.people.words_box import with_words
 from tasks.places import loop_folder
 from tasks.repository.git import git, open_repository, read_ref
-from tasks.repository.state_ref import read_state, replace_state
+from tasks.repository.state_ref import read_state, replace_state, state_ref
 from tasks.tracker.telling import tell
 from tasks.triggers.delivering import open_pull_request
 from tasks.triggers.issues import heeded
@@ -308,6 +308,15 @@ def test_an_issue_is_told_once_also_where_the_answer_was_lost_or_the_machine_is_
     _, why = comments(api)
     assert not any(word in why for word in ("a-secret-of-ours-0123", "@all", "#3"))
     assert "/helmsman resume" in why
+
+
+def test_a_loop_that_is_begun_anew_tells_its_issue_so(served: Served, api: TrackerApi) -> None:
+    first = started(served, api)
+    tell(None, first, place_of(served, first))
+    git(served.clone, "update-ref", "-d", state_ref(first.loop))
+    again = started(served, api)
+    tell(None, again, place_of(served, again))
+    assert len(comments(api)) == 2
 
 
 # --- the pull request ---------------------------------------------------------------------------------------------

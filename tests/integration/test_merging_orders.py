@@ -14,7 +14,7 @@ from tasks.checking.auditing import audit
 from tasks.merging.target import require_target
 from tasks.repository.git import open_repository
 from tasks.repository.remote import push_loop
-from tasks.worktrees.worktree import measure_change
+from tasks.worktrees.changes import measure_change
 from tests.fakes.landings import Landing, proven, repository
 from tests.fakes.repositories import commit, sh
 

@@ -23,7 +23,8 @@ from helmsman.records.session import FailureClass
 from tasks.hats.adding import add_preset
 from tasks.hats.finding import BUILT_IN, HATS, INTEGRATOR, PRESETS, find_preset, hat_names, known_presets, read_known
 from tasks.loops.config_files import LARGEST_FILE
-from tasks.loops.opening import configure, create_loop, open_loop
+from tasks.loops.creating import create_loop
+from tasks.loops.opening import configure, open_loop
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
 from tests.fakes.command_line import make_repository

@@ -18,7 +18,8 @@ from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from tasks.lock import drive_alone
 from tasks.places import loop_folder
 from tasks.repository.git import git, open_repository
-from tasks.repository.state_ref import loop_names, read_state, replace_state, write_state
+from tasks.repository.state_ref import loop_names, read_state, replace_state, state_ref, write_state
+from tasks.sandbox.entering import git_folder
 from tasks.triggers.pushes import begin, find_repository
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import commit, loop_state, sh
@@ -187,6 +188,33 @@ def test_the_same_push_again_goes_on_with_a_dead_driver_s_loop_and_leaves_every_
     replace_state(repository, loop, loop.model_copy(update={"ending": why, "outcome": Outcome.STOPPED}), "end")
     assert reason(push).endswith("has ended: limit.iterations")
     assert loop_names(repository) == [loop.loop]
+
+
+def test_a_loop_that_was_removed_leaves_nothing_that_passes_for_the_next_one_s(served: Served) -> None:
+    """By `git update-ref -d`, as docs/what-lasts.md has it: its calls and answers still lie there."""
+    push = push_of(served)
+    repository, first = open_repository(served.bare), started(push)
+    folder = loop_folder(repository, first.loop)
+    stale = [
+        folder.call(1, 1) / "call.json",
+        folder.answers / "agent-1.json",
+        folder.words / "1.txt",
+        git_folder(folder) / "HEAD",
+    ]
+    for path in stale:
+        path.parent.mkdir(parents=True)
+        path.write_text("of the one before")
+    assert started(push) == first
+    assert all(path.exists() for path in stale)
+    git(repository.common, "update-ref", "-d", state_ref(first.loop))
+    assert started(push).uid != first.uid
+    assert not any(path.exists() for path in stale)
+
+
+def test_a_pushed_loop_knows_the_plan_that_it_is_for_from_the_beginning(served: Served) -> None:
+    plan = CONFIGURATION.replace("[on_push]", '[plan]\nfile = "tasks.md"\n[on_push]')
+    loop = started(pushed(served, **{"helmsman.toml": plan, "tasks.md": "- [ ] T1 one\n- [x] T2 two\n"}))
+    assert (loop.plan.done, loop.plan.total, loop.plan.now) == (1, 2, "T1")
 
 
 def test_runs_that_race_for_one_push_come_to_one_loop(served: Served) -> None:

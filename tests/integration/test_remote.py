@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from helmsman.config import RemoteConfig
 from helmsman.errors import OperatorError, WorldError
@@ -120,6 +121,14 @@ def test_a_remote_that_does_not_exist_is_the_operators_and_not_tried_again(work:
         push_loop(work.repository, work.state.model_copy(update={"config": config}))
 
 
+@pytest.mark.feature("D5")
+@pytest.mark.parametrize("name", ["", "--upload-pack=touch pwned;"])
+def test_a_remote_is_no_option_of_gits(name: str) -> None:
+    """A repository's own file names it, which an operator may hold in a sandbox."""
+    with pytest.raises(ValidationError):
+        RemoteConfig(push=True, name=name)
+
+
 def took_back(work: Work, before: LoopState, failed: str, to: str) -> LoopState:
     """The branch goes back, and what was taken off stays on a ref."""
     sh(work.path, "update-ref", f"refs/helmsman/{LOOP}/failed/2-1", failed)
@@ -154,3 +163,26 @@ def test_what_somebody_else_pushed_onto_the_branch_is_never_replaced(work: Work,
     with pytest.raises(Fenced):
         push_loop(work.repository, took_back(work, bad, bad.head, good.head))
     assert tips(remote)[0] == theirs
+
+
+@pytest.mark.feature("S17")
+def test_a_remote_that_lets_no_branch_go_back_is_the_operators_and_nobody_elses_course(work: Work, remote: Path) -> None:
+    good = go_on(work.repository, work.path, work.state, "good")
+    bad = go_on(work.repository, work.path, good, "bad")
+    push_loop(work.repository, bad)
+    sh(remote, "config", "receive.denyNonFastForwards", "true")
+    with pytest.raises(OperatorError, match="lets no branch go back") as caught:
+        push_loop(work.repository, took_back(work, bad, bad.head, good.head))
+    assert not isinstance(caught.value, Fenced)
+    assert tips(remote)[0] == bad.head
+
+
+def test_a_users_settings_for_pushes_send_nothing_more_and_nowhere_else(work: Work, remote: Path) -> None:
+    state = go_on(work.repository, work.path, work.state, "one")
+    sh(work.path, "tag", "-a", "-m", "of the agent", "v9.9", state.head)
+    sh(work.path, "config", "push.followTags", "true")
+    sh(work.path, "config", "push.gpgSign", "true")
+    sh(work.path, "config", "remote.origin.push", "refs/heads/*:refs/for/*")
+    push_loop(work.repository, state)
+    assert sh(remote, "for-each-ref", "--format=%(refname)", "refs/tags", "refs/for") == ""
+    assert tips(remote) == (state.head, read_state(work.repository, LOOP)[1])

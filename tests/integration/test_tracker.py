@@ -1,5 +1,6 @@
 """Gitea and GitHub by one port, against servers that hold each request against the public description of their API."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -112,6 +113,25 @@ def test_a_tracker_that_asks_for_a_long_pause_is_left_alone(api: TrackerApi) -> 
         with pytest.raises(WorldError), tracker(api) as port:
             port.find(START)
     assert api.requests == []
+
+
+def of_a_pull_request(port: RestTracker) -> object:
+    return port.pull_request("helmsman/loop", "main")
+
+
+def of_an_issue(port: RestTracker) -> object:
+    return port.get(1)
+
+
+@pytest.mark.parametrize("content", ["null", '"soon"', "7", '[{"state": "open"}]'])
+@pytest.mark.parametrize("answer", [of_a_pull_request, of_an_issue, RestTracker.login])
+def test_an_answer_in_another_form_is_the_world_s_fault(
+    api: TrackerApi, answer: Callable[[RestTracker], object], content: str
+) -> None:
+    """Such as a page of a proxy's: nothing but our own errors may come out of a tracker, or its loop would break."""
+    api.faults = [Fault(200, content=content)]
+    with pytest.raises(WorldError, match="unknown form"), tracker(api) as port:
+        answer(port)
 
 
 def test_a_new_issue_is_not_asked_for_again_where_it_may_have_been_made(api: TrackerApi) -> None:

@@ -16,33 +16,12 @@ from tasks.places import loop_folder
 from tasks.repository.git import Repository, git, read_ref
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, read_state, replace_state, state_ref
-from tests.fakes.repositories import commit, make_repository, sh, write
-from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, machine, taken_over, tree
+from tests.fakes.repositories import commit, sh, write
+from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, taken_over, tree
+from tests.integration.travellers import at_once, one, remote, two
 
+__all__ = ["at_once", "one", "remote", "two"]
 pytestmark = pytest.mark.feature("D4", "E3")
-
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(travelling, "AGAIN_SECONDS", (0.0,))
-    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "state"))
-
-
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    make_repository(tmp_path / "origin")
-    sh(tmp_path, "clone", "--quiet", "--bare", "origin", "remote.git")
-    return tmp_path / "remote.git"
-
-
-@pytest.fixture
-def one(remote: Path) -> Repository:
-    return machine(remote, "one")
-
-
-@pytest.fixture
-def two(remote: Path) -> Repository:
-    return machine(remote, "two")
 
 
 def test_another_machine_goes_on_where_the_first_one_stands(one: Repository, two: Repository) -> None:

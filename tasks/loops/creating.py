@@ -1,0 +1,204 @@
+"""A loop's first state: made of a configuration and the commit that it begins with, and written once."""
+
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.layers import Resolved, shown
+from helmsman.memory.handoff import inherited_from
+from helmsman.orient.alignment import own_goal
+from helmsman.records.agents import Agent
+from helmsman.records.hats import Preset
+from helmsman.records.push import OWN_BRANCHES
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.agents.finding import find_agent
+from tasks.alignment.aligning import aligned, aligned_by
+from tasks.leaving.handing_over import left_at, left_in, text_at
+from tasks.lock import drive_alone
+from tasks.merging.target import require_target
+from tasks.places import LoopFolder, loop_folder
+from tasks.plans.plan_file import begun_plan
+from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref
+from tasks.repository.state_ref import known_state, read_state, state_ref, write_state
+from tasks.sandbox.entering import git_folder
+from tasks.tracker.remembering import forget
+from tasks.worktrees.worktree import require_clean
+
+LOOPS_LOOKED_AT = 50
+"""As many as a chain may have."""
+
+
+class Begun(NamedTuple):
+    """Where a loop begins."""
+
+    loop: str
+    branch: str
+    commit: str
+
+
+def create_loop(
+    repository: Repository,
+    config: LoopConfig,
+    name: str,
+    now: datetime,
+    begin_with: str = "",
+    *,
+    preset: Preset | None = None,
+    agent: Agent | None = None,
+    new: bool = False,
+) -> LoopState:
+    """Write the first state of a loop, unless the same engine run has written it before. It keeps preset and agent as now.
+
+    `new`: one that is there already is somebody else's; raises OperatorError.
+    """
+    if read_ref(repository.common, state_ref(name)):
+        if new:
+            raise OperatorError(f"there is a loop {name} already", remedy="it was begun meanwhile; give another --name")
+        return read_state(repository, name)[0]
+    require_checks(config, preset)
+    resolved = Resolved(config, {}, preset, agent or _agent(repository, config))
+    state = _from_here(repository, resolved, name, now, begin_with)
+    _forget_earlier(loop_folder(repository, name))
+    write_state(repository, state, over=None, record=None, subject=f"start: {state.config.goal[:60]}")
+    return state
+
+
+def _from_here(repository: Repository, resolved: Resolved, name: str, now: datetime, begin_with: str) -> LoopState:
+    """The first state of a loop that begins with what is checked out, or with that: aligned, and with what is left to know."""
+    begun = Begun(name, current_branch(repository.top), _base(repository, resolved.config, begin_with))
+    config = _aligned(repository, resolved.config, begin_with, begun.commit)
+    inherited = _inherited(repository, config, begin_with, begun.commit)
+    branch = _branch(repository, config, name)
+    state = first_state(repository, replace(resolved, config=config), begun, now)
+    return state.model_copy(update={"inherited": inherited, "branch": branch})
+
+
+def first_state(repository: Repository, resolved: Resolved, begun: Begun, now: datetime) -> LoopState:
+    """The state of a loop that begins with a commit. Raises OperatorError where it could not be driven as it is configured."""
+    config = resolved.config
+    require_target(repository, config)
+    return LoopState(
+        loop=begun.loop,
+        uid=secrets.token_hex(8),
+        config=config,
+        created_at=now,
+        updated_at=now,
+        base_branch=begun.branch,
+        base_commit=begun.commit,
+        branch=f"{OWN_BRANCHES}{begun.loop}",
+        head=begun.commit,
+        preset=resolved.preset,
+        agent=resolved.agent,
+        plan=begun_plan(repository, begun.commit, config),
+    )
+
+
+def write_first(repository: Repository, state: LoopState, subject: str) -> bool:
+    """Write it. Returns False, and touches nothing, where another run for the same event was faster."""
+    if known_state(repository, state.loop) is not None:
+        return False
+    folder = loop_folder(repository, state.loop)
+    with drive_alone(folder.lock, state.loop):
+        if known_state(repository, state.loop) is not None:
+            return False
+        _forget_earlier(folder)
+        write_state(repository, state, over=None, record=None, subject=subject)
+    return True
+
+
+def _forget_earlier(folder: LoopFolder) -> None:
+    """What a loop of that name left that was removed (docs/what-lasts.md): it would pass for this one's."""
+    for left in (folder.answers, folder.words, folder.calls, git_folder(folder)):
+        shutil.rmtree(left, ignore_errors=True)
+    forget(folder)
+
+
+def _agent(repository: Repository, config: LoopConfig) -> Agent | None:
+    kind = find_agent(repository.top, config.agent)
+    return Agent(kind=kind) if kind else None
+
+
+def require_checks(config: LoopConfig, preset: Preset | None = None) -> None:
+    if not config.checks and not config.allow_no_checks:
+        fitting = f"; for a {preset.name}: {'; '.join(preset.sheet.checks)}" if preset and preset.sheet.checks else ""
+        raise OperatorError(
+            "no check is configured, so nothing could ever be verified",
+            expected=f"at least one command whose exit code proves the goal{fitting}",
+            remedy="give --check 'make test' (repeatable), or checks = [...] in helmsman.toml, or --no-checks to do without",
+        )
+
+
+def _base(repository: Repository, config: LoopConfig, begin_with: str) -> str:
+    """Commit that a new loop begins with."""
+    if begin_with and config.workspace.in_place:
+        raise OperatorError(
+            "a loop that works in place begins with what is checked out",
+            found=f"another base: {shown(begin_with)}",
+            remedy="check that out first, or leave --in-place out",
+        )
+    try:
+        return commit_and_tree(repository.top, begin_with or "HEAD")[0]
+    except (GitError, ValueError) as error:
+        if not begin_with:
+            raise
+        raise OperatorError(
+            "there is nothing to begin with", expected="a branch, tag or commit", found=shown(begin_with)
+        ) from error
+
+
+def _aligned(repository: Repository, config: LoopConfig, begin_with: str, base: str) -> LoopConfig:
+    """A loop's work has the alignment file as that loop left it: the checkout's does not say yet that its goal is reached."""
+    if repository.bare or not begin_with.startswith(OWN_BRANCHES):
+        return aligned(repository, config, config.alignment)
+    text, reached = text_at(repository, base, config.alignment), _reached(repository, base)
+    if text is None:
+        return aligned(repository, config, config.alignment, reached)
+    return aligned_by(text, Path(f"{begin_with}:{config.alignment}"), config, reached)
+
+
+def _reached(repository: Repository, base: str) -> Iterator[str]:
+    """Goals of the loops whose work is in a commit, the latest first, as far as their branches are there still."""
+    those = f"--merged={base}", "--sort=-committerdate", f"--count={LOOPS_LOOKED_AT}", f"refs/heads/{OWN_BRANCHES}"
+    for branch in git(repository.common, "for-each-ref", "--format=%(refname:lstrip=2)", *those).split():
+        with suppress(OperatorError):  # of another version: what it reached is not known, and that hinders no other loop
+            state = _chained(repository, branch)
+            if state is not None and state.outcome is Outcome.COMPLETED:
+                yield own_goal(state.config.goal)
+
+
+def _inherited(repository: Repository, config: LoopConfig, begin_with: str, base: str) -> str:
+    """What earlier loops left to know: the one on whose work this one begins tells it all, whatever the file says of them."""
+    before = _chained(repository, begin_with)
+    if before is not None:
+        return inherited_from(before)
+    committed = bool(begin_with) or repository.bare
+    return left_at(repository, base, config.alignment) if committed else left_in(repository.top, config.alignment)
+
+
+def _chained(repository: Repository, begin_with: str) -> LoopState | None:
+    """The loop on whose work this one begins."""
+    name = begin_with.removeprefix(OWN_BRANCHES)
+    known = name != begin_with and read_ref(repository.common, state_ref(name))
+    return read_state(repository, name)[0] if known else None
+
+
+def _branch(repository: Repository, config: LoopConfig, name: str) -> str:
+    if not config.workspace.in_place:
+        return f"helmsman/{name}"
+    branch = current_branch(repository.top)
+    if repository.bare or not branch:
+        raise OperatorError(
+            "--in-place needs a checkout that is on a branch",
+            found="a bare repository" if repository.bare else "a detached HEAD",
+            remedy="leave --in-place out, or switch to a branch",
+        )
+    require_clean(repository.top)
+    return branch

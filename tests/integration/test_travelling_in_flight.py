@@ -1,0 +1,85 @@
+"""What a machine had in flight when another one went on with its loop: it is kept, as the agent left it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from helmsman.errors import OperatorError
+from helmsman.records.state import LoopState
+from tasks.agents.call_folder import CallFolder, begin
+from tasks.loops.travelling import take_up
+from tasks.places import loop_folder
+from tasks.repository.git import Repository, git, read_ref
+from tasks.repository.remote import push_loop
+from tasks.repository.state_ref import read_state, state_ref
+from tasks.sandbox.entering import git_folder
+from tasks.sandbox.own_git import make_git
+from tests.fakes.repositories import sh, write
+from tests.fakes.two_machines import BRANCH, LOOP, PUSHED, begun, go_on, kept, taken_over, tree
+from tests.integration.travellers import at_once, one, remote, two
+
+__all__ = ["at_once", "one", "remote", "two"]
+pytestmark = pytest.mark.feature("D4", "E3")
+
+KILLED_WHILE_CHECKING = """
+import os, sys
+from pathlib import Path
+from tasks.worktrees.holding import held
+with held(Path(sys.argv[1]), Path(sys.argv[2])):
+    Path(sys.argv[1], "app.py").write_text("of a check\\n")
+    os._exit(0)
+"""
+
+
+def test_what_the_agent_committed_in_its_box_is_kept_when_another_machine_went_on(one: Repository, two: Repository) -> None:
+    """The driver here died before it had taken that over."""
+    before = begun(one)
+    box = git_folder(loop_folder(one, LOOP))
+    box.parent.mkdir(parents=True)
+    make_git(tree(one, before), box)
+    write(tree(one, before), {"app.py": "from the box\n"})
+    inside = {"GIT_DIR": str(box), "GIT_WORK_TREE": ".", "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(one.common / "objects")}
+    git(tree(one, before), "commit", "--quiet", "--all", "--message", "in the box", env=inside)
+    made = git(tree(one, before), "rev-parse", "HEAD", env=inside).strip()
+    push_loop(two, go_on(two, taken_over(two), "in time\n"))
+    take_up(one, LOOP, PUSHED, held=False)
+    assert made in kept(one, "salvage/")
+    assert not box.exists()
+    assert (tree(one, before) / "app.py").read_text() == "in time\n"
+
+
+def test_what_checks_at_a_stop_made_of_the_agent_s_files_is_not_kept_for_them(one: Repository, two: Repository) -> None:
+    """The driver here died while they ran."""
+    before = begun(one)
+    folder = CallFolder(loop_folder(one, LOOP).call(before.due, before.attempt))
+    begin(folder, "prompt", before.head, None)
+    write(tree(one, before), {"app.py": "of the agent\n"})
+    subprocess.run([sys.executable, "-c", KILLED_WHILE_CHECKING, tree(one, before), folder.held], check=True)
+    assert (tree(one, before) / "app.py").read_text() == "of a check\n"
+    push_loop(two, go_on(two, taken_over(two), "in time\n"))
+    take_up(one, LOOP, PUSHED, held=False)
+    (work,) = kept(one, "salvage/")
+    assert git(one.common, "show", f"{work}:app.py") == "of the agent\n"
+    assert not folder.held.exists()
+
+
+def test_a_branch_that_somebody_has_checked_out_is_not_moved_beneath_them(one: Repository, two: Repository) -> None:
+    push_loop(one, begun(one))
+    gone = taken_over(two)
+    git(two.common, "worktree", "remove", "--force", str(tree(two, gone)))
+    sh(two.top, "switch", "--quiet", BRANCH)
+    push_loop(one, go_on(one, _again(one), "further\n"))
+    known = read_ref(two.common, state_ref(LOOP))
+    with pytest.raises(OperatorError, match="is checked out") as caught:
+        take_up(two, LOOP, PUSHED, held=False)
+    assert str(two.top) in caught.value.found
+    assert (sh(two.top, "status", "--porcelain"), read_ref(two.common, state_ref(LOOP))) == ("", known)
+    sh(two.top, "switch", "--quiet", "--detach")
+    take_up(two, LOOP, PUSHED, held=False)
+    assert read_state(two, LOOP)[0].iteration == 1
+
+
+def _again(repository: Repository) -> LoopState:
+    take_up(repository, LOOP, PUSHED, held=False)
+    return read_state(repository, LOOP)[0]
