@@ -108,6 +108,7 @@ PYTEST = '[tool.pytest.ini_options]\ntestpaths = ["tests", "more"]\naddopts = "-
         ("setup.cfg", "[tool:pytest]\ntestpaths = tests more\n", "[tool:pytest]\ntestpaths = tests\n"),
         ("tox.ini", "[pytest]\nx = 1\n", "[pytest]\nx = 1\nnorecursedirs = hard\n"),
         ("pytest.ini", "[pytest]\naddopts = --cov-fail-under=90\n", "[pytest]\naddopts = --cov-fail-under=50\n"),
+        ("pytest.ini", "[pytest]\naddopts = --cov-fail-under=90\n", "[pytest]\naddopts = --cov-fail-under=9.9.9\n"),
         ("package.json", '{"jest": {"verbose": true}}', '{"jest": {"testPathIgnorePatterns": ["hard"]}}'),
         ("package.json", '{"jest": {"verbose": true}}', '{"jest": {"passWithNoTests": true}}'),
         ("jest.config.js", "module.exports = {\n}\n", "module.exports = {\n  testMatch: ['**/easy.test.js'],\n}\n"),

@@ -131,10 +131,25 @@ def test_a_region_that_is_enabled_again_is_told() -> None:
             "block",
         ),
         (".flake8", "[flake8]\nmax-complexity = 9\n", None, "warn"),
+        (".flake8", "[flake8]\nmax-complexity = 9\n", "", "block"),
+        ("tsconfig.json", '{"compilerOptions": {"strict": true}}', "{}", "block"),
+        ("tsconfig.json", '{"compilerOptions": {"strict": true}}', '\ufeff{"compilerOptions": {"strict": false}}', "block"),
+        ("setup.cfg", "[coverage:run]\nbranch = True\n", "[coverage:run]\nbranch = False\n", "block"),
+        ("pytest.ini", "[pytest]\nxfail_strict = true\n", "[pytest]\nxfail_strict = false\n", "block"),
+        (".golangci.yml", "run:\n  timeout: 5m\n", "run:\n  timeout: 5m\n  issues-exit-code: 0\n", "block"),
+        (".golangci.yml", "run:\n  timeout: 5m\n", "run:\n  timeout: 5m\nissues:\n  new-from-rev: HEAD\n", "block"),
     ],
 )
 def test_a_loosened_setting_is_found(path: str, before: str, after: str | None, weight: str) -> None:
     assert weights(suppressions, {path: after}, {path: before}) == [weight]
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "0x" + "F" * 5000])
+def test_a_number_without_end_neither_stops_the_look_at_a_file_nor_hides_the_rest_of_it(number: str) -> None:
+    file = "[tool.coverage.report]\nfail_under = {}\n[tool.ruff.lint]\nignore = {}\n[tool.x]\ny = [{}]\n"
+    modest, endless = {"pyproject.toml": file.format(90, [], 1)}, {"pyproject.toml": file.format(number, ["E501"], number)}
+    assert weights(suppressions, endless, modest) == ["block"]
+    assert weights(suppressions, modest, endless) == ["block"]
 
 
 @pytest.mark.parametrize(
