@@ -169,6 +169,7 @@ def test_a_selection_by_marker_is_told() -> None:
         ("build.gradle", "    ignoreFailures = true", "block"),
         ("build.gradle.kts", "    setIgnoreFailures(true)", "block"),
         ("build.gradle", "test.enabled = false", "block"),
+        ("build.gradle.kts", "tasks.test { isEnabled = false }", "block"),
         ("app/build.gradle", "    exclude '**/SolverTest.class'", "block"),
         ("build.gradle", "    excludeTags 'slow'", "block"),
         (".rspec", "--tag ~broken", "block"),

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.feature("V5")
         ("app.py", "# pylint: skip-file", "block"),
         ("app.py", "x = f()  # pylint: disable=invalid-name", "warn"),
         ("app.py", "if x:  # pragma: no cover", "warn"),
+        ("app.py", "if x:  # pragma:no cover", "warn"),
         ("app.py", "x = f()  # nosec", "block"),
         ("app.py", "x = f()  # nosec B603", "warn"),
         ("a.js", "/* eslint-disable */", "block"),
@@ -124,6 +125,7 @@ def test_a_region_that_is_enabled_again_is_told() -> None:
             "block",
         ),
         ("eslint.config.js", "rules: {\n}", "rules: {\n'no-console': 'off',\n}", "block"),
+        ("eslint.config.js", "rules: {\n}", "rules: {\n'no-console':0,\n}", "block"),
         (
             "package.json",
             '{"jest": {"coverageThreshold": {"global": {"lines": 90}}}}',

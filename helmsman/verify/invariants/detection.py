@@ -169,7 +169,7 @@ TABLE = (
     ),
     row(
         _BLOCK,
-        "_test",
+        "test",
         r"(?:runtime\.Caller|\bCallers|\bframe\.|\.File\b|\bfile\b)[^\n]{0,80}\"_test(?:\.go)?\"|os\.Args\[0\][^\n]{0,60}\"[./_]?test",
         "looks for tests on the stack",
         "go",
@@ -177,10 +177,11 @@ TABLE = (
     row(
         _BLOCK,
         "surefire",
-        r"[\"'](?:surefire|basedir|java\.class\.path)\b.{0,80}(?:surefire|junit|test-classes)|getProperty\([\"']surefire",
+        r"[\"']basedir\b.{0,80}surefire|[\"']surefire\b.{0,80}(?:surefire|junit|test-classes)|getProperty\([\"']surefire",
         "asks whether a test runner was started",
         "java",
     ),
+    row(_BLOCK, "basedir", r"[\"']basedir\b.{0,80}(?:junit|test-classes)", "asks whether a test runner was started", "java"),
     row(
         _BLOCK,
         "get",
@@ -226,7 +227,9 @@ _DOCSTRING = re.compile(r"\s*[rRbBuU]{0,2}(?:\"\"\"|\'\'\')")
 _PROSE = 40
 """Characters from which on a text is a sentence, not a name."""
 _JS_STACK = re.compile(r"\.stack\b.{0,80}[\"'`][\w./]{0,40}\b(?:test|spec|jest|mocha|vitest)\b")
-_CONFIGURATION = re.compile(r"(?:^|/)(?:[^/]*\.(?:config|setup)\.[cm]?[jt]s|webpack[^/]*|babel[^/]*|\.?[^/]*rc\.[cm]?js)$")
+_CONFIGURATION = re.compile(
+    r"(?:^|/)(?:[^/]*\.(?:config|setup)\.[cm]?[jt]s|(?:webpack|babel)[^/]*\.[cm]?[jt]s|\.?[^/]*rc\.[cm]?js)$"
+)
 
 
 def detection(scene: Scene) -> Iterable[Finding]:

@@ -87,8 +87,8 @@ _COMMENTS = (
         for word in ("placeholder", "Placeholder")
     ),
     *(
-        row(_WARN, word, rf"(?i:\b{word}\b)", "a comment that puts work off")
-        for word in ("not implemented", "Not implemented", "for now, ")
+        row(_WARN, word, rf"(?i:\b{word})", "a comment that puts work off")
+        for word in ("not implemented", "Not implemented", "for now,")
     ),
 )
 _ASSIGNED = re.compile(r"\bTODO\(\w[\w.@-]{0,40}\).{0,300}(?:\bissue\b|#[0-9]|\b[A-Z]{2,10}-[0-9]|https?://)")

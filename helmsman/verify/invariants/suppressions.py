@@ -44,7 +44,7 @@ TABLE = (
     ),
     row(_BLOCK, "pylint:", r"#\s{0,9}pylint:\s?(?:skip-file|disable\s?=\s?all\b|disable-all)", "pylint disabled", "python"),
     row(_WARN, "pylint:", r"#\s{0,9}pylint:\s?disable", "pylint: disable", "python"),
-    row(_WARN, "pragma: no", r"#\s{0,9}pragma:\s?no\s?(?:cover|branch)", "pragma: no cover", "python"),
+    row(_WARN, "pragma:", r"#\s{0,9}pragma:\s?no\s?(?:cover|branch)", "pragma: no cover", "python"),
     row(_WARN, "nosec", r"#\s{0,9}nosec[\s:]{1,3}B[0-9]{3}", "nosec", "python"),
     row(_BLOCK, "nosec", r"#\s{0,9}nosec\b", "nosec without a code", "python"),
     row(_WARN, "eslint-disable", r"eslint-disable-(?:next-line|line)\s{1,9}[@\w]", "eslint-disable for a line", "javascript"),
@@ -54,7 +54,7 @@ TABLE = (
     row(_BLOCK, "@ts-ignore", r"@ts-ignore\b", "@ts-ignore", "javascript"),
     row(_WARN, "@ts-expect-error", r"@ts-expect-error\b", "@ts-expect-error", "javascript"),
     row(_WARN, "biome-ignore", r"biome-ignore(?:-all)?\b", "biome-ignore", "javascript"),
-    row(_BLOCK, "ignore file", r"(?:istanbul|c8|v8)\s{1,9}ignore\s{1,9}file", "no coverage for the whole file", "javascript"),
+    row(_BLOCK, "ignore", r"(?:istanbul|c8|v8)\s{1,9}ignore\s{1,9}file", "no coverage for the whole file", "javascript"),
     row(_WARN, "ignore", r"(?:istanbul|c8|v8)\s{1,9}ignore\s{1,9}(?:next|if|else|start)", "no coverage", "javascript"),
     row(_WARN, "nolint", r"//\s?nolint\s?:\s?(?!all\b)\w", "nolint", "go"),
     row(_BLOCK, "nolint", r"//\s?nolint\b", "nolint without a linter", "go"),
@@ -123,12 +123,12 @@ def _in_file(addition: Addition) -> Iterator[Finding]:
     for match in reversed(found):
         grown[match.pattern] -= 1
         if grown[match.pattern] >= 0:
-            yield _told(match, addition, heavy=many and match.pattern.word == "pragma: no")
+            yield _told(match, addition, heavy=many and match.pattern.word == "pragma:")
 
 
 def _leaves_code_out(found: Iterable[Match], addition: Addition) -> bool:
     """Whether much of the ordinary code that was added is not to be measured."""
-    left_out = [match for match in found if match.pattern.word == "pragma: no" and not _UNREACHED.match(match.line.text)]
+    left_out = [match for match in found if match.pattern.word == "pragma:" and not _UNREACHED.match(match.line.text)]
     statements = [line for line in addition.lines if not line.text.lstrip().startswith(("#", '"', "'", ")", "]", "}"))]
     return len(left_out) >= _MANY and _MOST * len(left_out) >= len(statements)
 

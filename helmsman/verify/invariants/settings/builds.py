@@ -40,7 +40,7 @@ _GRADLE = (
         r"\bexclude(?:s\s?\+?=|TestsMatching|Tags|Categories|Groups)\b|\bexcludes?\b[^\n]{0,80}(?:Tests?\b|/test/)",
         "leaves tests out",
     ),
-    row(_BLOCK, "enabled", r"\b[tT]est\w{0,40}[\"')\s]{0,4}[.{]\s?(?:enabled|isEnabled)\s?=\s?false", "turns tests off"),
+    row(_BLOCK, "nabled", r"\b[tT]est\w{0,40}[\"')\s]{0,4}[.{]\s?(?:enabled|isEnabled)\s?=\s?false", "turns tests off"),
     row(_BLOCK, "onlyIf", r"\bonlyIf\s?[({]\s?\{?\s?false\b", "turns a task off"),
     row(
         _BLOCK,

@@ -208,7 +208,7 @@ TABLE = (
 
 SCRIPTED = (
     row(_BLOCK, "off", r"[\"'][@\w/-]{2,80}[\"']\s?:\s?\[?\s?[\"']off[\"']", "turns a rule off"),
-    row(_BLOCK, ": 0", r"[\"'][@\w/-]{2,80}[\"']\s?:\s?\[?\s?0\b", "turns a rule off"),
+    row(_BLOCK, "0", r"[\"'][@\w/-]{2,80}[\"']\s?:\s?\[?\s?0\b", "turns a rule off"),
     row(_WARN, "gnore", r"\b(?:ignores|ignorePatterns|coveragePathIgnorePatterns)\b\s?:", "leaves files out"),
 )
 """Configuration that is a program is read line by line."""
