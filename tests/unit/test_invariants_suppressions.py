@@ -80,6 +80,19 @@ def test_a_line_that_moved_to_another_file_is_no_finding() -> None:
     assert findings(suppressions, {"new.py": line, "old.py": ""}, {"old.py": line}) == []
 
 
+def test_two_tools_that_are_switched_off_on_one_line_are_both_told() -> None:
+    after = {"app.py": "x = f()  # type: ignore  # noqa: E501\n"}
+    assert sorted(weights(suppressions, after, {"app.py": "x = f()\n"})) == ["block", "warn"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("x = f()\n", "x = f('# noqa')  # type: ignore\n"), ("x = f()\ny = '# noqa'\n", "x = f()  # noqa\n")],
+)
+def test_a_text_that_looks_like_a_suppression_hides_none(before: str, after: str) -> None:
+    assert weights(suppressions, {"app.py": after}, {"app.py": before}) == ["block"]
+
+
 def test_a_narrow_suppression_that_became_blanket_blocks() -> None:
     assert weights(suppressions, {"app.py": "a = f()  # noqa\n"}, {"app.py": "a = f()  # noqa: E501\n"}) == ["block"]
 

@@ -246,8 +246,8 @@ def _is_looked_at(addition: Addition) -> bool:
 
 def _in_file(addition: Addition) -> Iterator[Finding]:
     path = addition.file.path
-    for match in matches(addition, TABLE):
-        if _is_executed(match, addition):
+    for match in matches(addition, TABLE, code):
+        if not _is_documented(match, addition):
             weight = _BLOCK if _answers_otherwise(match, addition) else match.pattern.weight
             yield _REPORTER.tell(weight, Spot(path, match.line.number, match.line.text), _message(match.pattern.what, path))
     yield from _on_the_stack(addition)
@@ -257,12 +257,10 @@ def _message(what: str, path: str) -> str:
     return f"{path.rpartition('/')[2]} {what}"
 
 
-def _is_executed(match: Match, addition: Addition) -> bool:
-    """Neither in a comment nor in a docstring."""
-    kind, text = language(addition.file.path), match.line.text
-    if match.pattern.regex.search(code(text, kind)) is None:
-        return False
-    return kind != "python" or not (_DOCSTRING.match(text) or in_string(addition.file.after or "", match.line.number))
+def _is_documented(match: Match, addition: Addition) -> bool:
+    """Whether it stands in a docstring."""
+    quoted = _DOCSTRING.match(match.line.text) is not None or in_string(addition.file.after or "", match.line.number)
+    return language(addition.file.path) == "python" and quoted
 
 
 def _answers_otherwise(match: Match, addition: Addition) -> bool:

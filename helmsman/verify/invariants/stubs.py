@@ -288,12 +288,11 @@ def _texts(node: ast.stmt) -> str:
 
 
 def _markers(addition: Addition, scene: Scene) -> Iterator[Finding]:
-    path, kind = addition.file.path, language(addition.file.path)
+    path = addition.file.path
     is_for_others = for_others(addition, scene)
-    for match in matches(addition, _MARKERS):
+    for match in matches(addition, _MARKERS, code):
         text = match.line.text
-        left = bool(_FOR_OTHERS.search(text)) or is_for_others(match.line.number)
-        if match.pattern.regex.search(code(text, kind)) and not left:
+        if not _FOR_OTHERS.search(text) and not is_for_others(match.line.number):
             message = f"a stub, {match.pattern.what}: {' '.join(text.split())[:80]}"
             yield _REPORTER.tell(match.pattern.weight, Spot(path, match.line.number, text), message)
 
@@ -315,9 +314,9 @@ def _empty_bodies(addition: Addition) -> Iterator[Finding]:
 def _comments(addition: Addition) -> Iterator[Finding]:
     path, kind = addition.file.path, language(addition.file.path)
     honest = "Do it now, or say in the progress notes what is left."
-    for match in matches(addition, _COMMENTS):
+    for match in matches(addition, _COMMENTS, comment):
         text, number = match.line.text, match.line.number
-        if not match.pattern.regex.search(comment(text, kind)) or _ASSIGNED.search(comment(text, kind)):
+        if _ASSIGNED.search(comment(text, kind)):
             continue
         if kind != "python" or serves_tests(path) or not in_string(addition.file.after or "", number):
             yield _REPORTER.warn(Spot(path, number, text), f"{match.pattern.what}: {' '.join(text.split())[:80]}", honest)

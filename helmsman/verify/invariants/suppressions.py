@@ -3,13 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, groupby
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import Line
 from helmsman.verify.invariants.reading.additions import Addition, additions, split
 from helmsman.verify.invariants.reading.kinds import is_generated, language
-from helmsman.verify.invariants.reading.patterns import Match, Pattern, comment, matches, row, scan
+from helmsman.verify.invariants.reading.patterns import Match, Pattern, code, comment, row, scan
 from helmsman.verify.invariants.reading.python_code import in_string
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
@@ -66,7 +66,7 @@ TABLE = (
     row(_BLOCK, "phpstan-ignore", r"@phpstan-ignore-(?:next-line|line)", "phpstan-ignore without an identifier", "php"),
     row(_WARN, "phpstan-ignore", r"@phpstan-ignore\b", "phpstan-ignore", "php"),
     row(_BLOCK, "phpcs:ignoreFile", r"phpcs:ignoreFile", "phpcs off for the whole file", "php"),
-    row(_WARN, "phpcs:", r"phpcs:(?:ignore|disable)", "phpcs:ignore", "php"),
+    row(_WARN, "phpcs:", r"phpcs:(?:ignore(?!File)|disable)", "phpcs:ignore", "php"),
     row(_BLOCK, "swiftlint:", r"swiftlint:disable\s{1,9}all\b", "swiftlint:disable all", "swift"),
     row(_WARN, "swiftlint:", r"swiftlint:disable", "swiftlint:disable", "swift"),
     row(_WARN, "shellcheck", r"#\s{0,9}shellcheck\s{1,9}disable\s?=\s?SC", "shellcheck disable", "shell"),
@@ -116,8 +116,8 @@ def suppressions(scene: Scene) -> Iterable[Finding]:
 
 
 def _in_file(addition: Addition) -> Iterator[Finding]:
-    tables = (TABLE, ATTRIBUTES)
-    found = [match for table in tables for match in matches(addition, table) if _counts(match, addition)]
+    kind = language(addition.file.path)
+    found = [match for match in muted(addition.lines, addition.text, kind) if not _is_quoted(match, addition.file.after, kind)]
     grown = _growth(addition) if found else Counter[Pattern]()
     many = _leaves_code_out(found, addition)
     for match in reversed(found):
@@ -143,7 +143,7 @@ def _growth(addition: Addition) -> Counter[Pattern]:
 def _tally(addition: Addition, text: str | None) -> Counter[Pattern]:
     lines = [Line(number, line) for number, line in enumerate(split(text), 1)]
     kind = language(addition.file.path)
-    return Counter(match.pattern for table in (TABLE, ATTRIBUTES) for match in scan(lines, text or "", kind, table))
+    return Counter(match.pattern for match in muted(lines, text or "", kind) if not _is_quoted(match, text, kind))
 
 
 def _told(match: Match, addition: Addition, *, heavy: bool) -> Finding:
@@ -156,12 +156,16 @@ def _told(match: Match, addition: Addition, *, heavy: bool) -> Finding:
     )
 
 
-def _counts(match: Match, addition: Addition) -> bool:
-    """Whether it stands where the tool reads it: in a comment, or as an attribute outside of one."""
-    kind, text = language(addition.file.path), match.line.text
-    if kind == "python" and in_string(addition.file.after or "", match.line.number):
-        return False
-    searched = comment(text, kind)
-    if match.pattern in ATTRIBUTES:
-        searched = text[: len(text) - len(searched)]
-    return match.pattern.regex.search(searched) is not None
+def _is_quoted(match: Match, text: str | None, kind: str) -> bool:
+    return kind == "python" and in_string(text or "", match.line.number)
+
+
+_BY_TOOL = tuple(tuple(rows) for _, rows in groupby(TABLE, key=lambda row: row.word))
+"""Of the rows of one tool the first that fits a line tells; another tool may be switched off on the same line."""
+
+
+def muted(lines: Iterable[Line], text: str, kind: str) -> Iterator[Match]:
+    """Suppressions where their tools read them, in a comment or as an attribute outside of one. `text` is all of the lines."""
+    for table in _BY_TOOL:
+        yield from scan(lines, text, kind, table, comment)
+    yield from scan(lines, text, kind, ATTRIBUTES, code)

@@ -130,10 +130,8 @@ def _does_nothing(node: Function) -> bool:
 
 def _by_table(addition: Addition, kind: str) -> Iterator[Finding]:
     after, path = addition.file.after or "", addition.file.path
-    for match in matches(addition, TABLE):
+    for match in matches(addition, TABLE, code):
         text, number = match.line.text, match.line.number
-        if match.pattern.regex.search(code(text, kind)) is None:
-            continue
         if kind == "python" and in_string(after, number):
             continue
         weight = _WARN if "fork" in after else match.pattern.weight  # a forked child ends like this

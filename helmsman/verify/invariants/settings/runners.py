@@ -181,9 +181,8 @@ def _javascript(name: str, old: Value, new: Value, spot: Spot, *, first: bool) -
 
 def _scripted(addition: Addition) -> Iterator[Finding]:
     path = addition.file.path
-    for match in matches(addition, (*SCRIPTED, *_MOCHA) if _OF_MOCHA.search(path) else SCRIPTED):
-        text = code(match.line.text, "javascript")
-        if match.pattern.regex.search(text) and not _harmless(text, new=addition.file.before is None):
+    for match in matches(addition, (*SCRIPTED, *_MOCHA) if _OF_MOCHA.search(path) else SCRIPTED, code):
+        if not _harmless(code(match.line.text, "javascript"), new=addition.file.before is None):
             weight = match.pattern.weight if addition.file.before is not None else _WARN
             yield _REPORTER.tell(
                 weight, Spot(path, match.line.number, match.line.text), f"{path.rpartition('/')[2]} {match.pattern.what}"
