@@ -130,6 +130,9 @@ def test_a_finding_names_class_and_method() -> None:
         "return self.x == other.x or True",
         "return self.x > 0",
         "if isinstance(other, A):\n            return True\n        return True",
+        "if self.x:\n            return True\n        else:\n            return True",
+        "try:\n            return True\n        except ValueError:\n            return True",
+        "with self.lock:\n            return True",
     ],
 )
 def test_an_equality_that_cannot_fail_or_never_looks_at_the_other_blocks(result: str) -> None:
@@ -147,6 +150,8 @@ def test_an_equality_that_cannot_fail_or_never_looks_at_the_other_blocks(result:
         "return isinstance(other, A)",
         "return self.x == other.x or (self.x != self.x and other.x != other.x)",
         "return not self != other",
+        "if self.x == other.x:\n            return True",
+        "for one in other.xs:\n            if one in self.xs:\n                return True",
     ],
 )
 def test_an_equality_that_may_fail_passes(result: str) -> None:

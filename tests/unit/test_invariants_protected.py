@@ -305,6 +305,8 @@ jobs:
         python: ["3.11", "3.12"]
     steps:
       - uses: actions/checkout@v4
+        with:
+          minimum-coverage: 90
       - run: pip install -e .
       - run: pytest -q
 """
@@ -346,6 +348,7 @@ def test_continuous_integration_that_only_demands_more_is_told(old: str, new: st
         ),
         ("actions/checkout@v4", "someone/checkout@v4"),
         ("on: [push]", "on:\n  push:\n    branches: [never]"),
+        ("minimum-coverage: 90", "minimum-coverage: 50"),
     ],
 )
 def test_continuous_integration_that_demands_less_blocks(old: str, new: str) -> None:

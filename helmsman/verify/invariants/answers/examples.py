@@ -34,10 +34,9 @@ def literal(node: ast.expr | None, depth: int = 0) -> str | None:
         items = [literal(item, depth + 1) for item in node.elts[:200]]
         return None if None in items else f"{type(node).__name__[0]}({', '.join(map(str, items))})"
     if isinstance(node, ast.Dict) and depth < _DEEPEST:
-        pairs = [
-            f"{literal(key, depth + 1)}: {literal(value, depth + 1)}" for key, value in zip(node.keys, node.values, strict=True)
-        ]
-        return f"D({', '.join(pairs)})"
+        parts = [literal(part, depth + 1) for pair in zip(node.keys, node.values, strict=True) for part in pair]
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        return None if None in parts else f"D({', '.join(f'{key}: {value}' for key, value in pairs)})"
     return None
 
 
