@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from helmsman.records.findings import Finding, Weight
+from helmsman.verify.invariants.doubles import REPORTER
 from helmsman.verify.invariants.doubles.javascript import patched_javascript
 from helmsman.verify.invariants.doubles.ruby import patched_ruby
 from helmsman.verify.invariants.doubles.subject import patched_subject
@@ -21,10 +22,8 @@ from helmsman.verify.invariants.reading.python_code import (
     former_parts,
     last_name,
 )
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.reading.reporter import Spot, most_important
 from helmsman.verify.invariants.scene import Scene
-
-_REPORTER = Reporter("patched", "Test the project's own code as it is; replace only outside services, and only in a new test.")
 
 _OUTSIDE = frozenset({
     "socket", "requests", "urllib", "urllib3", "urlopen", "httpx", "aiohttp", "http", "smtplib", "ssl", "boto3", "responses",
@@ -149,7 +148,7 @@ def _told(patch: _Patch, kind: str, weight: Weight, addition: Addition) -> Findi
     text = next((line.text for line in addition.lines if line.number == patch.line), patch.target)
     what = _WHAT[kind]
     message = f"{patch.target}, {what}, is replaced in {patch.scope or addition.file.path.rpartition('/')[2]}"
-    return _REPORTER.tell(weight, Spot(addition.file.path, patch.line, text), message)
+    return REPORTER.tell(weight, Spot(addition.file.path, patch.line, text), message)
 
 
 def _kind(patch: _Patch, ours: frozenset[str]) -> str:

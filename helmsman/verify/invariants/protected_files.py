@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from helmsman.records.findings import Finding, Weight
-from helmsman.verify.diff import FileDiff
+from helmsman.verify.diff import FileDiff, agreeing
 from helmsman.verify.globs import matches_any
 from helmsman.verify.invariants.reading.additions import split
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
@@ -87,8 +87,7 @@ def _as_a_whole(file: FileDiff, patterns: tuple[str, ...], checking: Mapping[str
 
 def _first_change(file: FileDiff) -> Spot:
     old, new = split(file.before), split(file.after)
-    pairs = zip(old, new, strict=False)
-    number = next((number for number, (left, right) in enumerate(pairs) if left != right), min(len(old), len(new)))
+    number = agreeing(old, new)
     before, after = (lines[number] if number < len(lines) else "" for lines in (old, new))
     return Spot(file.path, number + 1 if file.before is not None and file.after is not None else None, after, before)
 

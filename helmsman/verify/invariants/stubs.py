@@ -8,7 +8,7 @@ from itertools import chain
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import texts_after
-from helmsman.verify.invariants.reading.additions import Addition, additions
+from helmsman.verify.invariants.reading.additions import Addition, additions, found_anew
 from helmsman.verify.invariants.reading.kinds import is_source, language, serves_tests
 from helmsman.verify.invariants.reading.patterns import code, comment, matches, row
 from helmsman.verify.invariants.reading.python_code import (
@@ -22,12 +22,12 @@ from helmsman.verify.invariants.reading.python_code import (
     last_name,
     parameters,
 )
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.reading.reporter import Spot, most_important
 from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.invariants.unfinished import REPORTER
 from helmsman.verify.invariants.unfinished.by_text import falsely_typed, for_others, put_off
 from helmsman.verify.invariants.unfinished.placeholders import placeholders
 
-_REPORTER = Reporter("stubs", "Write the body, or leave the function out until something needs it.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
 _LATER = (
     r"(?:not(?: been)?(?: yet)? implemented|unimplemented|implement(?:ed)? (?:me|later|this)"
@@ -211,7 +211,7 @@ def _python_stubs(scene: Scene) -> Iterator[Finding]:
     for stub in found:
         if stub.name not in known and stub.owner not in bases:
             spot = Spot(stub.path, stub.line, f"def {stub.function}: {stub.body}")
-            yield _REPORTER.tell(stub.weight, spot, f"{stub.name} is a stub: {stub.body}")
+            yield REPORTER.tell(stub.weight, spot, f"{stub.name} is a stub: {stub.body}")
 
 
 def _subclassed(scene: Scene, owners: frozenset[str]) -> frozenset[str]:
@@ -294,21 +294,18 @@ def _markers(addition: Addition, scene: Scene) -> Iterator[Finding]:
         text = match.line.text
         if not _FOR_OTHERS.search(text) and not is_for_others(match.line.number):
             message = f"a stub, {match.pattern.what}: {' '.join(text.split())[:80]}"
-            yield _REPORTER.tell(match.pattern.weight, Spot(path, match.line.number, text), message)
+            yield REPORTER.tell(match.pattern.weight, Spot(path, match.line.number, text), message)
 
 
 def _empty_bodies(addition: Addition) -> Iterator[Finding]:
     """Bodies that are only null are honest where an interface wants one, so most are only told."""
     after, kind = addition.file.after or "", language(addition.file.path)
-    for pattern in _EMPTY.get(kind, ()):
-        known = {found[1] for found in pattern.finditer(addition.file.before or "")}
-        for found in pattern.finditer(after):
-            if found[1] in known or _NOOP.match(found[1]) or _HOOK.match(found[1]):
-                continue
-            overriding = "@Override" in after[max(0, found.start() - 80) : found.start()]
-            weight = _BLOCK if "return null" in found[0] and kind != "csharp" and not overriding else _WARN
-            line = after.count("\n", 0, found.start()) + 1
-            yield _REPORTER.tell(weight, Spot(addition.file.path, line, found[0]), f"{found[1]} is a stub: its body is nothing")
+    for line, found in found_anew(addition.file, _EMPTY.get(kind, ()), 1):
+        if _NOOP.match(found[1]) or _HOOK.match(found[1]):
+            continue
+        overriding = "@Override" in after[max(0, found.start() - 80) : found.start()]
+        weight = _BLOCK if "return null" in found[0] and kind != "csharp" and not overriding else _WARN
+        yield REPORTER.tell(weight, Spot(addition.file.path, line, found[0]), f"{found[1]} is a stub: its body is nothing")
 
 
 def _comments(addition: Addition) -> Iterator[Finding]:
@@ -319,4 +316,4 @@ def _comments(addition: Addition) -> Iterator[Finding]:
         if _ASSIGNED.search(comment(text, kind)):
             continue
         if kind != "python" or serves_tests(path) or not in_string(addition.file.after or "", number):
-            yield _REPORTER.warn(Spot(path, number, text), f"{match.pattern.what}: {' '.join(text.split())[:80]}", honest)
+            yield REPORTER.warn(Spot(path, number, text), f"{match.pattern.what}: {' '.join(text.split())[:80]}", honest)

@@ -76,8 +76,7 @@ def _of_value(statement: ast.Assign | ast.AnnAssign, value: ast.expr, part: Part
 
 
 def _touches(node: ast.stmt, part: Part, lines: frozenset[int] | None) -> bool:
-    last = part.first + (node.end_lineno or node.lineno)
-    return lines is None or any(part.line(node) <= line <= last for line in lines)
+    return lines is None or not lines.isdisjoint(part.lines(node))
 
 
 def _constant(function: Function, part: Part, owner: ast.ClassDef | None) -> Mapped | None:

@@ -113,7 +113,7 @@ def _ends_with_success(node: ast.stmt) -> bool:
 def _helpers(part: Part, addition: Addition) -> Iterator[Finding]:
     new = {line.number for line in addition.lines}
     for node, _, _ in functions(part.tree) if serves_tests(addition.file.path) else ():
-        lines = range(part.line(node), part.first + (node.end_lineno or node.lineno) + 1)
+        lines = part.lines(node)
         if _ASSERTING.match(node.name) and _does_nothing(node) and not new.isdisjoint(lines):
             yield _REPORTER.block(Spot(addition.file.path, lines[0], f"def {node.name}"), f"{node.name} asserts nothing")
 

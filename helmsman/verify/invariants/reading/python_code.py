@@ -30,6 +30,10 @@ class Part:
     def line(self, node: ast.stmt | ast.expr) -> int:
         return self.first + node.lineno
 
+    def lines(self, node: ast.stmt) -> range:
+        """All that a statement takes, without its decorators."""
+        return range(self.line(node), self.first + (node.end_lineno or node.lineno) + 1)
+
 
 def parse(text: str) -> ast.Module | None:
     """A tree, or None where it is no Python or too large."""
