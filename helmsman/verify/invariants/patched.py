@@ -78,32 +78,33 @@ def patched(scene: Scene) -> Iterable[Finding]:
 
 def _findings(scene: Scene) -> Iterator[Finding]:
     ours = None
-    for addition in additions(scene.diff):
+    for addition in (one for one in additions(scene.diff) if one.lines):
         path, kind = addition.file.path, language(addition.file.path)
-        if addition.lines and kind == "python" and serves_tests(path) and _might_patch(addition):
-            ours = ours or _own_modules(scene)
-            yield from _in_python(addition, ours | _asserted_modules(addition, scene))
-        elif addition.lines and kind == "javascript":
-            found = list(patched_javascript(addition))
-            told = {finding.line for finding in found if finding.weight is Weight.BLOCK}
-            yield from found
-            yield from (finding for finding in patched_subject(addition) if finding.line not in told)
-        elif addition.lines and kind == "ruby":
-            yield from patched_ruby(addition, scene)
-        if addition.lines and kind not in {"python", "javascript"}:
+        if kind == "python":
+            if serves_tests(path) and _MIGHT.search(addition.text):
+                ours = _own_modules(scene) if ours is None else ours
+                yield from _in_python(addition, ours | _asserted_modules(addition, scene))
+        elif kind == "javascript":
+            yield from _in_javascript(addition)
+        else:
+            yield from patched_ruby(addition, scene) if kind == "ruby" else ()
             yield from patched_subject(addition)
 
 
-def _is_conftest(path: str) -> bool:
+def _in_javascript(addition: Addition) -> Iterator[Finding]:
+    """What stands on one line is told once."""
+    found = list(patched_javascript(addition))
+    told = {finding.line for finding in found if finding.weight is Weight.BLOCK}
+    yield from found
+    yield from (finding for finding in patched_subject(addition) if finding.line not in told)
+
+
+def _holds_for_all(path: str) -> bool:
     """conftest.py, and helpers and plug-ins of tests, which hold for every test that loads them."""
     return path.rpartition("/")[2] == "conftest.py" or not is_test(path)
 
 
 _MIGHT = re.compile(r"patch|sys\.modules|setattr|delattr|freeze_time|travel|^[ \t]*\w+(?:\.\w+)+ *=[^=]", re.MULTILINE)
-
-
-def _might_patch(addition: Addition) -> bool:
-    return bool(_MIGHT.search(addition.text))
 
 
 def _own_modules(scene: Scene) -> frozenset[str]:
@@ -164,8 +165,8 @@ def _kind(patch: _Patch, ours: frozenset[str]) -> str:
 def _weight(patch: _Patch, kind: str, there: frozenset[str], path: str, *, new: bool) -> Weight | None:
     existing = patch.scope in there if patch.scope else patch.owner in there
     if kind == "assertion":
-        return Weight.BLOCK if existing or patch.lasting or _is_conftest(path) else Weight.WARN
-    if _is_conftest(path):
+        return Weight.BLOCK if existing or patch.lasting or _holds_for_all(path) else Weight.WARN
+    if _holds_for_all(path):
         holds = patch.lasting or (existing and kind == "own")
         weight = Weight.BLOCK if holds else Weight.WARN if kind == "own" else None
     elif new or (patch.owner and patch.owner not in there):

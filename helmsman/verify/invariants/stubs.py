@@ -44,20 +44,20 @@ _MARKERS = (
         _BLOCK,
         "Error(",
         rf"(?i:\bthrow\s+new\s+\w{{0,40}}Error\(\s?[\"'`][^\"'`]{{0,60}}{_LATER})",
-        "an error in place of a body",
+        _INSTEAD,
         "javascript",
     ),
     row(
         _BLOCK,
         "xception(",
         rf"(?i:\bthrow\s+new\s+\\?\w{{0,60}}Exception\(\s?[\"'][^\"']{{0,60}}{_LATER})",
-        "an error in place of a body",
+        _INSTEAD,
     ),
     row(
         _BLOCK,
         "NotImplemented",
         r"\bthrow\s+new\s+\\?NotImplemented(?:Exception|Error)\b",
-        "an error in place of a body",
+        _INSTEAD,
         "csharp",
         "java",
         "php",
@@ -76,7 +76,7 @@ _MARKERS = (
         _BLOCK,
         "rrors.New",
         rf"(?i:^\s*return\s.{{0,80}}errors\.New\(\"[^\"]{{0,60}}{_LATER})",
-        "an error in place of a body",
+        _INSTEAD,
         "go",
     ),
 )
@@ -224,13 +224,13 @@ def _subclassed(scene: Scene, owners: frozenset[str]) -> frozenset[str]:
 
 def _stubs(part: Part, path: str) -> Iterator[_Stub]:
     for node, owner, plain in functions(part.tree):
-        body = _kind(node)
+        body = _empty_body(node)
         weight = _weight(node, owner, body) if body and not _declared(node, owner, body) else None
         if weight is not None:
             yield _Stub(path, owner.name if owner else "", node.name, part.line(node), body, weight if plain else _WARN)
 
 
-def _kind(node: Function) -> str:
+def _empty_body(node: Function) -> str:
     """What the body is where it is nothing, else an empty text."""
     body = body_without_docstring(node)
     if not body:
@@ -268,14 +268,14 @@ def _declared(node: Function, owner: ast.ClassDef | None, body: str) -> bool:
     return hook or bool(names & _INTERFACES) or bool(_NULL_OBJECT.match(owner.name))
 
 
-def _weight(node: Function, owner: ast.ClassDef | None, kind: str) -> Weight | None:
-    raised = _texts(node) if kind.startswith("raise") else ""
+def _weight(node: Function, owner: ast.ClassDef | None, body: str) -> Weight | None:
+    raised = _texts(node) if body.startswith("raise") else ""
     if raised and _FOR_OTHERS.search(raised):
         return None
     refused = bool(raised) and not re.search(_LATER, raised, re.IGNORECASE)
     decorated = any(last_name(decorator) not in _OWN for decorator in node.decorator_list)
     overriding = (
-        owner is not None and any(last_name(base) != "object" for base in owner.bases) and kind != "raise NotImplementedError"
+        owner is not None and any(last_name(base) != "object" for base in owner.bases) and body != "raise NotImplementedError"
     )
     described = owner is not None and bool(_DESCRIBED.search(ast.get_docstring(owner, clean=False) or ""))
     unused = bool(parameters(node)) and all(name.lstrip("*").startswith("_") for name in parameters(node))

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from helmsman.verify.invariants.answers.examples import LITERAL, RESULT, literal, spelt
 from helmsman.verify.invariants.answers.listed_pairs import listed_pairs
+from helmsman.verify.invariants.reading.additions import line_at
 from helmsman.verify.invariants.reading.python_code import (
     Function,
     Part,
@@ -256,28 +257,29 @@ def other_mappings(text: str) -> Iterator[Mapped]:
     starts = [(found.start(), next(name for name in found.groups() if name)) for found in _FUNCTION.finditer(text)]
     for found in _CONSTANT.finditer(text):
         name, result = (group for group in found.groups() if group is not None)
-        yield Mapped(Kind.CONSTANT, name, (((), spelt(result)),), _line(text, found.start()))
+        yield Mapped(Kind.CONSTANT, name, (((), spelt(result)),), line_at(text, found.start()))
     branches = dict[str, list[tuple[Pair, int]]]()
     for position, pair in _other_branches(text):
         branches.setdefault(_around(starts, position), []).append((pair, position))
     for name, found in branches.items():
-        pairs = tuple(dict.fromkeys(pair for pair, _ in found))
-        position = found[0][1]
-        measures = bool(_MEASURES.search(_body(text, starts, position)))
-        yield Mapped(Kind.BRANCH, name, pairs, _line(text, position), _is_general(text, starts, position), measures=measures)
+        pairs, position = tuple(dict.fromkeys(pair for pair, _ in found)), found[0][1]
+        body = _body(text, starts, position)
+        yield Mapped(Kind.BRANCH, name, pairs, line_at(text, position), _is_general(body), measures=bool(_MEASURES.search(body)))
+    for position, pairs in _other_tables(text):
+        name = _around(starts, position)
+        general = bool(name) and _is_general(_body(text, starts, position))
+        yield Mapped(Kind.TABLE, name, pairs, line_at(text, position), general)
+
+
+def _other_tables(text: str) -> Iterator[tuple[int, tuple[Pair, ...]]]:
+    """Where each table begins, and what it maps."""
     for found in _MAP.finditer(text):
         values = _spelt(found[1])
-        pairs = tuple(((key,), value) for key, value in zip(values[::2], values[1::2], strict=False))
-        name = _around(starts, found.start())
-        yield Mapped(Kind.TABLE, name, pairs, _line(text, found.start()), bool(name) and _is_general(text, starts, found.start()))
+        yield found.start(), tuple(((key,), value) for key, value in zip(values[::2], values[1::2], strict=False))
     for start, listed in listed_pairs(text):
-        pairs = tuple(((spelt(key),), spelt(value)) for key, value in listed)
-        name = _around(starts, start)
-        yield Mapped(Kind.TABLE, name, pairs, _line(text, start), bool(name) and _is_general(text, starts, start))
+        yield start, tuple(((spelt(key),), spelt(value)) for key, value in listed)
     for found in _TABLE.finditer(text):
-        pairs = tuple((_spelt(entry[1]), spelt(entry[2])) for entry in _ONE_ENTRY.finditer(found[1]))
-        name = _around(starts, found.start())
-        yield Mapped(Kind.TABLE, name, pairs, _line(text, found.start()), bool(name) and _is_general(text, starts, found.start()))
+        yield found.start(), tuple((_spelt(entry[1]), spelt(entry[2])) for entry in _ONE_ENTRY.finditer(found[1]))
 
 
 def _other_branches(text: str) -> Iterator[tuple[int, Pair]]:
@@ -294,18 +296,15 @@ def _spelt(text: str) -> tuple[str, ...]:
     return tuple(spelt(value) for value in _VALUES.findall(text))
 
 
-def _line(text: str, position: int) -> int:
-    return text.count("\n", 0, position) + 1
-
-
 def _around(starts: list[tuple[int, str]], position: int) -> str:
     """Name of the last function that begins above."""
     index = bisect_right(starts, (position, "\U0010ffff")) - 1
     return starts[index][1] if index >= 0 else ""
 
 
-def _is_general(text: str, starts: list[tuple[int, str]], position: int) -> bool:
-    return bool(_GENERAL.search(_BRANCH.sub("", _body(text, starts, position).partition("\n")[2])))
+def _is_general(body: str) -> bool:
+    """Whether a function also computes, by what stands below its first line."""
+    return bool(_GENERAL.search(_BRANCH.sub("", body.partition("\n")[2])))
 
 
 def _body(text: str, starts: list[tuple[int, str]], position: int) -> str:
