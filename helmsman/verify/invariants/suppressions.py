@@ -19,6 +19,7 @@ _REPORTER = Reporter("suppressions", "Mend what the tool complains of; where it 
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
 _CODE = r"[A-Z]{1,10}[0-9]{1,5}"
 
+_UNMEASURED = row(_WARN, "pragma:", r"#\s{0,9}pragma:\s?no\s?(?:cover|branch)", "pragma: no cover", "python")
 TABLE = (
     row(_BLOCK, "noqa", r"#\s{0,9}(?:flake8|ruff)\s?:\s?noqa", "noqa for the whole file", "python"),
     row(_WARN, "noqa", rf"#\s{{0,9}}noqa\s?:\s?{_CODE}", "noqa", "python"),
@@ -44,7 +45,7 @@ TABLE = (
     ),
     row(_BLOCK, "pylint:", r"#\s{0,9}pylint:\s?(?:skip-file|disable\s?=\s?all\b|disable-all)", "pylint disabled", "python"),
     row(_WARN, "pylint:", r"#\s{0,9}pylint:\s?disable", "pylint: disable", "python"),
-    row(_WARN, "pragma:", r"#\s{0,9}pragma:\s?no\s?(?:cover|branch)", "pragma: no cover", "python"),
+    _UNMEASURED,
     row(_WARN, "nosec", r"#\s{0,9}nosec[\s:]{1,3}B[0-9]{3}", "nosec", "python"),
     row(_BLOCK, "nosec", r"#\s{0,9}nosec\b", "nosec without a code", "python"),
     row(_WARN, "eslint-disable", r"eslint-disable-(?:next-line|line)\s{1,9}[@\w]", "eslint-disable for a line", "javascript"),
@@ -123,12 +124,12 @@ def _in_file(addition: Addition) -> Iterator[Finding]:
     for match in reversed(found):
         grown[match.pattern] -= 1
         if grown[match.pattern] >= 0:
-            yield _told(match, addition, heavy=many and match.pattern.word == "pragma:")
+            yield _told(match, addition, heavy=many and match.pattern == _UNMEASURED)
 
 
 def _leaves_code_out(found: Iterable[Match], addition: Addition) -> bool:
     """Whether much of the ordinary code that was added is not to be measured."""
-    left_out = [match for match in found if match.pattern.word == "pragma:" and not _UNREACHED.match(match.line.text)]
+    left_out = [match for match in found if match.pattern == _UNMEASURED and not _UNREACHED.match(match.line.text)]
     statements = [line for line in addition.lines if not line.text.lstrip().startswith(("#", '"', "'", ")", "]", "}"))]
     return len(left_out) >= _MANY and _MOST * len(left_out) >= len(statements)
 

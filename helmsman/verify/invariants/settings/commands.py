@@ -5,11 +5,11 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
-from posixpath import normpath
+from posixpath import join, normpath
 
 from helmsman.verify.invariants.reading.kinds import is_test, language
 
-_CONNECTORS = frozenset({"&&", "||", ";", "|", "&", "(", ")", "|&"})
+_CONNECTOR = re.compile(r"[();|&]+")
 _DEEPEST = 3
 """Levels of `sh -c` that are followed."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -77,19 +77,24 @@ class Words:
 
 def simple_commands(command: str, depth: int = 0) -> Iterator[Words]:
     """The simple commands of a shell command, those in `sh -c "…"` too."""
-    folder, words = "", list[str]()
+    folder, words, outside = "", list[str](), list[str]()
     for word in (*_split(command), ";"):
-        if word not in _CONNECTORS:
+        if not _CONNECTOR.fullmatch(word):
             words.append(word)
             continue
         bare = _unwrapped(words)
         words = []
         if bare[:1] == ["cd"]:
-            folder = normpath(f"{folder}/{bare[1]}" if folder and len(bare) > 1 else bare[1] if len(bare) > 1 else "")
+            folder = normpath(join(folder, *bare[1:2]))
         elif (inner := _given_to_shell(bare)) and depth < _DEEPEST:
-            yield from (Words(one.folder or folder, one.words) for one in simple_commands(inner, depth + 1))
+            yield from (Words(join(folder, one.folder), one.words) for one in simple_commands(inner, depth + 1))
         elif bare:
             yield Words(folder, tuple(bare))
+        for sign in word:
+            if sign == "(":
+                outside.append(folder)
+            elif sign == ")" and outside:
+                folder = outside.pop()
 
 
 def _given_to_shell(words: list[str]) -> str:
