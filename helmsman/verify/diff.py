@@ -40,11 +40,11 @@ class FileDiff:
 
     @cached_property
     def _old(self) -> list[str]:
-        return (self.before or "").splitlines()
+        return lines_of(self.before)
 
     @cached_property
     def _new(self) -> list[str]:
-        return (self.after or "").splitlines()
+        return lines_of(self.after)
 
     @cached_property
     def _only(self) -> tuple[list[int], list[int]]:
@@ -56,6 +56,11 @@ class FileDiff:
         steps = [step for step in SequenceMatcher(None, *middle, autojunk=False).get_opcodes() if step[0] != "equal"]
         gone = [first + n for _, a, b, _, _ in steps for n in range(a, b)]
         return gone, [first + n for _, _, _, a, b in steps for n in range(a, b)]
+
+
+def lines_of(text: str | None) -> list[str]:
+    """Lines as editors and compilers count them: a form feed and the separators of Unicode end none."""
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
 
 
 def agreeing(old: Sequence[str], new: Sequence[str]) -> int:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from helmsman.records.findings import Finding
-from helmsman.verify.diff import FileDiff
+from helmsman.verify.diff import FileDiff, lines_of
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 
@@ -30,7 +30,7 @@ def _in(file: FileDiff) -> Iterator[Finding]:
     after = file.after or ""
     if "<<<<<<<" not in after and ">>>>>>>" not in after:
         return
-    whole = dict(_whole(after.splitlines()))
+    whole = dict(_whole(lines_of(after)))
     for line in file.added:
         alone = line.number not in whole.values() and _LABELLED.fullmatch(line.text.rstrip())
         if line.number in whole or alone:

@@ -55,7 +55,7 @@ def found_anew(file: FileDiff, finders: Iterable[re.Pattern[str]], group: int = 
 
 
 def split(text: str | None) -> list[str]:
-    """Lines as editors and compilers count them; other separators of Unicode end none."""
+    """Lines as editors count them, of a text as it is: with its carriage returns, and an empty one behind the last new line."""
     return (text or "").split("\n")
 
 
