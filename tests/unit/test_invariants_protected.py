@@ -185,6 +185,8 @@ def package(**scripts: str) -> str:
         ("npm test", package(test="true", lint="eslint .")),
         ("npm t", package(test="true", lint="eslint .")),
         ("npm run lint && npm test", package(test="npm run unit", unit="jest", lint="true")),
+        ("npm test -- --dir=web", package(test="true", lint="eslint .")),
+        ("pnpm test --dir web", package(test="true", lint="eslint .")),
         ("yarn test", package(test="npm run unit", unit="jest --passWithNoTests", lint="eslint .")),
         ("npm test", package(lint="eslint .")),
     ],

@@ -1,8 +1,9 @@
 """Files that decide whether the work is done: check scripts, recipes, continuous integration, the rubric, the loop's settings."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import FileDiff, agreeing
@@ -101,7 +102,7 @@ def _recipes(command: str) -> Iterator[tuple[str, Recipes]]:
         elif one.program == "just":
             yield from _of_make(one, words, _JUSTFILES)
         elif one.program in _PACKAGE_MANAGERS:
-            folder = _option(one, ("--prefix", "--cwd", "--dir", "-C"))
+            folder = _package_folder(one)
             names = [_ALIASES.get(word, word) for word in words if word not in {"run", "run-script", folder}][:1]
             yield one.path(f"{folder}/package.json" if folder else "package.json"), partial(npm_scripts, names=names)
         elif one.program == "tox":
@@ -114,19 +115,27 @@ def _recipes(command: str) -> Iterator[tuple[str, Recipes]]:
             yield one.path("noxfile.py"), nox_sessions
 
 
+def _package_folder(one: Words) -> str:
+    """What is behind `--` is the script's own; yarn, pnpm and bun hand on to it all that is behind its name."""
+    given = tuple(takewhile(lambda word: word != "--", one.arguments))
+    named_first = one.program != "npm" and given[:1] and not given[0].startswith("-")
+    return "" if named_first else _option(given, ("--prefix", "--cwd", "--dir", "-C"))
+
+
 def _of_make(one: Words, words: list[str], names: Iterable[str]) -> Iterator[tuple[str, Recipes]]:
-    folder, file = _option(one, ("-C", "--directory")), _option(one, ("-f", "--file", "--makefile", "--justfile"))
+    folder = _option(one.arguments, ("-C", "--directory"))
+    file = _option(one.arguments, ("-f", "--file", "--makefile", "--justfile"))
     targets = [word for word in words if word not in {folder, file} and not _NO_TARGET.search(word)]
     for name in [file] if file else names:
         path = one.path(f"{folder}/{name}" if folder else name)
         yield path, partial(make_recipes, targets=targets)
 
 
-def _option(one: Words, names: tuple[str, ...]) -> str:
+def _option(arguments: Sequence[str], names: tuple[str, ...]) -> str:
     """The value of `-f x`, `-fx` and `--file=x`."""
-    for number, word in enumerate(one.arguments):
+    for number, word in enumerate(arguments):
         if word in names:
-            return one.arguments[number + 1] if number + 1 < len(one.arguments) else ""
+            return arguments[number + 1] if number + 1 < len(arguments) else ""
         for name in names:
             if word.startswith(f"{name}=" if name.startswith("--") else name):
                 return word[len(name) :].removeprefix("=")
