@@ -8,9 +8,11 @@ from itertools import chain
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.invariants.answers import REPORTER
-from helmsman.verify.invariants.answers.examples import Example, other_examples, python_examples
+from helmsman.verify.invariants.answers.examples import Example, python_examples
+from helmsman.verify.invariants.answers.examples_by_text import other_examples
 from helmsman.verify.invariants.answers.from_tests import from_tests
-from helmsman.verify.invariants.answers.mappings import Kind, Mapped, Pair, names_in, other_mappings, python_mappings
+from helmsman.verify.invariants.answers.mappings import Kind, Mapped, Pair, python_mappings
+from helmsman.verify.invariants.answers.mappings_by_text import names_in, other_mappings
 from helmsman.verify.invariants.answers.recognised import Recognised, by_digest, is_computed, is_tested, recognised
 from helmsman.verify.invariants.answers.words_mapped import are_encoded, are_inflected, are_measured, is_name, words_weight
 from helmsman.verify.invariants.reading.additions import Addition, additions, hits, line_at, split

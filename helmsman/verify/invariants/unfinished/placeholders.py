@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from helmsman.records.findings import Finding
-from helmsman.verify.invariants.answers.examples import literal
+from helmsman.verify.invariants.answers.literals import literal
 from helmsman.verify.invariants.reading.additions import Addition, split
 from helmsman.verify.invariants.reading.kinds import is_source, language
 from helmsman.verify.invariants.reading.patterns import comment
