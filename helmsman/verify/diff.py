@@ -50,8 +50,8 @@ class FileDiff:
     def _only(self) -> tuple[list[int], list[int]]:
         """Places of the lines that are on one side only."""
         old, new = self._old, self._new
-        first = agreeing(old, new)
-        last = agreeing(old[first:][::-1], new[first:][::-1])  # most changes are small: the rest need not be matched
+        first = common_start(old, new)
+        last = common_start(old[first:][::-1], new[first:][::-1])  # most changes are small: the rest need not be matched
         middle = old[first : len(old) - last], new[first : len(new) - last]
         steps = [step for step in SequenceMatcher(None, *middle, autojunk=False).get_opcodes() if step[0] != "equal"]
         gone = [first + n for _, a, b, _, _ in steps for n in range(a, b)]
@@ -63,7 +63,7 @@ def lines_of(text: str | None) -> list[str]:
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
 
 
-def agreeing(old: Sequence[str], new: Sequence[str]) -> int:
+def common_start(old: Sequence[str], new: Sequence[str]) -> int:
     """How many lines, or letters, both begin with."""
     return next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
 

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import takewhile
 
 from helmsman.records.findings import Finding, Weight
-from helmsman.verify.diff import FileDiff, agreeing
+from helmsman.verify.diff import FileDiff, common_start
 from helmsman.verify.globs import matches_any
 from helmsman.verify.invariants.reading.additions import split
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
@@ -88,7 +88,7 @@ def _as_a_whole(file: FileDiff, patterns: tuple[str, ...], checking: Mapping[str
 
 def _first_change(file: FileDiff) -> Spot:
     old, new = split(file.before), split(file.after)
-    number = agreeing(old, new)
+    number = common_start(old, new)
     before, after = (lines[number] if number < len(lines) else "" for lines in (old, new))
     return Spot(file.path, number + 1 if file.before is not None and file.after is not None else None, after, before)
 

@@ -6,12 +6,14 @@ import re
 from helmsman.verify.invariants.reading.python_code import parse
 
 _DEEPEST = 6
+_LONGEST_NUMBER = 10_000
+"""Bits; some 3,000 decimal digits."""
 
 
 def literal(node: ast.expr | None, depth: int = 0) -> str | None:
     """A literal in one spelling, or None where it is none. `-1` and `[1, "a"]` are, `x` and `1 + 1` are not."""
     if isinstance(node, ast.Constant):
-        return None if node.value is ... else repr(node.value)[:2000]
+        return None if node.value is ... else _written(node.value)[:2000]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = literal(node.operand, depth + 1) if depth < _DEEPEST else None
         return None if inner is None else f"-{inner}"
@@ -23,6 +25,11 @@ def literal(node: ast.expr | None, depth: int = 0) -> str | None:
         pairs = zip(parts[::2], parts[1::2], strict=True)
         return None if None in parts else f"D({', '.join(f'{key}: {value}' for key, value in pairs)})"
     return None
+
+
+def _written(value: object) -> str:
+    """Python writes no number of more than 4,300 decimal digits; source may hold one in others."""
+    return hex(value) if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER else repr(value)
 
 
 def parsed(text: str) -> ast.expr | None:

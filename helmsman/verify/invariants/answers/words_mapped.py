@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from helmsman.records.findings import Weight
-from helmsman.verify.diff import agreeing
+from helmsman.verify.diff import common_start
 from helmsman.verify.invariants.answers.mappings import Pair
 
 
@@ -66,7 +66,7 @@ def are_inflected(pairs: Sequence[Pair]) -> bool:
 
 def _is_inflected(pair: Pair) -> bool:
     word, result = _plain(pair)
-    stem = agreeing(word, result)
+    stem = common_start(word, result)
     kept, more = len(word) - stem, len(result) - stem
     longest = _ENDING + (1 if kept else 0)
     return word.isalpha() and result.isalpha() and word != result and stem >= _STEM and kept <= _ENDING and more <= longest

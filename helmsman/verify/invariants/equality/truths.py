@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from helmsman.verify.cases.python_source import same
 from helmsman.verify.invariants.reading.python_code import Function, last_name, parameters
 
 _DEEPEST = 8
@@ -76,7 +77,7 @@ def _compares_with_itself(node: ast.AST) -> bool:
 
 
 def _same_sides(node: ast.Compare) -> bool:
-    return type(node.left) is type(node.comparators[0]) and ast.dump(node.left) == ast.dump(node.comparators[0])
+    return same(node.left, node.comparators[0])
 
 
 def _may_hold(node: ast.expr | None) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from helmsman.verify.diff import FileDiff, Line, TreeDiff, agreeing
+from helmsman.verify.diff import FileDiff, Line, TreeDiff, common_start
 
 _WORTH_FOLLOWING = 12
 """Characters of a line that is recognised in another file; `return None` is everywhere."""
@@ -66,7 +66,7 @@ def _addition(file: FileDiff, lines: Iterable[Line]) -> Addition:
 
 def _gained_and_lost(file: FileDiff) -> tuple[list[Line], list[str]]:
     old, new = split(file.before), split(file.after)
-    start, end = agreeing(old, new), agreeing(old[::-1], new[::-1])
+    start, end = common_start(old, new), common_start(old[::-1], new[::-1])
     end = min(end, min(len(old), len(new)) - start)
     there = Counter(stripped for line in old[start : len(old) - end] if (stripped := line.strip()))
     gained = list[Line]()
