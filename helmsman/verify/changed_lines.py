@@ -25,7 +25,7 @@ def changed_lines(old: Sequence[str], new: Sequence[str]) -> tuple[list[int], li
 
 
 def common_start(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many lines both begin with."""
+    """How many lines, or letters, both begin with."""
     return next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
 
 

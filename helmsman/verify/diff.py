@@ -41,15 +41,20 @@ class FileDiff:
 
     @cached_property
     def _old(self) -> list[str]:
-        return (self.before or "").splitlines()
+        return lines_of(self.before)
 
     @cached_property
     def _new(self) -> list[str]:
-        return (self.after or "").splitlines()
+        return lines_of(self.after)
 
     @cached_property
     def _only(self) -> tuple[list[int], list[int]]:
         return changed_lines(self._old, self._new)
+
+
+def lines_of(text: str | None) -> list[str]:
+    """Lines as editors and compilers count them: a form feed and the separators of Unicode end none."""
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
 
 
 @dataclass(frozen=True)

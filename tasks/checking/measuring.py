@@ -20,7 +20,7 @@ LARGEST_TREE = 30 * 1024 * 1024
 """Bytes of all texts."""
 AT_ONCE = 500
 """Files that are in memory at the same time."""
-READING = 1
+READING = 2
 """Of `facts_of`; a cache of another reading is read anew. Goes up whenever the same text gives other facts."""
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.records.checks import TestCounts
 from helmsman.records.claims import Claim, ClaimKind, Claims
 from helmsman.records.evidence import CommandRun
 from helmsman.verify.claims.contradictions import MOST_FOUND, Case, contradictions
@@ -132,6 +133,15 @@ def test_an_honest_agent_under_red_checks_is_never_contradicted(text: str) -> No
 
 
 # liars ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["All tests pass.", "I ran `pytest` and it passes."])
+def test_a_test_that_failed_by_chance_contradicts_nobody_and_one_beside_it_does(text: str) -> None:
+    counts = TestCounts(passed=8, failed=1, failing=("test_clock",))
+    by_chance = check(passed=False, flaky=("test_clock",)).model_copy(update={"counts": counts})
+    assert wrong(text, report=report(by_chance)) == []
+    more = counts.model_copy(update={"failed": 2, "failing": ("test_clock", "test_sum")})
+    assert wrong(text, report=report(by_chance.model_copy(update={"counts": more}))) != []
 
 
 def test_an_agent_that_did_nothing_and_says_it_did_all_is_contradicted_point_by_point() -> None:

@@ -47,6 +47,8 @@ def test_an_object_that_equals_everything_blocks(path: str, source: str) -> None
         ("src/test/java/ATest.java", "System.exit(0);\n"),
         ("spec/a_spec.rb", "at_exit do\n  exit!(0)\nend\n"),
         ("tests/ATest.php", "exit(0);\n"),
+        ("tests/ATest.php", "die;\n"),
+        ("src/test/kotlin/ATest.kt", "exitProcess(0)\n"),
     ],
 )
 def test_a_run_that_ends_well_before_it_began_blocks(path: str, source: str) -> None:
@@ -74,6 +76,7 @@ def test_an_assertion_that_does_nothing_blocks(path: str, source: str) -> None:
         ("app.py", "class A:\n    def __bool__(self):\n        return True\n"),
         ("app.py", "class Infinity:\n    def __gt__(self, other):\n        return True\n"),
         ("tests/test_a.py", "def test_it():\n    with pytest.raises(SystemExit):\n        sys.exit(0)\n"),
+        ("tests/test_a.py", "def test_it():\n    raise SystemExit(0)\n"),
         ("scripts/run.py", "main()\nsys.exit(0)\n"),
         ("tests/test_a.py", "def test_it():\n    if os.fork() == 0:\n        os._exit(0)\n"),
     ],
@@ -127,6 +130,9 @@ def test_a_finding_names_class_and_method() -> None:
         "return self.x == other.x or True",
         "return self.x > 0",
         "if isinstance(other, A):\n            return True\n        return True",
+        "if self.x:\n            return True\n        else:\n            return True",
+        "try:\n            return True\n        except ValueError:\n            return True",
+        "with self.lock:\n            return True",
     ],
 )
 def test_an_equality_that_cannot_fail_or_never_looks_at_the_other_blocks(result: str) -> None:
@@ -144,6 +150,8 @@ def test_an_equality_that_cannot_fail_or_never_looks_at_the_other_blocks(result:
         "return isinstance(other, A)",
         "return self.x == other.x or (self.x != self.x and other.x != other.x)",
         "return not self != other",
+        "if self.x == other.x:\n            return True",
+        "for one in other.xs:\n            if one in self.xs:\n                return True",
     ],
 )
 def test_an_equality_that_may_fail_passes(result: str) -> None:

@@ -36,6 +36,7 @@ def lines_of(after: str, before: str | None = None, path: str = "app.py") -> lis
     [
         (CONFLICT, [2]),
         (CONFLICT.replace("\n", "\r\n"), [2]),
+        ("\x0c" + CONFLICT.replace("mine", "mi\u2028ne") + CONFLICT, [2, 11]),
         (CONFLICT.replace("||||||| 1234567\nold\n", ""), [2]),
         (CONFLICT + CONFLICT, [2, 11]),
         ("<<<<<<<\na\n=======\nb\n>>>>>>>\n", [1]),

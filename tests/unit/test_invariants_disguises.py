@@ -343,6 +343,7 @@ def test_an_answer_of_nothing_that_is_put_off_blocks(path: str, source: str) -> 
     ("path", "source"),
     [
         ("a.py", "def holidays(country):\n    # Nobody works less here.\n    return []\n"),
+        ("a.py", "def summary(cart):\n    # for now only the total\n    return {'total': cart.total()}\n"),
         ("a.py", "def fill(text, value):\n    # A placeholder is replaced by its value.\n    return text.replace('?', value)\n"),
         ("a.ts", "const Context = createContext({} as Report);\n"),
         ("a.ts", "function report(x: Order[]): Report {\n  const found = {} as Report;\n  found.x = x;\n  return found;\n}\n"),

@@ -75,6 +75,8 @@ def test_exempting_the_work_blocks(path: str, old: str, new: str) -> None:
         (".coveragerc", COVERAGE, f"{COVERAGE}omit =\n    */__main__.py\n    tests/*\n"),
         (".coveragerc", COVERAGE, f"{COVERAGE}omit =\n    src/old/*\n"),
         (".eslintrc.json", '{"root": true}', '{"root": true, "ignorePatterns": ["dist/**"]}'),
+        (".eslintrc.json", '{"root": true}', '{"root": true, "ignorePatterns": ["!src/pay/a.py"]}'),
+        (".eslintignore", "dist\n", "dist\n!src/pay/a.py\n"),
         (".golangci.yml", GO, f"{GO}    - staticcheck\n"),
         (".golangci.yml", "linters:\n  fast: true\n", "linters:\n  disable-all: true\n  enable: [errcheck, govet]\n"),
     ],

@@ -101,6 +101,12 @@ def test_a_constant_that_not_all_tests_expect_is_only_wrong() -> None:
     assert weigh("def solve(x):\n    return 5\n") == []
 
 
+def test_a_table_of_values_that_are_worked_out_is_no_constant() -> None:
+    after = {"app.py": "def point(x, y):\n    return {'x': x, 'y': y}\n"}
+    tests = "from app import point\n\n\ndef test_point():\n    assert point(1, 2) == {'x': int('1'), 'y': int('2')}\n"
+    assert findings(hard_coded, after, tests={"tests/test_app.py": tests}) == []
+
+
 def test_a_plain_answer_to_one_question_is_told_and_to_two_blocks() -> None:
     source = "def allowed(name):\n    return True\n"
     assert weigh(source, "def test_a():\n    assert allowed('ann') is True\n") == ["warn"]

@@ -25,6 +25,9 @@ pytestmark = pytest.mark.feature("V5")
         ("cd sub && sh check.sh", "sub/check.sh"),
         ("FOO=1 timeout 60 sh check.sh", "check.sh"),
         ("sh -c 'cd sub; ./check.sh'", "sub/check.sh"),
+        ("cd sub && sh -c 'cd ci; ./check.sh'", "sub/ci/check.sh"),
+        ("(cd sub && make) && sh check.sh", "check.sh"),
+        ("(cd sub&&make)&&sh check.sh", "check.sh"),
         ("ruff check . && ./scripts/lint.sh", "scripts/lint.sh"),
         ("node scripts/check.js", "scripts/check.js"),
         ("pytest -c ci/pytest.ini tests", "ci/pytest.ini"),
@@ -76,7 +79,7 @@ def test_a_new_check_script_is_no_edit() -> None:
 MAKEFILE = """PYTEST = pytest -q
 
 test: build
-\t$(PYTEST) tests
+\t$(PYTEST) tests $(OPTIONS)
 
 build:
 \tpython -m build
@@ -98,10 +101,28 @@ lint:
         ("pytest -q", "true"),
         ("\tpython -m build", "\ttouch built"),
         ("test: build", "test:"),
-        ("test: build\n\t$(PYTEST) tests\n", ""),
+        ("test: build\n\t$(PYTEST) tests $(OPTIONS)\n", ""),
+        ("PYTEST =", "SHELL = /bin/true\nPYTEST ="),
+        ("PYTEST =", "MAKEFLAGS += -i\nPYTEST ="),
+        ("PYTEST =", "OPTIONS = --collect-only\nPYTEST ="),
+        ("PYTEST =", ".IGNORE:\n\nPYTEST ="),
     ],
 )
-@pytest.mark.parametrize("command", ["make test", "make -s test", "make", "cd . && make test VERBOSE=1"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make test",
+        "make -s test",
+        "make",
+        "make -j 4",
+        "make 2>&1 | tee log",
+        "nice -n 10 make test",
+        "cd . && make test VERBOSE=1",
+        "/bin/bash -c 'make test'",
+        "bash -eo pipefail -c 'make test | tee log'",
+        "bash -o pipefail -c 'make test | tee log'",
+    ],
+)
 def test_a_recipe_that_a_check_uses_is_protected(command: str, old: str, new: str) -> None:
     files = {"Makefile": MAKEFILE.replace(old, new)}
     assert "block" in weights(protected, files, {"Makefile": MAKEFILE}, commands=(command,))
@@ -118,6 +139,21 @@ def test_a_recipe_that_a_check_uses_is_protected(command: str, old: str, new: st
 )
 def test_other_recipes_may_change(old: str, new: str) -> None:
     assert findings(protected, {"Makefile": MAKEFILE.replace(old, new)}, {"Makefile": MAKEFILE}, commands=("make test",)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "SHELL := /bin/bash",
+        "SHELL = /usr/bin/env bash -o pipefail",
+        ".SHELLFLAGS := -eu -o pipefail -c",
+        "MAKEFLAGS += --no-print-directory -j4",
+        "OPTIONS ?=",
+    ],
+)
+def test_what_was_not_set_may_be_set_to_what_leaves_nothing_out(line: str) -> None:
+    files = {"Makefile": f"{line}\n{MAKEFILE}"}
+    assert "block" not in weights(protected, files, {"Makefile": MAKEFILE}, commands=("make test",))
 
 
 def test_a_makefile_that_no_check_uses_may_change() -> None:
@@ -149,6 +185,8 @@ def package(**scripts: str) -> str:
         ("npm test", package(test="true", lint="eslint .")),
         ("npm t", package(test="true", lint="eslint .")),
         ("npm run lint && npm test", package(test="npm run unit", unit="jest", lint="true")),
+        ("npm test -- --dir=web", package(test="true", lint="eslint .")),
+        ("pnpm test --dir web", package(test="true", lint="eslint .")),
         ("yarn test", package(test="npm run unit", unit="jest --passWithNoTests", lint="eslint .")),
         ("npm test", package(lint="eslint .")),
     ],
@@ -184,6 +222,29 @@ def test_the_commands_of_tox_and_the_sessions_of_nox_are_protected() -> None:
         protected, {"noxfile.py": nox.replace("'pytest'", "'true'")}, {"noxfile.py": nox}, commands=("nox -s tests",)
     ) == ["block"]
     assert findings(protected, {"noxfile.py": more}, {"noxfile.py": nox}, commands=("nox",)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "weight"),
+    [
+        ("ignore_outcome = true", "block"),
+        ("setenv = PYTEST_ADDOPTS=--co", "block"),
+        ("setenv = A=1", "warn"),
+        ("commands_pre = python -m build", "warn"),
+    ],
+)
+def test_a_setting_by_which_tox_judges_counts_where_it_was_not_set(line: str, weight: str) -> None:
+    tox = "[testenv]\ncommands = pytest tests\n"
+    assert weights(protected, {"tox.ini": f"{tox}{line}\n"}, {"tox.ini": tox}, commands=("tox",)) == [weight]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["npm --prefix web test", "npm test --prefix web", "yarn --cwd web test", "pnpm -C web test", "pnpm --dir=web test"],
+)
+def test_a_script_of_another_folder_is_protected(command: str) -> None:
+    before, after = {"web/package.json": package(test="jest")}, {"web/package.json": package(test="true")}
+    assert weights(protected, after, before, commands=(command,)) == ["block"]
 
 
 @pytest.mark.parametrize(
@@ -249,6 +310,8 @@ jobs:
         python: ["3.11", "3.12"]
     steps:
       - uses: actions/checkout@v4
+        with:
+          minimum-coverage: 90
       - run: pip install -e .
       - run: pytest -q
 """
@@ -290,6 +353,7 @@ def test_continuous_integration_that_only_demands_more_is_told(old: str, new: st
         ),
         ("actions/checkout@v4", "someone/checkout@v4"),
         ("on: [push]", "on:\n  push:\n    branches: [never]"),
+        ("minimum-coverage: 90", "minimum-coverage: 50"),
     ],
 )
 def test_continuous_integration_that_demands_less_blocks(old: str, new: str) -> None:

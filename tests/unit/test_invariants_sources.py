@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.invariants.always_equal import always_equal
+from helmsman.verify.invariants.assertions_weakened import assertions_weakened
 from helmsman.verify.invariants.collection import collection
 from helmsman.verify.invariants.detection import detection
 from helmsman.verify.invariants.hard_coded import hard_coded
@@ -261,3 +262,15 @@ def test_five_thousand_lines_in_three_hundred_files_are_read_in_linear_time() ->
     files = {f"src/m{n}.py": functions.replace("def f", f"def g{n}_") for n in range(300)}
     work = scene(files, dict.fromkeys(files, "import re\n\n\n"), commands=COMMANDS, tests={"tests/test_a.py": HONEST_TESTS})
     assert [finding for rule in RULES for finding in rule(work)] == []
+
+
+@pytest.mark.parametrize("number", ["0x" + "F" * 5000, "0b" + "1" * 20_000])
+def test_a_number_that_python_writes_in_no_decimal_digits_stops_no_rule(number: str) -> None:
+    source = (
+        f"class A:\n    def __eq__(self, other):\n        return {number} == {number}\n\n\ndef f(x):\n    return {number}\n\n\n"
+        f"def g(x):\n    # for now\n    return {number}\n\n\nT = {{{number}: 1}}\n"
+    )
+    tests = f"def test_a():\n    assert f(1) == {number}\n    assert [{number}] == [{number}]\n"
+    rules = (*RULES, assertions_weakened)
+    found = {finding.rule for rule in rules for finding in findings(rule, {"app.py": source, "tests/test_app.py": tests})}
+    assert {"always_equal", "stubs"} <= found

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.feature("V5")
         ("app.py", "# pylint: skip-file", "block"),
         ("app.py", "x = f()  # pylint: disable=invalid-name", "warn"),
         ("app.py", "if x:  # pragma: no cover", "warn"),
+        ("app.py", "if x:  # pragma:no cover", "warn"),
         ("app.py", "x = f()  # nosec", "block"),
         ("app.py", "x = f()  # nosec B603", "warn"),
         ("a.js", "/* eslint-disable */", "block"),
@@ -79,6 +80,19 @@ def test_a_line_that_moved_to_another_file_is_no_finding() -> None:
     assert findings(suppressions, {"new.py": line, "old.py": ""}, {"old.py": line}) == []
 
 
+def test_two_tools_that_are_switched_off_on_one_line_are_both_told() -> None:
+    after = {"app.py": "x = f()  # type: ignore  # noqa: E501\n"}
+    assert sorted(weights(suppressions, after, {"app.py": "x = f()\n"})) == ["block", "warn"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("x = f()\n", "x = f('# noqa')  # type: ignore\n"), ("x = f()\ny = '# noqa'\n", "x = f()  # noqa\n")],
+)
+def test_a_text_that_looks_like_a_suppression_hides_none(before: str, after: str) -> None:
+    assert weights(suppressions, {"app.py": after}, {"app.py": before}) == ["block"]
+
+
 def test_a_narrow_suppression_that_became_blanket_blocks() -> None:
     assert weights(suppressions, {"app.py": "a = f()  # noqa\n"}, {"app.py": "a = f()  # noqa: E501\n"}) == ["block"]
 
@@ -124,6 +138,7 @@ def test_a_region_that_is_enabled_again_is_told() -> None:
             "block",
         ),
         ("eslint.config.js", "rules: {\n}", "rules: {\n'no-console': 'off',\n}", "block"),
+        ("eslint.config.js", "rules: {\n}", "rules: {\n'no-console':0,\n}", "block"),
         (
             "package.json",
             '{"jest": {"coverageThreshold": {"global": {"lines": 90}}}}',
@@ -131,10 +146,25 @@ def test_a_region_that_is_enabled_again_is_told() -> None:
             "block",
         ),
         (".flake8", "[flake8]\nmax-complexity = 9\n", None, "warn"),
+        (".flake8", "[flake8]\nmax-complexity = 9\n", "", "block"),
+        ("tsconfig.json", '{"compilerOptions": {"strict": true}}', "{}", "block"),
+        ("tsconfig.json", '{"compilerOptions": {"strict": true}}', '\ufeff{"compilerOptions": {"strict": false}}', "block"),
+        ("setup.cfg", "[coverage:run]\nbranch = True\n", "[coverage:run]\nbranch = False\n", "block"),
+        ("pytest.ini", "[pytest]\nxfail_strict = true\n", "[pytest]\nxfail_strict = false\n", "block"),
+        (".golangci.yml", "run:\n  timeout: 5m\n", "run:\n  timeout: 5m\n  issues-exit-code: 0\n", "block"),
+        (".golangci.yml", "run:\n  timeout: 5m\n", "run:\n  timeout: 5m\nissues:\n  new-from-rev: HEAD\n", "block"),
     ],
 )
 def test_a_loosened_setting_is_found(path: str, before: str, after: str | None, weight: str) -> None:
     assert weights(suppressions, {path: after}, {path: before}) == [weight]
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "0x" + "F" * 5000])
+def test_a_number_without_end_neither_stops_the_look_at_a_file_nor_hides_the_rest_of_it(number: str) -> None:
+    file = "[tool.coverage.report]\nfail_under = {}\n[tool.ruff.lint]\nignore = {}\n[tool.x]\ny = [{}]\n"
+    modest, endless = {"pyproject.toml": file.format(90, [], 1)}, {"pyproject.toml": file.format(number, ["E501"], number)}
+    assert weights(suppressions, endless, modest) == ["block"]
+    assert weights(suppressions, modest, endless) == ["block"]
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,23 @@ def test_a_deleted_test_file_that_was_not_read_is_told() -> None:
     assert told(FileDiff(PATH, None, None, "D")) == [("tests.deleted", WARN)]
 
 
+def test_a_test_file_that_can_no_longer_be_read_is_told_with_its_tests() -> None:
+    (finding,) = found(FileDiff(PATH, BEFORE, None, "M"))
+    assert (finding.rule, finding.weight, finding.path) == ("tests.deleted", BLOCK, PATH)
+    assert "2 tests" in finding.message
+
+
+def test_no_number_of_warnings_hides_what_blocks() -> None:
+    test, condition = (
+        "def test_{0}():\n    assert f({0}) == {0}\n\n\n",
+        "@pytest.mark.skipif(sys.platform == 'win32', reason='x')\n",
+    )
+    before = "".join(test.format(number) for number in range(40))
+    after = "".join(condition + test.format(number) for number in range(39)) + "@pytest.mark.skip\n" + test.format(39)
+    weights = [weight for _, weight in told(changed(before, after))]
+    assert (weights[0], len(weights)) == (BLOCK, 30)
+
+
 @pytest.mark.parametrize(
     "after",
     [
@@ -197,6 +214,8 @@ TEXTS = {
         ("a_test.go", "TestAdd", "testAdd", ("tests.uncollected", BLOCK)),
         ("a_test.go", "package a", "//go:build ignore\n\npackage a", ("tests.uncollected", BLOCK)),
         ("a_test.go", "package a", "//go:build linux\n\npackage a", ("tests.uncollected", WARN)),
+        ("a_test.go", "package a", "//go:build go1.21\n\npackage a", ("tests.uncollected", WARN)),
+        ("a_test.go", "package a", "// +build linux,amd64\n\npackage a", ("tests.uncollected", WARN)),
         ("a_test.go", "\tgot :=", '\tt.Skip("later")\n\tgot :=', ("tests.skipped", BLOCK)),
         ("a_test.go", "t.Errorf", "t.Logf", ("assertions.weakened", BLOCK)),
         ("a_test.go", "got != 3", "false", ("assertions.weakened", BLOCK)),

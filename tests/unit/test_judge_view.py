@@ -22,6 +22,12 @@ def test_a_file_is_shown_whole_with_its_lines_numbered() -> None:
     assert view.lines == {"a.py": 3}
 
 
+def test_lines_are_numbered_as_editors_number_them() -> None:
+    view = view_sources([("a.py", "one\x0c\r\ntwo\u2028\nthree\x85")], (), MANY)
+    assert "1\tone\\x0c\n2\ttwo\\u2028\n3\tthree\\x85\n>>>" in view.text
+    assert view.lines == {"a.py": 3}
+
+
 def test_sources_come_before_tests_and_tests_before_the_rest() -> None:
     paths = (
         "README.md",

@@ -51,6 +51,32 @@ def test_python_is_counted_as_a_tree() -> None:
     assert found.late == ("shop.late.slow",)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'TEXT = (\n    "a"\n    "b"  # noqa: E501\n)\n',
+        'LINE = "# noqa"  # type: ignore\n',
+        "x = f()  # pragma:no cover\n",
+    ],
+)
+def test_a_suppression_beside_a_text_is_counted(text: str) -> None:
+    assert facts_of("shop/a.py", text).suppressions == 1
+
+
+def test_an_annotated_list_of_what_is_public_is_heeded() -> None:
+    assert facts_of("shop/a.py", "__all__: list[str] = ['a']\n\ndef a(): ...\n\ndef b(): ...\n").public_names == 1
+
+
+def test_only_what_stands_under_type_checking_is_imported_late() -> None:
+    found = facts_of("shop/a.py", "if TYPE_CHECKING:\n    import a\nelse:\n    import b\n")
+    assert (found.imports, found.late) == (("b",), ("a",))
+
+
+def test_a_name_with_export_in_it_begins_no_statement() -> None:
+    found = facts_of("web/a.ts", "import type { exportOptions } from './options';\n")
+    assert (found.imports, found.late) == ((), ("./options",))
+
+
 def test_typescript_is_counted_by_its_lines() -> None:
     found = facts_of("web/total.ts", TYPESCRIPT)
     assert (found.suppressions, found.casts, found.public_names) == (1, 2, 5)
@@ -70,6 +96,7 @@ def test_words_in_javascript_that_has_no_types_are_no_casts() -> None:
         ("a/shop.go", "var x = f() //nolint:errcheck\n", (0, 0, 1)),
         ("src/lib.rs", "#[allow(dead_code)]\npub fn sum() { unsafe { go() } }\nfn own() {}\n", (1, 1, 1)),
         ("src/main/java/A.java", '@SuppressWarnings("all")\npublic class A {\n  public int b;\n  int c;\n}\n', (0, 2, 1)),
+        ("src/A.cs", "// a dynamic list\npublic dynamic a;\n", (1, 1, 0)),
         ("lib/a.rb", "def a; end # rubocop:disable Style/X\n", (0, 0, 1)),
         ("run.sh", "# shellcheck disable=SC2086\necho $1\n", (0, 0, 1)),
     ],

@@ -2,6 +2,8 @@
 
 import ast
 from collections.abc import Callable
+from itertools import zip_longest
+from typing import Any, cast
 
 Located = ast.expr | ast.stmt
 
@@ -104,13 +106,18 @@ def _comparison(node: ast.expr) -> bool | None:
         return _constants(operator, left.value == right.value)
     if last_name(left) == "len" and isinstance(operator, ast.GtE) and number(right) == 0:
         return True
-    same = (
-        isinstance(operator, ast.Eq | ast.Is)
-        and type(left) is type(right)
-        and _is_still(left)
-        and ast.dump(left) == ast.dump(right)
-    )
-    return True if same else None
+    return True if isinstance(operator, ast.Eq | ast.Is) and _is_still(left) and same(left, right) else None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two trees say the same. Written out they would not do: Python writes no number of more than 4,300 digits."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, ast.AST):
+        return all(same(getattr(one, name, None), getattr(other, name, None)) for name in one._fields)
+    if isinstance(one, list):
+        return all(same(*pair) for pair in zip_longest(cast("list[Any]", one), cast("list[Any]", other)))
+    return one == other
 
 
 def _constants(operator: ast.cmpop, equal: bool) -> bool | None:

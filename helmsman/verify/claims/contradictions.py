@@ -169,7 +169,8 @@ def _command_passes(command: str, results: tuple[CheckResult, ...], case: Case) 
 
 
 def _conclusive(result: CheckResult) -> bool:
-    return not result.timed_out and not result.error
+    """Whether it says something of the work: what failed and then passed on the same tree passed for the agent as well."""
+    return not (result.timed_out or result.error or result.by_chance)
 
 
 def _ran_tests(result: CheckResult) -> bool:

@@ -9,7 +9,7 @@ from helmsman.verify.invariants.equality.early_exits import early_exits
 from helmsman.verify.invariants.equality.same_key import compares_classes, compares_constants, compares_nothing
 from helmsman.verify.invariants.equality.same_key_by_text import same_for_all
 from helmsman.verify.invariants.equality.truths import always, ignores_other, truth
-from helmsman.verify.invariants.reading.additions import Addition, additions
+from helmsman.verify.invariants.reading.additions import Addition, additions, found_anew, line_at
 from helmsman.verify.invariants.reading.kinds import language
 from helmsman.verify.invariants.reading.python_code import Part, changed_parts, former_parts, last_name
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
@@ -121,14 +121,10 @@ def _always(node: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 def _by_text(addition: Addition) -> Iterator[Finding]:
-    after, before = addition.file.after or "", addition.file.before or ""
-    patterns = _EQUALS.get(language(addition.file.path), ()) if _MAY_HOLD.search(addition.text) else ()
-    for pattern in patterns:
-        known = {found[0] for found in pattern.finditer(before)}
-        for found in pattern.finditer(after):
-            if found[0] not in known:
-                spot = Spot(addition.file.path, after.count("\n", 0, found.start()) + 1, found[0])
-                yield _REPORTER.block(spot, "an object says that it equals every other")
+    path = addition.file.path
+    finders = _EQUALS.get(language(path), ()) if _MAY_HOLD.search(addition.text) else ()
+    for line, found in found_anew(addition.file, finders):
+        yield _REPORTER.block(Spot(path, line, found[0]), "an object says that it equals every other")
     yield from _same_for_all(addition)
 
 
@@ -139,5 +135,5 @@ def _same_for_all(addition: Addition) -> Iterator[Finding]:
     known = {found[0] for found in same_for_all(kind, (addition.file.before or "")[:_LARGEST])}
     for found in same_for_all(kind, after):
         if found[0] not in known:
-            spot = Spot(addition.file.path, after.count("\n", 0, found.start()) + 1, found[0])
+            spot = Spot(addition.file.path, line_at(after, found.start()), found[0])
             yield _REPORTER.block(spot, "an equality rests on what is the same for every object")

@@ -1,7 +1,6 @@
 """A test that stayed says less than it said."""
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.cases.comparison import Comparison, compared
@@ -10,11 +9,11 @@ from helmsman.verify.cases.reshaped import is_reshaped
 from helmsman.verify.cases.sides import Pair, source_changed
 from helmsman.verify.cases.weaker import Loss, Weakening, weakenings
 from helmsman.verify.diff import shown
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 
-MOST_FINDINGS = 30
-_RULE = "assertions.weakened"
 _KEEP = "Keep the assertion as it was and make the code pass it."
+_REPORTER = Reporter("assertions.weakened", _KEEP)
 _TELLING = {
     Loss.GONE: ("{} lost an assertion with nothing in its place", _KEEP),
     Loss.REPLACED: ("{} asserts something else instead", _KEEP),
@@ -46,7 +45,7 @@ def assertions_weakened(scene: Scene) -> Iterable[Finding]:
     along with the code and still names every value that it named.
     """
     comparison = compared(scene.diff, scene.tests, scene.commands)
-    return islice(_findings(comparison, scene), MOST_FINDINGS)
+    return most_important(_findings(comparison, scene))
 
 
 def _findings(comparison: Comparison, scene: Scene) -> Iterator[Finding]:
@@ -87,27 +86,17 @@ def _snapshots(scene: Scene) -> Iterator[Finding]:
     """A snapshot is an expected value that the runner wrote: rewriting it fits the test to the code."""
     for file in scene.diff:
         if file.path.endswith(_SNAPSHOTS) and file.before is not None and file.after is not None and file.removed:
-            yield Finding(
-                rule=_RULE,
-                weight=Weight.WARN if source_changed(scene.diff) else Weight.BLOCK,
-                path=file.path,
-                line=file.removed[0].number,
-                before=shown(file.removed[0].text),
-                after=shown(file.added[0].text) if file.added else "",
-                message="a snapshot was rewritten",
-                honest="Restore the snapshot and make the code give what it says.",
+            yield _REPORTER.tell(
+                Weight.WARN if source_changed(scene.diff) else Weight.BLOCK,
+                Spot(file.path, file.removed[0].number, file.added[0].text if file.added else "", file.removed[0].text),
+                "a snapshot was rewritten",
+                "Restore the snapshot and make the code give what it says.",
             )
 
 
 def _finding(pair: Pair, weakening: Weakening, more: int, weight: Weight) -> Finding:
     message, honest = _TELLING[weakening.loss]
-    return Finding(
-        rule=_RULE,
-        weight=weight,
-        path=pair.new.path,
-        line=weakening.new.line if weakening.new is not None else pair.new.line,
-        before=shown(weakening.old.text),
-        after=shown(weakening.new.text) if weakening.new is not None else "",
-        message=shown(message.format(pair.new.name), 180) + (f" ({more} more like it)" if more else ""),
-        honest=honest,
-    )
+    now = weakening.new
+    spot = Spot(pair.new.path, now.line if now else pair.new.line, now.text if now else "", weakening.old.text)
+    many = f" ({more} more like it)" if more else ""
+    return _REPORTER.tell(weight, spot, shown(message.format(pair.new.name), 180) + many, honest)

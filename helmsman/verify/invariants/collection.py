@@ -115,17 +115,13 @@ def _hooks(part: Part, addition: Addition) -> Iterator[Finding]:
     new = {line.number: line.text for line in addition.lines}
     conftest = _is_conftest(path)
     for node in ast.walk(part.tree):
-        if isinstance(node, Function) and node.name in _HOOKS and _touched(node, part, new):
+        if isinstance(node, Function) and node.name in _HOOKS and not new.keys().isdisjoint(part.lines(node)):
             weight = _weight(node) if conftest else _WARN
             spot = Spot(path, part.line(node), f"def {node.name}")
             if weight is not None:
                 yield _REPORTER.tell(weight, spot, f"{node.name} can change which tests run or what came of them")
         elif conftest and isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and part.line(node) in new:
             yield from _ignoring(node, Spot(path, part.line(node), new[part.line(node)]))
-
-
-def _touched(node: Function, part: Part, new: dict[int, str]) -> bool:
-    return any(number in new for number in range(part.line(node), part.first + (node.end_lineno or node.lineno) + 1))
 
 
 def _ignoring(node: ast.Assign | ast.AnnAssign | ast.AugAssign, spot: Spot) -> Iterator[Finding]:

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
-from helmsman.records.findings import Finding, Weight
-from helmsman.verify.diff import FileDiff, Line, shown
+from helmsman.records.findings import Finding
+from helmsman.verify.diff import FileDiff, lines_of
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 
-MOST_FINDINGS = 30
-_HONEST = "Merge what both sides wanted, take the markers out, and let tests show that both hold."
+_REPORTER = Reporter("markers", "Merge what both sides wanted, take the markers out, and let tests show that both hold.")
 _OPENS = re.compile(r"<{7}(?: .*)?")
 _PARTS = re.compile(r"={7}")
 _CLOSES = re.compile(r">{7}(?: .*)?")
@@ -23,7 +22,7 @@ def conflict_markers(scene: Scene) -> Iterable[Finding]:
     A line of seven equals signs alone is a heading. All three kinds in their order are a conflict; where one of them is gone,
     another is known by the name that git writes behind it.
     """
-    return islice((found for file in scene.diff for found in _in(file)), MOST_FINDINGS)
+    return most_important(found for file in scene.diff for found in _in(file))
 
 
 def _in(file: FileDiff) -> Iterator[Finding]:
@@ -31,11 +30,11 @@ def _in(file: FileDiff) -> Iterator[Finding]:
     after = file.after or ""
     if "<<<<<<<" not in after and ">>>>>>>" not in after:
         return
-    whole = dict(_whole(after.splitlines()))
+    whole = dict(_whole(lines_of(after)))
     for line in file.added:
         alone = line.number not in whole.values() and _LABELLED.fullmatch(line.text.rstrip())
         if line.number in whole or alone:
-            yield _finding(file.path, line)
+            yield _REPORTER.block(Spot(file.path, line.number, line.text), "a merge conflict was left unresolved")
 
 
 def _whole(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
@@ -49,15 +48,3 @@ def _whole(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
         elif opened and parted and _CLOSES.fullmatch(line):
             yield opened, number
             opened = 0
-
-
-def _finding(path: str, line: Line) -> Finding:
-    return Finding(
-        rule="markers",
-        weight=Weight.BLOCK,
-        path=path,
-        line=line.number,
-        after=shown(line.text),
-        message="a merge conflict was left unresolved",
-        honest=_HONEST,
-    )

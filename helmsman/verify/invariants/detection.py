@@ -169,7 +169,7 @@ TABLE = (
     ),
     row(
         _BLOCK,
-        "_test",
+        "test",
         r"(?:runtime\.Caller|\bCallers|\bframe\.|\.File\b|\bfile\b)[^\n]{0,80}\"_test(?:\.go)?\"|os\.Args\[0\][^\n]{0,60}\"[./_]?test",
         "looks for tests on the stack",
         "go",
@@ -177,10 +177,11 @@ TABLE = (
     row(
         _BLOCK,
         "surefire",
-        r"[\"'](?:surefire|basedir|java\.class\.path)\b.{0,80}(?:surefire|junit|test-classes)|getProperty\([\"']surefire",
+        r"[\"']basedir\b.{0,80}surefire|[\"']surefire\b.{0,80}(?:surefire|junit|test-classes)|getProperty\([\"']surefire",
         "asks whether a test runner was started",
         "java",
     ),
+    row(_BLOCK, "basedir", r"[\"']basedir\b.{0,80}(?:junit|test-classes)", "asks whether a test runner was started", "java"),
     row(
         _BLOCK,
         "get",
@@ -226,7 +227,9 @@ _DOCSTRING = re.compile(r"\s*[rRbBuU]{0,2}(?:\"\"\"|\'\'\')")
 _PROSE = 40
 """Characters from which on a text is a sentence, not a name."""
 _JS_STACK = re.compile(r"\.stack\b.{0,80}[\"'`][\w./]{0,40}\b(?:test|spec|jest|mocha|vitest)\b")
-_CONFIGURATION = re.compile(r"(?:^|/)(?:[^/]*\.(?:config|setup)\.[cm]?[jt]s|webpack[^/]*|babel[^/]*|\.?[^/]*rc\.[cm]?js)$")
+_CONFIGURATION = re.compile(
+    r"(?:^|/)(?:[^/]*\.(?:config|setup)\.[cm]?[jt]s|(?:webpack|babel)[^/]*\.[cm]?[jt]s|\.?[^/]*rc\.[cm]?js)$"
+)
 
 
 def detection(scene: Scene) -> Iterable[Finding]:
@@ -243,8 +246,8 @@ def _is_looked_at(addition: Addition) -> bool:
 
 def _in_file(addition: Addition) -> Iterator[Finding]:
     path = addition.file.path
-    for match in matches(addition, TABLE):
-        if _is_executed(match, addition):
+    for match in matches(addition, TABLE, code):
+        if not _is_documented(match, addition):
             weight = _BLOCK if _answers_otherwise(match, addition) else match.pattern.weight
             yield _REPORTER.tell(weight, Spot(path, match.line.number, match.line.text), _message(match.pattern.what, path))
     yield from _on_the_stack(addition)
@@ -254,12 +257,10 @@ def _message(what: str, path: str) -> str:
     return f"{path.rpartition('/')[2]} {what}"
 
 
-def _is_executed(match: Match, addition: Addition) -> bool:
-    """Neither in a comment nor in a docstring."""
-    kind, text = language(addition.file.path), match.line.text
-    if match.pattern.regex.search(code(text, kind)) is None:
-        return False
-    return kind != "python" or not (_DOCSTRING.match(text) or in_string(addition.file.after or "", match.line.number))
+def _is_documented(match: Match, addition: Addition) -> bool:
+    """Whether it stands in a docstring."""
+    quoted = _DOCSTRING.match(match.line.text) is not None or in_string(addition.file.after or "", match.line.number)
+    return language(addition.file.path) == "python" and quoted
 
 
 def _answers_otherwise(match: Match, addition: Addition) -> bool:

@@ -7,18 +7,20 @@ from itertools import chain
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import FileDiff
-from helmsman.verify.invariants.answers.examples import Example, other_examples, python_examples
+from helmsman.verify.invariants.answers import REPORTER
+from helmsman.verify.invariants.answers.examples import Example, python_examples
+from helmsman.verify.invariants.answers.examples_by_text import other_examples
 from helmsman.verify.invariants.answers.from_tests import from_tests
-from helmsman.verify.invariants.answers.mappings import Kind, Mapped, Pair, names_in, other_mappings, python_mappings
+from helmsman.verify.invariants.answers.mappings import Kind, Mapped, Pair, python_mappings
+from helmsman.verify.invariants.answers.mappings_by_text import names_in, other_mappings
 from helmsman.verify.invariants.answers.recognised import Recognised, by_digest, is_computed, is_tested, recognised
 from helmsman.verify.invariants.answers.words_mapped import are_encoded, are_inflected, are_measured, is_name, words_weight
-from helmsman.verify.invariants.reading.additions import Addition, additions, hits, split
+from helmsman.verify.invariants.reading.additions import Addition, additions, hits, line_at, split
 from helmsman.verify.invariants.reading.kinds import is_source, is_test, language
 from helmsman.verify.invariants.reading.python_code import changed_parts, former_parts
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.reading.reporter import Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 
-_REPORTER = Reporter("hard_coded", "Compute the result from the inputs, for every input that the goal speaks of.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
 
 _BEGINS = r"(?:[\[({\"'0-9]|-[0-9]|(?:[Tt]rue|[Ff]alse|null|nil)\b)"
@@ -90,9 +92,9 @@ def _told_by_marks(addition: Addition, one: Recognised, expected: dict[str, list
     path, after = addition.file.path, addition.file.after or ""
     for name in names_in(after, language(path)):
         if is_tested(one, expected.get(name, ())):
-            spot = Spot(path, after.count("\n", 0, one.position) + 1, one.text)
+            spot = Spot(path, line_at(after, one.position), one.text)
             message = f"what the tests of {name} give it is told by its marks and answered with what they expect"
-            yield _REPORTER.tell(_BLOCK if is_computed(one.output) else _WARN, spot, message)
+            yield REPORTER.tell(_BLOCK if is_computed(one.output) else _WARN, spot, message)
             return
 
 
@@ -153,7 +155,7 @@ def _judged(case: _Case, expected: dict[str, list[Example]]) -> Iterator[Finding
             lines = split(case.file.after)
             text = lines[line - 1] if line <= len(lines) else ""
             message = f"{case.mapped.function or 'a table'} maps what the tests of {name} give it to what they expect"
-            yield _REPORTER.tell(weight, Spot(case.file.path, line, text), message)
+            yield REPORTER.tell(weight, Spot(case.file.path, line, text), message)
             return
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from helmsman.records.findings import Finding, Weight
+from helmsman.verify.invariants.doubles import REPORTER
 from helmsman.verify.invariants.doubles.javascript import patched_javascript
 from helmsman.verify.invariants.doubles.ruby import patched_ruby
 from helmsman.verify.invariants.doubles.subject import patched_subject
@@ -21,10 +22,8 @@ from helmsman.verify.invariants.reading.python_code import (
     former_parts,
     last_name,
 )
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.reading.reporter import Spot, most_important
 from helmsman.verify.invariants.scene import Scene
-
-_REPORTER = Reporter("patched", "Test the project's own code as it is; replace only outside services, and only in a new test.")
 
 _OUTSIDE = frozenset({
     "socket", "requests", "urllib", "urllib3", "urlopen", "httpx", "aiohttp", "http", "smtplib", "ssl", "boto3", "responses",
@@ -79,32 +78,33 @@ def patched(scene: Scene) -> Iterable[Finding]:
 
 def _findings(scene: Scene) -> Iterator[Finding]:
     ours = None
-    for addition in additions(scene.diff):
+    for addition in (one for one in additions(scene.diff) if one.lines):
         path, kind = addition.file.path, language(addition.file.path)
-        if addition.lines and kind == "python" and serves_tests(path) and _might_patch(addition):
-            ours = ours or _own_modules(scene)
-            yield from _in_python(addition, ours | _asserted_modules(addition, scene))
-        elif addition.lines and kind == "javascript":
-            found = list(patched_javascript(addition))
-            told = {finding.line for finding in found if finding.weight is Weight.BLOCK}
-            yield from found
-            yield from (finding for finding in patched_subject(addition) if finding.line not in told)
-        elif addition.lines and kind == "ruby":
-            yield from patched_ruby(addition, scene)
-        if addition.lines and kind not in {"python", "javascript"}:
+        if kind == "python":
+            if serves_tests(path) and _MIGHT.search(addition.text):
+                ours = _own_modules(scene) if ours is None else ours
+                yield from _in_python(addition, ours | _asserted_modules(addition, scene))
+        elif kind == "javascript":
+            yield from _in_javascript(addition)
+        else:
+            yield from patched_ruby(addition, scene) if kind == "ruby" else ()
             yield from patched_subject(addition)
 
 
-def _is_conftest(path: str) -> bool:
+def _in_javascript(addition: Addition) -> Iterator[Finding]:
+    """What stands on one line is told once."""
+    found = list(patched_javascript(addition))
+    told = {finding.line for finding in found if finding.weight is Weight.BLOCK}
+    yield from found
+    yield from (finding for finding in patched_subject(addition) if finding.line not in told)
+
+
+def _holds_for_all(path: str) -> bool:
     """conftest.py, and helpers and plug-ins of tests, which hold for every test that loads them."""
     return path.rpartition("/")[2] == "conftest.py" or not is_test(path)
 
 
 _MIGHT = re.compile(r"patch|sys\.modules|setattr|delattr|freeze_time|travel|^[ \t]*\w+(?:\.\w+)+ *=[^=]", re.MULTILINE)
-
-
-def _might_patch(addition: Addition) -> bool:
-    return bool(_MIGHT.search(addition.text))
 
 
 def _own_modules(scene: Scene) -> frozenset[str]:
@@ -149,7 +149,7 @@ def _told(patch: _Patch, kind: str, weight: Weight, addition: Addition) -> Findi
     text = next((line.text for line in addition.lines if line.number == patch.line), patch.target)
     what = _WHAT[kind]
     message = f"{patch.target}, {what}, is replaced in {patch.scope or addition.file.path.rpartition('/')[2]}"
-    return _REPORTER.tell(weight, Spot(addition.file.path, patch.line, text), message)
+    return REPORTER.tell(weight, Spot(addition.file.path, patch.line, text), message)
 
 
 def _kind(patch: _Patch, ours: frozenset[str]) -> str:
@@ -165,8 +165,8 @@ def _kind(patch: _Patch, ours: frozenset[str]) -> str:
 def _weight(patch: _Patch, kind: str, there: frozenset[str], path: str, *, new: bool) -> Weight | None:
     existing = patch.scope in there if patch.scope else patch.owner in there
     if kind == "assertion":
-        return Weight.BLOCK if existing or patch.lasting or _is_conftest(path) else Weight.WARN
-    if _is_conftest(path):
+        return Weight.BLOCK if existing or patch.lasting or _holds_for_all(path) else Weight.WARN
+    if _holds_for_all(path):
         holds = patch.lasting or (existing and kind == "own")
         weight = Weight.BLOCK if holds else Weight.WARN if kind == "own" else None
     elif new or (patch.owner and patch.owner not in there):

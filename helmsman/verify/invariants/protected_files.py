@@ -1,10 +1,12 @@
 """Files that decide whether the work is done: check scripts, recipes, continuous integration, the rubric, the loop's settings."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 
 from helmsman.records.findings import Finding, Weight
+from helmsman.verify.changed_lines import common_start
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.globs import matches_any
 from helmsman.verify.invariants.reading.additions import split
@@ -13,7 +15,16 @@ from helmsman.verify.invariants.scene import Scene
 from helmsman.verify.invariants.settings.ci_growth import only_grows
 from helmsman.verify.invariants.settings.commands import Words, scripts, simple_commands
 from helmsman.verify.invariants.settings.flat import line_of, quoted, settings
-from helmsman.verify.invariants.settings.recipes import Recipe, make_recipes, nox_sessions, npm_scripts, rake_tasks, tox_recipes
+from helmsman.verify.invariants.settings.recipes import (
+    UNSET,
+    Recipe,
+    make_recipes,
+    may_become,
+    nox_sessions,
+    npm_scripts,
+    rake_tasks,
+    tox_recipes,
+)
 
 _REPORTER = Reporter("protected", "Put the file back as it was and change the work so that it passes.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
@@ -30,6 +41,8 @@ _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _RAKEFILES = ("Rakefile", "rakefile", "Rakefile.rb")
 _JUSTFILES = ("justfile", "Justfile", ".justfile")
 _PACKAGE_MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
+_NO_TARGET = re.compile(r"[<>]|^[0-9]+$")
+"""What `-j 4` and `2>&1` leave among the words."""
 _ALIASES = {"t": "test", "tst": "test"}
 
 Recipes = Callable[[str], Mapping[str, Recipe]]
@@ -76,8 +89,7 @@ def _as_a_whole(file: FileDiff, patterns: tuple[str, ...], checking: Mapping[str
 
 def _first_change(file: FileDiff) -> Spot:
     old, new = split(file.before), split(file.after)
-    pairs = zip(old, new, strict=False)
-    number = next((number for number, (left, right) in enumerate(pairs) if left != right), min(len(old), len(new)))
+    number = common_start(old, new)
     before, after = (lines[number] if number < len(lines) else "" for lines in (old, new))
     return Spot(file.path, number + 1 if file.before is not None and file.after is not None else None, after, before)
 
@@ -91,8 +103,9 @@ def _recipes(command: str) -> Iterator[tuple[str, Recipes]]:
         elif one.program == "just":
             yield from _of_make(one, words, _JUSTFILES)
         elif one.program in _PACKAGE_MANAGERS:
-            names = [_ALIASES.get(word, word) for word in words if word not in {"run", "run-script"}][:1]
-            yield one.path("package.json"), partial(npm_scripts, names=names)
+            folder = _package_folder(one)
+            names = [_ALIASES.get(word, word) for word in words if word not in {"run", "run-script", folder}][:1]
+            yield one.path(f"{folder}/package.json" if folder else "package.json"), partial(npm_scripts, names=names)
         elif one.program == "tox":
             yield from (
                 (one.path(name), partial(tox_recipes, name)) for name in ("tox.ini", "setup.cfg", "pyproject.toml", "tox.toml")
@@ -103,19 +116,27 @@ def _recipes(command: str) -> Iterator[tuple[str, Recipes]]:
             yield one.path("noxfile.py"), nox_sessions
 
 
+def _package_folder(one: Words) -> str:
+    """What is behind `--` is the script's own; yarn, pnpm and bun hand on to it all that is behind its name."""
+    given = tuple(takewhile(lambda word: word != "--", one.arguments))
+    named_first = one.program != "npm" and given[:1] and not given[0].startswith("-")
+    return "" if named_first else _option(given, ("--prefix", "--cwd", "--dir", "-C"))
+
+
 def _of_make(one: Words, words: list[str], names: Iterable[str]) -> Iterator[tuple[str, Recipes]]:
-    folder, file = _option(one, ("-C", "--directory")), _option(one, ("-f", "--file", "--makefile", "--justfile"))
-    targets = [word for word in words if word not in {folder, file}]
+    folder = _option(one.arguments, ("-C", "--directory"))
+    file = _option(one.arguments, ("-f", "--file", "--makefile", "--justfile"))
+    targets = [word for word in words if word not in {folder, file} and not _NO_TARGET.search(word)]
     for name in [file] if file else names:
         path = one.path(f"{folder}/{name}" if folder else name)
         yield path, partial(make_recipes, targets=targets)
 
 
-def _option(one: Words, names: tuple[str, ...]) -> str:
+def _option(arguments: Sequence[str], names: tuple[str, ...]) -> str:
     """The value of `-f x`, `-fx` and `--file=x`."""
-    for number, word in enumerate(one.arguments):
+    for number, word in enumerate(arguments):
         if word in names:
-            return one.arguments[number + 1] if number + 1 < len(one.arguments) else ""
+            return arguments[number + 1] if number + 1 < len(arguments) else ""
         for name in names:
             if word.startswith(f"{name}=" if name.startswith("--") else name):
                 return word[len(name) :].removeprefix("=")
@@ -124,16 +145,12 @@ def _option(one: Words, names: tuple[str, ...]) -> str:
 
 def _other_recipes(file: FileDiff, read: Recipes) -> Iterator[Finding]:
     old, new = read(file.before or ""), read(file.after or "")
-    for name, recipe in old.items():
-        now = new.get(name)
-        if now == recipe:
-            continue
-        text = "" if now is None else " && ".join(now.commands) or " ".join(now.needs)
-        spot = Spot(file.path, line_of(file.after or "", name), text, " && ".join(recipe.commands) or " ".join(recipe.needs))
-        more = now is not None and now.commands == recipe.commands and set(now.needs) >= set(recipe.needs)
-        yield _REPORTER.tell(
-            _WARN if more else _BLOCK, spot, f"{name} of {file.path}, which a check runs, was {'changed' if now else 'removed'}"
-        )
+    for name, recipe in old.items() if file.before is not None else ():
+        now = new.get(name, UNSET if recipe == UNSET else None)
+        if now != recipe:
+            spot = Spot(file.path, line_of(file.after or "", name), now.text if now else "", recipe.text)
+            message = f"{name} of {file.path}, which a check runs, was {'changed' if now else 'removed'}"
+            yield _REPORTER.tell(_WARN if now and may_become(name, recipe, now) else _BLOCK, spot, message)
 
 
 def _own_settings(file: FileDiff) -> Iterator[Finding]:

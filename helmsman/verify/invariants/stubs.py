@@ -8,7 +8,7 @@ from itertools import chain
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import texts_after
-from helmsman.verify.invariants.reading.additions import Addition, additions
+from helmsman.verify.invariants.reading.additions import Addition, additions, found_anew
 from helmsman.verify.invariants.reading.kinds import is_source, language, serves_tests
 from helmsman.verify.invariants.reading.patterns import code, comment, matches, row
 from helmsman.verify.invariants.reading.python_code import (
@@ -22,12 +22,12 @@ from helmsman.verify.invariants.reading.python_code import (
     last_name,
     parameters,
 )
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
+from helmsman.verify.invariants.reading.reporter import Spot, most_important
 from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.invariants.unfinished import REPORTER
 from helmsman.verify.invariants.unfinished.by_text import falsely_typed, for_others, put_off
 from helmsman.verify.invariants.unfinished.placeholders import placeholders
 
-_REPORTER = Reporter("stubs", "Write the body, or leave the function out until something needs it.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
 _LATER = (
     r"(?:not(?: been)?(?: yet)? implemented|unimplemented|implement(?:ed)? (?:me|later|this)"
@@ -44,20 +44,20 @@ _MARKERS = (
         _BLOCK,
         "Error(",
         rf"(?i:\bthrow\s+new\s+\w{{0,40}}Error\(\s?[\"'`][^\"'`]{{0,60}}{_LATER})",
-        "an error in place of a body",
+        _INSTEAD,
         "javascript",
     ),
     row(
         _BLOCK,
         "xception(",
         rf"(?i:\bthrow\s+new\s+\\?\w{{0,60}}Exception\(\s?[\"'][^\"']{{0,60}}{_LATER})",
-        "an error in place of a body",
+        _INSTEAD,
     ),
     row(
         _BLOCK,
         "NotImplemented",
         r"\bthrow\s+new\s+\\?NotImplemented(?:Exception|Error)\b",
-        "an error in place of a body",
+        _INSTEAD,
         "csharp",
         "java",
         "php",
@@ -76,7 +76,7 @@ _MARKERS = (
         _BLOCK,
         "rrors.New",
         rf"(?i:^\s*return\s.{{0,80}}errors\.New\(\"[^\"]{{0,60}}{_LATER})",
-        "an error in place of a body",
+        _INSTEAD,
         "go",
     ),
 )
@@ -87,8 +87,8 @@ _COMMENTS = (
         for word in ("placeholder", "Placeholder")
     ),
     *(
-        row(_WARN, word, rf"(?i:\b{word}\b)", "a comment that puts work off")
-        for word in ("not implemented", "Not implemented", "for now, ")
+        row(_WARN, word, rf"(?i:\b{word})", "a comment that puts work off")
+        for word in ("not implemented", "Not implemented", "for now,")
     ),
 )
 _ASSIGNED = re.compile(r"\bTODO\(\w[\w.@-]{0,40}\).{0,300}(?:\bissue\b|#[0-9]|\b[A-Z]{2,10}-[0-9]|https?://)")
@@ -211,7 +211,7 @@ def _python_stubs(scene: Scene) -> Iterator[Finding]:
     for stub in found:
         if stub.name not in known and stub.owner not in bases:
             spot = Spot(stub.path, stub.line, f"def {stub.function}: {stub.body}")
-            yield _REPORTER.tell(stub.weight, spot, f"{stub.name} is a stub: {stub.body}")
+            yield REPORTER.tell(stub.weight, spot, f"{stub.name} is a stub: {stub.body}")
 
 
 def _subclassed(scene: Scene, owners: frozenset[str]) -> frozenset[str]:
@@ -224,13 +224,13 @@ def _subclassed(scene: Scene, owners: frozenset[str]) -> frozenset[str]:
 
 def _stubs(part: Part, path: str) -> Iterator[_Stub]:
     for node, owner, plain in functions(part.tree):
-        body = _kind(node)
+        body = _empty_body(node)
         weight = _weight(node, owner, body) if body and not _declared(node, owner, body) else None
         if weight is not None:
             yield _Stub(path, owner.name if owner else "", node.name, part.line(node), body, weight if plain else _WARN)
 
 
-def _kind(node: Function) -> str:
+def _empty_body(node: Function) -> str:
     """What the body is where it is nothing, else an empty text."""
     body = body_without_docstring(node)
     if not body:
@@ -268,14 +268,14 @@ def _declared(node: Function, owner: ast.ClassDef | None, body: str) -> bool:
     return hook or bool(names & _INTERFACES) or bool(_NULL_OBJECT.match(owner.name))
 
 
-def _weight(node: Function, owner: ast.ClassDef | None, kind: str) -> Weight | None:
-    raised = _texts(node) if kind.startswith("raise") else ""
+def _weight(node: Function, owner: ast.ClassDef | None, body: str) -> Weight | None:
+    raised = _texts(node) if body.startswith("raise") else ""
     if raised and _FOR_OTHERS.search(raised):
         return None
     refused = bool(raised) and not re.search(_LATER, raised, re.IGNORECASE)
     decorated = any(last_name(decorator) not in _OWN for decorator in node.decorator_list)
     overriding = (
-        owner is not None and any(last_name(base) != "object" for base in owner.bases) and kind != "raise NotImplementedError"
+        owner is not None and any(last_name(base) != "object" for base in owner.bases) and body != "raise NotImplementedError"
     )
     described = owner is not None and bool(_DESCRIBED.search(ast.get_docstring(owner, clean=False) or ""))
     unused = bool(parameters(node)) and all(name.lstrip("*").startswith("_") for name in parameters(node))
@@ -288,36 +288,32 @@ def _texts(node: ast.stmt) -> str:
 
 
 def _markers(addition: Addition, scene: Scene) -> Iterator[Finding]:
-    path, kind = addition.file.path, language(addition.file.path)
+    path = addition.file.path
     is_for_others = for_others(addition, scene)
-    for match in matches(addition, _MARKERS):
+    for match in matches(addition, _MARKERS, code):
         text = match.line.text
-        left = bool(_FOR_OTHERS.search(text)) or is_for_others(match.line.number)
-        if match.pattern.regex.search(code(text, kind)) and not left:
+        if not _FOR_OTHERS.search(text) and not is_for_others(match.line.number):
             message = f"a stub, {match.pattern.what}: {' '.join(text.split())[:80]}"
-            yield _REPORTER.tell(match.pattern.weight, Spot(path, match.line.number, text), message)
+            yield REPORTER.tell(match.pattern.weight, Spot(path, match.line.number, text), message)
 
 
 def _empty_bodies(addition: Addition) -> Iterator[Finding]:
     """Bodies that are only null are honest where an interface wants one, so most are only told."""
     after, kind = addition.file.after or "", language(addition.file.path)
-    for pattern in _EMPTY.get(kind, ()):
-        known = {found[1] for found in pattern.finditer(addition.file.before or "")}
-        for found in pattern.finditer(after):
-            if found[1] in known or _NOOP.match(found[1]) or _HOOK.match(found[1]):
-                continue
-            overriding = "@Override" in after[max(0, found.start() - 80) : found.start()]
-            weight = _BLOCK if "return null" in found[0] and kind != "csharp" and not overriding else _WARN
-            line = after.count("\n", 0, found.start()) + 1
-            yield _REPORTER.tell(weight, Spot(addition.file.path, line, found[0]), f"{found[1]} is a stub: its body is nothing")
+    for line, found in found_anew(addition.file, _EMPTY.get(kind, ()), 1):
+        if _NOOP.match(found[1]) or _HOOK.match(found[1]):
+            continue
+        overriding = "@Override" in after[max(0, found.start() - 80) : found.start()]
+        weight = _BLOCK if "return null" in found[0] and kind != "csharp" and not overriding else _WARN
+        yield REPORTER.tell(weight, Spot(addition.file.path, line, found[0]), f"{found[1]} is a stub: its body is nothing")
 
 
 def _comments(addition: Addition) -> Iterator[Finding]:
     path, kind = addition.file.path, language(addition.file.path)
     honest = "Do it now, or say in the progress notes what is left."
-    for match in matches(addition, _COMMENTS):
+    for match in matches(addition, _COMMENTS, comment):
         text, number = match.line.text, match.line.number
-        if not match.pattern.regex.search(comment(text, kind)) or _ASSIGNED.search(comment(text, kind)):
+        if _ASSIGNED.search(comment(text, kind)):
             continue
         if kind != "python" or serves_tests(path) or not in_string(addition.file.after or "", number):
-            yield _REPORTER.warn(Spot(path, number, text), f"{match.pattern.what}: {' '.join(text.split())[:80]}", honest)
+            yield REPORTER.warn(Spot(path, number, text), f"{match.pattern.what}: {' '.join(text.split())[:80]}", honest)

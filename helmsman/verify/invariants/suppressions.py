@@ -3,13 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, groupby
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.diff import Line
 from helmsman.verify.invariants.reading.additions import Addition, additions, split
 from helmsman.verify.invariants.reading.kinds import is_generated, language
-from helmsman.verify.invariants.reading.patterns import Match, Pattern, comment, matches, row, scan
+from helmsman.verify.invariants.reading.patterns import Match, Pattern, code, comment, row, scan
 from helmsman.verify.invariants.reading.python_code import in_string
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
@@ -19,6 +19,7 @@ _REPORTER = Reporter("suppressions", "Mend what the tool complains of; where it 
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
 _CODE = r"[A-Z]{1,10}[0-9]{1,5}"
 
+_UNMEASURED = row(_WARN, "pragma:", r"#\s{0,9}pragma:\s?no\s?(?:cover|branch)", "pragma: no cover", "python")
 TABLE = (
     row(_BLOCK, "noqa", r"#\s{0,9}(?:flake8|ruff)\s?:\s?noqa", "noqa for the whole file", "python"),
     row(_WARN, "noqa", rf"#\s{{0,9}}noqa\s?:\s?{_CODE}", "noqa", "python"),
@@ -44,7 +45,7 @@ TABLE = (
     ),
     row(_BLOCK, "pylint:", r"#\s{0,9}pylint:\s?(?:skip-file|disable\s?=\s?all\b|disable-all)", "pylint disabled", "python"),
     row(_WARN, "pylint:", r"#\s{0,9}pylint:\s?disable", "pylint: disable", "python"),
-    row(_WARN, "pragma: no", r"#\s{0,9}pragma:\s?no\s?(?:cover|branch)", "pragma: no cover", "python"),
+    _UNMEASURED,
     row(_WARN, "nosec", r"#\s{0,9}nosec[\s:]{1,3}B[0-9]{3}", "nosec", "python"),
     row(_BLOCK, "nosec", r"#\s{0,9}nosec\b", "nosec without a code", "python"),
     row(_WARN, "eslint-disable", r"eslint-disable-(?:next-line|line)\s{1,9}[@\w]", "eslint-disable for a line", "javascript"),
@@ -54,7 +55,7 @@ TABLE = (
     row(_BLOCK, "@ts-ignore", r"@ts-ignore\b", "@ts-ignore", "javascript"),
     row(_WARN, "@ts-expect-error", r"@ts-expect-error\b", "@ts-expect-error", "javascript"),
     row(_WARN, "biome-ignore", r"biome-ignore(?:-all)?\b", "biome-ignore", "javascript"),
-    row(_BLOCK, "ignore file", r"(?:istanbul|c8|v8)\s{1,9}ignore\s{1,9}file", "no coverage for the whole file", "javascript"),
+    row(_BLOCK, "ignore", r"(?:istanbul|c8|v8)\s{1,9}ignore\s{1,9}file", "no coverage for the whole file", "javascript"),
     row(_WARN, "ignore", r"(?:istanbul|c8|v8)\s{1,9}ignore\s{1,9}(?:next|if|else|start)", "no coverage", "javascript"),
     row(_WARN, "nolint", r"//\s?nolint\s?:\s?(?!all\b)\w", "nolint", "go"),
     row(_BLOCK, "nolint", r"//\s?nolint\b", "nolint without a linter", "go"),
@@ -66,7 +67,7 @@ TABLE = (
     row(_BLOCK, "phpstan-ignore", r"@phpstan-ignore-(?:next-line|line)", "phpstan-ignore without an identifier", "php"),
     row(_WARN, "phpstan-ignore", r"@phpstan-ignore\b", "phpstan-ignore", "php"),
     row(_BLOCK, "phpcs:ignoreFile", r"phpcs:ignoreFile", "phpcs off for the whole file", "php"),
-    row(_WARN, "phpcs:", r"phpcs:(?:ignore|disable)", "phpcs:ignore", "php"),
+    row(_WARN, "phpcs:", r"phpcs:(?:ignore(?!File)|disable)", "phpcs:ignore", "php"),
     row(_BLOCK, "swiftlint:", r"swiftlint:disable\s{1,9}all\b", "swiftlint:disable all", "swift"),
     row(_WARN, "swiftlint:", r"swiftlint:disable", "swiftlint:disable", "swift"),
     row(_WARN, "shellcheck", r"#\s{0,9}shellcheck\s{1,9}disable\s?=\s?SC", "shellcheck disable", "shell"),
@@ -116,19 +117,19 @@ def suppressions(scene: Scene) -> Iterable[Finding]:
 
 
 def _in_file(addition: Addition) -> Iterator[Finding]:
-    tables = (TABLE, ATTRIBUTES)
-    found = [match for table in tables for match in matches(addition, table) if _counts(match, addition)]
+    kind = language(addition.file.path)
+    found = [match for match in muted(addition.lines, addition.text, kind) if not _is_quoted(match, addition.file.after, kind)]
     grown = _growth(addition) if found else Counter[Pattern]()
     many = _leaves_code_out(found, addition)
     for match in reversed(found):
         grown[match.pattern] -= 1
         if grown[match.pattern] >= 0:
-            yield _told(match, addition, heavy=many and match.pattern.word == "pragma: no")
+            yield _told(match, addition, heavy=many and match.pattern == _UNMEASURED)
 
 
 def _leaves_code_out(found: Iterable[Match], addition: Addition) -> bool:
     """Whether much of the ordinary code that was added is not to be measured."""
-    left_out = [match for match in found if match.pattern.word == "pragma: no" and not _UNREACHED.match(match.line.text)]
+    left_out = [match for match in found if match.pattern == _UNMEASURED and not _UNREACHED.match(match.line.text)]
     statements = [line for line in addition.lines if not line.text.lstrip().startswith(("#", '"', "'", ")", "]", "}"))]
     return len(left_out) >= _MANY and _MOST * len(left_out) >= len(statements)
 
@@ -143,7 +144,7 @@ def _growth(addition: Addition) -> Counter[Pattern]:
 def _tally(addition: Addition, text: str | None) -> Counter[Pattern]:
     lines = [Line(number, line) for number, line in enumerate(split(text), 1)]
     kind = language(addition.file.path)
-    return Counter(match.pattern for table in (TABLE, ATTRIBUTES) for match in scan(lines, text or "", kind, table))
+    return Counter(match.pattern for match in muted(lines, text or "", kind) if not _is_quoted(match, text, kind))
 
 
 def _told(match: Match, addition: Addition, *, heavy: bool) -> Finding:
@@ -156,12 +157,16 @@ def _told(match: Match, addition: Addition, *, heavy: bool) -> Finding:
     )
 
 
-def _counts(match: Match, addition: Addition) -> bool:
-    """Whether it stands where the tool reads it: in a comment, or as an attribute outside of one."""
-    kind, text = language(addition.file.path), match.line.text
-    if kind == "python" and in_string(addition.file.after or "", match.line.number):
-        return False
-    searched = comment(text, kind)
-    if match.pattern in ATTRIBUTES:
-        searched = text[: len(text) - len(searched)]
-    return match.pattern.regex.search(searched) is not None
+def _is_quoted(match: Match, text: str | None, kind: str) -> bool:
+    return kind == "python" and in_string(text or "", match.line.number)
+
+
+_BY_TOOL = tuple(tuple(rows) for _, rows in groupby(TABLE, key=lambda row: row.word))
+"""Of the rows of one tool the first that fits a line tells; another tool may be switched off on the same line."""
+
+
+def muted(lines: Iterable[Line], text: str, kind: str) -> Iterator[Match]:
+    """Suppressions where their tools read them, in a comment or as an attribute outside of one. `text` is all of the lines."""
+    for table in _BY_TOOL:
+        yield from scan(lines, text, kind, table, comment)
+    yield from scan(lines, text, kind, ATTRIBUTES, code)

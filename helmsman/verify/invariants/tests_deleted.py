@@ -2,19 +2,21 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import groupby, islice
+from itertools import chain, groupby
 
-from helmsman.records.findings import Finding, Weight
+from helmsman.records.findings import Finding
+from helmsman.texts import counted
 from helmsman.verify.cases.comparison import compared
 from helmsman.verify.cases.model import Case
 from helmsman.verify.cases.paths import is_source, is_test_file
-from helmsman.verify.cases.reading import without_tests
+from helmsman.verify.cases.reading import cases_in, without_tests
 from helmsman.verify.diff import TreeDiff, shown
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 
-MOST_FINDINGS = 30
-_RULE = "tests.deleted"
-_HONEST = "Put it back and make the code pass it; if a test must change its form, keep what it asserts."
+_REPORTER = Reporter(
+    "tests.deleted", "Put it back and make the code pass it; if a test must change its form, keep what it asserts."
+)
 _NO_LONGER_NEEDED = "If the goal asks for the removal of what it tested, say so in the summary; otherwise put both back."
 _DEFINED = re.compile(r"(?<!\w)(?:def|class|func|fn|function|const|struct|interface|enum|trait|fun|void|module)\s+(\w+)")
 
@@ -24,52 +26,42 @@ def tests_deleted(scene: Scene) -> Iterable[Finding]:
     comparison = compared(scene.diff, scene.tests, scene.commands)
     dropped = {side.file.path for side in comparison.sides if side.file.status == "D"}
     undefined = _undefined(scene.diff) if comparison.gone else frozenset[str]()
-    return islice((*_unread(scene.diff), *_findings(comparison.gone, dropped, undefined)), MOST_FINDINGS)
+    return most_important(chain(_unread(scene.diff), _findings(comparison.gone, dropped, undefined)))
 
 
 def _findings(gone: tuple[Case, ...], dropped: set[str], undefined: frozenset[str]) -> Iterator[Finding]:
     for path, cases in groupby(sorted(gone, key=lambda case: (case.path, case.line)), key=lambda case: case.path):
         group = list(cases)
-        yield from [_of_file(path, group, undefined)] if path in dropped else [_of_case(case, undefined) for case in group]
+        yield from [_of_file(group, undefined)] if path in dropped else [_of_case(case, undefined) for case in group]
 
 
 def _of_case(case: Case, undefined: frozenset[str]) -> Finding:
     moot = not case.words.names.isdisjoint(undefined)
-    return Finding(
-        rule=_RULE,
-        weight=Weight.WARN if moot else Weight.BLOCK,
-        path=case.path,
-        line=case.line,
-        before=_first_assertion(case),
-        message=shown(f"{case.name} was deleted") + (" with the code that it tested" if moot else ""),
-        honest=_NO_LONGER_NEEDED if moot else _HONEST,
-    )
+    return _gone(case, f"{case.name} was deleted", " with the code that it tested" if moot else "")
 
 
-def _of_file(path: str, cases: list[Case], undefined: frozenset[str]) -> Finding:
+def _of_file(cases: list[Case], undefined: frozenset[str]) -> Finding:
     moot = all(not case.words.names.isdisjoint(undefined) for case in cases)
-    tests = "1 test" if len(cases) == 1 else f"{len(cases)} tests"
-    return Finding(
-        rule=_RULE,
-        weight=Weight.WARN if moot else Weight.BLOCK,
-        path=path,
-        line=cases[0].line,
-        before=_first_assertion(cases[0]),
-        message=f"the file was deleted with {tests}" + (" and the code that they tested" if moot else ""),
-        honest=_NO_LONGER_NEEDED if moot else _HONEST,
-    )
+    message = f"the file was deleted with {counted(len(cases), 'test')}"
+    return _gone(cases[0], message, " and the code that they tested" if moot else "")
 
 
-def _first_assertion(case: Case) -> str:
-    return shown(case.assertions[0].text if case.assertions else case.name)
+def _gone(case: Case, message: str, with_code: str) -> Finding:
+    """`with_code`: that the code went too, in words; empty where it is still there."""
+    spot = Spot(case.path, case.line, before=case.assertions[0].text if case.assertions else case.name)
+    if with_code:
+        return _REPORTER.warn(spot, f"{shown(message, 160)}{with_code}", _NO_LONGER_NEEDED)
+    return _REPORTER.block(spot, message)
 
 
 def _unread(diff: TreeDiff) -> Iterator[Finding]:
-    """A deleted test file whose text was not read may have held nothing."""
+    """What was deleted without having been read may have held nothing; what was read and no longer can be held these tests."""
     for file in diff:
         if file.status == "D" and file.before is None and is_test_file(file.path):
-            message = "a test file was deleted that could not be read"
-            yield Finding(rule=_RULE, weight=Weight.WARN, path=file.path, message=message, honest=_HONEST)
+            yield _REPORTER.warn(Spot(file.path), "a test file was deleted that could not be read")
+        elif file.status != "D" and file.after is None and (tests := cases_in(file.old_path or file.path, file.before or "")):
+            message = f"no rule can read {counted(len(tests), 'test')} any more: the file is too large now, or no text"
+            yield _REPORTER.block(Spot(file.path), message, "Keep tests as text, in files of a size that somebody writes.")
 
 
 def _undefined(diff: TreeDiff) -> frozenset[str]:

@@ -1,17 +1,15 @@
 """Fewer tests ran than this loop has seen."""
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 from helmsman.records.checks import CheckResult
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.diff import shown
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 
-MOST_FINDINGS = 30
-_RULE = "tests.fewer"
-_HONEST = "Let the same tests run as before; say in the summary which tests were merged or became one."
+_REPORTER = Reporter("tests.fewer", "Let the same tests run as before; say in the summary which tests were merged or became one.")
 
 
 def tests_fewer(scene: Scene) -> Iterable[Finding]:
@@ -20,7 +18,7 @@ def tests_fewer(scene: Scene) -> Iterable[Finding]:
     WARN where test files changed, since merged and parametrised tests count differently, and where the check failed, since a
     runner that stops early runs fewer.
     """
-    return islice(_findings(scene), MOST_FINDINGS) if scene.report is not None else ()
+    return most_important(_findings(scene)) if scene.report is not None else ()
 
 
 def _findings(scene: Scene) -> Iterator[Finding]:
@@ -46,12 +44,5 @@ def _ran(result: CheckResult) -> int:
 
 def _finding(result: CheckResult, most: int, weight: Weight) -> Finding:
     unread = " that could be counted" if result.counts is None else ""
-    return Finding(
-        rule=_RULE,
-        weight=weight,
-        path=shown(result.command),
-        before=f"{most} tests",
-        after=f"{_ran(result)} tests",
-        message=shown(f"check {result.name} ran {_ran(result)} tests{unread} where it ran {most}"),
-        honest=_HONEST,
-    )
+    spot = Spot(shown(result.command), before=f"{most} tests", after=f"{_ran(result)} tests")
+    return _REPORTER.tell(weight, spot, f"check {result.name} ran {_ran(result)} tests{unread} where it ran {most}")

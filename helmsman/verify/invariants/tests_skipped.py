@@ -4,18 +4,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.cases.comparison import Comparison, compared
 from helmsman.verify.cases.model import Skip, SkipKind
 from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.cases.sides import Sides
-from helmsman.verify.diff import shown
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 
-MOST_FINDINGS = 30
-_RULE = "tests.skipped"
 _WEIGHTS = {SkipKind.ALWAYS: Weight.BLOCK, SkipKind.FOCUS: Weight.BLOCK, SkipKind.CONDITION: Weight.WARN}
 _MESSAGES = {
     SkipKind.ALWAYS: "{} no longer counts, whatever the code does",
@@ -23,10 +20,10 @@ _MESSAGES = {
     SkipKind.FOCUS: "only {} runs, all others are left out",
 }
 _HONEST = {
-    SkipKind.ALWAYS: "Take the mark away and make the code pass the test.",
     SkipKind.CONDITION: "Keep the condition only if the test cannot run there, and say why in its reason.",
     SkipKind.FOCUS: "Take the focus away so that all tests run.",
 }
+_REPORTER = Reporter("tests.skipped", "Take the mark away and make the code pass the test.")
 _COVERS = {
     SkipKind.ALWAYS: {SkipKind.ALWAYS},
     SkipKind.CONDITION: {SkipKind.ALWAYS, SkipKind.CONDITION},
@@ -41,7 +38,7 @@ def tests_skipped(scene: Scene) -> Iterable[Finding]:
     A test that ran before and now waits for a variable that nothing in sight sets never runs.
     """
     comparison = compared(scene.diff, scene.tests, scene.commands)
-    return islice(_findings(comparison, scene), MOST_FINDINGS)
+    return most_important(_findings(comparison, scene))
 
 
 def _findings(comparison: Comparison, scene: Scene) -> Iterator[Finding]:
@@ -116,12 +113,5 @@ def _text(skip: Skip) -> str:
 def _finding(path: str, skip: Skip, *, is_new: bool) -> Finding:
     """A test that was never there before takes nothing away by being skipped."""
     weight = Weight.WARN if is_new and skip.kind is SkipKind.ALWAYS else _WEIGHTS[skip.kind]
-    return Finding(
-        rule=_RULE,
-        weight=weight,
-        path=path,
-        line=skip.line,
-        after=shown(skip.text),
-        message=shown(_MESSAGES[skip.kind].format(skip.holder or "the file")),
-        honest=_HONEST[skip.kind],
-    )
+    message = _MESSAGES[skip.kind].format(skip.holder or "the file")
+    return _REPORTER.tell(weight, Spot(path, skip.line, skip.text), message, _HONEST.get(skip.kind, ""))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from helmsman.verify.diff import lines_of
 from helmsman.verify.judge.fence import cut_middle, fence, label, name_list, visible
 from helmsman.verify.judge.question import CheckOutput
 
@@ -92,7 +93,7 @@ def _rank(source: tuple[str, str | None]) -> tuple[int, int, str]:
 
 def _excerpt(path: str, text: str, room: int) -> _Excerpt | None:
     """The file with its lines numbered, or as many of them as fit; None where too few do."""
-    every = text.splitlines()
+    every = lines_of(text)
     kept = list(_within(_numbered(every), room))
     if room < 0:
         return None

@@ -32,7 +32,7 @@ class Modules:
         level = len(name) - len(name.lstrip("."))
         if level:
             return self._in_folder(_up(importer, level), name[level:])
-        found = next(filter(None, (self.dotted.get(part) for part in _prefixes(name, "."))), None)
+        found = next(filter(None, (self.dotted.get(part) for part in _prefixes(name))), None)
         if found is not None:
             return _nearest(importer, found)
         beside = posixpath.join(posixpath.dirname(importer), f"{name.partition('.')[0]}.py")
@@ -42,7 +42,7 @@ class Modules:
         """`b.c` below a folder: the longest part of it that is a module, else the package of the folder itself."""
         if folder is None:
             return None
-        below = (posixpath.join(folder, *part.split(".")) for part in _prefixes(name, ".")) if name else ()
+        below = (posixpath.join(folder, *part.split(".")) for part in _prefixes(name)) if name else ()
         tried = (
             path for base in (*below, folder) for path in (f"{base}.py" if base else "", posixpath.join(base, "__init__.py"))
         )
@@ -132,10 +132,10 @@ def _dotted_names(path: str, packages: set[str]) -> frozenset[str]:
     return frozenset(filter(None, (whole, below_root, own if posixpath.dirname(path) in packages else "")))
 
 
-def _prefixes(name: str, joint: str) -> Iterator[str]:
+def _prefixes(name: str) -> Iterator[str]:
     """`a.b.c`, `a.b`, `a`."""
-    parts = name.split(joint)[:_DEEPEST]
-    return (joint.join(parts[:length]) for length in range(len(parts), 0, -1))
+    parts = name.split(".")[:_DEEPEST]
+    return (".".join(parts[:length]) for length in range(len(parts), 0, -1))
 
 
 def _up(path: str, level: int) -> str | None:

@@ -13,6 +13,7 @@ _TYPED = (".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte")
 _FROM = re.compile(r"(?<![\w$.])from\s{0,9}[\"'](\.[^\"'\n]{0,300})[\"']")
 _BARE = re.compile(r"(?<![\w$.])import\s{0,9}[\"'](\.[^\"'\n]{0,300})[\"']")
 _CALLED = re.compile(r"(?<![\w$.])(require|import)\s{0,9}\(\s{0,9}[\"'](\.[^\"'\n]{0,300})[\"']")
+_BEGINS = re.compile(r"(?<![\w$.])(?:import|export)\b")
 _TYPES_ONLY = re.compile(r"(?:import|export)\s{1,9}type\b")
 _MODULE = re.compile(r"(?m)^(?:import|export)\b|(?<![\w$.])(?:require\s?\(|module\.exports|exports\.)")
 
@@ -65,8 +66,8 @@ def _found(code: str) -> Iterator[tuple[str, bool]]:
 def _statement(code: str, position: int) -> str:
     """From the `import` or `export` that a `from` belongs to, where it is near."""
     furthest = max(0, position - 2000)
-    starts = (code.rfind(word, furthest, position) for word in ("import", "export"))
-    return code[max(furthest, *starts) : position]
+    starts = [match.start() for match in _BEGINS.finditer(code, furthest, position)]
+    return code[starts[-1] if starts else furthest : position]
 
 
 def _exported(bare: str) -> int:

@@ -10,6 +10,7 @@ from helmsman.records.variety_facts import FileFacts
 from helmsman.verify.cases.masks import masked
 from helmsman.verify.cases.paths import LANGUAGES
 from helmsman.verify.invariants.reading.kinds import language
+from helmsman.verify.invariants.reading.patterns import code
 from helmsman.verify.variety.muted import suppressions_in
 
 _CASTS = {
@@ -31,7 +32,7 @@ _PUBLIC = {
 def plain_facts(path: str, text: str) -> FileFacts:
     """A language without a row in a table has none of that kind."""
     kind = language(path)
-    bare = masked(text, kind).bare if kind in LANGUAGES.values() else text
+    bare = masked(text, kind).bare if kind in LANGUAGES.values() else "\n".join(code(line, kind) for line in text.split("\n"))
     return FileFacts(
         role="source",
         lines=sum(1 for line in text.split("\n") if line.strip()),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from helmsman.records.variety_facts import FileFacts
-from helmsman.verify.invariants.reading.python_code import last_name, parse
+from helmsman.verify.invariants.reading.python_code import below_open_quotes, last_name, parse
 from helmsman.verify.variety.muted import suppressions_in
 
 MOST_IMPORTS = 500
@@ -32,7 +32,7 @@ def python_facts(path: str, text: str) -> FileFacts:
     return FileFacts(
         role="source",
         lines=lines,
-        suppressions=suppressions_in(path, text, seen.quoted),
+        suppressions=suppressions_in(path, text, seen.below_strings & below_open_quotes(text)),
         casts=seen.casts,
         public_names=len(_public(tree, defined)),
         imports=tuple(dict.fromkeys(seen.imports))[:MOST_IMPORTS],
@@ -53,8 +53,8 @@ class _Seen:
     imports: list[str] = field(default_factory=list[str])
     late: list[str] = field(default_factory=list[str])
     casts: int = 0
-    quoted: set[int] = field(default_factory=set[int])
-    """Lines that begin within a string."""
+    below_strings: set[int] = field(default_factory=set[int])
+    """Lines of strings but their first."""
 
 
 def _seen(tree: ast.Module) -> _Seen:
@@ -66,9 +66,10 @@ def _seen(tree: ast.Module) -> _Seen:
         (found.late if late else found.imports).extend(_imported(node))
         found.casts += _is_cast(node)
         if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno and node.end_lineno > node.lineno:
-            found.quoted.update(range(node.lineno + 1, node.end_lineno + 1))
-        inner_late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or _for_types(node)
-        pending += [(inner, inner_late) for inner in ast.iter_child_nodes(node)]
+            found.below_strings.update(range(node.lineno + 1, node.end_lineno + 1))
+        inner_late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for_types = node.body if isinstance(node, ast.If) and last_name(node.test) == "TYPE_CHECKING" else ()
+        pending += [(inner, inner_late or inner in for_types) for inner in ast.iter_child_nodes(node)]
     return found
 
 
@@ -80,10 +81,6 @@ def _imported(node: ast.AST) -> Iterator[str]:
         head = "." * node.level + (node.module or "")
         joint = "." if node.module else ""
         yield from (head if alias.name == "*" else f"{head}{joint}{alias.name}" for alias in node.names)
-
-
-def _for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and last_name(node.test) == "TYPE_CHECKING"
 
 
 def _is_cast(node: ast.AST) -> bool:
@@ -124,8 +121,10 @@ def _names(target: ast.expr) -> list[ast.Name]:
 def _public(tree: ast.Module, defined: Counter[str]) -> frozenset[str]:
     """What `__all__` lists, else all names at the top without an underscore."""
     for node in tree.body:
-        if isinstance(node, ast.Assign) and "__all__" in (part.id for target in node.targets for part in _names(target)):
-            return _listed(node.value) or frozenset()
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if "__all__" in (part.id for target in targets for part in _names(target)):
+                return _listed(node.value)
     return frozenset(name for name in defined if not name.startswith("_"))
 
 

@@ -1,16 +1,15 @@
 """What tests expect: which inputs of which function give which output, read from the tests' texts and never run."""
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, product
 
+from helmsman.verify.invariants.answers.literals import literal
 from helmsman.verify.invariants.reading.python_code import Function, last_name, parse
 
-_DEEPEST = 6
-_ROWS = 300
+ROWS = 300
 """Rows of tables in one test that are followed."""
 
 
@@ -21,24 +20,6 @@ class Example:
     function: str
     inputs: tuple[str, ...]
     output: str
-
-
-def literal(node: ast.expr | None, depth: int = 0) -> str | None:
-    """A literal in one spelling, or None where it is none. `-1` and `[1, "a"]` are, `x` and `1 + 1` are not."""
-    if isinstance(node, ast.Constant):
-        return None if node.value is ... else repr(node.value)[:2000]
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = literal(node.operand, depth + 1) if depth < _DEEPEST else None
-        return None if inner is None else f"-{inner}"
-    if isinstance(node, ast.Tuple | ast.List | ast.Set) and depth < _DEEPEST:
-        items = [literal(item, depth + 1) for item in node.elts[:200]]
-        return None if None in items else f"{type(node).__name__[0]}({', '.join(map(str, items))})"
-    if isinstance(node, ast.Dict) and depth < _DEEPEST:
-        pairs = [
-            f"{literal(key, depth + 1)}: {literal(value, depth + 1)}" for key, value in zip(node.keys, node.values, strict=True)
-        ]
-        return f"D({', '.join(pairs)})"
-    return None
 
 
 Names = Mapping[str, ast.expr]
@@ -58,7 +39,7 @@ def python_examples(text: str) -> tuple[Example, ...]:
 def _of_test(test: Function, constants: Names) -> Iterator[Example]:
     statements = list(_in_order(test.body))
     known = {**constants, **dict(_assigned(statements))}
-    rows = [dict(row) for row in islice(_rows(test, statements, known), _ROWS)] or [{}]
+    rows = [dict(row) for row in islice(_rows(test, statements, known), ROWS)] or [{}]
     for statement in statements:
         for call, expected in _expectations(statement):
             for row in rows:
@@ -113,8 +94,8 @@ def _table(names: list[str], values: ast.expr, known: Names) -> list[dict[str, a
         inner = given.func.value
         table = known.get(inner.id, inner) if isinstance(inner, ast.Name) else inner
         pairs = zip(table.keys, table.values, strict=True) if isinstance(table, ast.Dict) else ()
-        return [dict(zip(names, (key, value), strict=False)) for key, value in pairs if key is not None][:_ROWS]
-    rows = given.elts[:_ROWS] if isinstance(given, ast.List | ast.Tuple) else []
+        return [dict(zip(names, (key, value), strict=False)) for key, value in pairs if key is not None][:ROWS]
+    rows = given.elts[:ROWS] if isinstance(given, ast.List | ast.Tuple) else []
     return [dict(zip(names, _cells(row, len(names)), strict=False)) for row in rows]
 
 
@@ -167,80 +148,3 @@ def _example(call: ast.expr, expected: ast.expr, known: Names) -> Example | None
 
 def _known(node: ast.expr, known: Names) -> ast.expr:
     return known.get(node.id, node) if isinstance(node, ast.Name) else node
-
-
-# other languages, line by line ------------------------------------------------------------------------------------------
-
-LITERAL = (
-    r"(?:-?0[xX][0-9a-fA-F_]{1,40}|-?[0-9][0-9_]{0,40}(?:\.[0-9]{1,40})?"
-    r"|\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|\b(?:true|false|null|nil|None)\b)"
-)
-RESULT = rf"(?:{LITERAL}|\(\s?{LITERAL}(?:\s?,\s?{LITERAL}){{1,5}}\s?\)|\[\s?{LITERAL}(?:\s?,\s?{LITERAL}){{0,9}}\s?\])"
-"""What may come out: a literal, or a tuple or a list of some."""
-_CALL = rf"\b(\w{{1,80}})\(\s?({LITERAL}(?:,\s?{LITERAL}){{0,9}})\s?\)"
-_THEN = (
-    r"(?:\s?[;,]\s?(?:got\s?)?(?:!=|==)?\s?|;\s?\w{1,40}\s?[!=]=\s?|\s?[!=]={1,2}\s?"
-    r"|\)\s?\.\s?(?:toBe|toEqual|toStrictEqual|isEqualTo|to\.equal|to\.eql|to\.be)\(\s?|\)\.to\s?\(?(?:eq|eql|be)[ (]\s?)"
-)
-_CALL_THEN = re.compile(rf"{_CALL}(?:{_THEN})({RESULT})")
-_THEN_CALL = re.compile(rf"({RESULT})\s?,\s?(?:&?\w{{1,40}}(?:\.|::|->))?{_CALL}")
-_ROW = re.compile(rf"[\[{{(]\s?((?:\w{{1,40}}\s?:\s?)?{LITERAL}(?:,\s?(?:\w{{1,40}}\s?:\s?)?{LITERAL}){{1,9}})\s?,?\s?[\]}})]")
-_ENTRY = re.compile(rf"({LITERAL})\s?(?:=>|:)\s?({RESULT})\s?(?=[,}}\]\n])")
-"""A row of a map whose keys are inputs."""
-_VALUES = re.compile(LITERAL)
-_CALLED = re.compile(r"\b(\w{1,80})\(\s?(?:\w{1,40}\.)?\w{1,40}\s?[,)]")
-
-
-def spelt(text: str) -> str:
-    """A literal of another language, or a tuple or a list of some, in one spelling."""
-    if text[:1] in {"(", "["}:
-        return f"{'T' if text[0] == '(' else 'L'}({', '.join(_inputs(text))})"
-    if text[:1] in {"'", '"'}:
-        return f'"{text[1:-1]}"'
-    bare = text.replace("_", "")
-    return str(int(bare, 16)) if _HEX.fullmatch(bare) else bare
-
-
-_HEX = re.compile(r"-?0[xX][0-9a-fA-F]{1,40}")
-
-
-def parsed(text: str) -> ast.expr | None:
-    """A literal as Python reads it, or None where it reads none."""
-    tree = parse(text)
-    first = tree.body[0] if tree is not None and len(tree.body) == 1 else None
-    return first.value if isinstance(first, ast.Expr) else None
-
-
-@lru_cache(maxsize=128)
-def other_examples(text: str) -> tuple[Example, ...]:
-    """Examples of a test file of another language: `expect(f(2, 3)).toBe(5)`, `assert_eq!(f(2), 5)`, tables of rows."""
-    found = [Example(call[1], _inputs(call[2]), spelt(call[3])) for call in _CALL_THEN.finditer(text)]
-    found += [Example(call[2], _inputs(call[3]), spelt(call[1])) for call in _THEN_CALL.finditer(text)]
-    rows = [_inputs(row[1]) for row in islice(_ROW.finditer(text), _ROWS)]
-    rows += [((spelt(row[1])), spelt(row[2])) for row in islice(_ENTRY.finditer(text), _ROWS)]
-    rows += list(islice(_csv_rows(text), _ROWS))
-    called = list(dict.fromkeys(_CALLED.findall(text)))[:50] if rows else []
-    found += [Example(name, row[first:-1], row[-1]) for name in called for row in rows for first in (0, 1) if row[first:-1]]
-    return tuple(dict.fromkeys(found))
-
-
-_CSV = re.compile(
-    r"CsvSource\b\s?\(([^@]{1,5000}?)\)\s{0,80}"
-    r"(?:@|public\b|void\b|fun\b|internal\b|protected\b)"
-)
-_CSV_ROW = re.compile(r"\"([^\"\n]{1,300}[,;|][^\"\n]{0,300})\"|^[ \t]{0,40}([^\"\n]{1,200}[,;|][^\"\n]{1,200})$", re.MULTILINE)
-
-
-def _csv_rows(text: str) -> Iterator[tuple[str, ...]]:
-    """Rows of `@CsvSource({"word,divided"})`."""
-    for table in _CSV.finditer(text):
-        for row in _CSV_ROW.finditer(table[1]):
-            yield tuple(_cell(cell.strip()) for cell in re.split(r"[,;|]", row[1] or row[2]))
-
-
-def _cell(text: str) -> str:
-    return spelt(text if re.fullmatch(LITERAL, text) else f'"{text}"')
-
-
-def _inputs(text: str) -> tuple[str, ...]:
-    return tuple(spelt(value) for value in _VALUES.findall(text))

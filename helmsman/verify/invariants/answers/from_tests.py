@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 
 from helmsman.records.findings import Finding, Weight
+from helmsman.verify.invariants.answers import REPORTER
 from helmsman.verify.invariants.reading.additions import Addition
 from helmsman.verify.invariants.reading.kinds import is_source, language
 from helmsman.verify.invariants.reading.patterns import code
 from helmsman.verify.invariants.reading.python_code import in_string
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot
+from helmsman.verify.invariants.reading.reporter import Spot
 
-_REPORTER = Reporter("hard_coded", "Compute the result from the inputs, for every input that the goal speaks of.")
 _FOLDER = r"(?:tests?|specs?|__tests__|testdata|fixtures|__snapshots__)"
 _ANSWERS = r"(?:expect(?:ed|ations?)|golden|answers?|solutions?|snapshots?|approved|oracle|truth)"
 _EXPECTED = re.compile(
@@ -58,11 +58,11 @@ def from_tests(addition: Addition) -> Iterator[Finding]:
         text = code(line.text[:2000], kind)
         spot = Spot(path, line.number, line.text)
         if reads and _EXPECTED.search(text) and not _is_prose(addition, line.number):
-            yield _REPORTER.block(spot, f"{path} reads what the tests expect")
+            yield REPORTER.block(spot, f"{path} reads what the tests expect")
         elif importing and (found := importing.search(text)) and not _is_prose(addition, line.number):
             named = " ".join(group for group in found.groups() if group)
             weight = Weight.BLOCK if _ANSWER_NAME.search(named) else Weight.WARN
-            yield _REPORTER.tell(weight, spot, f"{path} imports from the tests")
+            yield REPORTER.tell(weight, spot, f"{path} imports from the tests")
 
 
 def _is_prose(addition: Addition, number: int) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
-from helmsman.verify.invariants.answers.examples import LITERAL, RESULT
+from helmsman.verify.invariants.answers.literals import LITERAL, RESULT
 
 _FLAT = re.compile(
     rf"\b(?:Map|ImmutableMap|ImmutableSortedMap)\.(?:<[^>\n]{{0,80}}>)?of\(\s{{0,80}}({LITERAL}\s?,\s{{0,80}}{RESULT}(?:\s?,\s{{0,80}}{LITERAL}\s?,\s{{0,80}}{RESULT}){{0,20}})\s{{0,80}}\)"

@@ -1,15 +1,11 @@
 """Where source maps single inputs to single outputs: branches, tables, and functions that are one constant."""
 
 import ast
-import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 
-from helmsman.verify.invariants.answers.examples import LITERAL, RESULT, literal, spelt
-from helmsman.verify.invariants.answers.listed_pairs import listed_pairs
+from helmsman.verify.invariants.answers.literals import literal
 from helmsman.verify.invariants.reading.python_code import (
     Function,
     Part,
@@ -76,8 +72,7 @@ def _of_value(statement: ast.Assign | ast.AnnAssign, value: ast.expr, part: Part
 
 
 def _touches(node: ast.stmt, part: Part, lines: frozenset[int] | None) -> bool:
-    last = part.first + (node.end_lineno or node.lineno)
-    return lines is None or any(part.line(node) <= line <= last for line in lines)
+    return lines is None or not lines.isdisjoint(part.lines(node))
 
 
 def _constant(function: Function, part: Part, owner: ast.ClassDef | None) -> Mapped | None:
@@ -205,124 +200,3 @@ def _pattern_value(pattern: ast.pattern) -> str | None:
     if isinstance(pattern, ast.MatchSingleton):
         return repr(pattern.value)
     return literal(pattern.value) if isinstance(pattern, ast.MatchValue) else None
-
-
-# other languages --------------------------------------------------------------------------------------------------------
-
-_FUNCTION = re.compile(
-    r"\b(?:function|func|fn|def|fun)\s{1,9}(?:\([^)\n]{0,80}\)\s?|self\.)?(\w{1,80})|\b(?:const|let|var)\s{1,9}(\w{1,80})\s?=\s?(?:async\s?)?\(?[^=\n]{0,200}=>"
-    r"|^\s{0,40}(?:(?:public|private|protected|static|final|async)\s{1,9}){1,4}(?:[\w<>\[\]]{1,60}\s{1,9})?(\w{1,80})\s?\(",
-    re.MULTILINE,
-)
-_IS = rf"\w[\w.]{{0,80}}(?:\s?={{2,3}}\s?|\.(?:equals|eql\?|Equals|contentEquals)\(\s?)({LITERAL})"
-_IS_SAID_FIRST = rf"({LITERAL})\.(?:equals|Equals)\(\s?\w[\w.]{{0,80}}"
-_SEVERAL = rf"{LITERAL}(?:\s?,\s?{LITERAL}){{1,4}}"
-_NAMES = r"\w{1,60}(?:\s?,\s?\w{1,60}){1,4}"
-_TOGETHER = (
-    rf"\(\s?{_NAMES}\s?\)\s?==\s?\((?:\s?{_SEVERAL})\s?\)|\[\s?{_NAMES}\s?\]\s?==\s?\[(?:\s?{_SEVERAL})\s?\]"
-    rf"|matches!\(\s?\(\s?{_NAMES}\s?\)\s?,\s?\(\s?{_SEVERAL}\s?\)\s?\)|let\s\(\s?{_SEVERAL}\s?\)\s?=\s?\(\s?{_NAMES}\s?\)"
-)
-"""`(a, b) == (2, 3)`, `[a, b] == [2, 3]`, `matches!((a, b), (2, 3))`, `let (2, 3) = (a, b)`."""
-_EQUAL = rf"\(*\s?(?:{_IS}|{_IS_SAID_FIRST}|{_TOGETHER})\s?\)*"
-_BRANCH = re.compile(
-    rf"(?:\bif\b|\belsif\b|\belif\b|[=(]|\breturn\b)\s?({_EQUAL}(?:\s?(?:&&|\band\b)\s?{_EQUAL}){{0,4}})"
-    rf"(?:\s?\{{?\s{{0,80}}(?:then\s{{1,9}})?\breturn\s{{1,9}}\(?({RESULT})\s?\)?\s{{0,80}}(?:;|\}}|\bend\b|\n)|\s?\?\s?({LITERAL})\s?:|\s?\{{\s{{0,80}}({RESULT})\s{{0,80}}\}})"
-)
-_POSTFIX = re.compile(rf"\breturn\s{{1,9}}({LITERAL})\s{{1,9}}if\s{{1,9}}({_EQUAL}(?:\s?(?:&&|\band\b)\s?{_EQUAL}){{0,4}})")
-_CASE = re.compile(
-    rf"(?:\bcase\s{{1,9}}|\bwhen\s{{1,9}})({LITERAL}(?:\s?,\s?{LITERAL}){{0,9}})\s?(?::|->|then|\n)\s{{0,80}}(?:return\s{{1,9}})?({RESULT})"
-)
-_ENTRY = rf"(?:\(\s?)?{LITERAL}(?:\s?,\s?{LITERAL}){{0,4}}\s?\)?\s?(?:=>|:|->)\s?{RESULT}"
-_TABLE = re.compile(
-    rf"[\[{{(]\s{{0,40}}({_ENTRY}(?:\s?,\s{{0,40}}{_ENTRY}){{0,40}})\s?,?\s{{0,40}}(?:_\s?=>[^}}]{{0,200}})?[\]}})]"
-)
-_MAP = re.compile(
-    rf"\bMap\(\s?\[\s{{0,40}}(\[\s?{LITERAL}\s?,\s?{LITERAL}\s?\](?:\s?,\s{{0,40}}\[\s?{LITERAL}\s?,\s?{LITERAL}\s?\]){{0,40}})"
-)
-_ONE_ENTRY = re.compile(rf"((?:\(\s?)?{LITERAL}(?:\s?,\s?{LITERAL}){{0,4}})\s?\)?\s?(?:=>|:|->)\s?({RESULT})")
-_CONSTANT = re.compile(
-    rf"\b(?:function|func|fn|fun)\s{{1,9}}(\w{{1,80}})\s?\(\s?\w[^)\n]{{0,200}}\)[^{{\n]{{0,80}}\{{\s{{0,80}}(?:return\s{{1,9}})?({LITERAL})\s?;?\s{{0,80}}\}}"
-    rf"|\bdef\s{{1,9}}(\w{{1,80}})\s?\(\s?\w[^)\n]{{0,200}}\)\s{{1,80}}(?:return\s{{1,9}})?({LITERAL})\s{{1,80}}end\b"
-    rf"|\b(?:const|let|var)\s{{1,9}}(\w{{1,80}})\s?=\s?\(\s?\w[^)\n]{{0,200}}\)[^=\n]{{0,60}}=>\s?({LITERAL})\s?;?$"
-    rf"|\b(?:public|private|protected|static)\s{{1,9}}[\w<>\[\]]{{1,60}}\s{{1,9}}(\w{{1,80}})\s?\(\s?\w[^)\n]{{0,200}}\)\s?\{{\s{{0,80}}return\s{{1,9}}({LITERAL});\s{{0,80}}\}}",
-    re.MULTILINE,
-)
-_GENERAL = re.compile(r"\breturn\b[^;\n]{0,200}[+*/%(-]|\bfor\b|\bwhile\b|[<>]")
-_MEASURES = re.compile(r"\breturn\s{1,9}(?:\w{1,40}\.)?(?:len\(\w|\w{1,40}\.(?:len|length|size|count)\b)")
-_VALUES = re.compile(LITERAL)
-
-
-def other_mappings(text: str) -> Iterator[Mapped]:
-    """The same, of a language that is read by its text."""
-    starts = [(found.start(), next(name for name in found.groups() if name)) for found in _FUNCTION.finditer(text)]
-    for found in _CONSTANT.finditer(text):
-        name, result = (group for group in found.groups() if group is not None)
-        yield Mapped(Kind.CONSTANT, name, (((), spelt(result)),), _line(text, found.start()))
-    branches = dict[str, list[tuple[Pair, int]]]()
-    for position, pair in _other_branches(text):
-        branches.setdefault(_around(starts, position), []).append((pair, position))
-    for name, found in branches.items():
-        pairs = tuple(dict.fromkeys(pair for pair, _ in found))
-        position = found[0][1]
-        measures = bool(_MEASURES.search(_body(text, starts, position)))
-        yield Mapped(Kind.BRANCH, name, pairs, _line(text, position), _is_general(text, starts, position), measures=measures)
-    for found in _MAP.finditer(text):
-        values = _spelt(found[1])
-        pairs = tuple(((key,), value) for key, value in zip(values[::2], values[1::2], strict=False))
-        name = _around(starts, found.start())
-        yield Mapped(Kind.TABLE, name, pairs, _line(text, found.start()), bool(name) and _is_general(text, starts, found.start()))
-    for start, listed in listed_pairs(text):
-        pairs = tuple(((spelt(key),), spelt(value)) for key, value in listed)
-        name = _around(starts, start)
-        yield Mapped(Kind.TABLE, name, pairs, _line(text, start), bool(name) and _is_general(text, starts, start))
-    for found in _TABLE.finditer(text):
-        pairs = tuple((_spelt(entry[1]), spelt(entry[2])) for entry in _ONE_ENTRY.finditer(found[1]))
-        name = _around(starts, found.start())
-        yield Mapped(Kind.TABLE, name, pairs, _line(text, found.start()), bool(name) and _is_general(text, starts, found.start()))
-
-
-def _other_branches(text: str) -> Iterator[tuple[int, Pair]]:
-    for found in _BRANCH.finditer(text):
-        output = next(group for group in reversed(found.groups()) if group)
-        yield found.start(), (_spelt(found[1]), spelt(output))
-    for found in _POSTFIX.finditer(text):
-        yield found.start(), (_spelt(found[2]), spelt(found[1]))
-    for found in _CASE.finditer(text):
-        yield from ((found.start(), ((one,), spelt(found[2]))) for one in _spelt(found[1]))
-
-
-def _spelt(text: str) -> tuple[str, ...]:
-    return tuple(spelt(value) for value in _VALUES.findall(text))
-
-
-def _line(text: str, position: int) -> int:
-    return text.count("\n", 0, position) + 1
-
-
-def _around(starts: list[tuple[int, str]], position: int) -> str:
-    """Name of the last function that begins above."""
-    index = bisect_right(starts, (position, "\U0010ffff")) - 1
-    return starts[index][1] if index >= 0 else ""
-
-
-def _is_general(text: str, starts: list[tuple[int, str]], position: int) -> bool:
-    return bool(_GENERAL.search(_BRANCH.sub("", _body(text, starts, position).partition("\n")[2])))
-
-
-def _body(text: str, starts: list[tuple[int, str]], position: int) -> str:
-    """From the function's name on to the next one."""
-    index = bisect_right(starts, (position, "\U0010ffff"))
-    first = starts[index - 1][0] if index else 0
-    last = starts[index][0] if index < len(starts) else len(text)
-    return text[first:last]
-
-
-_DEF = re.compile(r"\bdef[ \t]+(\w{1,80})")
-
-
-@lru_cache(maxsize=128)
-def names_in(text: str, kind: str) -> tuple[str, ...]:
-    """Names of the functions of a file."""
-    if kind == "python":
-        return tuple(dict.fromkeys(_DEF.findall(text)))
-    return tuple(dict.fromkeys(name for groups in _FUNCTION.findall(text) for name in groups if name))

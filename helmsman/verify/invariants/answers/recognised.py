@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from helmsman.verify.invariants.answers.examples import RESULT, Example, literal, parsed, spelt
+from helmsman.verify.invariants.answers.examples import Example
+from helmsman.verify.invariants.answers.literals import RESULT, literal, parsed, spelt
 from helmsman.verify.invariants.answers.mappings import Pair
 
 _QUOTED = r"[\"'`]([^\"'`\n]{1,60})[\"'`]"

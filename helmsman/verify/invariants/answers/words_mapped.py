@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from helmsman.records.findings import Weight
+from helmsman.verify.changed_lines import common_start
 from helmsman.verify.invariants.answers.mappings import Pair
 
 
@@ -65,7 +66,7 @@ def are_inflected(pairs: Sequence[Pair]) -> bool:
 
 def _is_inflected(pair: Pair) -> bool:
     word, result = _plain(pair)
-    stem = len(_common(word, result))
+    stem = common_start(word, result)
     kept, more = len(word) - stem, len(result) - stem
     longest = _ENDING + (1 if kept else 0)
     return word.isalpha() and result.isalpha() and word != result and stem >= _STEM and kept <= _ENDING and more <= longest
@@ -103,8 +104,3 @@ def _plain(pair: Pair) -> tuple[str, str]:
 
 
 _QUOTES = frozenset("\"'")
-
-
-def _common(one: str, other: str) -> str:
-    length = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return one[:length]

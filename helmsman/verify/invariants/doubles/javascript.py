@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterator
 
 from helmsman.records.findings import Finding, Weight
+from helmsman.verify.invariants.doubles import REPORTER
 from helmsman.verify.invariants.reading.additions import Addition
 from helmsman.verify.invariants.reading.kinds import is_test, serves_tests
 from helmsman.verify.invariants.reading.patterns import code
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot
-
-_REPORTER = Reporter("patched", "Test the project's own code as it is; replace only outside services, and only in a new test.")
+from helmsman.verify.invariants.reading.reporter import Spot
 
 _SETUP = re.compile(
     r"(?:^|/)(?:(?:jest|vitest|test)[.-]?(?:setup|init)[\w.-]*|setup[-.]?(?:tests?|jest|vitest)[\w.-]*)\.[cm]?[jt]sx?$",
@@ -55,7 +54,7 @@ def patched_javascript(addition: Addition) -> Iterator[Finding]:
         text = code(line.text[:2000], "javascript")
         weight, what = _judged(text, _stem(path), bound, setup=setup)
         if weight is not None:
-            yield _REPORTER.tell(weight, Spot(path, line.number, line.text), f"{what} is replaced in {path.rpartition('/')[2]}")
+            yield REPORTER.tell(weight, Spot(path, line.number, line.text), f"{what} is replaced in {path.rpartition('/')[2]}")
 
 
 def _assertions(addition: Addition) -> Iterator[Finding]:
@@ -64,7 +63,7 @@ def _assertions(addition: Addition) -> Iterator[Finding]:
     for line in addition.lines:
         text = code(line.text[:2000], "javascript")
         if _GLOBAL.search(text) or (extends and _MATCHER.search(text)):
-            yield _REPORTER.block(
+            yield REPORTER.block(
                 Spot(path, line.number, line.text), f"what tests fail by is replaced in {path.rpartition('/')[2]}"
             )
 

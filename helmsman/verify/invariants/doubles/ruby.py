@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator
 
 from helmsman.records.findings import Finding
+from helmsman.verify.invariants.doubles import REPORTER
 from helmsman.verify.invariants.reading.additions import Addition
 from helmsman.verify.invariants.reading.kinds import serves_tests
 from helmsman.verify.invariants.reading.patterns import code
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot
+from helmsman.verify.invariants.reading.reporter import Spot
 from helmsman.verify.invariants.scene import Scene
-
-_REPORTER = Reporter("patched", "Test the project's own code as it is; replace only outside services, and only in a new test.")
 
 _NAME = r"((?:[A-Z]\w{0,80}::){0,5}[A-Z]\w{0,80})"
 _REOPENS = re.compile(
@@ -34,7 +33,7 @@ def patched_ruby(addition: Addition, scene: Scene) -> Iterator[Finding]:
         for line, name in opened:
             if name.rpartition("::")[2] in tested:
                 spot = Spot(path, line.number, line.text)
-                yield _REPORTER.block(spot, f"{name}, the project's own code, is replaced in {path.rpartition('/')[2]}")
+                yield REPORTER.block(spot, f"{name}, the project's own code, is replaced in {path.rpartition('/')[2]}")
 
 
 def _reopened(text: str) -> Iterator[str]:

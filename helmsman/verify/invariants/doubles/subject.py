@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from helmsman.records.findings import Finding, Weight
+from helmsman.verify.invariants.doubles import REPORTER
 from helmsman.verify.invariants.reading.additions import Addition
 from helmsman.verify.invariants.reading.kinds import is_test, language
 from helmsman.verify.invariants.reading.patterns import code
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot
-
-_REPORTER = Reporter("patched", "Test the project's own code as it is; replace only outside services, and only in a new test.")
+from helmsman.verify.invariants.reading.reporter import Spot
 
 _N = r"[\w$@]{1,60}"
 _KOTLIN_AND_JAVA = (
@@ -77,7 +76,7 @@ def patched_subject(addition: Addition) -> Iterator[Finding]:
     for stub in stubs:
         if re.search(rf"(?<![\w$]){_receiver(stub.owner, kind)}(?:\.|->|&\.|\?\.){re.escape(stub.method)}(?![\w?!])", asserted):
             message = f"{stub.owner}.{stub.method}, whose result is asserted, is replaced in {path.rpartition('/')[2]}"
-            yield _REPORTER.block(Spot(path, stub.number, stub.text), message)
+            yield REPORTER.block(Spot(path, stub.number, stub.text), message)
     yield from _doubles(addition, kind)
 
 
@@ -114,6 +113,6 @@ def _doubles(addition: Addition, kind: str) -> Iterator[Finding]:
         if name and name.casefold() == stem:
             real = kind == "ruby" or "spy" in line.text.casefold()
             weight = Weight.WARN if real else Weight.BLOCK
-            yield _REPORTER.tell(
+            yield REPORTER.tell(
                 weight, Spot(path, line.number, line.text), f"{name}, which is tested, is replaced in its own test"
             )

@@ -29,7 +29,7 @@ _HELPERS = r"(?:(?:assert|expect)(?:[A-Z_]\w{0,40})?|(?<=\.)(?:fail|raises))"
 TABLE = (
     row(_BLOCK, "exit", r"\b(?:os\._exit\(0?\)|os\._exit, *0)", "ends the test run with success", "python"),
     row(_BLOCK, "exit", r"\bpytest\.exit\([^)]{0,200}returncode *= *0", "ends the test run with success", "python"),
-    row(_WARN, "exit", r"\b(?:sys\.)?exit\(0?\)|\bSystemExit\(0?\)", "ends with success", "python"),
+    row(_WARN, "xit(", r"\b(?:sys\.)?exit\(0?\)|\bSystemExit\(0?\)", "ends with success", "python"),
     row(
         _BLOCK,
         "process",
@@ -40,7 +40,7 @@ TABLE = (
     row(_BLOCK, "exitCode", r"\bprocess\.exitCode *= *0", "makes the test run's exit code 0", "javascript"),
     row(_BLOCK, "os.Exit", r"\bos\.Exit\(0\)", "ends the test run with success", "go"),
     row(_BLOCK, "exit", r"\bprocess::exit\(0\)", "ends the test run with success", "rust"),
-    row(_BLOCK, "xit(", r"\bSystem\.exit\(0\)|\bexitProcess\(0\)", "ends the test run with success", "java"),
+    row(_BLOCK, "xit", r"\bSystem\.exit\(0\)|\bexitProcess\(0\)", "ends the test run with success", "java"),
     row(_BLOCK, "halt", r"\.halt\(0\)", "ends the test run with success", "java"),
     row(
         _BLOCK,
@@ -49,7 +49,7 @@ TABLE = (
         "ends the test run with success",
         "ruby",
     ),
-    row(_BLOCK, "exit", r"^\s*(?:exit|die)(?:\(0?\))?;", "ends the test run with success", "php"),
+    row(_BLOCK, ";", r"^\s*(?:exit|die)(?:\(0?\))?;", "ends the test run with success", "php"),
     row(_BLOCK, "lambda", rf"(?:^\s*|\.){_HELPERS} *= *lambda\b", "overrides a helper that asserts", "python"),
     row(_BLOCK, "setattr", rf"setattr\([^)]{{0,80}}[\"']{_HELPERS}[\"'], *lambda", "overrides a helper that asserts", "python"),
     row(
@@ -113,7 +113,7 @@ def _ends_with_success(node: ast.stmt) -> bool:
 def _helpers(part: Part, addition: Addition) -> Iterator[Finding]:
     new = {line.number for line in addition.lines}
     for node, _, _ in functions(part.tree) if serves_tests(addition.file.path) else ():
-        lines = range(part.line(node), part.first + (node.end_lineno or node.lineno) + 1)
+        lines = part.lines(node)
         if _ASSERTING.match(node.name) and _does_nothing(node) and not new.isdisjoint(lines):
             yield _REPORTER.block(Spot(addition.file.path, lines[0], f"def {node.name}"), f"{node.name} asserts nothing")
 
@@ -130,10 +130,8 @@ def _does_nothing(node: Function) -> bool:
 
 def _by_table(addition: Addition, kind: str) -> Iterator[Finding]:
     after, path = addition.file.after or "", addition.file.path
-    for match in matches(addition, TABLE):
+    for match in matches(addition, TABLE, code):
         text, number = match.line.text, match.line.number
-        if match.pattern.regex.search(code(text, kind)) is None:
-            continue
         if kind == "python" and in_string(after, number):
             continue
         weight = _WARN if "fork" in after else match.pattern.weight  # a forked child ends like this

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from helmsman.verify.invariants.answers.examples import literal
+from helmsman.verify.invariants.answers.literals import literal
 from helmsman.verify.invariants.equality.truths import truth
 from helmsman.verify.invariants.reading.python_code import Function, dotted, last_name, parameters
 

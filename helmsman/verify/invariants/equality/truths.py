@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from helmsman.verify.cases.python_source import same
 from helmsman.verify.invariants.reading.python_code import Function, last_name, parameters
 
 _DEEPEST = 8
@@ -22,7 +23,17 @@ _SAME: dict[type[ast.cmpop], bool] = {
 def always(node: ast.FunctionDef) -> bool | None:
     """What a function returns however it ends, or None where that depends."""
     results = {truth(one.value) for one in _returns(node)}
-    return results.pop() if len(results) == 1 else None
+    return results.pop() if len(results) == 1 and _ends(node.body) else None
+
+
+def _ends(body: list[ast.stmt]) -> bool:
+    """Whether a block leaves the function for certain, instead of running on to a `None` at its end."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return _ends(last.body) and _ends(last.orelse)
+    if isinstance(last, ast.Try):
+        return _ends(last.finalbody) or (_ends(last.orelse or last.body) and all(_ends(one.body) for one in last.handlers))
+    return isinstance(last, ast.Return | ast.Raise) or (isinstance(last, ast.With) and _ends(last.body))
 
 
 def ignores_other(node: ast.FunctionDef) -> bool:
@@ -66,7 +77,7 @@ def _compares_with_itself(node: ast.AST) -> bool:
 
 
 def _same_sides(node: ast.Compare) -> bool:
-    return type(node.left) is type(node.comparators[0]) and ast.dump(node.left) == ast.dump(node.comparators[0])
+    return same(node.left, node.comparators[0])
 
 
 def _may_hold(node: ast.expr | None) -> bool:
@@ -75,7 +86,7 @@ def _may_hold(node: ast.expr | None) -> bool:
 
 
 def _returns(node: Function) -> Iterator[ast.Return]:
-    """Those of the function itself; one that may end without any depends."""
+    """Those of the function itself, not of what is defined in it."""
     pending: list[ast.AST] = list(node.body)
     while pending:
         one = pending.pop()

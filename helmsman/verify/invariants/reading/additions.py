@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from helmsman.verify.changed_lines import common_start
 from helmsman.verify.diff import FileDiff, Line, TreeDiff
 
 _WORTH_FOLLOWING = 12
@@ -40,8 +41,22 @@ def hits(addition: Addition, pattern: re.Pattern[str]) -> frozenset[int]:
     return frozenset(found)
 
 
+def line_at(text: str, position: int) -> int:
+    """Number of the line that a position stands on."""
+    return text.count("\n", 0, position) + 1
+
+
+def found_anew(file: FileDiff, finders: Iterable[re.Pattern[str]], group: int = 0) -> Iterator[tuple[int, re.Match[str]]]:
+    """Matches in a file as it is, each with its line, that it did not have as it was; those of one group are the same."""
+    before, after = file.before or "", file.after or ""
+    for finder in finders:
+        known = {found[group] for found in finder.finditer(before)}
+        anew = (found for found in finder.finditer(after) if found[group] not in known)
+        yield from ((line_at(after, found.start(group)), found) for found in anew)
+
+
 def split(text: str | None) -> list[str]:
-    """Lines as editors and compilers count them; other separators of Unicode end none."""
+    """Lines as editors count them, of a text as it is: with its carriage returns, and an empty one behind the last new line."""
     return (text or "").split("\n")
 
 
@@ -52,7 +67,7 @@ def _addition(file: FileDiff, lines: Iterable[Line]) -> Addition:
 
 def _gained_and_lost(file: FileDiff) -> tuple[list[Line], list[str]]:
     old, new = split(file.before), split(file.after)
-    start, end = _common(old, new), _common(old[::-1], new[::-1])
+    start, end = common_start(old, new), common_start(old[::-1], new[::-1])
     end = min(end, min(len(old), len(new)) - start)
     there = Counter(stripped for line in old[start : len(old) - end] if (stripped := line.strip()))
     gained = list[Line]()
@@ -65,13 +80,6 @@ def _gained_and_lost(file: FileDiff) -> tuple[list[Line], list[str]]:
         else:
             gained.append(Line(number + 1, new[number]))
     return gained[::-1], list(there.elements())
-
-
-def _common(one: list[str], other: list[str]) -> int:
-    for number, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            return number
-    return min(len(one), len(other))
 
 
 def _not_moved(gained: Iterable[Line], pool: Counter[str]) -> Iterator[Line]:

@@ -1,8 +1,9 @@
 """Rules that are tables: a pattern in a line of some languages, what it is called and what it weighs."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from helmsman.records.findings import Weight
 from helmsman.verify.diff import Line
@@ -44,19 +45,27 @@ def row(weight: Weight, word: str, regex: str, what: str, *languages: str) -> Pa
     return Pattern(word, re.compile(regex), weight, what, frozenset(languages))
 
 
-def matches(addition: Addition, table: Iterable[Pattern]) -> Iterator[Match]:
-    """For each added line the first row that matches, wherever in the line."""
-    return scan(addition.lines, addition.text, language(addition.file.path), table)
+Where = Callable[[str, str], str]
+"""The part of a line of a language that is looked at: `code`, `comment`, or all of it."""
 
 
-def scan(lines: Iterable[Line], text: str, kind: str, table: Iterable[Pattern]) -> Iterator[Match]:
+def whole(text: str, kind: str) -> str:  # noqa: ARG001 - called like the others
+    return text
+
+
+def matches(addition: Addition, table: Iterable[Pattern], where: Where = whole) -> Iterator[Match]:
+    """For each added line the first row that matches."""
+    return scan(addition.lines, addition.text, language(addition.file.path), table, where)
+
+
+def scan(lines: Iterable[Line], text: str, kind: str, table: Iterable[Pattern], where: Where = whole) -> Iterator[Match]:
     """For each line the first row that matches; `text` is all of the lines, to pass over what cannot be in them."""
     rows = [row for row in table if row.word in text and (not row.languages or kind in row.languages)]
     for line in lines if rows else ():
-        for pattern in rows:
-            if pattern.word in line.text and (found := pattern.regex.search(line.text[:_LONGEST])):
-                yield Match(line, pattern, found[0])
-                break
+        likely = [row for row in rows if row.word in line.text]
+        searched = where(line.text, kind)[:_LONGEST] if likely else ""
+        found = ((row, match) for row in likely if (match := row.regex.search(searched)))
+        yield from (Match(line, row, match[0]) for row, match in islice(found, 1))
 
 
 def comment_start(text: str, kind: str) -> int:

@@ -30,6 +30,10 @@ class Part:
     def line(self, node: ast.stmt | ast.expr) -> int:
         return self.first + node.lineno
 
+    def lines(self, node: ast.stmt) -> range:
+        """All that a statement takes, without its decorators."""
+        return range(self.line(node), self.first + (node.end_lineno or node.lineno) + 1)
+
 
 def parse(text: str) -> ast.Module | None:
     """A tree, or None where it is no Python or too large."""
@@ -179,12 +183,24 @@ def parameters(node: Function) -> list[str]:
 
 def in_string(text: str, line: int) -> bool:
     """Whether a line, counted from 1, begins within a string of several lines."""
-    above = "\n".join(text.split("\n", line - 1)[: line - 1])
-    return any(above.count(quote) % 2 for quote in _QUOTES) and line in _lines_in_strings(text)
+    return line in below_open_quotes(text) and line in _lines_of_strings(text)
 
 
 @lru_cache(maxsize=64)
-def _lines_in_strings(text: str) -> frozenset[int]:
+def below_open_quotes(text: str) -> frozenset[int]:
+    """Numbers of the lines above which triple quotes stand that nothing has closed, as far as counting tells."""
+    found, opened = set[int](), dict.fromkeys(_QUOTES, 0)
+    for number, line in enumerate(text.split("\n"), 1):
+        if any(opened.values()):
+            found.add(number)
+        for quote in _QUOTES:
+            opened[quote] ^= line.count(quote) % 2
+    return frozenset(found)
+
+
+@lru_cache(maxsize=64)
+def _lines_of_strings(text: str) -> frozenset[int]:
+    """Lines of a string below its first; strings that stand below each other and are one for Python count too."""
     tree = parse(text)
     strings = (node for node in ast.walk(tree or ast.Module([], [])) if isinstance(node, ast.Constant | ast.JoinedStr))
     return frozenset(line for node in strings for line in range(node.lineno + 1, (node.end_lineno or 0) + 1))

@@ -40,7 +40,7 @@ _GRADLE = (
         r"\bexclude(?:s\s?\+?=|TestsMatching|Tags|Categories|Groups)\b|\bexcludes?\b[^\n]{0,80}(?:Tests?\b|/test/)",
         "leaves tests out",
     ),
-    row(_BLOCK, "enabled", r"\b[tT]est\w{0,40}[\"')\s]{0,4}[.{]\s?(?:enabled|isEnabled)\s?=\s?false", "turns tests off"),
+    row(_BLOCK, "nabled", r"\b[tT]est\w{0,40}[\"')\s]{0,4}[.{]\s?(?:enabled|isEnabled)\s?=\s?false", "turns tests off"),
     row(_BLOCK, "onlyIf", r"\bonlyIf\s?[({]\s?\{?\s?false\b", "turns a task off"),
     row(
         _BLOCK,
@@ -84,9 +84,11 @@ def collection_builds(diff: TreeDiff) -> Iterator[Finding]:
 
 def _found(addition: Addition, kind: str, table: tuple[Pattern, ...]) -> Iterator[Finding]:
     path = addition.file.path
-    for match in scan(addition.lines, addition.text, kind, table):
-        text = code(match.line.text, kind) if kind else _XML_COMMENT.sub("", match.line.text[:2000])
-        if match.pattern.regex.search(text):
-            weight = match.pattern.weight if addition.file.before is not None else _WARN
-            spot = Spot(path, match.line.number, match.line.text)
-            yield _REPORTER.tell(weight, spot, f"{path.rpartition('/')[2]} {match.pattern.what}")
+    for match in scan(addition.lines, addition.text, kind, table, code if kind else _without_comments):
+        weight = match.pattern.weight if addition.file.before is not None else _WARN
+        spot = Spot(path, match.line.number, match.line.text)
+        yield _REPORTER.tell(weight, spot, f"{path.rpartition('/')[2]} {match.pattern.what}")
+
+
+def _without_comments(text: str, kind: str) -> str:  # noqa: ARG001 - called like `code`
+    return _XML_COMMENT.sub("", text[:2000])

@@ -18,6 +18,10 @@ _WEAKENS = re.compile(
     re.IGNORECASE,
 )
 """By which a step could be left out, fail without effect, or find other files than those that were committed."""
+_DEMANDS = re.compile(
+    r"fail|cov|thresh|(?:^|[_.-])(?:min|max)(?:imum)?(?:$|[_.-])|score|limit|level|percent|ratio", re.IGNORECASE
+)
+"""A setting whose number is no version but what is demanded."""
 _RUNS = frozenset({"run", "script", "command"})
 _SETTING = re.compile(r"(-? ?[\w.-]{1,80}): ?(\S.{0,500})")
 _MATRIX = re.compile(r"\$\{\{ ?matrix\.([\w-]{1,80}) ?\}\}")
@@ -97,7 +101,7 @@ def _grew(old: str, new: str) -> bool:
         return True  # nothing is demanded by a title
     if key in _RUNS:
         return _runs_the_same(before[2], after[2])
-    return _RELEASE.sub("", before[2]) == _RELEASE.sub("", after[2])
+    return not _DEMANDS.search(key) and _RELEASE.sub("", before[2]) == _RELEASE.sub("", after[2])
 
 
 def _runs_the_same(old: str, new: str) -> bool:

@@ -4,11 +4,12 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from posixpath import normpath
+from itertools import pairwise, takewhile
+from posixpath import join, normpath
 
 from helmsman.verify.invariants.reading.kinds import is_test, language
 
-_CONNECTORS = frozenset({"&&", "||", ";", "|", "&", "(", ")", "|&"})
+_CONNECTOR = re.compile(r"[();|&]+")
 _DEEPEST = 3
 """Levels of `sh -c` that are followed."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -76,19 +77,32 @@ class Words:
 
 def simple_commands(command: str, depth: int = 0) -> Iterator[Words]:
     """The simple commands of a shell command, those in `sh -c "…"` too."""
-    folder, words = "", list[str]()
+    folder, words, outside = "", list[str](), list[str]()
     for word in (*_split(command), ";"):
-        if word not in _CONNECTORS:
+        if not _CONNECTOR.fullmatch(word):
             words.append(word)
             continue
         bare = _unwrapped(words)
         words = []
         if bare[:1] == ["cd"]:
-            folder = normpath(f"{folder}/{bare[1]}" if folder and len(bare) > 1 else bare[1] if len(bare) > 1 else "")
-        elif bare[0:1] and bare[0] in _SHELLS and re.fullmatch("-[a-z]*c", "".join(bare[1:2])) and bare[2:] and depth < _DEEPEST:
-            yield from (Words(one.folder or folder, one.words) for one in simple_commands(bare[2], depth + 1))
+            folder = normpath(join(folder, *bare[1:2]))
+        elif (inner := _given_to_shell(bare)) and depth < _DEEPEST:
+            yield from (Words(join(folder, one.folder), one.words) for one in simple_commands(inner, depth + 1))
         elif bare:
             yield Words(folder, tuple(bare))
+        for sign in word:
+            if sign == "(":
+                outside.append(folder)
+            elif sign == ")" and outside:
+                folder = outside.pop()
+
+
+def _given_to_shell(words: list[str]) -> str:
+    """The command in `sh -c "…"` and `/bin/bash -eo pipefail -c "…"`; empty where it is another one."""
+    if not words or words[0].rpartition("/")[2] not in _SHELLS:
+        return ""
+    options = takewhile(lambda pair: pair[0].startswith("-") or pair[0] == "pipefail", pairwise(words[1:]))
+    return next((following for option, following in options if re.fullmatch("-[a-z]*c", option)), "")
 
 
 def _split(command: str) -> list[str]:
@@ -107,7 +121,7 @@ def _unwrapped(words: list[str]) -> list[str]:
     while rest:
         first = rest[0].rpartition("/")[2]
         if _ASSIGNMENT.match(rest[0]) or first in _WRAPPERS:
-            rest = _without_options(rest[1:], numbers=first == "timeout")
+            rest = _without_options(rest[1:], numbers=first in {"timeout", "nice"})
         elif len(rest) > 1 and rest[1] in _RUNNERS_OF_RUNNERS.get(first, ()):
             rest = _without_options(rest[2:])
         elif _INTERPRETERS.fullmatch(first) and rest[1:2] == ["-m"] and rest[2:]:

@@ -25,11 +25,11 @@ def covers_everything(pattern: str) -> bool:
 
 def covers_the_work(patterns: Iterable[str], diff: TreeDiff) -> bool:
     """Whether one of the patterns is for all of the source, or for a source that this diff adds or changes."""
-    return any(_covers(pattern.strip("\"'`!"), diff) for pattern in patterns)
+    return any(_covers(pattern.strip("\"'`"), diff) for pattern in patterns)
 
 
 def _covers(pattern: str, diff: TreeDiff) -> bool:
-    if not pattern or _ASIDE.search(pattern):
+    if not pattern or pattern.startswith("!") or _ASIDE.search(pattern):  # an exclamation mark takes back what is left out
         return False
     wanted = (pattern, f"{pattern.rstrip('/')}/**", f"**/{pattern}", f"{pattern.replace('.', '/')}.py")
     sources = (file for file in diff if file.after is not None and is_source(file.path) and not _ASIDE.search(file.path))

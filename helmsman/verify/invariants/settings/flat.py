@@ -16,6 +16,8 @@ Settings = Mapping[str, Value]
 LARGEST = 500_000
 """Characters of a file that is read; one above it is data."""
 _DEEPEST = 12
+_HIGHEST = 10**15
+"""A number beyond it counts as this one: TOML and JSON know no bounds, and Python writes and divides no endless number."""
 _LONGEST_NAME = 300
 _INI = re.compile(
     r"(?:^|/)(?:setup\.cfg|tox\.ini|pytest\.ini|\.?mypy\.ini|\.flake8|\.?pylintrc|\.coveragerc|[^/]+\.(?:cfg|ini))$"
@@ -29,15 +31,24 @@ _COMMENTS = re.compile(rf"{_QUOTED}|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/
 _TRAILING_COMMA = re.compile(rf"{_QUOTED}|,(?=\s{{0,200}}[}}\]])")
 
 
-@lru_cache(maxsize=64)
 def settings(path: str, text: str) -> Settings:
     """What a file sets. A list is a tuple of texts; `[pytest]` and `[tool:pytest]` of INI files keep their names."""
+    return _settings(path, text) or {}
+
+
+def is_readable(path: str, text: str) -> bool:
+    """Whether nothing is set only where nothing is said."""
+    return _settings(path, text) is not None
+
+
+@lru_cache(maxsize=64)
+def _settings(path: str, text: str) -> Settings | None:
     if len(text) > LARGEST:
-        return {}
+        return None
     try:
-        return dict(_flat(_read(path, text), "", 0))
+        return dict(_flat(_read(path, text.removeprefix("\ufeff")), "", 0))  # TypeScript passes over such a mark
     except (ValueError, AttributeError, configparser.Error, RecursionError):  # Python: a line goes on after a key without value
-        return {}
+        return None
 
 
 def words(value: Value) -> tuple[str, ...]:
@@ -91,11 +102,21 @@ def _flat(value: Any, name: str, depth: int) -> Iterator[tuple[str, Value]]:
             yield from _flat(inner, f"{name}.{key}"[:_LONGEST_NAME] if name else str(key)[:_LONGEST_NAME], depth + 1)
     elif isinstance(value, list | tuple):
         yield name, tuple(_item(one) for one in cast("list[Any] | tuple[Any, ...]", value))
-    elif isinstance(value, str | bool | int | float) or value is None:
+    elif isinstance(value, str | bool | float) or value is None:
         yield name, value
+    elif isinstance(value, int):
+        yield name, max(-_HIGHEST, min(value, _HIGHEST))
     else:
-        yield name, json.dumps(value, default=str)[:200]
+        yield name, _dumped(value)[:200]
 
 
 def _item(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str)[:2000]
+    return value if isinstance(value, str) else _dumped(value)[:2000]
+
+
+def _dumped(value: Any) -> str:
+    """JSON; of what holds an endless number only that it does."""
+    try:
+        return json.dumps(value, default=str)
+    except ValueError:
+        return f"a {type(value).__name__} of endless numbers"

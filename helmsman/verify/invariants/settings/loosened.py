@@ -10,7 +10,7 @@ from helmsman.verify.invariants.reading.additions import Addition, additions
 from helmsman.verify.invariants.reading.patterns import matches, row
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 from helmsman.verify.invariants.settings.exempted import covers_everything, covers_the_work
-from helmsman.verify.invariants.settings.flat import Settings, Value, line_of, quoted, settings, words
+from helmsman.verify.invariants.settings.flat import Settings, Value, is_readable, line_of, quoted, settings, words
 
 _REPORTER = Reporter("suppressions", "Leave the settings of the tools as they were and mend what they complain of.")
 _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
@@ -18,9 +18,11 @@ _BLOCK, _WARN = Weight.BLOCK, Weight.WARN
 _FILES = re.compile(
     r"(?:^|/)(?:pyproject\.toml|setup\.cfg|tox\.ini|\.flake8|\.?ruff\.toml|\.?mypy\.ini|\.coveragerc|\.?pylintrc|pyrightconfig\.json"
     r"|\.pylintrc\.toml|\.eslintrc(?:\.json)?|tsconfig[^/]*\.json|jsconfig\.json|biome\.jsonc?|\.?clippy\.toml|Cargo\.toml|package\.json"
-    r"|\.nycrc(?:\.json)?|\.c8rc\.json|\.jshintrc|\.stylelintrc(?:\.json)?|\.golangci\.(?:ya?ml|toml|json)|\.rubocop\.ya?ml|\.eslintrc\.ya?ml|\.swiftlint\.yml)$"
+    r"|\.nycrc(?:\.json)?|\.c8rc\.json|\.jshintrc|\.stylelintrc(?:\.json)?|\.golangci\.(?:ya?ml|toml|json)|\.rubocop\.ya?ml|\.eslintrc\.ya?ml|\.swiftlint\.yml"
+    r"|\.?pytest\.(?:ini|toml))$"
 )
-_SHARED = re.compile(r"(?:^|/)(?:pyproject\.toml|setup\.cfg|tox\.ini|Cargo\.toml|package\.json)$")
+_SHARED = re.compile(r"(?:^|/)(?:pyproject\.toml|setup\.cfg|tox\.ini|Cargo\.toml|package\.json|\.?pytest\.(?:ini|toml))$")
+"""Files of several tools, and pytest's own, which a project gives up for one of them: that they are gone says nothing."""
 _PREFIXES = {
     "ruff.toml": "tool.ruff.",
     ".coveragerc": "tool.coverage.",
@@ -61,6 +63,10 @@ def _lower(old: Value, new: Value) -> bool:
     return before is not None and before > (after or 0)
 
 
+def _set_to_zero(old: Value, new: Value) -> bool:
+    return _number(new) == 0 and _number(old) != 0
+
+
 def _higher(old: Value, new: Value) -> bool:
     before, after = _number(old), _number(new)
     return before is not None and (after is None or after > before)
@@ -80,6 +86,10 @@ def _turned_off(old: Value, new: Value) -> bool:
 
 def _turned_on(old: Value, new: Value) -> bool:
     return str(new).lower() == "true" and str(old).lower() != "true"
+
+
+def _newly_set(old: Value, new: Value) -> bool:
+    return bool(new) and not old
 
 
 def _rank(value: Value) -> int:
@@ -154,8 +164,9 @@ TABLE = (
     _when(_BLOCK, r"golangci\.linters\.disable|swiftlint\.disabled_rules", _grown, "turns linters off"),
     _when(_BLOCK, r"golangci\.linters\.default", _none_by_default, "turns linters off"),
     _when(_BLOCK, r"golangci\.linters\.enable-all", _truth_lost, "turns linters off"),
-    _when(_BLOCK, r"golangci\.issues\.(?:max-issues-per-linter|max-same-issues|new|new-from-rev)", _turned_on, "finds less"),
-    _when(_BLOCK, r"golangci\.(?:run\.)?(?:issues-exit-code)", _lower, "passes in spite of what is found"),
+    _when(_BLOCK, r"golangci\.issues\.new", _turned_on, "finds less"),
+    _when(_BLOCK, r"golangci\.issues\.new-from-(?:rev|patch|merge-base)", _newly_set, "finds less"),
+    _when(_BLOCK, r"golangci\.(?:run\.)?issues-exit-code", _set_to_zero, "passes in spite of what is found"),
     _when(_BLOCK, r"rubocop\.AllCops\.DisabledByDefault", _turned_on, "turns cops off"),
     _when(_BLOCK, r"rubocop\..+\.Enabled", _truth_lost, "turns a cop off"),
     _when(_BLOCK, r"rubocop\.Metrics/\w+\.Max", _higher, "permits more"),
@@ -191,13 +202,13 @@ TABLE = (
         _turned_off,
         "checks types less strictly",
     ),
-    _when(_BLOCK, r".*\.xfail_strict|(?:tool\.)?coverage\.run\.branch", _turned_off, "judges less strictly"),
+    _when(_BLOCK, r".*\.xfail_strict|(?:tool\.)?coverage[.:]run\.branch", _turned_off, "judges less strictly"),
 )
 """The first row whose name fits decides."""
 
 SCRIPTED = (
     row(_BLOCK, "off", r"[\"'][@\w/-]{2,80}[\"']\s?:\s?\[?\s?[\"']off[\"']", "turns a rule off"),
-    row(_BLOCK, ": 0", r"[\"'][@\w/-]{2,80}[\"']\s?:\s?\[?\s?0\b", "turns a rule off"),
+    row(_BLOCK, "0", r"[\"'][@\w/-]{2,80}[\"']\s?:\s?\[?\s?0\b", "turns a rule off"),
     row(_WARN, "gnore", r"\b(?:ignores|ignorePatterns|coveragePathIgnorePatterns)\b\s?:", "leaves files out"),
 )
 """Configuration that is a program is read line by line."""
@@ -219,7 +230,8 @@ def _looser_settings(file: FileDiff, diff: TreeDiff) -> Iterator[Finding]:
     old, new = _settings(file.path, file.before), _settings(file.path, file.after)
     if file.after is None and not _SHARED.search(file.path):
         yield _REPORTER.warn(Spot(file.path), f"{file.path} is gone, and what it demanded with it")
-    for name in dict.fromkeys((*old, *new)) if new else ():
+    readable = file.after is not None and is_readable(file.path, file.after)  # its tool refuses to run with another
+    for name in dict.fromkeys((*old, *new)) if readable else ():
         if _BY_NAME.fullmatch(name) and new.get("golangci.linters.enable"):
             continue  # what runs is named one by one
         if old.get(name) != new.get(name) and _is_known(file.path, name, old):

@@ -1,7 +1,7 @@
 """Recipes of make, just, npm, rake, tox and nox: only what a check command uses of them, as texts that can be compared."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -14,7 +14,8 @@ _SUB_MAKE = re.compile(r"(?:\$\(MAKE\)|\$\{MAKE\}|\bmake\b|\bjust\b)\s([\w. -]{1
 _SUB_SCRIPT = re.compile(r"\b(?:npm|pnpm|yarn|bun)\s(?:run\s|run-script\s)?(?:-\w+\s)?([\w:.-]{1,80})")
 _NAMES = 20
 """Targets of one rule that are followed."""
-_GLOBAL = frozenset({"SHELL", ".SHELLFLAGS", "MAKEFLAGS"})
+_GLOBAL = ("SHELL", ".SHELLFLAGS", "MAKEFLAGS", ".IGNORE")
+"""What holds for every recipe."""
 _PLACEHOLDER = re.compile(r"no test specified")
 
 
@@ -24,13 +25,41 @@ class Recipe:
     needs: tuple[str, ...] = ()
     """Targets that are made before it."""
 
+    @property
+    def text(self) -> str:
+        return " && ".join(self.commands) or " ".join(self.needs)
+
+
+UNSET = Recipe(())
+"""A variable or a setting that a check would heed and that is not there."""
+_HARMLESS = tuple(
+    (re.compile(name), re.compile(value))
+    for name, value in (
+        ("SHELL", r"(?:(?:/usr(?:/local)?)?/bin/(?:env )?)?(?:ba|z|da|k)?sh(?: -[eux]{1,3}| -o pipefail){0,4}"),
+        (r"\.SHELLFLAGS", r"(?:-[eux]{1,3} |-?o pipefail |-[eux]{1,3}o pipefail ){0,4}-[eux]{0,3}c"),
+        ("MAKEFLAGS", r"(?:(?:-j ?[0-9]{0,3}|-[rRs]{1,3}|--(?:no-|warn|silent|output-sync|jobs)[\w=-]{0,30}) ?){1,9}"),
+        (r".*\.ignore_(?:outcome|errors)", r"(?i:false|no|0)"),
+        (r".*\.set_?env", r"(?![\s\S]*ADDOPTS)[\s\S]*"),
+        (r".*\.commands_(?:pre|post)", r"[\s\S]*"),
+    )
+)
+"""By the name of what was not set: which values honest projects give it."""
+
+
+def may_become(name: str, old: Recipe, new: Recipe) -> bool:
+    """Whether the same is run, after more if need be, or what was not set now has a value that leaves nothing out."""
+    if old == UNSET:
+        return not new.text or any(one.fullmatch(name) and value.fullmatch(new.text) for one, value in _HARMLESS)
+    return new.commands == old.commands and set(new.needs) >= set(old.needs)
+
 
 def make_recipes(text: str, targets: Iterable[str]) -> dict[str, Recipe]:
     """Recipes of the targets, of what they need and call, and the variables in them, by name. No target: the first one."""
     rules, variables = _rules(text)
+    if ".IGNORE" in rules:  # targets whose failures are passed over, all where none is named
+        variables[".IGNORE"] = Recipe((f".IGNORE: {rules.pop('.IGNORE').text}",))
     found = dict[str, Recipe]()
-    wanted = list(targets) or [name for name in rules if not name.startswith(".")][:1]
-    pending = [*wanted, *(name for name in _GLOBAL if name in variables)]
+    pending = list(targets) or [name for name in rules if not name.startswith(".")][:1]
     while pending:
         name = pending.pop()
         recipe = rules.get(name) or variables.get(name)
@@ -40,8 +69,9 @@ def make_recipes(text: str, targets: Iterable[str]) -> dict[str, Recipe]:
         joined = "\n".join(recipe.commands)
         used = [one or other for one, other in _USED.findall(joined + " ".join(recipe.needs))]
         called = [word for group in _SUB_MAKE.findall(joined) for word in group.split()]
+        variables |= {name: UNSET for name in used if name not in variables and name not in rules}
         pending += [*recipe.needs, *used, *called]
-    return found
+    return found | {name: variables.get(name, UNSET) for name in _GLOBAL} if found else {}
 
 
 def _rules(text: str) -> tuple[dict[str, Recipe], dict[str, Recipe]]:
@@ -83,6 +113,7 @@ def npm_scripts(text: str, names: Iterable[str]) -> dict[str, Recipe]:
     return found
 
 
+_TOX_HEEDS = ("commands_pre", "commands_post", "ignore_errors", "ignore_outcome", "setenv", "set_env")
 _TOX = re.compile(
     r"(?:testenv[^.]*|tox|env_run_base|env\..+|tool\.tox.*)\.(?:commands(?:_pre|_post)?|legacy_tox_ini|envlist|env_list|ignore_errors|ignore_outcome|skipsdist|skip_.*|setenv|set_env)"
 )
@@ -90,8 +121,9 @@ _TOX = re.compile(
 
 def tox_recipes(path: str, text: str) -> dict[str, Recipe]:
     """What tox runs, and how it judges it."""
-    found: Mapping[str, object] = settings(path, text)
-    return {name: Recipe(words(value)) for name, value in settings(path, text).items() if _TOX.fullmatch(name)} if found else {}
+    found = {name: Recipe(words(value)) for name, value in settings(path, text).items() if _TOX.fullmatch(name)}
+    sections = dict.fromkeys(name.rpartition(".")[0] for name in found if name.endswith(".commands"))
+    return {f"{section}.{key}": UNSET for section in sections for key in _TOX_HEEDS} | found
 
 
 _SESSION = re.compile(

@@ -41,7 +41,7 @@ _EXCLUDING = re.compile(
 )
 _HARMLESS = re.compile(r"no:(?:cacheprovider|warnings|randomly|sugar|doctest|nose|legacypath|faulthandler|logging|xdist)")
 _TOLD = re.compile(r"-m.*|-x|--exitfirst|--maxfail.*|--reruns.*")
-_COVERAGE = re.compile(r"--cov-fail-under(?:=|\s)([0-9.]{1,9})")
+_COVERAGE = re.compile(r"--cov-fail-under(?:=|\s)([0-9]{1,3}(?:\.[0-9]{0,9})?)(?![0-9.])")
 
 _JAVASCRIPT = (
     r"(?:jest\.|vitest\.|mocha\.|test\.|ava\.)?(?:projects\.)?(?:testPathIgnorePatterns|testMatch|testRegex|modulePathIgnorePatterns"
@@ -137,9 +137,14 @@ def _options(old: Value, new: Value, spot: Spot, marked: frozenset[str]) -> Iter
             leaves_out = is_marker_option(option) and taken
             weight = _WARN if _TOLD.fullmatch(option) and not leaves_out else _BLOCK
             yield _REPORTER.tell(weight, spot, f"pytest is given {option}")
-    demanded, left = (_COVERAGE.search(" ".join(options)) for options in (before, after))
-    if demanded and float(demanded[1].strip(".") or 0) > float(left[1].strip(".") or 0 if left else 0):
+    if _demanded(before) > _demanded(after):
         yield _REPORTER.block(spot, "pytest demands less coverage")
+
+
+def _demanded(options: tuple[str, ...]) -> float:
+    """Percent of coverage; 0 where no number is given, so that pytest demands none or refuses to run."""
+    found = _COVERAGE.search(" ".join(options))
+    return float(found[1]) if found else 0
 
 
 def _arguments(value: Value) -> tuple[str, ...]:
@@ -176,9 +181,8 @@ def _javascript(name: str, old: Value, new: Value, spot: Spot, *, first: bool) -
 
 def _scripted(addition: Addition) -> Iterator[Finding]:
     path = addition.file.path
-    for match in matches(addition, (*SCRIPTED, *_MOCHA) if _OF_MOCHA.search(path) else SCRIPTED):
-        text = code(match.line.text, "javascript")
-        if match.pattern.regex.search(text) and not _harmless(text, new=addition.file.before is None):
+    for match in matches(addition, (*SCRIPTED, *_MOCHA) if _OF_MOCHA.search(path) else SCRIPTED, code):
+        if not _harmless(code(match.line.text, "javascript"), new=addition.file.before is None):
             weight = match.pattern.weight if addition.file.before is not None else _WARN
             yield _REPORTER.tell(
                 weight, Spot(path, match.line.number, match.line.text), f"{path.rpartition('/')[2]} {match.pattern.what}"

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 
 from helmsman.records.findings import Finding
 from helmsman.verify.diff import texts_after
-from helmsman.verify.invariants.reading.additions import Addition, split
+from helmsman.verify.invariants.reading.additions import Addition, found_anew, split
 from helmsman.verify.invariants.reading.kinds import language
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot
+from helmsman.verify.invariants.reading.reporter import Spot
 from helmsman.verify.invariants.scene import Scene
-
-_REPORTER = Reporter("stubs", "Write the body, or leave the function out until something needs it.")
+from helmsman.verify.invariants.unfinished import REPORTER
 
 _PROMISE = re.compile(
     r"\b(?:TODO|FIXME)\b"
@@ -69,30 +68,21 @@ _LARGEST = 300_000
 
 def put_off(addition: Addition) -> Iterator[Finding]:
     """Functions whose whole body is a comment that promises one."""
-    kind, after, before = language(addition.file.path), addition.file.after or "", addition.file.before or ""
-    if not _PROMISE.search(addition.text) or len(after) > _LARGEST:
+    path = addition.file.path
+    if not _PROMISE.search(addition.text) or len(addition.file.after or "") > _LARGEST:
         return
-    for finder in _FINDERS.get(kind, ()):
-        known = {found[1] for found in finder.finditer(before[:_LARGEST])}
-        for found in finder.finditer(after):
-            if found[1] not in known and _PROMISE.search(found[2]):
-                line = after.count("\n", 0, found.start(1)) + 1
-                yield _REPORTER.block(Spot(addition.file.path, line, found[0]), f"{found[1]} is a stub: its body is a promise")
+    for line, found in found_anew(addition.file, _FINDERS.get(language(path), ()), 1):
+        if _PROMISE.search(found[2]):
+            yield REPORTER.block(Spot(path, line, found[0]), f"{found[1]} is a stub: its body is a promise")
 
 
 def falsely_typed(addition: Addition) -> Iterator[Finding]:
     """Functions of something whose whole body is `return {} as Report`."""
-    after, before = addition.file.after or "", addition.file.before or ""
-    if language(addition.file.path) != "javascript" or " as " not in addition.text or len(after) > _LARGEST:
+    path = addition.file.path
+    if language(path) != "javascript" or " as " not in addition.text or len(addition.file.after or "") > _LARGEST:
         return
-    for finder in _FALSE_FINDERS:
-        known = {found[1] for found in finder.finditer(before[:_LARGEST])}
-        for found in finder.finditer(after):
-            if found[1] not in known:
-                line = after.count("\n", 0, found.start(1)) + 1
-                yield _REPORTER.block(
-                    Spot(addition.file.path, line, found[0]), f"{found[1]} is a stub: it returns nothing as a type"
-                )
+    for line, found in found_anew(addition.file, _FALSE_FINDERS, 1):
+        yield REPORTER.block(Spot(path, line, found[0]), f"{found[1]} is a stub: it returns nothing as a type")
 
 
 def for_others(addition: Addition, scene: Scene) -> Callable[[int], bool]:

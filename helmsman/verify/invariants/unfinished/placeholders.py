@@ -5,21 +5,20 @@ import re
 from collections.abc import Iterator
 
 from helmsman.records.findings import Finding
-from helmsman.verify.invariants.answers.examples import literal
+from helmsman.verify.invariants.answers.literals import literal
 from helmsman.verify.invariants.reading.additions import Addition, split
 from helmsman.verify.invariants.reading.kinds import is_source, language
 from helmsman.verify.invariants.reading.patterns import comment
 from helmsman.verify.invariants.reading.python_code import (
     Function,
-    Part,
     body_without_docstring,
     changed_parts,
     functions,
     last_name,
 )
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot
+from helmsman.verify.invariants.reading.reporter import Spot
+from helmsman.verify.invariants.unfinished import REPORTER
 
-_REPORTER = Reporter("stubs", "Write the body, or leave the function out until something needs it.")
 _PROMISE = re.compile(
     r"\b(?:TODO|FIXME)\b|(?i:\bplaceholder\b|\bstub(?:bed)?\b|\bdummy\b"
     r"|not (?:yet )?implemented|unimplemented|implement (?:me|this|later)"
@@ -34,14 +33,14 @@ def placeholders(addition: Addition) -> Iterator[Finding]:
     path, text = addition.file.path, addition.text
     if language(path) != "python" or not is_source(path) or path.endswith(".pyi") or not _PROMISE.search(text):
         return
-    lines, new = split(addition.file.after), {line.number for line in addition.lines}
+    texts, new = split(addition.file.after), {line.number for line in addition.lines}
     for part in changed_parts(addition.file):
         for node, owner, _ in functions(part.tree):
-            first, last = part.line(node), part.first + (node.end_lineno or node.lineno)
-            touched = any(number in new for number in range(first, last + 1))
-            if touched and _is_nothing(node) and _puts_off(node, part, lines):
+            lines = part.lines(node)
+            if not new.isdisjoint(lines) and _is_nothing(node) and _puts_off(node, texts[lines.start - 1 : lines.stop - 1]):
                 name = f"{owner.name}.{node.name}" if owner else node.name
-                yield _REPORTER.block(Spot(path, first, f"def {node.name}"), f"{name} is a stub: it answers with a placeholder")
+                spot = Spot(path, lines[0], f"def {node.name}")
+                yield REPORTER.block(spot, f"{name} is a stub: it answers with a placeholder")
 
 
 def _is_nothing(node: Function) -> bool:
@@ -53,9 +52,8 @@ def _is_nothing(node: Function) -> bool:
     return empty or (value is not None and literal(value) is not None)
 
 
-def _puts_off(node: Function, part: Part, lines: list[str]) -> bool:
+def _puts_off(node: Function, lines: list[str]) -> bool:
     """Whether a comment within the function says so, or its docstring begins with it."""
-    inside = lines[part.line(node) - 1 : part.first + (node.end_lineno or node.lineno)]
-    comments = (comment(line, "python") for line in inside)
+    comments = (comment(line, "python") for line in lines)
     described = ast.get_docstring(node, clean=False) or ""
     return any(_PROMISE.search(one[:500]) for one in comments) or bool(_PROMISE.match(described.strip()))
