@@ -1,12 +1,11 @@
 """The circuit breaker: a loop that gets nowhere has one more iteration to decide it, then it pauses. The cause may pass."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from helmsman.config import BreakerConfig
 from helmsman.oversee.movement import got_on
-from helmsman.oversee.waits import later
 from helmsman.plain import clean
 from helmsman.records.modes import Breaker, Position
 from helmsman.records.moments import Moment, Movement
@@ -111,7 +110,7 @@ def until(breaker: Breaker, config: BreakerConfig) -> datetime | None:
     """When the cool-down is over; None where there is none."""
     if breaker.position is not Position.OPEN or breaker.since is None:
         return None
-    return later(breaker.since, minutes=config.cool_down_minutes)
+    return breaker.since + timedelta(minutes=config.cool_down_minutes)
 
 
 def just_opened(before: Breaker, after: Breaker) -> bool:

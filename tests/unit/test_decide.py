@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from helmsman.config.base import LONGEST_HOURS
 from helmsman.oversee.decide import Situation, decide
 from helmsman.records.checks import CheckReport
 from helmsman.records.evidence import AgentOutcome
@@ -221,12 +222,13 @@ def test_a_usage_limit_is_waited_for(resets_at: datetime | None, wait: timedelta
 
 @pytest.mark.feature("E7")
 @pytest.mark.parametrize("field", ["margin_seconds", "unknown_wait_minutes"])
-def test_a_wait_for_ever_is_one_of_a_year(field: str) -> None:
-    for_ever = state(config(usage_limit={"longest_wait_hours": 1e12, field: 1e12}))
+def test_the_longest_wait_that_can_be_configured_has_a_date(field: str) -> None:
+    most = LONGEST_HOURS * (3600 if field == "margin_seconds" else 60)
+    for_ever = state(config(usage_limit={"longest_wait_hours": LONGEST_HOURS, field: most}))
     resets_at = NOW + HOUR if field == "margin_seconds" else None
     decision = decide(situation(state=for_ever, execution=execution(usage_limited(resets_at)), checks=None))
     assert decision.until is not None
-    assert decision.until == NOW + 366 * 24 * HOUR
+    assert decision.until == NOW + LONGEST_HOURS * HOUR
 
 
 @pytest.mark.feature("E6", "E7")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helmsman.config.base import LONGEST_HOURS
 from helmsman.oversee.decide import QUESTIONS, decide
 from helmsman.records.evidence import AgentOutcome, RateLimit, UsageWindow
 from helmsman.records.modes import Breaker, Ladder, Position, Rung
@@ -145,10 +146,10 @@ def test_an_open_breaker_waits_until_its_cool_down_is_over() -> None:
 
 
 @pytest.mark.feature("S7")
-def test_a_cool_down_for_ever_waits_for_a_year() -> None:
-    for_ever = state(config(breaker={"cool_down_minutes": 1e12}))
+def test_the_longest_cool_down_that_can_be_configured_has_a_date() -> None:
+    for_ever = state(config(breaker={"cool_down_minutes": LONGEST_HOURS * 60}))
     waits = decide(situation(state=for_ever, oversight=overseen(position=Position.OPEN)))
-    assert (waits.kind, waits.until) == (DecisionKind.WAIT, NOW + 366 * 24 * HOUR)
+    assert (waits.kind, waits.until) == (DecisionKind.WAIT, NOW + LONGEST_HOURS * HOUR)
 
 
 @pytest.mark.feature("S17")

@@ -1,11 +1,10 @@
 """Decisions that the world or a budget forces: credentials, limits, an agent that does not run."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from helmsman.oversee.decide.situation import Question, Situation, standing, stop, wait
 from helmsman.oversee.usage import in_words, open_windows, used_up
-from helmsman.oversee.waits import later
 from helmsman.records.agents import AgentKind
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.state import CALLS_WINDOW, failed_calls, recent_calls
@@ -72,8 +71,8 @@ def _reset(s: Situation) -> datetime | None:
 def _in_time(s: Situation, reset: datetime | None) -> datetime:
     """When to try again, where the provider resets what is used up then, or never said when."""
     config = s.state.config.usage_limit
-    wanted = later(reset, minutes=config.margin_seconds / 60) if reset else later(s.now, minutes=config.unknown_wait_minutes)
-    return min(wanted, later(s.now, minutes=60 * config.longest_wait_hours))
+    margin, unknown = timedelta(seconds=config.margin_seconds), timedelta(minutes=config.unknown_wait_minutes)
+    return min(reset + margin if reset else s.now + unknown, s.now + timedelta(hours=config.longest_wait_hours))
 
 
 def _share_used(s: Situation) -> Decision | None:
