@@ -7,7 +7,7 @@ from pathlib import Path
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import LARGEST, is_alignment, read, render
 from helmsman.records.alignment import Alignment
-from tasks.beneath import read_plain
+from tasks.beneath import lies_beneath, read_plain
 
 _BYTES = 4
 """Of one character in UTF-8 at most."""
@@ -16,7 +16,7 @@ _BYTES = 4
 def place_of(top: Path, file: str) -> Path:
     """Where the file lies. Raises OperatorError where a link on the way leads out of the repository, or the file is one."""
     path = top / file
-    if not path.parent.resolve().is_relative_to(top.resolve()) or path.is_symlink():
+    if not lies_beneath(top, path.parent) or path.is_symlink():
         raise OperatorError(
             "the alignment file is not in the repository",
             expected="a file, and no link",

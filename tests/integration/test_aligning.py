@@ -241,7 +241,8 @@ def test_links_pipes_and_folders_are_no_alignment_files(top: Path, tmp_path: Pat
     (top / "link.md").symlink_to(tmp_path / "outside.md")
     (top / "away").symlink_to(tmp_path)
     os.mkfifo(top / "pipe.md")
-    for name in ("link.md", "away/outside.md", "pipe.md", "src"):
+    (top / "round").symlink_to("round")
+    for name in ("link.md", "away/outside.md", "pipe.md", "src", "round/x.md"):
         with pytest.raises(OperatorError, match=r"not in the repository|something else than a file|cannot be read"):
             present(work(top, file=name))
 
