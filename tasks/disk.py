@@ -1,4 +1,4 @@
-"""A disk that is full, over its quota, read-only or broken: whatever it hits, the world is to blame, and space is the remedy."""
+"""What the system says of a broken or full disk, and of a machine without room: whoever it hits, the world is to blame."""
 
 import errno
 from collections.abc import Generator
@@ -7,6 +7,10 @@ from contextlib import contextmanager
 from helmsman.errors import WorldError
 
 OF_A_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+EXHAUSTED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
+"""There is no room for another process or for another open file. Others end, and there is."""
+ROOM = "free processes or memory, then resume"
+"""The remedy."""
 
 
 def disk_error(error: BaseException) -> WorldError | None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import psutil
 
 from helmsman.errors import WorldError
+from tasks.disk import ROOM
 from tasks.processes.tagged import TAG
 
 # The tag reaches what left the group, and a command whose group we had no time to name. Without /proc (macOS) only the
@@ -68,4 +69,4 @@ def _watch(reader: int, tag: str, grace: float) -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         problem = "The shell that guards a command could not be started"
-        raise WorldError(problem, found=str(error), remedy="free processes or memory, then resume") from error
+        raise WorldError(problem, found=str(error), remedy=ROOM) from error
