@@ -25,6 +25,7 @@ from tasks.models.asking import Late, ask
 from tasks.places import AlignFolder
 from tasks.processes.process import never
 from tasks.repository.git import Repository
+from tasks.whole_files import write_whole
 
 THOUGHT = 3
 """Times prompt.timeout_seconds that one answer may take: it reads and writes more than a focus."""
@@ -101,9 +102,7 @@ def attempt_id(folder: AlignFolder, goal: str) -> str:
         pass
     uid = secrets.token_hex(8)
     folder.root.mkdir(parents=True, exist_ok=True)
-    beside = folder.root / f".attempt-{uid}"
-    beside.write_text(json.dumps({"uid": uid, "goal": goal}), encoding="utf-8")
-    beside.replace(folder.attempt)
+    write_whole(folder.attempt, json.dumps({"uid": uid, "goal": goal}))
     return uid
 
 

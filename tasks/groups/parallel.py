@@ -24,7 +24,6 @@ from helmsman.records.result import OPERATOR_EXIT_CODE
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import clean
-from tasks.agents.call_folder import write_whole
 from tasks.groups.group_plan import done_items, item_link, item_names, planned_items, tip
 from tasks.groups.members import Departed
 from tasks.groups.purse import SHARED, Purse, Shares
@@ -34,6 +33,7 @@ from tasks.merging.target import require_target
 from tasks.places import GroupFolder, group_folder, loop_folder
 from tasks.repository.git import Repository
 from tasks.repository.state_ref import known_state, replace_state
+from tasks.whole_files import write_whole
 from tasks.worktrees.workplace import has_left
 
 GOAL_SHOWN = 200

@@ -10,9 +10,9 @@ from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 from deployments.complaints import report_unforeseen
 from deployments.running import telling_way_on
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
-from tasks.agents.call_folder import write_whole
 from tasks.disk import blaming_the_disk
 from tasks.repository.state_ref import Fenced
+from tasks.whole_files import write_whole
 
 pytestmark = pytest.mark.feature("X4")
 
