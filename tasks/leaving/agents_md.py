@@ -115,8 +115,8 @@ def _without_leaks(repository: Repository, state: LoopState, name: str, present:
         return ()
     commit = git(repository.common, "commit-tree", tree, "-p", state.head, "-m", "proposed").strip()
     scanned = secrets_in(repository.common, Change(start=state.head, commit=commit, tree=tree))
-    text = with_lines(present, lines).split("\n")
-    leaking = {text[leak.line - 1].rstrip("\r").removeprefix("- ") for leak in scanned.leaks if 0 < leak.line <= len(text)}
+    text = with_lines(present, lines).splitlines()  # as whoever scans it counts them
+    leaking = {text[leak.line - 1].removeprefix("- ") for leak in scanned.leaks if 0 < leak.line <= len(text)}
     return tuple(line for line in lines if line not in leaking)
 
 
