@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from prefect.exceptions import PrefectHTTPStatusError
+import httpx
 
 from blocks.claude import ClaudeCode
 from blocks.judge import Judge
@@ -32,6 +32,6 @@ def _load(kind: type[ClaudeCode] | type[Judge], block: str, key: str) -> dict[st
             found=block,
             remedy=f"save a {kind.__name__} block under that name in the Prefect UI, or leave {key} out",
         ) from error
-    except PrefectHTTPStatusError as error:
+    except httpx.HTTPError as error:
         raise WorldError(f"Prefect could not be asked for the credentials in {key}", found=str(error)) from error
     return loaded.environment()
