@@ -149,12 +149,8 @@ def _require_up(url: str) -> str:
         try:
             httpx.get(f"{url}/health", timeout=5)  # any answer will do; what it allows us is asked later
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            raise OperatorError(
-                "PREFECT_API_URL is no address of a server",
-                expected="http://HOST:PORT/api",
-                found=str(error),
-                remedy="correct it",
-            ) from error
+            problem, expected = "PREFECT_API_URL is no address of a server", "http://HOST:PORT/api"
+            raise OperatorError(problem, expected=expected, found=str(error), remedy="correct it") from error
         except httpx.HTTPError as error:
             if time.monotonic() > deadline:
                 raise _away(url, error) from error

@@ -103,9 +103,12 @@ class _Server(ThreadingUnixStreamServer):
         if not isinstance(request, socket.socket):
             return
         outside = self._lead(request)
-        if outside is not None:
-            with outside:
-                both_ways(request, outside)
+        if outside is None:
+            return
+        with outside:
+            self._open.add(outside)  # whoever is there may have nothing more to say, and never go
+            both_ways(request, outside)
+            self._open.discard(outside)
 
     def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:
         """What a client inside does to its connection is its own problem."""

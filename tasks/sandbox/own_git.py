@@ -178,11 +178,16 @@ def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:
 
 
 def _lent_to(objects: Path) -> list[Path]:
-    """Other stores that the repository itself borrows from."""
-    listing = objects / "info" / "alternates"
-    lines = listing.read_text(errors="surrogateescape").splitlines() if listing.is_file() else []
-    paths = (Path(os.path.normpath(objects / line)) for line in lines if line and not line.startswith("#"))
-    return [path for path in paths if path.is_dir()]
+    """Other stores that the repository itself borrows from, and those that these borrow from."""
+    found, looked_at = dict[Path, None](), [objects]
+    for store in looked_at:
+        listing = store / "info" / "alternates"
+        lines = listing.read_text(errors="surrogateescape").split("\n") if listing.is_file() else []
+        paths = [Path(os.path.normpath(store / line)) for line in lines if line and not line.startswith("#")]
+        new = [path for path in paths if path.is_dir() and path not in {objects, *found}]
+        looked_at += new
+        found |= dict.fromkeys(new)
+    return list(found)
 
 
 def _head(folder: Path) -> str | None:

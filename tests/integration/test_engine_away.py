@@ -44,12 +44,9 @@ def showing_a_page() -> Iterator[str]:
 def test_credentials_that_cannot_be_asked_for_now_are_the_worlds_fault() -> None:
     away = {PREFECT_API_URL: "http://127.0.0.1:1/api", PREFECT_CLIENT_MAX_RETRIES: 0}
     with temporary_settings(away):
-        for find, named in (
-            (agent_credentials, config(claude={"block": "x"})),
-            (judge_credentials, config(judge={"block": "x"})),
-        ):
+        for find, whose in ((agent_credentials, "claude"), (judge_credentials, "judge")):
             with pytest.raises(WorldError, match="could not be asked for the credentials"):
-                find(named)
+                find(config(**{whose: {"block": "x"}}))
 
 
 def test_a_page_for_people_is_no_cancel_and_ends_nobodys_watch_for_one() -> None:

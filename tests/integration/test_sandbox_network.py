@@ -69,6 +69,20 @@ def test_a_door_leads_to_the_same_port_of_loopback() -> None:
     assert not folder.exists()
 
 
+def test_nothing_is_left_of_a_connection_to_whoever_never_ends_it() -> None:
+    before = set(threading.enumerate())
+    with socket.create_server(("127.0.0.1", 0)) as silent, socket.socket(socket.AF_UNIX) as client:
+        with doors(Reach(), (silent.getsockname()[1],), None) as folder:
+            client.connect(str(folder / str(silent.getsockname()[1])))
+            client.sendall(b"hello")
+            theirs, _ = silent.accept()
+            assert theirs.recv(5) == b"hello"
+        with theirs:
+            for thread in set(threading.enumerate()) - before:
+                thread.join(timeout=10)
+                assert not thread.is_alive()
+
+
 def test_a_folder_too_long_for_sockets_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long = tmp_path / ("x" * 90)
     long.mkdir()
