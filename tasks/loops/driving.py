@@ -19,7 +19,6 @@ from helmsman.records.result import result_of
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Outcome
 from helmsman.verify.judge.prices import known_price
-from tasks.disk import disk_error
 from tasks.engine.results import is_kept, require_results
 from tasks.engine.runs import (
     announce,
@@ -36,8 +35,9 @@ from tasks.loops.travelling import claim, is_claimed_between, is_ours, left_ther
 from tasks.merging.attempt import catch_up
 from tasks.places import LoopFolder, loop_folder
 from tasks.processes.nesting import refuse_nested
-from tasks.repository.git import GitError, open_repository
+from tasks.repository.git import GitError, Repository, open_repository
 from tasks.repository.state_ref import Fenced, read_records, read_state, state_ref
+from tasks.system_errors import world_error
 from tasks.telemetry import watched
 from tasks.telling.journal import journal_to, listening, publish
 from tasks.worktrees.best_tree import stand_at_best
@@ -48,7 +48,7 @@ LONGEST_NAP = 0.5
 """Seconds between two looks at the clock and the cancel flag while waiting."""
 
 STOPPED_FROM_OUTSIDE = (HelmsmanError, KeyboardInterrupt, TerminationSignal, OSError)
-"""What ends a loop without a decision of its own. Of the system's errors, those of a disk."""
+"""What ends a loop without a decision of its own. Of the system's errors, those of a disk or of a full machine."""
 
 STATE_TYPES = {
     Outcome.COMPLETED: (StateType.COMPLETED, "Completed"),
@@ -66,20 +66,15 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
     """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
     refuse_nested()
     repository = open_repository(Path(request.repository))
-    held = bool(request.loop)
-    with ExitStack() as opening:
-        if held:  # one that somebody drives is left as it is
-            opening.enter_context(drive_alone(loop_folder(repository, request.loop).lock, request.loop))
-            loop_folder(repository, request.loop).cancel.unlink(missing_ok=True)
-        opened = open_loop(request, suffix=run_id().hex[:6], now=now_utc())
-    folder = loop_folder(repository, opened.loop)
+    loop = _opened(repository, request)
+    folder = loop_folder(repository, loop)
     with ExitStack() as stack:
-        stack.enter_context(drive_alone(folder.lock, opened.loop))
-        if not held:  # from the first moment that we hold it, a cancel is meant for us
+        stack.enter_context(drive_alone(folder.lock, loop))
+        if not request.loop:  # from the first moment that we hold it, a cancel is meant for us
             folder.cancel.unlink(missing_ok=True)
-        state = mend(request.repository, read_state(repository, opened.loop)[0])
+        state = mend(request.repository, read_state(repository, loop)[0])
         state = claimed(request.repository, state)
-        stack.enter_context(left_there(repository, opened.loop))
+        stack.enter_context(left_there(repository, loop))
         catch_up(workplace(request.repository, state), state)
         stand_at_best(workplace(request.repository, state), state)
         announce(state.loop, state.uid, loop_tags(state), repository.top)
@@ -91,6 +86,16 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         stack.enter_context(hearing_cancel(folder.cancel))
         _warn_at_start(state)
         yield state
+
+
+def _opened(repository: Repository, request: LoopRequest) -> str:
+    """Id of the loop, which is there from now on. One that was named, and that somebody drives, is left as it is."""
+    with ExitStack() as held:
+        if request.loop:
+            folder = loop_folder(repository, request.loop)
+            held.enter_context(drive_alone(folder.lock, request.loop))
+            folder.cancel.unlink(missing_ok=True)
+        return open_loop(request, suffix=run_id().hex[:6], now=now_utc()).loop
 
 
 def claimed(repository: str, state: LoopState) -> LoopState:
@@ -144,8 +149,8 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
     if isinstance(why, Fenced) or is_started_elsewhere() or not is_ours(workplace(repository, state).repository, state):
         get_run_logger().error("loop %s is left to whoever drives it now: %s", state.loop, why)
         raise why
-    reason = disk_error(why) or why
-    if isinstance(reason, OSError):  # none of a disk's: a fault of ours
+    reason = world_error(why) or why
+    if isinstance(reason, OSError):  # none of the world's: a fault of ours
         raise reason
     get_run_logger().error("loop %s ends: %s", state.loop, reason)
     state = _as_written_down(repository, state)

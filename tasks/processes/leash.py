@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import psutil
 
 from helmsman.errors import WorldError
-from tasks.disk import ROOM
 from tasks.processes.tagged import TAG
+from tasks.system_errors import ROOM
 
 # The tag reaches what left the group, and a command whose group we had no time to name. Without /proc (macOS) only the
 # group is ended here. `kill -0` keeps zombies for living, hence the counted loops.

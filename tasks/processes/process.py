@@ -11,12 +11,12 @@ from typing import Literal
 import psutil
 
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
-from tasks.disk import EXHAUSTED, ROOM
 from tasks.processes.bounded import Excerpt, Lines, appending
 from tasks.processes.ending import Family, end
 from tasks.processes.leash import leash
 from tasks.processes.piping import Pipes
 from tasks.processes.tagged import TAG, end_tagged
+from tasks.system_errors import EXHAUSTED, ROOM
 
 __all__ = ["TAG", "Ended", "end_tagged", "never", "run"]
 

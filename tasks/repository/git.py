@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
-from tasks.disk import EXHAUSTED, ROOM
+from tasks.system_errors import world_error
 
 TIMEOUT_SECONDS = 300
 """No local git command takes that long; a remote one that does is the network's fault."""
@@ -211,9 +211,9 @@ def _connects(name: str) -> bool:
 
 
 def _cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:
-    """None where nobody outside is to blame."""
-    if error.errno in EXHAUSTED:
-        return WorldError("git could not be started", found=str(error), remedy=ROOM)
+    """None where neither the world nor the operator is to blame."""
+    if told := world_error(error):
+        return told
     if not cwd.is_dir():
         return OperatorError("a folder that git should work in is gone", found=str(cwd))
     if isinstance(error, FileNotFoundError):

@@ -19,8 +19,8 @@ from helmsman.errors import WorldError
 from helmsman.sandbox.box import OBJECTS, Mount
 from helmsman.sandbox.git_config import config_text, listed
 from tasks.beneath import read_beneath
-from tasks.disk import EXHAUSTED, OF_A_DISK
 from tasks.repository.git import GitError, Repository, git, git_bytes, open_repository, read_ref
+from tasks.system_errors import EXHAUSTED, OF_A_DISK
 from tasks.worktrees.staging import open_up
 
 _log = logging.getLogger(__name__)
