@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from tasks.system_errors import world_error
@@ -91,9 +90,10 @@ def git_bytes(
 ) -> bytes:
     """Like `git`, for names that are used again: a file's name need not be UTF-8."""
     command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), *arguments]
-    how: dict[str, Any] = {"cwd": cwd, "env": _environment(env), "input": stdin or b"", "timeout": timeout}
     try:
-        done = subprocess.run(command, capture_output=True, check=False, **how)
+        done = subprocess.run(
+            command, cwd=cwd, env=_environment(env), input=stdin or b"", capture_output=True, timeout=timeout, check=False
+        )
     except subprocess.TimeoutExpired as error:
         raise GitError(arguments, -1, f"no answer within {timeout:g} s") from error
     except OSError as error:
