@@ -12,6 +12,7 @@ from helmsman.texts import clean
 from tasks.repository.git import GitError, Repository, git, git_bytes, read_ref, succeeds
 
 FILE_MODES = frozenset({"100644", "100755"})
+"""Neither a symbolic link, which may lead anywhere, nor a submodule."""
 NEW_FILE = "100644"
 LARGEST = 1_600_000
 """Bytes of a file that is read."""
