@@ -1,18 +1,20 @@
 """What every adapter of an agent needs: how its program is run for a call, what ends that, and what is kept of what it said."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 
-from helmsman.errors import Cancelled
+from helmsman.errors import Cancelled, WorldError
 from helmsman.records.events import AgentStarted
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.state import LoopState
 from helmsman.verify.agent_outcome import EndedBy
-from tasks.agents.call_folder import CallFolder
+from tasks.agents.call_folder import CallFolder, set_aside
 from tasks.agents.order import Order
 from tasks.processes.process import Ended, run
 from tasks.sandbox.entering import Command
 from tasks.secrets_kept import redact
 from tasks.session.pain_watch import Watch, tokens_left
+from tasks.system_errors import blaming_the_world
 from tasks.telling.journal import publish
 
 IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
@@ -31,20 +33,39 @@ def run_program(
 ) -> Ended:
     """Run the agent's program in the loop's worktree, with what it prints in the call's folder."""
     state = order.state
-    return run(
-        command.arguments,
-        cwd=order.place.worktree,
-        env=command.environment,
-        tag=order.place.tag(state),
-        deadline=_call_seconds(state),
-        idle=idle,
-        grace=state.config.claude.stop_grace_seconds,
-        stdin=stdin,
-        output_file=folder.transcript,
-        on_line=on_line,
-        on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),
-        stop=stop,
-    )
+    with _begun(folder, state) as begun:
+        return run(
+            command.arguments,
+            cwd=order.place.worktree,
+            env=command.environment,
+            tag=order.place.tag(state),
+            deadline=_call_seconds(state),
+            idle=idle,
+            grace=state.config.claude.stop_grace_seconds,
+            stdin=stdin,
+            output_file=folder.transcript,
+            on_line=on_line,
+            on_start=begun,
+            stop=stop,
+        )
+
+
+@contextmanager
+def _begun(folder: CallFolder, state: LoopState) -> Generator[Callable[[int], None]]:
+    """What tells that the program runs. What the world breaks before that has cost nothing, and is no call."""
+    processes: list[int] = []
+
+    def begun(process: int) -> None:
+        processes.append(process)
+        publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process))
+
+    try:
+        with blaming_the_world():
+            yield begun
+    except WorldError:
+        if not processes:
+            set_aside(folder)
+        raise
 
 
 def _call_seconds(state: LoopState) -> float:

@@ -68,3 +68,20 @@ def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(wor
         call_agent(order)
     assert not isinstance(raised.value, CutOff)
     assert not (tmp_path / "agent" / "starts").exists()
+
+
+@pytest.mark.parametrize("room", [3, 9])
+def test_a_program_that_could_not_be_started_may_be_tried_again(work: Work, tmp_path: Path, room: int) -> None:
+    """As on a machine where too much else is open; git needs less room than the agent."""
+    order = order_for(work, Call(), folder=tmp_path / "agent")
+    most, opened = resource.getrlimit(resource.RLIMIT_NOFILE), max(int(one.name) for one in Path("/dev/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (opened + room, most[1]))
+    try:
+        with pytest.raises(WorldError, match=r"no room|could not be started") as raised:
+            call_agent(order)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)
+    assert not isinstance(raised.value, CutOff)
+    assert calls_made(tmp_path / "agent") == 0
+    call_agent(order)
+    assert calls_made(tmp_path / "agent") == 1
