@@ -132,6 +132,14 @@ def present(work: Work) -> Alignment | None:
     return found
 
 
+def readable(work: Work) -> Alignment | None:
+    """The same; None as well while somebody is writing, or has made it unreadable for now."""
+    try:
+        return present(work)
+    except OperatorError:
+        return None
+
+
 def with_left(work: Work, alignment: Alignment) -> Alignment:
     """A new alignment with what loops have left behind the one that it replaces."""
     found = _read(work.repository.top, work.file)
