@@ -1,7 +1,7 @@
 """A Prefect server that is away, or that something else answers for: whom that stops, and whom it does not."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from uuid import uuid4
@@ -29,7 +29,7 @@ class _Page(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def showing_a_page() -> Iterator[str]:
+def showing_a_page() -> Generator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Page)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
@@ -42,11 +42,12 @@ def showing_a_page() -> Iterator[str]:
 
 
 def test_credentials_that_cannot_be_asked_for_now_are_the_worlds_fault() -> None:
-    away = {PREFECT_API_URL: "http://127.0.0.1:1/api", PREFECT_CLIENT_MAX_RETRIES: 0}
-    with temporary_settings(away):
-        for find, whose in ((agent_credentials, "claude"), (judge_credentials, "judge")):
+    finders = agent_credentials, judge_credentials
+    named = config(claude={"block": "x"}, judge={"block": "x"})
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api", PREFECT_CLIENT_MAX_RETRIES: 0}):
+        for find in finders:
             with pytest.raises(WorldError, match="could not be asked for the credentials"):
-                find(config(**{whose: {"block": "x"}}))
+                find(named)
 
 
 def test_a_page_for_people_is_no_cancel_and_ends_nobodys_watch_for_one() -> None:
