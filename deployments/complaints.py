@@ -20,9 +20,9 @@ def report(error: HelmsmanError) -> int:
 
 
 def report_unforeseen(error: Exception) -> int:
-    from tasks.disk import disk_error
+    from tasks.system_errors import world_error
 
-    if told := disk_error(error):
+    if told := world_error(error):
         return report(told)
     traceback.print_exc()
     sys.stderr.write(

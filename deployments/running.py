@@ -29,7 +29,6 @@ from tasks.agents.claude import as_it_is_called, refuse_root
 from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program
 from tasks.alignment.aligning import refuse_open_questions
-from tasks.disk import disk_error
 from tasks.engine.embedded import engine, engine_error
 from tasks.lock import drive_alone
 from tasks.loops.creating import create_loop
@@ -41,6 +40,7 @@ from tasks.processes.nesting import refuse_nested
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.state_ref import Fenced, read_state, state_ref
 from tasks.sandbox.trial import require_sandbox
+from tasks.system_errors import world_error
 from tasks.telling.journal import listening
 
 WAY_ON = "helmsman resume"
@@ -177,7 +177,7 @@ def telling_way_on(loop: str) -> Generator[None]:
     except Fenced:
         raise
     except Exception as error:
-        told = disk_error(error) or engine_error(error) or error
+        told = world_error(error) or engine_error(error) or error
         if not isinstance(told, WorldError):
             raise
         if WAY_ON not in str(told):

@@ -1,5 +1,6 @@
 """From options to configuration: what was said on the command line about a loop."""
 
+import os
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -47,7 +48,8 @@ def wished(repository: Repository, wishes: Wishes, *, goal_later: bool = False) 
 
 def from_here(preset: str) -> str:
     """A path is seen from where the command was given; a name is the same everywhere."""
-    return str(Path(preset).expanduser().absolute()) if is_path(preset) else preset
+    path = Path(os.path.expanduser(preset))  # noqa: PTH111 - a Path raises where nobody has that name
+    return str(path.absolute()) if is_path(preset) else preset
 
 
 def _said(repository: Repository, wishes: Wishes) -> dict[str, Any]:

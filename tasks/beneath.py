@@ -11,7 +11,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would block for ever, a device would never end
 _NOT_THERE = OSError, ValueError, RuntimeError
 """Also a link that leads out, a zero byte in a name, and links in a circle."""
 
@@ -23,10 +23,17 @@ def read_beneath(top: Path, name: str, most: int) -> bytes | None:
     """
     with contextlib.suppress(*_NOT_THERE):
         path = (top / name).resolve(strict=True)
-        with _folder_of(top, path) as folder, os.fdopen(os.open(path.name, _FILE, dir_fd=folder), "rb") as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return file.read(most)
+        with _folder_of(top, path) as folder:
+            return _read(os.open(path.name, _FILE, dir_fd=folder), most)
     return None
+
+
+def lies_beneath(top: Path, path: Path) -> bool:
+    """Whether it does once all links are followed, be it there or not. Links in a circle lead nowhere."""
+    try:
+        return path.resolve().is_relative_to(top.resolve())
+    except _NOT_THERE:
+        return False
 
 
 def leads_out(top: Path, name: str) -> bool:
@@ -38,11 +45,7 @@ def leads_out(top: Path, name: str) -> bool:
 
 def read_plain(path: Path, most: int) -> bytes:
     """The first `most` bytes of a plain file, wherever links lead. Raises OSError for anything else."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would block for ever, a device would never end
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, "something else than a file")
-        return file.read(most)
+    return _read(os.open(path, _FILE & ~os.O_NOFOLLOW), most)
 
 
 def remove_beneath(top: Path, name: str) -> None:
@@ -51,6 +54,17 @@ def remove_beneath(top: Path, name: str) -> None:
         path = (top / name).parent.resolve(strict=True) / Path(name).name
         with _folder_of(top, path) as folder:
             os.unlink(path.name, dir_fd=folder)
+
+
+def _read(handle: int, most: int) -> bytes:
+    """And close it, which a file object does not do for a folder: it refuses to be made of one."""
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "something else than a file")
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from typing import cast
 
+import httpx
 from prefect.exceptions import PrefectHTTPStatusError
 
 from blocks.claude import ClaudeCode
@@ -32,6 +33,6 @@ def _load(kind: type[ClaudeCode] | type[Judge], block: str, key: str) -> dict[st
             found=block,
             remedy=f"save a {kind.__name__} block under that name in the Prefect UI, or leave {key} out",
         ) from error
-    except PrefectHTTPStatusError as error:
+    except (httpx.HTTPError, PrefectHTTPStatusError) as error:
         raise WorldError(f"Prefect could not be asked for the credentials in {key}", found=str(error)) from error
     return loaded.environment()

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler
-from socketserver import BaseServer, ThreadingTCPServer
+from socketserver import BaseServer
 from typing import Any, TypeAlias, cast
 
 from deployments.demo.messages import Response, new_id, response_for
 from deployments.demo.turns import Json, Turn, say
+from tasks.loopback import LoopbackServer
 
 Answer: TypeAlias = Callable[[str, Json], Turn]
 """From the session of a request and its body to a turn."""
@@ -22,13 +23,12 @@ _NOT_FOUND = Turn(status=404, error_message="the scripted model knows only POST 
 _BROKEN = Turn(status=400, error_message="the body is not a JSON object with messages")
 
 
-class Server(ThreadingTCPServer):  # not HTTPServer, which asks the name service for the name of 127.0.0.1
+class Server(LoopbackServer):
     daemon_threads = False  # only such threads are waited for when the server closes
-    request_queue_size = 64  # many agents may start at once
+    block_on_close = True
 
     def __init__(self, answer: Answer, host: str) -> None:
         self.stopping = threading.Event()
-        self._open: set[socket.socket] = set()
         super().__init__((host, 0), partial(_Exchange, answer, self.stopping))
         self.port: int = self.socket.getsockname()[1]
         self._accepting = threading.Thread(target=self.serve_forever, args=(0.02,), name="scripted-model", daemon=True)
@@ -36,27 +36,15 @@ class Server(ThreadingTCPServer):  # not HTTPServer, which asks the name service
 
     def stop(self) -> None:
         self.shutdown()  # from here on no new connection
-        for connection in list(self._open):
-            with suppress(OSError):  # it has just ended by itself
-                connection.shutdown(socket.SHUT_RDWR)
+        self.close_all()
         self.stopping.set()  # after the connections: whoever wakes up now finds nobody to write to
         self.server_close()
         self._accepting.join()
 
-    def get_request(self) -> tuple[socket.socket, Any]:
-        connection, address = super().get_request()
-        self._open.add(connection)
-        return connection, address
-
-    def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
-        if isinstance(request, socket.socket):
-            self._open.discard(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: tuple[str, int]) -> None:
+    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:
         """A client that goes away is no error; a script that raises is, and shows its traceback."""
         if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
+            BaseServer.handle_error(self, request, client_address)
 
 
 class _Exchange(BaseHTTPRequestHandler):

@@ -17,7 +17,7 @@ LONGEST_CHAIN_ID = 59
 class Link(Section):
     """One loop of a chain."""
 
-    goal: str = Field(min_length=1, max_length=50_000)
+    goal: str = Field(min_length=1, max_length=50_000, pattern=r"\S")
     """What shall be true at its end."""
     checks: tuple[str, ...] = ()
     """Commands that prove it. Empty: those of the repository's configuration."""

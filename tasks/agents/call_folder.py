@@ -6,7 +6,6 @@
 
 import gzip
 import json
-import os
 import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,6 +19,7 @@ from helmsman.records.usage import Usage
 from helmsman.verify.agent_events import CallReader, parse_event
 from helmsman.verify.agents.account import Account
 from helmsman.verify.agents.reader import reader_of
+from tasks.whole_files import write_whole
 
 _STOPPED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED, AgentOutcome.CRASHED})
 """A session that had to be killed counts as crashed."""
@@ -162,13 +162,3 @@ def _at_work(folder: CallFolder) -> timedelta:
     if not folder.transcript.exists():
         return timedelta(0)
     return timedelta(seconds=max(folder.transcript.stat().st_mtime - folder.started.stat().st_mtime, 0.0))
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all, also after a power cut."""
-    part = path.with_suffix(".part")
-    with part.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)

@@ -8,7 +8,7 @@ from helmsman.records.state import LoopState
 from tasks.agents import claude, template
 from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.agents.order import Order
-from tasks.disk import blaming_the_disk
+from tasks.system_errors import blaming_the_world
 
 AgentPort = Callable[[Order], AgentCall]
 """What drives an agent's program through one call.
@@ -26,7 +26,7 @@ def port_of(state: LoopState) -> AgentPort:
 def call_agent(order: Order) -> AgentCall:
     """One call of the loop's agent. Raises CutOff where the world broke it while it was at work."""
     try:
-        with blaming_the_disk():
+        with blaming_the_world():
             return port_of(order.state)(order)
     except WorldError as error:
         place, state = order.place, order.state

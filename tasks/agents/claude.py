@@ -1,33 +1,32 @@
 """One call of the agent: the real command line in print mode, its event stream folded, its ending named."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 
 from helmsman.config import ClaudeConfig, LoopConfig
-from helmsman.errors import Cancelled, OperatorError
+from helmsman.errors import OperatorError
 from helmsman.orient.allowance import claude_config
-from helmsman.records.events import AgentStarted, ToolGuarded
+from helmsman.records.events import ToolGuarded
 from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
 from helmsman.telemetry.ids import trace_context
 from helmsman.verify.agent_events import CallReader, parse_event, spoken_by_model, tool_calls, tool_results
+from tasks.agents.adapting import IN_WORLD, ended_by, run_program, watch_for_pain, without_secrets, wording
 from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, session_asked_for, set_aside, with_rotation
 from tasks.agents.claude_binary import find_binary
 from tasks.agents.order import Order, unreachable
 from tasks.agents.tool_events import tool_called, tool_returned
 from tasks.processes.environment import agent_environment, ours
 from tasks.processes.nesting import inner_depth
-from tasks.processes.process import Ended, run
+from tasks.processes.process import Ended
 from tasks.repository.git import IDENTITY, has_identity
 from tasks.sandbox.entering import BOXED, Agent, Command, agent_box
-from tasks.secrets_kept import redact
 from tasks.session.hook_server import TOKEN, HookServer
-from tasks.session.pain_watch import Watch, tokens_left
+from tasks.session.pain_watch import Watch
 from tasks.session.steered import steering, stop_seconds, window_of
 from tasks.session.steering import Steering, settings
 from tasks.telling.journal import publish
@@ -35,8 +34,6 @@ from tasks.worktrees.workplace import Workplace
 
 OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"
 """Switches the command line's own telemetry on, which then belongs into our trace."""
-IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
-"""Outcomes that may pass by themselves."""
 
 
 @dataclass(frozen=True)
@@ -105,35 +102,29 @@ def refuse_root(config: ClaudeConfig, environment: dict[str, str]) -> None:
 
 
 def _make_call(work: _Work, session: KeptSession | None) -> AgentCall:
-    place, state, environment = work.order.place, work.order.state, work.environment
+    order, state, environment = work.order, work.order.state, work.environment
     refuse_root(state.config.claude, environment)
     binary = find_binary(state.config.claude)
-    begin(work.folder, work.order.prompt, work.order.start, session)
-    listener = Listener(lambda detail: redact(detail.replace(f"{place.worktree}/", ""), environment), session)
-    home, most = environment.get("HOME", ""), tokens_left(state)
-    used, since = lambda: listener.reader.usage.tokens, state.created_at.timestamp()
-    listener.watch = Watch(state.config.pain, str(place.worktree), home, used, most, since=since)
+    begin(work.folder, order.prompt, order.start, session)
+    listener = Listener(wording(order, environment), session)
+    listener.watch = watch_for_pain(order, environment, lambda: listener.reader.usage.tokens)
     options = arguments(claude_config(state), cost_left=_cost_left(state), session=session)
     if not state.config.steering.hooks:
         command = Command([str(binary), *options], environment)
-        ended = _run(work, command, listener, lambda: work.order.stop() or bool(listener.pain))
+        ended = _run(work, command, listener, lambda: order.stop() or bool(listener.pain))
         return _conclude(listener, ended)
     return _steered_call(work, str(binary), options, listener)
 
 
 def _steered_call(work: _Work, binary: str, options: list[str], listener: "Listener") -> AgentCall:
-    place, state, home = work.order.place, work.order.state, work.environment.get("HOME", "")
-    with steering(
-        place, state, work.order.start, home, tell=listener.guarded, rotate=work.folder.note_rotation, stop=work.order.stop
-    ) as (
-        steers,
-        server,
-    ):
+    order, state, home = work.order, work.order.state, work.environment.get("HOME", "")
+    tell, rotate, stop = listener.guarded, work.folder.note_rotation, order.stop
+    with steering(order.place, state, order.start, home, tell=tell, rotate=rotate, stop=stop) as (steers, server):
         listener.follow(steers, lambda model: window_of(state, model))
         options = ["--settings", settings(server, stop_seconds(state)), *options]
         command = Command([binary, *options], {**work.environment, TOKEN: server.token})
         enough = lambda: bool(listener.pain) or steers.overdue or listener.deaf(steers)  # noqa: E731 - what it says is all
-        ended = _run(work, command, listener, lambda: work.order.stop() or enough(), hooks=(server.port,))
+        ended = _run(work, command, listener, lambda: stop() or enough(), hooks=(server.port,))
     if listener.deaf(steers):
         raise _without_hooks(listener.reader, server)
     if steers.overdue:
@@ -143,27 +134,10 @@ def _steered_call(work: _Work, binary: str, options: list[str], listener: "Liste
 
 
 def _run(work: _Work, command: Command, listener: "Listener", stop: Callable[[], bool], hooks: tuple[int, ...] = ()) -> Ended:
-    place, config, agent = work.order.place, work.order.state.config, Agent(Path(command.arguments[0]), hooks)
-    with agent_box(config.sandbox, place.worktree, place.folder, agent, command) as boxed:
-        return _run_boxed(work, boxed, listener, stop)
-
-
-def _run_boxed(work: _Work, command: Command, listener: "Listener", stop: Callable[[], bool]) -> Ended:
-    state, config = work.order.state, work.order.state.config.claude
-    return run(
-        command.arguments,
-        cwd=work.order.place.worktree,
-        env=command.environment,
-        tag=work.order.place.tag(state),
-        deadline=call_seconds(state),
-        idle=config.idle_timeout_minutes * 60,
-        grace=config.stop_grace_seconds,
-        stdin=work.order.prompt.encode(),
-        output_file=work.folder.transcript,
-        on_line=listener.hear,
-        on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),
-        stop=stop,
-    )
+    order, config, agent = work.order, work.order.state.config, Agent(Path(command.arguments[0]), hooks)
+    idle, said = config.claude.idle_timeout_minutes * 60, order.prompt.encode()
+    with agent_box(config.sandbox, order.place.worktree, order.place.folder, agent, command) as boxed:
+        return run_program(order, boxed, work.folder, stdin=said, idle=idle, on_line=listener.hear, stop=stop)
 
 
 class Listener:
@@ -234,26 +208,9 @@ def _without_hooks(reader: CallReader, server: HookServer) -> OperatorError:
     )
 
 
-def without_secrets(call: AgentCall, environment: Mapping[str, str]) -> AgentCall:
-    """The call with every secret that the agent could see replaced in what it said."""
-
-    def hide(text: str) -> str:
-        return redact(text, environment)
-
-    told = {name: redact(getattr(call, name), environment) for name in ("final_text", "error", "pain")}
-    commands = tuple(run.model_copy(update={"command": redact(run.command, environment)}) for run in call.commands)
-    edited, looked = (tuple(redact(path, environment) for path in paths) for paths in (call.edited, call.looked))
-    errors = tuple(one.model_copy(update={"where": hide(one.where), "message": hide(one.message)}) for one in call.errors)
-    guarded = tuple(one.model_copy(update={"detail": redact(one.detail, environment)}) for one in call.guarded)
-    deeds = {"commands": commands, "edited": edited, "looked": looked}
-    return call.model_copy(update={**told, **deeds, "guarded": guarded, "errors": errors})
-
-
 def _conclude(listener: Listener, ended: Ended) -> AgentCall:
     reader = listener.reader
-    if ended.by == "stop" and not reader.finished and not listener.pain:
-        raise Cancelled("cancelled while the agent was at work")
-    by: Literal["itself", "deadline", "idle", "stop"] = "itself" if ended.by == "stop" else ended.by
+    by = ended_by(ended, by_its_own_account=reader.finished or bool(listener.pain))
     call = reader.conclude(
         exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds, now=datetime.now(UTC)
     )
@@ -276,9 +233,3 @@ def as_it_is_called(config: LoopConfig) -> dict[str, str]:
 def _cost_left(state: LoopState) -> float | None:
     limit = state.config.limits.cost_usd
     return None if limit is None else limit - state.spending.cost_usd
-
-
-def call_seconds(state: LoopState) -> float:
-    """Seconds that this call may take: its own timeout, or what is left of the loop's wall clock."""
-    own, hours = state.config.claude.timeout_minutes * 60, state.config.limits.wall_clock_hours
-    return own if hours is None else max(min(own, hours * 3600 - state.spending.seconds), 1.0)

@@ -16,7 +16,7 @@ def find_binary(config: ClaudeConfig) -> Path:
     if config.binary:
         return _named(config.binary)
     on_path = shutil.which("claude")
-    found = Path(on_path) if on_path else _bundled()
+    found = Path(on_path).absolute() if on_path else _bundled()  # the agent stands elsewhere, where PATH may name another one
     if found is None:
         raise OperatorError(
             "the Claude Code command line was not found",

@@ -13,6 +13,7 @@ from helmsman.errors import OperatorError
 from helmsman.layers import Resolved, did_you_mean, shown
 from helmsman.records.agents import CLAUDE, TEMPLATE, Agent, AgentKind
 from helmsman.records.hats import is_name
+from tasks.beneath import lies_beneath
 from tasks.loops.config_files import read_text
 
 AGENTS = ".helmsman/agents"
@@ -57,7 +58,7 @@ def read_agent(path: Path, top: Path | None = None) -> AgentKind:
     """The agent of a file. One of the repository's does not lead out of it by a link. Raises OperatorError."""
     inside = top is not None and not path.is_relative_to(_OURS)
     where = f"{AGENTS}/{path.name}" if inside else path.name
-    if inside and top is not None and not path.resolve().is_relative_to(top.resolve()):
+    if inside and top is not None and not lies_beneath(top, path):
         raise OperatorError("a file leads out of its repository", found=where, remedy="put the file itself there")
     kind = read_kind(read_text(path, "a file in TOML"), where)
     if kind.name != path.stem:

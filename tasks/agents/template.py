@@ -2,31 +2,28 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 from helmsman.agents.command import command_line
-from helmsman.errors import Cancelled, OperatorError
+from helmsman.errors import OperatorError
 from helmsman.orient.allowance import agent_model
 from helmsman.records.agents import AgentKind, Capability
-from helmsman.records.events import AgentStarted
 from helmsman.records.evidence import AgentCall
 from helmsman.records.state import LoopState
 from helmsman.verify.agent_events import Called
 from helmsman.verify.agents.plain import without_prompt
 from helmsman.verify.agents.reader import Reader, reader_of
+from tasks.agents.adapting import IN_WORLD, ended_by, run_program, watch_for_pain, without_secrets, wording
 from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, set_aside
-from tasks.agents.claude import IN_WORLD, call_seconds, without_secrets
 from tasks.agents.finding import find_program
 from tasks.agents.order import Order, unreachable
 from tasks.agents.tool_events import tool_called, tool_returned
 from tasks.processes.environment import other_environment, ours
 from tasks.processes.nesting import inner_depth
-from tasks.processes.process import Ended, run
+from tasks.processes.process import Ended
 from tasks.repository.git import IDENTITY, commit_and_tree, has_identity
 from tasks.sandbox.entering import Agent, Command, agent_box
 from tasks.sandbox.taking import take_over_work
-from tasks.secrets_kept import redact
-from tasks.session.pain_watch import Watch, tokens_left
+from tasks.session.pain_watch import Watch
 from tasks.telling.journal import publish
 from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import dirty_paths
@@ -83,23 +80,11 @@ def _make_call(order: Order, folder: CallFolder, environment: dict[str, str]) ->
         prompt_file=str(folder.prompt),
     )
     begin(folder, prompt, order.start, None, kind)
-    hears = Hearing(reader_of(kind), _watch(place, state, environment), lambda text: _wording(text, place, environment))
-    agent = Agent(Path(command[0]), is_claude=False)
+    hears = _hearing(order, environment)
+    agent, stdin = Agent(Path(command[0]), is_claude=False), prompt.encode() if kind.prompt == "stdin" else b""
+    stop = lambda: order.stop() or bool(hears.watch.pain)  # noqa: E731 - what it says is all
     with agent_box(config.sandbox, place.worktree, place.folder, agent, Command(command, environment)) as boxed:
-        ended = run(
-            boxed.arguments,
-            cwd=place.worktree,
-            env=boxed.environment,
-            tag=place.tag(state),
-            deadline=call_seconds(state),
-            idle=_idle(state, kind),
-            grace=config.claude.stop_grace_seconds,
-            stdin=prompt.encode() if kind.prompt == "stdin" else b"",
-            output_file=folder.transcript,
-            on_line=hears.hear,
-            on_start=lambda process: publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process)),
-            stop=lambda: order.stop() or bool(hears.watch.pain),
-        )
+        ended = run_program(order, boxed, folder, stdin=stdin, idle=_idle(state, kind), on_line=hears.hear, stop=stop)
     call = _conclude(hears, ended)
     return call.model_copy(update={"final_text": without_prompt(call.final_text, prompt)}) if kind.output == "text" else call
 
@@ -109,25 +94,18 @@ def _idle(state: LoopState, kind: AgentKind) -> float | None:
     return state.config.claude.idle_timeout_minutes * 60 if Capability.STREAM in kind.tells else None
 
 
-def _watch(place: Workplace, state: LoopState, environment: dict[str, str]) -> "Callable[[Reader], Watch]":
-    def watch(reader: Reader) -> Watch:
-        home, since = environment.get("HOME", ""), state.created_at.timestamp()
-        used = lambda: reader.account.usage.tokens  # noqa: E731 - what it says is all
-        return Watch(state.config.pain, str(place.worktree), home, used, tokens_left(state), since=since)
-
-    return watch
-
-
-def _wording(text: str, place: Workplace, environment: dict[str, str]) -> str:
-    return redact(text.replace(f"{place.worktree}/", ""), environment)
+def _hearing(order: Order, environment: dict[str, str]) -> "Hearing":
+    reader = reader_of(kind_of(order.state))
+    watch = watch_for_pain(order, environment, lambda: reader.account.usage.tokens)
+    return Hearing(reader, watch, wording(order, environment))
 
 
 class Hearing:
     """Hears what a program prints: folds it, tells of tool calls, and watches for what must end the session."""
 
-    def __init__(self, reader: Reader, watch: Callable[[Reader], Watch], wording: Callable[[str], str]) -> None:
+    def __init__(self, reader: Reader, watch: Watch, wording: Callable[[str], str]) -> None:
         """Nothing has been said yet."""
-        self.reader, self.watch = reader, watch(reader)
+        self.reader, self.watch = reader, watch
         self._wording = wording
 
     def hear(self, line: bytes) -> None:
@@ -143,8 +121,6 @@ class Hearing:
 
 def _conclude(hears: Hearing, ended: Ended) -> AgentCall:
     account = hears.reader.account
-    if ended.by == "stop" and not account.finished and not hears.watch.pain:
-        raise Cancelled("cancelled while the agent was at work")
-    by: Literal["itself", "deadline", "idle", "stop"] = "itself" if ended.by == "stop" else ended.by
+    by = ended_by(ended, by_its_own_account=account.finished or bool(hears.watch.pain))
     call = account.conclude(exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds)
     return call.model_copy(update={"pain": hears.watch.pain})

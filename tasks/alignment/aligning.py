@@ -26,6 +26,7 @@ from tasks.models.asking import Late, ask
 from tasks.places import AlignFolder
 from tasks.processes.process import never
 from tasks.repository.git import Repository
+from tasks.whole_files import write_whole
 
 THOUGHT = 3
 """Times prompt.timeout_seconds that one answer may take: it reads and writes more than a focus."""
@@ -102,9 +103,7 @@ def attempt_id(folder: AlignFolder, goal: str) -> str:
         pass
     uid = secrets.token_hex(8)
     folder.root.mkdir(parents=True, exist_ok=True)
-    beside = folder.root / f".attempt-{uid}"
-    beside.write_text(json.dumps({"uid": uid, "goal": goal}), encoding="utf-8")
-    beside.replace(folder.attempt)
+    write_whole(folder.attempt, json.dumps({"uid": uid, "goal": goal}))
     return uid
 
 
@@ -132,6 +131,14 @@ def present(work: Work) -> Alignment | None:
             work.path, found, f"remove it, or give --out FILE, or align its own goal: helmsman align --out {work.file}"
         )
     return found
+
+
+def readable(work: Work) -> Alignment | None:
+    """The same; None as well while somebody is writing, or has made it unreadable for now."""
+    try:
+        return present(work)
+    except OperatorError:
+        return None
 
 
 def with_left(work: Work, alignment: Alignment) -> Alignment:

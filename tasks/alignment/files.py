@@ -7,7 +7,8 @@ from pathlib import Path
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import LARGEST, is_alignment, read, render
 from helmsman.records.alignment import Alignment
-from tasks.beneath import read_plain
+from tasks.beneath import lies_beneath, read_plain
+from tasks.whole_files import write_whole
 
 _BYTES = 4
 """Of one character in UTF-8 at most."""
@@ -17,7 +18,7 @@ def place_of(top: Path, file: str) -> Path:
     """Where the file lies. Raises OperatorError where a link on the way leads out of the repository, or the file is one."""
     path = top / file
     is_link = os.path.islink(path)  # noqa: PTH114 - Path.is_symlink raises for a name that none can have
-    if not path.parent.resolve().is_relative_to(top.resolve()) or is_link:
+    if not lies_beneath(top, path.parent) or is_link:
         raise OperatorError(
             "the alignment file is not in the repository",
             expected="a file, and no link",
@@ -59,7 +60,7 @@ def write_alignment(path: Path, alignment: Alignment) -> str:
     text = render(alignment)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, text)
+        write_whole(path, text)
     except OSError as error:
         raise OperatorError(
             f"{path} cannot be written", found=str(error.strerror), remedy="make room for it, or make the folder writable"
@@ -74,20 +75,6 @@ def keep_aside(folder: Path, text: str) -> Path:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
     return Path(name)
-
-
-def _replace(path: Path, text: str) -> None:
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(handle)
-        Path(beside).chmod(0o644)
-        Path(beside).replace(path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
 
 
 def _unreadable(path: Path, found: str) -> OperatorError:

@@ -53,10 +53,7 @@ def _gate(work: Work, alignment: Alignment) -> Gate:
 
 def _from_file(work: Work, gate: Gate) -> Alignment | None:
     """What the file says, once it answers everything."""
-    try:
-        found = aligning.present(work)
-    except OperatorError:  # somebody is writing, or has made it unreadable for now
-        return None
+    found = aligning.readable(work)
     asked = {one.key for one in map(_as_asked, gate.questions)}
     return found if found is not None and not asked & {_as_asked(one).key for one in found.gaps.open} else None
 
@@ -81,17 +78,10 @@ def _from_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str,
         _refuse_settings(form)
         _halt(form)
         answers = dict(zip(gate.questions, answers_given(form, gate.questions), strict=True))
-        return with_answers(_latest(work) or alignment, answers, form.guidance), ""
+        latest = aligning.readable(work)  # somebody may have changed it while the form was open
+        return with_answers(latest or alignment, answers, form.guidance), ""
     except OperatorError as error:
         return None, str(error)
-
-
-def _latest(work: Work) -> Alignment | None:
-    """With what somebody has changed in the file while the form was open."""
-    try:
-        return aligning.present(work)
-    except OperatorError:
-        return None
 
 
 def _refuse_settings(form: Form) -> None:

@@ -63,7 +63,8 @@ def making(request: AlignRequest) -> Generator[Work]:
 
 def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, Any]]:
     """How the flow run ends. Whoever cancelled it goes on with what is paid for; every other end is one."""
-    alignment = aligning.present(work) or Alignment(specification=Specification(goal=work.goal))
+    found = aligning.present(work) if why is None else aligning.readable(work)
+    alignment = found or Alignment(specification=Specification(goal=work.goal))
     if why is not None and not isinstance(why, Halted):
         result = result_of(alignment, work.file, "cancelled", str(why) or "interrupted by a signal")
         return _state(StateType.CANCELLED, "Cancelled", result)

@@ -109,10 +109,7 @@ def _side_by_side(room: Room, checks: list[Numbered]) -> list[CheckResult]:
 
 
 def _run_numbered(room: Room, numbered: Numbered) -> CheckResult:
-    return _run_check(room, *numbered)
-
-
-def _run_check(room: Room, place: int, check: CheckConfig) -> CheckResult:
+    place, check = numbered
     publish(CheckStarted(name=check.title))
     result = run_check(room, place, check, check.timeout_seconds)
     publish(CheckFinished(result=result))

@@ -19,6 +19,7 @@ from helmsman.records.checks import CheckResult
 from tasks.checking.checks import Room, run_check
 from tasks.places import state_home
 from tasks.processes.process import never
+from tasks.repository.branch_files import FILE_MODES
 from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes, read_objects, succeeds
 from tasks.worktrees.staging import missing_submodules
 from tasks.worktrees.worktree import restore
@@ -37,8 +38,6 @@ TAIL = 2000
 """Characters of output that are kept, from its end."""
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 """What `sh` says of a command that it cannot start."""
-FILE_MODES = ("100644", "100755")
-"""Symbolic links are not followed: they may lead anywhere."""
 
 
 class Fate(StrEnum):

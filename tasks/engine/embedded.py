@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import httpx
 
-from helmsman.errors import WorldError
+from helmsman.errors import OperatorError, WorldError
 from tasks.places import state_home
 from tasks.processes.process import Ended, run
 
@@ -148,17 +148,24 @@ def _require_up(url: str) -> str:
     while True:
         try:
             httpx.get(f"{url}/health", timeout=5)  # any answer will do; what it allows us is asked later
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            problem, expected = "PREFECT_API_URL is no address of a server", "http://HOST:PORT/api"
+            raise OperatorError(problem, expected=expected, found=str(error), remedy="correct it") from error
         except httpx.HTTPError as error:
             if time.monotonic() > deadline:
-                raise WorldError(
-                    "the configured Prefect server does not answer",
-                    expected=f"an answer from {url}",
-                    found=str(error),
-                    remedy="start it, or unset PREFECT_API_URL to use the embedded one",
-                ) from error
+                raise _away(url, error) from error
             time.sleep(0.5)
         else:
             return url
+
+
+def _away(url: str, error: httpx.HTTPError) -> WorldError:
+    return WorldError(
+        "the configured Prefect server does not answer",
+        expected=f"an answer from {url}",
+        found=str(error),
+        remedy="start it, or unset PREFECT_API_URL to use the embedded one",
+    )
 
 
 def _run_server(port: int, done: threading.Event) -> Ended:
@@ -166,21 +173,11 @@ def _run_server(port: int, done: threading.Event) -> Ended:
     home = state_home()
     home.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-P", "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
-    options = [
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-        "--log-level",
-        "error",
-        "--lifespan",
-        "on",
-        "--timeout-graceful-shutdown",
-        "3",
-    ]
+    where = ["--host", "127.0.0.1", "--port", str(port)]
+    how = ["--log-level", "error", "--lifespan", "on", "--timeout-graceful-shutdown", "3"]
     environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"} | SERVER
     return run(
-        [*command, *options],
+        [*command, *where, *how],
         cwd=home,
         env=environment,
         tag=f"server-{uuid4().hex}",

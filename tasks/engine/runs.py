@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -21,7 +21,7 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext, TagsContext
 from prefect.events.worker import EventsWorker
-from prefect.exceptions import Abort, Pause, PrefectHTTPStatusError
+from prefect.exceptions import Abort, Pause
 from prefect.logging import get_run_logger
 from prefect.logging.handlers import APILogWorker
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
@@ -185,15 +185,16 @@ def _watch(mine: UUID, flag: Path, done: threading.Event) -> None:
         while not done.wait(POLL_SECONDS):
             found = _asked(client, mine)
             if found and (found.state_type in CANCELLED or _elsewhere(found)):
-                flag.touch()
-                return
+                with suppress(OSError):  # a full disk takes no file; it is asked again
+                    flag.touch()
+                    return
 
 
 def _asked(client: SyncPrefectClient, run: UUID) -> FlowRun | None:
     """None of an engine that cannot be asked, which has not cancelled: the loop goes on without it."""
     try:
         found = client.read_flow_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run])), limit=1)
-    except (httpx.HTTPError, PrefectHTTPStatusError):
+    except (httpx.HTTPError, ValueError):  # the second: what stands before it has answered, with a page for people
         _log.debug("the engine did not answer; asking again", exc_info=True)
         return None
     return found[0] if found else None

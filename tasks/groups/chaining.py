@@ -6,20 +6,17 @@ from typing import Any
 
 from prefect.client.schemas.objects import State, StateType
 
-from helmsman.errors import OperatorError
 from helmsman.layers import merged
-from helmsman.orient.alignment import own_goal
 from helmsman.plain import clean
 from helmsman.records.chain import ChainedLoop, ChainRequest, ChainResult, Link
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
+from tasks.groups.goals import in_a_line, require_same_goal
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import known_state
 from tasks.worktrees.workplace import has_left
-
-GOAL_SHOWN = 200
 
 
 def next_loop(request: ChainRequest, driven: str = "") -> LoopRequest | None:
@@ -33,7 +30,7 @@ def next_loop(request: ChainRequest, driven: str = "") -> LoopRequest | None:
         state = known_state(repository, request.name(number))
         if state is None:
             return _leaving(request, before, driven) or _begun(request, link, request.name(number), before)
-        _require_same(request, state, link)
+        require_same_goal("chain", request.chain, state, link)
         if state.outcome is not Outcome.COMPLETED:
             return _gone_on(request, link, state.loop)
         before = state
@@ -84,21 +81,10 @@ def _gone_on(request: ChainRequest, link: Link, name: str) -> LoopRequest:
     return LoopRequest(repository=request.repository, loop=name, settings=settings, reopen=request.reopen)
 
 
-def _require_same(request: ChainRequest, state: LoopState, link: Link) -> None:
-    """A chain whose goals were changed on the way would go on from work that was for something else."""
-    if own_goal(state.config.goal).strip() != link.goal.strip():
-        raise OperatorError(
-            f"chain {request.chain} was begun with other goals",
-            expected=f"for {state.loop}: {clean(own_goal(state.config.goal))[:GOAL_SHOWN]}",
-            found=clean(link.goal)[:GOAL_SHOWN],
-            remedy="give the goals that it was begun with, or begin another chain: --name NAME",
-        )
-
-
 def _stands(repository: Repository, request: ChainRequest) -> Iterator[ChainedLoop]:
     for number, link in enumerate(request.loops, 1):
         name, state = request.name(number), known_state(repository, request.name(number))
-        goal = clean(link.goal.strip().splitlines()[0])[:GOAL_SHOWN]
+        goal = in_a_line(link)
         if state is None:
             yield ChainedLoop(loop=name, goal=goal)
             continue

@@ -40,7 +40,8 @@ def _asked(config: LoopConfig, order: Sequence[Candidate], tag: str, stop: Calla
 
 def _candidate(repository: Repository, state: LoopState) -> Candidate:
     between = (state.base_commit, state.head)
-    counts = [_counts(line) for line in git(repository.common, "diff", "--numstat", "--no-ext-diff", *between, "--").splitlines()]
+    numbers = git(repository.common, "diff", "--numstat", "--no-ext-diff", *between, "--").split("\n")  # a name may hold others
+    counts = [_counts(line) for line in numbers if line]
     diff = git(repository.common, "diff", "--no-ext-diff", "--no-textconv", "--no-color", *between, "--")
     record = newest_record(repository, state.loop)
     return Candidate(

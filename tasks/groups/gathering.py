@@ -29,7 +29,7 @@ from tasks.lock import drive_alone, holder
 from tasks.loops.driving import STOPPED_FROM_OUTSIDE
 from tasks.places import group_folder, loop_folder
 from tasks.processes.nesting import refuse_nested
-from tasks.repository.git import open_repository
+from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import known_state
 
 HEAR_SECONDS = 0.5
@@ -44,7 +44,7 @@ def gathered(request: ParallelRequest) -> Generator[Group]:
     refuse_nested()
     repository = open_repository(Path(request.repository))
     group = opened(request, repository)
-    uid = hashlib.sha256(f"{repository.common}\0{request.group}".encode()).hexdigest()[:16]
+    uid = _uid(repository, request.group)
     with ExitStack() as stack:
         stack.enter_context(_alone(group))
         group.folder.cancel.unlink(missing_ok=True)
@@ -59,6 +59,11 @@ def gathered(request: ParallelRequest) -> Generator[Group]:
         except BaseException:
             _end_all(group)  # the engine waits for what it has begun, which would go on for hours
             raise
+
+
+def _uid(repository: Repository, group: str) -> str:
+    """The same on every day; another repository may have a group of that name."""
+    return hashlib.sha256(f"{repository.common}\0{group}".encode()).hexdigest()[:16]
 
 
 @contextmanager
@@ -171,4 +176,4 @@ def compare(repository: str, group: str, loops: tuple[str, ...]) -> Choice:
     """The best of these loops."""
     found = open_repository(Path(repository))
     states = [state for loop in loops if (state := known_state(found, loop))]
-    return best_of(found, states, f"choice-{group}", group_folder(found, group).cancel.exists)
+    return best_of(found, states, f"{_uid(found, group)}/choice", group_folder(found, group).cancel.exists)

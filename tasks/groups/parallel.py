@@ -13,7 +13,6 @@ from typing import Any
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import merged
-from helmsman.orient.alignment import own_goal
 from helmsman.oversee.grouping import MOST_DRIVES, Member, due, edges, unreached
 from helmsman.oversee.landing import landing_due
 from helmsman.plain import clean
@@ -24,7 +23,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.result import OPERATOR_EXIT_CODE
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.agents.call_folder import write_whole
+from tasks.groups.goals import GOAL_SHOWN, in_a_line, require_same_goal
 from tasks.groups.group_plan import done_items, item_link, item_names, planned_items, tip
 from tasks.groups.members import Departed
 from tasks.groups.purse import SHARED, Purse, Shares
@@ -34,9 +33,9 @@ from tasks.merging.target import require_target
 from tasks.places import GroupFolder, group_folder, loop_folder
 from tasks.repository.git import Repository
 from tasks.repository.state_ref import known_state, replace_state
+from tasks.whole_files import write_whole
 from tasks.worktrees.workplace import has_left
 
-GOAL_SHOWN = 200
 LEAST_DOLLARS = 0.0001
 """No limit may be nothing; with so little a loop ends after its first call at the latest."""
 
@@ -264,20 +263,13 @@ def _own_limits(link: Link) -> dict[str, float]:
 def _require_same(request: ParallelRequest, state: LoopState, link: Link) -> None:
     """An item may be worded anew; it stays the same item."""
     item: Any = link.settings.get("plan", {}).get("item", "")
-    if (item and state.config.plan.item == item) or own_goal(state.config.goal).strip() == link.goal.strip():
-        return
-    raise OperatorError(
-        f"group {request.group} was begun with other goals",
-        expected=f"for {state.loop}: {clean(own_goal(state.config.goal))[:GOAL_SHOWN]}",
-        found=clean(link.goal)[:GOAL_SHOWN],
-        remedy="give the goals that it was begun with, or begin another group: --name NAME",
-    )
+    if not item or state.config.plan.item != item:
+        require_same_goal("group", request.group, state, link)
 
 
 def _stands(group: Group, place: int, state: LoopState | None, done: frozenset[str]) -> ParallelLoop:
     link = group.links[place]
-    goal, approach = clean(link.goal.strip().splitlines()[0])[:GOAL_SHOWN], clean(_approach(link))[:GOAL_SHOWN]
-    one = ParallelLoop(loop=group.names[place], goal=goal, approach=approach)
+    one = ParallelLoop(loop=group.names[place], goal=in_a_line(link), approach=clean(_approach(link))[:GOAL_SHOWN])
     if state is not None:
         one = one.model_copy(update=_come_to(state))
     if one.outcome is not Outcome.COMPLETED and group.items and group.items[place].id in done:

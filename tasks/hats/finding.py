@@ -2,6 +2,7 @@
 bounds, and none of them by a link that leads out of the repository.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from helmsman.hats.reading import read_hat, read_sheet
 from helmsman.layers import COMMAND_LINE, Layer, Resolved, did_you_mean, shown
 from helmsman.orient.hats import CALLED
 from helmsman.records.hats import Hat, Preset, Sheet, is_name
+from tasks.beneath import lies_beneath
 from tasks.loops.config_files import read_text
 
 BUILT_IN = "built in"
@@ -59,7 +61,7 @@ def settled(resolved: Resolved, preset: Preset | None, top: Path) -> Resolved:
 def find_preset(top: Path, named: str, *, anywhere: bool = True) -> Preset:
     """By its name, or by a path. Raises OperatorError. `anywhere`: whether a path may lead out of the repository."""
     if is_path(named):
-        path = top / Path(named).expanduser()
+        path = top / os.path.expanduser(named)  # noqa: PTH111 - a Path raises where nobody has that name
         sheet = read_sheet(_text(path, None if anywhere else top), _called(path, top))
         return _dressed(sheet, top, _called(path, top))
     found = next((known for known in known_presets(top) if known.name == named), None)
@@ -133,7 +135,7 @@ def _names(top: Path, folder: str) -> Iterator[str]:
 
 def _text(path: Path, inside: Path | None) -> str:
     """`inside`: a folder that no link may lead out of."""
-    if inside is not None and not path.resolve().is_relative_to(inside.resolve()):
+    if inside is not None and not lies_beneath(inside, path):
         raise OperatorError(
             "a file leads out of its repository",
             expected="a file below its top, and no link to somewhere else",

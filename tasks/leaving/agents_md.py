@@ -25,12 +25,12 @@ from tasks.repository.branch_files import (
     an_index,
     held_in,
     put_on_branch,
-    replace_file,
     tree_with,
     work_of,
 )
 from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes
 from tasks.secrets_kept import redact
+from tasks.whole_files import write_whole
 from tasks.worktrees.workplace import Workplace
 
 AGENTS = "AGENTS.md"
@@ -104,7 +104,7 @@ def _proposed(place: Workplace, state: LoopState, lessons: Sequence[Lesson], gua
         return Proposed()
     tree = tree_with(repository, state.head, name, with_lines(present, lines).encode(), held.mode if held else NEW_FILE)
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, git_bytes(repository.common, "diff-tree", *_DIFF, state.head, tree))
+    write_whole(path, git_bytes(repository.common, "diff-tree", *_DIFF, state.head, tree))
     return Proposed(lines=lines, patch=path)
 
 
@@ -115,8 +115,8 @@ def _without_leaks(repository: Repository, state: LoopState, name: str, present:
         return ()
     commit = git(repository.common, "commit-tree", tree, "-p", state.head, "-m", "proposed").strip()
     scanned = secrets_in(repository.common, Change(start=state.head, commit=commit, tree=tree))
-    text = with_lines(present, lines).split("\n")
-    leaking = {text[leak.line - 1].rstrip("\r").removeprefix("- ") for leak in scanned.leaks if 0 < leak.line <= len(text)}
+    text = with_lines(present, lines).splitlines()  # as whoever scans it counts them
+    leaking = {text[leak.line - 1].removeprefix("- ") for leak in scanned.leaks if 0 < leak.line <= len(text)}
     return tuple(line for line in lines if line not in leaking)
 
 

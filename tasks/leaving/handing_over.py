@@ -20,9 +20,10 @@ from tasks.alignment.aligning import named
 from tasks.alignment.files import place_of, read_text, understood
 from tasks.beneath import read_plain
 from tasks.processes.environment import ours
-from tasks.repository.branch_files import LARGEST, held_in, put_on_branch, replace_file, tree_with, work_of
+from tasks.repository.branch_files import LARGEST, held_in, put_on_branch, tree_with, work_of
 from tasks.repository.git import Repository, git, succeeds
 from tasks.secrets_in_records import without_secrets
+from tasks.whole_files import write_whole
 from tasks.worktrees.workplace import Workplace
 
 NAME = "handoff.md"
@@ -103,7 +104,7 @@ def _told(path: Path, text: str) -> str:
 
 def _keep(place: Workplace, handoff: Handoff) -> None:
     place.folder.root.mkdir(parents=True, exist_ok=True)
-    replace_file(place.folder.root / NAME, f"{handoff.text}\n".encode())
+    write_whole(place.folder.root / NAME, f"{handoff.text}\n".encode())
 
 
 def _handed_over(place: Workplace, state: LoopState, handoff: Handoff) -> HandedOver:
@@ -152,7 +153,7 @@ def _beside(repository: Repository, name: str, text: str, handoff: Handoff) -> H
         raise OperatorError(f"{clean(name)} was added to the repository after the loop began, so its branch does not have it")
     after, path = with_handoff(text, handoff), repository.top / name
     if after != text:
-        replace_file(path, after.encode())
+        write_whole(path, after.encode())
     return HandedOver(file=path)
 
 

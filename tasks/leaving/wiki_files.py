@@ -9,7 +9,7 @@ from pathlib import Path
 
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
-from tasks.repository.branch_files import replace_file
+from tasks.whole_files import write_whole
 from tasks.worktrees.staging import open_up
 
 LARGEST = 256_000
@@ -46,7 +46,7 @@ def read_page(path: Path) -> str | None:
 
 def write_page(path: Path, text: str) -> None:
     real_folder(path.parent)
-    replace_file(path, text.encode(errors="replace"))
+    write_whole(path, text.encode(errors="replace"))
 
 
 def put_folder(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -55,7 +55,7 @@ def put_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         for name, content in files.items():
-            replace_file(made / name, content)
+            write_whole(made / name, content)
             (made / name).chmod(READ_ONLY)
         made.chmod(0o755)
         made.rename(folder)

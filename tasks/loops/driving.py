@@ -19,7 +19,6 @@ from helmsman.records.result import result_of
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Outcome
 from helmsman.verify.judge.prices import known_price
-from tasks.disk import disk_error
 from tasks.engine.results import is_kept, require_results
 from tasks.engine.runs import (
     announce,
@@ -38,6 +37,7 @@ from tasks.places import LoopFolder, loop_folder
 from tasks.processes.nesting import refuse_nested
 from tasks.repository.git import GitError, Repository, open_repository
 from tasks.repository.state_ref import Fenced, read_records, read_state, state_ref
+from tasks.system_errors import world_error
 from tasks.telemetry import watched
 from tasks.telling.journal import journal_to, listening, publish
 from tasks.worktrees.best_tree import stand_at_best
@@ -48,7 +48,7 @@ LONGEST_NAP = 0.5
 """Seconds between two looks at the clock and the cancel flag while waiting."""
 
 STOPPED_FROM_OUTSIDE = (HelmsmanError, KeyboardInterrupt, TerminationSignal, OSError)
-"""What ends a loop without a decision of its own. Of the system's errors, those of a disk."""
+"""What ends a loop without a decision of its own. Of the system's errors, those of a disk or of a full machine."""
 
 STATE_TYPES = {
     Outcome.COMPLETED: (StateType.COMPLETED, "Completed"),
@@ -149,8 +149,8 @@ def end_from_outside(repository: str, state: LoopState, why: BaseException) -> L
     if isinstance(why, Fenced) or is_started_elsewhere() or not is_ours(workplace(repository, state).repository, state):
         get_run_logger().error("loop %s is left to whoever drives it now: %s", state.loop, why)
         raise why
-    reason = disk_error(why) or why
-    if isinstance(reason, OSError):  # none of a disk's: a fault of ours
+    reason = world_error(why) or why
+    if isinstance(reason, OSError):  # none of the world's: a fault of ours
         raise reason
     get_run_logger().error("loop %s ends: %s", state.loop, reason)
     state = _as_written_down(repository, state)

@@ -45,7 +45,6 @@ from tasks.agents.hearing import hear
 from tasks.checking.adjudicating import adjudicate
 from tasks.checking.auditing import audit
 from tasks.credentials import agent_credentials, judge_credentials
-from tasks.disk import blaming_the_disk
 from tasks.engine.results import step_key
 from tasks.loops import overseeing, working
 from tasks.loops.opening import now_utc
@@ -55,6 +54,7 @@ from tasks.models import planning
 from tasks.plans import plan_file
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import replace_state
+from tasks.system_errors import blaming_the_world
 from tasks.telling.journal import publish
 from tasks.telling.reporting import write_report
 from tasks.triggers import delivering
@@ -142,7 +142,7 @@ def step(key: CachePolicy) -> Callable[[Callable[P, R]], Task[P, R]]:
             state = cast("LoopState", args[1])
             begun = time.monotonic()
             publish(StepStarted(iteration=state.due, attempt=state.attempt, step=name))
-            with blaming_the_disk():
+            with blaming_the_world():
                 result = function(*args, **kwargs)
             seconds = time.monotonic() - begun
             publish(StepFinished(iteration=state.due, attempt=state.attempt, step=name, seconds=seconds))

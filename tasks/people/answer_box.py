@@ -5,34 +5,36 @@ A file outlives the process that asked and the engine that it ran on.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
 from pydantic import ValidationError
 
 from helmsman.records.gates import Answer
+from tasks.whole_files import drafted, write_whole
 
 
 def put(mailbox: Path, answer: Answer) -> bool:
-    """Leave an answer. Returns whether it was the first to its question; a later one changes nothing."""
+    """Leave an answer. Returns whether it was the first to its question; a later one changes nothing.
+
+    What is there and cannot be read is none: it is put aside, or nobody could ever answer.
+    """
     mailbox.mkdir(parents=True, exist_ok=True)
-    draft = mailbox / f".{answer.gate}-{uuid4().hex}"
-    try:
-        draft.write_text(answer.model_dump_json(), encoding="utf-8")
-        os.link(draft, _file(mailbox, answer.gate))  # unlike a rename, never over one that is there
-    except FileExistsError:
-        return False
-    finally:
-        draft.unlink(missing_ok=True)
-    return True
+    file = _file(mailbox, answer.gate)
+    with drafted(file, answer.model_dump_json()) as draft:
+        if _linked(draft, file):
+            return True
+        if find(mailbox, answer.gate) is not None:
+            return False
+        put_aside(mailbox, answer.gate)
+        return _linked(draft, file)
 
 
 def replace(mailbox: Path, answer: Answer) -> None:
     """Leave an answer in the place of one that nobody has read: the caller holds the lock of whoever asked."""
     mailbox.mkdir(parents=True, exist_ok=True)
-    draft = mailbox / f".{answer.gate}-{uuid4().hex}"
-    draft.write_text(answer.model_dump_json(), encoding="utf-8")
-    draft.replace(_file(mailbox, answer.gate))
+    write_whole(_file(mailbox, answer.gate), answer.model_dump_json())
 
 
 def find(mailbox: Path, gate: str) -> Answer | None:
@@ -45,7 +47,17 @@ def find(mailbox: Path, gate: str) -> Answer | None:
 
 def put_aside(mailbox: Path, gate: str) -> None:
     """Take an answer that cannot be followed out of the way of the next one."""
-    _file(mailbox, gate).replace(mailbox / f"{gate}-refused-{uuid4().hex}")
+    with suppress(FileNotFoundError):  # somebody else was faster
+        _file(mailbox, gate).replace(mailbox / f"{gate}-refused-{uuid4().hex}")
+
+
+def _linked(draft: Path, file: Path) -> bool:
+    """Unlike a rename, a link never takes the place of what is there."""
+    try:
+        os.link(draft, file)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _file(mailbox: Path, gate: str) -> Path:

@@ -2,7 +2,6 @@
 
 import logging
 from pathlib import Path
-from uuid import uuid4
 
 from helmsman.oversee.answers import GUIDANCE_REMEMBERED
 from helmsman.plain import clean
@@ -12,6 +11,7 @@ from helmsman.records.state import LoopState
 from tasks.loops.opening import now_utc
 from tasks.repository.state_ref import replace_state
 from tasks.telling.journal import publish
+from tasks.whole_files import write_whole
 from tasks.worktrees.workplace import Workplace
 
 _log = logging.getLogger(__name__)
@@ -20,9 +20,7 @@ _log = logging.getLogger(__name__)
 def put(box: Path, identity: int, words: str) -> None:
     """Leave words for the next iteration. `identity` tells them from others: the same put twice are told once."""
     box.mkdir(parents=True, exist_ok=True)
-    draft = box / f".{identity}-{uuid4().hex}"
-    draft.write_text(words[:LONGEST_GUIDANCE], encoding="utf-8")
-    draft.replace(_file(box, identity))
+    write_whole(_file(box, identity), words[:LONGEST_GUIDANCE])
 
 
 def with_words(place: Workplace, state: LoopState) -> LoopState:

@@ -13,6 +13,7 @@ import psutil
 
 from helmsman.errors import WorldError
 from tasks.processes.tagged import TAG
+from tasks.system_errors import ROOM
 
 # The tag reaches what left the group, and a command whose group we had no time to name. Without /proc (macOS) only the
 # group is ended here. `kill -0` keeps zombies for living, hence the counted loops.
@@ -68,4 +69,4 @@ def _watch(reader: int, tag: str, grace: float) -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         problem = "The shell that guards a command could not be started"
-        raise WorldError(problem, found=str(error), remedy="free processes or memory, then resume") from error
+        raise WorldError(problem, found=str(error), remedy=ROOM) from error

@@ -1,7 +1,6 @@
 """The one way to run a command: bounded in time and memory, and nothing of it survives its end or ours."""
 
 import contextlib
-import errno
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,13 +16,13 @@ from tasks.processes.ending import Family, end
 from tasks.processes.leash import leash
 from tasks.processes.piping import Pipes
 from tasks.processes.tagged import TAG, end_tagged
+from tasks.system_errors import EXHAUSTED, ROOM
 
 __all__ = ["TAG", "Ended", "end_tagged", "never", "run"]
 
 Reason = Literal["itself", "deadline", "idle", "stop"]
 
 _TICK = 0.2  # how often exit, limits and stop() are looked at while output comes or nothing happens
-_EXHAUSTED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 
 
 @dataclass(frozen=True)
@@ -130,8 +129,8 @@ def _start(argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, piped: boo
 
 def _not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> HelmsmanError:
     problem, found = f"The command {argv[0]!r} could not be started in {cwd}", str(error)
-    if isinstance(error, OSError) and error.errno in _EXHAUSTED:
-        return WorldError(problem, found=found, remedy="free processes or memory, then resume")
+    if isinstance(error, OSError) and error.errno in EXHAUSTED:
+        return WorldError(problem, found=found, remedy=ROOM)
     return OperatorError(
         problem,
         expected="a program that can be executed and a directory that exists",

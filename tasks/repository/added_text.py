@@ -1,12 +1,12 @@
 """What a change added, as lines: in the tree as it is now, and in each of its commits, where a line may have come and gone."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from helmsman.records.evidence import Change
 from helmsman.verify.diff import Line
+from tasks.repository.diffs import Entry, changed_files
 from tasks.repository.git import current_branch, git, git_bytes, read_objects
 
 MOST_COMMITS = 50
@@ -18,8 +18,6 @@ LARGEST_FILE = 5_000_000
 MOST_READ = 32 * 1024 * 1024
 """Bytes of all files, as they are and as they were before."""
 _RAW = ("--raw", "-z", "-r", "-M", "--no-abbrev", "--no-ext-diff")
-_REGULAR = b"100"
-"""How the mode of a file begins that is neither a link nor a submodule."""
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"),
     (b"\0\0\xfe\xff", "utf-32"),
@@ -43,16 +41,6 @@ class Added(NamedTuple):
 
     parts: tuple[Part, ...] = ()
     unread: str = ""
-
-
-@dataclass(frozen=True)
-class _Edit:
-    """A file as git tells its change; an id is empty where there is no file that we read."""
-
-    path: str
-    commit: str
-    before: str
-    after: str
 
 
 def added_text(worktree: Path, change: Change) -> Added:
@@ -79,30 +67,18 @@ def _commits(worktree: Path, change: Change) -> list[str]:
     return [] if found == [f"{change.commit} {change.start}"] else found
 
 
-def _history(worktree: Path, commits: Sequence[str]) -> Iterator[_Edit]:
+def _history(worktree: Path, commits: Sequence[str]) -> Iterator[Entry]:
     if commits:
         asked = "".join(f"{commit}\n" for commit in commits).encode()
         yield from _edits(git_bytes(worktree, "diff-tree", "--stdin", "--root", *_RAW, stdin=asked))
 
 
-def _edits(raw: bytes) -> Iterator[_Edit]:
-    parts, commit = iter(raw.split(b"\0")), ""
-    for head in parts:
-        if not head.startswith(b":"):
-            commit = head.decode()
-            continue
-        old_mode, mode, before, after, status = head.lstrip(b":").split(b" ")
-        path = next(parts)
-        path = next(parts) if status[:1] in b"RC" else path
-        if mode.startswith(_REGULAR):
-            yield _Edit(path.decode(errors="replace"), commit, _id(old_mode, before), after.decode())
+def _edits(raw: bytes) -> Iterator[Entry]:
+    """Files that are there afterwards."""
+    return (entry for entry in changed_files(raw) if entry.after)
 
 
-def _id(mode: bytes, name: bytes) -> str:
-    return name.decode() if mode.startswith(_REGULAR) else ""
-
-
-def _read(worktree: Path, now: Sequence[_Edit], past: Sequence[_Edit]) -> tuple[tuple[Part, ...], str]:
+def _read(worktree: Path, now: Sequence[Entry], past: Sequence[Entry]) -> tuple[tuple[Part, ...], str]:
     """Small files first, so that a large one takes no other's room; the tree before what is only history."""
     sizes = _sizes(worktree, {name for edit in (*now, *past) for name in (edit.before, edit.after)} - {""})
     ordered = [edit for edits in (now, past) for edit in sorted(edits, key=lambda edit: sizes.get(edit.after, 0))]
@@ -119,7 +95,7 @@ def _read(worktree: Path, now: Sequence[_Edit], past: Sequence[_Edit]) -> tuple[
     return tuple(parts), ", ".join(filter(None, told))
 
 
-def _affordable(edits: Iterable[_Edit], sizes: dict[str, int]) -> Iterator[_Edit]:
+def _affordable(edits: Iterable[Entry], sizes: dict[str, int]) -> Iterator[Entry]:
     room, seen = MOST_READ, set[str]()
     for edit in edits:
         names = {edit.before, edit.after} - seen - {""}
@@ -130,7 +106,7 @@ def _affordable(edits: Iterable[_Edit], sizes: dict[str, int]) -> Iterator[_Edit
         yield edit
 
 
-def _within(edits: Sequence[_Edit], texts: dict[str, str]) -> tuple[list[Part], int]:
+def _within(edits: Sequence[Entry], texts: dict[str, str]) -> tuple[list[Part], int]:
     """The parts, and how many files were beyond the bounds."""
     parts: list[Part] = []
     room = MOST_TEXT

@@ -12,6 +12,7 @@ from helmsman.records.state import LoopState
 from tasks.repository.git import GitError, Repository, git, git_bytes, read_ref, succeeds
 
 FILE_MODES = frozenset({"100644", "100755"})
+"""Neither a symbolic link, which may lead anywhere, nor a submodule."""
 NEW_FILE = "100644"
 LARGEST = 1_600_000
 """Bytes of a file that is read."""
@@ -119,18 +120,3 @@ def _bring_along(checkout: Path, tree: str, name: str) -> None:
         git(checkout, "checkout-index", "--force", "--quiet", "--", name, env=index)
     mode, blob, _ = entry.split()
     git(checkout, "update-index", "--add", "--cacheinfo", f"{mode},{blob},{name}")
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Put it in the place of whatever is there, in one step; what a link leads to is not written."""
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(handle)
-        Path(beside).chmod(0o644)
-        Path(beside).replace(path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise

@@ -38,11 +38,14 @@ class Entry:
     path: str
     before: str
     after: str
+    commit: str = ""
+    """Whose change it is, where git tells of several."""
 
 
 def read_diff(cwd: Path, start: str, commit: str) -> TreeDiff:
     """Everything that differs between two commits, renames found. Never runs a program that the repository names."""
-    entries = list(_entries(git_bytes(cwd, "diff", "--raw", "-z", "-M", "--no-abbrev", "--no-ext-diff", start, commit, "--")))
+    raw = git_bytes(cwd, "diff", "--raw", "-z", "-M", "--no-abbrev", "--no-ext-diff", start, commit, "--")
+    entries = list(changed_files(raw))
     read, beyond = entries[:MOST_FILES], entries[MOST_FILES:]
     texts = _texts(cwd, [name for entry in read for name in (entry.before, entry.after) if name])
     files = [_file(entry, texts) for entry in read]
@@ -64,15 +67,17 @@ def unchanged_tests(cwd: Path, tree: Sequence[Blob], diff: TreeDiff) -> dict[str
     return {blob.path: texts[blob.id] for blob in tests if blob.id in texts}
 
 
-def _entries(raw: bytes) -> Iterator[Entry]:
-    parts = iter(raw.split(b"\0"))
+def changed_files(raw: bytes) -> Iterator[Entry]:
+    """What git says by `--raw -z --no-abbrev`; of several commits, before each its id."""
+    parts, commit = iter(raw.split(b"\0")), ""
     for head in parts:
-        if not head:
-            return
+        if not head.startswith(b":"):
+            commit = head.decode()
+            continue
         old_mode, mode, before, after, status = head.lstrip(b":").split(b" ")
         old_path = _name(next(parts))
         path = _name(next(parts)) if status[:1] in b"RC" else old_path
-        yield Entry(status[:1].decode(), old_path, path, _id(old_mode, before), _id(mode, after))
+        yield Entry(status[:1].decode(), old_path, path, _id(old_mode, before), _id(mode, after), commit)
 
 
 def _file(entry: Entry, texts: dict[str, str]) -> FileDiff:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from helmsman.errors import OperatorError, WorldError
+from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from tasks.system_errors import world_error
 
 TIMEOUT_SECONDS = 300
 """No local git command takes that long; a remote one that does is the network's fault."""
@@ -91,18 +92,14 @@ def git_bytes(
     command = ["git", *(part for setting in HARDENED for part in ("-c", setting)), *arguments]
     try:
         done = subprocess.run(
-            command,
-            cwd=cwd,
-            env=_environment(env),
-            input=stdin or b"",
-            capture_output=True,
-            timeout=timeout,
-            check=False,
+            command, cwd=cwd, env=_environment(env), input=stdin or b"", capture_output=True, timeout=timeout, check=False
         )
-    except FileNotFoundError as error:
-        raise _cannot_start(cwd) from error
     except subprocess.TimeoutExpired as error:
         raise GitError(arguments, -1, f"no answer within {timeout:g} s") from error
+    except OSError as error:
+        if (told := _cannot_start(cwd, error)) is None:
+            raise
+        raise told from error
     if done.returncode != 0:
         raise GitError(arguments, done.returncode, done.stderr.decode(errors="replace"))
     return done.stdout
@@ -145,7 +142,7 @@ def commit_and_tree(cwd: Path, revision: str = "HEAD") -> tuple[str, str]:
 def current_branch(cwd: Path) -> str:
     """Short name of the branch that HEAD is on; empty when detached."""
     try:
-        full = git(cwd, "symbolic-ref", "--quiet", "HEAD").strip()
+        full = git(cwd, "symbolic-ref", "--quiet", "HEAD").removesuffix("\n")
     except GitError:
         return ""
     return full.removeprefix("refs/heads/")  # not --short: that says heads/x where x is ambiguous
@@ -182,9 +179,10 @@ def tip_of(cwd: Path, branch: str) -> tuple[str | None, bool]:
 
 
 def _tip(cwd: Path, ref: str) -> tuple[str | None, bool]:
+    """Cut where git puts a blank or a line's end: a name may hold whatever else Unicode has of both."""
     listed = git(cwd, "for-each-ref", "--format=%(HEAD)%(objectname) %(refname)", "--", ref)
-    line = next((line for line in listed.splitlines() if line[1:].split()[1] == ref), None)
-    return (None, False) if line is None else (line[1:].split()[0], line.startswith("*"))
+    line = next((line for line in listed.split("\n") if line[1:].partition(" ")[2] == ref), None)
+    return (None, False) if line is None else (line[1:].partition(" ")[0], line.startswith("*"))
 
 
 def has_identity(cwd: Path) -> bool:
@@ -212,10 +210,15 @@ def _connects(name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in CONNECTION)
 
 
-def _cannot_start(cwd: Path) -> OperatorError:
+def _cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:
+    """None where neither the world nor the operator is to blame."""
+    if told := world_error(error):
+        return told
     if not cwd.is_dir():
         return OperatorError("a folder that git should work in is gone", found=str(cwd))
-    return OperatorError("git is not installed", expected="git on PATH", remedy="install git 2.30 or newer")
+    if isinstance(error, FileNotFoundError):
+        return OperatorError("git is not installed", expected="git on PATH", remedy="install git 2.30 or newer")
+    return OperatorError("git may not be started", found=str(error)) if isinstance(error, PermissionError) else None
 
 
 def _no_repository(path: Path, error: GitError) -> OperatorError:

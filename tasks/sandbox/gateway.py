@@ -5,12 +5,11 @@ import os
 import re
 import socket
 import tempfile
-import threading
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from socketserver import BaseRequestHandler, ThreadingUnixStreamServer
+from socketserver import BaseRequestHandler
 from typing import Any
 
 from helmsman.errors import OperatorError
@@ -18,6 +17,7 @@ from helmsman.plain import clean
 from helmsman.records.events import ToolGuarded
 from helmsman.records.evidence import Guarded
 from helmsman.sandbox.reach import LOOPBACK, Reach
+from tasks.loopback import LoopbackServer, serving
 from tasks.sandbox.inside import both_ways
 from tasks.sandbox.upstream import Upstream
 from tasks.telling.journal import publish
@@ -46,7 +46,7 @@ def doors(reach: Reach, fixed: tuple[int, ...], upstream: Upstream | None) -> Ge
     with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as folder, ExitStack() as stack:
         _require_short(folder)
         for port, lead in leads.items():
-            stack.enter_context(_serving(Path(folder) / str(port), lead))
+            stack.enter_context(serving(_Door(Path(folder) / str(port), lead), "sandbox-door"))
         yield Path(folder)
 
 
@@ -60,55 +60,23 @@ def _require_short(folder: str) -> None:
         )
 
 
-@contextmanager
-def _serving(path: Path, lead: Lead) -> Generator[None]:
-    server = _Server(path, lead)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="sandbox-door", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.close_all()
-        server.server_close()
-        thread.join()
-
-
-class _Server(ThreadingUnixStreamServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 64
+class _Door(LoopbackServer):
+    address_family = socket.AF_UNIX
 
     def __init__(self, path: Path, lead: Lead) -> None:
         self._lead = lead
-        self._open: set[socket.socket] = set()
         super().__init__(str(path), BaseRequestHandler)
-
-    def get_request(self) -> tuple[socket.socket, Any]:
-        connection, address = super().get_request()
-        self._open.add(connection)
-        return connection, address
-
-    def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
-        if isinstance(request, socket.socket):
-            self._open.discard(request)
-        super().shutdown_request(request)
-
-    def close_all(self) -> None:
-        for connection in list(self._open):
-            with suppress(OSError):  # it has just ended by itself
-                connection.shutdown(socket.SHUT_RDWR)
 
     def finish_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:  # noqa: ARG002 - overridden
         if not isinstance(request, socket.socket):
             return
         outside = self._lead(request)
-        if outside is not None:
-            with outside:
-                both_ways(request, outside)
-
-    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:
-        """What a client inside does to its connection is its own problem."""
+        if outside is None:
+            return
+        with outside:
+            self.connections.add(outside)  # whoever is there may have nothing more to say, and never go
+            both_ways(request, outside)
+            self.connections.discard(outside)
 
 
 def _to_loopback(port: int) -> Lead:

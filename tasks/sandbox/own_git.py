@@ -19,8 +19,8 @@ from helmsman.errors import WorldError
 from helmsman.sandbox.box import OBJECTS, Mount
 from helmsman.sandbox.git_config import config_text, listed
 from tasks.beneath import read_beneath
-from tasks.disk import OF_A_DISK
 from tasks.repository.git import GitError, Repository, git, git_bytes, open_repository, read_ref
+from tasks.system_errors import EXHAUSTED, OF_A_DISK
 from tasks.worktrees.staging import open_up
 
 _log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ SHARED = "shallow", "info/exclude", "info/attributes"
 """Of the folder that worktrees share."""
 LARGEST_REF = 4096
 LARGEST_LIST = 64 * 1024 * 1024
-OF_THE_WORLD = tuple(map(os.strerror, (*OF_A_DISK, errno.EFBIG, errno.ENOMEM, errno.EMFILE, errno.ENFILE)))
+OF_THE_WORLD = tuple(map(os.strerror, (*OF_A_DISK, *EXHAUSTED, errno.EFBIG)))
 """In git's words, what says nothing of the commits."""
 BORROWED = "borrowed"
 """Folder with the names of the object stores as they are seen inside; outside, git looks into none that the agent names."""
@@ -134,10 +134,10 @@ def _bring(repository: Repository, folder: Path, commit: str) -> bool:
     """Whether that commit is in the repository now, with all that it needs."""
     own, real = str(folder / "objects"), str(repository.common / "objects")
     lent = {"GIT_OBJECT_DIRECTORY": own, "GIT_ALTERNATE_OBJECT_DIRECTORIES": real}
-    known = {line.split()[0] for line in _references(repository.common).decode().splitlines()}
-    asked = "".join([f"{commit}\n", *(f"^{one}\n" for one in sorted(known))])
+    known = {line.partition(b" ")[0] for line in _references(repository.common).splitlines()}
+    asked = b"".join([commit.encode(), b"\n", *(b"^%s\n" % one for one in sorted(known))])
     try:
-        pack = git_bytes(repository.common, "pack-objects", "--revs", "--stdout", "-q", stdin=asked.encode(), env=lent)
+        pack = git_bytes(repository.common, "pack-objects", "--revs", "--stdout", "-q", stdin=asked, env=lent)
         git_bytes(repository.common, "unpack-objects", "-q", "--strict", stdin=pack)
         git(repository.common, "rev-list", "--quiet", "--objects", commit, "--not", "--all")
     except GitError as error:
@@ -178,11 +178,16 @@ def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:
 
 
 def _lent_to(objects: Path) -> list[Path]:
-    """Other stores that the repository itself borrows from."""
-    listing = objects / "info" / "alternates"
-    lines = listing.read_text(errors="surrogateescape").splitlines() if listing.is_file() else []
-    paths = (Path(os.path.normpath(objects / line)) for line in lines if line and not line.startswith("#"))
-    return [path for path in paths if path.is_dir()]
+    """Other stores that the repository itself borrows from, and those that these borrow from."""
+    found, looked_at = dict[Path, None](), [objects]
+    for store in looked_at:
+        listing = store / "info" / "alternates"
+        lines = listing.read_text(errors="surrogateescape").split("\n") if listing.is_file() else []
+        paths = [Path(os.path.normpath(store / line)) for line in lines if line and not line.startswith("#")]
+        new = [path for path in paths if path.is_dir() and path not in {objects, *found}]
+        looked_at += new
+        found |= dict.fromkeys(new)
+    return list(found)
 
 
 def _head(folder: Path) -> str | None:

@@ -50,11 +50,14 @@ def find_bubblewrap() -> Path:
             expected=f"{PROGRAM} on PATH",
             remedy=f"apt-get install bubblewrap (dnf, pacman and apk name it so too), {INSTEAD}",
         )
-    return Path(found)
+    return Path(found).absolute()  # PATH may name folders from where we stand, and the command stands elsewhere
 
 
 def _bubblewrap_works(program: Path) -> str:
-    tried = subprocess.run([program, *TRIED], capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False)
+    try:
+        tried = subprocess.run([program, *TRIED], capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise OperatorError("bubblewrap cannot be run", expected=f"{program} that works", found=str(error)) from error
     if tried.returncode != 0:
         said = tried.stderr.strip()
         remedy = next((remedy for words, remedy in _REMEDIES if words in said), f"{_ALLOW}, {INSTEAD}")

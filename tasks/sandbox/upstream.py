@@ -22,9 +22,10 @@ class Upstream:
     def connect(self, host: str, port: int) -> socket.socket:
         """A connection through it. Raises OSError where it refuses."""
         outside = socket.create_connection((self.host, self.port), PATIENCE)
+        where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         told = f"Proxy-Authorization: Basic {base64.b64encode(self.login.encode()).decode()}\r\n" if self.login else ""
         try:
-            outside.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{told}\r\n".encode())
+            outside.sendall(f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n{told}\r\n".encode())
             _require_established(outside)
         except BaseException:
             outside.close()
@@ -37,16 +38,25 @@ def upstream_of(environment: Mapping[str, str]) -> Upstream | None:
     named = next((value for name in ("https_proxy", "HTTPS_PROXY") if (value := environment.get(name))), "")
     if not named:
         return None
-    parts = urlsplit(named if "://" in named else f"http://{named}")
+    try:
+        parts = urlsplit(named if "://" in named else f"http://{named}")
+        port = parts.port or 80
+    except ValueError as error:
+        raise _refused("what is no address") from error
     if parts.scheme != "http" or not parts.hostname:
-        raise OperatorError(
-            "HTTPS_PROXY names a proxy that a sandbox cannot be led through",
-            expected="http://HOST:PORT",
-            found=parts.scheme,
-            remedy='name an HTTP proxy, or set sandbox.network = "open"',
-        )
+        raise _refused(parts.scheme)
     login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}" if parts.username else ""
-    return Upstream(parts.hostname, parts.port or 80, login)
+    return Upstream(parts.hostname, port, login)
+
+
+def _refused(found: str) -> OperatorError:
+    """Not with the address as it is: a password may be in it."""
+    return OperatorError(
+        "HTTPS_PROXY names a proxy that a sandbox cannot be led through",
+        expected="http://HOST:PORT",
+        found=found,
+        remedy='name an HTTP proxy, or set sandbox.network = "open"',
+    )
 
 
 def _require_established(outside: socket.socket) -> None:

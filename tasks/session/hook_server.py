@@ -10,13 +10,14 @@ import hmac
 import json
 import secrets
 import socket
-import threading
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from socketserver import BaseServer, ThreadingTCPServer
+from socketserver import BaseServer
 from typing import Any, cast
+
+from tasks.loopback import LoopbackServer, serving
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """From an event to the hook's output; raises nothing."""
@@ -46,26 +47,12 @@ class HookServer:
 @contextmanager
 def hook_server(answer: Answer) -> Generator[HookServer]:
     """Listen on a port of the system's choice while the block runs; every connection is closed at its end."""
-    token = secrets.token_urlsafe(24)
-    server = _Server(answer, token)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="hooks", daemon=True)
-    thread.start()
-    try:
+    with serving(_Server(answer, secrets.token_urlsafe(24)), "hooks") as server:
         yield server.known
-    finally:
-        server.shutdown()
-        server.close_all()
-        server.server_close()
-        thread.join()
 
 
-class _Server(ThreadingTCPServer):  # not HTTPServer, which asks the name service for the name of 127.0.0.1
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 64  # many tool calls may come at once
-
+class _Server(LoopbackServer):
     def __init__(self, answer: Answer, token: str) -> None:
-        self._open: set[socket.socket] = set()
         super().__init__(("127.0.0.1", 0), self._exchange)
         self.known = HookServer(self.socket.getsockname()[1], token)
         self._answer = answer
@@ -73,24 +60,10 @@ class _Server(ThreadingTCPServer):  # not HTTPServer, which asks the name servic
     def _exchange(self, request: socket.socket, client_address: tuple[str, int], server: BaseServer) -> BaseHTTPRequestHandler:
         return _Exchange(self._answer, self.known, request, client_address, server)
 
-    def close_all(self) -> None:
-        for connection in list(self._open):
-            with suppress(OSError):  # it has just ended by itself
-                connection.shutdown(socket.SHUT_RDWR)
-
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = super().get_request()
         connection.settimeout(PATIENCE)
-        self._open.add(connection)
         return connection, address
-
-    def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
-        if isinstance(request, socket.socket):
-            self._open.discard(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: socket.socket | tuple[bytes, socket.socket], client_address: tuple[str, int]) -> None:
-        """A client that goes away or sends nonsense is its own problem; nothing of it may reach the loop's terminal."""
 
 
 class _Exchange(BaseHTTPRequestHandler):
@@ -107,6 +80,7 @@ class _Exchange(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         if not hmac.compare_digest(self.headers.get(HEADER, "").encode(), self._known.token.encode()):
             self._known.refused += 1
+            self.close_connection = True  # what it sent is not read, and would pass for its next request
             self._send(HTTPStatus.FORBIDDEN, {})
             return
         event = self._read_event()

@@ -36,7 +36,7 @@ from tasks.secrets_kept import redact
 
 ANSWER_SECONDS = 10
 """For one answer of the engine; Prefect itself would wait a minute."""
-RUNS_REMEMBERED = 4
+SHELVES_REMEMBERED = 4
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Page:
 
 @dataclass
 class Shelf:
-    """The artifacts of one loop run."""
+    """The artifacts of one loop in a run."""
 
     has_readers: bool
     """Whether the engine has a UI to read them in."""
@@ -73,15 +73,16 @@ class Shelf:
         return self.has_readers or state.ending is not None or state.gate is not None
 
 
-_shelves: dict[UUID, Shelf] = {}
-"""By loop run. What another process made of the same run is asked for once."""
+_shelves: dict[tuple[UUID, str], Shelf] = {}
+"""By run and loop, as a chain drives its loops in one run. What another process made of the same run is asked for once."""
 
 
 def publish_artifacts(state: LoopState, record: IterationRecord | None = None) -> None:
     """Show how a loop stands. Call in its own run, after `record` was folded into `state`, or without it where none is new."""
     try:
         run = run_id()
-        if run in _shelves and not _shelves[run].due(state, record):
+        known = _shelves.get((run, state.loop))
+        if known and not known.due(state, record):
             return
         with (
             temporary_settings({PREFECT_CLIENT_MAX_RETRIES: 0}),  # what is not written now is written next time
@@ -91,7 +92,7 @@ def publish_artifacts(state: LoopState, record: IterationRecord | None = None) -
             if shelf.due(state, record):
                 bring_up_to_date(client, shelf, run, state, record)
     except Exception as error:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
-        _shelves.pop(run_id(), None)  # an artifact may have been deleted: next time it is asked what is there
+        _shelves.pop((run_id(), state.loop), None)  # an artifact may have been deleted: next time it is asked what is there
         get_run_logger().warning("the artifacts of loop %s are not up to date: %s", state.loop, _in_a_line(error))
 
 
@@ -137,14 +138,15 @@ def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
 
 
 def _shelf(client: SyncPrefectClient, run: UUID, loop: str) -> Shelf:
-    if run not in _shelves:
+    """`loop`: or a group."""
+    if (run, loop) not in _shelves:
         mine = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run]))
         made = client.read_artifacts(artifact_filter=mine, limit=50)
         known = {artifact.key: [artifact.id] for artifact in made if artifact.key and artifact.key.startswith(f"{loop}-")}
-        for oldest in list(_shelves)[: 1 - RUNS_REMEMBERED]:
+        for oldest in list(_shelves)[: 1 - SHELVES_REMEMBERED]:
             _shelves.pop(oldest)
-        _shelves[run] = Shelf(_has_ui(client), known)
-    return _shelves[run]
+        _shelves[run, loop] = Shelf(_has_ui(client), known)
+    return _shelves[run, loop]
 
 
 def _has_ui(client: SyncPrefectClient) -> bool:

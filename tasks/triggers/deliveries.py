@@ -62,7 +62,8 @@ class Deliveries:
     def __init__(self, file: Path) -> None:
         """Make the file where it is missing."""
         self._file = file
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._usable():
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._transaction() as database:
             for statement in filter(str.strip, TABLES.split(";")):
                 database.execute(statement)
@@ -89,12 +90,16 @@ class Deliveries:
 
     @contextmanager
     def _transaction(self) -> Generator[sqlite3.Connection]:
+        with self._usable(), closing(sqlite3.connect(self._file, timeout=PATIENCE_SECONDS, isolation_level=None)) as database:
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+            database.execute("COMMIT")  # without it, closing takes everything back
+
+    @contextmanager
+    def _usable(self) -> Generator[None]:
         try:
-            with closing(sqlite3.connect(self._file, timeout=PATIENCE_SECONDS, isolation_level=None)) as database:
-                database.execute("BEGIN IMMEDIATE")
-                yield database
-                database.execute("COMMIT")  # without it, closing takes everything back
-        except sqlite3.Error as error:
+            yield
+        except (sqlite3.Error, OSError) as error:
             raise WorldError(
                 "what webhooks delivered cannot be kept",
                 found=f"{self._file}: {error}",

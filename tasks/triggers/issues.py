@@ -197,7 +197,7 @@ def _heard(place: _Place, state: LoopState, answer: Answer) -> Answer:
         return answer
     first = answer_box.find(folder.answers, answer.gate)
     if first is None:
-        raise OperatorError("the question has an answer that cannot be read", remedy="`stop` takes its place")
+        raise OperatorError("the question has been answered meanwhile", remedy="look again")
     if first != answer and holder(folder.lock) is not None:
         raise OperatorError("the question has an answer already", found=f"{first.choice} by {first.by or first.via}")
     return first

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from helmsman.errors import HelmsmanError
-from tasks.agents.call_folder import write_whole
 from tasks.repository.git import git, git_bytes
+from tasks.whole_files import write_whole
 from tasks.worktrees.staging import NO_WORK
 
 FAULTS = HelmsmanError, OSError, ValueError, RecursionError

@@ -11,6 +11,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, FlowRunFilter, FlowRunFilterTags, LogFilter
 from prefect.client.schemas.objects import Artifact
 
+from helmsman.records.oversight import Oversight
 from helmsman.records.state import LoopState
 from tasks.engine.runs import flush, run_id
 from tasks.telling.artifacts import Shelf, bring_up_to_date, publish_artifacts
@@ -140,6 +141,17 @@ def test_what_an_iteration_did_is_still_told_when_a_person_is_asked_after_it() -
         publish_artifacts(troubled_state())
 
     assert "40 passed, 2 failed" in by_key(in_a_run(show))["mend-it-dashboard"]
+
+
+@pytest.mark.feature("M11")
+def test_a_loop_of_a_chain_is_not_shown_what_the_one_before_it_did() -> None:
+    def show() -> None:
+        publish_artifacts(ended(), troubled_record())
+        publish_artifacts(ended(loop="next", iteration=0, checks=None, oversight=Oversight()))
+
+    shown = by_key(in_a_run(show))
+    assert "40 passed, 2 failed" in shown["mend-it-dashboard"]
+    assert "40 passed, 2 failed" not in shown["next-dashboard"]
 
 
 @pytest.mark.feature("H5")

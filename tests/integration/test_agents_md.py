@@ -113,9 +113,12 @@ def test_nothing_is_proposed_where_nobody_wants_it_or_nothing_is_proven(tmp_path
     assert not patch_of(work).exists()
 
 
-def test_no_secret_is_proposed_be_it_ours_or_of_a_known_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "rules", [RULES, RULES.replace("brief", "brief\f"), "# Rules\u2028\n"], ids=["lines", "a page", "Unicode"]
+)
+def test_no_secret_is_proposed_be_it_ours_or_of_a_known_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-of-the-shop")
-    work = begun(tmp_path)
+    work = begun(tmp_path, {"AGENTS.md": rules})
     key = "AKIA" + "Q3ZK7LM2WX9TRB4V"  # of the form of a key's id, and nobody's
     lessons = [convention("Log in with s3cr3t-of-the-shop first."), convention(f"Set the key to {key} for uploads."), *LESSONS]
     assert propose(work.place, completed(work), lessons, ()).lines == (SUBJECTS[0],)

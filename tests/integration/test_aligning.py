@@ -40,6 +40,8 @@ from tasks.alignment.aligning import (
 )
 from tasks.alignment.config import configured
 from tasks.alignment.files import read_alignment, write_alignment
+from tasks.alignment.people import Halted
+from tasks.alignment.run import concluded
 from tasks.processes.process import never
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.repository_facts import LONGEST_TEXT, MOST_NAMES, gather_facts
@@ -241,9 +243,18 @@ def test_links_pipes_and_folders_are_no_alignment_files(top: Path, tmp_path: Pat
     (top / "link.md").symlink_to(tmp_path / "outside.md")
     (top / "away").symlink_to(tmp_path)
     os.mkfifo(top / "pipe.md")
-    for name in ("link.md", "away/outside.md", "pipe.md", "src"):
+    (top / "round").symlink_to("round")
+    for name in ("link.md", "away/outside.md", "pipe.md", "src", "round/x.md"):
         with pytest.raises(OperatorError, match=r"not in the repository|something else than a file|cannot be read"):
             present(work(top, file=name))
+
+
+@pytest.mark.parametrize("why", [Cancelled("enough"), Halted("stopped by a person"), KeyboardInterrupt()])
+def test_whoever_ends_it_while_the_file_is_being_written_is_not_refused(top: Path, why: BaseException) -> None:
+    write(top, {ALIGNMENT: "half a line that is no alig"})
+    assert concluded(work(top), why).name in {"Cancelled", "Stopped"}
+    with pytest.raises(OperatorError, match="is no alignment"):
+        concluded(work(top))
 
 
 def test_an_attempt_that_was_broken_off_goes_on_under_its_id_and_another_goal_under_another(top: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from helmsman.config import CheckConfig
 from helmsman.records.checks import CheckReport
 from helmsman.show.tables import checks_table
-from tasks.beneath import read_beneath, read_plain, remove_beneath
+from tasks.beneath import lies_beneath, read_beneath, read_plain, remove_beneath
 from tasks.checking.checks import Room, run_check
 from tasks.processes.process import never
 from tests.unit.builders import config, state
@@ -125,6 +125,22 @@ def test_what_would_block_or_never_end_is_an_error(tree: Path, plant: Callable[[
     plant(tree)
     with pytest.raises(OSError, match=r"file|directory"):
         read_plain(tree / "out" / "r.xml", 1000)
+
+
+def test_a_folder_in_the_place_of_a_file_leaves_nothing_open(tree: Path) -> None:
+    before = len(list(Path("/dev/fd").iterdir()))
+    for _ in range(20):
+        assert read_beneath(tree, "out", 10) is None
+        with pytest.raises(OSError, match="something else than a file"):
+            read_plain(tree / "out", 10)
+    assert len(list(Path("/dev/fd").iterdir())) == before
+
+
+def test_links_in_a_circle_lie_beneath_nothing(tree: Path) -> None:
+    (tree / "out" / "round").symlink_to("round")
+    assert lies_beneath(tree, tree / "out" / "to be")
+    assert not lies_beneath(tree, tree / "out" / "round" / "x")
+    assert not lies_beneath(tree, tree.parent / "outside")
 
 
 def test_a_socket_is_no_file(tree: Path) -> None:

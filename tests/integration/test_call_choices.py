@@ -10,7 +10,7 @@ from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.oversight import Oversight
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
-from tasks.agents.claude import without_secrets
+from tasks.agents.adapting import without_secrets
 from tasks.session.steered import stop_seconds, window_of
 from tests.fakes.repositories import loop_state
 

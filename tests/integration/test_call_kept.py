@@ -33,6 +33,22 @@ def little_room() -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@contextmanager
+def room_for(more: int) -> Generator[None]:
+    """For so many more open files of this process."""
+    highest = max(int(one.name) for one in Path("/dev/fd").iterdir())
+    before, taken = resource.getrlimit(resource.RLIMIT_NOFILE), [os.dup(0)]
+    while taken[-1] < highest:
+        taken.append(os.dup(0))  # numbers below it that are free
+    resource.setrlimit(resource.RLIMIT_NOFILE, (taken[-1] + 1 + more, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for handle in taken:
+            os.close(handle)
+
+
 def order_for(work: Work, *calls: Call, folder: Path) -> Order:
     claude = ClaudeConfig(binary=str(scripted_agent(folder, calls)), permission_mode="acceptEdits")
     config = work.state.config.model_copy(update={"claude": claude, "steering": SteeringConfig(hooks=False)})
@@ -68,3 +84,15 @@ def test_a_call_that_never_began_is_the_world_s_fault_and_may_be_tried_again(wor
         call_agent(order)
     assert not isinstance(raised.value, CutOff)
     assert not (tmp_path / "agent" / "starts").exists()
+
+
+@pytest.mark.parametrize("room", [3, 9])
+def test_a_program_that_could_not_be_started_may_be_tried_again(work: Work, tmp_path: Path, room: int) -> None:
+    """As on a machine where too much else is open; git needs less room than the agent."""
+    order = order_for(work, Call(), folder=tmp_path / "agent")
+    with room_for(room), pytest.raises(WorldError, match=r"no room|could not be started") as raised:
+        call_agent(order)
+    assert not isinstance(raised.value, CutOff)
+    assert calls_made(tmp_path / "agent") == 0
+    call_agent(order)
+    assert calls_made(tmp_path / "agent") == 1

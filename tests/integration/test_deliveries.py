@@ -108,8 +108,9 @@ def test_of_several_receivers_at_once_exactly_one_takes_each_push(deliveries: De
 def test_a_file_that_cannot_be_used_is_the_world_s_fault(tmp_path: Path) -> None:
     file = tmp_path / "deliveries.sqlite"
     file.write_bytes(b"this is no database at all, and longer than a header" * 20)
-    with pytest.raises(WorldError, match="what webhooks delivered cannot be kept"):
-        Deliveries(file)
+    for place in (file, file / "below" / "deliveries.sqlite"):
+        with pytest.raises(WorldError, match="what webhooks delivered cannot be kept"):
+            Deliveries(place)
 
 
 @pytest.mark.feature("X2")

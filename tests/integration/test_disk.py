@@ -1,6 +1,7 @@
 """A disk that is full is the world's fault, wherever it hits, and whoever it hits is told how to go on."""
 
 import errno
+import resource
 from pathlib import Path
 
 import httpx
@@ -10,9 +11,10 @@ from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 from deployments.complaints import report_unforeseen
 from deployments.running import telling_way_on
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
-from tasks.agents.call_folder import write_whole
-from tasks.disk import blaming_the_disk
+from tasks.processes.process import run
 from tasks.repository.state_ref import Fenced
+from tasks.system_errors import blaming_the_world
+from tasks.whole_files import write_whole
 
 pytestmark = pytest.mark.feature("X4")
 
@@ -27,13 +29,23 @@ def write_to_full_disk() -> None:
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_the_world_s_fault_and_says_that_space_is_missing() -> None:
-    with pytest.raises(WorldError, match="No space left on device") as raised, blaming_the_disk():
+    with pytest.raises(WorldError, match="No space left on device") as raised, blaming_the_world():
         write_to_full_disk()
     assert "free space" in raised.value.remedy
 
 
+def test_a_machine_without_room_for_another_command_is_the_world_s_fault(tmp_path: Path) -> None:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, most[1]))
+    try:
+        with pytest.raises(WorldError, match="no room for another process or open file"), blaming_the_world():
+            run(["true"], cwd=tmp_path, env={}, tag=f"it-{tmp_path}", deadline=10)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)
+
+
 def test_a_file_that_is_not_there_is_no_fault_of_the_disk(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), blaming_the_disk():
+    with pytest.raises(FileNotFoundError), blaming_the_world():
         write_whole(tmp_path / "nowhere" / "call.json", "{}")
 
 

@@ -1,14 +1,15 @@
 """Every shape of repository is opened or refused with a remedy, and nothing in it runs or misleads our own commands."""
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
 
 from helmsman.config import WorkspaceConfig
-from helmsman.errors import OperatorError
+from helmsman.errors import OperatorError, WorldError
 from tasks.places import worktree_of
-from tasks.repository.git import GitError, commit_and_tree, current_branch, git, has_identity, open_repository, read_ref
+from tasks.repository.git import GitError, commit_and_tree, current_branch, git, has_identity, open_repository, read_ref, tip_of
 from tasks.worktrees.worktree import restore, salvage, settle_work
 from tests.fakes.repositories import LOOP, begin, commit, make_repository, sh, with_submodule, write
 
@@ -109,8 +110,21 @@ def test_somebody_elses_repository_is_refused_with_gits_remedy(tmp_path: Path) -
 
 
 def test_a_folder_that_is_gone_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match="gone"):
-        git(tmp_path / "gone", "status")
+    (tmp_path / "file").touch()
+    for name in ("gone", "file", "file/below"):
+        with pytest.raises(OperatorError, match="gone"):
+            git(tmp_path / name, "status")
+
+
+def test_a_machine_without_room_for_another_process_is_the_worlds_fault(tmp_path: Path) -> None:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, most[1]))
+    try:
+        with pytest.raises(WorldError, match="no room for another process") as caught:
+            git(tmp_path, "status")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)
+    assert not isinstance(caught.value, GitError)
 
 
 @pytest.mark.feature("X3")
@@ -179,6 +193,16 @@ def test_no_program_of_the_repository_runs_by_our_commands(tmp_path: Path, hooks
     write(work.path, {"again.py": "x"})
     assert salvage(work.repository, work.path, work.state, change.commit)
     assert not ran.exists(), ran.read_text()
+
+
+@pytest.mark.parametrize("name", ["a\u00a0b", "a\u2028b", "a\u0085", "fix#1,2"])
+def test_a_branch_may_have_blanks_and_line_ends_of_unicode_in_its_name(tmp_path: Path, name: str) -> None:
+    top = make_repository(tmp_path / "top")
+    sh(top, "switch", "--quiet", "--create", name)
+    head = commit_and_tree(top)[0]
+    assert current_branch(top) == name
+    assert tip_of(top, name) == (head, True)
+    assert read_ref(top, f"refs/heads/{name}") == head
 
 
 @pytest.mark.feature("X3")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from helmsman.errors import OperatorError
 from helmsman.records.chain import Link
@@ -13,6 +14,7 @@ from helmsman.records.plan import PlanItem
 from helmsman.records.request import LoopRequest, is_loop_id
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tasks.groups import gathering
 from tasks.groups.gathering import heard
 from tasks.groups.group_plan import item_names
 from tasks.groups.members import Departed
@@ -182,3 +184,25 @@ def test_a_loop_whose_task_the_engine_ended_before_it_began_is_heard_of(reposito
 def test_loops_side_by_side_do_not_work_in_the_checkout_itself(repository: Path, tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="a worktree each"):
         group_of(request(tmp_path, settings={"workspace": {"in_place": True}}))
+
+
+def test_groups_of_one_name_in_two_repositories_end_no_process_of_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever carries the tag of a command that is over ends with it."""
+    tags: list[str] = []
+
+    def noted(_: object, __: object, tag: str, ___: object) -> Choice:
+        tags.append(tag)
+        return Choice(loop="g-1", reason="the first")
+
+    monkeypatch.setattr(gathering, "best_of", noted)
+    for name in ("one", "other", "one"):
+        top = tmp_path / name
+        gathering.compare.fn(str(top if top.exists() else make_repository(top)), "g", ())
+    assert tags[0] == tags[2] != tags[1]
+
+
+def test_a_goal_of_blanks_is_none() -> None:
+    with pytest.raises(ValidationError):
+        Link(goal=" \n")

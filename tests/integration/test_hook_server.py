@@ -56,6 +56,16 @@ def test_an_event_that_is_announced_too_large_is_refused_without_being_read(serv
         assert client.recv(1000).startswith(b"HTTP/1.1 400")
 
 
+def test_what_was_sent_with_a_wrong_token_is_not_taken_for_a_request(server: HookServer) -> None:
+    body = f"POST / HTTP/1.1\r\n{HEADER}: {server.token}\r\ncontent-length: 2\r\n\r\n{{}}"
+    head = f"POST / HTTP/1.1\r\nhost: x\r\n{HEADER}: wrong\r\ncontent-length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", httpx.URL(server.url).port), timeout=20) as client:
+        client.sendall((head + body).encode())
+        with client.makefile("rb") as answers:
+            said = answers.read()
+    assert said.count(b"HTTP/1.1 ") == said.count(b"HTTP/1.1 403") == 1
+
+
 def test_parallel_events_do_not_wait_for_one_another() -> None:
     together = threading.Barrier(8, timeout=20)
 

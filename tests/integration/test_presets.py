@@ -266,9 +266,16 @@ def test_a_file_of_the_repository_names_no_preset_outside_of_it(named: str, top:
     assert configured(top, preset=str(target)).preset  # but a person may
 
 
+def test_links_in_a_circle_are_refused(top: Path) -> None:
+    (top / PRESETS / "mine.md").unlink()
+    (top / PRESETS / "mine.md").symlink_to("mine.md")
+    assert "leads out of its repository" in refused(top, preset="mine")
+
+
 def test_what_is_no_file_is_refused(top: Path) -> None:
     assert "/dev/zero cannot be read" in refused(top, preset="/dev/zero")
     assert "cannot be read" in refused(top, preset="./nothing.md")
+    assert "cannot be read" in refused(top, preset="~nobody-of-that-name/mine.md")
 
 
 def test_names_that_are_none_are_passed_over(top: Path) -> None:

@@ -111,8 +111,12 @@ def test_what_is_not_whole_is_left_and_nothing_of_it_runs(scene: Scene, script: 
     assert not (scene.folder.root / "sandbox" / "git").exists()
 
 
-def test_a_repository_that_borrows_is_seen_whole(scene: Scene, tmp_path: Path) -> None:
-    git(tmp_path, "clone", "--quiet", "--shared", str(scene.repository), "borrower")
+@pytest.mark.parametrize("lenders", [1, 3])
+def test_a_repository_that_borrows_is_seen_whole(scene: Scene, tmp_path: Path, lenders: int) -> None:
+    (scene.repository / ".git").rename(tmp_path / "lender-0")
+    for number in range(1, lenders):
+        git(tmp_path, "clone", "--quiet", "--bare", "--shared", f"lender-{number - 1}", f"lender-{number}")
+    git(tmp_path, "clone", "--quiet", "--shared", f"lender-{lenders - 1}", "borrower")
     other = Scene(tmp_path / "other", scene.config)
     other.home.mkdir(parents=True)
     (tmp_path / "borrower").rename(other.repository)

@@ -69,6 +69,20 @@ def test_a_door_leads_to_the_same_port_of_loopback() -> None:
     assert not folder.exists()
 
 
+def test_nothing_is_left_of_a_connection_to_whoever_never_ends_it() -> None:
+    before = set(threading.enumerate())
+    with socket.create_server(("127.0.0.1", 0)) as silent, socket.socket(socket.AF_UNIX) as client:
+        with doors(Reach(), (silent.getsockname()[1],), None) as folder:
+            client.connect(str(folder / str(silent.getsockname()[1])))
+            client.sendall(b"hello")
+            theirs, _ = silent.accept()
+            assert theirs.recv(5) == b"hello"
+        with theirs:
+            for thread in set(threading.enumerate()) - before:
+                thread.join(timeout=10)
+                assert not thread.is_alive()
+
+
 def test_a_folder_too_long_for_sockets_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long = tmp_path / ("x" * 90)
     long.mkdir()
@@ -134,6 +148,11 @@ def test_the_operator_s_own_proxy_is_gone_through_with_its_login() -> None:
     assert b"Basic YWRhOnBAc3M=" in asked
 
 
+def test_an_address_of_numbers_is_asked_for_in_brackets() -> None:
+    with echoing(prefix=b"HTTP/1.1 200 fine\r\n\r\n") as port, Upstream("127.0.0.1", port).connect("2001:db8::1", 443) as outside:
+        assert outside.recv(65536).startswith(b"CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n")
+
+
 def test_one_that_refuses_is_an_error() -> None:
     with echoing(prefix=b"HTTP/1.1 407 no\r\n\r\n") as port, pytest.raises(ConnectionRefusedError, match="407"):
         Upstream("127.0.0.1", port).connect("model.example", 443)
@@ -141,8 +160,10 @@ def test_one_that_refuses_is_an_error() -> None:
 
 def test_a_proxy_of_another_kind_is_refused() -> None:
     assert upstream_of({}) is None
-    with pytest.raises(OperatorError, match="HTTPS_PROXY"):
-        upstream_of({"https_proxy": "socks5://x:1"})
+    for named in ("socks5://x:1", "http://", "http://ada:secret@x:port", "http://x:99999", "http://[::1"):
+        with pytest.raises(OperatorError, match="HTTPS_PROXY") as caught:
+            upstream_of({"https_proxy": named})
+        assert "secret" not in str(caught.value)
 
 
 @needs_bubblewrap

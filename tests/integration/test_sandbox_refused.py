@@ -91,6 +91,12 @@ def test_without_bubblewrap_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch
     assert "apt-get install bubblewrap" in caught.value.remedy
 
 
+def test_one_that_is_no_program_is_told_to_be_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", path_with(tmp_path / "bin", "not a program"))
+    with pytest.raises(OperatorError, match="bubblewrap cannot be run"):
+        require_sandbox(BUBBLEWRAP)
+
+
 def test_an_old_one_is_told_to_be_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = "#!/bin/sh\necho 'bwrap: Unknown option --disable-userns' >&2; exit 1\n"
     monkeypatch.setenv("PATH", path_with(tmp_path / "bin", old))

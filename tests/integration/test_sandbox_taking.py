@@ -64,12 +64,15 @@ def test_another_repository_that_links_lead_to_is_not_brought(scene: Scene, whol
     assert kept(scene) == ["left-1"]
 
 
-FULL = "fatal: write error: No space left on device"
+HINDRANCES = {
+    "full": (128, "fatal: write error: No space left on device"),
+    "crowded": (128, "error: cannot fork to run index-pack: Resource temporarily unavailable"),
+    "slow": (-1, "no answer within 300 s"),
+    "killed": (-9, ""),
+}
 
 
-@pytest.mark.parametrize(
-    ("code", "words"), [(128, FULL), (-1, "no answer within 300 s"), (-9, "")], ids=["full", "slow", "killed"]
-)
+@pytest.mark.parametrize(("code", "words"), HINDRANCES.values(), ids=HINDRANCES)
 def test_what_the_world_hinders_waits_and_is_taken_over_later(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, code: int, words: str
 ) -> None:
@@ -79,6 +82,13 @@ def test_what_the_world_hinders_waits_and_is_taken_over_later(
         with pytest.raises(WorldError, match="not be taken over yet") as caught:
             scene.take_over()
     assert str(scene.folder.root) in caught.value.remedy
+    scene.take_over()
+    assert (subjects(scene), kept(scene)) == (["two", "start"], [])
+
+
+def test_a_name_of_another_branch_hinders_nothing_whatever_it_holds(scene: Scene) -> None:
+    sh(scene.repository, "branch", "a\u2028b")
+    scene.inside(AS_ADA + "echo 2 > app.py; git commit -qam two")
     scene.take_over()
     assert (subjects(scene), kept(scene)) == (["two", "start"], [])
 

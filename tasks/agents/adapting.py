@@ -1,0 +1,109 @@
+"""What every adapter of an agent needs: how its program is run for a call, what ends that, and what is kept of what it said."""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+
+from helmsman.errors import Cancelled, WorldError
+from helmsman.records.events import AgentStarted
+from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.state import LoopState
+from helmsman.verify.agent_outcome import EndedBy
+from tasks.agents.call_folder import CallFolder, set_aside
+from tasks.agents.order import Order
+from tasks.processes.process import Ended, run
+from tasks.sandbox.entering import Command
+from tasks.secrets_kept import redact
+from tasks.session.pain_watch import Watch, tokens_left
+from tasks.system_errors import blaming_the_world
+from tasks.telling.journal import publish
+
+IN_WORLD = frozenset({AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED})
+"""Outcomes that may pass by themselves."""
+
+
+def run_program(
+    order: Order,
+    command: Command,
+    folder: CallFolder,
+    *,
+    stdin: bytes,
+    idle: float | None,
+    on_line: Callable[[bytes], None],
+    stop: Callable[[], bool],
+) -> Ended:
+    """Run the agent's program in the loop's worktree, with what it prints in the call's folder."""
+    state = order.state
+    with _begun(folder, state) as begun:
+        return run(
+            command.arguments,
+            cwd=order.place.worktree,
+            env=command.environment,
+            tag=order.place.tag(state),
+            deadline=_call_seconds(state),
+            idle=idle,
+            grace=state.config.claude.stop_grace_seconds,
+            stdin=stdin,
+            output_file=folder.transcript,
+            on_line=on_line,
+            on_start=begun,
+            stop=stop,
+        )
+
+
+@contextmanager
+def _begun(folder: CallFolder, state: LoopState) -> Generator[Callable[[int], None]]:
+    """What tells that the program runs. What the world breaks before that has cost nothing, and is no call."""
+    processes: list[int] = []
+
+    def begun(process: int) -> None:
+        processes.append(process)
+        publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process))
+
+    try:
+        with blaming_the_world():
+            yield begun
+    except WorldError:
+        if not processes:
+            set_aside(folder)
+        raise
+
+
+def _call_seconds(state: LoopState) -> float:
+    """Seconds that this call may take: its own timeout, or what is left of the loop's wall clock."""
+    own, hours = state.config.claude.timeout_minutes * 60, state.config.limits.wall_clock_hours
+    return own if hours is None else max(min(own, hours * 3600 - state.spending.seconds), 1.0)
+
+
+def watch_for_pain(order: Order, environment: Mapping[str, str], used: Callable[[], int]) -> Watch:
+    """What ends the session at once. `used`: its tokens so far."""
+    state, home = order.state, environment.get("HOME", "")
+    worktree, since = str(order.place.worktree), state.created_at.timestamp()
+    return Watch(state.config.pain, worktree, home, used, tokens_left(state), since=since)
+
+
+def wording(order: Order, environment: Mapping[str, str]) -> Callable[[str], str]:
+    """How details of tool calls are told: paths from the top of the worktree, and no secret."""
+    top = f"{order.place.worktree}/"
+    return lambda detail: redact(detail.replace(top, ""), environment)
+
+
+def ended_by(ended: Ended, *, by_its_own_account: bool) -> EndedBy:
+    """How a call ended, as a record has it. Raises Cancelled where it was stopped and there is nothing to record of its end."""
+    if ended.by == "stop" and not by_its_own_account:
+        raise Cancelled("cancelled while the agent was at work")
+    return "itself" if ended.by == "stop" else ended.by
+
+
+def without_secrets(call: AgentCall, environment: Mapping[str, str]) -> AgentCall:
+    """The call with every secret that the agent could see replaced in what it said."""
+
+    def hide(text: str) -> str:
+        return redact(text, environment)
+
+    told = {name: hide(getattr(call, name)) for name in ("final_text", "error", "pain")}
+    commands = tuple(run.model_copy(update={"command": hide(run.command)}) for run in call.commands)
+    edited, looked = (tuple(map(hide, paths)) for paths in (call.edited, call.looked))
+    errors = tuple(one.model_copy(update={"where": hide(one.where), "message": hide(one.message)}) for one in call.errors)
+    guarded = tuple(one.model_copy(update={"detail": hide(one.detail)}) for one in call.guarded)
+    deeds = {"commands": commands, "edited": edited, "looked": looked}
+    return call.model_copy(update={**told, **deeds, "guarded": guarded, "errors": errors})

@@ -1,0 +1,37 @@
+"""What the system says of a broken or full disk, and of a machine without room: whoever it hits, the world is to blame."""
+
+import errno
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from helmsman.errors import WorldError
+
+OF_A_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+EXHAUSTED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
+"""There is no room for another process or for another open file. Others end, and there is."""
+ROOM = "free processes or memory, then resume"
+"""The remedy."""
+
+
+def world_error(error: BaseException) -> WorldError | None:
+    """What an error of the system says of a disk or of a full machine; None where it says something else."""
+    if not isinstance(error, OSError):
+        return None
+    found = f"{error.strerror}: {error.filename}" if error.filename else str(error)
+    if error.errno in OF_A_DISK:
+        return WorldError("a file could not be written", found=found, remedy="free space on that disk, or make it writable")
+    if error.errno in EXHAUSTED:
+        return WorldError("there was no room for another process or open file", found=found, remedy=ROOM)
+    return None
+
+
+@contextmanager
+def blaming_the_world() -> Generator[None]:
+    """Raise WorldError for what a disk or a full machine did, so that it is told and retried like other trouble of the world."""
+    try:
+        yield
+    except OSError as error:
+        told = world_error(error)
+        if told is None:
+            raise
+        raise told from error

@@ -1,0 +1,63 @@
+"""A Prefect server that is away, or that something else answers for: whom that stops, and whom it does not."""
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from uuid import uuid4
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_CSRF_SUPPORT_ENABLED, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+
+from helmsman.errors import OperatorError, WorldError
+from tasks.credentials import agent_credentials, judge_credentials
+from tasks.engine.embedded import engine
+from tasks.engine.runs import _asked  # pyright: ignore[reportPrivateUsage] - what the watch for a cancel asks, without its thread
+from tests.unit.builders import config
+
+
+class _Page(BaseHTTPRequestHandler):
+    """What a proxy shows to people while the server behind it is restarted."""
+
+    def do_POST(self) -> None:
+        body = b"<html>We will be back soon.</html>"
+        self.send_response_only(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@contextmanager
+def showing_a_page() -> Generator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Page)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/api"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_credentials_that_cannot_be_asked_for_now_are_the_worlds_fault() -> None:
+    finders = agent_credentials, judge_credentials
+    named = config(claude={"block": "x"}, judge={"block": "x"})
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api", PREFECT_CLIENT_MAX_RETRIES: 0}):
+        for find in finders:
+            with pytest.raises(WorldError, match="could not be asked for the credentials"):
+                find(named)
+
+
+def test_a_page_for_people_is_no_cancel_and_ends_nobodys_watch_for_one() -> None:
+    behind = {PREFECT_CLIENT_CSRF_SUPPORT_ENABLED: False}
+    with showing_a_page() as url, temporary_settings({PREFECT_API_URL: url, **behind}), get_client(sync_client=True) as client:
+        assert _asked(client, uuid4()) is None
+
+
+@pytest.mark.parametrize("named", ["http://localhost:port/api", "http://[::1", "localhost:4200/api", "/api"])
+def test_an_address_that_is_none_is_the_operators_to_mend(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", named)
+    with engine() as engine_is_up, pytest.raises(OperatorError, match="PREFECT_API_URL is no address"):
+        engine_is_up()

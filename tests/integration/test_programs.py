@@ -1,0 +1,22 @@
+"""Programs that we find where we stand are run elsewhere: in a worktree, where an agent may have put one of the same name."""
+
+from pathlib import Path
+
+import pytest
+
+from tasks.agents.claude_binary import find_binary
+from tasks.sandbox.trial import find_bubblewrap
+from tests.unit.builders import config
+
+
+@pytest.mark.parametrize("folder", ["tools", ".", "./tools"])
+def test_a_folder_of_path_may_be_named_from_where_we_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    here = tmp_path / folder
+    here.mkdir(exist_ok=True)
+    for name in ("claude", "bwrap"):
+        (here / name).touch(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", folder)
+    for found in (find_binary(config().claude), find_bubblewrap()):
+        assert found.is_absolute()
+        assert found.samefile(here / found.name)
