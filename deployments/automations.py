@@ -38,13 +38,13 @@ def automations(
 
 
 def silent_run_crashes(silence_seconds: float) -> AutomationCore:
-    """Nobody reports a run whose worker died with it. Its heartbeats end, and nothing else happens to it either."""
+    """Nobody reports a run whose worker died with it. Its heartbeats end or never begin, and nothing else happens to it."""
     return _automation(
         SILENT_RUN,
         "Worker and process died, or their machine: the run would show as running for ever.",
         {
             "posture": Posture.Proactive,
-            "after": ["prefect.flow-run.heartbeat"],
+            "after": ["prefect.flow-run.heartbeat", "prefect.flow-run.Running"],
             "expect": ["prefect.flow-run.*"],  # whatever else is heard of a run will do: that it was suspended, say
             "within": silence_seconds,
         },

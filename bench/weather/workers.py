@@ -35,7 +35,7 @@ def under_a_worker(folder: Path, loops: int, seed: int) -> tuple[list[Judgement]
             _strike(team, driven, runs, chance, struck)
         for loop in driven:
             _see_to(loop)
-        return [_judged(loop) for loop in driven], struck
+        return [_judged(team, loop, run) for loop, run in zip(driven, runs, strict=True)], struck
 
 
 def _started(team: Team, folder: Path, number: int, seed: int) -> Loop:
@@ -80,10 +80,10 @@ def _driver(loop: Loop) -> object:
     return holder(loop_folder(open_repository(loop.repository), loop.name).lock)
 
 
-def _judged(loop: Loop) -> Judgement:
+def _judged(team: Team, loop: Loop, run: str) -> Judgement:
     eventually(lambda: _driver(loop) is None)
     eventually(lambda: not any(loop.lived()))
     judgement = judge(loop)
     if not judgement.clean:
-        print(f"\nloop {loop.number} under a worker ({loop.kind.name}): {judgement}", flush=True)
+        print(f"\nloop {loop.number} under a worker ({loop.kind.name}): {judgement}; its run was {team.states(run)}", flush=True)
     return judgement

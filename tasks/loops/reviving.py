@@ -63,10 +63,10 @@ def _crashed_at(run: FlowRun) -> float:
 def _may_go_on(client: SyncPrefectClient, run: FlowRun) -> bool:
     """Whether nobody, neither we nor a person, has had it started again before. What the engine remembers of the run decides."""
     before = {state.name for state in client.read_flow_run_states(run.id)}
-    return RETRIED not in before and not _is_driven(run)
+    return RETRIED not in before and not is_driven(run)
 
 
-def _is_driven(run: FlowRun) -> bool:
+def is_driven(run: FlowRun) -> bool:
     """Whether somebody drives its loop here, after all: a machine that slept was only silent."""
     place, loop = str(run.labels.get(REPOSITORY, "")), tagged(run, "loop:")
     try:

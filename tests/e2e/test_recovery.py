@@ -66,9 +66,18 @@ def test_a_run_that_died_with_its_worker_is_noticed_and_goes_on_with_nothing_rep
     assert below == {"Superseded", "Completed"}
 
 
+def begun_and_gone(team: Team, bench: Bench) -> str:
+    """A run whose process died before its first heartbeat."""
+    run = team.start(bench, "an answer", "test -e answer", in_hours=1)
+    begun = {"state": {"type": "RUNNING"}, "force": True}
+    assert team.post(f"/flow_runs/{run}/set_state", begun).is_success
+    return run
+
+
 @pytest.mark.feature("D3")
 def test_a_run_that_crashes_a_second_time_stays_crashed_and_a_person_may_go_on_with_it(team: Team, tmp_path: Path) -> None:
     bench, other = team.bench(tmp_path / "a"), team.bench(tmp_path / "b")
+    unheard = begun_and_gone(team, team.bench(tmp_path / "c"))
     run = held(team, bench)
     team.kill(run)
     assert is_gone(bench), bench.tagged()
@@ -88,3 +97,5 @@ def test_a_run_that_crashes_a_second_time_stays_crashed_and_a_person_may_go_on_w
     assert (bench.state.outcome, bench.state.iteration) == (Outcome.COMPLETED, 2)
     assert set(bench.salvaged()) == {"1-1", "1-2"}
     assert team.ended(first)["state_type"] == "COMPLETED"
+    assert goes_on(team, unheard), team.states(unheard)
+    assert team.ended(unheard)["state_type"] == "COMPLETED", team.states(unheard)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -65,13 +66,14 @@ class Team:
         make_repository(folder / "repository")
         return Bench(folder, self.helmsman.model, dict(self.helmsman.variables))
 
-    def start(self, bench: Bench, goal: str, check: str, **settings: Any) -> str:
-        """Have the deployment start a loop. Returns the id of its run."""
+    def start(self, bench: Bench, goal: str, check: str, in_hours: float = 0, **settings: Any) -> str:
+        """Have the deployment start a loop, at once or later. Returns the id of its run."""
         request = {"repository": str(bench.repository), "goal": goal, "checks": [check], "loop": LOOP, "settings": settings}
-        return self.run("loop/loop", {"request": request})
+        return self.run("loop/loop", {"request": request}, in_hours)
 
-    def run(self, deployment: str, parameters: Mapping[str, Any]) -> str:
-        wanted = {"state": {"type": "SCHEDULED"}, "parameters": parameters}
+    def run(self, deployment: str, parameters: Mapping[str, Any], in_hours: float = 0) -> str:
+        when = (datetime.now(UTC) + timedelta(hours=in_hours)).isoformat()
+        wanted = {"state": {"type": "SCHEDULED", "state_details": {"scheduled_time": when}}, "parameters": parameters}
         started = self.post(f"/deployments/{self.id_of(deployment)}/create_flow_run", wanted)
         return str(started.raise_for_status().json()["id"])
 

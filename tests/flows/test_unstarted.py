@@ -53,6 +53,13 @@ def is_taken_up_again(run: UUID) -> None:
         assert client.set_flow_run_state(run, Pending()).status.value == "ACCEPT"
 
 
+def given_container(run: UUID) -> None:
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(run, infrastructure_pid="jobs:helmsman-x7")
+
+
 @pytest.mark.feature("E3")
 def test_a_run_whose_worker_died_before_a_process_was_there_is_taken_up_anew_after_a_while(taken_up: Make) -> None:
     ours, others = taken_up("helmsman"), taken_up("somebody-elses")
@@ -60,6 +67,13 @@ def test_a_run_whose_worker_died_before_a_process_was_there_is_taken_up_anew_aft
     assert len(swept(LATER)) == 1
     assert (states(ours)[-1], states(others)[-1]) == (AGAIN, "Pending")
     assert swept(LATER) == []  # it waits for a worker now
+
+
+def test_a_run_that_waits_for_its_container_is_left_to_wait(taken_up: Make) -> None:
+    run = taken_up("helmsman")
+    given_container(run)
+    assert swept(LATER) == []
+    assert states(run)[-1] == "Pending"
 
 
 def test_a_run_that_never_gets_a_process_is_left_to_a_person_after_some_times(
