@@ -8,6 +8,9 @@ from pydantic_core import PydanticCustomError
 LONGEST_HOURS = 24 * 366 * 100
 """A century. What is added to today's date has to be one again, and no wait is longer."""
 
+STORED = {"stored": True}
+"""The context in which a loop's state is read: what an older version let in is refused no more, or its loop could not go on."""
+
 
 class Section(BaseModel):
     """A part of the configuration: frozen, no unknown keys, documented field by field."""

@@ -3,10 +3,10 @@
 import re
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.base import Section
+from helmsman.config.base import STORED, Section
 
 _WITH_PASSWORD = re.compile(r"[^:/]*://(?:[^/@:]*:[^/]*@|.*[?&](?:ssl)?password=)", re.IGNORECASE)
 
@@ -56,7 +56,9 @@ class MemoryConfig(Section):
 
     @field_validator("url")
     @classmethod
-    def _without_password(cls, url: str) -> str:
+    def _without_password(cls, url: str, info: ValidationInfo) -> str:
+        if info.context == STORED:
+            return url
         scheme = url.partition(":")[0].partition("+")[0]
         if url and scheme not in {"sqlite", "postgresql"}:
             raise PydanticCustomError("scheme", "a URL that begins with postgresql:// or sqlite://")

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from pydantic import BaseModel, ValidationError
 
+from helmsman.config.base import STORED
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from helmsman.records.iteration import IterationRecord
@@ -84,7 +85,7 @@ def known_state(repository: Repository, loop: str) -> LoopState | None:
 def parse_state(text: str, loop: str) -> LoopState:
     """Read state.json. Raises OperatorError when another version of Helmsman wrote it or it is damaged."""
     try:
-        return LoopState.model_validate_json(text)
+        return LoopState.model_validate_json(text, context=STORED)
     except ValidationError as error:
         if (version := _version(text)) > SCHEMA:
             raise _newer(loop, version) from error

@@ -66,3 +66,9 @@ def test_a_field_of_a_newer_version_is_passed_over(path: Path) -> None:
 
 def test_there_is_something_to_read() -> None:
     assert len(STATES) == len(RECORDS) >= 6
+
+
+def test_a_password_in_an_address_which_older_versions_let_in_keeps_no_loop_from_going_on() -> None:
+    told = json.loads(STATES[-1].read_text(encoding="utf-8"))
+    told["config"]["memory"] = {"url": "postgresql://ada@db/memory?password=secret"}
+    assert parse_state(json.dumps(told), "mend-it").config.memory.url.endswith("password=secret")
