@@ -37,7 +37,7 @@ def test_a_schedule_fires_and_its_loop_runs(team: Team, tmp_path: Path) -> None:
     assert team.comes(lambda: fired() != []), team.log
     team.set_deployment(loop, schedules=[])
     run, loops = fired()[0], {state.loop: state.outcome for state in list_loops(open_repository(bench.repository))}
-    assert (run["state_type"], loops.get(run["name"])) == ("COMPLETED", Outcome.COMPLETED), run["state"]
+    assert (run["state_type"], loops.get(run["name"])) == ("COMPLETED", Outcome.COMPLETED), (run["state"]["message"], team.log)
 
 
 @pytest.mark.feature("D1", "D3")

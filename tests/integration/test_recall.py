@@ -61,7 +61,7 @@ def test_what_fits_by_words_by_tests_by_class_and_by_project_is_told_and_nothing
         recalled = recall(store, SUBJECT, CONFIG, NOW)
     assert told(recalled) == ["tests", "words", "convention", "elsewhere", "class"]
     assert "of this project; the same type of work (feature)" in recalled.reminders[0].why
-    assert "1 of its 1 tests fails now" in recalled.reminders[0].why
+    assert "1 of its 1 test fails now" in recalled.reminders[0].why
 
 
 @pytest.mark.parametrize(
