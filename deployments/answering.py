@@ -70,7 +70,7 @@ def _valid(state: LoopState, gate: Gate, given: Mapping[str, Any]) -> Answer:
 
 
 def _first(repository: Repository, loop: str, gate: Gate) -> str:
-    found = answer_box.find(loop_folder(repository, loop).answers, gate.key)
+    found = answer_box.seen(loop_folder(repository, loop).answers, gate.key)
     return f"{found.choice} by {found.by or found.via} at {found.at:%Y-%m-%d %H:%M} UTC" if found else "one that cannot be read"
 
 

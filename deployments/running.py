@@ -29,7 +29,7 @@ from tasks.agents.claude import as_it_is_called, refuse_root
 from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program
 from tasks.alignment.aligning import refuse_open_questions
-from tasks.engine.embedded import engine, engine_error
+from tasks.engine.embedded import engine, engine_error, require_address
 from tasks.lock import drive_alone
 from tasks.loops.creating import create_loop
 from tasks.loops.opening import now_utc
@@ -53,6 +53,7 @@ def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool, detach: bool 
     config = resolved.config
     refuse_agent(config, resolved.agent.kind if resolved.agent else None, repository.top)
     refuse_open_questions(repository, config.alignment)
+    require_address()
     name = _free_name(repository, wishes.name, config.goal)
     if wishes.name:
         refuse_taken(repository, name, config.remote)

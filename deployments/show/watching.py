@@ -24,7 +24,7 @@ from helmsman.show.doings import Doings, Told, after
 from helmsman.show.gates import gate_lines
 from helmsman.show.terminal import LABEL, Row, Sight, changed_rows, frame
 from helmsman.texts import next_lines, result_lines
-from tasks.people.answer_box import find
+from tasks.people.answer_box import seen
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import loop_names, read_state, state_ref
@@ -76,7 +76,7 @@ class Watched:
             record=self._record,
             driver=driver.name if driver else "",
             driven_since=driver.since if driver else None,
-            answered=find(self._folder.answers, gate.key) if gate else None,
+            answered=seen(self._folder.answers, gate.key) if gate else None,
             now=datetime.now(UTC),
         )
 

@@ -8,7 +8,7 @@ from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import LARGEST, is_alignment, read, render
 from helmsman.records.alignment import Alignment
 from tasks.beneath import lies_beneath, read_plain
-from tasks.whole_files import write_whole
+from tasks.whole_files import FOR_ALL, write_whole
 
 _BYTES = 4
 """Of one character in UTF-8 at most."""
@@ -60,7 +60,7 @@ def write_alignment(path: Path, alignment: Alignment) -> str:
     text = render(alignment)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text)
+        write_whole(path, text, mode=FOR_ALL)
     except OSError as error:
         raise OperatorError(
             f"{path} cannot be written", found=str(error.strerror), remedy="make room for it, or make the folder writable"

@@ -142,15 +142,32 @@ def engine_error(error: BaseException) -> WorldError | None:
     )
 
 
+def require_address() -> None:
+    """Raise OperatorError where the configured server could never be reached: for whoever has something to do before it is."""
+    if chosen := configured_api(os.environ):
+        _require_address(chosen)
+
+
+def _require_address(url: str) -> None:
+    found = url
+    try:
+        parts = httpx.URL(url)
+        if parts.scheme in {"http", "https"} and parts.host:
+            return
+    except httpx.InvalidURL as error:
+        found = f"{url}: {error}"
+    raise OperatorError(
+        "PREFECT_API_URL is no address of a server", expected="http://HOST:PORT/api", found=found, remedy="correct it"
+    )
+
+
 def _require_up(url: str) -> str:
     """A configured server is not ours to start, but Prefect's own words on one that is away are many and say little."""
+    _require_address(url)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             httpx.get(f"{url}/health", timeout=5)  # any answer will do; what it allows us is asked later
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            problem, expected = "PREFECT_API_URL is no address of a server", "http://HOST:PORT/api"
-            raise OperatorError(problem, expected=expected, found=str(error), remedy="correct it") from error
         except httpx.HTTPError as error:
             if time.monotonic() > deadline:
                 raise _away(url, error) from error

@@ -30,7 +30,7 @@ from tasks.repository.branch_files import (
 )
 from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes
 from tasks.secrets_kept import redact
-from tasks.whole_files import write_whole
+from tasks.whole_files import FOR_ALL, write_whole
 from tasks.worktrees.workplace import Workplace
 
 AGENTS = "AGENTS.md"
@@ -104,7 +104,7 @@ def _proposed(place: Workplace, state: LoopState, lessons: Sequence[Lesson], gua
         return Proposed()
     tree = tree_with(repository, state.head, name, with_lines(present, lines).encode(), held.mode if held else NEW_FILE)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, git_bytes(repository.common, "diff-tree", *_DIFF, state.head, tree))
+    write_whole(path, git_bytes(repository.common, "diff-tree", *_DIFF, state.head, tree), mode=FOR_ALL)
     return Proposed(lines=lines, patch=path)
 
 

@@ -23,7 +23,7 @@ from tasks.processes.environment import ours
 from tasks.repository.branch_files import LARGEST, held_in, put_on_branch, tree_with, work_of
 from tasks.repository.git import Repository, git, succeeds
 from tasks.secrets_in_records import without_secrets
-from tasks.whole_files import write_whole
+from tasks.whole_files import FOR_ALL, write_whole
 from tasks.worktrees.workplace import Workplace
 
 NAME = "handoff.md"
@@ -104,7 +104,7 @@ def _told(path: Path, text: str) -> str:
 
 def _keep(place: Workplace, handoff: Handoff) -> None:
     place.folder.root.mkdir(parents=True, exist_ok=True)
-    write_whole(place.folder.root / NAME, f"{handoff.text}\n".encode())
+    write_whole(place.folder.root / NAME, f"{handoff.text}\n".encode(), mode=FOR_ALL)
 
 
 def _handed_over(place: Workplace, state: LoopState, handoff: Handoff) -> HandedOver:
@@ -153,7 +153,7 @@ def _beside(repository: Repository, name: str, text: str, handoff: Handoff) -> H
         raise OperatorError(f"{clean(name)} was added to the repository after the loop began, so its branch does not have it")
     after, path = with_handoff(text, handoff), repository.top / name
     if after != text:
-        write_whole(path, after.encode())
+        write_whole(path, after.encode(), mode=FOR_ALL)
     return HandedOver(file=path)
 
 

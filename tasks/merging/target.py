@@ -14,15 +14,15 @@ from helmsman.errors import OperatorError, WorldError
 from helmsman.plain import clean
 from tasks.repository.branch_files import checkout_of
 from tasks.repository.git import GitError, Repository, git, read_ref, succeeds
-from tasks.repository.remote import PLAINLY, REFUSED, REJECTED_THERE, fetch_ref
+from tasks.repository.remote import PLAINLY, fetch_ref, is_another_course, lines_of, rejections
 from tasks.repository.state_ref import PREFIX
 
 PATHS_SHOWN = 10
 LOOKS = 4
 LOOK_SECONDS = 0.25
 """Between two looks at a checkout."""
-RACED = (*REFUSED, "cannot lock ref", "failed to update ref", "reference already exists", "incorrect old value")
-"""Words of a push that came too late."""
+RACED = ("cannot lock ref", "failed to update ref", "reference already exists", "incorrect old value")
+"""Why a remote rejects a push that came too late, in its own words: it was still in time when git looked."""
 WHOLLY = "--quiet", "--no-verify-signatures", "--no-squash", "--commit", "--no-overwrite-ignore"
 """A file that git ignores may be all that somebody has of it."""
 REBASING = "rebase-*/head-name", "worktrees/*/rebase-*/head-name"
@@ -113,9 +113,10 @@ def _pushed(target: Target, commit: str) -> bool:
     try:
         git(target.repository.common, "push", *PLAINLY, lease, target.remote, f"{commit}:{target.ref}")
     except GitError as error:
-        if any(word in error.stderr for word in RACED):
+        rejected = rejections(error.stderr)
+        if is_another_course(error.stderr) or any(word in line for line in rejected for word in RACED):
             return False
-        if REJECTED_THERE in error.stderr:
+        if rejected:
             raise OperatorError(
                 f"{clean(target.remote)} refuses the merge into {target.branch}",
                 found=_said_there(error.stderr),
@@ -127,7 +128,7 @@ def _pushed(target: Target, commit: str) -> bool:
 
 def _said_there(stderr: str) -> str:
     """The remote's own words, where it has any: what git says around them is long and says nothing else."""
-    told = [line.partition("remote:")[2].strip() for line in stderr.splitlines() if line.startswith("remote:")]
+    told = [line.partition("remote:")[2].strip() for line in lines_of(stderr) if line.startswith("remote:")]
     return "\n".join(filter(None, told)) or stderr
 
 

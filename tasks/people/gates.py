@@ -6,9 +6,10 @@ mailbox (command line, tracker, lapse of time) or as a form that was filled in f
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from helmsman.errors import OperatorError
+from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.oversee.answers import RESUMED, answer_of, answered, lapsed
 from helmsman.oversee.gates import gate_due
 from helmsman.records.events import GateAnswered, GateOpened
@@ -141,8 +142,9 @@ def _waker(place: Workplace, state: LoopState, gate: Gate) -> Callable[[], str]:
     def wake() -> str:
         if place.folder.cancel.exists():
             return pausing.CANCELLED
-        _listen(place, ear())
-        found = answer_box.find(place.folder.answers, gate.key)
+        with suppress(HelmsmanError, OSError):  # it hears the same again, and a watch that has ended hears no cancel
+            _listen(place, ear())
+        found = answer_box.seen(place.folder.answers, gate.key)
         lapse = None if found else lapsed(gate, now_utc())
         decided = found or lapse
         return decided.choice if decided else ""

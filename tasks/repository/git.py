@@ -214,8 +214,8 @@ def _cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:
     """None where neither the world nor the operator is to blame."""
     if told := world_error(error):
         return told
-    if not cwd.is_dir():
-        return OperatorError("a folder that git should work in is gone", found=str(cwd))
+    if not os.path.isdir(cwd):  # noqa: PTH112 - as above; it also raises where we may not look
+        return OperatorError("a folder that git should work in is gone, or cannot be entered", found=str(cwd))
     if isinstance(error, FileNotFoundError):
         return OperatorError("git is not installed", expected="git on PATH", remedy="install git 2.30 or newer")
     return OperatorError("git may not be started", found=str(error)) if isinstance(error, PermissionError) else None

@@ -1,6 +1,6 @@
 """What goes to a remote and comes from it: branch and state of a loop pushed together, so that any clone can go on with it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.records.state import LoopState
@@ -48,7 +48,7 @@ def _push(
     try:
         git(repository.common, "push", *PLAINLY, "--atomic", *lease, remote, *refs, timeout=seconds)
     except GitError as error:
-        refused = _is_another_course(error.stderr)
+        refused = is_another_course(error.stderr)
         taken_off, kept = _taken_off(repository, state, seconds) if refused and not replaces else ("", ())
         if taken_off:
             along = [f"{one}:{one}" for one in kept if any(below in one for below in GOES_ALONG)]
@@ -56,10 +56,25 @@ def _push(
         raise _blamed(repository, state, error, refused=refused) from error
 
 
-def _is_another_course(stderr: str) -> bool:
+def is_another_course(stderr: str) -> bool:
     """Whether git has seen that the remote's commits are not in ours. What the remote says of its own rules is another matter."""
-    ours = (line for line in stderr.splitlines() if not line.startswith("remote:") and REJECTED_THERE not in line)
+    ours = (line for line in _said_here(stderr) if REJECTED_THERE not in line)
     return any(word in line for line in ours for word in REFUSED)
+
+
+def rejections(stderr: str) -> Sequence[str]:
+    """Git's own lines on what the remote rejected, each with a word of why."""
+    return [line for line in _said_here(stderr) if REJECTED_THERE in line]
+
+
+def lines_of(stderr: str) -> list[str]:
+    """Cut where git cuts what the remote says, and nowhere else: each of these lines begins with `remote:` then."""
+    return stderr.replace("\r", "\n").split("\n")
+
+
+def _said_here(stderr: str) -> Iterator[str]:
+    """All but the words of the remote's hooks, which may be any."""
+    return (line for line in lines_of(stderr) if not line.startswith("remote:"))
 
 
 def _blamed(repository: Repository, state: LoopState, error: GitError, *, refused: bool) -> HelmsmanError:
@@ -70,7 +85,7 @@ def _blamed(repository: Repository, state: LoopState, error: GitError, *, refuse
             found=error.stderr,
             remedy=f"somebody else went on with it; look there with: git fetch {remote} {ref}",
         )
-    if any(REJECTED_THERE in line and "(non-fast-forward)" in line for line in error.stderr.splitlines()):
+    if any("(non-fast-forward)" in line for line in rejections(error.stderr)):
         return OperatorError(
             f"remote {remote} lets no branch go back, and {state.branch} went back to an earlier commit",
             found=error.stderr,

@@ -27,6 +27,15 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture
+def umask_of_a_recluse() -> Iterator[None]:
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@pytest.fixture
 def postgres_url(postgres: Postgres) -> str:
     """An empty database."""
     return postgres.database()

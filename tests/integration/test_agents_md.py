@@ -61,6 +61,13 @@ def test_it_is_a_patch_that_git_applies_and_that_changes_nothing_else(tmp_path: 
     assert work.sh("status", "--porcelain") == ""
 
 
+@pytest.mark.usefixtures("umask_of_a_recluse")
+def test_colleagues_can_read_the_patch(tmp_path: Path) -> None:
+    work = begun(tmp_path)
+    propose(work.place, completed(work), LESSONS, ())
+    assert patch_of(work).stat().st_mode & 0o777 == 0o644
+
+
 def test_a_check_that_the_projects_own_files_name_is_proposed_and_one_for_this_goal_alone_is_not(tmp_path: Path) -> None:
     work = begun(tmp_path, {"Makefile": "test:\n\ttrue\n", "AGENTS.md": RULES})
     passed = report(check(passed=True, command="make test"), check(passed=True, command="test -s one.txt"))

@@ -203,6 +203,7 @@ def test_a_cancel_while_a_model_is_asked_is_raised() -> None:
 # --- the file -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("umask_of_a_recluse")
 def test_a_file_is_written_whole_and_read_back_and_nothing_is_left_beside_it(top: Path) -> None:
     assert put(work(top, file="docs/plan/A.md"), OPEN, over=None) is None
     assert read_alignment(top / "docs/plan/A.md") == OPEN

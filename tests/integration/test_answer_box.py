@@ -1,17 +1,23 @@
 """Answers as files: the first counts, and what a power cut left of one is in nobody's way."""
 
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from helmsman.errors import HelmsmanError, WorldError
 from helmsman.records.gates import Answer, Choice, GateKind
-from tasks.people.answer_box import find, put, put_aside
+from tasks.people.answer_box import find, put, put_aside, replace, seen
 from tasks.whole_files import write_whole
 
 NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)
 YES = Answer(gate="plan-0-1", kind=GateKind.PLAN, choice=Choice.APPROVE, via="command line", at=NOW)
 NO = YES.model_copy(update={"choice": Choice.STOP})
+BROKEN = Path("/proc/self/mem")
+"""Reading its begin is an input/output error, whoever does."""
 
 
 def test_the_first_answer_counts(tmp_path: Path) -> None:
@@ -35,6 +41,55 @@ def test_an_answer_that_is_gone_is_put_aside_by_doing_nothing(tmp_path: Path) ->
     put_aside(tmp_path, YES.gate)
     put_aside(tmp_path, YES.gate)
     assert put(tmp_path, NO)
+
+
+@pytest.mark.skipif(not BROKEN.exists(), reason="this system has no /proc")
+def test_an_answer_that_the_disk_withholds_for_once_still_counts(tmp_path: Path) -> None:
+    (tmp_path / "theirs").symlink_to(BROKEN)
+    (tmp_path / f"{YES.gate}.json").symlink_to("theirs")
+    for look in (lambda: put(tmp_path, NO), lambda: find(tmp_path, YES.gate)):
+        with pytest.raises(WorldError, match="Input/output error"):
+            look()
+    assert seen(tmp_path, YES.gate) is None
+    write_whole(tmp_path / "theirs", YES.model_dump_json())
+    assert (find(tmp_path, YES.gate), seen(tmp_path, YES.gate)) == (YES, YES)
+
+
+def test_an_answer_that_nobody_may_read_is_named_and_left_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / f"{YES.gate}.json").mkdir()
+    with pytest.raises(HelmsmanError, match=f"{YES.gate}.json"):
+        put(tmp_path, YES)
+    assert [path.name for path in tmp_path.iterdir()] == [f"{YES.gate}.json"]
+
+
+def answer_again(mailbox: Path) -> None:
+    put_aside(mailbox, YES.gate)
+    assert put(mailbox, YES)
+
+
+def answer_over(mailbox: Path) -> None:
+    replace(mailbox, YES)
+
+
+@pytest.mark.parametrize("faster", [answer_again, answer_over])
+def test_an_answer_is_not_put_aside_for_a_torn_one_that_lay_there_before(tmp_path: Path, faster: Callable[[Path], None]) -> None:
+    torn = tmp_path / f"{YES.gate}.json"
+    os.mkfifo(torn)
+    with ThreadPoolExecutor() as pool:
+        later = pool.submit(put, tmp_path, NO)
+        with torn.open("wb"):  # it opens once the other one reads, and that one reads until it is closed
+            faster(tmp_path)
+        assert not later.result()
+    assert find(tmp_path, YES.gate) == YES
+
+
+def test_of_many_that_find_a_torn_answer_one_is_told_that_it_counts(tmp_path: Path) -> None:
+    for name in map(str, range(20)):
+        said = [YES.model_copy(update={"gate": name, "by": f"person {number}"}) for number in range(8)]
+        (tmp_path / f"{name}.json").write_text("{")
+        with ThreadPoolExecutor(len(said)) as pool:
+            told = list(pool.map(put, [tmp_path] * len(said), said))
+        assert [answer for answer, counts in zip(said, told, strict=True) if counts] == [find(tmp_path, name)]
 
 
 def test_what_cannot_be_written_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:

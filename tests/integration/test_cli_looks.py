@@ -175,6 +175,16 @@ def test_root_outside_a_sandbox_is_refused_before_a_loop_is_begun(helmsman: Comm
     assert set(the_object(told.output)) == RESULT_KEYS
 
 
+@pytest.mark.parametrize("further", [(), ("--detach",)])
+def test_an_engine_that_nobody_could_reach_is_refused_before_a_loop_is_begun(
+    helmsman: CommandLine, further: tuple[str, ...]
+) -> None:
+    told = helmsman.run(*started("--yes", *further), PREFECT_API_URL="localhost:4200/api")
+    assert told.exit_code == 2
+    assert not [word for word in ("PREFECT_API_URL", "http://HOST:PORT/api", "localhost:4200/api") if word not in told.errors]
+    assert "no loop was started" in helmsman.run("list", "--repo", helmsman.repository).output
+
+
 # --- configuration ------------------------------------------------------------------------------------------------
 
 LAYERS = {

@@ -21,6 +21,13 @@ def refusal(path: Path) -> OperatorError:
     return caught.value
 
 
+@pytest.mark.parametrize("name", ["gone", "n" * 300])
+def test_a_folder_that_git_cannot_work_in_is_told_as_such(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OperatorError, match="a folder that git should work in") as caught:
+        git(tmp_path / name, "status")
+    assert name in caught.value.found
+
+
 def test_a_subfolder_leads_to_the_root_of_its_checkout(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top", {"deep/er/file": "x"})
     for path in (top, top / "deep" / "er"):

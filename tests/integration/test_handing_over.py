@@ -130,6 +130,15 @@ def test_a_file_that_is_in_no_commit_is_written_where_it_lies_so_that_the_branch
     assert "the parser" in left_in(work.repository.top, ALIGNMENT)
 
 
+@pytest.mark.usefixtures("umask_of_a_recluse")
+def test_colleagues_can_read_a_handoff_and_the_file_that_it_was_written_into(tmp_path: Path) -> None:
+    work = begun(tmp_path, {"app.py": "1\n"})
+    (work.repository.top / ALIGNMENT).write_text(render(AGREED))
+    hand_over(work.place, completed(work))
+    written = work.repository.top / ALIGNMENT, work.place.folder.root / NAME
+    assert [path.stat().st_mode & 0o777 for path in written] == [0o644, 0o644]
+
+
 def test_a_file_that_was_committed_after_the_loop_began_is_left_to_a_person(tmp_path: Path) -> None:
     work = begun(tmp_path, {"app.py": "1\n"})
     state = completed(work)

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport
 from helmsman.records.verdict import Decision, Outcome
 from tasks.merging.attempt import begin_landing, land
+from tasks.merging.target import find_target, move_on
 from tests.fakes.landings import Landing, proven, repository
 from tests.fakes.repositories import commit, sh, write
 
@@ -110,6 +112,36 @@ def test_a_remote_that_refuses_is_a_persons_matter_and_nothing_is_moved(clones: 
     assert "origin refuses the merge into main" in found.reason
     assert "found: protected: open a pull request; what to do: allow it there" in found.reason
     assert (clones.held, clones.landing.at("main")) == (before, before)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "[rejected] no ticket in the message",
+        "fetch first the list of tickets: yours is a non-fast-forward",
+        "a form feed\f[rejected]",
+        "stale info",
+        "cannot lock ref: the branch is closed",
+        "failed to update ref",
+    ],
+)
+def test_a_hook_that_speaks_as_git_does_is_no_rival(clones: Clones, words: str) -> None:
+    clones.refuses(words)
+    target = find_target(clones.landing.place.repository, clones.landing.state.config, "the-loop")
+    with pytest.raises(OperatorError, match="origin refuses the merge into main") as caught:
+        move_on(target, clones.landing.state.head)
+    assert " ".join(words.split()) in " ".join(caught.value.found.split())
+
+
+def test_a_rival_whom_only_the_remote_saw_in_time_is_one(clones: Clones) -> None:
+    """The branch was where we thought when git asked, and is not any more when the remote comes to moving it."""
+    target = find_target(clones.landing.place.repository, clones.landing.state.config, "the-loop")
+    hook = clones.remote / "hooks" / "pre-receive"
+    clones.refuses("")
+    moved = sh(clones.remote, "commit-tree", "main^{tree}", "-p", "main", "-m", "theirs")
+    hook.write_text(f"#!/bin/sh\nunset GIT_QUARANTINE_PATH\ngit update-ref refs/heads/main {moved}\n")
+    assert not move_on(target, clones.landing.state.head)
+    assert clones.held == moved
 
 
 def test_a_remote_that_cannot_be_reached_leaves_the_work_proven(clones: Clones) -> None:

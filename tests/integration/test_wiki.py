@@ -76,6 +76,12 @@ def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Wor
     assert everything(wiki(work)) == pages
 
 
+@pytest.mark.usefixtures("umask_of_a_recluse")
+def test_colleagues_can_read_its_pages_whoever_wrote_them(work: Work) -> None:
+    keep_up(work.place, with_wiki(work.state))
+    assert {stat.S_IMODE(path.stat().st_mode) for path in wiki(work).glob("*.md")} == {0o644}
+
+
 def test_without_the_wish_for_a_wiki_nothing_is_written(work: Work) -> None:
     state = work.state.model_copy(update={"ending": STOP})
     assert keep_up(work.place, state) == archive(work.place, state) == lay_out(work.place, state) == ()
@@ -221,6 +227,7 @@ def test_an_archive_that_was_changed_is_told_every_time_and_never_written_again(
     assert everything(wiki(work) / "loops") == before
 
 
+@pytest.mark.usefixtures("umask_of_a_recluse")
 def test_files_of_an_archive_are_read_only(work: Work) -> None:
     archive(work.place, completed(work))
     modes = {stat.S_IMODE(path.stat().st_mode) for path in (wiki(work) / "loops" / LOOP).iterdir()}
