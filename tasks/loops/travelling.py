@@ -213,7 +213,8 @@ def _leave(repository: Repository, state: LoopState, theirs: str, head: str | No
     place = workplace(str(repository.top), state)
     end_processes(state)
     if (place.worktree / ".git").exists():
-        undo_checks(place, state)
+        for problem in undo_checks(place, state):
+            _log.warning("loop %s, which went on elsewhere: %s", state.loop, problem)
         keep_work(place, state, state.head)
     _, ours = read_state(repository, state.loop)
     for commit, other in ((ours, theirs), (read_ref(repository.common, f"refs/heads/{state.branch}"), head)):
