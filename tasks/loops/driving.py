@@ -35,7 +35,7 @@ from tasks.loops.travelling import claim, is_claimed_between, is_ours, left_ther
 from tasks.merging.attempt import catch_up
 from tasks.places import LoopFolder, loop_folder
 from tasks.processes.nesting import refuse_nested
-from tasks.repository.git import GitError, Repository, open_repository
+from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import Fenced, read_records, read_state, state_ref
 from tasks.system_errors import world_error
 from tasks.telemetry import watched
@@ -192,7 +192,7 @@ def tidy(repository: str, state: LoopState) -> None:
     try:
         mark_left(place, state)
         remove_worktree(place.repository, place.worktree)
-    except (GitError, OSError) as error:
+    except (HelmsmanError, OSError) as error:
         get_run_logger().warning("the worktree %s could not be removed: %s", place.worktree, error)
 
 

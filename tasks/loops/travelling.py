@@ -131,6 +131,19 @@ def left_there(repository: Repository, loop: str) -> Generator[None]:
             _log.warning("loop %s is not on its remote as it stands here: %s", loop, error)
 
 
+def leave_there(repository: Repository, state: LoopState) -> None:
+    """Have the remote hold the loop as it stands here. Raises Fenced where somebody else went on, WorldError as `take_up`.
+
+    One that nobody has driven yet has no branch: where the remote has not heard of it either, there is nobody to tell.
+    """
+    if not state.config.remote.push:
+        return
+    there = _patiently(lambda: _on_remote(repository, state.config.remote, state_ref(state.loop)))
+    begun = there or read_ref(repository.common, f"refs/heads/{state.branch}")
+    if begun and there != read_ref(repository.common, state_ref(state.loop)):
+        _patiently(lambda: push_loop(repository, state))
+
+
 def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> None:
     """Put the remote's course in the place of ours; whatever of ours it does not hold is kept on refs."""
     state = parse_state(git(repository.common, "show", f"{theirs}:state.json"), loop)
@@ -213,7 +226,8 @@ def _leave(repository: Repository, state: LoopState, theirs: str, head: str | No
     place = workplace(str(repository.top), state)
     end_processes(state)
     if (place.worktree / ".git").exists():
-        undo_checks(place, state)
+        for problem in undo_checks(place, state):
+            _log.warning("loop %s, which went on elsewhere: %s", state.loop, problem)
         keep_work(place, state, state.head)
     _, ours = read_state(repository, state.loop)
     for commit, other in ((ours, theirs), (read_ref(repository.common, f"refs/heads/{state.branch}"), head)):

@@ -97,8 +97,8 @@ def _tell_thread(state: LoopState, link: IssueLink, place: Workplace) -> None:
         Thread(tracker, state, link).bring_up_to_date(place)
 
 
-def reply(state: LoopState, comment: int, text: str) -> None:
-    """Answer a comment at the issue that a loop was started for, once. Never raises."""
+def reply(state: LoopState, comment: int | str, text: str) -> None:
+    """Answer a comment at the issue that a loop was started for, or another event by its own name, once. Never raises."""
     if state.issue is None or not state.config.tracker.kind:
         return
     with _complaining(f"{state.uid} reply"), open_tracker(state.config.tracker, TELLING_SECONDS) as tracker:

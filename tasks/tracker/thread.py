@@ -29,8 +29,8 @@ class Thread:
             memory = memory.model_copy(update={"told": {**memory.told, stage: stage}})
             remember(place.folder, memory)
 
-    def reply(self, comment: int, text: str) -> None:
-        """Answer a comment, once."""
+    def reply(self, comment: int | str, text: str) -> None:
+        """Answer a comment, or another event by its own name, once."""
         if not any(one.get("reply") == str(comment) for one in self._marks()):
             self._tracker.comment(self._link.number, under(mark(uid=self._state.uid, reply=str(comment)), text))
 

@@ -4,7 +4,8 @@ Everything is looked at again here, on the machine that runs the loop: whoever r
 """
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
 from helmsman.issues import OWN_SETTINGS, issue_goal, issue_loop_id
 from helmsman.layers import Resolved
-from helmsman.oversee.commands_said import Command, answer_in, command_in
+from helmsman.oversee.commands_said import COMMAND, Command, answer_in, command_in
 from helmsman.plain import clean
 from helmsman.records.forms import form_for
 from helmsman.records.gates import Answer, Choice, Gate
@@ -29,17 +30,22 @@ from helmsman.show.issues import refused, understood
 from tasks.lock import Driven, drive_alone, holder
 from tasks.loops.creating import Begun, first_state, write_first
 from tasks.loops.opening import close, configure, now_utc, require_budget
-from tasks.loops.travelling import left_there
+from tasks.loops.travelling import leave_there, take_up
 from tasks.people import answer_box, words_box
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository, read_ref
-from tasks.repository.state_ref import known_state, read_state
+from tasks.repository.state_ref import Fenced, known_state, read_state
 from tasks.tracker.telling import reply, tell_news
 from tasks.triggers.pushed_files import lay_out
 from tasks.triggers.pushes import fetched, find_repository, require_checks
 from tasks.worktrees.workplace import has_left, workplace
 
 Found = LoopRequest | Nothing | Heeded
+
+STOPS_TRIED = 3
+"""How often a stop is brought to a loop that somebody drives elsewhere, who may push between our look and our push."""
+LONGEST_FOUND = 300
+"""Characters of what git says, in a comment that says behind it what to do."""
 
 
 def heeded(event: IssueEvent, now: datetime, driven: str = "") -> Found:
@@ -250,6 +256,10 @@ def _going_on(place: _Place, state: LoopState, gate: Gate, answer: Answer) -> Fo
 def _refused(error: HelmsmanError, state: LoopState) -> str:
     if state.gate is not None:
         return "\n\n".join([refused(str(error), state.gate), "\n".join(commands())])
+    return _not_done(error)
+
+
+def _not_done(error: HelmsmanError) -> str:
     problem = "; ".join(line.strip() for line in str(error).splitlines())
     return "\n\n".join([f"Not done: {prose(problem, 1000)}", "\n".join(commands())])
 
@@ -262,25 +272,67 @@ def _withdrawn(place: _Place, event: IssueEvent, state: LoopState) -> Found:
 
 
 def _stopped(place: _Place, event: IssueEvent, state: LoopState, why: str) -> Found:
-    """Stop a loop, whoever drives it or nobody. Its work and state are kept."""
+    """Stop a loop, whoever drives it or nobody, here or elsewhere. Its work and state are kept."""
     folder = loop_folder(place.repository, state.loop)
     try:
-        with drive_alone(folder.lock, state.loop), left_there(place.repository, state.loop):
-            state = read_state(place.repository, state.loop)[0]
-            answer, after = _stop_here(place, event, state, why)
+        with drive_alone(folder.lock, state.loop), _saying_that_it_was_not(event, state):
+            state, answer, after = _stop_everywhere(place, event, state, why)
     except Driven:
         folder.cancel.touch()
         return Heeded(what=f"loop {state.loop} is asked to stop: {why}")
     if state.gate is not None and answer is not None:
         return _going_on(place, state, state.gate, answer)
+    tell_news(after, workplace(place.where, after))  # also of an end that a run before this one could not bring to the remote
     if after is state:
         return Nothing(reason=f"loop {state.loop} has ended already: {after.ending.rule if after.ending else ''}")
-    tell_news(after, workplace(place.where, after))
     return Heeded(what=f"loop {state.loop} was stopped: {why}")
 
 
+def _stop_everywhere(place: _Place, event: IssueEvent, state: LoopState, why: str) -> tuple[LoopState, Answer | None, LoopState]:
+    for _ in range(STOPS_TRIED - 1):
+        with suppress(Fenced):
+            return _stop_on_top(place, event, state, why)
+    return _stop_on_top(place, event, state, why)
+
+
+def _stop_on_top(place: _Place, event: IssueEvent, state: LoopState, why: str) -> tuple[LoopState, Answer | None, LoopState]:
+    """With the lock held: on top of what the remote has by now, which fences whoever drives the loop elsewhere.
+
+    Returns the loop as it was by then, and what `_stop_here` does. Raises Fenced where such a driver was faster.
+    """
+    now = read_state(place.repository, state.loop)[0]
+    if now.outcome is Outcome.COMPLETED and now.gate is None:  # for good, whatever the remote says
+        return now, None, now
+    take_up(place.repository, state.loop, now.config.remote, held=True)
+    now = read_state(place.repository, state.loop)[0]
+    answer, after = _stop_here(place, event, now, why)
+    if answer is None:  # else whoever reads it claims the loop first
+        leave_there(place.repository, after)
+    return now, answer, after
+
+
+@contextmanager
+def _saying_that_it_was_not(event: IssueEvent, state: LoopState) -> Generator[None]:
+    """A stop that did not reach the remote is told at the issue as what it is, with the way to stop the loop all the same."""
+    try:
+        yield
+    except HelmsmanError as error:
+        if not state.config.remote.push:
+            raise
+        kind = WorldError if isinstance(error, WorldError) else OperatorError
+        before = f"; before that: {error.remedy}" if error.remedy and not isinstance(error, Fenced) else ""
+        told = kind(
+            f"loop {state.loop} was not stopped, and may go on elsewhere: {error.problem}",
+            expected=error.expected,
+            found=clean(error.found)[:LONGEST_FOUND],
+            remedy=f"run helmsman cancel {state.loop} where it is driven, or say {COMMAND} {CANCEL} once more{before}",
+        )
+        reply(state, event.comment or event.delivery, _not_done(told))
+        raise told from error
+
+
 def _stop_here(place: _Place, event: IssueEvent, state: LoopState, why: str) -> tuple[Answer | None, LoopState]:
-    """With the lock held: the loop as it is then; of one that asks, the answer that comes before any that nobody has read."""
+    """The loop as it is then; of one that asks, the answer that comes before any that nobody has read."""
     if state.gate is not None:
         said = {"gate": state.gate.key, "kind": state.gate.kind, "by": event.by, "via": "tracker", "at": event.received_at}
         answer = Answer.model_validate({**said, "choice": Choice.STOP})

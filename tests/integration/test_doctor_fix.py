@@ -17,6 +17,7 @@ from queue import Queue
 from typing import Any
 
 import pytest
+from prefect.logging import disable_run_logger
 
 from deployments.doctor.examinations import EXAMINATIONS, examined
 from deployments.doctor.finding import Finding
@@ -34,8 +35,9 @@ from tasks.processes.tagged import TAG
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import state_ref, write_state
 from tasks.worktrees.left_worktrees import changed_since
-from tasks.worktrees.workplace import has_left, mark_left, workplace
+from tasks.worktrees.workplace import has_left, is_marked_left, mark_left, workplace
 from tests.fakes.command_line import looking, make_repository
+from tests.integration.test_call_kept import room_for
 from tests.unit import builders
 
 LONG_AGO = time.time() - 3 * 3600
@@ -176,6 +178,16 @@ def test_a_worktree_that_its_own_loop_could_not_remove_at_the_end_is_spent(broke
     tidy(str(broken.repository), state)
     assert not path.exists()
     assert broken.worktree(state) == path
+    mends(broken, "worktrees", f"removed {path}")
+
+
+def test_a_worktree_that_stays_because_git_could_not_be_started_ends_no_completed_loop(broken: Broken) -> None:
+    """As on a machine where too much else is open; the mark before it needs less room than git."""
+    state = broken.completed(left=False)
+    path, place = broken.worktree(state), workplace(str(broken.repository), state)
+    with room_for(3), disable_run_logger():  # no flow run is there to log to
+        tidy(str(broken.repository), state)
+    assert (path.exists(), is_marked_left(place, state)) == (True, True)
     mends(broken, "worktrees", f"removed {path}")
 
 

@@ -64,6 +64,23 @@ def test_what_checks_at_a_stop_made_of_the_agent_s_files_is_not_kept_for_them(on
     assert not folder.held.exists()
 
 
+def test_what_checks_at_a_stop_changed_and_cannot_be_put_back_is_told_when_another_machine_went_on(
+    one: Repository, two: Repository, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = begun(one)
+    folder = CallFolder(loop_folder(one, LOOP).call(before.due, before.attempt))
+    begin(folder, "prompt", before.head, None)
+    write(tree(one, before), {"app.py": "of the agent\n"})
+    subprocess.run([sys.executable, "-c", KILLED_WHILE_CHECKING, tree(one, before), folder.held], check=True)
+    (manifest,) = folder.held.glob("*/manifest.json")
+    manifest.write_text("{")
+    push_loop(two, go_on(two, taken_over(two), "in time\n"))
+    take_up(one, LOOP, PUSHED, held=False)
+    (told,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert f"loop {LOOP}" in told
+    assert f"could not be put back: what is kept in {manifest.parent} cannot be read" in told
+
+
 def test_a_branch_that_somebody_has_checked_out_is_not_moved_beneath_them(one: Repository, two: Repository) -> None:
     push_loop(one, begun(one))
     gone = taken_over(two)

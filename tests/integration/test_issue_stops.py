@@ -1,0 +1,235 @@
+"""A stop at an issue whose loop travels: it reaches whoever drives the loop, wherever, or is not said to have been done."""
+
+import os
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.config import RemoteConfig
+from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.records.gates import Choice, Gate, GateKind
+from helmsman.records.issue_event import Happened, Heeded, IssueEvent
+from helmsman.records.push import Nothing
+from helmsman.records.request import LoopRequest
+from helmsman.records.state import LoopState
+from helmsman.records.verdict import Outcome
+from tasks.loops.opening import close
+from tasks.loops.travelling import claim, take_up
+from tasks.people import answer_box
+from tasks.places import loop_folder, worktree_of
+from tasks.repository.git import Repository, git, open_repository, read_ref
+from tasks.repository.remote import push_loop
+from tasks.repository.state_ref import Fenced, parse_state, read_state, replace_state, state_ref
+from tasks.triggers.issues import heeded
+from tasks.worktrees.worktree import ensure_worktree
+from tests.fakes.pushing import Served
+from tests.fakes.repositories import commit, sh, write
+from tests.fakes.tracker_api import TrackerApi
+from tests.fakes.two_machines import PUSHED, machine
+from tests.integration.test_issues import (
+    NOW,
+    ONE_KIND,
+    changed,
+    comments,
+    completed,
+    event,
+    home,
+    said,
+    served,
+    started,
+    stored,
+)
+from tests.integration.trackers import api
+from tests.integration.travellers import at_once
+
+__all__ = ["api", "at_once", "home", "served"]
+pytestmark = [pytest.mark.feature("D4", "D6"), ONE_KIND]
+
+STOPS = pytest.mark.parametrize("text", ["/helmsman cancel", ""], ids=["by a word", "by closing"])
+
+
+def stop(served: Served, api: TrackerApi, text: str, number: int = 7) -> IssueEvent:
+    closed = event(served, api, Happened.WITHDRAWN, moment=str(number), delivery=f"delivery-{number}")
+    return said(served, api, text, number) if text else closed
+
+
+def begun(served: Served, api: TrackerApi) -> LoopState:
+    """A loop that travels, as the clone that hears of the issue has begun it."""
+    loop = started(served, api)
+    git(served.clone, "branch", loop.branch, loop.head)
+    travels = loop.model_copy(update={"config": loop.config.model_copy(update={"remote": PUSHED})})
+    return claim(open_repository(served.clone), changed(served, loop, config=travels.config))
+
+
+def gone_elsewhere(served: Served, loop: LoopState) -> tuple[Repository, LoopState]:
+    """Another machine drives it, and the clone has not heard of that."""
+    other = machine(served.bare, "two")
+    take_up(other, loop.loop, PUSHED, held=False)
+    state, _ = read_state(other, loop.loop)
+    ensure_worktree(other, tree(other, state), state.branch, state.head)
+    return other, go_on(other, claim(other, state), "there\n")
+
+
+def tree(repository: Repository, state: LoopState) -> Path:
+    return worktree_of(repository, state.loop, state.config.workspace)
+
+
+def go_on(repository: Repository, state: LoopState, text: str) -> LoopState:
+    head = commit(tree(repository, state), text, {"app.py": text})
+    after = replace_state(repository, state, state.model_copy(update={"iteration": state.iteration + 1, "head": head}), text)
+    push_loop(repository, after)
+    return after
+
+
+def on_remote(served: Served, loop: LoopState) -> LoopState:
+    return parse_state(git(served.bare, "show", f"{state_ref(loop.loop)}:state.json"), loop.loop)
+
+
+def is_told_of_a_stop(api: TrackerApi) -> bool:
+    return any("The loop stops" in body or "was stopped;" in body for body in comments(api))
+
+
+def away(served: Served) -> Path:
+    """The remote's folder, where nobody finds it."""
+    return served.bare.rename(served.bare.with_suffix(".away"))
+
+
+@STOPS
+def test_a_stop_fences_whoever_drives_the_loop_elsewhere(text: str, served: Served, api: TrackerApi) -> None:
+    loop = begun(served, api)
+    other, theirs = gone_elsewhere(served, loop)
+    assert isinstance(heeded(stop(served, api, text), NOW), Heeded)
+    found = on_remote(served, loop)
+    assert (found.outcome, found.iteration, found.head) == (Outcome.CANCELLED, theirs.iteration, theirs.head)
+    with pytest.raises(Fenced):
+        go_on(other, theirs, "and on\n")
+    assert is_told_of_a_stop(api)
+
+
+@STOPS
+def test_a_stop_that_cannot_reach_the_remote_is_said_not_to_be_done_and_how_to_do_it(
+    text: str, served: Served, api: TrackerApi
+) -> None:
+    loop = begun(served, api)
+    gone_elsewhere(served, loop)
+    hidden = away(served)
+    with pytest.raises(WorldError, match="was not stopped") as caught:
+        heeded(stop(served, api, text), NOW)
+    (told,) = comments(api)
+    for words in (told, caught.value.remedy):
+        assert f"helmsman cancel {loop.loop}" in words
+        assert "/helmsman cancel" in words
+    assert (is_told_of_a_stop(api), stored(served, loop).ending) == (False, None)
+    hidden.rename(served.bare)
+    assert isinstance(heeded(stop(served, api, "/helmsman cancel", 8), NOW), Heeded)
+    assert on_remote(served, loop).outcome is Outcome.CANCELLED
+    assert is_told_of_a_stop(api)
+
+
+@STOPS
+def test_a_stop_that_the_remote_refuses_is_said_not_to_be_done_and_the_next_one_brings_it(
+    text: str, served: Served, api: TrackerApi
+) -> None:
+    loop = begun(served, api)
+    gone_elsewhere(served, loop)
+    write(served.bare, {"hooks/pre-receive": "#!/bin/sh\nexit 1\n"})
+    hook = served.bare / "hooks" / "pre-receive"
+    hook.chmod(0o755)
+    with pytest.raises(WorldError, match="was not stopped"):
+        heeded(stop(served, api, text), NOW)
+    assert (is_told_of_a_stop(api), on_remote(served, loop).ending) == (False, None)
+    hook.unlink()
+    heeded(stop(served, api, text, 8), NOW)
+    assert on_remote(served, loop).outcome is Outcome.CANCELLED
+    assert is_told_of_a_stop(api)
+
+
+def closing_late(first: Callable[[], object], times: int) -> Callable[..., LoopState]:
+    """An end before which somebody else does something, so many times."""
+    left = [first] * times
+
+    def closing(repository: str, state: LoopState, why: BaseException, now: datetime) -> LoopState:
+        if left:
+            left.pop()()
+        return close(repository, state, why, now)
+
+    return closing
+
+
+def test_what_is_pushed_between_a_look_and_a_stop_is_stopped_as_well(
+    served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = begun(served, api)
+    other, theirs = gone_elsewhere(served, loop)
+    late = closing_late(lambda: go_on(other, theirs, "late\n"), 1)
+    monkeypatch.setattr("tasks.triggers.issues.close", late)
+    assert isinstance(heeded(stop(served, api, ""), NOW), Heeded)
+    found = on_remote(served, loop)
+    assert (found.outcome, found.iteration) == (Outcome.CANCELLED, theirs.iteration + 1)
+
+
+def test_a_stop_that_is_always_too_late_is_said_not_to_be_done(
+    served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = begun(served, api)
+    other, _ = gone_elsewhere(served, loop)
+    late = closing_late(lambda: go_on(other, read_state(other, loop.loop)[0], os.urandom(4).hex()), 99)
+    monkeypatch.setattr("tasks.triggers.issues.close", late)
+    with pytest.raises(OperatorError, match="was not stopped"):
+        heeded(stop(served, api, ""), NOW)
+    assert isinstance(heeded(stop(served, api, "/helmsman cancel"), NOW), Nothing)
+    assert len(comments(api)) == 2
+    assert all("was not stopped" in body for body in comments(api))
+    assert on_remote(served, loop).ending is None
+
+
+def test_a_question_that_is_asked_elsewhere_is_answered_with_a_stop(
+    served: Served, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resume_paused(*_: Any) -> bool:
+        return False
+
+    monkeypatch.setattr("tasks.people.pausing.resume_paused", resume_paused)
+    loop = begun(served, api)
+    other, theirs = gone_elsewhere(served, loop)
+    gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
+    push_loop(other, replace_state(other, theirs, theirs.model_copy(update={"gate": gate}), "ask"))
+    found = heeded(stop(served, api, ""), NOW)
+    assert found == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
+    answer = answer_box.find(loop_folder(open_repository(served.clone), loop.loop).answers, gate.key)
+    assert answer is not None
+    assert answer.choice is Choice.STOP
+
+
+def test_a_loop_that_nobody_has_driven_yet_is_stopped_here(served: Served, api: TrackerApi) -> None:
+    """Its branch is nowhere, and its remote has not heard of it."""
+    loop = started(served, api)
+    changed(served, loop, config=loop.config.model_copy(update={"remote": RemoteConfig(push=True)}))
+    assert isinstance(heeded(stop(served, api, ""), NOW), Heeded)
+    assert stored(served, loop).outcome is Outcome.CANCELLED
+    assert read_ref(served.bare, state_ref(loop.loop)) is None
+
+
+def test_an_issue_of_a_completed_loop_is_closed_without_a_remote(served: Served, api: TrackerApi) -> None:
+    loop = started(served, api)
+    done = changed(served, loop, config=loop.config.model_copy(update={"remote": PUSHED}))
+    completed(served, done)
+    away(served)
+    found = heeded(stop(served, api, ""), NOW)
+    assert isinstance(found, Nothing)
+    assert "has ended already" in found.reason
+    assert not is_told_of_a_stop(api)
+
+
+def test_a_branch_that_a_person_stands_on_is_not_moved_by_a_stop_which_says_so(served: Served, api: TrackerApi) -> None:
+    loop = begun(served, api)
+    gone_elsewhere(served, loop)
+    sh(served.clone, "switch", "--quiet", loop.branch)
+    with pytest.raises(HelmsmanError, match="is checked out"):
+        heeded(stop(served, api, ""), NOW)
+    assert "switch --detach" in comments(api)[0]
+    assert not is_told_of_a_stop(api)
+    assert (stored(served, loop), sh(served.clone, "status", "--porcelain")) == (loop, "")
