@@ -68,7 +68,7 @@ def test_a_run_that_died_with_its_worker_is_noticed_and_goes_on_with_nothing_rep
 
 def begun_and_gone(team: Team, bench: Bench) -> str:
     """A run whose process died before its first heartbeat."""
-    run = team.start(bench, "an answer", "test -e answer", in_hours=1)
+    run = team.run("loop/loop", team.request(bench, "an answer", "test -e answer"), in_hours=1)
     begun = {"state": {"type": "RUNNING"}, "force": True}
     assert team.post(f"/flow_runs/{run}/set_state", begun).is_success
     return run

@@ -66,10 +66,13 @@ class Team:
         make_repository(folder / "repository")
         return Bench(folder, self.helmsman.model, dict(self.helmsman.variables))
 
-    def start(self, bench: Bench, goal: str, check: str, in_hours: float = 0, **settings: Any) -> str:
-        """Have the deployment start a loop, at once or later. Returns the id of its run."""
+    def start(self, bench: Bench, goal: str, check: str, **settings: Any) -> str:
+        """Have the deployment start a loop. Returns the id of its run."""
+        return self.run("loop/loop", self.request(bench, goal, check, **settings))
+
+    def request(self, bench: Bench, goal: str, check: str, **settings: Any) -> Mapping[str, Any]:
         request = {"repository": str(bench.repository), "goal": goal, "checks": [check], "loop": LOOP, "settings": settings}
-        return self.run("loop/loop", {"request": request}, in_hours)
+        return {"request": request}
 
     def run(self, deployment: str, parameters: Mapping[str, Any], in_hours: float = 0) -> str:
         when = (datetime.now(UTC) + timedelta(hours=in_hours)).isoformat()
