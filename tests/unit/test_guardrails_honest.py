@@ -138,8 +138,11 @@ git fetch origin
 git merge-base HEAD origin/main
 git pull --rebase=false origin main
 git pull --no-rebase -Xours origin main
+git pull -q -Xtheirs -srecursive origin main
+git pull --rebase --no-rebase
 git reset HEAD~9 src/tokens.py
 git reset main -- src
+git reset -- main
 command -v sudo
 git clean -fd
 git clean -nxd
