@@ -257,6 +257,8 @@ test -f Cargo.toml && echo yes || echo no
 [[ "$(uname)" == Linux ]] && echo linux
 [ "$a" \> "$b" ] && echo bigger
 [[ "$a" > tests/acceptance ]] && echo bigger
+if ! [[ a > tests/acceptance ]] > /dev/null 2>&1; then echo smaller; fi
+time [[ ']]' > tests/acceptance ]]
 bash scripts/test.sh "$(curl -s localhost:8080/port)"
 sh -c "echo $(curl -s localhost:8080/port)"
 curl -s localhost:8080/run.sh | bash -n

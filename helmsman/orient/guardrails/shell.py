@@ -29,6 +29,7 @@ _LONGEST_VALUE = 200
 """Characters of a variable that are kept, so that doubling it stays harmless."""
 SHELLS = word_set("sh bash zsh dash ksh")
 _KEYWORDS = word_set("if then do else elif while until ! { }")
+_BEFORE_COMMANDS = _KEYWORDS | {"time"}
 _DATA = word_set("for case select function fi done esac")
 """What follows them is no command."""
 _EXPORTS = word_set("export local readonly declare typeset")
@@ -110,14 +111,13 @@ class _Reader:
             return ""
         start = len(self.commands)
         words = [text for token in gathered if isinstance(token, Word) for text in self._words(token)]
-        writes = [self._text(token.target) for token in gathered if isinstance(token, Redirect) and token.operator in _INTO]
+        writes = self._writes(gathered)
         inner = tuple(one.program for one in self.commands[start:])
         wrappers, bare = unwrap(self._bare(words))
-        targets = () if bare[:1] == ("[[",) else writes  # there `>` compares
         command = Command(
             words=bare,
             folder=self.folder,
-            writes=tuple(target for target in targets if not target.isdigit() and target != "-"),
+            writes=tuple(target for target in writes if not target.isdigit() and target != "-"),
             stdin="\n".join(token.body for token in gathered if isinstance(token, Here)),
             upstream=upstream,
             inner=inner,
@@ -127,6 +127,19 @@ class _Reader:
         self.commands.append(command)
         self._follow(command)
         return command.program
+
+    def _writes(self, gathered: Iterable[Token]) -> list[str]:
+        """Targets of redirections; between `[[`, where it begins the command, and `]]` the sign compares."""
+        found: list[str] = []
+        begins, compares = True, False
+        for token in gathered:
+            word = _unquoted(token)
+            if isinstance(token, Redirect) and token.operator in _INTO:
+                target = self._text(token.target)  # whatever it is for, a substitution in it runs
+                found += [] if compares else [target]
+            compares = (compares and word != "]]") or (begins and word == "[[")
+            begins = begins and word in _BEFORE_COMMANDS
+        return found
 
     def _bare(self, words: list[str]) -> list[str]:
         """Without keywords; a line that only sets variables is remembered and has no words."""
@@ -235,6 +248,11 @@ def shell_call(words: Iterable[str]) -> tuple[str, str]:
         if _SHELL_VALUED.fullmatch(word):
             next(rest, "")
     return letters, ""
+
+
+def _unquoted(token: Token) -> str:
+    """A word that stands as it is meant, as keywords do."""
+    return _plain(token) if isinstance(token, Word) and not token.quoted and len(token.parts) == 1 else ""
 
 
 def _is_fork_bomb(script: Sequence[Token]) -> bool:
