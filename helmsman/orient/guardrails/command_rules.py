@@ -258,7 +258,7 @@ def _runs(command: Command, mark: str) -> bool:
         return not _only_checks(call) and any(word.lstrip().startswith(mark) for word in (call.first, call.start_up))
     if INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
         return any(flag in {"-c", "-e"} and script.lstrip().startswith(mark) for flag, script in pairwise(words))
-    return program in {"eval", "source", "."} and any(word.lstrip().startswith(mark) for word in words)
+    return program in {"eval", "source", ".", "trap"} and any(word.lstrip().startswith(mark) for word in words)
 
 
 _RULES: tuple[CommandRule, ...] = (_nested, _publish, _machine, _sudo, _raw_disk, _remove, _open_to_all, _ends, _remote_script)
