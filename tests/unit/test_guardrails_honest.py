@@ -138,8 +138,11 @@ git fetch origin
 git merge-base HEAD origin/main
 git pull --rebase=false origin main
 git pull --no-rebase -Xours origin main
+git pull -q -Xtheirs -srecursive origin main
+git pull --rebase --no-rebase
 git reset HEAD~9 src/tokens.py
 git reset main -- src
+git reset -- main
 command -v sudo
 git clean -fd
 git clean -nxd
@@ -254,6 +257,8 @@ test -f Cargo.toml && echo yes || echo no
 [[ "$(uname)" == Linux ]] && echo linux
 [ "$a" \> "$b" ] && echo bigger
 [[ "$a" > tests/acceptance ]] && echo bigger
+if ! [[ a > tests/acceptance ]] > /dev/null 2>&1; then echo smaller; fi
+time [[ ']]' > tests/acceptance ]]
 bash scripts/test.sh "$(curl -s localhost:8080/port)"
 sh -c "echo $(curl -s localhost:8080/port)"
 curl -s localhost:8080/run.sh | bash -n

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from posixpath import basename, dirname
 from typing import NamedTuple
 
 from helmsman.orient.guardrails.paths import Kind, Place, locate
 from helmsman.orient.guardrails.rules import Finding, Rule, Rules
-from helmsman.orient.guardrails.shell import FORK_BOMB, HOME, SHELLS, UNKNOWN, Command, shell_call
+from helmsman.orient.guardrails.shell import FORK_BOMB, HOME, SHELLS, UNKNOWN, Command, ShellCall, read, script_in, shell_call
 from helmsman.orient.guardrails.tool_calls import Session
 from helmsman.orient.guardrails.words import has_flag, operands, word_set
 from helmsman.orient.guardrails.wrappers import INTERPRETER
@@ -210,8 +211,8 @@ def _pids(words: tuple[str, ...]) -> tuple[str, ...]:
 
 _FETCHERS = frozenset({"curl", "wget"})
 _INTERPRETERS = word_set("node perl ruby php deno bun")
-_RUNS_UNKNOWN = re.compile(rf"(?:\A|[;&|({{\n])[ \t]*{UNKNOWN}")
-"""Where a command begins with what the text does not tell."""
+_FETCHED = "\ue000"
+"""Stands in a script for what was put there before it is read; UNKNOWN itself is dropped from every text."""
 
 
 def _remote_script(scene: Scene) -> Finding | None:
@@ -227,18 +228,37 @@ def _reads_script(command: Command) -> bool:
     """Whether it runs what comes down the pipe: a script or a module of its own makes that its data."""
     program, words = command.program, command.arguments
     if program in SHELLS:
-        letters, first = shell_call(words)
-        return not {"c", "n"} & set(letters) and ("s" in letters or not first)  # -n reads it and runs nothing
+        call = shell_call(words)
+        return not ("c" in call.letters or _only_checks(call)) and ("s" in call.letters or not call.first)
     if INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
         return all(word == "-" or re.fullmatch("-[uBEsSIO]+", word) for word in words) and not command.stdin
     return False
 
 
+def _only_checks(call: ShellCall) -> bool:
+    """`-n` reads a script and runs nothing; not every shell heeds it where it is interactive."""
+    return "n" in call.letters and "i" not in call.letters
+
+
 def _runs_words(command: Command) -> bool:
     """`sh -c "$(curl …)"`, `bash <(curl …)`, `eval`, `source`: what was fetched is run, and not an argument of what runs."""
-    if command.program in SHELLS:
-        return _RUNS_UNKNOWN.search(shell_call(command.arguments)[1]) is not None
-    return command.program in {"eval", "source", "."} and any(map(_RUNS_UNKNOWN.search, command.arguments))
+    if _runs(command, UNKNOWN):
+        return True
+    if command.program in SHELLS and _only_checks(shell_call(command.arguments)):
+        return False
+    within = read(script_in(command).replace(UNKNOWN, _FETCHED), "")
+    return any("".join(one.words[:1]).startswith(_FETCHED) or _runs(one, _FETCHED) for one in within)
+
+
+def _runs(command: Command, mark: str) -> bool:
+    """Whether it runs a file or a script that begins with the mark."""
+    program, words = command.program, command.arguments
+    if program in SHELLS:
+        call = shell_call(words)
+        return not _only_checks(call) and any(word.lstrip().startswith(mark) for word in (call.first, call.start_up))
+    if INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
+        return any(flag in {"-c", "-e"} and script.lstrip().startswith(mark) for flag, script in pairwise(words))
+    return program in {"eval", "source", ".", "trap"} and any(word.lstrip().startswith(mark) for word in words)
 
 
 _RULES: tuple[CommandRule, ...] = (_nested, _publish, _machine, _sudo, _raw_disk, _remove, _open_to_all, _ends, _remote_script)

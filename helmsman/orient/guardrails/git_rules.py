@@ -1,5 +1,6 @@
 """Rules about git: pushing, rewriting what is older than the session, other branches, cleaning."""
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -16,6 +17,9 @@ _MAINLINES = word_set("main master trunk develop")
 _REMOTES = ("origin/", "upstream/", "refs/remotes/", "remotes/")
 _GOES_ON = word_set("--abort --continue --skip --quit --edit-todo --show-current-patch")
 _REBASE_VALUED = word_set("-x --exec -s --strategy -X --strategy-option --onto")
+_REBASES = re.compile(r"--rebase(?:=|\Z)|-[^-rsXSjo]*r")
+"""Of a pull; in a cluster such as `-qr`, but not in the value of another letter: `-Xours`."""
+_MERGES = word_set("--no-rebase --rebase=false --rebase=no --rebase=off --rebase=0 -rfalse")
 _PUSHING = {("push",), ("send-pack",), ("http-push",), ("subtree", "push"), ("lfs", "push"), ("svn", "dcommit"), ("p4", "submit")}
 
 
@@ -86,10 +90,10 @@ def _is_start(name: str, rules: Rules) -> bool:
 
 
 def _reset(scene: Scene) -> Finding | None:
-    """Soft or hard, the branch loses commits; with paths or by parts it stays where it is."""
+    """Soft or hard, the branch loses commits; by parts or with paths, behind a `--` for one, it stays where it is."""
     words = scene.git.words
     names = list(operands(words))
-    moves = len(names) == 1 and "--" not in words and not has_flag(words, "p", word_set("--patch"))
+    moves = len(names) == 1 and "--" not in words[:-1] and not has_flag(words, "p", word_set("--patch"))
     return _history("This reset") if moves and _too_old(names[0], scene) else None
 
 
@@ -114,9 +118,9 @@ def _filter(scene: Scene) -> Finding | None:
 
 
 def _pull(scene: Scene) -> Finding | None:
-    rebases = any(word == "-r" or word.partition("=")[0] == "--rebase" for word in scene.git.words)
-    merges = has_flag(scene.git.words, "", word_set("--no-rebase")) or "--rebase=false" in scene.git.words
-    return _history("A pull that rebases") if rebases and not merges else None
+    """The last option that says how wins."""
+    rebases = [word not in _MERGES for word in scene.git.words if word in _MERGES or _REBASES.match(word)]
+    return _history("A pull that rebases") if rebases[-1:] == [True] else None
 
 
 def _branch(scene: Scene) -> Finding | None:
@@ -150,7 +154,7 @@ def _other_branch(scene: Scene) -> Finding | None:
     words = scene.git.words
     names = list(operands(words))
     made = branches_of(scene.git) or has_flag(words, "cC", word_set("--create"))
-    if made or "--" in words or len(names) != 1 or names[0] in scene.branches or _is_path(names[0]):
+    if made or "--" in words[:-1] or len(names) != 1 or names[0] in scene.branches or _is_path(names[0]):
         return None
     return Finding(
         Rule.OTHER_BRANCH,

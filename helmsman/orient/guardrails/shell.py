@@ -4,11 +4,11 @@
 not tell, the value of an unknown variable for one, is the character UNKNOWN.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from posixpath import join, normpath
+from typing import NamedTuple
 
 from helmsman.orient.guardrails.lexing import Here, Operator, Redirect, Substitution, Token, Variable, Word, tokens
 from helmsman.orient.guardrails.words import operands, word_set
@@ -28,14 +28,15 @@ _MOST_COMMANDS = 2000
 _LONGEST_VALUE = 200
 """Characters of a variable that are kept, so that doubling it stays harmless."""
 SHELLS = word_set("sh bash zsh dash ksh")
-_KEYWORDS = word_set("if then do else elif while until ! { }")
-_DATA = word_set("for case select function fi done esac")
+_KEYWORDS = word_set("if then do else elif while until ! { } coproc")
+_BEFORE_COMMANDS = _KEYWORDS | {"time"}
+_DATA = word_set("for case select fi done esac")
 """What follows them is no command."""
 _EXPORTS = word_set("export local readonly declare typeset")
 _INTO = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 _EXEC = word_set("-exec -execdir -ok -okdir")
-_SHELL_VALUED = re.compile(r"[-+][A-Za-z]*[oO]|--(?:rcfile|init-file)")
-"""Options of a shell that take a value: `-euo pipefail`."""
+_FOR_GOOD = frozenset("cs")
+_START_UP = frozenset({"--rcfile", "--init-file"})
 
 
 @dataclass(frozen=True)
@@ -110,14 +111,13 @@ class _Reader:
             return ""
         start = len(self.commands)
         words = [text for token in gathered if isinstance(token, Word) for text in self._words(token)]
-        writes = [self._text(token.target) for token in gathered if isinstance(token, Redirect) and token.operator in _INTO]
+        writes = self._writes(gathered)
         inner = tuple(one.program for one in self.commands[start:])
         wrappers, bare = unwrap(self._bare(words))
-        targets = () if bare[:1] == ("[[",) else writes  # there `>` compares
         command = Command(
             words=bare,
             folder=self.folder,
-            writes=tuple(target for target in targets if not target.isdigit() and target != "-"),
+            writes=tuple(target for target in writes if not target.isdigit() and target != "-"),
             stdin="\n".join(token.body for token in gathered if isinstance(token, Here)),
             upstream=upstream,
             inner=inner,
@@ -128,10 +128,22 @@ class _Reader:
         self._follow(command)
         return command.program
 
+    def _writes(self, gathered: Iterable[Token]) -> list[str]:
+        """Targets of redirections; between `[[`, where it begins the command, and `]]` the sign compares."""
+        found: list[str] = []
+        begins, compares = True, False
+        for token in gathered:
+            word = _unquoted(token)
+            if isinstance(token, Redirect) and token.operator in _INTO:
+                target = self._text(token.target)  # whatever it is for, a substitution in it runs
+                found += [] if compares else [target]
+            compares = (compares and word != "]]") or (begins and word == "[[")
+            begins = begins and word in _BEFORE_COMMANDS
+        return found
+
     def _bare(self, words: list[str]) -> list[str]:
         """Without keywords; a line that only sets variables is remembered and has no words."""
-        while words and words[0] in _KEYWORDS:
-            words = words[1:]
+        words = _behind_keywords(words)
         if words[:1] == ["for"]:
             self.variables.pop("".join(words[1:2]), None)
         if not words or words[0] in _DATA:
@@ -175,7 +187,7 @@ class _Reader:
             self._go(command)
         elif command.program == "find":
             self._found(command)
-        elif self.depth < _DEEPEST and (inner := _script_in(command)):
+        elif self.depth < _DEEPEST and (inner := script_in(command)):
             folder = self.folder
             self.depth += 1
             self.script(inner)
@@ -204,6 +216,22 @@ class _Reader:
                 self._follow(inner)
 
 
+def _behind_keywords(words: list[str]) -> list[str]:
+    start = 0
+    while skipped := _keywords(words[start : start + 3]):
+        start += skipped
+    return words[start:]
+
+
+def _keywords(words: list[str]) -> int:
+    """How many words at the start only say that a command follows: `function name`, `time -p {`."""
+    first = "".join(words[:1])
+    if first == "time":
+        options = 2 if words[1:2] == ["-p"] else 1
+        return options if _KEYWORDS & set(words[options : options + 1]) else 0
+    return 2 if first == "function" else int(first in _KEYWORDS)
+
+
 def placed(word: str, folder: str | None, home: str) -> str | None:
     """A word as an absolute path without `..`; None where the text doesn't tell."""
     if word.startswith("~"):
@@ -213,28 +241,55 @@ def placed(word: str, folder: str | None, home: str) -> str | None:
     return normpath(join(folder or "/", word))
 
 
-def _script_in(command: Command) -> str:
+def script_in(command: Command) -> str:
     """The script that a command is given as text."""
     if command.program == "eval":
         return " ".join(command.arguments)
     if command.program not in SHELLS:
         return ""
-    letters, first = shell_call(command.arguments)
-    if "c" in letters:
-        return first
-    return command.stdin if "s" in letters or not first else ""
+    call = shell_call(command.arguments)
+    if "c" in call.letters:
+        return call.first
+    return command.stdin if "s" in call.letters or not call.first else ""
 
 
-def shell_call(words: Iterable[str]) -> tuple[str, str]:
-    """How a shell is called: the letters of its options, and its first word that is none of them nor the value of one."""
-    letters, rest = "", iter(words)
+class ShellCall(NamedTuple):
+    """How a shell is called."""
+
+    letters: frozenset[str]
+    """Its options."""
+    first: str = ""
+    """The first word that is no option nor the value of one."""
+    start_up: str = ""
+    """A file that it runs before all others."""
+
+
+def shell_call(words: Iterable[str]) -> ShellCall:
+    letters: frozenset[str] = frozenset()
+    start_up, rest = "", iter(words)
     for word in rest:
+        if word in {"-", "--"}:
+            return ShellCall(letters, next(rest, ""), start_up)
         if not word.startswith(("-", "+")):
-            return letters, word
-        letters += "" if word.startswith("--") else word[1:]
-        if _SHELL_VALUED.fullmatch(word):
-            next(rest, "")
-    return letters, ""
+            return ShellCall(letters, word, start_up)
+        if word in _START_UP:
+            start_up = next(rest, "")
+        elif not word.startswith("--"):
+            letters = _switched(letters, word)
+            if {"o", "O"} & set(word):  # `-euo pipefail`
+                next(rest, "")
+    return ShellCall(letters, "", start_up)
+
+
+def _switched(letters: frozenset[str], cluster: str) -> frozenset[str]:
+    """A plus takes away what can be taken away: a shell reads `+c` and `+s` like `-c` and `-s`."""
+    given = frozenset(cluster[1:])
+    return letters | given if cluster[0] == "-" else letters - (given - _FOR_GOOD) | (given & _FOR_GOOD)
+
+
+def _unquoted(token: Token) -> str:
+    """A word that stands as it is meant, as keywords do."""
+    return _plain(token) if isinstance(token, Word) and not token.quoted and len(token.parts) == 1 else ""
 
 
 def _is_fork_bomb(script: Sequence[Token]) -> bool:
