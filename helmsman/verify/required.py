@@ -1,17 +1,29 @@
 """Required tests: which of them were seen to run. A test that exists and was skipped, or never collected, proves nothing."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 
 from helmsman.verify.summaries import clean_lines
 
 _NOT_RUN = "(?:skip(?:ped|ping)?|xfail(?:ed)?|pending|todo|ignored|deselected|disabled)"
-_BEFORE = re.compile(rf"(?:^|[\s\[(*]){_NOT_RUN}\s?[\])*:]*\s+\S*$", re.IGNORECASE)
+_BEFORE = re.compile(rf"(?<![^\s\[(*]){_NOT_RUN}\s?[\])*:]*+\s++(?=(\S*+))", re.IGNORECASE)
 """`○ skipped NAME`, `--- SKIP: NAME`, `[ SKIPPED ] Suite.NAME`. Further ahead stand titles and paths: `todo.test.ts > NAME`."""
 _AFTER = re.compile(rf"(?<![\w./-]){_NOT_RUN}(?![\w./-])", re.IGNORECASE)
 """`NAME SKIPPED (reason)`, `NAME ... ignored`, `NAME # TODO`."""
-_FIRST = re.compile(r"\W*(?:SKIP(?:PED)?|XFAIL(?:ED)?|PENDING|TODO|IGNORED|DISABLED)(?![\w./-])")
-"""In capitals at the start of a line: `SKIPPED [1] tests/test_a.py::NAME`."""
+_ENDED = "✓✔√✅☑✕✗✘✖❌●"
+"""Ticks and crosses: a test behind one of them ran, whatever its title speaks of."""
+_HEAD = re.compile(
+    rf"\s*+(?:[○✎↓↩](?=\s)|-\s++(?i:{_NOT_RUN})(?!\S))"
+    rf"|(?:\s*+\[[^\]\n]{{0,40}}\])*+[^\w{_ENDED}]*+(?:(?i:skip(?:ped|ping)?)|XFAIL(?:ED)?|PENDING|TODO|IGNORED|DISABLED)(?![\w./-])"
+    rf"|[^{_ENDED}]*?(?<!\S)(?i:[\[(]\s*+{_NOT_RUN}\s*+[\])]|[○✎↓↩]\s++{_NOT_RUN}(?!\S))"
+)
+"""A status that holds for the rest of its line, titles and blanks in it too: `(skip) math > NAME`, `- [todo] math NAME`,
+`○ skipped math NAME`, `Skipped math > NAME`, in capitals `XFAIL tests/test_a.py::NAME`."""
+_WHOLE_CLASS = re.compile(r"Tests run: (\d++),.*?Skipped: \1(?!\d)")
+"""Maven, of a class in which nothing was run: `Tests run: 5, Failures: 0, Errors: 0, Skipped: 5 - in NAME`."""
+_STARTS = re.compile(r"\W*(?:INFO\W+)?(?:RUN|PAUSE|CONT|Running)\b")
+"""`=== RUN   NAME`, `[ RUN      ] Suite.NAME`, `[INFO] Running NAME`: whether it was skipped is told thereafter."""
 _SEPARATORS = re.compile(r"::|[./#\\]|\s>\s|\s\u203a\s")
 
 
@@ -19,7 +31,14 @@ def ran(required: Iterable[str], reported: Collection[str], output: str) -> tupl
     """Names out of `required` that a JUnit report lists as run, or that a line of the output names without calling it skipped."""
     names = tuple(required)
     lines = clean_lines(output) if names else []
-    return tuple(name for name in names if _reported(name, reported) or any(_tells(line, name) for line in lines))
+    return tuple(name for name in names if _reported(name, reported) or _told(lines, name))
+
+
+def _told(lines: list[str], name: str) -> bool:
+    """Whether lines say that a test ran; that it was started only where none says that it was skipped."""
+    said = [(line, _skipped(line, name, places)) for line in lines if (places := list(_places(line, name)))]
+    ended = any(not skipped and not _STARTS.match(line) for line, skipped in said)
+    return ended or (bool(said) and not any(skipped for _, skipped in said))
 
 
 def _reported(name: str, reported: Collection[str]) -> bool:
@@ -32,11 +51,18 @@ def _parts(name: str) -> list[str]:
     return [part for part in _SEPARATORS.split(name) if part]
 
 
-def _tells(line: str, name: str) -> bool:
-    """Whether a line says that a test ran: it names it, and calls it skipped nowhere."""
-    places = list(_places(line, name))
-    skipped = _FIRST.match(line) or any(_BEFORE.search(line[:at]) or _AFTER.search(line[at + len(name) :]) for at in places)
-    return bool(places) and not skipped
+def _skipped(line: str, name: str, places: list[int]) -> bool:
+    """Whether a line calls the test skipped that it names at these places."""
+    head = _HEAD.match(line)
+    if (head and head.end() <= places[-1]) or _WHOLE_CLASS.search(line):
+        return True
+    behind = any(found.start() >= places[0] + len(name) for found in _AFTER.finditer(line))
+    return behind or any(_lies_between(places, found.end(), found.end(1)) for found in _BEFORE.finditer(line))
+
+
+def _lies_between(places: list[int], first: int, last: int) -> bool:
+    at = bisect_left(places, first)
+    return at < len(places) and places[at] <= last
 
 
 def _places(line: str, name: str) -> Iterator[int]:

@@ -370,6 +370,18 @@ def test_noise_is_read_in_linear_time(path: str, piece: str) -> None:
     assert len(reading_of(path, text).cases) <= text.count("\n") + 1
 
 
+@pytest.mark.parametrize(("negations", "kind"), [(0, Kind.TRUTHY), (1, Kind.FALSY), (2, Kind.TRUTHY), (1501, Kind.FALSY)])
+def test_of_many_negations_every_two_say_nothing(negations: int, kind: Kind) -> None:
+    case = only("tests/a.rs", f"#[test]\nfn adds() {{\n    assert!({'!' * negations}done);\n}}\n")
+    assert [item.kind for item in case.assertions] == [kind]
+
+
+@pytest.mark.parametrize("setting", ["__test__", "pytestmark"])
+@pytest.mark.parametrize("value", ["not " * 1500 + "x", "+".join("x" * 3000), "x" + ".a" * 3000])
+def test_a_setting_of_a_deep_tree_hides_no_test(setting: str, value: str) -> None:
+    assert only("test_a.py", f"{setting} = {value}\n\n\ndef test_a():\n    assert add(1) == 3\n").name == "test_a"
+
+
 @pytest.mark.parametrize("text", ["assert '\\d'", "x = 1 is 1", "def f(): return 1if 1else 2"])
 def test_what_the_parser_warns_of_is_no_error(text: str) -> None:
     assert reading_of("test_a.py", text).cases == ()

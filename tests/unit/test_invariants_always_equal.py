@@ -180,3 +180,64 @@ def test_an_inequality_that_never_holds_blocks_and_one_by_equality_passes() -> N
 )
 def test_what_compares_with_itself_blocks_in_other_languages_too(path: str, source: str, found: list[str]) -> None:
     assert weights(always_equal, {path: source}) == found
+
+
+def _equality(*lines: str) -> str:
+    return "class A:\n    def __eq__(self, o):\n" + "".join(f"        {line}\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("match o:", "    case _:", "        return True"),
+        ("match o:", "    case A():", "        return True", "    case other:", "        return True"),
+        ("match o:", "    case (int() | _) as other:", "        return True"),
+        ("match o:", "    case object():", "        return True"),
+        ("match o:", "    case _ if True:", "        return True"),
+        ("while True:", "    return True"),
+        ("while 1:", "    for part in o:", "        break", "    if o:", "        return True"),
+        ("if True:", "    return True"),
+        ("if False:", "    pass", "else:", "    return True"),
+        ("for part in o:", "    pass", "else:", "    return True"),
+        ("try:", "    return True", "except* ValueError:", "    raise"),
+        ("return True", "self.seen = o"),
+    ],
+)
+def test_an_equality_that_holds_on_every_way_through_it_blocks(lines: tuple[str, ...]) -> None:
+    assert weights(always_equal, {"app.py": _equality(*lines)}) == ["block"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("match o:", "    case A():", "        return True"),
+        ("match o:", "    case A(x=_):", "        return True"),
+        ("match o:", "    case [_]:", "        return True"),
+        ("match o:", "    case _ if o.x == self.x:", "        return True"),
+        ("match o:", "    case A():", "        pass", "    case _:", "        return True"),
+        ("match o:", "    case A():", "        return self.x == o.x", "    case _:", "        return True"),
+        ("while o.x != self.x:", "    return True"),
+        ("while True:", "    if o.x == self.x:", "        return True", "    break"),
+        ("while True:", "    for part in o:", "        pass", "    else:", "        break", "    return True"),
+        ("for part in o:", "    if part == self.x:", "        return True"),
+        ("for part in o:", "    break", "else:", "    return True"),
+        ("if o.x == self.x:", "    return True"),
+        ("if o.x == 1:", "    return True", "elif o.x == 2:", "    return True"),
+    ],
+)
+def test_an_equality_that_may_run_on_to_its_end_passes(lines: tuple[str, ...]) -> None:
+    assert blocked(always_equal, {"app.py": _equality(*lines)}) == []
+
+
+@pytest.mark.parametrize("terms", [330, 900])
+def test_a_long_sum_that_is_compared_with_itself_blocks(terms: int) -> None:
+    one = " + ".join(["self.x"] * terms)
+    assert weights(always_equal, {"app.py": _equality(f"return {one} == {one}")}) == ["block"]
+    assert blocked(always_equal, {"app.py": _equality(f"return {one} == {one} + o.x")}) == []
+
+
+def test_a_long_chain_of_conditions_is_read_to_its_end() -> None:
+    chain = [line for n in range(1500) for line in (f"elif o == {n}:", "    return True")]
+    start = ("if not o:", "    return True", *chain)
+    assert weights(always_equal, {"app.py": _equality(*start, "else:", "    return True")}) == ["block"]
+    assert blocked(always_equal, {"app.py": _equality(*start)}) == []

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.records.findings import Finding
 from helmsman.verify.diff import FileDiff, TreeDiff
+from helmsman.verify.invariants import findings as all_findings
 from helmsman.verify.invariants.always_equal import always_equal
 from helmsman.verify.invariants.assertions_weakened import assertions_weakened
 from helmsman.verify.invariants.collection import collection
@@ -274,3 +276,28 @@ def test_a_number_that_python_writes_in_no_decimal_digits_stops_no_rule(number: 
     rules = (*RULES, assertions_weakened)
     found = {finding.rule for rule in rules for finding in findings(rule, {"app.py": source, "tests/test_app.py": tests})}
     assert {"always_equal", "stubs"} <= found
+
+
+def test_a_rule_for_which_a_file_is_too_deep_says_so_and_sees_the_others() -> None:
+    def recursing(work: Scene) -> list[Finding]:
+        if any(file.path == "deep.py" for file in work.diff):
+            raise RecursionError
+        return findings(always_equal, {file.path: file.after for file in work.diff})
+
+    equal = "class A:\n    def __eq__(self, other):\n        return True\n"
+    work = scene({"a.py": equal, "deep.py": equal, "z.py": equal})
+    found = [(finding.rule, finding.path, finding.weight.value) for finding in all_findings(work, (recursing, always_equal))]
+    told = [("always_equal", "a.py", "block"), ("nested_too_deeply", "deep.py", "block"), ("always_equal", "z.py", "block")]
+    assert found[:3] == told
+    assert [path for _, path, _ in found[3:]] == ["a.py", "deep.py", "z.py"]
+
+
+@pytest.mark.parametrize("one", ["x" + ".a" * 900, "-" * 900 + "x", "x" + "[0]" * 900, " + ".join(["x"] * 900), "!" * 4000 + "x"])
+def test_a_deep_tree_ends_no_look_at_a_diff(one: str) -> None:
+    source = f"class A:\n    def __eq__(self, other):\n        return {one} == {one}\n"
+    tests = f"def test_a():\n    assert {one} == {one}\n"
+    script = f"it('adds', () => {{\n  assert({one});\n}});\n"
+    work = scene({"app.py": source, "tests/test_app.py": tests, "src/a.test.js": script, "z.py": "# type: ignore\n"})
+    found = {(finding.rule, finding.path) for finding in all_findings(work)}
+    assert ("always_equal", "app.py") in found or one.startswith("!")
+    assert not [path for rule, path in found if rule == "nested_too_deeply"]

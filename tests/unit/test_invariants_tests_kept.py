@@ -20,6 +20,7 @@ PATH = "tests/test_add.py"
 HEAD = "import pytest\nfrom app import add\n\n\n"
 SUMS = "def test_sums():\n    assert add(1, 2) == 3\n\n\n"
 NEGATES = "def test_negates():\n    assert add(-1, -2) == -3\n    assert add(-5, 0) == -5\n"
+LONG = " + ".join(["x"] * 400)
 BEFORE = HEAD + SUMS + NEGATES
 RULES: tuple[Callable[[Scene], Iterable[Finding]], ...] = (deleted, uncollected, skipped, assertions_weakened)
 
@@ -268,6 +269,8 @@ def test_rewording_is_not_told_in_other_languages(path: str, old: str, new: str)
         ("@pytest.mark.skipif(True, reason='x')", BLOCK),
         ("@pytest.mark.skipif(sys.version_info >= (3,), reason='x')", BLOCK),
         ("@pytest.mark.skipif(sys.platform == 'win32', reason='x')", WARN),
+        (f"@pytest.mark.skipif({LONG} == {LONG}, reason='x')", BLOCK),
+        (f"@pytest.mark.skipif({LONG} == {LONG} + 1, reason='x')", WARN),
     ],
 )
 def test_a_mark_that_skips_is_told(mark: str, weight: Weight) -> None:

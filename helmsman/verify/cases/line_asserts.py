@@ -251,7 +251,8 @@ def _compared(text: str) -> Claim:
             return _equal(_OPERATORS[operator], left, right)
         return Claim(Kind.ORDER, left, operator + right)
     if text.startswith("!"):
-        return _negated(_compared(text[1:]))
+        bare = text.lstrip("!")
+        return _negated(_compared(bare)) if (len(text) - len(bare)) % 2 else _compared(bare)
     asked = _PREDICATE.fullmatch(text)
     if asked is not None:
         return _by_name(KINDS[snake(asked["name"])], "", [asked["subject"]])

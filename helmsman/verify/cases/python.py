@@ -25,8 +25,8 @@ def read_python(path: str, text: str) -> Reading | None:
     tree = python_of(plain)
     if tree is None:
         return None
-    reader = _Reader(path, Source(plain), _bases_of_collected(tree))
     try:
+        reader = _Reader(path, Source(plain), _bases_of_collected(tree))
         reader.statements(tree.body, _Place(why=_put_out(tree.body)))
     except RecursionError:
         return None

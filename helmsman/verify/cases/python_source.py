@@ -110,14 +110,22 @@ def _comparison(node: ast.expr) -> bool | None:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two trees say the same. Written out they would not do: Python writes no number of more than 4,300 digits."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, ast.AST):
-        return all(same(getattr(one, name, None), getattr(other, name, None)) for name in one._fields)
-    if isinstance(one, list):
-        return all(same(*pair) for pair in zip_longest(cast("list[Any]", one), cast("list[Any]", other)))
-    return one == other
+    """Whether two trees say the same. Written out they would not do: Python writes no number of more than 4,300 digits.
+
+    Without recursion: a sum of some hundred terms is a tree as deep as it is long.
+    """
+    pending: list[tuple[Any, Any]] = [(one, other)]
+    while pending:
+        left, right = pending.pop()
+        if type(left) is not type(right):
+            return False
+        if isinstance(left, ast.AST):
+            pending += ((getattr(left, name, None), getattr(right, name, None)) for name in left._fields)
+        elif isinstance(left, list):
+            pending += zip_longest(cast("list[Any]", left), cast("list[Any]", right))
+        elif left != right:
+            return False
+    return True
 
 
 def _constants(operator: ast.cmpop, equal: bool) -> bool | None:

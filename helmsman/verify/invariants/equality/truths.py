@@ -1,7 +1,8 @@
 """Expressions and functions of Python whose truth is known without running them."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from helmsman.verify.cases.python_source import same
 from helmsman.verify.invariants.reading.python_code import Function, last_name, parameters
@@ -28,12 +29,80 @@ def always(node: ast.FunctionDef) -> bool | None:
 
 def _ends(body: list[ast.stmt]) -> bool:
     """Whether a block leaves the function for certain, instead of running on to a `None` at its end."""
-    last = body[-1] if body else None
-    if isinstance(last, ast.If):
-        return _ends(last.body) and _ends(last.orelse)
-    if isinstance(last, ast.Try):
-        return _ends(last.finalbody) or (_ends(last.orelse or last.body) and all(_ends(one.body) for one in last.handlers))
-    return isinstance(last, ast.Return | ast.Raise) or (isinstance(last, ast.With) and _ends(last.body))
+    return any(map(_leaves, body))
+
+
+def _leaves(node: ast.stmt) -> bool:
+    while isinstance(node, ast.If) and len(node.orelse) == 1:  # an `elif` is as deep in the tree as there are above it
+        known = truth(node.test)
+        if known is not None or not _ends(node.body):
+            return known is not None and _ends(node.body if known else node.orelse)
+        node = node.orelse[0]
+    reader = _LEAVING.get(type(node))
+    return reader is not None and reader(node)
+
+
+def _if_leaves(node: ast.If) -> bool:
+    known = truth(node.test)
+    return (known is False or _ends(node.body)) and (known is True or _ends(node.orelse))
+
+
+def _try_leaves(node: ast.Try | ast.TryStar) -> bool:
+    tried = _ends(node.body) or _ends(node.orelse)
+    return _ends(node.finalbody) or (tried and all(_ends(one.body) for one in node.handlers))
+
+
+def _loop_leaves(node: ast.While | ast.For) -> bool:
+    """What nothing breaks off goes on for ever or into its `else`."""
+    endless = isinstance(node, ast.While) and truth(node.test) is True
+    return (endless or _ends(node.orelse)) and not _breaks(node)
+
+
+def _breaks(loop: ast.While | ast.For) -> bool:
+    """Whether a `break` in it is its own."""
+    pending: list[ast.AST] = list(loop.body)
+    while pending:
+        one = pending.pop()
+        if isinstance(one, ast.Break):
+            return True
+        if isinstance(one, ast.While | ast.For | ast.AsyncFor):
+            pending += one.orelse
+        elif not isinstance(one, Function | ast.ClassDef | ast.expr):
+            pending += ast.iter_child_nodes(one)
+    return False
+
+
+def _match_leaves(node: ast.Match) -> bool:
+    """One of its cases takes whatever comes, and all of them leave."""
+    complete = any(_takes_all(one.pattern) and (one.guard is None or truth(one.guard) is True) for one in node.cases)
+    return complete and all(_ends(one.body) for one in node.cases)
+
+
+def _takes_all(pattern: ast.pattern) -> bool:
+    """`_`, a name, `object()`; brackets, `as` and alternatives around them."""
+    pending = [pattern]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, ast.MatchOr):
+            pending += one.patterns
+        elif isinstance(one, ast.MatchAs) and one.pattern is not None:
+            pending.append(one.pattern)
+        elif isinstance(one, ast.MatchAs) or (isinstance(one, ast.MatchClass) and last_name(one.cls) == "object"):
+            return True
+    return False
+
+
+_LEAVING: dict[type[ast.stmt], Callable[[Any], bool]] = {
+    ast.Return: lambda _: True,
+    ast.Raise: lambda _: True,
+    ast.With: lambda node: _ends(node.body),
+    ast.If: _if_leaves,
+    ast.Try: _try_leaves,
+    ast.TryStar: _try_leaves,
+    ast.While: _loop_leaves,
+    ast.For: _loop_leaves,
+    ast.Match: _match_leaves,
+}
 
 
 def ignores_other(node: ast.FunctionDef) -> bool:
