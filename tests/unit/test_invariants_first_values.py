@@ -43,6 +43,7 @@ def told(lines: str) -> list[str]:
         "TESTS ?= tests\nOPTIONS ?= $(TESTS)",
         "OPTIONS ?= -v\nOPTIONS += --color=yes",
         "OPTIONS := $(OPTIONS) -v",
+        "ARGS ?= -O2 -march=native -m64 -L/usr/local/lib -Iinclude",
     ],
 )
 def test_what_honest_makefiles_set_for_the_first_time_is_told(lines: str) -> None:
@@ -83,6 +84,8 @@ def test_what_honest_makefiles_set_for_the_first_time_is_told(lines: str) -> Non
         "ARGS = -- --skip slow",
         "OPTIONS = -k easy",
         "OPTIONS = -m 'not slow'",
+        "OPTIONS = -mslow",
+        "CARGO = 'true'",
         "OPTIONS = --ignore=tests/hard",
         "OPTIONS = -v --co",
         "OPTIONS = --collect-only\nOPTIONS += -v",
@@ -164,6 +167,19 @@ def test_no_value_of_a_variable_takes_long(value: str) -> None:
         runs_no_less("ARGS", value)
 
 
-def test_variables_that_refer_to_each_other_end() -> None:
-    many = "\n".join(f"A{n} = $(A{n + 1}) $(A{n + 1})" for n in range(2000))
-    assert "block" in told(f"{many}\nARGS = $(A0)\nOPTIONS = $(OPTIONS) $(OPTIONS)")
+MANY = range(15_000)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "\n".join(f"A{n} = $(A{n + 1}) $(A{n + 1})" for n in MANY) + "\nARGS = $(A0)",
+        "\n".join((*(f"A{n} = $(B)" for n in MANY), f"B = {'$(B)' * 480}", f"all:\n\t{' '.join(f'$(A{n})' for n in MANY)}")),
+        f"B = {'$(B)' * 480}\n" + "ARGS += $(B)\n" * 30_000,
+        "MAKEFLAGS += -j4\n" * 30_000 + "ARGS = ; true",
+    ],
+    ids=["each the next", "all the same", "one often", "flags"],
+)
+def test_variables_made_to_exhaust_the_reader_are_read_soon(lines: str) -> None:
+    assert set(told(lines)) <= {"block", "warn"}

@@ -40,9 +40,10 @@ _ASKS = re.compile(rf"\$\(shell {_ASK} {_PROGRAM}(?: ?\|\| ?(?:{_ASK}|echo) {_PR
 _MODULE = re.compile(r"\b(?:python|pypy|py|run)[0-9.]{0,5}(?: -[A-Za-z]{1,3}){0,3} -m [\w.]{1,80}")
 _NOT_ALL = re.compile(
     r"""(?:^|(?<=[\s"'=,(]))(?:"""
-    r"-k|-m(?!\s(?:pytest|py\.test|unittest|coverage|tox|nox|ruff|mypy|pyright|pylint|flake8|black)\b)"
+    r"-k|-m(?!arch=|tune=|cpu=|[0-9]|avx|sse|fma|fpu|float|macosx|no-)"
+    r"(?!\s(?:pytest|py\.test|unittest|coverage|tox|nox|ruff|mypy|pyright|pylint|flake8|black)\b)"
     r"|-p\s?no:(?!(?:cacheprovider|warnings|randomly|sugar|logging|xdist)\b)"
-    r"|-(?:run|short|skip|list)\b|-(?:[ihtERL]|LE)(?![\w-])|-n(?![\w-])(?!\s(?:[0-9]|auto\b|logical\b|\$))"
+    r"|-(?:run|short|skip|list)\b|-(?:[ihtERL]|LE)(?=[\s=]|$)|-n(?=\s|$)(?!\s(?:[0-9]|auto\b|logical\b|\$))"
     r"|-x\s?:?[\w:]{0,40}[tT]est|-D[\w.]{0,60}(?:skip|[tT]est=)"
     r"|--(?:ignore|deselect|co(?![\w-])|collect-only|last-failed|lf\b|stepwise|sw\b|noconftest|runxfail|setup-only|setup-plan"
     r"|continue-on|suppress-no-test|exit-zero|pass-?[wW]ith-?[nN]o|no-?run|dry-?run|just-print|recon|list|skip|exclude|omit"
@@ -53,9 +54,10 @@ _NOT_ALL = re.compile(
 )
 """Options, files and functions by which a runner runs fewer tests, or none."""
 _NO_RUNNER = re.compile(
-    r"[@+-]{0,3}\s?(?:(?:env|command|exec|sudo|time|nice)\s){0,3}[\w./-]{0,80}(?<![\w.-])(?:true|:|echo|printf|exit|sleep)(?![\w./-])"
+    r"[\"']?(?:[@+-]{0,3}\s?(?:(?:env|command|exec|sudo|time|nice)\s){0,3}[\w./-]{0,80}"
+    r"(?<![\w.-])(?:true|:|echo|printf|exit|sleep)(?![\w./-])"
     r"|[@+]{0,3}-[@+]{0,3}\s?(?:cargo|go|npm|npx|pnpm|yarn|bun|pytest|python3?|node|make|mvn|gradle|ctest|bundle|rake|uv|tox|poetry)\b"
-    r"|[@+]{0,3}-\s|!"
+    r"|[@+]{0,3}-\s|!)"
     rf"|[^\n]{{0,2000}}\$\(shell (?:{_ASK} )?(?:[\w./-]{{0,80}}/)?(?:true|echo|printf|exit|sleep|cat)\b"
 )
 """How a value begins that is a program which tests nothing, or whose failure make passes over."""

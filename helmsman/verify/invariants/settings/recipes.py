@@ -78,14 +78,20 @@ def _meant(values: dict[str, str]) -> dict[str, str]:
 
 
 def _filled(text: str, values: dict[str, str]) -> str:
-    """What no one defines stays as it is."""
-    if "$" not in text:
+    """Filled in up to the length from which it is not looked at. What no one defines stays as it is."""
+    if "$" not in text or len(text) > LONGEST:
         return text
-    return _USED.sub(lambda found: values.get(found[1] or found[2], found[0]), text)[: LONGEST + 1]
+    parts, size, at = list[str](), 0, 0
+    for found in _USED.finditer(text):
+        parts += [text[at : found.start()], values.get(found[1] or found[2], found[0])[: LONGEST + 1]]
+        size, at = size + len(parts[-2]) + len(parts[-1]), found.end()
+        if size > LONGEST:
+            break
+    return "".join((*parts, text[at:]))
 
 
 def _rules(text: str) -> tuple[dict[str, Recipe], dict[str, Recipe]]:
-    commands, needs, variables = dict[str, list[str]](), dict[str, list[str]](), dict[str, Recipe]()
+    commands, needs, given = dict[str, list[str]](), dict[str, list[str]](), dict[str, list[str]]()
     names = list[str]()
     for line in text.replace("\\\n", " ").split("\n"):
         bare = " ".join(line.split())
@@ -95,13 +101,13 @@ def _rules(text: str) -> tuple[dict[str, Recipe], dict[str, Recipe]]:
             for name in names:
                 commands[name].append(bare)
         elif variable := _VARIABLE.match(bare):
-            earlier = variables[variable[1]].given if variable[1] in variables else ()
-            variables[variable[1]] = Recipe((variable[2],), given=(*earlier, variable[2]))
+            given.setdefault(variable[1], []).append(variable[2])
         elif rule := _RULE.match(bare):
             names = rule[1].split()[:_NAMES]
             for name in names:
                 commands.setdefault(name, [])
                 needs.setdefault(name, []).extend(rule[2].replace("|", " ").split())
+    variables = {name: Recipe((values[-1],), given=tuple(values)) for name, values in given.items()}
     return {name: Recipe(tuple(lines), tuple(needs[name])) for name, lines in commands.items()}, variables
 
 
