@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from helmsman.layers import shown
 from helmsman.plans.complaint import Complaint
-from helmsman.records.plan import LAST_RANK, LONGEST_ID
+from helmsman.records.plan import LAST_RANK, LONGEST_ID, MOST_ITEMS
 
 LONGEST_TITLE = 300
 LONGEST_DETAILS = 8_000
@@ -42,6 +42,12 @@ def few(key: str, found: Sequence[str], line: int, most: int) -> tuple[str, ...]
     if len(found) > most:
         raise Complaint(line, f"{key}: {len(found)} entries, {most} may be")
     return tuple(found)
+
+
+def require_few_items(lines: Sequence[int]) -> None:
+    """Where the items of a plan begin."""
+    if len(lines) > MOST_ITEMS:
+        raise Complaint(lines[MOST_ITEMS], f"{len(lines):,} items, {MOST_ITEMS:,} may be")
 
 
 def texts_of(values: Mapping[str, Any], key: str, line: int, most: int) -> tuple[str, ...]:

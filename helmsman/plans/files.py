@@ -12,7 +12,7 @@ from helmsman.layers import shown
 from helmsman.plans import fields, json_file, markdown_file, toml_file
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.graph import require_sound
-from helmsman.records.plan import MOST_ITEMS, Plan, PlanItem
+from helmsman.records.plan import Plan, PlanItem
 
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 _DIGEST = 6
@@ -52,8 +52,7 @@ def read_text(kind: Kind, text: str) -> Plan:
     plan = FORMS[kind].read(text)
     if not plan.items:
         raise Complaint(0, "there is no item in it")
-    if len(plan.items) > MOST_ITEMS:
-        raise Complaint(plan.items[MOST_ITEMS].line, f"{len(plan.items):,} items, {MOST_ITEMS:,} may be")
+    fields.require_few_items([item.line for item in plan.items])
     _require_text(plan.items)
     return require_sound(plan.model_copy(update={"items": tuple(_named(plan.items))}))
 

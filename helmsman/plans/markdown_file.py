@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from helmsman.layers import shown
 from helmsman.plans import fields
@@ -101,7 +102,9 @@ def read(text: str) -> Plan:
             raise Complaint(box.line, "a box with boxes below it is proven by those: write its check on an item below")
     _name_alike([box for box in boxes if not box.below and not box.id])
     groups = {box.id: box for box in boxes if box.below and box.id}
-    return Plan(kind="markdown", items=tuple(_item(box, groups) for box in boxes if not box.below))
+    items = [box for box in boxes if not box.below]
+    fields.require_few_items([box.line for box in items])
+    return Plan(kind="markdown", items=tuple(_item(box, groups) for box in items))
 
 
 def tick(text: str, place: int) -> str:
@@ -231,7 +234,6 @@ def _name_alike(boxes: Sequence[_Box]) -> None:
 def _item(box: _Box, groups: Mapping[str, _Box]) -> PlanItem:
     every = [box, *_all_above(box)]
     markers = {found["name"] for one in every for found in _MARKER.finditer(one.title)}
-    needed = list(dict.fromkeys(name for one in every for name in _needs(one, groups)))
     accepted = [found["what"] for found in _matches(_ACCEPTANCE_NOTE, box)]
     return PlanItem(
         id=fields.id_of(box.id, box.line) if box.id else "",
@@ -239,7 +241,7 @@ def _item(box: _Box, groups: Mapping[str, _Box]) -> PlanItem:
         details=_details(box)[: fields.LONGEST_DETAILS],
         acceptance=fields.few("acceptance", accepted, box.line, fields.MOST_ACCEPTANCE),
         priority=min(one.rank for one in every),
-        needs=fields.few("needs", needed, box.line, fields.MOST_NEEDS),
+        needs=_needs(box, groups),
         parallel="P" in markers,
         verify="VERIFY" in markers,
         check=_check(box),
@@ -290,18 +292,31 @@ def _check(box: _Box) -> str:
     return fields.check_of((said.get("command") or said.get("bare") or "").strip(), box.line)
 
 
-def _needs(box: _Box, groups: Mapping[str, _Box]) -> Iterator[str]:
-    """Ids that a box names. One that stands for several items means all of them."""
+def _needs(box: _Box, groups: Mapping[str, _Box]) -> tuple[str, ...]:
+    """Ids that it and the boxes above it name; of a name that stands for several items all of them, however many."""
+    named: dict[str, _Box] = {}
+    for one in (box, *_all_above(box)):
+        for name in _named(one):
+            named.setdefault(name, one)
+    fields.few("needs", tuple(named), box.line, fields.MOST_NEEDS)
+    told = set[int]()
+    meant = (_meant(groups[name], one, told) if name in groups else (name,) for name, one in named.items())
+    return tuple(dict.fromkeys(chain.from_iterable(meant)))
+
+
+def _named(box: _Box) -> Iterator[str]:
     for found in (*_NEEDS.finditer(box.title), *_matches(_NEEDS_NOTE, box)):
-        for name in re.split(r"\s*,\s*|\s+and\s+", found["ids"]):
-            bare = name.strip(".")
-            yield from _meant(groups[bare], box) if bare in groups else (bare,)
+        yield from (name.strip(".") for name in re.split(r"\s*,\s*|\s+and\s+", found["ids"]))
 
 
-def _meant(group: _Box, asking: _Box) -> Iterator[str]:
+def _meant(group: _Box, asking: _Box, told: set[int]) -> Iterator[str]:
+    """The items below. Lines of groups that were gone through are kept: of one within another nothing is told again."""
+    if group.line in told:
+        return
+    told.add(group.line)
     for box in group.below:
         if box.below:
-            yield from _meant(box, asking)
+            yield from _meant(box, asking, told)
         elif not box.id:
             raise Complaint(asking.line, f"it needs {group.id}, and the item on line {box.line} below that has no id to wait for")
         else:

@@ -64,6 +64,8 @@ class TreeDiff:
     files: tuple[FileDiff, ...] = ()
     left_out: tuple[str, ...] = ()
     """Paths that were not read: binary, too large, or beyond the number of files that are looked at."""
+    no_room: tuple[str, ...] = ()
+    """Those of them that are small enough by themselves, and did not fit beside the others."""
 
     def __iter__(self) -> Iterator[FileDiff]:
         return iter(self.files)

@@ -41,16 +41,36 @@ class Entry:
     commit: str = ""
     """Whose change it is, where git tells of several."""
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Of the sides that we read."""
+        return tuple(name for name in (self.before, self.after) if name)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Blobs that are read, and those that would be if there were fewer of them."""
+
+    ids: tuple[str, ...]
+    no_room: frozenset[str]
+
 
 def read_diff(cwd: Path, start: str, commit: str) -> TreeDiff:
     """Everything that differs between two commits, renames found. Never runs a program that the repository names."""
     raw = git_bytes(cwd, "diff", "--raw", "-z", "-M", "--no-abbrev", "--no-ext-diff", start, commit, "--")
     entries = list(changed_files(raw))
     read, beyond = entries[:MOST_FILES], entries[MOST_FILES:]
-    texts = _texts(cwd, [name for entry in read for name in (entry.before, entry.after) if name])
+    chosen = _choice(cwd, [name for entry in sorted(read, key=_importance) for name in entry.ids])
+    texts = _texts(cwd, chosen)
     files = [_file(entry, texts) for entry in read]
-    unread = [entry.path for entry in read if any(name and name not in texts for name in (entry.before, entry.after))]
-    return TreeDiff(files=tuple(files), left_out=(*unread, *(entry.path for entry in beyond)))
+    unread = [entry.path for entry in read if any(name not in texts for name in entry.ids)]
+    no_room = [entry.path for entry in read if not chosen.no_room.isdisjoint(entry.ids)]
+    return TreeDiff(files=tuple(files), left_out=(*unread, *(entry.path for entry in beyond)), no_room=tuple(no_room))
+
+
+def _importance(entry: Entry) -> tuple[bool, bool]:
+    """Tests that were there before come first: what the agent adds beside them shall not take their room."""
+    return not (is_test_file(entry.path) or is_test_file(entry.old_path)), not entry.before
 
 
 def tree_of(cwd: Path, commit: str) -> tuple[Blob, ...]:
@@ -63,7 +83,7 @@ def unchanged_tests(cwd: Path, tree: Sequence[Blob], diff: TreeDiff) -> dict[str
     """Texts of the test files that a diff does not touch, by path."""
     changed = {file.path for file in diff}
     tests = [blob for blob in tree if blob.path not in changed and is_test_file(blob.path)][:MOST_TESTS]
-    texts = _texts(cwd, [blob.id for blob in tests])
+    texts = _texts(cwd, _choice(cwd, [blob.id for blob in tests]))
     return {blob.path: texts[blob.id] for blob in tests if blob.id in texts}
 
 
@@ -100,25 +120,30 @@ def _name(path: bytes) -> str:
     return path.decode(errors="replace")
 
 
-def _texts(cwd: Path, names: Sequence[str]) -> dict[str, str]:
-    """Texts of those blobs that are text of a size that somebody writes, until there is enough of it."""
+def _texts(cwd: Path, chosen: Choice) -> dict[str, str]:
+    """Texts of those blobs that are text."""
     found: dict[str, str] = {}
-    wanted = _small_enough(cwd, list(dict.fromkeys(names)))
-    for name, content in filter(None, read_objects(cwd, wanted)):
+    for name, content in filter(None, read_objects(cwd, chosen.ids)):
         if BINARY not in content[:8000]:
             found[name] = content.decode(errors="replace")
     return found
 
 
-def _small_enough(cwd: Path, names: Sequence[str]) -> list[str]:
+def _choice(cwd: Path, names: Sequence[str]) -> Choice:
+    """Blobs of a size that somebody writes, the first ones first, until there is enough of it."""
     if not names:
-        return []
-    listed = git_bytes(cwd, "cat-file", "--batch-check=%(objectsize) %(objectname)", stdin="\n".join(names).encode())
-    chosen: list[str] = []
+        return Choice((), frozenset())
+    stdin = "\n".join(dict.fromkeys(names)).encode()
+    listed = git_bytes(cwd, "cat-file", "--batch-check=%(objectsize) %(objectname)", stdin=stdin)
+    chosen, no_room = list[str](), set[str]()
     room = LARGEST_DIFF
     for line in listed.decode().splitlines():
         size, _, name = line.partition(" ")
-        if size.isdigit() and int(size) <= min(LARGEST_FILE, room):
+        if not size.isdigit() or int(size) > LARGEST_FILE:
+            continue
+        if int(size) <= room:
             chosen.append(name)
             room -= int(size)
-    return chosen
+        else:
+            no_room.add(name)
+    return Choice(tuple(chosen), frozenset(no_room))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.verify.diff import FileDiff
+from tasks.repository import diffs
 from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
 from tests.fakes.repositories import commit, make_repository, sh, write
 
@@ -92,3 +93,15 @@ def test_the_tests_beside_the_diff_are_read_as_well(top: Path) -> None:
 
 def test_two_equal_commits_differ_in_nothing(top: Path) -> None:
     assert read_diff(top, "HEAD", "HEAD").files == ()
+
+
+def test_what_does_not_fit_beside_the_others_is_marked_and_tests_that_were_there_come_first(
+    top: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diffs, "LARGEST_DIFF", 100)
+    monkeypatch.setattr(diffs, "LARGEST_FILE", 80)
+    more = {"app.py": "a" * 60, "data.txt": "b" * 81, "test_0.py": "c" * 70, "tests/test_a.py": "d" * 60}
+    commit(top, "change", more)
+    found = read_diff(top, "HEAD~1", "HEAD")
+    assert {file.path for file in found if file.after is not None} == {"tests/test_a.py"}
+    assert (sorted(found.left_out), sorted(found.no_room)) == (["app.py", "data.txt", "test_0.py"], ["app.py", "test_0.py"])

@@ -56,12 +56,20 @@ def _gone(case: Case, message: str, with_code: str) -> Finding:
 
 def _unread(diff: TreeDiff) -> Iterator[Finding]:
     """What was deleted without having been read may have held nothing; what was read and no longer can be held these tests."""
+    no_room = frozenset(diff.no_room)
     for file in diff:
         if file.status == "D" and file.before is None and is_test_file(file.path):
             yield _REPORTER.warn(Spot(file.path), "a test file was deleted that could not be read")
         elif file.status != "D" and file.after is None and (tests := cases_in(file.old_path or file.path, file.before or "")):
-            message = f"no rule can read {counted(len(tests), 'test')} any more: the file is too large now, or no text"
-            yield _REPORTER.block(Spot(file.path), message, "Keep tests as text, in files of a size that somebody writes.")
+            yield _unreadable(file.path, counted(len(tests), "test"), no_room=file.path in no_room)
+
+
+def _unreadable(path: str, tests: str, *, no_room: bool) -> Finding:
+    if no_room:
+        message = f"{tests} could not be compared: all changed files together are too large to be read"
+        return _REPORTER.warn(Spot(path), message, "Change less at a time, and keep what is generated out of the repository.")
+    message = f"no rule can read {tests} any more: the file is too large now, or no text"
+    return _REPORTER.block(Spot(path), message, "Keep tests as text, in files of a size that somebody writes.")
 
 
 def _undefined(diff: TreeDiff) -> frozenset[str]:

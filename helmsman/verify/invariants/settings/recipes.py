@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from helmsman.verify.invariants.settings.first_values import LONGEST, leaves_nothing_out, runs_no_less
 from helmsman.verify.invariants.settings.flat import settings, words
 
 _RULE = re.compile(r"^@?([A-Za-z0-9_.%/$-][^:#]{0,300})::?(?!=)\s?([^#]{0,500})")
@@ -16,6 +17,7 @@ _NAMES = 20
 """Targets of one rule that are followed."""
 _GLOBAL = ("SHELL", ".SHELLFLAGS", "MAKEFLAGS", ".IGNORE")
 """What holds for every recipe."""
+_ROUNDS = 5
 _PLACEHOLDER = re.compile(r"no test specified")
 
 
@@ -24,6 +26,8 @@ class Recipe:
     commands: tuple[str, ...]
     needs: tuple[str, ...] = ()
     """Targets that are made before it."""
+    given: tuple[str, ...] = field(default=(), compare=False)
+    """Of a variable: every value that the file gives it, with what those refer to. The last one counts, or what is added to."""
 
     @property
     def text(self) -> str:
@@ -32,24 +36,14 @@ class Recipe:
 
 UNSET = Recipe(())
 """A variable or a setting that a check would heed and that is not there."""
-_HARMLESS = tuple(
-    (re.compile(name), re.compile(value))
-    for name, value in (
-        ("SHELL", r"(?:(?:/usr(?:/local)?)?/bin/(?:env )?)?(?:ba|z|da|k)?sh(?: -[eux]{1,3}| -o pipefail){0,4}"),
-        (r"\.SHELLFLAGS", r"(?:-[eux]{1,3} |-?o pipefail |-[eux]{1,3}o pipefail ){0,4}-[eux]{0,3}c"),
-        ("MAKEFLAGS", r"(?:(?:-j ?[0-9]{0,3}|-[rRs]{1,3}|--(?:no-|warn|silent|output-sync|jobs)[\w=-]{0,30}) ?){1,9}"),
-        (r".*\.ignore_(?:outcome|errors)", r"(?i:false|no|0)"),
-        (r".*\.set_?env", r"(?![\s\S]*ADDOPTS)[\s\S]*"),
-        (r".*\.commands_(?:pre|post)", r"[\s\S]*"),
-    )
-)
-"""By the name of what was not set: which values honest projects give it."""
 
 
 def may_become(name: str, old: Recipe, new: Recipe) -> bool:
     """Whether the same is run, after more if need be, or what was not set now has a value that leaves nothing out."""
-    if old == UNSET:
-        return not new.text or any(one.fullmatch(name) and value.fullmatch(new.text) for one, value in _HARMLESS)
+    if old == UNSET and new.given:
+        return all(leaves_nothing_out(name, value) or runs_no_less(name, value) for value in new.given)
+    if old == UNSET or (name == "MAKEFLAGS" and leaves_nothing_out(name, old.text)):
+        return all(leaves_nothing_out(name, value) for value in new.given or (new.text,))
     return new.commands == old.commands and set(new.needs) >= set(old.needs)
 
 
@@ -71,11 +65,33 @@ def make_recipes(text: str, targets: Iterable[str]) -> dict[str, Recipe]:
         called = [word for group in _SUB_MAKE.findall(joined) for word in group.split()]
         variables |= {name: UNSET for name in used if name not in variables and name not in rules}
         pending += [*recipe.needs, *used, *called]
-    return found | {name: variables.get(name, UNSET) for name in _GLOBAL} if found else {}
+    found |= {name: variables.get(name, UNSET) for name in _GLOBAL} if found else {}
+    meant = _meant({name: " ".join(one.given) for name, one in variables.items()})
+    return {name: replace(one, given=tuple(_filled(given, meant) for given in one.given)) for name, one in found.items()}
+
+
+def _meant(values: dict[str, str]) -> dict[str, str]:
+    """Values of variables with those that they refer to: each round goes twice as deep; what refers to itself grows too long."""
+    for _ in range(_ROUNDS):
+        values = {name: _filled(value, values) for name, value in values.items()}
+    return values
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    """Filled in up to the length from which it is not looked at. What no one defines stays as it is."""
+    if "$" not in text or len(text) > LONGEST:
+        return text
+    parts, size, at = list[str](), 0, 0
+    for found in _USED.finditer(text):
+        parts += [text[at : found.start()], values.get(found[1] or found[2], found[0])[: LONGEST + 1]]
+        size, at = size + len(parts[-2]) + len(parts[-1]), found.end()
+        if size > LONGEST:
+            break
+    return "".join((*parts, text[at:]))
 
 
 def _rules(text: str) -> tuple[dict[str, Recipe], dict[str, Recipe]]:
-    commands, needs, variables = dict[str, list[str]](), dict[str, list[str]](), dict[str, Recipe]()
+    commands, needs, given = dict[str, list[str]](), dict[str, list[str]](), dict[str, list[str]]()
     names = list[str]()
     for line in text.replace("\\\n", " ").split("\n"):
         bare = " ".join(line.split())
@@ -85,12 +101,13 @@ def _rules(text: str) -> tuple[dict[str, Recipe], dict[str, Recipe]]:
             for name in names:
                 commands[name].append(bare)
         elif variable := _VARIABLE.match(bare):
-            variables[variable[1]] = Recipe((variable[2],))
+            given.setdefault(variable[1], []).append(variable[2])
         elif rule := _RULE.match(bare):
             names = rule[1].split()[:_NAMES]
             for name in names:
                 commands.setdefault(name, [])
                 needs.setdefault(name, []).extend(rule[2].replace("|", " ").split())
+    variables = {name: Recipe((values[-1],), given=tuple(values)) for name, values in given.items()}
     return {name: Recipe(tuple(lines), tuple(needs[name])) for name, lines in commands.items()}, variables
 
 
