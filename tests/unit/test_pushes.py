@@ -249,9 +249,7 @@ def test_no_reason_repeats_what_a_sender_wrote_where_it_was_not_checked(ref: str
 
 # --- one loop for one push ----------------------------------------------------------------------------------------
 
-signs = st.characters(
-    codec="utf-8", exclude_categories=["C", "Z"], exclude_characters="~^:?*[\\."
-)
+signs = st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters="~^:?*[\\.")
 branches = st.text(signs, min_size=1, max_size=40).filter(is_branch)
 commits = st.text("0123456789abcdef", min_size=40, max_size=40).filter(is_commit)
 
