@@ -186,6 +186,7 @@ _EXPECTED = {
     "model_type": "a command or a table",
     "string_type": "text",
     "string_unicode": "text in UTF-8",
+    "too_long": "at most {max_length} entries",
     "tuple_type": "a list",
 }
 """Our words for the types of pydantic's errors; the others' own messages read well enough."""

@@ -83,7 +83,7 @@ def chain_request(repository: Repository, said: Said) -> ChainRequest:
 
 
 def _read(file: Path) -> ChainFile:
-    return read_links(file, ChainFile, "chain", "helmsman chain --draft prints one to begin with")
+    return read_links(file, ChainFile, "chain", "give goals with --goal; helmsman chain --draft prints such a file")
 
 
 def _links(goals: tuple[str, ...]) -> tuple[Link, ...]:

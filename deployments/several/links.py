@@ -9,8 +9,9 @@ from pydantic import ValidationError
 from deployments.running import refuse_agent
 from helmsman.config import Section
 from helmsman.errors import OperatorError
-from helmsman.layers import merged, shown
+from helmsman.layers import complaint_of, merged, shown
 from helmsman.naming import loop_id
+from helmsman.plain import short_line
 from helmsman.records.chain import LONGEST_CHAIN_ID, Link
 from helmsman.records.request import LoopRequest, is_loop_id
 from helmsman.toml_of import toml_of
@@ -86,9 +87,12 @@ def with_given(link: Link, checks: tuple[str, ...], given: Mapping[str, Any]) ->
 
 
 def _refused(what: str, error: ValidationError) -> OperatorError:
-    problems = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:PROBLEMS_SHOWN])
+    problems = (f"{'.'.join(map(str, one['loc']))}: {complaint_of(one)}" for one in error.errors()[:PROBLEMS_SHOWN])
     return OperatorError(
-        what, expected="[[loops]], each with a goal, and perhaps checks and settings", found=shown("; ".join(problems))
+        what,
+        expected="loops, each with a goal, and perhaps checks and settings",
+        found=short_line("; ".join(problems)),
+        remedy="correct it and start again; nothing was started",
     )
 
 

@@ -91,7 +91,7 @@ def _given(repository: Repository, said: Said) -> dict[str, Any]:
 
 
 def _read(file: Path) -> ParallelFile:
-    return read_links(file, ParallelFile, "group of loops", "docs/parallel.md shows one")
+    return read_links(file, ParallelFile, "group of loops", "give a goal with --goal; docs/parallel.md shows such a file")
 
 
 def _links(said: Said) -> tuple[Link, ...]:

@@ -1,8 +1,20 @@
 """Where the agent works, and whether its work travels."""
 
-from pydantic import Field
+from typing import Annotated
 
-from helmsman.config.base import Section
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
+
+from helmsman.config.base import Section, Words
+
+
+def _no_option(name: str) -> str:
+    if name.startswith("-"):
+        raise PydanticCustomError("option", "a remote's name, which does not begin with a dash")
+    return name
+
+
+RemoteName = Annotated[Words, AfterValidator(_no_option)]
 
 
 class WorkspaceConfig(Section):
@@ -19,5 +31,5 @@ class RemoteConfig(Section):
 
     push: bool = False
     """Push branch and state together, atomically, after every call of the agent and every iteration; begin with what is there."""
-    name: str = Field(default="origin", pattern=r"^[^-]")
+    name: RemoteName = "origin"
     """The remote's name. It does not begin with a dash: git would take it for an option, and some of those run commands."""

@@ -63,7 +63,11 @@ def _reschedule(client: SyncPrefectClient, run: FlowRun) -> bool:
         if now.state is None or run.state is None or now.state.id != run.state.id:
             return False
         if (times := names.count(AGAIN)) >= MOST_TIMES:
-            _log.warning("run %s stays pending: it was taken up %d times and never had a process", run.name, times + 1)
+            _log.warning(
+                "run %s stays pending: it was taken up %d times and had no process; see the worker's log, then cancel it",
+                run.name,
+                times + 1,
+            )
             return False
         told = client.set_flow_run_state(run.id, Scheduled(name=AGAIN, message="A worker took it up, and no process of it came."))
     except ObjectNotFound:

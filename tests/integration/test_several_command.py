@@ -18,8 +18,13 @@ def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("parallel", "--goal", "g", "--best-of", "60"), ("the group cannot be started", "at most 50 items")),
+        (
+            ("parallel", "--goal", "g", "--best-of", "60"),
+            ("the group cannot be started", "at most 50 entries", "nothing was started"),
+        ),
         (("chain", *(part for number in range(60) for part in ("--goal", f"g{number}"))), ("the chain cannot be started", "50")),
+        (("parallel", "make it work"), ("give a goal with --goal",)),
+        (("chain", "make it work"), ("give goals with --goal",)),
         (("chain", "--goal", "g", "--name", "My Chain"), ("no name for a chain", "'My Chain'", "--name")),
         (("parallel", "--goal", "g", "--name", "x" * 60), ("no name for a group", "59 characters")),
         (("chain", "loops.toml", "--goal", "g"), ("loops.toml, and goals beside it",)),
