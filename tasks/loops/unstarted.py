@@ -59,8 +59,8 @@ def _may_begin(run: FlowRun) -> bool:
 def _reschedule(client: SyncPrefectClient, run: FlowRun) -> bool:
     """Whether it was. Its process may begin between our looking and our doing, so the look is a fresh one."""
     try:
-        now, names = client.read_flow_run(run.id), [state.name for state in client.read_flow_run_states(run.id)]
-        if now.state is None or run.state is None or now.state.id != run.state.id:
+        fresh, names = client.read_flow_run(run.id), [state.name for state in client.read_flow_run_states(run.id)]
+        if fresh.state is None or run.state is None or fresh.state.id != run.state.id:
             return False
         if (times := names.count(AGAIN)) >= MOST_TIMES:
             _log.warning(
