@@ -1,10 +1,11 @@
 # Every target sets up what it needs; `make` alone lists them. Python is chosen with `make PYTHON=…`.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench features docs fuzz lock agents clean
+.PHONY: help setup demo test test-all test-slow lint format bench features docs fuzz lock agents clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PRODUCT_READY := $(VENV)/.product-ready
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 
@@ -17,18 +18,26 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 WORKERS ?= $(shell test "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -ge 4 && echo 3 || echo 2)
 
 help: ## show the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '%-10s %s\n' "$$target" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '%-10s %s\n' "$$target" "$$text"; done
 
 setup: $(READY) ## make the virtual environment in .venv
 
-demo: $(READY) ## watch a whole loop, offline: real agent CLI, real engine, scripted model
+demo: $(PRODUCT_READY) ## watch a whole loop, offline: real agent CLI, real engine, scripted model
 	$(BIN)/helmsman demo
 
 # loadgroup keeps together what names an xdist_group because it shares something dear, such as the built wheel. Whatever else is
 # dear is handed out test by test (the crash tests, one long file, are shared by both workers), and the rest by the file: see
 # tests/conftest.py.
-test: $(READY) ## run all tests; more pytest options in ARGS, as in `make test ARGS='-k crash'`
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+test: $(READY) ## run all but the slowest tests; pytest options in ARGS, as in `make test ARGS='-k crash'`
+	$(PYTEST) -m 'not slow' $(ARGS)
+
+test-slow: $(READY) ## run the slowest: storms, many machines, every way to die; none begins after TEST_UNTIL, in seconds since 1970
+	$(PYTEST) -m slow $(ARGS)
+
+test-all: $(READY) ## run both
+	$(PYTEST) $(ARGS)
 
 lint: $(READY) ## check style, types and import contracts
 	$(BIN)/ruff check
@@ -89,9 +98,15 @@ if ! "$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null; then \
 fi
 endef
 
-$(READY): requirements.lock pyproject.toml
+# What `make demo` needs: the product and the agent's program, a third of what the tests and tools bring along.
+$(PRODUCT_READY): requirements.lock pyproject.toml deployments/container/locked.py
 	@$(require_python)
 	test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	$(PIP_INSTALL) --require-hashes --no-deps -r requirements.lock
+	$(BIN)/python deployments/container/locked.py claude build < requirements.lock > $(VENV)/product.lock
+	$(PIP_INSTALL) --require-hashes --no-deps -r $(VENV)/product.lock
 	$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(READY): $(PRODUCT_READY)
+	$(PIP_INSTALL) --require-hashes --no-deps -r requirements.lock
 	@touch $@

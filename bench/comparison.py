@@ -31,7 +31,7 @@ from deployments.demo.turns import Turn, bash, call, say
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.repository.git import open_repository
-from tasks.repository.state_ref import read_state
+from tasks.repository.state_ref import show_state
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.command_line import driving, processes
 from tests.fakes.pathologies import DISHONEST
@@ -106,7 +106,7 @@ def stop_hook(folder: Path, agent: Wanderer, _engine: str) -> Ended:
 def helmsman(folder: Path, agent: Wanderer, engine: str) -> Ended:
     with driving(folder, engine, _each_session(agent)) as driver:
         begun = time.monotonic()
-        settings = [part for setting in ("breaker.cool_down_minutes=0", *agent.settings) for part in ("--set", setting)]
+        settings = [part for setting in agent.settings for part in ("--set", setting)]
         driver.run_loop(agent.goal, "--check", CHECK, "--max-iterations", str(MOST), "--json", *settings)
         state = _state(folder)
         rule = state.ending.rule if state.ending else ""
@@ -178,7 +178,7 @@ def _finish(process: "subprocess.Popen[str]") -> int:
 
 
 def _state(folder: Path) -> LoopState:
-    return read_state(open_repository(folder / "repository"), "loop")[0]
+    return show_state(open_repository(folder / "repository"), "loop").state
 
 
 # --- what is true ---------------------------------------------------------------------------------------------------

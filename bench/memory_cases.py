@@ -253,7 +253,6 @@ class Cases:
                 completion=0.5,
                 errors=(error,) * 3,
                 approach=f"Mend {about.component}; {about.remedy}",
-                tools=("Read", "Edit", "Bash", "Grep"),
                 files=tuple(f"src/{about.component}/part_{part}.py" for part in range(8)),
             )
 

@@ -23,8 +23,9 @@ from tasks.engine.embedded import engine
 from tasks.repository.git import git
 from tasks.telling.journal import listening
 
-STEPS = 12
-"""Steps of an iteration: orient, plan, prompt, execute, checks, invariants, learn, claims, judge, oversee, decide, record."""
+STEPS = 13
+"""Steps of an iteration: orient, plan, prompt, execute, checks, invariants, notes, claims, judge, oversee, decide, learn,
+record."""
 WINDOW = 10
 
 AGENT = """\

@@ -76,7 +76,7 @@ def _group(folder: Path, agent: Path, loops: int, workers: int) -> tuple[Paralle
     git(repository, "commit", "--quiet", "--allow-empty", "--message", "start")
     claude = {"binary": str(agent), "permission_mode": "acceptEdits"}
     settings = {"claude": claude, "steering": {"hooks": False}, "merge": {"into": "main"}}
-    links = tuple(Link(goal=f"There is {number}", checks=("true",), settings={}) for number in range(1, loops + 1))
+    links = tuple(Link(goal=f"There is {number}", checks=(f"ls *-{number}",), settings={}) for number in range(1, loops + 1))
     request = ParallelRequest(repository=str(repository), group="bench", loops=links, workers=workers, settings=settings)
     begun, used = time.monotonic(), _children_s()
     told = parallel(request, return_state=True).result(raise_on_failure=False)

@@ -21,7 +21,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome, Severity
 from tasks.repository.git import open_repository
-from tasks.repository.state_ref import read_records, read_state
+from tasks.repository.state_ref import read_records, show_state
 from tests.fakes import spinners, wanderers
 from tests.fakes.command_line import Driving, driving
 from tests.fakes.pathologies import AGENTS, CHECK, GOAL, ITERATIONS, Agent, repository, script
@@ -76,7 +76,7 @@ def run(agent: Agent, folder: Path, engine_url: str) -> Run:
         seconds = time.monotonic() - begun
     opened = open_repository(folder / "repository")
     records = tuple(read_records(opened, "loop"))[::-1]
-    return Run(agent, ended.exit_code, ended.errors, read_state(opened, "loop")[0], records, seconds)
+    return Run(agent, ended.exit_code, ended.errors, show_state(opened, "loop").state, records, seconds)
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,10 @@ class Course:
 
 
 def wander(wanderer: Wanderer, folder: Path, engine_url: str, *settings: str) -> Course:
-    """One loop with this agent, under the limits of every loop. A breaker that is open costs no time here."""
+    """One loop with this agent, with the limits of every loop."""
     folder.mkdir(parents=True, exist_ok=True)
     wanderers.repository(folder / "repository", wanderer)
-    chosen = (ALONE, "breaker.cool_down_minutes=0", *wanderer.settings, *settings)
+    chosen = (ALONE, *wanderer.settings, *settings)
     options = [part for setting in chosen for part in ("--set", setting)]
     with driving(folder, engine_url, wanderers.script(wanderer)) as helmsman:
         ended = helmsman.run_loop(wanderer.goal, "--check", wanderers.CHECK, "--json", *options)
@@ -151,7 +151,7 @@ def wander(wanderer: Wanderer, folder: Path, engine_url: str, *settings: str) ->
     opened = open_repository(folder / "repository")
     records = tuple(read_records(opened, "loop"))[::-1]
     prompts = tuple(first[number] for number in sorted(first))
-    return Course(wanderer, read_state(opened, "loop")[0], records, prompts, ended.exit_code, ended.errors)
+    return Course(wanderer, show_state(opened, "loop").state, records, prompts, ended.exit_code, ended.errors)
 
 
 def _start(helmsman: Driving, settings: Sequence[str]):  # noqa: ANN202 - what run_loop returns

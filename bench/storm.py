@@ -42,7 +42,7 @@ from bench.weather.faults import (
 )
 from bench.weather.judging import Judgement, judge, totals
 from bench.weather.loops import KINDS, REAL, Kind, Loop, made, script, with_real_agent
-from bench.weather.person import answer, go_on, see_through
+from bench.weather.person import MOST_STARTS, answer, go_on, see_through
 from bench.weather.workers import under_a_worker
 from deployments.demo.model import ScriptedModel
 from tests.fakes.bench import ROOT, eventually
@@ -112,11 +112,20 @@ class Storm:
             answer(loop)
             if not is_driven(loop) and not go_on(loop):
                 return self._judged(loop, plan)
-            if fault.strike(loop):
+            if self._strikes(loop, fault):
                 self.struck[fault.name] += 1
                 loop.deaths += fault.costs_a_call
         see_through(loop)
         return self._judged(loop, plan)
+
+    def _strikes(self, loop: Loop, fault: Fault) -> bool:
+        """Whether it struck. Where a driver ended before the moment, for want of an engine say, the next one is struck."""
+        for _ in range(MOST_STARTS):
+            if fault.strike(loop):
+                return True
+            if is_driven(loop) or not go_on(loop):
+                return False
+        return False
 
     def _judged(self, loop: Loop, plan: Plan) -> Judgement:
         eventually(lambda: not any(loop.lived()))

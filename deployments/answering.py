@@ -25,7 +25,7 @@ def answer_loop(
     repo: Path, loop: str, choice: str | None, *, guidance: str, settings: tuple[str, ...], by: str, as_json: bool
 ) -> int:
     """Answer the open question of a loop, or show it where no choice is given."""
-    repository = open_repository(repo.absolute())
+    repository = open_repository(repo)
     state = loop_that_asks(repo, repository, loop)
     gate = _open_gate(state)
     if choice is None:
@@ -38,10 +38,10 @@ def answer_loop(
         "by": by or ours().get("USER", ""),
     }
     answer = _valid(state, gate, given)
-    if not answer_box.put(loop_folder(repository, loop).answers, answer):
+    if not answer_box.put(loop_folder(repository, loop).answers, state.uid, answer):
         raise OperatorError(
             f"the question of loop {loop} has an answer already",
-            found=_first(repository, loop, gate),
+            found=_first(repository, state, gate),
             remedy=f"helmsman status {loop}",
         )
     print(answer.model_dump_json() if as_json else _told(repository, state, gate, answer))
@@ -50,7 +50,7 @@ def answer_loop(
 
 def rejection(repo: Path, loop: str) -> Choice:
     """What a rejection comes to: another try where the question offers one, else the end."""
-    gate = _open_gate(loop_that_asks(repo, open_repository(repo.absolute()), loop))
+    gate = _open_gate(loop_that_asks(repo, open_repository(repo), loop))
     return Choice.REVISE if Choice.REVISE in gate.choices else Choice.STOP
 
 
@@ -69,8 +69,8 @@ def _valid(state: LoopState, gate: Gate, given: Mapping[str, Any]) -> Answer:
     return answer
 
 
-def _first(repository: Repository, loop: str, gate: Gate) -> str:
-    found = answer_box.seen(loop_folder(repository, loop).answers, gate.key)
+def _first(repository: Repository, state: LoopState, gate: Gate) -> str:
+    found = answer_box.seen(loop_folder(repository, state.loop).answers, state.uid, gate.key)
     return f"{found.choice} by {found.by or found.via} at {found.at:%Y-%m-%d %H:%M} UTC" if found else "one that cannot be read"
 
 

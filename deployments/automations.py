@@ -1,6 +1,6 @@
 """What the engine itself does for runs under a worker: declared here, created by `helmsman deploy`, known by their names.
 
-Decision 012 says why they are as they are, and what "once" rests on: the sweep decides.
+Decision 012 says why they are as they are, and how often a run goes on: the sweep decides.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,6 +21,10 @@ MARGIN_SECONDS = 2.0
 """By which a sweep comes after a crash is settled, not just before."""
 
 SILENT_RUN = "helmsman: a run that is silent has crashed"
+CANCELLED_RUN = "helmsman: a run that was cancelled says how to go on"
+LINK = "{{ ': ' ~ (flow_run|ui_url) if flow_run|ui_url else '.' }}"
+"""The server knows its own address only where PREFECT_UI_URL is set."""
+ASKS_A_PERSON = "helmsman: a loop asks a person"
 CRASHED_RUN = "helmsman: after a crash the sweep looks whether the run may go on"
 
 OURS_UNDER_A_WORKER = [
@@ -31,10 +35,18 @@ OURS_UNDER_A_WORKER = [
 
 
 def automations(
-    sweep: UUID, silence_seconds: float = SILENCE_SECONDS, settled_seconds: float = SETTLED_SECONDS
+    sweep: UUID,
+    silence_seconds: float = SILENCE_SECONDS,
+    settled_seconds: float = SETTLED_SECONDS,
+    notify: UUID | None = None,
 ) -> tuple[AutomationCore, ...]:
-    """All that belong to Helmsman; `sweep` is the deployment of that name."""
-    return silent_run_crashes(silence_seconds), crashed_run_is_looked_at(sweep, settled_seconds)
+    """All that belong to Helmsman; `sweep` is the deployment of that name, `notify` a notification block of the server."""
+    return (
+        silent_run_crashes(silence_seconds),
+        crashed_run_is_looked_at(sweep, settled_seconds),
+        cancelled_run_says_how_to_go_on(),
+        *([asks_a_person(notify)] if notify else ()),
+    )
 
 
 def silent_run_crashes(silence_seconds: float) -> AutomationCore:
@@ -60,7 +72,7 @@ def crashed_run_is_looked_at(sweep: UUID, settled_seconds: float) -> AutomationC
     """The sweep comes by itself every two minutes; this has it come as soon as the crash is settled."""
     return _automation(
         CRASHED_RUN,
-        "A run's first crash is followed by another attempt, from the loop's state in git. A second one is not.",
+        "A run that crashed goes on from the loop's state in git, unless it crashed before without a finished iteration since.",
         {"posture": Posture.Reactive, "expect": ["prefect.flow-run.Crashed"]},
         {
             "type": "run-deployment",
@@ -68,6 +80,40 @@ def crashed_run_is_looked_at(sweep: UUID, settled_seconds: float) -> AutomationC
             "deployment_id": str(sweep),
             "parameters": {"settled_seconds": settled_seconds},
             "schedule_after": settled_seconds + MARGIN_SECONDS,
+        },
+    )
+
+
+def cancelled_run_says_how_to_go_on() -> AutomationCore:
+    """A worker writes "Flow run was cancelled successfully." over what the run itself said, after its process has ended.
+
+    The name is another one than the event that is waited for, or this would answer itself for ever.
+    """
+    return _automation(
+        CANCELLED_RUN,
+        "Work and state of a cancelled loop are kept; the run's page is where a person looks for the way on.",
+        {"posture": Posture.Reactive, "expect": ["prefect.flow-run.Cancelled"]},
+        {
+            "type": "change-flow-run-state",
+            "name": "Stopped by a person",
+            "state": StateType.CANCELLED,
+            "message": "Cancelled; its work is kept. Retry this run to go on with it, or start a new one that names the loop.",
+            "force": True,
+        },
+    )
+
+
+def asks_a_person(block: UUID) -> AutomationCore:
+    """Send each question of a loop under a worker to a notification block: chat, mail or a webhook."""
+    return _automation(
+        ASKS_A_PERSON,
+        "A loop waits for an answer; it is given by Resume in the menu of the run's page.",
+        {"posture": Posture.Reactive, "expect": ["prefect.flow-run.Suspended"]},
+        {
+            "type": "send-notification",
+            "block_document_id": str(block),
+            "subject": "Helmsman: {{ flow_run.name }} asks a person",
+            "body": "{{ flow_run.state.message }}\nAnswer by Resume in the menu of the run's page" + LINK,
         },
     )
 

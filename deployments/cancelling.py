@@ -8,11 +8,12 @@ from pathlib import Path
 
 import psutil
 
+from deployments.choosing import is_group
 from helmsman.records.result import result_of
 from tasks.lock import holder, process_of
 from tasks.places import GroupFolder, group_folder, loop_folder
 from tasks.repository.git import open_repository
-from tasks.repository.state_ref import known_state, read_state, state_ref
+from tasks.repository.state_ref import show_state, state_ref
 
 PATIENCE_SECONDS = 10
 """The agent is stopped within that time; a driver that sleeps between two retries is woken by a signal then."""
@@ -21,17 +22,17 @@ LONGEST_SECONDS = 30
 
 def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
     """Ask the driver to stop, wait until it has, and say how the loop stands."""
-    repository = open_repository(repo.absolute())
-    group = group_folder(repository, loop)
-    if known_state(repository, loop) is None and group.root.exists():
-        return _cancel_group(group, loop, as_json=as_json)
-    read_state(repository, loop)
+    repository = open_repository(repo)
+    if is_group(repository, loop):
+        return _cancel_group(group_folder(repository, loop), loop, as_json=as_json)
+    show_state(repository, loop)  # raises where there is none; to stop one needs no trust in what its state says
     folder = loop_folder(repository, loop)
     was_driven = holder(folder.lock) is not None
     if was_driven:
         folder.cancel.touch()
         _wait(folder.lock)
-    result = result_of(read_state(repository, loop)[0], state_ref(loop))
+    shown = show_state(repository, loop)
+    result = result_of(shown.state, state_ref(loop), shown.unverified)
     still = holder(folder.lock) is not None
     if as_json:
         print(result.model_dump_json())
@@ -53,7 +54,7 @@ def _cancel_group(group: GroupFolder, name: str, *, as_json: bool) -> int:
         print(f"nobody drives group {name}; there is nothing to cancel")
     else:
         told = "was asked to stop but has not yet" if still else "has stopped; the command that began it goes on with it"
-        print(f"group {name} {told}. Its loops: helmsman list")
+        print(f"group {name} {told}. Its loops: helmsman status {name}")
     return 1 if still else 0
 
 

@@ -1,13 +1,19 @@
-"""Which loop a command means, and who drives it."""
+"""Which loop a command means, who drives it, and where it was interrupted."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from helmsman.errors import OperatorError
+from helmsman.records.events import StepStarted
+from helmsman.records.state import LoopState
+from helmsman.texts import interrupted_text
 from tasks.lock import holder
-from tasks.places import loop_folder
-from tasks.repository.git import Repository
-from tasks.repository.state_ref import loop_names, read_state
+from tasks.places import group_folder, loop_folder
+from tasks.repository.git import Repository, read_ref
+from tasks.repository.state_ref import loop_names, show_state, state_ref
+from tasks.telling.journal import last_entries
 
 
 class Driver(NamedTuple):
@@ -21,7 +27,7 @@ class Driver(NamedTuple):
 def chosen_loop(repository: Repository, loop: str | None) -> str:
     """The loop that was named; else one that is driven now, else the latest. Raises OperatorError where there is none."""
     if loop is not None:
-        return read_state(repository, loop)[0].loop
+        return show_state(repository, loop).state.loop
     names = loop_names(repository)
     if not names:
         raise OperatorError(
@@ -35,11 +41,32 @@ def chosen_loop(repository: Repository, loop: str | None) -> str:
 def driver_of(repository: Repository, loop: str) -> Driver | None:
     """Who drives the loop now; None: nobody does, on this machine or any that shares its disk."""
     found = holder(loop_folder(repository, loop).lock)
-    if found is None:
-        return None
-    return Driver(
-        f"process {found.get('process')} on {found.get('host')} since {found.get('since')}", _moment(found.get("since"))
-    )
+    return Driver(_name(found), _moment(found.get("since"))) if found is not None else None
+
+
+def is_group(repository: Repository, name: str) -> bool:
+    """Whether a name is a group's; a loop of that name comes first."""
+    return read_ref(repository.common, state_ref(name)) is None and group_folder(repository, name).root.exists()
+
+
+def holder_name(lock: Path) -> str | None:
+    """Who holds a lock, in words; None: nobody does."""
+    found = holder(lock)
+    return _name(found) if found is not None else None
+
+
+def _name(found: Mapping[str, Any]) -> str:
+    return f"process {found.get('process')} on {found.get('host')} since {found.get('since')}"
+
+
+def interruption(repository: Repository, state: LoopState) -> str:
+    """Where a loop stood when its driver died, in words; empty for one that is driven, waits, has ended or never began here."""
+    folder = loop_folder(repository, state.loop)
+    if state.outcome is not None or state.gate is not None or holder(folder.lock):
+        return ""
+    entries = last_entries(folder.journal)
+    step = next((event for _, event in reversed(entries) if isinstance(event, StepStarted)), None)
+    return interrupted_text(step, entries[-1][0]) if step else ""
 
 
 def _moment(text: Any) -> datetime | None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from deployments.borrowed_flags import in_words, refuse_borrowed
 from deployments.complaints import report as report_error
 from deployments.complaints import report_misuse, report_unforeseen
 from deployments.memory.commands import memory
@@ -15,7 +16,9 @@ from deployments.options import (
     HERE,
     Agent,
     By,
+    Check,
     Choice,
+    CompletionPromise,
     ConfigFile,
     Detach,
     GoalFile,
@@ -24,25 +27,35 @@ from deployments.options import (
     Loop,
     LoopOrGroup,
     LoopOrLatest,
+    MaxCalls,
     Merge,
+    MilestoneEvery,
+    Name,
+    Notify,
     Plan,
+    Pool,
     Preset,
     Repo,
     Settings,
+    Timeout,
     Version,
+    Yes,
 )
 from deployments.presets.commands import presets
+from deployments.rubric_commands import rubric
 from deployments.several.commands import chain, parallel
+from deployments.show.config_command import show_config
+from deployments.start_directory import file_from_start, from_start, leave_start_directory
 from helmsman.errors import HelmsmanError
 
 app = typer.Typer(
     name="helmsman",
     help="Steer a coding agent toward a goal that can be verified; survive crashes; say why it stopped.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-rubric = typer.Typer(help="Look at RUBRIC.md.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(rubric, name="rubric")
 app.add_typer(memory, name="memory")
 app.add_typer(presets, name="presets")
@@ -62,17 +75,17 @@ def run(
     goal: Annotated[str | None, typer.Argument(metavar="[GOAL]", help="What shall be true at the end.")] = None,
     goal_file: GoalFile = None,
     repo: Repo = HERE,
-    check: Annotated[
-        list[str] | None, typer.Option("--check", metavar="CMD", help="A command that proves it; repeatable.")
-    ] = None,
+    check: Check = None,
     no_checks: Annotated[bool, typer.Option("--no-checks", help="Start without any check; nothing is verified then.")] = False,
     in_place: Annotated[bool, typer.Option("--in-place", help="Work on the current branch instead of in a worktree.")] = False,
     max_iterations: Annotated[int | None, typer.Option("--max-iterations", metavar="N", help="Stop after N iterations.")] = None,
+    max_calls: MaxCalls = None,
+    timeout: Timeout = None,
+    milestone_every: MilestoneEvery = None,
+    completion_promise: CompletionPromise = None,
     merge: Merge = "",
     agent: Agent = "",
-    name: Annotated[
-        str, typer.Option("--name", metavar="LOOP", help="Id of the new loop; made from the goal if not given.")
-    ] = "",
+    name: Name = "",
     plan: Plan = "",
     preset: Preset = "",
     config: ConfigFile = None,
@@ -91,7 +104,13 @@ def run(
         checks=tuple(check or ()),
         no_checks=no_checks,
         in_place=in_place,
-        max_iterations=max_iterations,
+        keys={
+            "limits.iterations": max_iterations,
+            "limits.calls_per_hour": max_calls,
+            "claude.timeout_minutes": timeout,
+            "gates.milestone_every": milestone_every,
+            "completion.promise": completion_promise,
+        },
         merge=merge,
         agent=agent,
         name=name,
@@ -100,7 +119,7 @@ def run(
         plan=plan,
         preset=preset,
     )
-    raise typer.Exit(start(repo, wishes, ask=not yes and not as_json, as_json=as_json, detach=detach))
+    raise typer.Exit(start(repo, wishes, yes=yes, as_json=as_json, detach=detach))
 
 
 @app.command()
@@ -109,14 +128,18 @@ def resume(
     repo: Repo = HERE,
     max_iterations: Annotated[int | None, typer.Option("--max-iterations", metavar="N", help="A new limit.")] = None,
     settings: Settings = None,
+    yes: Yes = False,
     detach: Detach = False,
+    accept_state: Annotated[
+        str, typer.Option(metavar="COMMIT", help="Sign the loop's state at that commit, which could not be verified.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Go on with a loop that was interrupted, cancelled or stopped."""
     from deployments.running import go_on
 
     assignments = (*(settings or ()), *([f"limits.iterations={max_iterations}"] if max_iterations is not None else ()))
-    raise typer.Exit(go_on(repo, loop, assignments, as_json=as_json, detach=detach))
+    raise typer.Exit(go_on(repo, loop, assignments, accepted=accept_state, yes=yes, as_json=as_json, detach=detach))
 
 
 app.command()(chain)
@@ -129,7 +152,7 @@ def status(
     repo: Repo = HERE,
     as_json: Json = False,
 ) -> None:
-    """Show how a loop stands: outcome, reason, checks, cost, branch."""
+    """Show how a loop stands: outcome, reason, checks, cost, branch; or a group, with a line for each of its loops."""
     from deployments.show.looking import show_status
 
     show_status(repo, loop, as_json=as_json)
@@ -187,7 +210,13 @@ def report(
     loop: Loop,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to; - prints it. The loop's own folder if not given."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            parser=file_from_start,
+            help="Where to; - prints it. The loop's own folder if not given.",
+        ),
     ] = None,
     repo: Repo = HERE,
 ) -> None:
@@ -247,12 +276,7 @@ def answer(
     raise typer.Exit(told)
 
 
-@app.command("config")
-def show_config(repo: Repo = HERE, config: ConfigFile = None, settings: Settings = None, as_json: Json = False) -> None:
-    """Show every configuration value and where it comes from."""
-    from deployments.show.looking import show_configuration
-
-    show_configuration(repo, config, tuple(settings or ()), as_json=as_json)
+app.command("config")(show_config)
 
 
 @app.command()
@@ -270,9 +294,25 @@ def init(
 
 
 @app.command()
+def trust(
+    repo: Repo = HERE,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to exactly what its files ask for now.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Take back all that was agreed to.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show what a repository asks for that only you may decide, and agree to it; --json alone only shows."""
+    from deployments.trust import trust
+
+    raise typer.Exit(trust(repo, yes=yes, forget=revoke, as_json=as_json))
+
+
+@app.command()
 def receive(
     repos: Annotated[
-        Path, typer.Option("--repos", metavar="FILE", help="Which repositories may start loops; docs/push.md shows one.")
+        Path,
+        typer.Option(
+            "--repos", metavar="FILE", parser=from_start, help="Which repositories may start loops; docs/push.md shows one."
+        ),
     ],
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: a free one, which is printed.")] = 8747,
@@ -299,14 +339,11 @@ def align(
 
 
 @app.command()
-def deploy(
-    pool: Annotated[str, typer.Option("--pool", metavar="NAME", help="The work pool; made if missing.")] = "helmsman",
-    as_json: Json = False,
-) -> None:
+def deploy(pool: Pool = "helmsman", notify: Notify = "", as_json: Json = False) -> None:
     """Bring work pool, deployments and automations onto the configured Prefect server; again after every upgrade."""
     from deployments.deploying import deploy
 
-    raise typer.Exit(deploy(pool, as_json=as_json))
+    raise typer.Exit(deploy(pool, as_json=as_json, notify=notify))
 
 
 @app.command()
@@ -319,18 +356,6 @@ def doctor(
     from deployments.doctor.examinations import examine
 
     raise typer.Exit(examine(repo, fix=fix, as_json=as_json))
-
-
-@rubric.command("check")
-def check_rubric(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Another file than the repository's RUBRIC.md.")] = None,
-    repo: Repo = HERE,
-    as_json: Json = False,
-) -> None:
-    """Show what is understood of RUBRIC.md, every flaw in it, and which checks and criteria prove little."""
-    from deployments.rubric import check_rubric
-
-    raise typer.Exit(check_rubric(repo, file, as_json=as_json))
 
 
 @app.command()
@@ -347,6 +372,9 @@ def main() -> None:
     """Run a command; turn our errors into a message, an exit status and, where asked for, JSON."""
     gc.set_threshold(YOUNG_OBJECTS)
     try:
+        leave_start_directory()
+        refuse_borrowed(sys.argv[1:])
+        sys.argv[1:] = in_words(sys.argv[1:])
         app(standalone_mode=True)
     except HelmsmanError as error:
         sys.exit(report_error(error))

@@ -1,35 +1,50 @@
 """What goes wrong, told to people and, where they asked for JSON, to scripts; and the exit status that it comes to."""
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from helmsman.errors import HelmsmanError
 
 
 def report(error: HelmsmanError) -> int:
     from helmsman.texts import clean
+    from tasks.engine.embedded import EngineAwayError
+    from tasks.system.secrets import without_secrets_in
 
+    without_secrets_in(error)
     words = "\n".join(clean(line) for line in str(error).splitlines())
     sys.stderr.write(f"{error.fault} error: {words}\n" if error.fault != "nobody" else f"{words}\n")
     if "--json" in sys.argv:
         print(json.dumps(failure(f"error.{error.fault}", str(error))))
-    return {"operator": 2, "nobody": 130}.get(error.fault, 1)
+    status = {"operator": 2, "nobody": 130}.get(error.fault, 1)
+    if isinstance(error, EngineAwayError):
+        _end_now(status)
+    return status
+
+
+def _end_now(status: int) -> NoReturn:
+    """Without the interpreter's own end, at which Prefect tries for minutes to send what it has queued."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def report_unforeseen(error: Exception) -> int:
+    from tasks.system.secrets import redact
     from tasks.system_errors import world_error
 
     if told := world_error(error):
         return report(told)
-    traceback.print_exc()
+    sys.stderr.write(redact("".join(traceback.format_exception(error))))
     sys.stderr.write(
         "\nThis was not foreseen: a fault in Helmsman. What was finished is kept; `helmsman list` shows the loops.\n"
     )
     if "--json" in sys.argv:
-        print(json.dumps(failure("error.unforeseen", repr(error))))
+        print(json.dumps(failure("error.unforeseen", redact(repr(error)))))
     return 1
 
 
@@ -63,5 +78,6 @@ def failure(rule: str, reason: str) -> dict[str, Any]:
         "merged": None,
         "issue": None,
         "later": "",
+        "verified": False,
     }
     return {"loop": "", "outcome": "failed", "rule": rule, "reason": reason, **empty, **nowhere}

@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from deployments.start_directory import from_start
 from helmsman.errors import HelmsmanError
 from helmsman.naming import LOOP_ID
 
@@ -29,7 +30,7 @@ def _offered(names: Names) -> Callable[[typer.Context, str], list[str]]:
 
     def offer(context: typer.Context, incomplete: str) -> list[str]:
         try:
-            found = list(names(Path(context.params.get("repo") or Path())))
+            found = list(names(from_start(context.params.get("repo") or "")))
         except (HelmsmanError, OSError, ValueError):
             return []
         return sorted({name for name in found if name.startswith(incomplete)})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import yaml
@@ -35,8 +35,11 @@ HERE = Path(__file__).parent
 R = TypeVar("R")
 
 
-def deploy(pool: str, *, as_json: bool) -> int:
-    """Create what is missing, bring the rest up to date, and say what to do next."""
+def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
+    """Create what is missing, bring the rest up to date, and say what to do next.
+
+    `notify`: a notification block that is told when a loop asks a person, as `slack-webhook/ops`; empty: nobody is.
+    """
     url = configured_api(ours())
     if url is None:
         raise OperatorError(
@@ -46,9 +49,11 @@ def deploy(pool: str, *, as_json: bool) -> int:
     wanted = new_pool(pool)
     with engine() as engine_is_up:
         engine_is_up()
+        if notify:
+            _on_the_server(partial(_block, name=notify))  # before anything is changed
         kind = _on_the_server(partial(_pool_type, wanted=wanted))
         names = _deploy_all(pool)
-        automated = _on_the_server(declare_ours)
+        automated = _on_the_server(partial(declare_ours, notify=notify))
     if as_json:
         print(json.dumps({"server": url, "pool": pool, "pool_type": kind, "deployments": names, "automations": automated}))
     else:
@@ -73,11 +78,29 @@ def placed(described: Mapping[str, Any], folder: Path, pool: str) -> dict[str, A
     return {**described, "pull": pull, "deployments": deployments}
 
 
-def declare_ours(client: SyncPrefectClient, **seconds: float) -> list[str]:
-    """Create or mend our automations, once the sweep is deployed. Returns their names."""
-    wanted = automations(client.read_deployment_by_name(SWEEP).id, **seconds)
+def declare_ours(client: SyncPrefectClient, notify: str = "", **seconds: float) -> list[str]:
+    """Create or repair our automations, once the sweep is deployed. Returns their names.
+
+    The one that notifies stays as it is where `notify` is empty: who deploys after an upgrade need not say it again.
+    """
+    block = _block(client, notify) if notify else None
+    wanted = automations(client.read_deployment_by_name(SWEEP).id, notify=block, **seconds)
     declare(client, wanted)
     return [automation.name for automation in wanted]
+
+
+def _block(client: SyncPrefectClient, name: str) -> UUID:
+    """Id of a notification block, named by type and name. Raises OperatorError where there is none."""
+    kind, _, own = name.partition("/")
+    try:
+        return client.read_block_document_by_name(own, kind).id
+    except ObjectNotFound as error:
+        raise OperatorError(
+            "--notify names no block of the server",
+            expected="TYPE/NAME of a notification block, for example slack-webhook/ops",
+            found=shown(name),
+            remedy="make one in the UI under Blocks, or name one of: prefect block ls",
+        ) from error
 
 
 def _on_the_server(what: Callable[[SyncPrefectClient], R]) -> R:

@@ -19,9 +19,10 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.result import LoopResult, result_of
 from helmsman.texts import SIGNS
 from tasks.places import loop_folder
-from tasks.processes.environment import NEVER, ours
+from tasks.processes.environment import OF_A_SESSION, ours
 from tasks.repository.git import Repository
 from tasks.repository.state_ref import read_state, state_ref
+from tasks.system.environment import neutral_directory
 
 OUTPUT = "output.log"
 """What its drivers print, beside the loop's journal."""
@@ -81,10 +82,11 @@ def _start(request: LoopRequest, output: FileIO) -> int:
     try:
         starting = subprocess.Popen(
             [sys.executable, "-P", "-m", "deployments.detached", str(theirs), request.model_dump_json()],
+            cwd=neutral_directory(),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env={name: value for name, value in ours().items() if name not in NEVER},
+            env={name: value for name, value in ours().items() if name not in OF_A_SESSION},
             pass_fds=[theirs],
             start_new_session=True,
         )

@@ -4,7 +4,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from deployments.options import HERE
+from deployments.start_directory import start_directory
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
 
@@ -40,5 +40,5 @@ def readable(text: str) -> str:
 
 
 def repo_option(repo: Path) -> str:
-    """How a command that is told to go on with names the repository: as it was named, and not at all where it need not be."""
-    return "" if repo == HERE else f" --repo {shlex.quote(str(repo))}"
+    """How a command that continues names the repository; not at all where the user stands in it."""
+    return "" if repo == start_directory() else f" --repo {shlex.quote(str(repo))}"

@@ -6,8 +6,12 @@ from typing import Annotated
 import typer
 
 from deployments import completing
+from deployments.start_directory import file_from_start, from_start
 
-Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository; any folder inside it will do.")]
+Repo = Annotated[
+    Path,
+    typer.Option("--repo", metavar="DIR", parser=from_start, help="The repository; any folder inside it will do."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 Loop = Annotated[
     str, typer.Argument(metavar="LOOP", help="The loop's id; `helmsman list` shows them.", autocompletion=completing.loops)
@@ -24,12 +28,15 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Any configuration key; repeatable.", autocompletion=completing.keys),
 ]
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="A TOML file that wins over the repository's own.")
+    Path | None,
+    typer.Option("--config", metavar="FILE", parser=from_start, help="A TOML file that wins over the repository's own."),
 ]
 Guidance = Annotated[str, typer.Option("--guidance", metavar="TEXT", help="What the next iteration is told, in your words.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; the repository's own commands may run here.")]
 Detach = Annotated[bool, typer.Option("--detach", help="Leave it to a process of its own, and return once it is under way.")]
 GoalFile = Annotated[
-    Path | None, typer.Option("--goal-file", metavar="FILE", help="Read the goal from a file; - is standard input.")
+    Path | None,
+    typer.Option("--goal-file", metavar="FILE", parser=file_from_start, help="Read the goal from a file; - is standard input."),
 ]
 Merge = Annotated[
     str,
@@ -39,6 +46,16 @@ Merge = Annotated[
         help="Merge proven work into this branch; . is the one checked out.",
         autocompletion=completing.branches,
     ),
+]
+Check = Annotated[list[str] | None, typer.Option("--check", metavar="CMD", help="A command that proves it; repeatable.")]
+Name = Annotated[str, typer.Option("--name", metavar="LOOP", help="Id of the new loop; made from the goal if not given.")]
+MaxCalls = Annotated[int | None, typer.Option("--max-calls", metavar="N", help="Agent calls in an hour at most.")]
+Timeout = Annotated[float | None, typer.Option("--timeout", metavar="MINUTES", help="The longest agent call.")]
+MilestoneEvery = Annotated[
+    int | None, typer.Option("--milestone-every", metavar="N", help="Have a person review every N iterations.")
+]
+CompletionPromise = Annotated[
+    str | None, typer.Option("--completion-promise", metavar="TEXT", help="What the agent says to ask to be done.")
 ]
 Agent = Annotated[
     str,
@@ -83,3 +100,7 @@ def _version(asked: bool) -> None:
 Version = Annotated[bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and end.")]
 HERE = Path()
 """The repository where none is named."""
+Pool = Annotated[str, typer.Option("--pool", metavar="NAME", help="The work pool; made if missing.")]
+Notify = Annotated[
+    str, typer.Option("--notify", metavar="TYPE/NAME", help="Block to notify when a loop asks a person: slack-webhook/ops.")
+]

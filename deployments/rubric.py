@@ -74,7 +74,7 @@ def _read(path: Path) -> RubricFile:
 def _repository(repo: Path) -> Repository | None:
     """A rubric can be looked at before there is a repository."""
     with suppress(HelmsmanError):
-        return open_repository(repo.absolute())
+        return open_repository(repo)
     return None
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.choosing import driver_of
+from deployments.accepting import require_verified
+from deployments.choosing import driver_of, interruption
 from deployments.detaching import drive_apart
-from deployments.dialogue import YES, is_anybody_there, say, typed
+from deployments.dialogue import YES, say, typed
 from deployments.show.display import display
+from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_programs, refuse_untrusted, settle
 from deployments.wishes import Wishes, wished
 from helmsman.agents.telling import in_short
 from helmsman.config import LoopConfig
@@ -18,6 +20,7 @@ from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import from_assignments, shown
 from helmsman.naming import loop_id
 from helmsman.oversee.answers import reconfigured
+from helmsman.oversee.landing import landing_due
 from helmsman.plain import clean
 from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id
@@ -28,29 +31,37 @@ from helmsman.texts import money, next_lines, result_lines
 from tasks.agents.claude import as_it_is_called, refuse_root
 from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program
+from tasks.agents.project_settings import require_project_settings
 from tasks.alignment.aligning import refuse_open_questions
 from tasks.engine.embedded import engine, engine_error, require_address
 from tasks.lock import drive_alone
-from tasks.loops.creating import create_loop
+from tasks.loops.creating import create_loop, require_no_secret
 from tasks.loops.opening import now_utc
 from tasks.loops.travelling import refuse_taken, take_up
 from tasks.models.judge import asks_claude_code
-from tasks.places import loop_folder
+from tasks.places import loop_folder, worktree_of
 from tasks.processes.nesting import refuse_nested
-from tasks.repository.git import Repository, open_repository, read_ref
+from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
 from tasks.repository.state_ref import Fenced, read_state, state_ref
 from tasks.sandbox.trial import require_sandbox
+from tasks.system.trust import trust_commands
 from tasks.system_errors import world_error
 from tasks.telling.journal import listening
 
 WAY_ON = "helmsman resume"
 
 
-def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool, detach: bool = False) -> int:
+def start(repo: Path, wishes: Wishes, *, yes: bool, as_json: bool, detach: bool = False) -> int:
     """Begin a loop and drive it, here or apart. What a person could have got wrong is refused before the engine starts."""
-    repository = open_repository(repo.absolute())
-    resolved = wished(repository, wishes)
+    repository = open_repository(repo)
+    ask = may_ask(yes=yes, as_json=as_json)
+    consenting(repository, lambda: refuse_programs(repository), ask=ask)
+    resolved = consenting(repository, lambda: wished(repository, wishes), ask=ask)
     config = resolved.config
+    head, _ = commit_and_tree(repository.top)
+    consenting(repository, lambda: require_project_settings(repository, head, config), ask=ask)
+    if not yes:
+        refuse_untrusted(repository, ask=ask)
     refuse_agent(config, resolved.agent.kind if resolved.agent else None, repository.top)
     refuse_open_questions(repository, config.alignment)
     require_address()
@@ -59,29 +70,52 @@ def start(repo: Path, wishes: Wishes, *, ask: bool, as_json: bool, detach: bool 
         refuse_taken(repository, name, config.remote)
     if ask:
         _confirm(repository, config, name, resolved.agent)
-    state = create_loop(repository, config, name, now_utc(), preset=resolved.preset, agent=resolved.agent, new=True)
+    trust_commands(repository.common)
+    state = create_loop(repository, resolved, name, now_utc(), new=True)
     request = LoopRequest(repository=str(repository.top), loop=state.loop)
     return (drive_apart if detach else drive)(repository, request, as_json=as_json)
 
 
-def go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool, detach: bool = False) -> int:
-    """Resume a loop, here or by a process of its own."""
+def go_on(
+    repo: Path, loop: str, assignments: tuple[str, ...], *, yes: bool, as_json: bool, accepted: str = "", detach: bool = False
+) -> int:
+    """Resume a loop, here or by a process of its own. `accepted`: the commit of a state that is to be signed first."""
     with telling_way_on(loop):
-        return _go_on(repo, loop, assignments, as_json=as_json, detach=detach)
+        return _go_on(repo, loop, assignments, yes=yes, accepted=accepted, as_json=as_json, detach=detach)
 
 
-def _go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, as_json: bool, detach: bool) -> int:
-    repository = open_repository(repo.absolute())
+def _go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, yes: bool, accepted: str, as_json: bool, detach: bool) -> int:
+    repository = open_repository(repo)
+    settle(repository, yes=yes, ask=may_ask(yes=yes, as_json=as_json))
     if is_loop_id(loop) and not read_ref(repository.common, state_ref(loop)):  # begun in another clone, perhaps
         take_up(repository, loop, wished(repository, Wishes(), goal_later=True).config.remote, held=False)
-    state, _ = read_state(repository, loop)
     with drive_alone(loop_folder(repository, loop).lock, loop):
+        require_verified(repository, loop, accepted)
+        state, _ = read_state(repository, loop)
+        if _is_done(repository, state):
+            console = Console(stderr=as_json, highlight=False)
+            console.print(f"loop {loop} is completed, and nothing is left to do", markup=False, soft_wrap=True)
+            return _conclude(state, console, as_json=as_json)
         refuse_agent(state.config, state.agent.kind if state.agent else None, repository.top)
+    if told := interruption(repository, state):
+        Console(stderr=as_json, highlight=False).print(f"interrupted {told}", markup=False, soft_wrap=True)
     settings = from_assignments(assignments)
     if state.outcome is not Outcome.COMPLETED:
-        reconfigured(state, settings)  # said before the engine starts; from inside the run nobody would read of it
+        require_no_secret(
+            reconfigured(state, settings)
+        )  # said before the engine starts; from inside the run nobody would read of it
     request = LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True)
     return (drive_apart if detach else drive)(repository, request, as_json=as_json)
+
+
+def _is_done(repository: Repository, state: LoopState) -> bool:
+    """Whether a resume would do nothing: completed, and nothing to merge, push, deliver or clear away. Cheap: no engine starts.
+
+    The worktree is removed last of all, so one that is gone shows that the driver came to its end.
+    """
+    workspace, follows = state.config.workspace, state.config.remote.push or state.issue is not None or landing_due(state)
+    gone = not workspace.in_place and not worktree_of(repository, state.loop, workspace).exists()
+    return state.outcome is Outcome.COMPLETED and gone and not follows
 
 
 def refuse_agent(config: LoopConfig, kind: AgentKind | None, top: Path) -> None:
@@ -133,8 +167,6 @@ def _free_name(repository: Repository, wished_name: str, goal: str) -> str:
 
 def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent | None) -> None:
     """Enter is a yes; whoever closes the terminal's input instead has not agreed."""
-    if not is_anybody_there():
-        return
     limits = config.limits
     budget = money(limits.cost_usd) if limits.cost_usd is not None else "no limit of dollars"
     lines = (
@@ -142,6 +174,7 @@ def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent
         *([f"preset     {clean(config.preset)}"] if config.preset else ()),
         *([f"plan       {clean(config.plan.file)}"] if config.plan.file else ()),
         *(f"check      {clean(check.command)}" for check in config.checks),
+        *(() if is_trusted(repository) else (f"trust      not asked for this repository yet. {COMMANDS}",)),
         f"works      {'in this checkout' if config.workspace.in_place else f'on branch helmsman/{name}, in a worktree'}",
         *([f"merges     into {config.merge.into}, once it is proven"] if config.merge.into else ()),
         f"limits     {limits.iterations} iterations, {budget}, {limits.wall_clock_hours or 'unlimited'} hours",

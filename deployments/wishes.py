@@ -1,12 +1,14 @@
 """From options to configuration: what was said on the command line about a loop."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from deployments.goals import goal_said
+from deployments.start_directory import from_start, start_directory
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, Resolved, from_assignments, merged
 from helmsman.records.request import LoopRequest
@@ -14,6 +16,7 @@ from tasks.hats.finding import is_path
 from tasks.loops.config_files import read_file, resolve_goal_file
 from tasks.loops.opening import configure
 from tasks.repository.git import Repository, current_branch
+from tasks.system.trust import consent_of
 
 CHECKED_OUT = "."
 
@@ -27,7 +30,8 @@ class Wishes:
     checks: tuple[str, ...] = ()
     no_checks: bool = False
     in_place: bool = False
-    max_iterations: int | None = None
+    keys: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Options that stand for one key of the configuration each, `section.name`; None: not given."""
     merge: str = ""
     name: str = ""
     config: Path | None = None
@@ -40,16 +44,16 @@ class Wishes:
 def wished(repository: Repository, wishes: Wishes, *, goal_later: bool = False) -> Resolved:
     """The configuration for a new loop; with `goal_later` it may still lack a goal, as where it is only shown."""
     named = [read_file(wishes.config)] if wishes.config else []
-    said = resolve_goal_file(Layer("command line", _said(repository, wishes)), Path())
+    said = resolve_goal_file(Layer("command line", _said(repository, wishes)), start_directory())
     request = LoopRequest(repository=str(repository.top), settings=dict(said.values))
     weakest = [Layer("not given yet", {"goal": "…"})] if goal_later else []
-    return configure(repository.top, request, stronger=named, weaker=weakest)
+    return configure(repository.top, request, consent=consent_of(repository.common), stronger=named, weaker=weakest)
 
 
 def from_here(preset: str) -> str:
     """A path is seen from where the command was given; a name is the same everywhere."""
-    path = Path(os.path.expanduser(preset))  # noqa: PTH111 - a Path raises where nobody has that name
-    return str(path.absolute()) if is_path(preset) else preset
+    path = os.path.expanduser(preset)  # noqa: PTH111 - a Path raises where nobody has that name
+    return str(from_start(path)) if is_path(preset) else preset
 
 
 def _said(repository: Repository, wishes: Wishes) -> dict[str, Any]:
@@ -62,10 +66,17 @@ def _said(repository: Repository, wishes: Wishes) -> dict[str, Any]:
         {"plan": {"file": wishes.plan}} if wishes.plan else {},
         {"agent": {"kind": wishes.agent}} if wishes.agent else {},
         {"workspace": {"in_place": True}} if wishes.in_place else {},
-        {"limits": {"iterations": wishes.max_iterations}} if wishes.max_iterations is not None else {},
+        *({section: {name: value}} for section, name, value in _given(wishes.keys)),
         merged_into(repository, wishes.merge),
     )
     return reduce(merged, short, from_assignments(wishes.settings))
+
+
+def _given(keys: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    for key, value in keys.items():
+        section, _, name = key.partition(".")
+        if value is not None:
+            yield section, name, value
 
 
 def merged_into(repository: Repository, name: str) -> dict[str, Any]:

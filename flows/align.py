@@ -7,9 +7,11 @@ from prefect.client.schemas.objects import State
 
 from helmsman.records.alignment import AlignRequest
 from tasks.alignment.run import STOPPED, advanced, concluded, making, started
+from tasks.engine.end_states import ending_with_reason
 
 
 @flow(name="align", persist_result=False)
+@ending_with_reason
 def align(request: AlignRequest) -> State[dict[str, Any]]:
     """Surface the gaps between what is wanted, what is asked for and what can be verified; ask what only a person can say."""
     with making(request) as work:

@@ -7,10 +7,12 @@ from prefect.client.schemas.objects import State
 
 from flows.loop import loop
 from helmsman.records.chain import ChainRequest
+from tasks.engine.end_states import ending_with_reason
 from tasks.groups.chaining import chained, next_loop
 
 
 @flow(name="chain", persist_result=False)
+@ending_with_reason
 def chain(request: ChainRequest) -> State[dict[str, Any]]:
     """Drive each loop in this very run; the first one that does not complete ends it, and a new run goes on with that one."""
     driven = ""

@@ -8,16 +8,19 @@ from prefect.client.schemas.objects import State
 from flows.iteration import iteration
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import advance
+from tasks.engine.end_states import ending_with_reason
 from tasks.leaving.leaving import leave
 from tasks.loops.beginning import begun
 from tasks.loops.driving import STOPPED_FROM_OUTSIDE, driving, end_from_outside, engine_state, tidy, wait_if_due
 from tasks.merging.landing import landed
 from tasks.people.gates import passed
 from tasks.telling.artifacts import publish_artifacts
+from tasks.telling.run_log import log_iteration
 from tasks.worktrees.best_tree import left_at_best
 
 
 @flow(name="loop", persist_result=False)
+@ending_with_reason
 def loop(request: LoopRequest) -> State[dict[str, Any]]:
     """Steer the coding agent toward a goal until its checks pass, a limit is reached, or somebody stops it."""
     with driving(request) as opened:
@@ -28,6 +31,7 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
                 wait_if_due(request.repository, state)
                 record = iteration(request.repository, state)
                 state = advance(state, record)
+                log_iteration(record)
                 publish_artifacts(state, record)
         except STOPPED_FROM_OUTSIDE as why:
             state = end_from_outside(request.repository, state, why)

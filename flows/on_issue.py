@@ -8,6 +8,7 @@ from prefect.client.schemas.objects import State
 from flows.loop import loop
 from helmsman.records.issue_event import IssueEvent
 from helmsman.records.request import LoopRequest
+from tasks.engine.end_states import ending_with_reason
 from tasks.engine.runs import driven_here
 from tasks.loops.opening import now_utc
 from tasks.triggers.issues import heeded
@@ -15,6 +16,7 @@ from tasks.triggers.push_runs import nothing_to_do
 
 
 @flow(name="on_issue", persist_result=False)
+@ending_with_reason
 def on_issue(event: IssueEvent) -> State[dict[str, Any]]:
     """Look at the event once more, and drive what it starts, or goes on with, in this very run."""
     found = heeded(event, now_utc(), driven_here())

@@ -9,6 +9,7 @@ from flows.align import align
 from flows.loop import loop
 from helmsman.records.push import Nothing, Push, PushedAlignment
 from tasks.alignment.run import delivered
+from tasks.engine.end_states import ending_with_reason
 from tasks.loops.opening import now_utc
 from tasks.triggers.push_runs import nothing_to_do
 from tasks.triggers.pushed_alignments import checked_out
@@ -16,6 +17,7 @@ from tasks.triggers.pushes import begin
 
 
 @flow(name="on_push", persist_result=False)
+@ending_with_reason
 def on_push(push: Push) -> State[dict[str, Any]]:
     """Look at the push once more, and drive what it starts in this very run: one timeline, cancelled and retried as ever."""
     found = begin(push, now_utc())

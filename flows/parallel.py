@@ -6,12 +6,14 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from helmsman.records.parallel import ParallelRequest
+from tasks.engine.end_states import ending_with_reason
 from tasks.groups.gathering import chosen, concluded, gathered, work
 from tasks.groups.parallel import group_result
 from tasks.telling.artifacts import publish_group
 
 
 @flow(name="parallel", persist_result=False)
+@ending_with_reason
 def parallel(request: ParallelRequest) -> State[dict[str, Any]]:
     """Drive loops side by side, each in a process and a worktree of its own; one that fails stops no other."""
     with gathered(request) as group:

@@ -5,12 +5,14 @@ from typing import Any
 from prefect import flow
 from prefect.client.schemas.objects import State
 
+from tasks.engine.end_states import ending_with_reason
 from tasks.loops.reviving import SETTLED_SECONDS
 from tasks.loops.sweeping import swept
 from tasks.loops.unstarted import UNSTARTED_SECONDS
 
 
 @flow(name="sweep", persist_result=False)
+@ending_with_reason
 def sweep(settled_seconds: float = SETTLED_SECONDS, unstarted_seconds: float = UNSTARTED_SECONDS) -> State[dict[str, Any]]:
     """Start again what crashed for the first time, what never began, and what waits for an answer that is there or too late."""
     return swept(settled_seconds, unstarted_seconds)

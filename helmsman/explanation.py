@@ -6,7 +6,7 @@ from helmsman.config import LoopConfig
 from helmsman.memory.telling import recalled_lines
 from helmsman.plain import clean, cut_between_words
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.modes import Position, Rung
+from helmsman.records.modes import Rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Diagnosis, Oversight
 from helmsman.records.verdict import Considered
@@ -34,6 +34,7 @@ def explanation(record: IterationRecord) -> Iterator[str]:
         yield f"movement   {record.moment.movement}"
     yield from (f"{signal.severity.lower():<10} {clean(signal.rule)}: {clean(signal.message)}" for signal in record.signals)
     yield from recalled_lines(record.recalled)
+    yield from (f"learned    {clean(lesson)}" for lesson in record.learned.lessons)
     if record.failed:
         failed = record.failed
         yield f"taken off  {failed.commit[:10]} stays at {failed.ref}; the branch is at {failed.back_to[:10]}"
@@ -41,13 +42,13 @@ def explanation(record: IterationRecord) -> Iterator[str]:
 
 def numbers(oversight: Oversight) -> Iterator[str]:
     """What control between iterations rests on."""
-    control, breaker, ladder = oversight.control, oversight.breaker, oversight.ladder
+    control, ladder = oversight.control, oversight.ladder
     gains = f"{control.gains.kp:.2f}/{control.gains.ki:.2f}/{control.gains.kd:.2f}"
     yield f"progress   {_shares(oversight.progress)}"
     terms = f"P {control.proportional:.2f}, I {control.integral:.2f}, D {control.derivative:+.3f} by {gains} ({control.phase})"
     yield f"control    {terms} give {control.output:.2f}: {control.band}"
-    why = clean(breaker.reason) or f"{counted(breaker.idle, 'iteration')} in a row without progress"
-    yield f"breaker    {breaker.position}: {why}"
+    if oversight.idle:
+        yield f"idle       {counted(oversight.idle, 'iteration')} in a row without progress"
     yield f"ladder     {ladder.rung.title}{f': {clean(ladder.reason)}' if ladder.reason else ''}"
     yield f"feedback   {oversight.feedback}; diagnosis {oversight.diagnosis}"
     if oversight.strategy.reasoning and ladder.rung < Rung.HUMAN:  # there is no next iteration to go about
@@ -60,12 +61,11 @@ def numbers(oversight: Oversight) -> Iterator[str]:
 
 def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
     """How a loop is steered, for a look at its state: what is ordinary is left out."""
-    control, breaker, ladder = oversight.control, oversight.breaker, oversight.ladder
+    control, ladder = oversight.control, oversight.ladder
     yield f"progress   {_shares(oversight.progress)}, urgency {control.output:.2f} ({control.band})"
     why = clean(cut_between_words(ladder.reason, REASON_SHOWN))
     health = ", ".join(filter(None, (
         f"{ladder.rung.title} because of {why}" if ladder.rung > Rung.PATCH else "",
-        f"breaker {breaker.position} ({clean(breaker.reason)})" if breaker.position is not Position.CLOSED else "",
         f"diagnosis {oversight.diagnosis}" if oversight.diagnosis not in {Diagnosis.NONE, Diagnosis.PRODUCTIVE} else "",
     )))  # fmt: skip
     watched = "" if config.ladder.act else " (only watched: ladder.act is off)"

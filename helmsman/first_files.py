@@ -37,9 +37,26 @@ _HEAD = """\
 # `helmsman config` shows every key, its meaning and where its value comes from."""
 
 
-def helmsman_toml(goal: str, checks: Sequence[FirstCheck], asides: Sequence[Aside] = ()) -> str:
+@dataclass(frozen=True)
+class FirstSetUp:
+    """What installs the packages that the lock files name."""
+
+    commands: tuple[str, ...]
+    needed: bool
+    """Whether a check failed without it."""
+
+
+def helmsman_toml(goal: str, checks: Sequence[FirstCheck], asides: Sequence[Aside] = (), setup: FirstSetUp | None = None) -> str:
     """The text of helmsman.toml. An empty goal is left to the command line."""
-    return "\n".join([_HEAD, "", *_goal_lines(goal), "", *_check_lines(checks, asides), ""])
+    set_up = ["", *_setup_lines(setup)] if setup and setup.commands else []
+    return "\n".join([_HEAD, "", *_goal_lines(goal), "", *_check_lines(checks, asides), *set_up, ""])
+
+
+def _setup_lines(setup: FirstSetUp) -> Iterator[str]:
+    off = "" if setup.needed else "# "
+    yield "# Makes a fresh checkout ready: checks run in one, and it has nothing that git ignores."
+    yield f"{off}[workspace]"
+    yield f"{off}setup = [{', '.join(map(toml_line, setup.commands))}]"
 
 
 def _goal_lines(goal: str) -> Iterator[str]:

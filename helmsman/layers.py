@@ -1,6 +1,6 @@
 """Layered configuration: many sources, one LoopConfig, and for every leaf the source that it came from.
 
-Sources come first-wins: command line, environment, file, rubric; what none of them says is the default.
+Sources come first-wins: command line, environment, file, rubric, user configuration; what none of them says is the default.
 A leaf is a field that is not itself a section; a list is a leaf, so a layer's checks replace those below it.
 """
 
@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from helmsman.config import CheckConfig, CriterionConfig, LoopConfig, Section
+from helmsman.config.old_keys import OLD_KEYS
 from helmsman.config.tree import fields, section_of
 from helmsman.errors import OperatorError
 from helmsman.records.agents import Agent
@@ -25,7 +26,10 @@ from helmsman.toml_of import toml_of
 PREFIX = "HELMSMAN_"
 RESERVED = frozenset(
     f"{PREFIX}{name}"
-    for name in ("TAG", "HOME", "DEPTH", "HOOK_TOKEN", "TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET", "MEMORY_URL")
+    for name in (
+        *("TAG", "HOME", "DEPTH", "HOOK_TOKEN", "STATE_KEY"),
+        *("TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET", "MEMORY_URL"),
+    )
 )
 """Variables of the same prefix that are no configuration."""
 
@@ -95,7 +99,7 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
     problems = [problem for layer in layers for problem in _misplaced(layer)]
     picks: dict[str, _Pick] = {}
     for layer in layers:
-        for key, value in _pairs(layer.values):
+        for key, value in pairs(layer.values):
             if key in _LEAVES:
                 picks.setdefault(key, _Pick(layer.source, value))
     try:
@@ -109,12 +113,12 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
     return Resolved(config, {key: picks[key].source if key in picks else "default" for key in _LEAVES})
 
 
-def _pairs(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def pairs(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """What a layer says as (dotted key, value), known or not."""
     for name, value in values.items():
         key = prefix + _name(name)
         if isinstance(value, Mapping) and _opens(key, filled=value != {}):
-            yield from _pairs(cast("Mapping[str, Any]", value), f"{key}.")
+            yield from pairs(cast("Mapping[str, Any]", value), f"{key}.")
         else:
             yield key, value
 
@@ -136,9 +140,11 @@ def merged(weak: Mapping[str, Any], strong: Mapping[str, Any]) -> dict[str, Any]
 
 def _misplaced(layer: Layer) -> Iterator[str]:
     """Keys of a layer that are no leaves."""
-    for key, value in _pairs(layer.values):
+    for key, value in pairs(layer.values):
         if key in _SECTIONS:
             yield f"{key} ({layer.source}): expected a table, found {shown(value)}"
+        elif key in OLD_KEYS:
+            yield f"{key} ({layer.source}): this key is gone: {OLD_KEYS[key]}"
         elif key not in _LEAVES:
             yield f"{key} ({layer.source}): unknown key{did_you_mean(key, _LEAVES)}"
 
@@ -200,8 +206,12 @@ _LONGEST_SLIP = 200
 _MODALS = re.compile(r"^\w+ should (be |have )?")
 
 
+INVALID = "the configuration is not valid"
+"""How such an error begins; a line for each problem follows."""
+
+
 def _invalid(problems: Iterable[str]) -> OperatorError:
-    return OperatorError("\n  ".join(["the configuration is not valid", *problems]))
+    return OperatorError("\n  ".join([INVALID, *problems]))
 
 
 def _complaint(error: ErrorDetails, picks: Mapping[str, _Pick]) -> str:
@@ -370,5 +380,7 @@ def _variable(key: str) -> str:
 
 def _unknown_variable(name: str) -> str:
     key = name.removeprefix(PREFIX).replace("__", ".").lower()
+    if key in OLD_KEYS:
+        return f"{_name(name)}: this key is gone: {OLD_KEYS[key]}"
     names = [_variable(suggestion) for suggestion in _suggestions(key, _LEAVES)]
     return f"{_name(name)}: unknown variable{_did_you_mean(names)}"

@@ -64,6 +64,8 @@ class Allowed(Section):
     people: tuple[str, ...] = ()
     """Logins that may start loops by a label and steer them by comments. Empty: whoever GitHub says belongs to the repository;
     for the label alone also whoever labels an issue of somebody else, which no forge lets anybody do who may not."""
+    set: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """Configuration for its loops, operator's keys too: `set = { remote.push = true }`. It wins over the repository's files."""
 
 
 def _with_defaults(said: object) -> object:

@@ -15,7 +15,7 @@ _AS_IT_IS = frozenset((string.ascii_letters + string.digits + "_.-~").encode())
 def forms(secret: str) -> frozenset[str]:
     """The secret itself, and what base64, hexadecimal, URLs, JSON and HTML make of it. None is shorter than the secret."""
     octets = secret.encode(errors="surrogateescape")
-    escaped = secret, json.dumps(secret)[1:-1], html.escape(secret)
+    escaped = secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], html.escape(secret)
     return frozenset((*escaped, *_in_urls(octets), *_hexadecimal(octets), *_base64(octets)))
 
 

@@ -2,11 +2,12 @@
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from helmsman.plain import clean
+from helmsman.plain import clean, short_line
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Trust
+from helmsman.records.events import StepStarted
 from helmsman.records.evidence import AgentCall, Guarded
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.hats import Worn
@@ -15,11 +16,14 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement
 from helmsman.records.merging import Merged
 from helmsman.records.result import LoopResult
-from helmsman.records.session import ContextUse, StopAttempt
+from helmsman.records.session import ContextUse, LastCall, StopAttempt
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 
 GUARDED_SHOWN = 5
+FAILING_SHOWN = 3
+SAID_SHOWN = 300
+"""Characters of the agent's last words."""
 NOT_STARTED = frozenset({126, 127})
 """Exit codes of a shell for a command that may not be executed, or is not there."""
 ERRORS_SHOWN = 3
@@ -29,6 +33,8 @@ SIGNS = {
     Outcome.FAILED: "✘ failed",
     Outcome.WAITING: "… waiting",
     Outcome.EJECTED: "⏏ ejected",
+    Outcome.UNPROVEN: "? unproven",
+    Outcome.NOTHING_CHANGED: "○ nothing changed",
     Outcome.CANCELLED: "■ cancelled",
     None: "▶ to be continued",
 }
@@ -76,12 +82,44 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     yield from (f"    {line}" for line in _item_lines(record))
     if record.claims.wants_to_finish:
         yield f"    claim      asks to be done ({clean(record.claims.how)})"
+    if record.blocked:
+        yield f"    blocked    {short_line(record.last_words, SAID_SHOWN)}"
     yield from (f"    untrue     {clean(one.said)}: {clean(one.found)}" for one in record.contradictions)
     yield from (f"    {line}" for line in judgement_lines(record.judgement))
     yield from (f"    {signal.severity.lower():<10} {clean(signal.message)}" for signal in record.signals)
     yield f"    → {record.decision.kind}: {clean(record.decision.reason)}"
     if record.execution.change.leftovers_committed:
         yield "    note       the agent left work uncommitted; Helmsman committed it"
+
+
+def said_lines(call: LastCall) -> Iterator[str]:
+    """What the agent said last; nothing where it said nothing."""
+    if call.words:
+        yield f"{'blocked' if call.blocked else 'said':<10} {short_line(call.words, SAID_SHOWN)}"
+
+
+def summary_lines(record: IterationRecord) -> tuple[str, str, str, str, str]:
+    """An iteration in five lines, for a log that has them of every iteration: agent, tree, checks, claim, decision."""
+    failing = [clean(result.name) for result in record.checks.failures] if record.checks else []
+    failures = f"; failing: {', '.join(failing[:FAILING_SHOWN])}" if failing else ""
+    claim = f"asks to be done ({clean(record.claims.how)})" if record.claims.wants_to_finish else "does not ask to be done"
+    claim = f"is blocked: {short_line(record.last_words, SAID_SHOWN)}" if record.blocked else claim
+    judged = f"; judge: {record.judgement.outcome}" if record.judgement else ""
+    return (
+        _agent_line(record),
+        f"    tree       {_change_text(record)}",
+        f"    checks     {brought(record)}{failures}",
+        f"    claim      {claim}{judged}",
+        f"    → {record.decision.kind}: {clean(record.decision.reason)}",
+    )
+
+
+def brought(record: IterationRecord) -> str:
+    """What an iteration came to, in a few words: `2 of 8 checks green`."""
+    if record.checks is None:
+        return f"agent: {record.execution.call.outcome.replace('_', ' ')}"
+    results = record.checks.results
+    return f"{sum(one.passed for one in results)} of {counted(len(results), 'check')} green" if results else "no check configured"
 
 
 def _agent_line(record: IterationRecord) -> str:
@@ -98,15 +136,14 @@ def hat_line(hat: Worn) -> str:
     return f"hat        {clean(hat.name)}: {clean(hat.why)}{f' ({clean(hat.preset)})' if hat.preset else ''}"
 
 
-def begun_lines(report: CheckReport) -> Iterator[str]:
-    """The checks before any work: what the loop begins with, and what could not even start."""
-    yield "#0  the checks before any work"
-    yield from (f"    {line}" for line in check_lines(report))
-    for result in report.failures:
+def begun_lines(report: CheckReport | None, warnings: Sequence[str]) -> Iterator[str]:
+    """The checks before any work: what the loop begins with, what could not even start, and what nothing proves."""
+    yield "#0  the checks before any work" if report else "#0  before any work"
+    yield from (f"    {line}" for line in (check_lines(report) if report else ()))
+    for result in report.failures if report else ():
         if result.error or result.exit_code in NOT_STARTED:
             yield f"    warn       {clean(result.name)} cannot start; if the work is not to make it, mend the command"
-    if report.passed:
-        yield "    warn       every check passes before any work: they do not show whether the goal is reached"
+    yield from (f"    warn       {clean(warning)}" for warning in warnings)
 
 
 def guard_text(guarded: Guarded) -> str:
@@ -151,6 +188,8 @@ def check_lines(report: CheckReport | None) -> Iterator[str]:
     if not report.results:
         yield "checks     NONE CONFIGURED: nothing was verified"
     yield from (f"check      {check_text(result)}" for result in report.results)
+    if report.clean is False and report.results:
+        yield "           verified in the agent's folder (workspace.clean = false)"
 
 
 def check_text(result: CheckResult) -> str:
@@ -160,7 +199,8 @@ def check_text(result: CheckResult) -> str:
     how = "" if result.passed else f" ({_how_failed(result)})"
     failing = f" – {', '.join(clean(name) for name in counts.failing[:3])}" if counts and counts.failing else ""
     flaky = f"; flaky, passed when run again: {', '.join(clean(name) for name in result.flaky[:3])}" if result.flaky else ""
-    return f"{sign} {clean(result.name)}{numbers}{how}{failing}{flaky}"
+    remark = f"; {clean(result.remark)}" if result.remark else ""
+    return f"{sign} {clean(result.name)}{numbers}{how}{failing}{flaky}{remark}"
 
 
 def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
@@ -178,13 +218,14 @@ def judgement_lines(judgement: Judgement | None) -> Iterator[str]:
         yield f"criterion  {'✔' if one.met else '✘'} {clean(one.criterion)}{votes}: {clean(one.reason)[:200]}"
 
 
-def loop_line(state: LoopState, *, driven: bool) -> str:
-    sign = "▶ running" if driven and state.outcome is None else SIGNS[state.outcome]
+def loop_line(state: LoopState, *, driven: bool, interrupted: bool = False, unverified: str = "") -> str:
+    sign = "▶ running" if driven and state.outcome is None else "✘ interrupted" if interrupted else SIGNS[state.outcome]
     limit = state.config.limits.iterations
     goal = clean(state.config.goal.strip().splitlines()[0])[:60]
     spent = state.spending.cost_usd
+    mark = f"(unverified: {clean(unverified)}) " if unverified else ""
     dollars = "not told" if "cost" in state.untold and not spent else money(spent)
-    return f"{state.loop:<40} {sign:<18} {state.iteration:>3}/{limit:<3} {dollars:>8}  {goal}"
+    return f"{state.loop:<40} {sign:<18} {state.iteration:>3}/{limit:<3} {dollars:>8}  {mark}{goal}"
 
 
 def issue_text(link: IssueLink) -> str:
@@ -245,10 +286,19 @@ def trust_line(trust: Trust) -> str:
     return f"trust      {held} of {counted(trust.checked, 'claim')} held ({(trust.score or 0):.0%})"
 
 
-def result_lines(result: LoopResult, *, driver: str = "") -> Iterator[str]:
-    """How a loop stands, for a person who comes back in the morning."""
+def interrupted_text(step: StepStarted, last: datetime) -> str:
+    """What a driver that died was doing when it was last heard of."""
+    attempt = f", attempt {step.attempt}" if step.attempt > 1 else ""
+    return f"in step {step.step} of iteration {step.iteration}{attempt}, last heard of at {last:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def result_lines(result: LoopResult, *, driver: str = "", interrupted: str = "") -> Iterator[str]:
+    """How a loop stands, for a person who comes back in the morning. `interrupted`: where, if its driver died."""
     yield f"loop       {result.loop}"
+    if result.unverified:
+        yield f"unverified {clean(result.unverified)}: believe nothing of this"
     sign = "▶ running" if driver and result.outcome is None else SIGNS[result.outcome]
+    sign = f"✘ interrupted {interrupted}" if interrupted else sign
     yield f"outcome    {sign}" + (f" – driven by {driver}" if driver else "")
     if result.rule:
         yield f"why        {result.rule}: {clean(result.reason)}"
@@ -269,6 +319,9 @@ def result_lines(result: LoopResult, *, driver: str = "") -> Iterator[str]:
 
 def next_lines(result: LoopResult) -> Iterator[str]:
     """What a person may want to do now."""
+    if result.unverified:
+        yield f"next       helmsman resume {result.loop} says what can be done about an unverified state, and does nothing else"
+        return
     if result.merged:
         commit = result.merged.commit[:12]
         undo = "" if result.merged.commit == result.merged.base else f"; git revert -m 1 {commit}  # takes it out again"
@@ -277,6 +330,9 @@ def next_lines(result: LoopResult) -> Iterator[str]:
     if result.outcome is Outcome.COMPLETED:
         branch = shlex.quote(clean(result.branch))  # git allows what a shell would run, and whoever reads it may copy it
         yield f"next       git diff ...{branch}; git merge {branch}"
+        return
+    if result.outcome is Outcome.UNPROVEN:  # it is asked about, and a resume would answer that it is not done
+        yield f"next       helmsman answer {result.loop} accept takes it as done; helmsman approve {result.loop} has it proven"
         return
     yield f"next       helmsman log {result.loop}; helmsman resume {result.loop}"
 

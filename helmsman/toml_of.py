@@ -21,6 +21,21 @@ def toml_of(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
+_TABLE = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?")
+_ASSIGNED = re.compile(r"\s*([\w.-]+)\s*=")
+
+
+def line_of(text: str, key: str) -> int:
+    """The line on which a dotted key is set, or a table that holds it; 0 where that is not seen, as with quoted keys."""
+    wanted, table = re.sub(r"\[\d+\]", "", key), ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if found := _TABLE.fullmatch(line):
+            table = f"{found[1]}."
+        elif (found := _ASSIGNED.match(line)) and f"{wanted}.".startswith(f"{table}{found[1]}."):
+            return number
+    return 0
+
+
 def fault_of(error: ValueError | RecursionError, text: str) -> tuple[int, str]:
     """On which line such a text is wrong, and what is."""
     if isinstance(error, RecursionError):

@@ -9,6 +9,10 @@ from blocks.claude import ClaudeCode
 from blocks.judge import Judge
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
+from tasks.system.secrets import register
+
+PUBLIC = frozenset({"ANTHROPIC_BASE_URL"})
+"""All else that a block holds is a secret."""
 
 
 def agent_credentials(config: LoopConfig) -> dict[str, str]:
@@ -35,4 +39,6 @@ def _load(kind: type[ClaudeCode] | type[Judge], block: str, key: str) -> dict[st
         ) from error
     except (httpx.HTTPError, PrefectHTTPStatusError) as error:
         raise WorldError(f"Prefect could not be asked for the credentials in {key}", found=str(error)) from error
-    return loaded.environment()
+    variables = loaded.environment()
+    register({name: value for name, value in variables.items() if name not in PUBLIC})
+    return variables

@@ -2,30 +2,65 @@
 
 import hashlib
 import os
+import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.config import WorkspaceConfig
 from tasks.repository.git import Repository
 
+OTHERS, GROUP = 0o007, 0o070
+
+
+def closed(folder: Path, *, shut_out: int = GROUP | OTHERS) -> Path:
+    """Make a folder that no other user gets into, so that the modes of what lies in it do not matter.
+
+    One that cannot be made, or that another user owns, is left as it is.
+    """
+    with suppress(OSError):  # whoever writes there is told
+        folder.mkdir(mode=0o777 & ~shut_out, parents=True, exist_ok=True)
+        mode = stat.S_IMODE(folder.stat().st_mode)
+        if mode & shut_out:
+            folder.chmod(mode & ~shut_out)
+    return folder
+
 
 def state_home() -> Path:
     """Folder for what belongs to the user: HELMSMAN_HOME, else the XDG state folder."""
     named = os.environ.get("HELMSMAN_HOME")
+    return closed(Path(named or Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "helmsman"))
+
+
+def helmsman_folder(common: Path) -> Path:
+    """Ours inside a repository's git folder. Where a group may write to the repository, it may also drive its loops."""
+    shared = common.stat().st_mode & stat.S_IWGRP
+    return closed(common / "helmsman", shut_out=OTHERS if shared else GROUP | OTHERS)
+
+
+def user_config_file() -> Path:
+    """The user's own configuration, for all repositories: in HELMSMAN_HOME, else in the XDG configuration folder."""
+    named = os.environ.get("HELMSMAN_HOME")
     if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "helmsman"
+        return Path(named) / "config.toml"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "helmsman" / "config.toml"
 
 
 def worktree_of(repository: Repository, loop: str, workspace: WorkspaceConfig) -> Path:
     """Where the agent works for this loop: always outside the repository's own checkout unless in place."""
     if workspace.in_place:
         return repository.top
-    root = Path(workspace.root).expanduser() if workspace.root else state_home() / "worktrees"
+    beside = repository.common.parent  # what a relative root is relative to, wherever the operator stands
+    root = beside / Path(workspace.root).expanduser() if workspace.root else state_home() / "worktrees"
+    return root / repository_name(repository) / loop
+
+
+def repository_name(repository: Repository) -> str:
+    """A name for folders of the repository's, its own and a fingerprint of where it lies."""
     common = repository.common  # the same from every worktree, so that a loop is found again wherever its operator stands
     fingerprint = hashlib.sha256(os.fsencode(common)).hexdigest()[:8]
     name = common.parent.name if common.name == ".git" else common.name
-    return root / f"{name}-{fingerprint}" / loop
+    return f"{name}-{fingerprint}"
 
 
 @dataclass(frozen=True)
@@ -99,9 +134,9 @@ class GroupFolder(DrivenFolder):
 
 def group_folder(repository: Repository, group: str) -> GroupFolder:
     """Beside the loops' own: a group may have the name of a loop."""
-    return GroupFolder(repository.common / "helmsman" / "groups" / group)
+    return GroupFolder(helmsman_folder(repository.common) / "groups" / group)
 
 
 def loop_folder(repository: Repository, loop: str) -> LoopFolder:
     """The loop's folder inside the shared git folder, so that whoever finds the repository finds it."""
-    return LoopFolder(repository.common / "helmsman" / "loops" / loop)
+    return LoopFolder(helmsman_folder(repository.common) / "loops" / loop)

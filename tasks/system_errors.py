@@ -9,6 +9,7 @@ from helmsman.errors import WorldError
 OF_A_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 EXHAUSTED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 """There is no room for another process or for another open file. Others end, and there is."""
+NO_ROOM = "there was no room for another process or open file"
 ROOM = "free processes or memory, then resume"
 """The remedy."""
 
@@ -21,7 +22,7 @@ def world_error(error: BaseException) -> WorldError | None:
     if error.errno in OF_A_DISK:
         return WorldError("a file could not be written", found=found, remedy="free space on that disk, or make it writable")
     if error.errno in EXHAUSTED:
-        return WorldError("there was no room for another process or open file", found=found, remedy=ROOM)
+        return WorldError(NO_ROOM, found=found, remedy=ROOM)
     return None
 
 

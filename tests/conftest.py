@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
@@ -12,14 +13,18 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadGroupScheduling
 
+from tasks.system import secrets
 from tests.fakes.migrated import share
+from tests.fakes.needs import need, needs_of, skipped_by_name
 from tests.fakes.warm import forget
 
 ROOT = Path(__file__).parent.parent
 GROUP = re.compile(r'xdist_group\("(\w+)"\)')
 OPERATORS_OWN = ("HELMSMAN_", "PREFECT_", "ANTHROPIC_", "CLAUDE")
 KEPT = {"HELMSMAN_TAG"}  # by it, whoever started these tests finds what they leave behind
-DEAREST_FIRST = ("e2e", "flows", "integration")
+UNTIL = float(os.environ.get("TEST_UNTIL", "inf"))
+"""Seconds since 1970 after which no slow test begins."""
+DEAREST_FIRST = ("e2e", "flows", "integration", "security")
 """Folders whose tests take seconds each. Those of all others take milliseconds, and fill up what is left."""
 
 # A test says for itself what it wants. An operator's settings would change what it sees, and credentials might be spent.
@@ -38,11 +43,33 @@ def interruptible() -> Generator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture(autouse=True)
+def secrets_of_its_own() -> Generator[None]:
+    """What one test has registered as a secret is none to the next."""
+    before = dict(secrets.registered)
+    yield
+    secrets.registered.clear()
+    secrets.registered.update(before)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_migrated_database(tmp_path_factory: pytest.TempPathFactory) -> None:
     """For all Prefect servers of all workers, whose folders lie beside each other."""
     own = tmp_path_factory.getbasetemp()
     share(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Whatever signs a loop's state keeps a key there; the operator's own folder is none of a test's business."""
+    os.environ.setdefault("HELMSMAN_HOME", str(tmp_path_factory.mktemp("home-of-helmsman")))
+
+
+@pytest.fixture(autouse=True)
+def own_configuration() -> Generator[None]:
+    """What one test has set as the operator, in the folder that all tests of a process share, holds for no other."""
+    yield
+    Path(os.environ["HELMSMAN_HOME"], "config.toml").unlink(missing_ok=True)
 
 
 class CheapOnesByTheFile(LoadGroupScheduling):
@@ -65,6 +92,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """In a worker, what is long begins early, so that nobody waits for it in the end."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: turn(item.nodeid, in_group=item.get_closest_marker("xdist_group") is not None))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("slow") and time.time() > UNTIL:
+        pytest.skip("no time is left for it: TEST_UNTIL is over")
+    need(*needs_of(item))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Each program that is missing once, instead of once for each test that needs it."""
+    if counts := skipped_by_name(terminalreporter.getreports("skipped")):
+        terminalreporter.line(f"skipped, because this machine lacks: {counts}", yellow=True)
 
 
 def pytest_sessionfinish() -> None:

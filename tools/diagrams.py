@@ -9,14 +9,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, as a tool is
 
-from helmsman.oversee.diagrams import breaker_diagram, ladder_diagram
+from helmsman.oversee.diagrams import ladder_diagram
 from tools.parts import ROOT, draw
 
 DOCUMENT = ROOT / "docs" / "control.md"
 
 
 def diagrams() -> Mapping[str, str]:
-    return {"breaker": _fenced(breaker_diagram()), "ladder": _fenced(ladder_diagram())}
+    return {"ladder": _fenced(ladder_diagram())}
 
 
 def _fenced(diagram: str) -> str:

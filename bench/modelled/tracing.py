@@ -20,7 +20,7 @@ def _line(one: Seen) -> str:
     did = "sick" if step.sick else "broken" if step.tree.broken else "asks" if step.asked else "works"
     told = ", ".join(f"{signal.rule}:{signal.severity}" for signal in signals)
     movement = f"{moment.movement} {moment.completion:.2f}" if moment else "-"
-    state = f"E-{record.oversight.ladder.rung:d} {record.oversight.breaker.position}"
+    state = f"E-{record.oversight.ladder.rung:d} {record.oversight.idle} idle"
     back = " rolled back" if record.failed else ""
     failing = f"{len(step.tree.failing):>3} of {step.tree.tests:<3} fail{'*' if step.unlucky else ' '}"
     return f"{record.iteration:>3} {did:<7}{failing} {movement:<14} {state:<13} {record.decision.rule:<20}{back} {told}"

@@ -14,7 +14,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.places import loop_folder
 from tasks.repository.git import git, open_repository
-from tasks.repository.state_ref import known_state
+from tasks.repository.state_ref import loop_names, show_state
 from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess
 
 AGENT = Path(__file__).with_name("agent.py")
@@ -23,7 +23,6 @@ Process = subprocess.Popen[str]
 ALWAYS = (
     "limits.agent_failures=50",
     "limits.calls_per_hour=100000",
-    "breaker.cool_down_minutes=0",
     "retry.attempts=2",
     "retry.first_delay_seconds=0.3",
     "retry.longest_delay_seconds=1",
@@ -134,7 +133,8 @@ class Loop:
     @property
     def state(self) -> LoopState | None:
         """None before there is one."""
-        return known_state(open_repository(self.repository), self.name)
+        opened = open_repository(self.repository)
+        return show_state(opened, self.name).state if self.name in loop_names(opened) else None
 
     def begin(self) -> None:
         settings = (*ALWAYS, *self.agent, *self.kind.settings)

@@ -10,8 +10,10 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from deployments.align.named import align_command
-from deployments.dialogue import is_anybody_there, readable, repo_option, say, typed
+from deployments.dialogue import readable, repo_option, say, typed
 from deployments.goals import goal_said
+from deployments.start_directory import start_directory
+from deployments.trust import consenting, may_ask, settle
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer, shown
 from helmsman.orient.alignment import with_answers
@@ -25,6 +27,7 @@ from tasks.engine.embedded import engine
 from tasks.loops.config_files import resolve_goal_file
 from tasks.models.asking import writing_model
 from tasks.repository.git import open_repository
+from tasks.system.secrets import without_secrets
 
 EXIT_CODES = {"aligned": 0, "stopped": 3, "questions": 4, "cancelled": 130}
 LEFT = "-"
@@ -34,11 +37,13 @@ Drive = Callable[[AlignRequest], Any]
 
 def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *, yes: bool, as_json: bool) -> int:
     """Align a goal, or go on with a file that is there. Returns 0, or 4 while questions are open."""
-    repository = with_checkout(open_repository(repo.absolute()))
+    repository = with_checkout(open_repository(repo))
+    asks = may_ask(yes=yes, as_json=as_json)
+    settle(repository, yes=yes, ask=asks)
     request = _request(repository.top, goal, goal_file, out)
-    work = Work(repository, configured(request), request.out, uid="", asks=False)
+    config = consenting(repository, lambda: configured(request), ask=asks)
+    work = Work(repository, config, request.out, uid="", asks=False)
     console = Console(stderr=as_json, highlight=False)
-    asks = not (yes or as_json) and is_anybody_there()
     result = _aligned(work, request, console, asks=asks)
     if as_json:
         print(result.model_dump_json())
@@ -49,7 +54,7 @@ def align_goal(repo: Path, goal: str | None, goal_file: Path | None, out: str, *
 
 
 def _request(top: Path, goal: str | None, goal_file: Path | None, out: str) -> AlignRequest:
-    words = resolve_goal_file(Layer("command line", goal_said(goal, goal_file)), Path()).values.get("goal", "")
+    words = resolve_goal_file(Layer("command line", goal_said(goal, goal_file)), start_directory()).values.get("goal", "")
     if (goal is not None or goal_file) and not words.strip():
         raise OperatorError("the goal says nothing", expected="some words", found=shown(words), remedy="say what shall be true")
     try:
@@ -103,7 +108,7 @@ def _driven() -> Generator[Drive]:
         from tasks.engine.runs import flush
 
         engine_is_up()
-        yield lambda request: align(request, return_state=True)
+        yield lambda request: align(without_secrets(request), return_state=True)
         flush()
 
 

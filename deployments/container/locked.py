@@ -1,4 +1,4 @@
-"""The part of the lock that an image needs: `python locked.py EXTRA... < requirements.lock`. Standard library alone."""
+"""The part of the lock that these extras need: `python locked.py EXTRA... < requirements.lock`. Standard library alone."""
 
 import re
 import sys
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-BUILD = ("hatchling",)
-"""In place of an extra: what makes a wheel of the checkout, so that nothing is fetched that is not locked."""
+BUILD = ("hatchling", "editables")
+"""In place of an extra: what installs the checkout, as a wheel or in place, so that nothing is fetched that is not locked."""
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _VIA = re.compile(r"^ +# +(?:via )?([A-Za-z0-9._-]+)", re.MULTILINE)
 

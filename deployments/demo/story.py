@@ -90,7 +90,7 @@ def tell(*, keep: bool) -> int:
             with ScriptedModel(by_call(_sessions(root))) as model:
                 _use(environment(model.url, folder / "home"))
                 console.print(OPENING.format(folder=root), markup=False, soft_wrap=True)
-                status = start(root, _wishes(), ask=False, as_json=False)
+                status = start(root, _wishes(), yes=True, as_json=False)
             _show_git(console, root)
     finally:
         if not keep:

@@ -34,6 +34,7 @@ from tasks.processes.environment import agent_environment, other_environment, ou
 from tasks.processes.process import run
 from tasks.repository.git import git, open_repository
 from tasks.sandbox.trial import require_sandbox
+from tasks.system.environment import neutral_directory
 
 OLDEST_GIT = (2, 30)
 """The oldest release that Debian still supports; nothing newer is used."""
@@ -94,7 +95,7 @@ def _in_repository(examination: Examination, name: str) -> Examination:
 
     def look(repo: Path) -> Finding:
         try:
-            repository = open_repository(repo.absolute())
+            repository = open_repository(repo)
         except HelmsmanError as error:
             return Finding(name, "ok", f"not looked at: {error.problem}")
         try:
@@ -118,8 +119,8 @@ def _python(_repo: Path) -> Finding:
     return Finding("python", "ok", version)
 
 
-def _git(repo: Path) -> Finding:
-    text = git(repo if repo.is_dir() else Path(), "--version").strip()
+def _git(_repo: Path) -> Finding:
+    text = git(neutral_directory(), "--version").strip()
     match = re.search(r"(\d+)\.(\d+)", text)
     if match is None or (int(match[1]), int(match[2])) < OLDEST_GIT:
         return Finding("git", "missing", text, f"install git {'.'.join(map(str, OLDEST_GIT))} or newer")
@@ -129,7 +130,7 @@ def _git(repo: Path) -> Finding:
 def _agent(repo: Path) -> Finding:
     resolved = _resolved(repo)
     if resolved and resolved.agent:
-        return _other_agent(resolved.agent, resolved.config, open_repository(repo.absolute()).top)
+        return _other_agent(resolved.agent, resolved.config, open_repository(repo).top)
     binary = find_binary(_claude(repo))
     ended = run([str(binary), "--version"], cwd=Path.home(), env=agent_environment(ours(), ()), tag="doctor", deadline=30)
     if ended.exit_code != 0:
@@ -210,12 +211,12 @@ def _judge(repo: Path) -> Finding:
 
 
 def _repository(repo: Path) -> Finding:
-    found = open_repository(repo.absolute())
+    found = open_repository(repo)
     return Finding("repository", "ok", f"{found.top}{' (bare)' if found.bare else ''}")
 
 
 def _configuration(repo: Path) -> Finding:
-    repository = open_repository(repo.absolute())
+    repository = open_repository(repo)
     config = wished(repository, Wishes(), goal_later=True).config
     if not config.checks:
         return Finding("checks", "warn", "none configured", "give --check CMD, or checks = [...] in helmsman.toml")
@@ -277,7 +278,7 @@ def _database(_repo: Path) -> Finding:
 
 def _server(_repo: Path) -> list[Finding]:
     """Asked last, and only where one is configured and answers: what asks it takes seconds to import."""
-    if configured_api(ours()) is None or _engine(Path()).verdict != "ok":
+    if configured_api(ours()) is None or _engine(neutral_directory()).verdict != "ok":
         return []
     from deployments.doctor.server_health import server_findings
 
@@ -292,7 +293,7 @@ def _claude(repo: Path) -> ClaudeConfig:
 
 def _resolved(repo: Path) -> Resolved | None:
     try:
-        return wished(open_repository(repo.absolute()), Wishes(), goal_later=True)
+        return wished(open_repository(repo), Wishes(), goal_later=True)
     except HelmsmanError:
         return None
 
@@ -314,5 +315,6 @@ EXAMINATIONS: tuple[tuple[str, Examination], ...] = (
     ("loops", _in_repository(leftovers.loops, "loops")),
     ("processes", _in_repository(leftovers.processes, "processes")),
     ("worktrees", _in_repository(leftovers.worktrees, "worktrees")),
+    ("checkouts", _in_repository(leftovers.checkouts, "checkouts")),
     ("locks", _in_repository(leftovers.locks, "locks")),
 )

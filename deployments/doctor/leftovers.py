@@ -13,10 +13,12 @@ from helmsman.oversee.landing import landing_due
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.places import loop_folder, worktree_of
-from tasks.processes.leash import leashed
-from tasks.processes.tagged import end_tagged, tags
+from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.git import GitError, Repository, open_repository
-from tasks.repository.state_ref import list_loops
+from tasks.repository.products import remove
+from tasks.repository.state_ref import Shown, list_loops, loop_names, refused
+from tasks.repository.state_signature import Doubt
+from tasks.system.tagged import end_tagged, supervised_tags, tags
 from tasks.worktrees.left_worktrees import changed_since, forget_worktree, git_locks, gone_worktrees, is_locked
 from tasks.worktrees.workplace import is_marked_left, workplace
 from tasks.worktrees.worktree import dirty_paths, remove_worktree
@@ -28,7 +30,7 @@ SHOWN = 5
 
 def loops(repo: Path) -> Finding:
     """Loops that nobody drives although they are to go on, or have ends to tie up. Whether they shall is a person's choice."""
-    repository = open_repository(repo.absolute())
+    repository = open_repository(repo)
     idle = list(_undriven(repository))
     cut = [state.loop for state in idle if state.outcome is None]
     cut += [f"{state.loop} ({owes})" for state in idle if (owes := _owes(repository, state))]
@@ -39,7 +41,7 @@ def loops(repo: Path) -> Finding:
 
 def processes(repo: Path) -> Finding:
     """Processes that a loop's agent or checks started, whose driver is dead."""
-    repository = open_repository(repo.absolute())
+    repository = open_repository(repo)
     left = _left_running(repository)
     if not left:
         return Finding("processes", "ok", "none is left of loops that nobody drives")
@@ -49,7 +51,7 @@ def processes(repo: Path) -> Finding:
 
 def worktrees(repo: Path) -> Finding:
     """Worktrees of loops that are through with all that they leave, and git's notes of worktrees that are gone."""
-    repository = open_repository(repo.absolute())
+    repository = open_repository(repo)
     over = [(state, path) for state, path in _worktrees(repository) if _is_over(repository, state)]
     spent = [path for state, path in over if not _touched(repository, state, path)]
     gone = gone_worktrees(repository, {state.branch for state in _readable(repository)})
@@ -67,9 +69,21 @@ def worktrees(repo: Path) -> Finding:
     return Finding("worktrees", "ok", "none is left over")
 
 
+def checkouts(repo: Path) -> Finding:
+    """Clean checkouts of loops that have completed, or that are no more. One that is needed again is made again."""
+    repository = open_repository(repo)
+    there = loop_checkouts(repository)
+    over = {state.loop for state in _undriven(repository) if _is_over(repository, state)}
+    left = [path for path in there if path.name in over or path.name not in loop_names(repository)]
+    if not left:
+        return Finding("checkouts", "ok", "none is left over")
+    told = _listed(f"{path} is of a loop that has completed or is gone" for path in left)
+    return Finding("checkouts", "warn", told, "helmsman doctor --fix removes them", partial(_remove, left))
+
+
 def locks(repo: Path) -> Finding:
     """Lock files of a git that was killed in a loop's worktree. Those of a person's own checkout are left alone."""
-    repository = open_repository(repo.absolute())
+    repository = open_repository(repo)
     found = [lock for state, path in _worktrees(repository) for lock in git_locks(repository, path, state.branch) if is_old(lock)]
     if not found:
         return Finding("locks", "ok", "no git command was killed in a worktree")
@@ -100,6 +114,12 @@ def _clear(repository: Repository, spent: list[Path], gone: list[Path]) -> str:
     return "; ".join(told)
 
 
+def _remove(left: list[Path]) -> str:
+    for path in left:
+        remove(path)
+    return f"removed {_listed(map(str, left))}"
+
+
 def _unlock(found: list[Path]) -> str:
     for lock in found:
         lock.unlink(missing_ok=True)
@@ -110,14 +130,19 @@ def _unlock(found: list[Path]) -> str:
 
 
 def unread(repository: Repository) -> list[OperatorError]:
-    """Why the loops that cannot be read cannot be. They are left alone, and hide none of the others."""
+    """Why the loops that cannot be read, or were forged, cannot be. They are left alone, and hide none of the others."""
     found: list[OperatorError] = []
-    list_loops(repository, found.append)
-    return found
+    forged = [one for one in list_loops(repository, found.append) if _is_forged(one)]
+    return [*found, *filter(None, (refused(repository, one) for one in forged))]
 
 
 def _readable(repository: Repository) -> list[LoopState]:
-    return list_loops(repository, lambda _: None)
+    return [one.state for one in list_loops(repository, lambda _: None) if not _is_forged(one)]
+
+
+def _is_forged(shown: Shown) -> bool:
+    """Not so one of an earlier version or of another machine: what is cleared away of those nobody can miss either."""
+    return shown.doubt is not None and shown.doubt[0] is Doubt.FORGED
 
 
 def _undriven(repository: Repository) -> Iterator[LoopState]:
@@ -128,7 +153,7 @@ def _left_running(repository: Repository) -> list[tuple[str, str]]:
     """Loop and tag of every process whose loop nobody drives, here or in another clone, whose locks are not seen here."""
     undriven = {state.uid: state.loop for state in _undriven(repository)}
     found = [(tag.partition("/")[0], tag) for tag in tags().values()]
-    driven = {tag.partition("/")[0] for tag in leashed()}  # asked last: a command's leash comes before it and goes after it
+    driven = {tag.partition("/")[0] for tag in supervised_tags()}  # asked last: it outlives its command
     return [(undriven[uid], tag) for uid, tag in found if uid in undriven and uid not in driven]
 
 

@@ -11,17 +11,21 @@ from typing import Any
 
 from rich.console import Console
 
-from deployments.dialogue import is_anybody_there, readable, repo_option
+from deployments.dialogue import readable, repo_option
 from deployments.init.pages import TOML, Page, Plan, obstacles, outcome, pages, put
 from deployments.init.questions import may_try, plan_with, recommended, without_asking
 from deployments.init.table import show_tried, trying
+from deployments.trust import consenting, may_ask, refuse_programs, refuse_untrusted
 from helmsman.errors import OperatorError
+from helmsman.first_files import FirstSetUp
 from helmsman.layers import shown
 from helmsman.orient.commands import Found, find_commands
 from helmsman.plain import clean, clean_lines
 from tasks.checking.detecting import Fate, Scratch, Tried, read_project, scratch, try_all
 from tasks.loops.config_files import RUBRIC
 from tasks.repository.git import Repository, open_repository
+from tasks.repository.setup import proposed
+from tasks.system.trust import trust_commands
 from tasks.worktrees.worktree import dirty_paths
 
 DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor")
@@ -37,21 +41,26 @@ class _Seen:
     found: Found
     tried: tuple[Tried, ...]
     notes: tuple[str, ...]
+    setup: FirstSetUp
 
 
 def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json: bool) -> int:
     """Write the first helmsman.toml and RUBRIC.md. Returns 0, or 2 where one of them had to be left as it is."""
-    repository = _with_checkout(open_repository(repo.absolute()))
+    repository = _with_checkout(open_repository(repo))
     said = _usable(goal)
     console = Console(stderr=as_json, highlight=False)
-    asks = not (yes or as_json) and is_anybody_there()
+    asks = may_ask(yes=yes, as_json=as_json)
+    consenting(repository, lambda: refuse_programs(repository), ask=asks)
+    if yes:
+        trust_commands(repository.common)
+    refuse_untrusted(repository, ask=asks)
     against = obstacles(repository.top, force=force)
     with _ending_tidily(), scratch(repository) as place:
         seen = _look(repository, place, console, asks=asks)
         if not as_json:
             _show(console, seen, against)
         plan = plan_with(place, seen.tried, said) if asks else without_asking(seen.tried, said)
-    made = pages(plan, against)
+    made = pages(plan, against, seen.setup)
     for page in made:
         if not page.obstacle:
             put(repository.top, page, force=force)
@@ -105,11 +114,14 @@ def _look(repository: Repository, place: Scratch, console: Console, *, asks: boo
     folders = read_project(repository)
     found = find_commands(folders)
     if found.candidates and (not asks or may_try(found.candidates)):
+        trust_commands(repository.common)
         with trying(console) as told:
             tried = tuple(try_all(place, found.candidates, told))
     else:
         tried = tuple(Tried(candidate, Fate.UNTRIED) for candidate in found.candidates)
-    return _Seen(found, tried, tuple(_notes(repository, place, folders[""].names, tried)))
+    names = folders[""].names
+    failed = any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in tried)
+    return _Seen(found, tried, tuple(_notes(repository, place, names, tried)), FirstSetUp(tuple(proposed(names)), failed))
 
 
 def _notes(repository: Repository, place: Scratch, names: frozenset[str], tried: Sequence[Tried]) -> Iterator[str]:
@@ -125,9 +137,12 @@ def _notes(repository: Repository, place: Scratch, names: frozenset[str], tried:
     missing = [name for name in DEPENDENCIES if (repository.top / name).is_dir() and name not in names]
     if missing and any(one.fate in {Fate.FAILS, Fate.CANNOT_START} for one in tried):
         yield (
-            f"a loop begins in a fresh checkout, without {' and '.join(missing)}: a command that needs them has to set them up, "
-            "as in `npm ci && npm test`, or the agent does so first"
+            f"checks run in a fresh checkout, without {' and '.join(missing)}: what they need is installed by `setup` below"
+            " [workspace] in helmsman.toml"
         )
+    for one in recommended(tried):
+        if one.is_red:
+            yield f"{one.candidate.command} {outcome(one)}; that is what the loop will work on"
     if any(one.tests == 0 for one in tried):
         yield "a command that runs no test passes whatever the agent does, so it is not taken unasked"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from helmsman.config import CheckConfig
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.first_files import DEFAULT_TIMEOUT, Aside, FirstCheck, helmsman_toml, rubric_md
+from helmsman.first_files import DEFAULT_TIMEOUT, Aside, FirstCheck, FirstSetUp, helmsman_toml, rubric_md
 from helmsman.orient.projects.kinds import Kind
 from helmsman.texts import counted, duration
 from helmsman.verify.rubric.reading import read_rubric
@@ -45,10 +45,10 @@ class Page:
     """Why it is left as it is; empty where it is written."""
 
 
-def pages(plan: Plan, obstacles: Mapping[str, str]) -> tuple[Page, Page]:
+def pages(plan: Plan, obstacles: Mapping[str, str], setup: FirstSetUp | None = None) -> tuple[Page, Page]:
     """Both files as text. Raises OperatorError for criteria that no rubric can hold."""
     asides = [Aside(tried.candidate.command, f"{tried.candidate.where}: {outcome(tried)}") for tried in plan.left]
-    toml = helmsman_toml(plan.goal, list(_checks(plan.kept)), asides)
+    toml = helmsman_toml(plan.goal, list(_checks(plan.kept)), asides, setup)
     rubric = rubric_md(plan.criteria)
     if plan.criteria and (flaws := read_rubric(rubric).flaws):
         raise OperatorError(
@@ -66,6 +66,8 @@ def outcome(tried: Tried) -> str:
         return f"works, {duration(tried.seconds)}{ran}"
     if tried.fate is Fate.TOO_SLOW:
         return f"too slow, ended after {duration(tried.seconds)}"
+    if tried.fate is Fate.FAILS and tried.failed:
+        return f"fails now: {tried.failed} of {counted(tried.tests or 0, 'test')}"
     return str(tried.fate) + (f", exit {tried.exit_code}" if tried.exit_code is not None else "")
 
 

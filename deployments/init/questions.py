@@ -19,18 +19,24 @@ NO = frozenset({"n", "no"})
 def may_try(candidates: Sequence[Candidate]) -> bool:
     """Whether the commands may be run: they are the repository's own, and whoever cloned it may not have read them yet."""
     say("Found in the project's files:", *(f"  {clean(one.command)}   ({clean(one.where)})" for one in candidates))
-    return _agrees("Run each once, in a scratch checkout of the last commit?", usually=True)
+    return _agrees(
+        "Do you trust this repository, and may these commands run as you, now once in a scratch checkout and later in loops?",
+        usually=True,
+    )
 
 
 def without_asking(tried: Sequence[Tried], goal: str | None) -> Plan:
-    """What works is kept, as far as it does not say the same twice; the criteria are those that the goal lists."""
+    """What is recommended is kept; the criteria are those that the goal lists."""
     kept = recommended(tried)
     return Plan(goal or "", kept, tuple(one for one in tried if one not in kept), criteria_of(goal or ""))
 
 
 def recommended(tried: Sequence[Tried]) -> tuple[Tried, ...]:
+    """What works. Where no tests do, the first that fail now come before it: they are what a loop is for."""
     by_candidate = {one.candidate: one for one in tried}
-    return tuple(by_candidate[one] for one in worth_keeping({one.candidate: one.proves for one in tried}))
+    working = tuple(by_candidate[one] for one in worth_keeping({one.candidate: one.proves for one in tried}))
+    red = [] if any(one.candidate.kind is Kind.TESTS for one in working) else [one for one in tried if one.is_red]
+    return (*red[:1], *working)
 
 
 def plan_with(place: Scratch, tried: Sequence[Tried], goal: str | None) -> Plan:

@@ -6,12 +6,16 @@ from typing import Annotated
 import typer
 
 from deployments.options import HERE, Json
+from deployments.start_directory import file_from_start, from_start
 
 memory = typer.Typer(
     help="Look at what loops have learnt; take it elsewhere, or forget it.", no_args_is_help=True, rich_markup_mode=None
 )
 
-Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository whose configuration names the store.")]
+Repo = Annotated[
+    Path,
+    typer.Option("--repo", metavar="DIR", parser=from_start, help="The repository whose configuration names the store."),
+]
 Kind = Annotated[
     str, typer.Option("--kind", metavar="KIND", help="Only strategy, antipattern, convention or, in a list, guardrail.")
 ]
@@ -25,7 +29,10 @@ FEW = 50
 @memory.command("list")
 def list_lessons(
     project: Annotated[
-        Path | None, typer.Option("--project", metavar="DIR", help="Only of this repository's project; . is the one you are in.")
+        Path | None,
+        typer.Option(
+            "--project", metavar="DIR", parser=from_start, help="Only of this repository's project; . is the one you are in."
+        ),
     ] = None,
     kind: Kind = "",
     task_type: Annotated[
@@ -87,7 +94,7 @@ def forget(
 
 @memory.command("export")
 def export_memory(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; - prints it.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", parser=file_from_start, help="Where to; - prints it.")],
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     repo: Repo = HERE,
     as_json: Json = False,
@@ -100,7 +107,7 @@ def export_memory(
 
 @memory.command("import")
 def import_memory(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `helmsman memory export` wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", parser=from_start, help="A file that `helmsman memory export` wrote.")],
     repo: Repo = HERE,
     as_json: Json = False,
 ) -> None:

@@ -20,7 +20,7 @@ from deployments.memory.pages import (
     seen_last,
     stats_lines,
 )
-from deployments.options import HERE
+from deployments.start_directory import start_directory
 from helmsman.errors import OperatorError
 from helmsman.layers import shown
 from helmsman.memory.guardrails import effect_text, verdict
@@ -54,7 +54,9 @@ def show_list(repo: Path, wanted: Wanted, *, as_json: bool) -> None:
     if wanted.kind == GUARDRAIL and task_type:
         raise OperatorError("guardrails are of no kind of work", found=f"--type {task_type}", remedy="leave --type out")
     project = project_of(open_repository(wanted.project.absolute())) if wanted.project else None
-    store_of = wanted.project if wanted.project and repo == HERE else repo  # its lessons are where its own loops put them
+    store_of = (
+        wanted.project if wanted.project and repo == start_directory() else repo
+    )  # its lessons are where its own loops put them
     with opened_memory(store_of) as memory:
         known: list[Known] = []
         if wanted.kind != GUARDRAIL:

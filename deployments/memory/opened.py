@@ -10,12 +10,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from deployments.options import HERE
+from deployments.start_directory import start_directory
 from deployments.wishes import Wishes, wished
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.layers import Layer, from_environment, resolve, shown
 from helmsman.plain import clean
 from helmsman.records.lessons import Guardrail, Lesson
+from tasks.loops.config_files import read_user_layer
 from tasks.loops.opening import now_utc
 from tasks.memory.chosen import chosen_url
 from tasks.memory.opened import opened
@@ -104,9 +105,9 @@ def emit(pieces: Iterable[str]) -> None:
 def _repository(repo: Path) -> Repository | None:
     """A memory is there without any repository; but one that was named has to be there."""
     try:
-        return open_repository(repo.absolute())
+        return open_repository(repo)
     except HelmsmanError:
-        if repo != HERE:
+        if repo != start_directory():
             raise
         return None
 
@@ -114,7 +115,7 @@ def _repository(repo: Path) -> Repository | None:
 def _configured_url(repository: Repository | None) -> str:
     if repository:
         return wished(repository, Wishes(), goal_later=True).config.memory.url
-    layers = [Layer("environment", from_environment(ours())), Layer("not given yet", {"goal": "…"})]
+    layers = [Layer("environment", from_environment(ours())), *read_user_layer(), Layer("not given yet", {"goal": "…"})]
     return resolve(layers).config.memory.url
 
 

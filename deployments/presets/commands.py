@@ -7,6 +7,7 @@ import typer
 
 from deployments import completing
 from deployments.options import HERE, Json
+from deployments.start_directory import from_start
 
 presets = typer.Typer(
     help="Hats, words and settings for common kinds of work: look at them, make your own.",
@@ -14,7 +15,10 @@ presets = typer.Typer(
     rich_markup_mode=None,
 )
 
-Repo = Annotated[Path, typer.Option("--repo", metavar="DIR", help="The repository whose own presets count as well.")]
+Repo = Annotated[
+    Path,
+    typer.Option("--repo", metavar="DIR", parser=from_start, help="The repository whose own presets count as well."),
+]
 
 
 @presets.command("list")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from deployments.options import HERE
+from deployments.start_directory import start_directory
 from deployments.wishes import from_here
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.hats.telling import hat_rows, setting_rows
@@ -44,7 +44,7 @@ def show_one(repo: Path, name: str, *, as_json: bool) -> None:
 
 def make(repo: Path, name: str, copied: str, *, as_json: bool) -> None:
     """Write a new preset: a copy, or a first one to begin with."""
-    repository = open_repository(repo.absolute())
+    repository = open_repository(repo)
     if repository.bare:
         raise OperatorError("a bare repository has no place for a preset", found=str(repository.top), remedy="use a clone")
     if not is_name(name):
@@ -80,11 +80,11 @@ def _first(name: str) -> Sheet:
 def _top(repo: Path) -> Path:
     """A folder without a repository has no presets of its own; one that was named has to be a repository."""
     try:
-        return open_repository(repo.absolute()).top
+        return open_repository(repo).top
     except HelmsmanError:
-        if repo != HERE:
+        if repo != start_directory():
             raise
-        return repo.absolute()
+        return repo
 
 
 def _listed(top: Path, known: Known) -> Listed:

@@ -173,7 +173,8 @@ def _deliver(receiver: Receiver, way: Way, delivery: str, read: Callable[[], Tol
         raise HTTPException(HTTPStatus.NOT_FOUND, "no such repository starts loops here")
     name, allowed = found
     now = datetime.now(UTC)
-    facts = {"repository": name, "location": allowed.at, "source": way.source, "delivery": delivery, "received_at": now}
+    of_operator = {"repository": name, "location": allowed.at, "settings": allowed.set}
+    facts = {**of_operator, "source": way.source, "delivery": delivery, "received_at": now}
     sifted = _sifted(told, allowed, facts)
     kept = _keep(receiver, f"{way.source}:{delivery}", [one for one in sifted if not isinstance(one, Nothing)], now)
     if kept.new:

@@ -6,9 +6,11 @@ import logging
 import os
 import socket
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -21,18 +23,52 @@ from tasks.triggers.deliveries import Deliveries, deliveries_file
 from tasks.triggers.pushes import read_allowed_file
 
 SECRET = "HELMSMAN_WEBHOOK_SECRET"  # noqa: S105 - the name of a variable
-MOST_CONNECTIONS = 32
-"""At once; each may hold a body in memory."""
+MOST_RECEIVING = 32
+"""Connections at once whose message has not come to its end; each may hold a body in memory."""
+MOST_OF_ONE_CLIENT = 8
+"""Of those; forges send a message within milliseconds, also in bursts and through a proxy."""
+MOST_CONNECTIONS = 2 * MOST_RECEIVING
+"""At once, with those whose message is being answered."""
+HEADERS_SECONDS = 5
+"""Until a message's headers are complete; uvicorn itself waits for ever."""
 LONGEST_CONNECTION = 20
-"""Seconds; uvicorn itself waits for ever for a message's headers, and whoever sends none would take a place from the others."""
+"""Seconds, whatever its sender does."""
 
 
-class _Prompt(H11Protocol):
-    """A connection that ends, whatever its sender does."""
+class _Bounded(H11Protocol):
+    """A connection that ends in time, and gives way to newer ones while its sender has not said all."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
+        self.since = self.loop.time()
+        self.loop.call_later(HEADERS_SECONDS, self._close_without_headers)
         self.loop.call_later(LONGEST_CONNECTION, transport.close)
+        self._make_room()
+
+    @property
+    def receiving(self) -> bool:
+        """Whether its sender has not said all."""
+        return not self.transport.is_closing() and self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
+
+    @property
+    def address(self) -> str:
+        """Of the client."""
+        return self.client[0] if self.client else ""
+
+    def _close_without_headers(self) -> None:
+        if self.conn.their_state is h11.IDLE:
+            self.transport.close()
+
+    def _make_room(self) -> None:
+        """Where there are too many, the oldest gives way: of this client, else of the one that has most."""
+        receiving = [one for one in self.connections if isinstance(one, _Bounded) and one.receiving]
+        shares = Counter(one.address for one in receiving)
+        client = self.address if shares[self.address] > MOST_OF_ONE_CLIENT else ""
+        if len(receiving) > MOST_RECEIVING:
+            client = client or shares.most_common(1)[0][0]
+        if client:
+            oldest = min((one for one in receiving if one.address == client), key=lambda one: one.since)
+            oldest.transport.close()
 
 
 def serve(repos: Path, host: str, port: int) -> None:
@@ -49,7 +85,7 @@ def serve(repos: Path, host: str, port: int) -> None:
 def _config(app: object) -> uvicorn.Config:
     return uvicorn.Config(
         app,  # pyright: ignore[reportArgumentType] - its own name for an application is wider than ours
-        http=_Prompt,
+        http=_Bounded,
         log_config=None,
         access_log=False,  # it would write down what anybody sends
         server_header=False,

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from deployments.several.links import link, made, name_of, read_links, refuse_both, require_startable, with_given
 from deployments.show.display import display
+from deployments.trust import may_ask, settle
 from helmsman.config import Section
 from helmsman.errors import OperatorError
 from helmsman.layers import from_assignments, merged
@@ -24,6 +25,8 @@ from tasks.engine.embedded import engine
 from tasks.loops.opening import configure
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import read_state, state_ref
+from tasks.system.secrets import without_secrets
+from tasks.system.trust import consent_of
 from tasks.telling.journal import listening
 
 REFUSAL = "the chain cannot be started"
@@ -48,9 +51,10 @@ class Said:
     settings: tuple[str, ...] = ()
 
 
-def chain(repo: Path, said: Said, *, as_json: bool) -> int:
+def chain(repo: Path, said: Said, *, yes: bool, as_json: bool) -> int:
     """Drive a chain to its end, or to the loop that breaks it off. What could have been got wrong is refused before it starts."""
-    repository = open_repository(repo.absolute())
+    repository = open_repository(repo)
+    settle(repository, yes=yes, ask=may_ask(yes=yes, as_json=as_json))
     request = chain_request(repository, said)
     require_startable(repository, request.loops, request.settings)
     result = _drive(request, as_json=as_json)
@@ -61,9 +65,9 @@ def draft(repo: Path, said: Said) -> None:
     """Print a chain that the goal could be split into."""
     if said.file:
         raise OperatorError("a draft is made of a goal", found=str(said.file), remedy="helmsman chain --draft --goal GOAL")
-    repository = open_repository(repo.absolute())
+    repository = open_repository(repo)
     asked = LoopRequest(repository=str(repository.top), goal="\n".join(said.goals), settings=from_assignments(said.settings))
-    print(chain_file(configure(repository.top, asked).config), end="")
+    print(chain_file(configure(repository.top, asked, consent=consent_of(repository.common)).config), end="")
 
 
 def chain_request(repository: Repository, said: Said) -> ChainRequest:
@@ -104,7 +108,7 @@ def _drive(request: ChainRequest, *, as_json: bool) -> ChainResult:
         from tasks.groups.chaining import broke_off, chain_result
 
         engine_is_up()
-        final = flow(request, return_state=True)
+        final = flow(without_secrets(request), return_state=True)
         flush()
     result = chain_result(request)
     if broke_off(final, result):

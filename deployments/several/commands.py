@@ -5,11 +5,17 @@ from typing import Annotated
 
 import typer
 
-from deployments.options import HERE, Json, Merge, Repo, Settings
+from deployments.options import HERE, Json, Merge, Repo, Settings, Yes
+from deployments.start_directory import from_start
+
+File = Annotated[
+    Path | None,
+    typer.Argument(metavar="[FILE]", parser=from_start, help="A TOML file with [[loops]], each with a goal."),
+]
 
 
 def chain(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A TOML file with [[loops]], each with a goal.")] = None,
+    file: File = None,
     goal: Annotated[list[str] | None, typer.Option("--goal", metavar="TEXT", help="Goal of a loop; repeatable.")] = None,
     repo: Repo = HERE,
     check: Annotated[
@@ -18,6 +24,7 @@ def chain(
     name: Annotated[str, typer.Option("--name", metavar="CHAIN", help="Its id; its loops are CHAIN-1, CHAIN-2…")] = "",
     draft: Annotated[bool, typer.Option("--draft", help="Print a first split of the goal, and start nothing.")] = False,
     settings: Settings = None,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Drive loops one after the other, each on the work of the one before it. Given again, it goes on where it ended."""
@@ -28,11 +35,11 @@ def chain(
     if draft:
         print_draft(repo, said)
         return
-    raise typer.Exit(chain(repo, said, as_json=as_json))
+    raise typer.Exit(chain(repo, said, yes=yes, as_json=as_json))
 
 
 def parallel(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A TOML file with [[loops]], each with a goal.")] = None,
+    file: File = None,
     goal: Annotated[list[str] | None, typer.Option("--goal", metavar="TEXT", help="Goal of a loop; repeatable.")] = None,
     approach: Annotated[
         list[str] | None, typer.Option("--approach", metavar="TEXT", help="One loop goes about the goal like this; repeatable.")
@@ -51,6 +58,7 @@ def parallel(
     ] = "",
     name: Annotated[str, typer.Option("--name", metavar="GROUP", help="Its id; its loops are GROUP-1, GROUP-2…")] = "",
     settings: Settings = None,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Drive loops at the same time, each in a worktree of its own. Given again, it goes on where it ended."""
@@ -68,4 +76,4 @@ def parallel(
         name=name,
         settings=tuple(settings or ()),
     )
-    raise typer.Exit(parallel(repo, said, as_json=as_json))
+    raise typer.Exit(parallel(repo, said, yes=yes, as_json=as_json))

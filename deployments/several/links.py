@@ -16,10 +16,11 @@ from helmsman.records.chain import LONGEST_CHAIN_ID, Link
 from helmsman.records.request import LoopRequest, is_loop_id
 from helmsman.toml_of import toml_of
 from tasks.agents.finding import find_agent
-from tasks.beneath import read_plain
-from tasks.loops.creating import require_checks
+from tasks.loops.creating import require_checks, require_no_secret
 from tasks.loops.opening import configure
 from tasks.repository.git import Repository
+from tasks.system.files import read_plain
+from tasks.system.trust import consent_of
 
 PROBLEMS_SHOWN = 5
 LARGEST_FILE = 1024 * 1024
@@ -102,6 +103,7 @@ def require_startable(repository: Repository, links: Sequence[Link], settings: M
         said = LoopRequest(
             repository=str(repository.top), goal=one.goal, checks=one.checks, settings=merged(settings, one.settings)
         )
-        config = configure(repository.top, said).config
+        config = configure(repository.top, said, consent=consent_of(repository.common)).config
+        require_no_secret(config)
         require_checks(config)
         refuse_agent(config, find_agent(repository.top, config.agent), repository.top)

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from deployments.several.links import link, made, name_of, read_links, refuse_both, require_startable, with_given
 from deployments.several.view import watching_group
+from deployments.trust import may_ask, settle
 from deployments.wishes import merged_into
 from helmsman.config import Section
 from helmsman.errors import OperatorError
@@ -23,6 +24,7 @@ from helmsman.texts import SIGNS, counted, dollars_told
 from tasks.engine.embedded import engine
 from tasks.groups.parallel import Group, opened
 from tasks.repository.git import Repository, open_repository
+from tasks.system.secrets import without_secrets
 
 REFUSAL = "the group cannot be started"
 
@@ -53,9 +55,10 @@ class Said:
     settings: tuple[str, ...] = ()
 
 
-def parallel(repo: Path, said: Said, *, as_json: bool) -> int:
+def parallel(repo: Path, said: Said, *, yes: bool, as_json: bool) -> int:
     """Drive a group to its end. What could have been got wrong is refused before anything starts."""
-    repository = open_repository(repo.absolute())
+    repository = open_repository(repo)
+    settle(repository, yes=yes, ask=may_ask(yes=yes, as_json=as_json))
     request = parallel_request(repository, said)
     group = opened(request, repository)
     require_startable(repository, group.links, request.settings)
@@ -128,7 +131,7 @@ def _drive(group: Group, *, as_json: bool) -> ParallelResult:
         from tasks.engine.runs import flush
 
         engine_is_up()
-        final = flow(request, return_state=True)
+        final = flow(without_secrets(request), return_state=True)
         flush()
     told = final.result(raise_on_failure=False)
     if isinstance(told, BaseException):

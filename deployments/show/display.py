@@ -12,6 +12,7 @@ from rich.text import Text
 from helmsman.plain import clean
 from helmsman.records.events import (
     AgentIntroduced,
+    AttemptInterrupted,
     CheckFinished,
     CheckStarted,
     Event,
@@ -44,7 +45,17 @@ from helmsman.texts import (
 )
 from tasks.telling.journal import Listener
 
-News = LoopBegun | AgentIntroduced | MemoryNoted | TelemetryFailed | MergeFailed | LoopMerged | GateOpened | GateAnswered
+News = (
+    LoopBegun
+    | AgentIntroduced
+    | MemoryNoted
+    | AttemptInterrupted
+    | TelemetryFailed
+    | MergeFailed
+    | LoopMerged
+    | GateOpened
+    | GateAnswered
+)
 """What concerns the loop as a whole."""
 
 
@@ -96,11 +107,13 @@ def plain_lines(event: Event) -> Iterator[str]:
 def _news(event: News) -> Iterator[str]:
     match event:
         case LoopBegun():
-            yield from begun_lines(event.report)
+            yield from begun_lines(event.report, event.warnings)
         case AgentIntroduced():
             yield from (f"{'agent      ' if not number else '    '}{clean(line)}" for number, line in enumerate(event.lines))
         case MemoryNoted():
             yield from (f"    memory     {clean(line)}" for line in event.lines)
+        case AttemptInterrupted():
+            yield clean(event.what)
         case TelemetryFailed():
             yield f"    warn       {clean(event.why)}"
         case MergeFailed():
@@ -149,6 +162,7 @@ class LiveView:
             LoopBegun: self._on_news,
             AgentIntroduced: self._on_agent,
             MemoryNoted: self._on_news,
+            AttemptInterrupted: self._on_news,
             TelemetryFailed: self._on_news,
             MergeFailed: self._on_news,
             LoopMerged: self._on_news,

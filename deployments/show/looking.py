@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from deployments.choosing import chosen_loop, driver_of
-from deployments.wishes import Wishes, wished
+from deployments.choosing import chosen_loop, driver_of, interruption, is_group
+from deployments.show.configuration import plain_value
+from deployments.show.groups import show_group
 from helmsman.agents.telling import in_short
 from helmsman.errors import OperatorError
 from helmsman.explanation import explanation, steering_lines
-from helmsman.layers import describe, leaves
 from helmsman.orient.hats import worn
 from helmsman.oversee.usage import in_words, open_windows
 from helmsman.plain import clean, clean_lines
 from helmsman.records.events import StepStarted, ToolCalled
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of
-from helmsman.records.state import LoopState
+from helmsman.records.state import SALVAGES_REMEMBERED, LoopState
 from helmsman.show.gates import gate_lines
 from helmsman.texts import (
     context_text,
@@ -30,23 +30,34 @@ from helmsman.texts import (
     next_lines,
     plan_lines,
     result_lines,
+    said_lines,
     trust_line,
 )
 from tasks.loops.opening import now_utc
 from tasks.places import LoopFolder, loop_folder, worktree_of
 from tasks.repository.git import Repository, open_repository
-from tasks.repository.state_ref import list_loops, read_records, read_state, state_ref
+from tasks.repository.state_ref import Shown, list_loops, read_cuts, read_records, salvage_refs, show_state, state_ref
 from tasks.telling.journal import last_events
 from tasks.telling.reporting import NAME
 
 
 def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
-    repository = open_repository(repo.absolute())
-    state, _ = read_state(repository, chosen_loop(repository, loop))
-    result, driven = result_of(state, state_ref(state.loop)), driver_of(repository, state.loop)
+    repository = open_repository(repo)
+    if loop is not None and is_group(repository, loop):
+        show_group(repository, loop, as_json=as_json)
+        return
+    shown = show_state(repository, chosen_loop(repository, loop))
+    state = shown.state
+    result, driven = _result(shown), driver_of(repository, state.loop)
     driver = driven.name if driven else None
     if as_json:
-        known = {"driver": driver, "trust": state.trust.score, "gate": _plain(state.gate), "untold": state.untold, **_plan(state)}
+        known = {
+            "driver": driver,
+            "trust": state.trust.score,
+            "gate": plain_value(state.gate),
+            "untold": state.untold,
+            **_plan(state),
+        }
         print(json.dumps({**result.model_dump(mode="json"), **known}))
         return
     print("\n".join(_status_lines(repository, state, result, driver or "")))
@@ -56,19 +67,21 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
     """What there is to tell of a loop, and nothing of what there is not."""
     folder, worktree = loop_folder(repository, state.loop), worktree_of(repository, state.loop, state.config.workspace)
     return (
-        *result_lines(result, driver=driver),
+        *result_lines(result, driver=driver, interrupted=interruption(repository, state)),
         *([f"agent      {in_short(state.agent.kind)}"] if state.agent else ()),
         *merging_lines(state),
         *plan_lines(state),
         *([trust_line(state.trust)] if state.trust.checked else ()),
         *([f"context    {context_text(state.last_call.context)}"] if state.last_call.context.peak else ()),
+        *said_lines(state.last_call),
+        *([f"guards     {clean(state.last_call.unguarded)}"] if state.last_call.unguarded else ()),
         *(f"usage      {in_words(window)}" for window in open_windows(state.usage, now_utc())),
         *([hat_line(due)] if (due := worn(state)) and state.ending is None else ()),
         *(steering_lines(state.oversight, state.config) if state.worked else ()),
         *finding_lines(state.findings),
         *(_now_lines(folder) if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
-        *(f"salvaged   {kept.ref} ({kept.files} files)" for kept in state.salvaged),
+        *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),
         *([f"taken off  {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
         *_report_lines(folder, state),
         *(gate_lines(state.gate, state.loop) if state.gate else ()),
@@ -83,23 +96,35 @@ def _plan(state: LoopState) -> dict[str, Any]:
 
 
 def show_list(repo: Path, *, as_json: bool) -> None:
-    repository = open_repository(repo.absolute())
+    repository = open_repository(repo)
     unreadable: list[OperatorError] = []
-    states = list_loops(repository, unreadable.append)
+    loops = list_loops(repository, unreadable.append)
     for error in unreadable:  # it hides none of the others
         print(clean_lines(str(error)), file=sys.stderr)
     if as_json:
-        print(json.dumps([result_of(state, state_ref(state.loop)).model_dump(mode="json") for state in states]))
+        print(json.dumps([_result(shown).model_dump(mode="json") for shown in loops]))
         return
-    for state in states:
-        print(loop_line(state, driven=driver_of(repository, state.loop) is not None))
-    if not states and not unreadable:
+    for shown in loops:
+        driven = driver_of(repository, shown.state.loop) is not None
+        cut = bool(interruption(repository, shown.state))
+        print(loop_line(shown.state, driven=driven, interrupted=cut, unverified=shown.unverified))
+    if not loops and not unreadable:
         print("no loop was started in this repository yet; start one with: helmsman run GOAL --check CMD")
 
 
+def _result(shown: Shown) -> LoopResult:
+    return result_of(shown.state, state_ref(shown.state.loop), shown.unverified)
+
+
+def _require_loop(repository: Repository, loop: str) -> None:
+    """Raises OperatorError where there is none. Says beside the output, which may be read by a program, what to think of it."""
+    if unverified := show_state(repository, loop).unverified:
+        print(f"unverified: {clean(unverified)}: believe nothing of what follows", file=sys.stderr)
+
+
 def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
-    repository = open_repository(repo.absolute())
-    read_state(repository, loop)  # says so when there is no such loop
+    repository = open_repository(repo)
+    _require_loop(repository, loop)
     if iteration is not None:
         _show_one(repository, loop, iteration, as_json=as_json)
         return
@@ -107,35 +132,26 @@ def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> 
     if as_json:
         print(json.dumps([record.model_dump(mode="json") for record in records]))
         return
+    cuts = read_cuts(repository, loop)
     for record in records:
+        while cuts and cuts[0].iteration <= record.iteration:
+            print(clean(f"    cut off    {cuts.pop(0).words}"))
         print("\n".join(iteration_lines(record)))
+    for cut in cuts:
+        print(clean(f"    cut off    {cut.words}"))
     if not records:
         print("no iteration has ended yet")
 
 
 def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> None:
-    repository = open_repository(repo.absolute())
-    read_state(repository, loop)  # says so when there is no such loop
+    repository = open_repository(repo)
+    _require_loop(repository, loop)
     record = _record(repository, loop, iteration)
     if as_json:
         told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
         print(record.model_dump_json(include=told))
         return
     print("\n".join(explanation(record)))
-
-
-def show_configuration(repo: Path, config: Path | None, settings: tuple[str, ...], *, as_json: bool) -> None:
-    repository = open_repository(repo.absolute())
-    resolved = wished(repository, Wishes(config=config, settings=settings), goal_later=True)
-    values, origins = leaves(resolved.config), resolved.origins
-    if as_json:
-        rows = {key: {"value": _plain(value), "source": origins[key]} for key, value in values.items()}
-        print(json.dumps(rows))
-        return
-    for key, value in values.items():
-        print(clean(f"{key} = {json.dumps(_plain(value), ensure_ascii=False)}   # {origins[key]}"))
-        if origins[key] == "default":
-            print(f"    {describe(key)}")
 
 
 def _now_lines(folder: LoopFolder) -> list[str]:
@@ -202,9 +218,3 @@ def _evidence(repository: Repository, record: IterationRecord) -> list[str]:
         "",
         f"prompt and transcript: {folder}",
     ]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    return value.model_dump(mode="json", exclude_defaults=True) if hasattr(value, "model_dump") else value

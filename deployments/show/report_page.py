@@ -12,7 +12,7 @@ from helmsman.show.page import MOST_DETAILED, page
 from helmsman.show.traces import trace_of
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
-from tasks.repository.state_ref import read_records, read_state, state_ref
+from tasks.repository.state_ref import read_records, show_state, state_ref
 
 NAME = "report.html"
 MOST_TRACED = 20_000
@@ -22,7 +22,7 @@ STANDARD_OUTPUT = Path("-")
 
 def report(repo: Path, loop: str, output: Path | None) -> None:
     """Write the page and print where it is. None: into the loop's own folder; `-`: to standard output."""
-    repository = open_repository(repo.absolute())
+    repository = open_repository(repo)
     text = report_page(repository, loop)
     if output == STANDARD_OUTPUT:
         sys.stdout.buffer.write(text.encode())  # whatever the terminal's encoding is, the page says that it is UTF-8
@@ -37,11 +37,11 @@ def report(repo: Path, loop: str, output: Path | None) -> None:
 
 def report_page(repository: Repository, loop: str) -> str:
     """The page of a loop as it stands. Older iterations are let go as soon as they are traced: only the newest are whole."""
-    state, _ = read_state(repository, loop)
+    shown = show_state(repository, loop)
     newest_first = islice(read_records(repository, loop), MOST_TRACED)
     detailed = list(islice(newest_first, MOST_DETAILED))
     earlier = [trace_of(record) for record in newest_first]
-    return page(state, detailed[::-1], state_ref(loop), earlier[::-1])
+    return page(shown.state, detailed[::-1], state_ref(loop), earlier[::-1], shown.unverified)
 
 
 def _write(path: Path, text: str) -> None:

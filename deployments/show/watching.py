@@ -27,7 +27,7 @@ from helmsman.texts import next_lines, result_lines
 from tasks.people.answer_box import seen
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
-from tasks.repository.state_ref import loop_names, read_state, state_ref
+from tasks.repository.state_ref import loop_names, show_state, state_ref
 from tasks.telling.following import Follower, newest_record, state_mark
 
 LOOK_SECONDS = 0.25
@@ -76,8 +76,9 @@ class Watched:
             record=self._record,
             driver=driver.name if driver else "",
             driven_since=driver.since if driver else None,
-            answered=seen(self._folder.answers, gate.key) if gate else None,
+            answered=seen(self._folder.answers, self._state.uid, gate.key) if gate else None,
             now=datetime.now(UTC),
+            unverified=self._unverified,
         )
 
     def close(self) -> None:
@@ -86,7 +87,8 @@ class Watched:
     def _read_state(self) -> None:
         """The mark is taken before, so that a move in between is seen at the next look."""
         self._mark, self._read_at = state_mark(self._repository, self._loop), time.monotonic()
-        self._state, _ = read_state(self._repository, self._loop)
+        shown = show_state(self._repository, self._loop)
+        self._state, self._unverified = shown.state, shown.unverified
         self._record = newest_record(self._repository, self._loop)
 
     def _read_driver(self) -> None:
@@ -96,7 +98,7 @@ class Watched:
 
 def watch(repo: Path, loop: str | None, *, once: bool, as_json: bool) -> int:
     """Show a loop until it ends. Returns the status of a look that succeeded, whatever the loop came to."""
-    repository, console = open_repository(repo.absolute()), Console(highlight=False)
+    repository, console = open_repository(repo), Console(highlight=False)
     on_screen = sys.stdout.isatty() and console.is_terminal and not console.is_dumb_terminal and not as_json
     try:
         name = _awaited(repository, loop, console) if on_screen and not once else chosen_loop(repository, loop)
@@ -244,7 +246,7 @@ def _print(console: Console, rows: Sequence[Row]) -> None:
 def _conclude(sight: Sight, console: Console) -> None:
     """How it stands, in the words of `status`."""
     state = sight.state
-    result = result_of(state, state_ref(state.loop))
+    result = result_of(state, state_ref(state.loop), sight.unverified)
     what_next = gate_lines(state.gate, state.loop) if state.gate else next_lines(result)
     for line in (*result_lines(result, driver=sight.driver), *what_next):
         console.print(Text(line), soft_wrap=True)

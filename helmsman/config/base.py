@@ -1,6 +1,7 @@
 """What every section of the configuration has in common."""
 
-from typing import Annotated, Any
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -12,8 +13,25 @@ STORED = {"stored": True}
 """The context in which a loop's state is read: what an older version let in is refused no more, or its loop could not go on."""
 
 
+class Owner(StrEnum):
+    """Who may set a key. A clone's files set the repository's keys; an operator's key in them needs the operator's consent."""
+
+    REPOSITORY = "repository"
+    OPERATOR = "operator"
+
+
+T = TypeVar("T")
+OperatorKey = Annotated[T, Owner.OPERATOR]
+"""A key that names a program, an environment, credentials, an address or a place outside of the repository."""
+RepositoryKey = Annotated[T, Owner.REPOSITORY]
+"""A key of the repository's in a section that is the operator's."""
+
+
 class Section(BaseModel):
     """A part of the configuration: frozen, no unknown keys, documented field by field."""
+
+    owner: ClassVar[Owner] = Owner.REPOSITORY
+    """Of its keys that do not name another."""
 
     model_config = ConfigDict(
         frozen=True,

@@ -4,27 +4,27 @@ from typing import Literal
 
 from pydantic import Field
 
-from helmsman.config.base import Count, Dollars, Section
+from helmsman.config.base import Count, Dollars, OperatorKey, Section
 
 
 class ClaudeConfig(Section):
     """The agent: the Claude Code command line in print mode."""
 
-    binary: str = ""
+    binary: OperatorKey[str] = ""
     """Path of the CLI. Empty: `claude` on PATH, else the one bundled in claude-agent-sdk."""
-    block: str = ""
+    block: OperatorKey[str] = ""
     """Name of a ClaudeCode block in Prefect that holds credentials and environment. Empty: the environment's own."""
     model: str = ""
     """Model name or alias. Empty: the CLI's own default."""
     fallback_model: str = ""
     """Model that the CLI falls back to when the first is overloaded. Empty: none."""
-    permission_mode: Literal["bypassPermissions", "acceptEdits", "dontAsk", "auto"] = "bypassPermissions"
+    permission_mode: OperatorKey[Literal["bypassPermissions", "acceptEdits", "dontAsk", "auto"]] = "bypassPermissions"
     """How the CLI treats permissions; nobody is there to answer a question, so asking modes are not offered."""
-    allowed_tools: tuple[str, ...] = ()
+    allowed_tools: OperatorKey[tuple[str, ...]] = ()
     """Tools allowed without a question, in the CLI's syntax, for example `Bash(git status:*)`."""
-    disallowed_tools: tuple[str, ...] = ("Bash(git push:*)",)
+    disallowed_tools: OperatorKey[tuple[str, ...]] = ("Bash(git push:*)",)
     """Tools refused even when permissions are bypassed. Pushing is the loop's business, not the agent's."""
-    setting_sources: tuple[Literal["user", "project", "local"], ...] = ("project",)
+    setting_sources: OperatorKey[tuple[Literal["user", "project", "local"], ...]] = ("project",)
     """Which settings of the CLI apply; `project` keeps the repository's CLAUDE.md."""
     append_system_prompt: str = ""
     """Text appended to the CLI's system prompt."""
@@ -32,13 +32,14 @@ class ClaudeConfig(Section):
     """Turns of one call at most. "none": no limit but the time."""
     max_cost_usd: Dollars = None
     """US dollars of one call at most; the rest of the loop's budget binds as well."""
-    timeout_minutes: float = Field(default=15, ge=1, le=120)
-    """Wall-clock minutes of one call (15 is what the oldest public loop settled on)."""
+    timeout_minutes: float = Field(default=60, ge=1, le=240)
+    """Wall-clock minutes of one call."""
     idle_timeout_minutes: float = Field(default=5, gt=0, le=120)
-    """Minutes without a line of output before the call counts as hung; a retry of the CLI's own is a line."""
+    """Minutes without a line of output before the call counts as hung; a retry of the CLI's own is a line. While a command of the
+    agent runs, that command's own time limit is added."""
     stop_grace_seconds: float = Field(default=5, gt=0, le=60)
     """Seconds between TERM and KILL; the CLI was seen to need up to 1.6 to end its tools, and a cancel must be through in 10."""
-    environment: tuple[str, ...] = ()
+    environment: OperatorKey[tuple[str, ...]] = ()
     """Names of further environment variables that the agent may see."""
     session: Literal["fresh", "resume", "hybrid"] = "fresh"
     """`fresh`: each iteration begins with an empty context. `resume`: it goes on with the last session until its context is full.
@@ -50,7 +51,7 @@ class ClaudeConfig(Section):
 class SteeringConfig(Section):
     """Control inside an iteration."""
 
-    hooks: bool = True
+    hooks: OperatorKey[bool] = True
     """Answer the CLI's hooks: guard rails deny or advise on tool calls. No sandbox. Without it nothing below acts."""
     failures_in_row: int = Field(default=5, ge=2)
     """Tool calls that fail one after the other until the agent is told to change its approach."""

@@ -19,7 +19,8 @@ class LimitsConfig(Section):
     calls_per_hour: int = Field(default=100, ge=1)
     """Agent calls in any 60 minutes; beyond it the loop waits, it does not stop."""
     agent_failures: int = Field(default=3, ge=1)
-    """Agent calls in a row that came to nothing (crash, hang, refusal) before the loop stops."""
+    """Agent calls in a row that came to nothing (crash, hang, refusal) before the loop stops. Outages and crashes bring a
+    pause first (breaker.cool_down_minutes)."""
     nesting: int = Field(default=0, ge=0, le=9)
     """Loops that may be started inside of this one, one within the other. 0: the agent starts none."""
     warn_at: float = Field(default=0.7, gt=0, le=1)

@@ -1,14 +1,17 @@
 """LoopConfig: the one frozen tree."""
 
-from pydantic import Field
+from typing import Any
+
+from pydantic import Field, ValidationInfo, model_validator
 
 from helmsman.config.agent import AgentConfig
-from helmsman.config.base import Section, Words
+from helmsman.config.base import STORED, Section, Words
 from helmsman.config.claude import ClaudeConfig, ContextConfig, SteeringConfig
 from helmsman.config.hats import HatsConfig
 from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
 from helmsman.config.memory import MemoryConfig, ResearchConfig
 from helmsman.config.merge import MergeConfig
+from helmsman.config.old_keys import without_old_keys
 from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig, LadderConfig, PainConfig
 from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
 from helmsman.config.plan import PlanConfig
@@ -63,6 +66,11 @@ class LoopConfig(Section):
     gates: GatesConfig = GatesConfig()
     on_push: OnPushConfig = OnPushConfig()
     tracker: TrackerConfig = TrackerConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _stored_by_an_older_version(cls, values: Any, info: ValidationInfo) -> Any:
+        return without_old_keys(values) if info.context == STORED else values
 
     @property
     def resets_strategy(self) -> bool:

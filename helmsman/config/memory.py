@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.base import STORED, Section
+from helmsman.config.base import STORED, OperatorKey, Section
 
 _WITH_PASSWORD = re.compile(r"[^:/]*://(?:[^/@:]*:[^/]*@|.*[?&](?:ssl)?password=)", re.IGNORECASE)
 
@@ -25,7 +25,7 @@ class MemoryConfig(Section):
 
     use: bool = True
     """Keep what loops teach, and tell later ones. A store that does not work never stops a loop."""
-    url: str = ""
+    url: OperatorKey[str] = ""
     """Where: `postgresql://user@host/helmsman` for a team, or `sqlite:////path/to/memory.db`. Empty: a file of this
     user's. A URL with a password stands in the variable HELMSMAN_MEMORY_URL instead, which wins and is in no record."""
     tokens: int = Field(default=1200, ge=0, le=20_000)

@@ -5,7 +5,7 @@ import re
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.base import Section
+from helmsman.config.base import OperatorKey, Section
 
 _BRANCH = re.compile(r"(?!-)[\w./+@#%=,-]+")
 _NEVER = re.compile(r"^[/.]|[/.]$|\.\.|//|/\.|@\{|\.lock(?:/|$)|^@$|^HEAD$|^refs/")
@@ -20,7 +20,7 @@ class MergeConfig(Section):
     """Branch that proven work is merged into, by its short name, once every check passes on exactly the tree that the branch will
     have. The judge's rejections then demand another approach instead of waiting for a person, unless `gates.merge` has one asked.
     Empty: nothing is merged."""
-    push: bool = False
+    push: OperatorKey[bool] = False
     """Merge onto what the remote (`remote.name`) holds of that branch, and push it; the local branch comes along where it can."""
     tries: int = Field(default=3, ge=1, le=20)
     """Merges that may fail, by a conflict or by checks, before a person is asked."""

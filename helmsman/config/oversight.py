@@ -65,12 +65,10 @@ class DetectConfig(Section):
 
 
 class BreakerConfig(Section):
-    """The circuit breaker: a pause for a loop that gets nowhere."""
+    """The circuit breaker: a pause where the provider is down or the agent's program crashes."""
 
-    half_open_after: int = Field(default=2, ge=1)
-    """Iterations without progress until one more decides."""
     cool_down_minutes: float = Field(default=30, ge=0, le=LONGEST_HOURS * 60)
-    """Minutes that nothing is tried once it is open; what stood in the way may have been the world. 0: it goes on at once."""
+    """Minutes of the pause after `limits.agent_failures` such calls in a row. Lack of progress never causes one: see ladder.*."""
 
 
 class LadderConfig(Section):

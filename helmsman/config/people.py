@@ -1,11 +1,11 @@
 """People and triggers: when a person is asked, where they are told, and which push starts a loop."""
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.base import Count, Section
+from helmsman.config.base import Count, Owner, Section
 
 
 class GatesConfig(Section):
@@ -43,6 +43,8 @@ class OnPushConfig(Section):
 
 class TrackerConfig(Section):
     """An issue tracker that is told when a person is needed, and whose comments may answer."""
+
+    owner: ClassVar[Owner] = Owner.OPERATOR
 
     kind: Literal["", "gitea", "github"] = ""
     """Which one. Empty: none."""

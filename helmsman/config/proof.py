@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from helmsman.config.base import Count, Section, Words
+from helmsman.config.base import Count, OperatorKey, Section, Words
 
 
 class CheckConfig(Section):
@@ -20,7 +20,11 @@ class CheckConfig(Section):
     """Whether it may run beside other checks that say the same."""
     report: str = ""
     """Path of a JUnit XML file that the command writes, relative to the worktree. Empty: its output is read."""
-    environment: tuple[str, ...] = ()
+    network: Literal["host", "own"] = "host"
+    """`own`: it runs with nothing but a loopback of its own, so that no server but its own answers on its ports. Linux only;
+    where the kernel refuses that, the check does not run. `host` is the default because many checks use a database on this
+    machine or download packages. A sandbox has its own setting: `sandbox.checks_network`."""
+    environment: OperatorKey[tuple[str, ...]] = ()
     """Names of further environment variables that the command may see."""
     tolerate_flaky: bool = False
     """Whether a check that fails and then passes on the same tree counts as passed."""
@@ -120,9 +124,9 @@ class JudgeConfig(Section):
     """What it has to see, each answered by itself. None: there is no judge."""
     envisioning: str = Field(default="", max_length=20_000)
     """The picture of the finished work, in prose; from `## Envisioning` of RUBRIC.md."""
-    way: Literal["auto", "api", "claude"] = "auto"
+    way: OperatorKey[Literal["auto", "api", "claude"]] = "auto"
     """`api`: the Messages API with a key. `claude`: the CLI, on its subscription. `auto`: the API where a key is known."""
-    block: str = ""
+    block: OperatorKey[str] = ""
     """Name of a Judge block in Prefect that holds credentials for the judge alone. Empty: those of the agent."""
     model: str = Field(default=JUDGE_MODEL, min_length=1)
     """Model that judges."""
@@ -135,7 +139,7 @@ class JudgeConfig(Section):
     output_tokens: int = Field(default=8_000, ge=500)
     """Tokens of check output that it is shown."""
     answer_tokens: int = Field(default=16_000, ge=500)
-    """Tokens of its answer at most, its thinking included; an answer that is cut off there is a rejection."""
+    """Tokens of its answer at most, its thinking included. One that is cut off there cannot be read."""
     timeout_seconds: float = Field(default=300, gt=0, le=3600)
     """Seconds that one vote may take."""
 

@@ -1,10 +1,10 @@
 """What holds the agent and the checks, where asking it to behave is not enough."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints
 
-from helmsman.config.base import Section
+from helmsman.config.base import Owner, Section
 
 Host = Annotated[str, StringConstraints(pattern=r"^(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$")]
 """`name`, `name:port` or `*.name`; without a port 443."""
@@ -14,7 +14,9 @@ Place = Annotated[str, StringConstraints(pattern=r"^(/|~/|~$)")]
 
 
 class SandboxConfig(Section):
-    """Where the agent and the checks run. A repository's own file can widen it: what must hold, set in the environment."""
+    """Where the agent and the checks run."""
+
+    owner: ClassVar[Owner] = Owner.OPERATOR
 
     kind: Literal["none", "bubblewrap", "container"] = "none"
     """`none`: with all that you may do. `bubblewrap`: each in a box of its own, on Linux. `container`: Helmsman itself runs in a

@@ -6,12 +6,14 @@ from helmsman.memory.classifying import task_type
 from helmsman.memory.phrases import cleaned
 from helmsman.plain import clean_lines
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.lessons import Episode, Subject, Summary, TaskType
+from helmsman.records.judgement import Judgement
+from helmsman.records.lessons import Episode, Graded, Subject, Summary, TaskType
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.state import LoopState
 
 LONGEST_GOAL, LONGEST_APPROACH, LONGEST_SUBJECT, LONGEST_NAME = 2_000, 300, 120, 200
-MOST_TESTS, MOST_FILES, MOST_TOOLS, MOST_ERRORS, MOST_TROUBLES = 20, 20, 12, 5, 3
+LONGEST_REASON = 160
+MOST_TESTS, MOST_FILES, MOST_ERRORS, MOST_TROUBLES, MOST_CRITERIA = 20, 20, 5, 3, 20
 OURS = ("helmsman:", "Merge branch", "Merge remote", "fixup!", "squash!")
 """How subjects of commits begin that do not say what was done."""
 
@@ -43,7 +45,7 @@ def episode(
     state: LoopState, record: IterationRecord, subject: Subject, told: Sequence[str] = (), guarded: Sequence[str] = ()
 ) -> Episode:
     """One iteration. `subject`: what it was about when it began; `told`, `guarded`: ids that its prompt carried."""
-    moment, call, change = record.moment, record.execution.call, record.execution.change
+    moment, change = record.moment, record.execution.change
     return Episode(
         uid=state.uid,
         loop=state.loop,
@@ -61,11 +63,11 @@ def episode(
         errors=moment.errors[:MOST_ERRORS] if moment else (),
         troubles=moment.troubles[:MOST_TROUBLES] if moment else (),
         approach=_approach(tuple(commit.subject for commit in reversed(change.commits))),
-        tools=_names(call.first_used or [name for name, _ in call.tools], MOST_TOOLS),
         files=_names(change.files, MOST_FILES),
         told=tuple(told),
         guarded=tuple(guarded),
         learning=record.oversight.learning,
+        verdicts=_verdicts(record.judgement),
     )
 
 
@@ -87,6 +89,14 @@ def summary(state: LoopState, subject: Subject) -> Summary:
         untold=state.untold,
         started_at=state.created_at,
         ended_at=ending.at,
+    )
+
+
+def _verdicts(judgement: Judgement | None) -> tuple[Graded, ...]:
+    criteria = judgement.criteria if judgement else ()
+    return tuple(
+        Graded(criterion=one.criterion, met=one.met, reason=cleaned(one.reason, LONGEST_REASON))
+        for one in criteria[:MOST_CRITERIA]
     )
 
 

@@ -1,13 +1,14 @@
 """What an iteration or a loop teaches, by rules alone: strategies, antipatterns and conventions.
 
-A lesson needs a reason to be one: evidence that got better for a strategy, the same failure in spite of work for an antipattern,
-a completed loop for a convention. Where the agent's own words say nothing, there is nothing to teach.
+A lesson says what the next agent could not read from the repository in a minute. It rests on evidence: failures that ended, or a
+criterion that the judge rejected first, for a strategy; the same failure in spite of work for an antipattern; a completed loop
+for a convention. It does not need the agent's notes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from helmsman.memory.phrases import bare_name, cleaned, details, listed, orders, quoted, sentences, tells
+from helmsman.memory.phrases import cleaned, details, listed, orders, quoted, sentences, tells
 from helmsman.memory.words import terms
 from helmsman.oversee.detectors.windows import OF_THE_WORLD, place
 from helmsman.oversee.learning import INTERVENTIONS
@@ -32,10 +33,9 @@ TIMES = 2
 """Times in each of these sessions."""
 LOOKED_BACK = 12
 """Episodes before one that are looked at."""
-MOST_CHOICES, MOST_COMMANDS, MOST_TRIED = 10, 5, 3
-_APPROACH, _TRIED, _CHOSE, _SIDE = 280, 90, 160, 120
-_TOOLS = 6
-_PROVEN, _GREEN, _NEARLY, _ISSUE, _CLASS, _TROUBLE, _RESOLVED, _WAY, _COMMAND = 0.9, 0.8, 0.7, 0.8, 0.75, 0.7, 0.8, 0.75, 0.8
+MOST_CHOICES, MOST_TRIED = 10, 3
+_APPROACH, _TRIED, _CHOSE, _SIDE, _REASON = 280, 90, 160, 120, 160
+_PROVEN, _GREEN, _NEARLY, _ISSUE, _CLASS, _TROUBLE, _RESOLVED, _JUDGED = 0.9, 0.8, 0.7, 0.8, 0.75, 0.7, 0.8, 0.8
 _CHOICES = (0.6, 0.7, 0.8)
 """Confidence of a decision with none, one and both of reason and rejected alternative."""
 
@@ -58,7 +58,7 @@ OTHER_WAYS: Mapping[FailureClass, str] = {kind: text.partition(": ")[2] for kind
 def after_iteration(episode: Episode, earlier: Sequence[Episode] = ()) -> tuple[Observation, ...]:
     """What this iteration teaches. `earlier`: those of its loop before it, in any order."""
     before = _before(episode, earlier)
-    return (*_strategies(episode, before), *_antipatterns(episode, before))
+    return (*_strategies(episode, before), *_criteria(episode, before), *_antipatterns(episode, before))
 
 
 def after_loop(state: LoopState, summary: Summary, episodes: Sequence[Episode]) -> tuple[Observation, ...]:
@@ -67,8 +67,7 @@ def after_loop(state: LoopState, summary: Summary, episodes: Sequence[Episode]) 
         return ()
     whole = sorted((one for one in episodes if one.uid == summary.uid), key=_order)
     taught = [one for number, one in enumerate(whole) if any(_strategies(one, whole[max(number - LOOKED_BACK, 0) : number]))]
-    found = (*_resolutions(whole, taught), *_commands(state, summary), *_choices(state, summary))
-    return found if taught else (*_way(summary, whole), *found)
+    return (*_resolutions(whole, taught), *_choices(state, summary))
 
 
 def _before(episode: Episode, earlier: Sequence[Episode]) -> Sequence[Episode]:
@@ -82,9 +81,9 @@ def _order(episode: Episode) -> tuple[int, int]:
 
 
 def _strategies(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
-    if _got_there(episode, before) and (approach := _telling(episode.approach)):
+    if _got_there(episode, before):
         confidence = _PROVEN if episode.completion >= 1 else _GREEN if episode.green else _NEARLY
-        yield _strategy("This got earlier work there", episode, approach, confidence)
+        yield from _strategy("This ended the failures of earlier work", episode, confidence)
 
 
 def _got_there(episode: Episode, before: Sequence[Episode]) -> bool:
@@ -94,19 +93,21 @@ def _got_there(episode: Episode, before: Sequence[Episode]) -> bool:
     return episode.checked and (proven or (episode.completion >= SUCCESS > best and episode.movement is Movement.FORWARD))
 
 
-def _strategy(how: str, episode: Episode, approach: str, confidence: float) -> Observation:
+def _strategy(how: str, episode: Episode, confidence: float) -> Iterator[Observation]:
+    """Nothing where no failure ended, or where neither commits nor files say by what."""
     classes, tests = _ended(episode)
-    tools = ", ".join(name for tool in episode.tools[:_TOOLS] if (name := bare_name(tool)))
+    approach = _telling(episode.approach)
+    if not (classes or tests) or not (approach or episode.files):
+        return
     text = sentences(
         (
-            f"{how}: {quoted(approach, _APPROACH)}.",
-            f"It ended {_named(classes)}." if classes else "",
+            f"{how}: {quoted(approach, _APPROACH)}." if approach else f"{how}.",
+            f"Failing before: {listed(tests, 3, 120)}." if tests else f"It ended {_named(classes)}.",
             f"Changed: {listed(episode.files, 3, 60)}." if episode.files else "",
-            f"Tools: {tools}." if tools else "",
         )
     )
     subject = episode.subject.model_copy(update={"failures": classes, "tests": tests})
-    return Observation(
+    yield Observation(
         kind=LessonKind.STRATEGY,
         text=text,
         detail=_rests_on(episode, tests),
@@ -131,6 +132,30 @@ def _rests_on(episode: Episode, tests: Sequence[str]) -> str:
             f"Tests that it ended: {listed(tests, 5, 120)}." if tests else "",
         )
     )
+
+
+def _criteria(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
+    """What the judge rejected first and then found met. Its reasons are about the work, and stand nowhere in the repository."""
+    rejected = {one.criterion: one.reason for earlier in before for one in earlier.verdicts if not one.met}
+    for one in episode.verdicts:
+        reason = rejected.get(one.criterion, "")
+        if one.met and tells(reason) and not orders(one.reason):
+            text = sentences(
+                (
+                    f"A judge rejected such work first: {quoted(reason, _REASON)}.",
+                    f"Accepted later: {quoted(one.reason, _REASON)}." if one.reason else "",
+                    f"Changed: {listed(episode.files, 3, 60)}." if episode.files else "",
+                )
+            )
+            yield Observation(
+                kind=LessonKind.STRATEGY,
+                text=text,
+                detail=_rests_on(episode, ()),
+                subject=episode.subject.model_copy(update={"failures": (), "tests": ()}),
+                confidence=_JUDGED,
+                good=True,
+                source=episode.uid,
+            )
 
 
 def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
@@ -218,30 +243,8 @@ def _resolutions(episodes: Sequence[Episode], taught: Sequence[Episode]) -> Iter
             ends[_order(end)] = end
     known = {_order(one) for one in taught}
     for order, end in ends.items():
-        if order not in known and (approach := _telling(end.approach)):
-            yield _strategy("This ended failures that had come again and again", end, approach, _RESOLVED)
-
-
-def _way(summary: Summary, episodes: Sequence[Episode]) -> Iterator[Observation]:
-    """The way of a loop that no single iteration brought to its end."""
-    forward = [one for one in episodes if one.movement is Movement.FORWARD and _telling(one.approach)]
-    if not forward:
-        return
-    approach = "; ".join(dict.fromkeys(_telling(one.approach) for one in forward))
-    text = sentences((f"These steps led to the goal: {quoted(approach, _APPROACH)}.",))
-    yield _of_loop(LessonKind.STRATEGY, summary, text, _WAY, f"{counted(len(forward), 'iteration')} that got on.")
-
-
-def _commands(state: LoopState, summary: Summary) -> Iterator[Observation]:
-    """The checks that proved it. They are the operator's words."""
-    report = state.checks
-    passed = [result for result in report.results if result.passed and not result.flaky] if report else []
-    for result in passed[:MOST_COMMANDS]:
-        command = cleaned(result.command, 300)
-        if command == result.command and "`" not in command:
-            text = f"`{command}` works in this project and proves the state of the work."
-            tests = f" of {counted(result.counts.executed, 'test')}" if result.counts else ""
-            yield _of_loop(LessonKind.CONVENTION, summary, text, _COMMAND, f"It passed{tests}, in {result.seconds:.0f} s.")
+        if order not in known:
+            yield from _strategy("This ended failures that had come again and again", end, _RESOLVED)
 
 
 def _choices(state: LoopState, summary: Summary) -> Iterator[Observation]:

@@ -24,11 +24,6 @@ def quoted(text: str, most: int) -> str:
     return f"“{cleaned(text.translate(_MARKS), most)}”"
 
 
-def bare_name(name: str, most: int = 30) -> str:
-    """The name of a tool: letters, digits and what joins them."""
-    return _NO_NAME.sub("", clean(name[:most]))
-
-
 def core(text: str) -> str:
     """The first quotation of a text, which is what it is about; the whole of it where there is none."""
     found = _QUOTATION.search(text)
@@ -67,7 +62,6 @@ def listed(names: Sequence[str], shown: int, most: int = 80) -> str:
 
 
 _MARKS = str.maketrans({"“": "'", "”": "'", "`": "'"})
-_NO_NAME = re.compile(r"[^\w.:/-]")
 _QUOTATION = re.compile("“([^”]*)”")
 _VAGUE = (
     "fix fixed fixes update change work wip test stuff code more progress cleanup misc final done commit address comment review "

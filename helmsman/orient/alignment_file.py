@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from helmsman.orient.alignment_gulf import is_gulf, translated
 from helmsman.plain import clean
 from helmsman.records.alignment import ROUNDS, Alignment, Asked, Made, Stage
 from helmsman.texts import money
@@ -33,6 +34,8 @@ _HEADING = re.compile(r"(#{2,3})[ \t]+(.*\S)")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(.*)")
 _BOX = re.compile(r"\[([ xX])\](?:[ \t]+(.*))?")
 _MADE = re.compile(r"<!-- helmsman (\{.*\}) -->")
+_ON_ITS_LINE = re.compile(r"(.*\?)[ \t]+(?!\()(.+)")
+"""A question, and what somebody wrote behind it; what stands in brackets there belongs to the question."""
 _INNER = 2
 """Columns from which an item belongs to the one above."""
 
@@ -129,7 +132,10 @@ def _write_stages(stages: Sequence[Stage]) -> Iterator[str]:
 def _write_questions(questions: Sequence[Asked]) -> Iterator[str]:
     for one in questions:
         yield f"- [{' ' if one.open else 'x'}] {one.question}"
-        yield from ([f"  - {_ANSWER}: {one.answer}"] if one.answer else [])
+        if one.answer:
+            yield f"  - {_ANSWER}: {one.answer}"
+        elif one.answer == "" and _ON_ITS_LINE.fullmatch(one.question):
+            yield f"  - {_ANSWER}:"  # else what stands behind the question mark would be read as the answer
 
 
 def _write_answered(questions: Sequence[Asked]) -> Iterator[str]:
@@ -142,15 +148,17 @@ def _write_answered(questions: Sequence[Asked]) -> Iterator[str]:
 
 
 def is_alignment(text: str) -> bool:
-    """Whether a text is meant to be one: its first line says so."""
+    """Whether a text is meant to be one: its first line says so, or it has the headings of gulf-loop."""
     first = next((line for line in text.split("\n") if line.strip()), "")
-    return first.strip().casefold() == TITLE.casefold()
+    return first.strip().casefold() == TITLE.casefold() or is_gulf(text)
 
 
 def read(text: str) -> Alignment | str:
     """The alignment in a file's text, or why it is none, with the line. Never raises."""
     if len(text) > LARGEST:
         return f"it is longer than {LARGEST:,} characters"
+    if is_gulf(text):
+        return re.sub(r"^line \d+: ", "", found) if isinstance(found := read(translated(text)), str) else found
     if not is_alignment(text):
         return f"its first line is not `{TITLE}`"
     try:
@@ -202,7 +210,7 @@ def _take(body: list[str] | None, line: str, number: int, *, begun: bool) -> Non
     if body is not None:
         body.append(line)
     elif begun and line.strip():
-        raise _Flaw(f"line {number + 1}: this stands right under a section; write it under one of its headings")
+        raise _Flaw(f"line {number + 1}: {clean(line)[:60]!r} stands right under a section; write it under one of its headings")
 
 
 def _known(said: str, known: Iterable[str]) -> str | None:
@@ -237,8 +245,8 @@ def _unquoted(line: str) -> str:
     return line.lstrip()[1:].removeprefix(" ") if line.lstrip().startswith(">") else line
 
 
-def _items(lines: Sequence[str]) -> list[_Item]:
-    """The entries of a list. A paragraph is an entry too: nothing that somebody wrote is passed over."""
+def _items(lines: Sequence[str], *, paragraphs_apart: bool = True) -> list[_Item]:
+    """The entries of a list. A paragraph is an entry too, or belongs to the entry above: nothing that is written is lost."""
     items, apart = list[_Item](), True
     for line in lines:
         found = _ITEM.fullmatch(line.rstrip())
@@ -247,7 +255,7 @@ def _items(lines: Sequence[str]) -> list[_Item]:
         elif found:
             items[-1].inner.append([found[2]])
         elif line.strip() and line.strip() != NOTHING:
-            if items and (line[:1].isspace() or not apart):
+            if items and (line[:1].isspace() or not (apart and paragraphs_apart)):
                 items[-1].go_on(line.strip())
             else:
                 items.append(_Item([line.strip()]))
@@ -278,14 +286,17 @@ def _read_stages(lines: Sequence[str]) -> tuple[dict[str, str], ...]:
 
 
 def _read_questions(lines: Sequence[str]) -> tuple[dict[str, str | None], ...]:
-    return tuple(_asked(item) for item in _items(lines))
+    return tuple(_asked(item) for item in _items(lines, paragraphs_apart=False))
 
 
 def _asked(item: _Item) -> dict[str, str | None]:
-    """Open unless it is ticked or something is written below it."""
+    """Open unless it is ticked or something is written below it. Behind a ticked question stands its answer as well."""
     box, answer = _BOX.fullmatch(item.text), _labelled(item.below, _ANSWER)
     ticked = box is not None and box[1] != " "
-    return {"question": (box[2] or "") if box else item.text, "answer": answer if ticked or answer else None}
+    question = (box[2] or "") if box else item.text
+    if ticked and not item.inner and (found := _ON_ITS_LINE.fullmatch(question)):
+        question, answer = found[1], _labelled([found[2]], _ANSWER)
+    return {"question": question, "answer": answer if ticked or answer else None}
 
 
 def _read_answered(lines: Sequence[str]) -> tuple[dict[str, str], ...]:

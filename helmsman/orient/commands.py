@@ -5,17 +5,17 @@ or plain. So a hostile repository can make us run what its own files say under a
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from helmsman.orient.projects import python_tools, runners, usual
+from helmsman.orient.projects import python_tools, runners, scripts, usual
 from helmsman.orient.projects.kinds import Candidate, Discovery, Folder, Kind, Passed
 
 MOST_CANDIDATES = 16
 """Commands at most; whoever has more of them knows better which ones count."""
 MOST_FOLDERS = 20
 """Folders below the root that are looked into at most."""
-TEXTS = runners.READ | python_tools.READ | usual.READ
+TEXTS = runners.READ | python_tools.READ | usual.READ | scripts.READ
 """Names of the files whose text is worth reading."""
 _SOURCES: tuple[runners.Source, ...] = (*runners.OWN, python_tools.python, usual.usual_commands)
 """The project's own words first; behind them what its tools' files stand for."""
@@ -41,17 +41,28 @@ def may_hold_a_project(name: str) -> bool:
 
 
 def find_commands(folders: Mapping[str, Folder]) -> Found:
-    """The commands of the root, whose name is empty. Where it has none for tests, those of the folders below it as well."""
-    found = list(_in_folder("", folders.get("", Folder())))
-    if not any(isinstance(one, Candidate) and one.kind is Kind.TESTS for one in found):
-        below = [name for name in sorted(folders) if may_hold_a_project(name)]
+    """The commands of the root, whose name is empty. Where it has none for tests: its scripts, else what the folders
+    below it have, else the steps of its CI.
+    """
+    root = folders.get("", Folder())
+    below = [name for name in sorted(folders) if may_hold_a_project(name)]
+    found = list(_in_folder("", root))
+    if not _has_tests(found):
+        found += scripts.scripts(root)
+    if not _has_tests(found):
         found += [one for name in below[:MOST_FOLDERS] for one in _in_folder(name, folders[name])]
+    if not _has_tests(found):
+        found += scripts.steps(root)
     first: dict[str, Candidate] = {}
     for one in found:
         if isinstance(one, Candidate):
             first.setdefault(one.command, one)
     by_kind = sorted(first.values(), key=lambda candidate: [*Kind].index(candidate.kind))
     return Found(tuple(by_kind[:MOST_CANDIDATES]), tuple(one for one in found if isinstance(one, Passed)))
+
+
+def _has_tests(found: Sequence[Discovery]) -> bool:
+    return any(isinstance(one, Candidate) and one.kind is Kind.TESTS for one in found)
 
 
 def worth_keeping(working: Mapping[Candidate, bool]) -> tuple[Candidate, ...]:

@@ -119,7 +119,7 @@ def _numbers(state: LoopState, oversight: Oversight) -> str:
             "# The state",
             f"Iteration {state.due} of {limit}; completion {progress.completion:.0%} ({', '.join(measured) or 'not measured'}).",
             f"Feedback: {oversight.feedback}. Diagnosis: {oversight.diagnosis}. Ladder: {oversight.ladder.rung.title}.",
-            f"Iterations in a row without progress: {oversight.breaker.idle}.",
+            f"Iterations in a row without progress: {oversight.idle}.",
         )
     )
 

@@ -58,7 +58,7 @@ def scene_of(state: LoopState) -> Scene:
         rung=RUNGS.get(state.oversight.ladder.rung, "redesign") if state.config.ladder.act else "patch",
         checks="none" if report is None or not report.results else "red" if red else "green",
         failing=_failing(state) if red else {},
-        idle=state.oversight.breaker.idle,
+        idle=state.oversight.idle,
         rejections=state.judge.rejections,
         findings=sum(finding.weight is Weight.BLOCK for finding in state.findings),
         untrue=len(state.contradictions),

@@ -61,6 +61,16 @@ RESET = Template("""\
 The judge has rejected this line of work $times times in a row. More of the same is not accepted. Read the reasons above, name the
 assumption that they have in common, and begin with an approach that does not rest on it, even if that undoes work.""")
 
+UNCHANGED = """\
+# A request that was refused
+An earlier iteration asked to be done. Nothing differs from the commit that this loop began with, so nothing is done. Do the work,
+or end with one sentence on what stands in its way."""
+
+UNPROVEN = """\
+# A request that was refused
+An earlier iteration asked to be done. The checks were green before your change, so they do not show it: add a test that fails
+without it and passes with it, and commit that."""
+
 INTERRUPTED = Template("""\
 An earlier attempt at this iteration was cut off in mid-work. Its partial work is not in your tree; it is kept as commit
 $commit ($files changed against your starting point). Look at it with `git show --stat $commit` and take over what is

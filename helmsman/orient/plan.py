@@ -24,8 +24,9 @@ PROVEN_BY_CHECK = Template("""\
 It is proven when this command exits with 0 on the committed tree, nothing that passed before fails, and no finding blocks:
 $check""")
 PROVEN_BY_ALL = Template("""\
-It is proven when every check passes on the committed tree, no finding blocks, $changed, and you note it as done: one line
-`$id: …` under COMPLETED in `.helmsman/progress.md`, with your confidence. Your word alone proves nothing.""")
+It is proven when every check passes on the committed tree, no finding blocks, $changed, and a test that has `$id` in its name
+fails without your change and passes with it. Where no test can show it, note it as done, one line `$id: …` under COMPLETED in
+`.helmsman/progress.md`: $who looks at it then. Your word alone proves nothing.""")
 TICKS = Template("The loop ticks it in `$file` once it is proven. Leave that file as it is: what you change there is put back.")
 VERIFIES = """\
 It is there to verify: look, run what it names, and say what is so. No change of the source is asked for; where you find something
@@ -77,7 +78,7 @@ def _item(state: LoopState, hand: InHand, item: PlanItem) -> list[str]:
     return [
         said,
         *([VERIFIES] if item.verify else []),
-        _proof(item),
+        _proof(item, judged=bool(state.config.judge.criteria)),
         TICKS.substitute(file=file),
         MORE if hand.remaining > 1 else LAST,
         *_earlier(state, item),
@@ -94,11 +95,11 @@ def _details(item: PlanItem) -> str:
     return "".join(f"\n{part}" for part in (cut, *(("It is done when:", *wanted, *left_out) if wanted else ())) if part)
 
 
-def _proof(item: PlanItem) -> str:
+def _proof(item: PlanItem, *, judged: bool) -> str:
     if item.check:
         return PROVEN_BY_CHECK.substitute(check=commands([item.check]))
     changed = "what it names was looked at" if item.verify else "something was changed for it"
-    return PROVEN_BY_ALL.substitute(id=item.id, changed=changed)
+    return PROVEN_BY_ALL.substitute(id=item.id, changed=changed, who="a judge" if judged else "a person")
 
 
 def _earlier(state: LoopState, item: PlanItem) -> Iterator[str]:

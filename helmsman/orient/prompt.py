@@ -34,6 +34,8 @@ from helmsman.orient.phases import (
     RESET,
     ROLLED_BACK,
     SCARCE,
+    UNCHANGED,
+    UNPROVEN,
     UNSAFE,
 )
 from helmsman.orient.plan import own_check_section, plan_sections
@@ -56,7 +58,7 @@ from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import LATER, Failed
 from helmsman.records.plan import InHand
-from helmsman.records.reflexion import JudgeMemory, Rejection
+from helmsman.records.reflexion import DoneSignals, JudgeMemory, Rejection
 from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import PAIN
@@ -142,7 +144,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         *_steering(state, planned),
         (CHECKS, _last_checks(state.checks)),
         ("check of the item", own_check_section(state, orientation.plan)),
-        ("unfinished request", _unfinished_request(state)),
+        ("unfinished request", (*_unfinished_request(state), *_unproven_request(state.done))),
         ("findings", _findings(state.findings)),
         ("claims", _claims(state.contradictions)),
         ("judge feedback", _judge_feedback(state.judge)),
@@ -228,13 +230,20 @@ def _last_checks(report: CheckReport | None) -> Sequence[Piece]:
 def _failure(result: CheckResult) -> Sequence[Piece]:
     failing = result.counts.failing if result.counts else ()
     tests = ("Failing tests:", Foreign("\n".join(failing))) if failing else ()
-    return (f"\n## `{clean(result.command)}`: {how(result)}", *tests, *printed(result))
+    remark = (f"\n{clean(result.remark)}",) if result.remark else ()
+    return (f"\n## `{clean(result.command)}`: {how(result)}", *remark, *tests, *printed(result))
 
 
 def _unfinished_request(state: LoopState) -> Sequence[Piece]:
     if "completion.unproven" not in state.notes or state.checks is None or not state.checks.failures:
         return ()
     return ("# A claim that did not hold\nAn earlier iteration asked to be done while checks failed. Ask when they pass.",)
+
+
+def _unproven_request(done: DoneSignals) -> Sequence[Piece]:
+    if done.unproven:
+        return (UNPROVEN,)
+    return (UNCHANGED,) if done.unchanged else ()
 
 
 def _findings(findings: Sequence[Finding]) -> Sequence[Piece]:

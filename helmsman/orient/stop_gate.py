@@ -21,9 +21,9 @@ TESTS_SHOWN = 10
 NAME_SHOWN = 150
 
 CLOSING = """
-Mend the cause, not the check, then end your turn again. If this is to go on in the next iteration instead, write into
-`.helmsman/progress.md` what fails and what you know about it, and end your turn. What the checks left behind has been removed;
-your files and what you staged are as you left them."""
+Fix the cause, not the check, then end your turn again. If this is to go on in the next iteration instead, write into
+`.helmsman/progress.md` what fails and what you know about it, and end your turn. None of your files was changed by the checks."""
+IN_CLEAN = " They ran in a clean checkout of your files, without what git ignores."
 
 
 def let_go(before: Sequence[StopAttempt], *, active: bool, config: SteeringConfig, full: bool) -> str:
@@ -84,8 +84,13 @@ def reason(
     skipped: Sequence[str],
     config: SteeringConfig,
     last: CheckReport | None = None,
+    *,
+    clean: bool = True,
 ) -> str:
-    """What an agent is told that is sent back for the so-manieth time. `last` is the report from before its session."""
+    """What an agent is told that is sent back for the so-manieth time.
+
+    `last` is the report from before its session; `clean` is whether the checks ran in a clean checkout.
+    """
     failed = failures(results)
     others = failed[CHECKS_SHOWN:]
     not_run = [*skipped, *(result.name for result in results if not _exited(result))]
@@ -96,7 +101,7 @@ def reason(
             *(piece for result in failed[:CHECKS_SHOWN] for piece in _failure(result)),
             *((f"\nThese failed as well: {_names([one.name for one in others])}",) if others else ()),
             *((f"\nNot run to the end: {_names(not_run)}",) if not_run else ()),
-            CLOSING,
+            f"{CLOSING}{IN_CLEAN if clean else ''}",
         ),
         TEXT_TOKENS,
     )

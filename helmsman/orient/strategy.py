@@ -111,7 +111,7 @@ TABLE: tuple[Row, ...] = (
         "urgent",
         lambda at: (
             at.oversight.control.band is Band.PIVOT
-            and at.oversight.breaker.idle >= IDLE
+            and at.oversight.idle >= IDLE
             and at.oversight.diagnosis is not Diagnosis.PRODUCTIVE
         ),
         Stance.PIVOT,
@@ -243,7 +243,7 @@ def _numbers(situation: Situation) -> dict[str, str]:
         "conflicts": str(len(known.conflicts)),
         "denials": _told(situation.denials),
         "feedback": str(known.feedback),
-        "idle": counted(known.breaker.idle, "iteration"),
+        "idle": counted(known.idle, "iteration"),
         "near": f"{NEAR:.0%}",
         "output": _number(known.control.output),
         "pivot": _number(next(least for least, band in BANDS if band is Band.PIVOT)),

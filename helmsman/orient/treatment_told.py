@@ -99,7 +99,7 @@ def _orders(given: Treatment, oversight: Oversight) -> Sequence[Piece]:
 
 
 def _numbers(oversight: Oversight) -> str:
-    best, idle, completion = oversight.best, oversight.breaker.idle, oversight.progress.completion
+    best, idle, completion = oversight.best, oversight.idle, oversight.progress.completion
     fell = best is not None and round(best.completion, 2) > round(completion, 2)
     parts = (
         f"completion is {completion:.0%}",

@@ -1,5 +1,6 @@
 """What an answer does to the loop: one table of effects. Invalid answers are refused before anything changes."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, cast
@@ -7,7 +8,7 @@ from typing import Any, cast
 from helmsman.agents.fitting import require_able
 from helmsman.config import AgentConfig, LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.layers import Layer, resolve, shown
+from helmsman.layers import INVALID, Layer, resolve, shown
 from helmsman.oversee.landing import limited
 from helmsman.oversee.limits import reached
 from helmsman.oversee.relief import relieved
@@ -15,11 +16,17 @@ from helmsman.plain import clean
 from helmsman.records.forms import Form, answers_given, extension
 from helmsman.records.gates import GATE, LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind, Way
 from helmsman.records.merging import Merging
+from helmsman.records.plan_folds import ticked_by_word
 from helmsman.records.state import LoopState, end, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from helmsman.verify.completion import unseen_tests
 
 ANSWERS_REMEMBERED = 20
 GUIDANCE_REMEMBERED = 5
+YOUR_ANSWER = "your answer"
+"""The layer of configuration that an answer's settings are."""
+_WRONG_VALUE = re.compile(rf"^(\S+) \({YOUR_ANSWER}\): expected (.+), found (.+)$")
+"""One line of an error of `resolve`."""
 _MAY_CHANGE = "binary", "model", "arguments", "environment"
 """Of the agent, while a loop goes on."""
 Effect = Callable[[LoopState, Answer, datetime], LoopState]
@@ -28,6 +35,7 @@ RESUMED: Mapping[GateKind, Choice] = {
     GateKind.PLAN: Choice.APPROVE,
     GateKind.MILESTONE: Choice.APPROVE,
     GateKind.REJECTIONS: Choice.APPROVE,
+    GateKind.UNPROVEN: Choice.APPROVE,
     GateKind.HUMAN: Choice.APPROVE,
     GateKind.BUDGET: Choice.APPROVE,
     GateKind.UNMERGED: Choice.APPROVE,
@@ -72,6 +80,12 @@ def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: dateti
     )
 
 
+def refusal(error: OperatorError) -> str:
+    """Why an answer is not taken, in one line: `limits.iterations must be a whole number, not 'many'`."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip() != INVALID]
+    return "; ".join(_WRONG_VALUE.sub(r"\1 must be \2, not \3", line).replace(f" ({YOUR_ANSWER})", "") for line in lines)
+
+
 def _table(limits: object) -> Mapping[str, Any]:
     if not isinstance(limits, Mapping):
         raise OperatorError("limits is a table", expected="limits.KEY=VALUE", found=f"limits={clean(str(limits))}")
@@ -96,7 +110,7 @@ def reconfigured(state: LoopState, settings: Mapping[str, Any]) -> LoopConfig:
             found=shown(settings["preset"]),
             remedy="change single settings, or begin another loop: helmsman run --preset NAME",
         )
-    config = resolve([Layer("your answer", settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]).config
+    config = resolve([Layer(YOUR_ANSWER, settings), Layer(f"loop {state.loop}", state.config.model_dump(mode="json"))]).config
     _require_same_agent(state, config.agent)
     if state.agent:
         require_able(config, state.agent.kind)
@@ -155,8 +169,23 @@ def _extend(state: LoopState, _: Answer, now: datetime) -> LoopState:
 
 
 def _complete(state: LoopState, answer: Answer, now: datetime) -> LoopState:
-    what = "accepted as done against the judge" if answer.choice is Choice.ACCEPT else "proven, and approved for merging"
+    accepted = "accepted as done by a person's word" if answer.kind is GateKind.UNPROVEN else "accepted as done against the judge"
+    what = accepted if answer.choice is Choice.ACCEPT else "proven, and approved for merging"
     return end(state, _ending(state, answer, what, Outcome.COMPLETED, now), now)
+
+
+def _tick_by_word(state: LoopState, answer: Answer, now: datetime) -> LoopState:
+    """The item in hand is done, and with the last one the loop, unless something else is asked for at its end."""
+    config, last = state.config, state.config.plan.item == state.plan.now or state.plan.total - state.plan.done <= 1
+    more = (
+        config.completion.force_max or config.completion.indicators or config.judge.criteria or unseen_tests(config, state.checks)
+    )
+    ticked = state.model_copy(update={"plan": ticked_by_word(state.plan, state.iteration)})
+    if last and not more:
+        return end(
+            ticked, _ending(state, answer, "the last item of the plan is done by a person's word", Outcome.COMPLETED, now), now
+        )
+    return reopen(ticked, config, now)
 
 
 def _land_again(state: LoopState, _: Answer, now: datetime) -> LoopState:
@@ -181,7 +210,7 @@ def _stop(state: LoopState, answer: Answer, now: datetime) -> LoopState:
 
 
 def _as_it_is(state: LoopState, _: Answer, _now: datetime) -> LoopState:
-    """The loop stays completed, whatever is said of what it learnt."""
+    """The loop stays ended as it is: completed whatever is said of what it learnt, or unproven."""
     return state
 
 
@@ -204,6 +233,10 @@ EFFECTS: Mapping[tuple[GateKind, Choice], Effect] = {
     (GateKind.MILESTONE, Choice.APPROVE): _go_on,
     (GateKind.REJECTIONS, Choice.APPROVE): _relieve,
     (GateKind.REJECTIONS, Choice.ACCEPT): _complete,
+    (GateKind.UNPROVEN, Choice.APPROVE): _relieve,
+    (GateKind.UNPROVEN, Choice.ACCEPT): _complete,
+    (GateKind.ITEM, Choice.APPROVE): _tick_by_word,
+    (GateKind.ITEM, Choice.REVISE): _go_on,
     (GateKind.HUMAN, Choice.APPROVE): _relieve,
     (GateKind.BUDGET, Choice.APPROVE): _extend,
     (GateKind.MERGE, Choice.APPROVE): _complete,
@@ -214,6 +247,7 @@ EFFECTS: Mapping[tuple[GateKind, Choice], Effect] = {
     (GateKind.HANDED_OVER, Choice.APPROVE): _relieve,
     **{(kind, Choice.TAKE_OVER): _hand_over for kind in GateKind},
     **{(kind, Choice.STOP): _stop for kind in GateKind},
+    (GateKind.UNPROVEN, Choice.STOP): _as_it_is,
     (GateKind.LEARNINGS, Choice.APPROVE): _as_it_is,
     (GateKind.LEARNINGS, Choice.STOP): _as_it_is,
 }

@@ -20,7 +20,7 @@ def with_baseline(state: LoopState, report: CheckReport) -> LoopState:
     """
     if state.iteration or not report.results or not all(map(is_base, state.history)):
         return state
-    return _compared_with(state, report)
+    return _compared_with(state, report).model_copy(update={"green_at_start": report.passed})
 
 
 def begun_anew(state: LoopState, report: CheckReport | None) -> LoopState:
@@ -30,7 +30,7 @@ def begun_anew(state: LoopState, report: CheckReport | None) -> LoopState:
     """
     earlier = state.oversight
     forgotten: dict[str, Any] = {
-        "oversight": Oversight(ladder=earlier.ladder, breaker=earlier.breaker, sought=earlier.sought),
+        "oversight": Oversight(ladder=earlier.ladder, idle=earlier.idle, sought=earlier.sought),
         "history": (),
         "checks": report,
         "best_checks": None,

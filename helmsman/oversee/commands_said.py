@@ -54,7 +54,13 @@ def answer_in(command: Command, state: LoopState, *, by: str, at: datetime) -> A
 def sets_limits(gate: Gate) -> bool:
     """Whether other limits say by themselves that the loop shall go on: not where approving means more than that."""
     approves = Choice.APPROVE in gate.choices
-    return approves and gate.kind not in {GateKind.MERGE, GateKind.UNMERGED, GateKind.QUESTIONS, GateKind.HANDED_OVER}
+    return approves and gate.kind not in {
+        GateKind.MERGE,
+        GateKind.ITEM,
+        GateKind.UNMERGED,
+        GateKind.QUESTIONS,
+        GateKind.HANDED_OVER,
+    }
 
 
 def _choice(command: Command, gate: Gate) -> Choice:

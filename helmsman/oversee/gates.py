@@ -10,6 +10,13 @@ from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
 
 TRIES = "plan.tries"
+ITEM = "plan.person"
+BY_A_WORD = {
+    f"{GATE}{GateKind.REJECTIONS}": "against the judge",
+    f"{GATE}{GateKind.UNPROVEN}": "by a person's word",
+    f"{GATE}{GateKind.ITEM}": "by a person's word",
+}
+"""Rules of endings that a person's word brought about, where no proof did."""
 SAFE_TO_ASSUME = frozenset({GateKind.PLAN, GateKind.MILESTONE, GateKind.HUMAN, GateKind.REJECTIONS, GateKind.UNMERGED})
 """Kinds that silence may approve where `gates.at_timeout` says so: none of them accepts work or spends more than was granted."""
 
@@ -53,6 +60,19 @@ def _rejections(state: LoopState) -> str:
     return "The judge keeps rejecting the work. Is it right?" if rejected else ""
 
 
+def _unproven(state: LoopState) -> str:
+    wanted = state.outcome is Outcome.UNPROVEN and not _answered(state, GateKind.UNPROVEN)
+    return "Every check was green before the work, and no new test fails without it. Is the work done?" if wanted else ""
+
+
+def _item(state: LoopState) -> str:
+    wanted = state.ending is not None and state.ending.rule == ITEM
+    title = next((one.title for one in state.plan.sketch if one.id == state.plan.now), "")
+    return (
+        f"Nothing shows that {state.plan.now} of the plan ({title}) is done but the agent's word. Is it done?" if wanted else ""
+    )
+
+
 def _unmerged(state: LoopState) -> str:
     into = state.config.merge.into
     return f"The work is proven and could not be merged into {into}. What shall be done?" if is_hindered(state) else ""
@@ -76,13 +96,13 @@ def _merge(state: LoopState) -> str:
     ending = state.ending
     done = ending is not None and ending.outcome is Outcome.COMPLETED and (not ending.rule.startswith(GATE) or _by_a_word(state))
     wanted = done and state.config.gates.merge and not _answered(state, GateKind.MERGE)
-    done_by = "counts as done against the judge" if _by_a_word(state) else "is proven to be done"
+    done_by = f"counts as done {BY_A_WORD[ending.rule]}" if ending and _by_a_word(state) else "is proven to be done"
     return f"The work {done_by}. May it be merged?" if wanted else ""
 
 
 def _by_a_word(state: LoopState) -> bool:
-    """Whether the work counts as done by a person's word against the judge, who was not asked whether it is to be merged."""
-    return state.ending is not None and state.ending.rule == f"{GATE}{GateKind.REJECTIONS}" and bool(state.config.merge.into)
+    """Whether the work counts as done by a person's word, who was not asked whether it is to be merged."""
+    return state.ending is not None and state.ending.rule in BY_A_WORD and bool(state.config.merge.into)
 
 
 def _learnings(state: LoopState) -> str:
@@ -109,6 +129,8 @@ QUESTIONS: tuple[tuple[GateKind, Callable[[LoopState], str]], ...] = (
     (GateKind.HANDED_OVER, _handed_over),
     (GateKind.PLAN, _plan),
     (GateKind.REJECTIONS, _rejections),
+    (GateKind.UNPROVEN, _unproven),
+    (GateKind.ITEM, _item),
     (GateKind.UNMERGED, _unmerged),
     (GateKind.HUMAN, _human),
     (GateKind.BUDGET, _budget),

@@ -27,6 +27,8 @@ FINE = 10
 """Things that fail, from which work that gets anywhere soon shows in one of them."""
 LESS = 1
 """Iterations fewer where nothing shows though it would."""
+STALLED = 3
+"""Iterations in a row without progress that are trouble by themselves: two and one more, as in public loops."""
 KEPT_CLIMBS = 10
 LONGEST_REASON = 300
 
@@ -39,7 +41,7 @@ class Event(StrEnum):
     PERSON = "person"
     """A signal that asks for a person."""
     TROUBLE = "trouble"
-    """The next iteration has to be told what to do instead, or the circuit breaker has just opened."""
+    """The next iteration has to be told what to do instead, or nothing got on for too long."""
     CLEAN = "clean"
     """It got on, and nothing spoke against it."""
     NOTHING = "nothing"
@@ -76,15 +78,15 @@ STEPS: Mapping[tuple[Rung, Event], Step] = {
 
 
 def ladder_after(
-    before: Ladder, moment: Moment, signals: Sequence[Signal], *, opened: bool, now: datetime, config: LadderConfig
+    before: Ladder, moment: Moment, signals: Sequence[Signal], *, idle: int, now: datetime, config: LadderConfig
 ) -> Ladder:
-    """The ladder once an iteration is over. `opened`: the circuit breaker has just opened."""
-    event = event_of(moment, signals, opened=opened)
+    """The ladder once an iteration is over. `idle`: iterations in a row without progress, this one included."""
+    event = event_of(moment, signals, idle=idle)
     seen = before if moment.movement is Movement.WAITED else _spent(before, event)
     step = STEPS.get((before.rung, event))
     if step is None or not _due(step, seen, config, trials(moment, signals, config, clean=seen.clean > 0)):
         return seen
-    return _climbed(seen, step.after, moment.iteration, _reason(event, seen, signals, moment), now)
+    return _climbed(seen, step.after, moment.iteration, _reason(event, seen, signals, idle), now)
 
 
 def resumed(before: Ladder, iteration: int, now: datetime) -> Ladder:
@@ -96,7 +98,19 @@ def resumed(before: Ladder, iteration: int, now: datetime) -> Ladder:
     return _climbed(before, step.after, iteration, reason, now)
 
 
-def event_of(moment: Moment, signals: Sequence[Signal], *, opened: bool) -> Event:
+def idle_after(before: int, moment: Moment) -> int:
+    """Iterations in a row without progress. One that only waited counts neither way."""
+    if moment.movement is Movement.WAITED:
+        return before
+    return 0 if got_on(moment) else before + 1
+
+
+def stalled(moment: Moment, idle: int) -> bool:
+    """Whether nothing got on for too long. A tree that was never there is a new attempt, and has the patience of its rung."""
+    return idle >= STALLED and moment.movement is not Movement.SIDEWAYS
+
+
+def event_of(moment: Moment, signals: Sequence[Signal], *, idle: int) -> Event:
     """The gravest thing that an iteration was. One that only waited brings neither trouble nor a clean iteration."""
     if _of(Event.PAIN, signals):
         return Event.PAIN
@@ -104,7 +118,7 @@ def event_of(moment: Moment, signals: Sequence[Signal], *, opened: bool) -> Even
         return Event.PERSON
     if moment.movement is Movement.WAITED:
         return Event.NOTHING
-    if opened or (_of(Event.TROUBLE, signals) and not got_on(moment)):
+    if stalled(moment, idle) or (_of(Event.TROUBLE, signals) and not got_on(moment)):
         return Event.TROUBLE
     return Event.CLEAN if got_on(moment) else Event.NOTHING
 
@@ -184,11 +198,11 @@ def _climbed(before: Ladder, after: Rung, iteration: int, reason: str, now: date
     )
 
 
-def _reason(event: Event, ladder: Ladder, signals: Sequence[Signal], moment: Moment) -> str:
+def _reason(event: Event, ladder: Ladder, signals: Sequence[Signal], idle: int) -> str:
     """The rule stands first, so that the next prompt can tell what kind of trouble it was."""
     if event is Event.CLEAN:
         return f"{counted(ladder.clean, 'clean iteration')} on {ladder.rung.title}"
     gravest = next(iter(_of(event, signals)), None)
     if gravest is None:
-        return f"breaker.open: the circuit breaker opened after iteration {moment.iteration}"
+        return f"no_progress: {counted(idle, 'iteration')} in a row without progress"
     return f"{gravest.rule}: {gravest.message}"

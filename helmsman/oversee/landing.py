@@ -60,6 +60,7 @@ def troubled(state: LoopState, trouble: Trouble, report: CheckReport | None, now
     merging = Merging(failed=0 if asks else failed, trouble=trouble)
     moved: dict[str, Any] = {"ending": None, "merging": merging, "head": trouble.head, "base_commit": trouble.base}
     anew: dict[str, Any] = {"done": DoneSignals(), "session": None, "verified": "", "updated_at": now}
+    anew["green_at_start"] = None  # the work was shown against the start that it had; the other branch may hold the like by now
     after = begun_anew(state.model_copy(update=moved | anew), report)
     if not asks:
         return limited(after, f"{NOT_MERGED}: {trouble.why}", now)

@@ -12,7 +12,7 @@ from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from helmsman.oversee.feedback import unbuilt
-from helmsman.records.evidence import NEVER_AT_WORK
+from helmsman.records.evidence import BROKEN_OFF, NEVER_AT_WORK
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.session import ErrorVector, FailureClass
 
@@ -71,7 +71,7 @@ def got_on(moment: Moment) -> bool:
 
 def movement(before: Sequence[Moment], draft: Moment) -> Movement:
     """Compare an iteration with those remembered before it, oldest first. The movement that `draft` holds is not looked at."""
-    if draft.outcome in NEVER_AT_WORK:
+    if draft.outcome in NEVER_AT_WORK or (draft.outcome in BROKEN_OFF and not draft.files_changed):
         return Movement.WAITED
     fresh = draft.files_changed > 0 and draft.tree not in [moment.tree for moment in before]
     aside = Movement.SIDEWAYS if fresh else Movement.STILL

@@ -12,7 +12,6 @@ from typing import TypeVar
 from helmsman.orient.research import researching
 from helmsman.orient.strategy import plan
 from helmsman.orient.validation import after, before
-from helmsman.oversee.breaker import breaker_after, cooled, just_opened
 from helmsman.oversee.control import steer
 from helmsman.oversee.decide.situation import BLOWN
 from helmsman.oversee.detectors import detect, diagnose
@@ -21,7 +20,7 @@ from helmsman.oversee.double_bind.asked import held
 from helmsman.oversee.double_bind.conflicts import conflicts
 from helmsman.oversee.double_bind.diagnosis import CONFLICT, bind, bind_signal
 from helmsman.oversee.feedback import feedback_of
-from helmsman.oversee.ladder import CYCLES, ladder_after
+from helmsman.oversee.ladder import CYCLES, idle_after, ladder_after
 from helmsman.oversee.learning import learn
 from helmsman.oversee.moments import checkpoint, moment_of
 from helmsman.oversee.observed import Observed
@@ -201,15 +200,14 @@ def _pains(view: _View) -> tuple[Signal, ...]:
 
 
 def _modes(view: _View, noticed: _Noticed, signals: Sequence[Signal]) -> dict[str, object]:
-    """Breaker, ladder, controller and quality of feedback after the iteration."""
+    """Ladder, controller and quality of feedback after the iteration."""
     guard, earlier, moment, config, now = view.guard, view.earlier, view.moment, view.state.config, view.sight.now
     swinging, rotated = _goes_round(noticed.signals), view.sight.evidence.execution.call.rotated
-    ready = guard("cool-down", earlier.breaker, lambda: cooled(earlier.breaker, view.sight.started_at, config.breaker))
-    breaker = guard("breaker", ready, lambda: breaker_after(ready, moment, signals, now, config.breaker))
-    climb = partial(ladder_after, opened=just_opened(ready, breaker), now=now, config=config.ladder)
+    idle = idle_after(earlier.idle, moment)
+    climb = partial(ladder_after, idle=idle, now=now, config=config.ladder)
     steered = partial(steer, earlier.control, view.history, 1, config.control, swinging=swinging)
     return {
-        "breaker": breaker,
+        "idle": idle,
         "ladder": guard("ladder", earlier.ladder, lambda: climb(earlier.ladder, moment, signals)),
         "control": guard("control", earlier.control, steered),
         "feedback": guard("feedback", Feedback.NONE, lambda: feedback_of(moment, rotated)),

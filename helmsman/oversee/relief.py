@@ -2,17 +2,16 @@
 
 from datetime import datetime
 
-from helmsman.oversee.breaker import reset
 from helmsman.oversee.ladder import resumed
 from helmsman.records.oversight import Diagnosis, Oversight, Strategy
 from helmsman.records.state import LoopState
 
 
 def relieved(state: LoopState, now: datetime) -> LoopState:
-    """A person has looked and goes on: the breaker is closed, the ladder comes down to where they send it."""
+    """A person has looked and goes on: what was counted is forgotten, the ladder comes down to where they send it."""
     earlier = state.oversight
     anew = {
-        "breaker": reset(earlier.breaker, now),
+        "idle": 0,
         "ladder": resumed(earlier.ladder, state.due, now),
         "strategy": Strategy(),
         "diagnosis": Diagnosis.NONE,

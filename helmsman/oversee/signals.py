@@ -11,7 +11,7 @@ from helmsman.oversee.limits import limit_signals
 from helmsman.oversee.usage import in_words, newly_near
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.iteration import Evidence
-from helmsman.records.state import LoopState, Spending, spend
+from helmsman.records.state import LoopState, Spending, killed_at_once, spend
 from helmsman.records.verdict import Severity, Signal
 
 
@@ -31,7 +31,8 @@ class Sight:
 
 
 def _limits(sight: Sight) -> tuple[Signal, ...]:
-    counted = sight.evidence.execution.worth_checking  # else the same iteration is due again
+    execution = sight.evidence.execution  # the same iteration is due again after a call that says nothing of the work
+    counted = execution.worth_checking and not killed_at_once(sight.state, execution)
     return limit_signals(sight.state.config.limits, sight.spending, sight.state.iteration + counted)
 
 
@@ -66,6 +67,12 @@ def _untold(sight: Sight) -> tuple[Signal, ...]:
         for name, told, limit in budgets
         if limit is not None and told in call.untold
     )
+
+
+def _unguarded(sight: Sight) -> tuple[Signal, ...]:
+    """Hooks fell silent. That is no failure of the work: what the work is worth, the checks say."""
+    message = sight.evidence.execution.call.unguarded
+    return (Signal(rule="steering.silent", severity=Severity.WARN, message=message),) if message else ()
 
 
 def _unproven_request(sight: Sight) -> tuple[Signal, ...]:
@@ -158,6 +165,7 @@ SOURCES: tuple[Callable[[Sight], tuple[Signal, ...]], ...] = (
     _limits,
     _usage,
     _untold,
+    _unguarded,
     _unproven_request,
     _denied_request,
     _rejected_request,

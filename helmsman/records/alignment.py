@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config import Section
 from helmsman.plain import one_line, prose
 from helmsman.records.base import Record
+from helmsman.records.request import Request
 from helmsman.records.usage import Usage
 
 ALIGNMENT = "ALIGNMENT.md"
@@ -167,7 +167,7 @@ class Alignment(Record):
         return self.model_copy(update={"gaps": self.gaps.model_copy(update={"questions": tuple(questions)})})
 
 
-class AlignRequest(Section):
+class AlignRequest(Request):
     """The parameters of the align flow, the same from the command line, the UI and a schedule."""
 
     repository: str = Field(min_length=1)

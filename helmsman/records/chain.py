@@ -7,6 +7,7 @@ from pydantic import Field
 from helmsman.config import Section
 from helmsman.naming import LOOP_ID
 from helmsman.records.base import Record
+from helmsman.records.request import Request
 from helmsman.records.verdict import Outcome
 
 MOST_LINKS = 50
@@ -25,7 +26,7 @@ class Link(Section):
     """Further configuration of this loop, nested as in helmsman.toml."""
 
 
-class ChainRequest(Section):
+class ChainRequest(Request):
     """The parameters of the chain flow, the same from the command line, the UI and a schedule."""
 
     repository: str = Field(min_length=1)

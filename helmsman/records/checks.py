@@ -57,6 +57,8 @@ class CheckReport(Record):
     results: tuple[CheckResult, ...] = ()
     left_behind: tuple[str, ...] = ()
     """Paths that the checks changed or made in the worktree, put back afterwards; 20 at most."""
+    clean: bool | None = None
+    """Whether it was a clean checkout that they ran in; False for the agent's folder, None in records that do not say."""
 
     @property
     def passed(self) -> bool:

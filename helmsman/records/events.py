@@ -14,10 +14,12 @@ from helmsman.records.verdict import Signal
 
 
 class LoopBegun(Record):
-    """The checks have been tried before any work."""
+    """The checks have been tried before any work, unless that was not wanted."""
 
     event: Literal["loop_begun"] = "loop_begun"
-    report: CheckReport
+    report: CheckReport | None = None
+    warnings: tuple[str, ...] = ()
+    """What could prove nothing of the goal, a sentence each."""
 
 
 class AgentIntroduced(Record):
@@ -34,6 +36,14 @@ class MemoryNoted(Record):
 
     event: Literal["memory_noted"] = "memory_noted"
     lines: tuple[str, ...]
+
+
+class AttemptInterrupted(Record):
+    """A driver died, or was cancelled, with a call of the agent in flight; told by the one that takes the loop up."""
+
+    event: Literal["attempt_interrupted"] = "attempt_interrupted"
+    what: str
+    """Which attempt, and where its work is kept."""
 
 
 class TelemetryFailed(Record):
@@ -156,6 +166,7 @@ Event = (
     LoopBegun
     | AgentIntroduced
     | MemoryNoted
+    | AttemptInterrupted
     | TelemetryFailed
     | StepStarted
     | StepFinished

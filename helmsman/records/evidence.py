@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from helmsman.records.base import Record
 from helmsman.records.plan import PlanTouched
+from helmsman.records.processes import Survivor
 from helmsman.records.session import ContextUse, ErrorVector, StopAttempt
 from helmsman.records.usage import Usage
 
@@ -63,6 +64,8 @@ NEVER_AT_WORK = frozenset(
     }
 )
 """Endings after which the loop waits or stops whatever the tree looks like."""
+BROKEN_OFF = frozenset({AgentOutcome.RATE_LIMITED, AgentOutcome.OVERLOADED, AgentOutcome.CRASHED, AgentOutcome.ABORTED})
+"""Endings that the provider, the agent's program or a signal caused. Where no file was changed, they say nothing of the work."""
 
 
 class UsageWindow(Record):
@@ -123,8 +126,6 @@ class AgentCall(Record):
     turns: int = 0
     tools: tuple[tuple[str, int], ...] = ()
     """Tool names with how often each was called, most used first, 50 at most."""
-    first_used: tuple[str, ...] = ()
-    """Tools in the order of their first use, 12 at most."""
     commands: tuple[CommandRun, ...] = ()
     """Commands that came to an end, oldest first, the last 50."""
     edited: tuple[str, ...] = ()
@@ -137,6 +138,8 @@ class AgentCall(Record):
     """Tools that were denied, 20 at most."""
     guarded: tuple[Guarded, ...] = ()
     """Tool calls that guard rails denied or advised on, 50 at most."""
+    silent_hooks: tuple[str, ...] = ()
+    """Hooks that its program had to call and did not: from then on no guard rail was active."""
     api_retries: int = 0
     context: ContextUse = ContextUse()
     errors: tuple[ErrorVector, ...] = ()
@@ -152,8 +155,16 @@ class AgentCall(Record):
     resumed: bool = False
     """Whether it went on with the session of an earlier call."""
     rate_limit: RateLimit | None = None
+    survivors: tuple[Survivor, ...] = ()
+    """Processes that it or an earlier call started and that could not be ended, 20 at most of each call."""
     untold: tuple[str, ...] = ()
     """What its program does not tell, as `Capability` names it: what is missing then is unknown, not nothing."""
+
+    @property
+    def unguarded(self) -> str:
+        """That guard rails did not act throughout, in words; empty where they did."""
+        silent = ", ".join(self.silent_hooks)
+        return f"guard rails were not active in this iteration: the agent's program did not call {silent}" if silent else ""
 
     @property
     def tool_calls(self) -> int:

@@ -95,8 +95,10 @@ def done_signals(before: DoneSignals, record: IterationRecord) -> DoneSignals:
     """Count requests and test-only iterations in a row; an attempt that does not count changes nothing."""
     if not record.counts:
         return before
-    proof = record.proof
+    proof, refused = record.proof, record.proof.refused_by
     return DoneSignals(
+        unchanged=before.unchanged + ("unchanged" in refused),
+        unproven=before.unproven + ("unproven" in refused),
         asked_in_row=before.asked_in_row + 1 if proof.asked and proof.green and not record.proven and not record.tick else 0,
         test_only_in_row=before.test_only_in_row + 1 if proof.test_only and proof.green else 0,
         indicators=(*before.indicators, proof.looks_complete)[-INDICATORS_KEPT:],
@@ -176,4 +178,12 @@ def last_call(before: LastCall, record: IterationRecord, known: Mapping[str, int
         return before
     window = call.context.window or known.get(call.model, 0)  # a call that was cut off does not tell it
     context = call.context.model_copy(update={"window": window})
-    return LastCall(errors=call.errors, rotated=call.rotated, drift=record.drift, context=context)
+    return LastCall(
+        errors=call.errors,
+        rotated=call.rotated,
+        drift=record.drift,
+        context=context,
+        unguarded=call.unguarded,
+        words=record.last_words,
+        blocked=record.blocked,
+    )

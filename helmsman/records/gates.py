@@ -27,6 +27,10 @@ class GateKind(StrEnum):
     """Every so many iterations."""
     REJECTIONS = "rejections"
     """The judge has rejected the work too often in a row."""
+    UNPROVEN = "unproven"
+    """The agent asked to be done, and nothing shows that the work does what the goal asks for."""
+    ITEM = "item"
+    """Nothing shows that an item of the plan is done but the agent's word."""
     HUMAN = "human"
     """E-III of the ladder, or a signal that asks for a person."""
     BUDGET = "budget"
@@ -72,6 +76,24 @@ GATES: Mapping[GateKind, Rule] = {
         {
             Choice.APPROVE: "The loop goes on, and rejections are counted anew.",
             Choice.ACCEPT: "The work is taken as done by your word, against the judge's.",
+            **_TAKE_OVER,
+            **_STOP,
+        },
+    ),
+    GateKind.UNPROVEN: Rule(
+        "Nothing proves the work",
+        {
+            Choice.ACCEPT: "The work is taken as done by your word.",
+            Choice.APPROVE: "The loop goes on, and has to show its work.",
+            **_TAKE_OVER,
+            Choice.STOP: "The loop stays ended as unproven; its work and its state are kept.",
+        },
+    ),
+    GateKind.ITEM: Rule(
+        "Is this item done?",
+        {
+            Choice.APPROVE: "The item is ticked by your word, and the loop goes on with the next one.",
+            Choice.REVISE: "The loop goes on with this item, under your guidance.",
             **_TAKE_OVER,
             **_STOP,
         },
@@ -135,6 +157,8 @@ class Gate(Record):
     at_timeout: Choice = Choice.STOP
     asked_of: str = ""
     """Who is asked; empty: whoever comes."""
+    refused: str = ""
+    """Why the last answer was not taken, in one line; empty: none was refused."""
 
     @property
     def choices(self) -> Mapping[Choice, str]:

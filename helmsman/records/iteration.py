@@ -1,5 +1,6 @@
 """One iteration from start to decision: the only thing that journal, log, report and display are fed from."""
 
+import re
 from datetime import datetime
 
 from helmsman.records.base import Record
@@ -10,15 +11,19 @@ from helmsman.records.findings import Finding
 from helmsman.records.focus import Planned
 from helmsman.records.hats import Worn
 from helmsman.records.judgement import Judgement
-from helmsman.records.lessons import Recalled
+from helmsman.records.lessons import Learned, Recalled
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Failed, Oversight, Sought
 from helmsman.records.plan import InHand, ItemProof, Tick
-from helmsman.records.proof import Proof, Verdict
+from helmsman.records.proof import Proof, SinceStart, Verdict
 from helmsman.records.session import Drift
 from helmsman.records.usage import Usage
 from helmsman.records.verdict import Decision, Outcome, Signal
+
+LAST_WORDS = 600
+"""Characters of what the agent said last that people are shown: its summary comes at the end."""
+_BLOCKED = re.compile(r"^[ \t>*_]*BLOCKED[*_]*:", re.MULTILINE)
 
 
 class Evidence(Record):
@@ -41,6 +46,8 @@ class Evidence(Record):
     """Why such a model was asked in vain."""
     sought: Sought | None = None
     """What such a model said of contradictions between orders."""
+    since_start: SinceStart | None = None
+    """None where nobody compared: the work was not in question as done."""
     proof: Proof = Proof()
     judgement: Judgement | None = None
     """None where no judge was asked."""
@@ -99,11 +106,24 @@ class IterationRecord(Evidence):
     """The hat that it was made in; None where hats are not used."""
     tick: Tick | None = None
     """The item of the plan that was ticked at its end."""
+    learned: Learned = Learned()
+    """What it taught; empty where memory is not used."""
 
     @property
     def head(self) -> str:
         """Commit of the branch that it ended with, where nothing was taken back."""
         return self.tick.commit if self.tick else self.execution.change.commit
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the agent says that it cannot go on by itself, in its status block or by `BLOCKED: reason`."""
+        status = self.claims.status
+        return bool(status and status.status == "blocked") or bool(_BLOCKED.search(self.execution.call.final_text))
+
+    @property
+    def last_words(self) -> str:
+        """The end of what the agent said last, without its status block, 600 characters at most."""
+        return self.execution.call.final_text.partition("---RALPH_STATUS---")[0].strip()[-LAST_WORDS:]
 
     @property
     def ended_at(self) -> datetime:

@@ -7,17 +7,17 @@ from helmsman.records.usage import Usage
 
 
 class JudgementOutcome(StrEnum):
-    """Only `approved` lets a loop complete; everything else is a rejection with a cause."""
+    """An answer that cannot be read is neither: it is the operator's to resolve, and says nothing about the work."""
 
     APPROVED = "approved"
+    """Every criterion is met. Only this lets a loop complete."""
     REJECTED = "rejected"
-    """It was read, and a criterion is not met."""
-    UNREADABLE = "unreadable"
-    """It was no verdict in the agreed form, or an empty one."""
-    PARTIAL = "partial"
-    """A criterion was left out, or the answer was cut off at its longest length."""
-    REFUSED = "refused"
-    """The model declined to answer."""
+    """A criterion is not met."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "JudgementOutcome | None":
+        """Records of older versions name here why an answer could not be read, which counted as a rejection."""
+        return cls.REJECTED if value in {"unreadable", "partial", "refused"} else None
 
 
 class CriterionVerdict(Record):
@@ -46,7 +46,7 @@ class Judgement(Record):
     principle: str = ""
     """What the judge learnt for its next verdict, one line of 300 characters at most."""
     score: float | None = None
-    """Weighted share of criteria that are met, 0 to 1; None where there was no readable verdict."""
+    """Weighted share of criteria that are met, 0 to 1; None in records of answers that could not be read."""
     model: str = ""
     way: str = ""
     """`api` or `claude`."""

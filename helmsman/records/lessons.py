@@ -69,6 +69,16 @@ class Subject(Record):
     """Tests that fail now, 20 at most."""
 
 
+class Graded(Record):
+    """What the judge found of a criterion in one iteration."""
+
+    criterion: str
+    """Its id."""
+    met: bool
+    reason: str = ""
+    """160 characters at most."""
+
+
 class Episode(Record):
     """One iteration as memory keeps it: bounded, whatever the iteration was."""
 
@@ -95,8 +105,6 @@ class Episode(Record):
     """What failed inside the session, 3 at most."""
     approach: str = ""
     """What was done, by its commits' subjects, 300 characters at most."""
-    tools: tuple[str, ...] = ()
-    """Tools in the order of their first use, each once, 12 at most."""
     files: tuple[str, ...] = ()
     """20 at most."""
     told: tuple[str, ...] = ()
@@ -105,6 +113,8 @@ class Episode(Record):
     """Ids of the guardrails that its prompt carried."""
     learning: tuple[Learnt, ...] = ()
     """Levels of learning after it, and whether what was ordered helped."""
+    verdicts: tuple[Graded, ...] = ()
+    """The judge's, of each criterion, where it was asked; 20 at most."""
 
 
 class Summary(Record):
@@ -143,6 +153,13 @@ class Observation(Record):
     source: str
     """uid of the loop."""
     by: Literal["rules", "model", "person"] = "rules"
+
+
+class Learned(Record):
+    """What one iteration taught."""
+
+    lessons: tuple[str, ...] = ()
+    """As they are kept, before they merge with what other loops taught."""
 
 
 class Drawn(Record):

@@ -1,32 +1,9 @@
-"""In which modes a loop is: circuit breaker, ladder of escalation, quality of feedback. Transitions are tables in `oversee`."""
+"""In which modes a loop is: ladder of escalation, quality of feedback. Transitions are tables in `oversee`."""
 
 from datetime import datetime
 from enum import IntEnum, StrEnum
 
 from helmsman.records.base import Record
-
-
-class Position(StrEnum):
-    """Of the circuit breaker."""
-
-    CLOSED = "closed"
-    HALF_OPEN = "half_open"
-    """One more iteration decides."""
-    OPEN = "open"
-    """Nothing is tried until the cool-down is over."""
-
-
-class Breaker(Record):
-    """Stops a loop that gets nowhere for a while."""
-
-    position: Position = Position.CLOSED
-    idle: int = 0
-    """Iterations without progress in a row."""
-    since: datetime | None = None
-    """When the position was reached."""
-    reason: str = ""
-    opened: int = 0
-    """Times that it opened since it was closed by a person or by progress."""
 
 
 class Rung(IntEnum):

@@ -5,7 +5,7 @@ from typing import Literal
 
 from helmsman.records.base import Record
 from helmsman.records.control import Control
-from helmsman.records.modes import Breaker, Feedback, Ladder
+from helmsman.records.modes import Feedback, Ladder
 from helmsman.records.moments import Moment, Progress
 from helmsman.records.pain import Scan
 from helmsman.records.session import FailureClass
@@ -163,7 +163,8 @@ class Oversight(Record):
 
     progress: Progress = Progress()
     control: Control = Control()
-    breaker: Breaker = Breaker()
+    idle: int = 0
+    """Iterations in a row that did not get on."""
     ladder: Ladder = Ladder()
     feedback: Feedback = Feedback.NONE
     diagnosis: Diagnosis = Diagnosis.NONE

@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import Field
 
-from helmsman.config import Section
 from helmsman.naming import LOOP_ID
 from helmsman.records.base import Record
 from helmsman.records.chain import LONGEST_CHAIN_ID, Link
+from helmsman.records.request import Request
 from helmsman.records.verdict import Outcome
 
 MOST_LOOPS = 50
@@ -16,7 +16,7 @@ MOST_ITEMS = 200
 MOST_WORKERS = 32
 
 
-class ParallelRequest(Section):
+class ParallelRequest(Request):
     """The parameters of the parallel flow, the same from the command line, the UI and a schedule."""
 
     repository: str = Field(min_length=1)

@@ -108,6 +108,8 @@ class ItemProof(Record):
     proven: bool = False
     missing: tuple[str, ...] = ()
     """Clauses: what stands against it."""
+    needs_word: bool = False
+    """Whether nothing but the word of a judge or of a person is missing, and the agent asks for it."""
     tried: bool = True
     """Whether the iteration counts as a try: the agent got to work on it."""
 

@@ -31,6 +31,23 @@ def plan_after(before: PlanProgress, record: IterationRecord, undone: Collection
     )
 
 
+def ticked_by_word(before: PlanProgress, iteration: int) -> PlanProgress:
+    """A person has said that the item in hand is done."""
+    return before.model_copy(
+        update={
+            "done": before.done + 1,
+            "now": "",
+            "tries": {name: times for name, times in before.tries.items() if name != before.now},
+            "ticked": {**before.ticked, before.now: iteration},
+            "sketch": _sketch(before.sketch, {before.now}, ()),
+            "missing": "",
+            "changed": False,
+            "noted": False,
+            "own": None,
+        }
+    )
+
+
 def without(before: PlanProgress, undone: Collection[int]) -> PlanProgress:
     """The plan once the work of those iterations is off the branch, and their ticks with it."""
     lost = {name for name, proved in before.ticked.items() if proved in undone}

@@ -10,9 +10,23 @@ from helmsman.records.plan import ItemProof
 class Denial(Record):
     """One thing that stands against being done."""
 
-    rule: Literal["invariants", "claims", "required_tests", "indicators", "plan"]
+    rule: Literal["unchanged", "unproven", "invariants", "claims", "required_tests", "indicators", "plan", "processes"]
     why: str
     """A clause with the evidence."""
+
+
+class SinceStart(Record):
+    """The work compared with the commit that the loop began with."""
+
+    unchanged: bool = False
+    """Whether no file differs, the plan's own file left out: its ticks are no work."""
+    needs_test: bool = False
+    """Whether only a test that fails on the source of the start can show the change: every check was green at the start, and
+    there is neither a judge nor an item of a plan."""
+    failing: tuple[str, ...] = ()
+    """Checks that pass on the work, and fail where its tests are run on the source of the start."""
+    tests: tuple[str, ...] = ()
+    """Tests that fail there, as far as the runners name them; 200 at most."""
 
 
 class Proof(Record):
@@ -35,6 +49,11 @@ class Proof(Record):
     def open(self) -> bool:
         """Whether nothing but the judge's word is missing."""
         return self.asked and self.green and not self.denied
+
+    @property
+    def refused_by(self) -> frozenset[str]:
+        """Rules that refuse a request to be done although every check passes; none where there is no such request."""
+        return frozenset(denial.rule for denial in self.denied) if self.asked and self.green else frozenset()
 
     @property
     def objections(self) -> str:

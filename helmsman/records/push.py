@@ -2,7 +2,7 @@
 
 import re
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -63,6 +63,8 @@ class Push(Record):
     delivery: str = Field(pattern=r"^[A-Za-z0-9-]{8,100}$")
     """The sender's own name for its message."""
     received_at: datetime
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """What the operator set for this repository in the receiver's file; files of the repository set no operator's key here."""
 
     @property
     def what(self) -> str:

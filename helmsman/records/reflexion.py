@@ -45,6 +45,10 @@ class DoneSignals(Record):
 
     asked_in_row: int = 0
     """Requests in a row, under green checks, that were not granted."""
+    unchanged: int = 0
+    """Requests on a tree that is as it was at the start, since a person looked."""
+    unproven: int = 0
+    """Requests for work that nothing shows to be more than what was green before, since a person looked."""
     test_only_in_row: int = 0
     """Iterations in a row, under green gates, that changed nothing but tests."""
     indicators: tuple[bool, ...] = ()

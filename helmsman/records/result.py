@@ -15,6 +15,8 @@ EXIT_CODES = {
     Outcome.STOPPED: 3,
     Outcome.WAITING: 4,
     Outcome.EJECTED: 5,
+    Outcome.UNPROVEN: 6,
+    Outcome.NOTHING_CHANGED: 7,
     Outcome.CANCELLED: 130,
 }
 OPERATOR_EXIT_CODE = 2
@@ -54,12 +56,16 @@ class LoopResult(Record):
     """The issue that it was started for, with its pull request; null where there is none."""
     later: str = ""
     """Ref of what came after the commit, where the loop was left at its best tree and not at its last; else empty."""
+    verified: bool = True
+    """Whether Helmsman signed the state that this was read from. Where not, anybody may have written all of the above."""
+    unverified: str = Field(default="", exclude=True)
+    """What was found in the place of a state that Helmsman signed; empty: it is verified."""
     untold: tuple[str, ...] = Field(default=(), exclude=True)
     """What the agent's program does not tell: its numbers here are no zeros. Machines read of that in `status --json`."""
 
 
-def result_of(state: LoopState, state_ref: str) -> LoopResult:
-    """Summarise a state for people and machines."""
+def result_of(state: LoopState, state_ref: str, unverified: str = "") -> LoopResult:
+    """Summarise a state for people and machines. `unverified`: what was found where it is not the one that Helmsman signed."""
     why = state.ending or state.waiting
     return LoopResult(
         loop=state.loop,
@@ -78,6 +84,8 @@ def result_of(state: LoopState, state_ref: str) -> LoopResult:
         merged=state.merged,
         issue=state.issue,
         later=state.failed.ref if state.ending and state.failed and state.failed.rule == LATER else "",
+        verified=not unverified,
+        unverified=unverified,
         untold=state.untold,
     )
 

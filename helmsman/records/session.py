@@ -133,3 +133,9 @@ class LastCall(Record):
     rotated: str = ""
     drift: Drift = Drift()
     context: ContextUse = ContextUse()
+    unguarded: str = ""
+    """That guard rails did not act throughout it, in words; empty where they did."""
+    words: str = ""
+    """What the agent said last, 600 characters at most: for people, never for another agent."""
+    blocked: bool = False
+    """Whether it said that it is blocked."""

@@ -37,6 +37,7 @@ from helmsman.records.moments import Moment
 from helmsman.records.oversight import Failed, Overseen, Oversight
 from helmsman.records.plan import PlanProgress, Tick
 from helmsman.records.plan_folds import asked_again, plan_after
+from helmsman.records.processes import MOST_SURVIVORS, Survivor
 from helmsman.records.reflexion import DoneSignals, JudgeMemory
 from helmsman.records.session import KeptSession, LastCall
 from helmsman.records.usage import Usage
@@ -47,6 +48,11 @@ SALVAGES_REMEMBERED = 5
 CALLS_WINDOW = timedelta(hours=1)
 MOST_BESIDE = timedelta(hours=2)
 """Of an iteration, beside agent and checks: retries take an hour where the world is to blame, judge and writers another."""
+KILLED = frozenset({AgentOutcome.CRASHED, AgentOutcome.ABORTED})
+MOST_KILLED = 3
+"""Attempts of one iteration that may be killed before they did anything: who kills the agent that often goes on with it."""
+LAST_PLAIN_EXIT = 128
+"""A shell reports a death by signal N as 128 + N."""
 FRUITFUL = frozenset({AgentOutcome.FINISHED, AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET})
 """Endings of a call that came to something even where no file was changed."""
 MOST_AGAIN = 3
@@ -79,6 +85,8 @@ class LoopState(Record):
     """The id that people use; unique in its repository."""
     uid: str
     """Random; makes keys of persisted results unique over all repositories."""
+    run: str = ""
+    """Id of the flow run that the loop was made for: a firing of a schedule, a run from the UI. Empty: made beforehand."""
     config: LoopConfig
     created_at: datetime
     updated_at: datetime
@@ -117,12 +125,16 @@ class LoopState(Record):
     windows: dict[str, int] = Field(default_factory=dict[str, int])
     """Context windows in tokens by model, as the CLI told them, 20 at most."""
     last_call: LastCall = LastCall()
+    survivors: tuple[Survivor, ...] = ()
+    """Processes that the agent started and that could not be ended, as the last call saw them; 20 at most."""
     usage: RateLimit | None = None
     """What was heard last of the subscription's windows; None: nothing."""
     oversight: Oversight = Oversight()
     """What the overseer made of the last iteration; the next one's begins there."""
     history: tuple[Moment, ...] = ()
     """The last iterations in short, newest last, `detect.remembered` of them."""
+    green_at_start: bool | None = None
+    """Whether every check passed before any work; None: nobody looked."""
     best_checks: CheckReport | None = None
     """The report on `oversight.best`."""
     failed: Failed | None = None
@@ -238,6 +250,7 @@ def _remembered(state: LoopState, record: IterationRecord) -> dict[str, Any]:
         "done": done_signals(state.done, record),
         "session": kept_session(state.session, record, config.claude.session),
         "windows": known_windows,
+        "survivors": call.survivors[:MOST_SURVIVORS],
         "last_call": last_call(state.last_call, record, known_windows),
         "usage": call.rate_limit or state.usage,
         "notes": tuple(dict.fromkeys((*state.notes, *(signal.rule for signal in record.signals)))),
@@ -345,6 +358,14 @@ def failed_calls(state: LoopState, execution: Execution) -> int:
     """Calls in a row that came to nothing: they neither ended a turn nor changed a file."""
     fruitful = execution.call.outcome in FRUITFUL or execution.change.files_changed > 0
     return 0 if fruitful else state.failed_calls + 1
+
+
+def killed_at_once(state: LoopState, execution: Execution) -> bool:
+    """Whether the agent was killed before it did anything, and the same iteration is due again for it."""
+    call = execution.call
+    died = call.exit_code is not None and (call.exit_code < 0 or call.exit_code > LAST_PLAIN_EXIT)
+    idle = not call.tool_calls and not execution.change.files_changed
+    return call.outcome in KILLED and died and idle and not state.failed_calls and state.attempt <= MOST_KILLED
 
 
 def recent_calls(state: LoopState, now: datetime) -> tuple[datetime, ...]:

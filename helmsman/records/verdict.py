@@ -51,6 +51,10 @@ class Outcome(StrEnum):
     EJECTED = "ejected"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    NOTHING_CHANGED = "nothing_changed"
+    """The agent kept asking to be done, and the tree is the one that the loop began with."""
+    UNPROVEN = "unproven"
+    """The agent kept asking to be done, and nothing shows that the work does what the goal asks for."""
 
 
 class DecisionKind(StrEnum):

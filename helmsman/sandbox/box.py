@@ -11,7 +11,6 @@ OURS = "/run/helmsman"
 INSIDE = f"{OURS}/inside.py"
 DOORS = f"{OURS}/doors"
 OBJECTS = f"{OURS}/objects"
-AGENTS_OBJECTS = f"{OURS}/agents-objects"
 
 APART = (
     "--unshare-user",

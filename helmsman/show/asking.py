@@ -16,19 +16,24 @@ MOMENTS_SHOWN = 10
 ANSWERS_SHOWN = 3
 
 
-def form_text(gate: Gate, loop: str, problem: str = "") -> str:
-    """The description of a gate's form, as Markdown. `problem`: why the last answer could not be followed."""
+def form_text(gate: Gate, loop: str) -> str:
+    """The description of a gate's form, as Markdown. It begins with why the last answer was not taken."""
     asked_of = f" Asked of: {prose(gate.asked_of)}." if gate.asked_of else ""
     lines = [
+        *([f"> {not_taken(gate)}"] if gate.refused else ()),
         f"## {GATES[gate.kind].title}: {code(loop)}",
         f"**{prose(gate.question)}**{asked_of}",
-        *([f"> **Your last answer could not be followed.** {prose(problem, 1000)}"] if problem else ()),
         gate.evidence,
         "### What each choice will do",
         "\n".join(f"- **{choice}**: {effect}" for choice, effect in gate.choices.items()),
         *_deadline(gate),
     ]
     return "\n\n".join(lines)
+
+
+def not_taken(gate: Gate) -> str:
+    """Why the last answer was not taken, as Markdown."""
+    return f"**Your answer was not taken:** {prose(gate.refused, 1000)}"
 
 
 def evidence(state: LoopState, worktree: str) -> str:
@@ -39,6 +44,9 @@ def evidence(state: LoopState, worktree: str) -> str:
 def _evidence(state: LoopState, worktree: str) -> Iterator[str]:
     if state.ending:
         yield f"Why it stopped: {prose(state.ending.reason, 1500)}"
+    if state.last_call.words:
+        said = "The agent says that it is blocked" if state.last_call.blocked else "The agent's last words"
+        yield f"{said}: {prose(state.last_call.words, 600)}"
     yield f"Goal: {prose(state.config.goal, 600)}"
     yield _numbers(state)
     yield _checks(state)

@@ -31,6 +31,8 @@ ENDINGS: dict[Outcome | None, Kind | Literal["calm"]] = {
     Outcome.COMPLETED: "good",
     Outcome.WAITING: "warn",
     Outcome.STOPPED: "warn",
+    Outcome.UNPROVEN: "warn",
+    Outcome.NOTHING_CHANGED: "warn",
     Outcome.CANCELLED: "neutral",
     Outcome.FAILED: "bad",
     Outcome.EJECTED: "bad",

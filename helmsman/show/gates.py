@@ -1,5 +1,7 @@
 """A gate as a person reads it in a terminal: the question, what was seen, and the exact command behind each choice."""
 
+import html
+import re
 import shlex
 from collections.abc import Iterator
 
@@ -11,6 +13,7 @@ EVIDENCE_LINES = 8
 EVIDENCE_WIDTH = 160
 """Lines of evidence that are shown, and characters of each."""
 
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _INDENT = " " * 11
 _NEEDED = {GateKind.BUDGET: "--set limits.KEY=VALUE", GateKind.QUESTIONS: "--guidance TEXT"}
 """Without it, an approval of that kind would say nothing."""
@@ -22,6 +25,7 @@ def gate_lines(gate: Gate, loop: str) -> list[str]:
         f"asked      {GATES[gate.kind].title} ({clean(gate.key)}), {gate.asked_at:%Y-%m-%d %H:%M} UTC{_asked_of(gate)}",
         f"question   {clean(gate.question)}",
         *(f"{_INDENT}{number}. {clean(question)}" for number, question in enumerate(gate.questions, 1)),
+        *([f"not taken  {clean(gate.refused)}"] if gate.refused else ()),
         *_evidence_lines(gate),
         *_choice_lines(gate, loop),
         "with       --guidance TEXT: told to the next iteration; approve also takes --set KEY=VALUE",
@@ -56,12 +60,17 @@ def _asked_of(gate: Gate) -> str:
 
 def _evidence_lines(gate: Gate) -> Iterator[str]:
     """Without tables: their signs mean something in the form only, and `helmsman log` has what they say."""
-    known = (line.rstrip() for line in clean_lines(gate.evidence).splitlines())
+    known = (_unescaped(line).rstrip() for line in clean_lines(gate.evidence).splitlines())
     lines = [line for line in known if line and not line.startswith("|")]
     for number, line in enumerate(lines[:EVIDENCE_LINES]):
         yield f"{_INDENT if number else 'evidence   '}{shortened(line, EVIDENCE_WIDTH)}"
     if len(lines) > EVIDENCE_LINES:
         yield f"{_INDENT}… {counted(len(lines) - EVIDENCE_LINES, 'more line')}"
+
+
+def _unescaped(line: str) -> str:
+    """A line of Markdown as a page shows it: what keeps foreign signs from being markup there is noise in a terminal."""
+    return clean(html.unescape(_ESCAPED.sub(r"\1", line)))
 
 
 def _choice_lines(gate: Gate, loop: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from helmsman.oversee.commands_said import COMMAND
 from helmsman.oversee.escalations import concerns
+from helmsman.oversee.gates import BY_A_WORD
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
@@ -67,7 +68,8 @@ def _over(state: LoopState) -> str:
     if ending is None or link is None:
         return ""
     if ending.outcome is Outcome.COMPLETED:  # its result comes after its end, or the reason why it does not
-        return f"The work is proven. {_result(state, link)}" if link.pull_request or link.problem else ""
+        done = f"The work counts as done {BY_A_WORD[ending.rule]}." if ending.rule in BY_A_WORD else "The work is proven."
+        return f"{done} {_result(state, link)}" if link.pull_request or link.problem else ""
     if ending.outcome is Outcome.CANCELLED:
         return f"The loop was stopped; its work is kept on {code(state.branch)}. {_ways(state)}"
     return ""

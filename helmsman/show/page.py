@@ -30,12 +30,18 @@ MOST_OUTPUTS = 50
 TITLE_SHOWN = 160
 
 
-def page(state: LoopState, records: Sequence[IterationRecord], state_ref: str, earlier: Sequence[Trace] = ()) -> str:
-    """The whole document. Records in the order of their time; of those before them only the traces, for the charts."""
+def page(
+    state: LoopState, records: Sequence[IterationRecord], state_ref: str, earlier: Sequence[Trace] = (), unverified: str = ""
+) -> str:
+    """The whole document. Records in the order of their time; of those before them only the traces, for the charts.
+
+    `unverified`: what was found in the place of a state that Helmsman signed; empty: it did.
+    """
     shown = records[-MOST_DETAILED:]
     traces = [*earlier, *(trace_of(record) for record in records)]
     body = element(
         "main",
+        _unverified(unverified) if unverified else NOTHING,
         _head(state, state_ref),
         _gate(state.gate) if state.gate else NOTHING,
         _numbers(state),
@@ -67,6 +73,10 @@ def _document_head(state: LoopState) -> Markup:
 
 
 # --- how it stands ------------------------------------------------------------------------------------------------
+
+
+def _unverified(found: str) -> Markup:
+    return paragraph(element("strong", escaped(f"Unverified: {found}. Believe nothing of this page.")))
 
 
 def _head(state: LoopState, state_ref: str) -> Markup:
@@ -148,7 +158,7 @@ def _judged(state: LoopState) -> Iterator[tuple[str, str, str]]:
     trust, control = state.trust, state.oversight.control
     compared = "compared with evidence" if trust.checked else "none was compared"
     yield "Claims that held", f"{trust.checked - trust.contradicted} of {trust.checked}", compared
-    yield "Ladder", state.oversight.ladder.rung.title, f"breaker {state.oversight.breaker.position.replace('_', '-')}"
+    yield "Ladder", state.oversight.ladder.rung.title, f"{counted(state.oversight.idle, 'iteration')} without progress"
     yield "Urgency", f"{control.output:.2f}", control.band
 
 

@@ -15,6 +15,7 @@ from helmsman.records.moments import Moment, Movement
 from helmsman.records.reflexion import Rejection
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Considered
+from helmsman.show.asking import not_taken
 from helmsman.show.cells import BREAK, code, fence, prose, stacked, table
 from helmsman.show.gates import answer_command
 from helmsman.show.system import passing_checks
@@ -111,6 +112,7 @@ def checks_table(state: LoopState, record: IterationRecord | None = None) -> str
         f"# {state.loop}: {passing_checks(report)}",
         "In the last iteration nothing was checked; this is the report before it." if skipped else "",
         f"Checked: tree {code(report.tree[:10])} after {counted(state.iteration, 'iteration')}.",
+        "Verified in the agent's folder." if report.clean is False else "",
         _results(report),
         *_outputs(report),
         *_left_behind(report),
@@ -261,6 +263,8 @@ def gates_table(state: LoopState) -> str:
 
 def _open(gate: Gate, loop: str) -> Iterator[str]:
     yield f"**{prose(gate.question)}**"
+    if gate.refused:
+        yield not_taken(gate)
     of = f", of {prose(gate.asked_of, 80)}" if gate.asked_of else ""
     until = f"until {gate.deadline:%Y-%m-%d %H:%M} UTC, then: {gate.at_timeout}" if gate.deadline else "without a deadline"
     yield f"Asked {gate.asked_at:%Y-%m-%d %H:%M} UTC{of}, {until}. Key: {code(gate.key, 80)}"

@@ -49,6 +49,8 @@ class Sight:
     answered: Answer | None
     """What the open question was answered, while the loop has not taken it."""
     now: datetime
+    unverified: str = ""
+    """What was found in the place of a state that Helmsman signed; empty: it did."""
 
     @property
     def under_way(self) -> datetime | None:
@@ -68,6 +70,7 @@ def frame(sight: Sight, width: int, height: int) -> list[Row]:
     """The whole screen, from the top. The size only says how much of a chart fits."""
     return [
         _head(sight),
+        *_unverified(sight),
         _goal(sight),
         _driven(sight),
         *_waiting(sight),
@@ -84,9 +87,9 @@ def frame(sight: Sight, width: int, height: int) -> list[Row]:
 def changed_rows(before: Sight | None, now: Sight) -> list[Row]:
     """What a person without a screen has to be told once, where it is not as it was: goal, driver, question, answer."""
     if before is None:
-        return [_goal(now), *_asked_and_driven(now)]
-    known = {_goal(before), *_answered(before), *_asked_and_driven(before)}
-    return [row for row in (_goal(now), *_answered(now), *_asked_and_driven(now)) if row not in known]
+        return [*_unverified(now), _goal(now), *_asked_and_driven(now)]
+    known = {*_unverified(before), _goal(before), *_answered(before), *_asked_and_driven(before)}
+    return [row for row in (*_unverified(now), _goal(now), *_answered(now), *_asked_and_driven(now)) if row not in known]
 
 
 def _asked_and_driven(sight: Sight) -> list[Row]:
@@ -101,6 +104,11 @@ def chart(shares: Sequence[float], height: int) -> list[str]:
 
 def _cell(level: int) -> str:
     return BARS[min(level, len(BARS)) - 1] if level > 0 else " "
+
+
+def _unverified(sight: Sight) -> list[Row]:
+    found = clean(sight.unverified)
+    return [Row(f"unverified {found}: believe nothing of this", "bold red", rank=-1, whole=True)] if found else []
 
 
 def _head(sight: Sight) -> Row:
@@ -180,9 +188,9 @@ def _progress(state: LoopState, width: int, height: int) -> Iterator[Row]:
     lines = chart(shares, 1 if height < LOW_SCREEN or state.gate else HIGH_CHART)
     yield from (Row(f"{_axis(row, len(lines)):<{LABEL}}{line}", "cyan", rank=10) for row, line in enumerate(lines))
     yield from (Row(line, rank=11) for line in steering_lines(state.oversight, state.config))
-    ladder, breaker = state.oversight.ladder, state.oversight.breaker
-    idle = f", {counted(breaker.idle, 'iteration')} in a row without progress" if breaker.idle else ""
-    yield Row(f"level      {ladder.rung.title}, breaker {breaker.position}{idle}", rank=11)
+    ladder, in_row = state.oversight.ladder, state.oversight.idle
+    idle = f", {counted(in_row, 'iteration')} in a row without progress" if in_row else ""
+    yield Row(f"level      {ladder.rung.title}{idle}", rank=11)
 
 
 def _axis(row: int, rows: int) -> str:

@@ -82,10 +82,8 @@ def checks_kind(report: CheckReport | None) -> Kind:
 
 
 def judge_kind(judgement: Judgement | None) -> Kind:
-    """What the judge said; warn: nothing that can be read."""
-    if judgement is None:
-        return "neutral"
-    return _VERDICTS.get(judgement.outcome, "warn")
+    """What the judge said; neutral: it was not asked."""
+    return _VERDICTS[judgement.outcome] if judgement else "neutral"
 
 
 _VERDICTS: dict[JudgementOutcome, Kind] = {JudgementOutcome.APPROVED: "good", JudgementOutcome.REJECTED: "bad"}

@@ -9,7 +9,7 @@ from helmsman.plain import spelled
 from helmsman.records.control import Band
 from helmsman.records.evidence import NEVER_AT_WORK, AgentCall, AgentOutcome, Change
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.modes import Position, Rung
+from helmsman.records.modes import Rung
 from helmsman.records.oversight import Diagnosis, Learnt
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Severity, Signal
@@ -96,7 +96,8 @@ def coordination(state: LoopState, record: IterationRecord | None) -> System:
     put_back = record.execution.put_back if record else ()
     left_behind = record.checks.left_behind if record and record.checks else ()
     refused = record.execution.call.permission_denials if record else ()
-    sign = worst(((bool(conflicts), Sign.BAD), (bool(denied or put_back or state.salvaged or refused), Sign.WATCH)))
+    watched = denied or put_back or state.salvaged or refused or (record and record.execution.call.unguarded)
+    sign = worst(((bool(conflicts), Sign.BAD), (bool(watched), Sign.WATCH)))
     short = f"{counted(denied, 'tool call')} denied, {counted(len(conflicts), 'conflict')} between orders"
     rows = (
         *_place(state),
@@ -124,6 +125,8 @@ def _guard_rails(state: LoopState, record: IterationRecord | None) -> str:
     if not state.config.steering.hooks:
         return "off: nothing watches single tool calls (steering.hooks)"
     guarded = record.execution.call.guarded if record else ()
+    if record and record.execution.call.unguarded:
+        return prose(record.execution.call.unguarded)
     told = (f"{'denied' if one.denied else 'advised'} by {prose(one.rule, 60)}: {code(one.detail, 120)}" for one in guarded)
     return listed(told) or "on; nothing was denied or advised on"
 
@@ -133,18 +136,18 @@ def _guard_rails(state: LoopState, record: IterationRecord | None) -> str:
 
 def control(state: LoopState, record: IterationRecord | None) -> System:
     """What steers the agent from one iteration to the next."""
-    steered, rung, position = state.oversight.control, state.oversight.ladder.rung, state.oversight.breaker.position
+    steered, rung = state.oversight.control, state.oversight.ladder.rung
     strong = [signal for signal in (record.signals if record else ()) if signal.severity in EXPLAINED]
     used = gauges(state.config.limits, state.spending, state.iteration)
     sign = worst((
-        (rung >= Rung.HUMAN or position is Position.OPEN, Sign.BAD),
+        (rung >= Rung.HUMAN, Sign.BAD),
         (any(signal.severity is not Severity.REDIRECT for signal in strong), Sign.BAD),
         (any(gauge.share >= 1 for gauge in used), Sign.BAD),
-        (rung > Rung.PATCH or position is not Position.CLOSED or bool(strong), Sign.WATCH),
+        (rung > Rung.PATCH or bool(strong), Sign.WATCH),
         (steered.band in {Band.ADJUST, Band.PIVOT} or bool(state.waiting), Sign.WATCH),
         (any(gauge.share >= state.config.limits.warn_at for gauge in used), Sign.WATCH),
     ))  # fmt: skip
-    short = f"urgency {steered.output:.2f} ({steered.band}), {rung.title}, breaker {spelled(position)}"
+    short = f"urgency {steered.output:.2f} ({steered.band}), {rung.title}"
     return System("3", "control", sign, short, tuple(_control(state, record, used)))
 
 
@@ -155,8 +158,7 @@ def _control(state: LoopState, record: IterationRecord | None, used: Sequence[Ga
     yield "calls in an hour", f"{len(state.recent_calls)} of {limits.calls_per_hour}"
     yield "usage windows", listed(in_words(window) for window in open_windows(state.usage, state.updated_at))
     yield "ladder", f"{oversight.ladder.rung.title}{_because(oversight.ladder.reason)}"
-    idle = prose(oversight.breaker.reason) or f"{counted(oversight.breaker.idle, 'iteration')} in a row without progress"
-    yield "breaker", f"{spelled(oversight.breaker.position)}: {idle}"
+    yield "without progress", f"{counted(oversight.idle, 'iteration')} in a row" if oversight.idle else ""
     yield "waits", f"until {state.waiting.until:%Y-%m-%d %H:%M} UTC: {prose(state.waiting.reason)}" if state.waiting else ""
     yield "feedback", str(oversight.feedback)
     yield "diagnosis", spelled(oversight.diagnosis) if oversight.diagnosis is not Diagnosis.NONE else ""

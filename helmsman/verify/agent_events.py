@@ -5,7 +5,7 @@ The stream is hostile input: the agent writes parts of it. Every field may have 
 
 import json
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
 from typing import Any, NamedTuple, cast
@@ -15,7 +15,7 @@ from helmsman.records.evidence import AgentCall, AgentOutcome, RateLimit
 from helmsman.records.session import ContextUse, KeptSession
 from helmsman.records.usage import Usage
 from helmsman.verify.agent_outcome import FINAL, EndedBy, Ending, ResultEvent, outcome_of, read_result, words_of
-from helmsman.verify.context_reader import SYNTHETIC, ContextReader, never_ran
+from helmsman.verify.context_reader import SYNTHETIC, ContextReader, never_ran, refused_by_hook
 from helmsman.verify.deed_reader import DeedReader, Tools
 from helmsman.verify.loose_json import amount, count, ends, items, last, mapping, text
 from helmsman.verify.usage_limits import ahead, reached, read_limit
@@ -24,6 +24,8 @@ LONGEST_OUTPUT = 20_000
 """Characters of each end of what a tool said; failures and summaries stand there."""
 _TOOLS = Tools(run={"Bash": "command"}, write=WRITERS, read=READERS)
 _DENIALS = 20
+_HOOKED = 1000
+"""Calls refused by hooks that are told apart from denied permissions; more are counted as denied."""
 _MESSAGES = 256  # events of one message come close together, also where subagents run in parallel
 _DETAIL = 120
 _NAME = 60
@@ -47,6 +49,12 @@ def parse_event(line: bytes) -> dict[str, Any] | None:
 def spoken_by_model(event: Mapping[str, Any]) -> bool:
     """Whether the model itself spoke, not the CLI in its place."""
     return event.get("type") == "assistant" and mapping(event.get("message")).get("model") != SYNTHETIC
+
+
+def sent_back(event: Mapping[str, Any]) -> bool:
+    """Whether a user event is what a Stop hook answered to the agent's wish to end its turn."""
+    content = items(mapping(event.get("message")).get("content"))[:1]
+    return text(mapping(content[0] if content else None).get("text")).startswith(_SENT_BACK)
 
 
 class Called(NamedTuple):
@@ -95,13 +103,18 @@ def _output(block: Mapping[str, Any]) -> str:
 class CallReader:
     """Folds the events of one call, in bounded memory."""
 
-    def __init__(self, resumed: KeptSession | None = None) -> None:
-        """Nothing has been seen yet of a call, which may go on with the session of earlier ones."""
+    def __init__(self, resumed: KeptSession | None = None, disallowed: Sequence[str] = ()) -> None:
+        """Nothing has been seen yet of a call, which may go on with the session of earlier ones.
+
+        `disallowed`: rules of tools that we told the CLI to refuse.
+        """
         self.finished = False
         self._spoke = False
         self._resumed = resumed
         self._session_id = self._cli_version = self._model = self._kind = self._said = ""
         self._denied: dict[str, None] = {}
+        self._disallowed = disallowed
+        self._hooked = set[str]()
         self._deeds = DeedReader(_TOOLS)
         self._turns = self._retries = 0
         self._context = ContextReader()
@@ -225,12 +238,13 @@ class CallReader:
 
     def _answer(self, event: Mapping[str, Any]) -> None:
         self._results(event)
-        content = items(mapping(event.get("message")).get("content"))[:1]
-        if text(mapping(content[0] if content else None).get("text")).startswith(_SENT_BACK):
+        if sent_back(event):
             self._said = ""  # what it said before it was sent back is not its last word
 
     def _results(self, event: Mapping[str, Any]) -> None:
         refused = never_ran(event)
+        if len(self._hooked) < _HOOKED:
+            self._hooked |= refused_by_hook(event)
         for block in map(mapping, items(mapping(event.get("message")).get("content"))):
             identity = text(block.get("tool_use_id"), _IDENTITY)
             failed = _failed(block, event.get("tool_use_result"))
@@ -240,8 +254,11 @@ class CallReader:
         self._retries += 1
 
     def _denial(self, event: Mapping[str, Any]) -> None:
-        tool = text(event.get("tool_name"), _NAME)
-        if tool and len(self._denied) < _DENIALS:
+        """What a hook or a rule of ours refused is guidance, and no permission that the agent lacks."""
+        tool, identity = text(event.get("tool_name"), _NAME), text(event.get("tool_use_id"), _IDENTITY)
+        wanted = text(event.get("message")) or detail_of(mapping(event.get("tool_input")))
+        ours = identity in self._hooked or any(_matches(rule, tool, wanted) for rule in self._disallowed)
+        if tool and not ours and len(self._denied) < _DENIALS:
             self._denied[tool] = None
 
     def _window_state(self, event: Mapping[str, Any]) -> None:
@@ -259,6 +276,12 @@ class CallReader:
         self._unfinished_turns = 0
         for denial in items(event.get("permission_denials")):
             self._denial(mapping(denial))
+
+
+def _matches(rule: str, tool: str, wanted: str) -> bool:
+    """Whether a rule such as `Bash(git push:*)` is about a call: the tool, and words of what it wanted."""
+    name, _, specifier = rule.removesuffix(")").partition("(")
+    return name == tool and specifier.removesuffix(":*").partition("*")[0].replace("//", "/") in wanted
 
 
 def _blocks(event: Mapping[str, Any], *types: str) -> list[Mapping[str, Any]]:

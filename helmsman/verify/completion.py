@@ -1,8 +1,9 @@
 """Is it done? Asking is a claim; this is what has to be true beside it, all of it read from evidence.
 
-Done = asked AND every check green AND no finding that blocks AND no claim that the evidence contradicts AND the required tests
-ran AND every item of the plan is proven (where there is one) AND (where the dual gate is on) enough of the last iterations look
-complete. The judge is asked last, when all of that holds.
+Done = asked AND every check green AND a tree that differs from the start AND, where every check was green at the start, a new
+test that fails on the source of the start (or a judge, or proven items of a plan) AND no finding that blocks AND no claim that
+the evidence contradicts AND the required tests ran AND every item of the plan is proven (where there is one) AND (where the dual
+gate is on) enough of the last iterations look complete. The judge is asked last, when all of that holds.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,9 +15,11 @@ from helmsman.records.plan_folds import remaining_after, standing_of
 from helmsman.records.proof import Denial, Proof
 from helmsman.records.reflexion import DoneSignals
 from helmsman.verify.cases.paths import is_test_file
-from helmsman.verify.objections import claims_that_are_untrue, findings_that_block, some
+from helmsman.verify.objections import claims_that_are_untrue, findings_that_block, processes_left, some
 
 ALL_TICKED = "every item of the plan is ticked"
+UNCHANGED = "nothing differs from the start"
+UNPROVEN = "every check was green before the change, and no new test fails without it"
 RECENT = 5
 """Iterations that the dual gate looks at."""
 
@@ -75,6 +78,18 @@ def _saturated(config: LoopConfig, before: DoneSignals, *, test_only: bool) -> b
 Gate = Callable[[LoopConfig, DoneSignals, Evidence, bool], Iterator[Denial]]
 
 
+def _unchanged(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _complete: bool) -> Iterator[Denial]:
+    looks = evidence.plan is not None and evidence.plan.item is not None and evidence.plan.item.verify
+    if evidence.since_start and evidence.since_start.unchanged and not looks:  # such an item asks for no change
+        yield Denial(rule="unchanged", why=UNCHANGED)
+
+
+def _unproven(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _complete: bool) -> Iterator[Denial]:
+    since = evidence.since_start
+    if since and since.needs_test and not since.unchanged and not since.failing:
+        yield Denial(rule="unproven", why=UNPROVEN)
+
+
 def _invariants(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
     if blocking := findings_that_block(evidence):
         yield Denial(rule="invariants", why=blocking)
@@ -104,4 +119,9 @@ def _plan(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: 
         yield Denial(rule="plan", why=f"{remaining} of the items of {config.plan.file} are not proven: {named}")
 
 
-GATES: tuple[Gate, ...] = (_invariants, _claims, _required, _indicators, _plan)
+def _processes(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
+    if left := processes_left(evidence):
+        yield Denial(rule="processes", why=left)
+
+
+GATES: tuple[Gate, ...] = (_unchanged, _unproven, _invariants, _claims, _required, _indicators, _plan, _processes)

@@ -138,6 +138,12 @@ def never_ran(event: Mapping[str, Any]) -> set[str]:
     return {text(entry.get("id"), _IDENTITY) for entry in told if "non_execution_kind" in entry}
 
 
+def refused_by_hook(event: Mapping[str, Any]) -> set[str]:
+    """Ids of the tool calls that an event says a hook refused."""
+    told = map(mapping, items(event.get("tool_result_meta")))
+    return {text(one.get("id"), _IDENTITY) for one in told if mapping(one.get("permission_decision")).get("source") == "hook"}
+
+
 def _call(block: Mapping[str, Any]) -> _Call:
     tool, given = text(block.get("name")), mapping(block.get("input"))
     path = given.get(_TOLD[tool])

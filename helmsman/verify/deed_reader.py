@@ -11,7 +11,6 @@ from helmsman.verify.loose_json import last, text
 
 OTHER_TOOLS = "(other)"
 _TOOLS = 50
-_FIRST = 12
 _COMMANDS = 50
 _COMMAND = 300
 _PATHS = 200
@@ -45,7 +44,6 @@ class Told(TypedDict):
     """Fields of `AgentCall`."""
 
     tools: tuple[tuple[str, int], ...]
-    first_used: tuple[str, ...]
     commands: tuple[CommandRun, ...]
     edited: tuple[str, ...]
     looked: tuple[str, ...]
@@ -86,7 +84,6 @@ class DeedReader:
     def told(self) -> Told:
         return Told(
             tools=tuple(self._used.most_common()),
-            first_used=tuple(self._used)[:_FIRST],
             commands=tuple(self._commands),
             edited=tuple(self._edited),
             looked=tuple(self._looked),

@@ -2,14 +2,15 @@
 
 Proven = checks ran AND no finding that blocks AND no claim that the evidence contradicts AND, where the item has a check of its
 own: that passes, and nothing fails that did not fail before. Where it has none: every check of the loop passes, something was
-changed for it (or it only verifies), and the agent says that it is done.
+changed for it (or it only verifies), AND a test that names it has turned green, or the judge finds its acceptance criteria met,
+or a person says so. Judge and person are asked where the agent notes it as done; that word by itself proves nothing.
 """
 
 import re
 from collections.abc import Callable
 
 from helmsman.config import CriterionConfig, JudgeConfig
-from helmsman.plans.naming import means
+from helmsman.plans.naming import is_named_by, means
 from helmsman.records.checks import CheckResult
 from helmsman.records.claims import ClaimKind
 from helmsman.records.iteration import Evidence
@@ -17,11 +18,12 @@ from helmsman.records.judgement import Judgement
 from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.plan_folds import floor_of
 from helmsman.records.state import LoopState
-from helmsman.verify.objections import claims_that_are_untrue, findings_that_block, some
+from helmsman.verify.objections import claims_that_are_untrue, findings_that_block, processes_left, some
 
 ITEM = "plan."
 """How the id of the judge's criterion begins that stands for an item."""
 LONGEST_CRITERION = 4_000
+NO_EVIDENCE = "nothing shows that it is done but the agent's word"
 
 Rule = Callable[[LoopState, Evidence, PlanItem], str]
 
@@ -34,9 +36,25 @@ def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
     if evidence.execution.plan and evidence.execution.plan.kept:
         why = "the plan was made anew; its items are proven from the next iteration on"
         return ItemProof(item=item.id, title=item.title, missing=(why,), tried=False)
-    missing = tuple(filter(None, (rule(state, evidence, item) for rule in (ALWAYS if item.check else (*ALWAYS, *WITHOUT_CHECK)))))
-    tried = evidence.execution.worth_checking
-    return ItemProof(item=item.id, title=item.title, proven=not missing, missing=missing, tried=tried)
+    rules = ALWAYS if item.check else (*ALWAYS, _unchanged)
+    missing = tuple(filter(None, (rule(state, evidence, item) for rule in rules)))
+    proof = ItemProof(
+        item=item.id, title=item.title, proven=not missing, missing=missing, tried=evidence.execution.worth_checking
+    )
+    if missing or item.check or tests_that_name(state, evidence, item):
+        return proof
+    asked = _is_noted(state, evidence, item)
+    return proof.model_copy(
+        update={"proven": False, "missing": (NO_EVIDENCE if asked else _how_to_show(item),), "needs_word": asked}
+    )
+
+
+def tests_that_name(state: LoopState, evidence: Evidence, item: PlanItem) -> tuple[str, ...]:
+    """Tests that name the item and have turned green: they failed in the last report, or fail on the source of the start."""
+    before = state.checks.failures if state.checks else ()
+    failed = (name for result in before if result.counts for name in result.counts.failing)
+    on_start = evidence.since_start.tests if evidence.since_start else ()
+    return tuple(name for name in dict.fromkeys((*failed, *on_start)) if is_named_by(name, item.id, item.title))
 
 
 def criterion_of(item: PlanItem | None, config: JudgeConfig) -> CriterionConfig | None:
@@ -52,9 +70,14 @@ def judged(proof: ItemProof, criterion: CriterionConfig, judgement: Judgement) -
     """With the judge's word."""
     verdict = next((one for one in judgement.criteria if one.criterion == criterion.id), None)
     if verdict is not None and verdict.met:
-        return proof
+        return taken_as_proven(proof)
     why = f"the judge does not see it done: {verdict.reason if verdict else judgement.cause}"
-    return proof.model_copy(update={"proven": False, "missing": (*proof.missing, why)})
+    return proof.model_copy(update={"proven": False, "missing": (why,), "needs_word": False})
+
+
+def taken_as_proven(proof: ItemProof) -> ItemProof:
+    """By the word that was missing."""
+    return proof.model_copy(update={"proven": True, "missing": (), "needs_word": False})
 
 
 def _plain(name: str) -> str:
@@ -74,6 +97,10 @@ def _blocked(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
 
 def _untrue(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
     return claims_that_are_untrue(evidence)
+
+
+def _running(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
+    return processes_left(evidence)
 
 
 def _own_check(_state: LoopState, evidence: Evidence, item: PlanItem) -> str:
@@ -110,19 +137,18 @@ def _unchanged(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
     return "" if changed else "nothing was changed for it"
 
 
-def _unclaimed(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
-    """Its own word is needed, because nobody else knows whether there is more to come; it is never enough."""
+def _is_noted(state: LoopState, evidence: Evidence, item: PlanItem) -> bool:
+    """Whether the agent says that it is done: nobody else knows whether there is more to come."""
     said = (claim.subject for claim in evidence.claims.claims if claim.kind is ClaimKind.ITEM_DONE)
     noted = evidence.noted == item.id or (state.plan.noted and state.plan.now == item.id)
-    if noted or evidence.checks is None or any(means(line, item.id, item.title) for line in said) or _counts_one(evidence):
-        return ""
-    return f"the agent does not say that it is done: a new line that begins with `{item.id}:` under COMPLETED in progress.md"
+    return noted or evidence.claims.wants_to_finish or any(means(line, item.id, item.title) for line in said)
 
 
-def _counts_one(evidence: Evidence) -> bool:
-    """Its status report counts a finished task, or it asks to be done with all of it."""
-    status = evidence.claims.status
-    return evidence.claims.wants_to_finish or bool(status and status.tasks_completed)
+def _how_to_show(item: PlanItem) -> str:
+    return (
+        f"nothing shows that it is done: a test that names `{item.id}` and fails without the change, or a new line that begins"
+        f" with `{item.id}:` under COMPLETED in progress.md, so that somebody looks at it"
+    )
 
 
 def _how(result: CheckResult) -> str:
@@ -135,6 +161,4 @@ def _names(results: tuple[CheckResult, ...]) -> str:
     return some([result.name for result in results])
 
 
-ALWAYS: tuple[Rule, ...] = (_unchecked, _blocked, _untrue, _own_check, _failing)
-WITHOUT_CHECK: tuple[Rule, ...] = (_unchanged, _unclaimed)
-"""What has to hold beside that for an item that has no check of its own."""
+ALWAYS: tuple[Rule, ...] = (_unchecked, _blocked, _untrue, _running, _own_check, _failing)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from helmsman.records.claims import ClaimLayer
 from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
+from helmsman.records.processes import survivors_named
 
 NAMED = 3
 
@@ -19,6 +20,12 @@ def some(names: Sequence[str], of: int | None = None) -> str:
 def findings_that_block(evidence: Evidence) -> str:
     """What the invariants found; empty where nothing stands against the work."""
     return some([f"{one.message} ({one.rule}, {one.where})" for one in evidence.findings if one.weight is Weight.BLOCK])
+
+
+def processes_left(evidence: Evidence) -> str:
+    """What the agent started and nobody could end: it may change files, or answer for a server, while the checks run."""
+    left = evidence.execution.call.survivors
+    return f"processes that the agent started are still running: {survivors_named(left)}" if left else ""
 
 
 def claims_that_are_untrue(evidence: Evidence) -> str:

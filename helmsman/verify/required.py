@@ -14,7 +14,7 @@ _AFTER = re.compile(rf"(?<![\w./-]){_NOT_RUN}(?![\w./-])", re.IGNORECASE)
 _ENDED = "✓✔√✅☑✕✗✘✖❌●"
 """Ticks and crosses: a test behind one of them ran, whatever its title speaks of."""
 _HEAD = re.compile(
-    rf"\s*+(?:[○✎↓↩](?=\s)|-\s++(?i:{_NOT_RUN})(?!\S))"
+    rf"\s*+(?:[○✎↓↩\ufe63](?=\s)|-\s++(?i:{_NOT_RUN})(?!\S))"
     rf"|(?:\s*+\[[^\]\n]{{0,40}}\])*+[^\w{_ENDED}]*+(?:(?i:skip(?:ped|ping)?)|XFAIL(?:ED)?|PENDING|TODO|IGNORED|DISABLED)(?![\w./-])"
     rf"|[^{_ENDED}]*?(?<!\S)(?i:[\[(]\s*+{_NOT_RUN}\s*+[\])]|[○✎↓↩]\s++{_NOT_RUN}(?!\S))"
 )
@@ -22,8 +22,10 @@ _HEAD = re.compile(
 `○ skipped math NAME`, `Skipped math > NAME`, in capitals `XFAIL tests/test_a.py::NAME`."""
 _WHOLE_CLASS = re.compile(r"Tests run: (\d++),.*?Skipped: \1(?!\d)")
 """Maven, of a class in which nothing was run: `Tests run: 5, Failures: 0, Errors: 0, Skipped: 5 - in NAME`."""
-_STARTS = re.compile(r"\W*(?:INFO\W+)?(?:RUN|PAUSE|CONT|Running)\b")
-"""`=== RUN   NAME`, `[ RUN      ] Suite.NAME`, `[INFO] Running NAME`: whether it was skipped is told thereafter."""
+_REMARKED = re.compile(r"\s*+[✔✖\ufe63] .*\([0-9.]++ms\) # ")
+"""Node.js, of a test that was skipped or is a todo; the reason may stand in the word's place: `✖ NAME (0.2ms) # later`."""
+_STARTS = re.compile(r"\W*(?:INFO\W+)?(?:RUN|PAUSE|CONT|Running|Subtest:)(?!\w)|▶ ")
+"""`=== RUN   NAME`, `[ RUN      ] Suite.NAME`, `[INFO] Running NAME`, `# Subtest: NAME`: what came of it is told thereafter."""
 _SEPARATORS = re.compile(r"::|[./#\\]|\s>\s|\s\u203a\s")
 
 
@@ -54,7 +56,7 @@ def _parts(name: str) -> list[str]:
 def _skipped(line: str, name: str, places: list[int]) -> bool:
     """Whether a line calls the test skipped that it names at these places."""
     head = _HEAD.match(line)
-    if (head and head.end() <= places[-1]) or _WHOLE_CLASS.search(line):
+    if (head and head.end() <= places[-1]) or _WHOLE_CLASS.search(line) or _REMARKED.match(line):
         return True
     behind = any(found.start() >= places[0] + len(name) for found in _AFTER.finditer(line))
     return behind or any(_lies_between(places, found.end(), found.end(1)) for found in _BEFORE.finditer(line))

@@ -7,51 +7,10 @@ taken for another's. A test that is expected to fail counts as skipped: it prove
 import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from typing import NamedTuple
 
 from helmsman.records.checks import TestCounts
-from helmsman.verify.failing import failing_names
+from helmsman.verify.runs import Run, Tally, empty_runs, line_at, matching, read_labels, read_tally, run_counts, total
 from helmsman.verify.sessions import Mark, Span, outermost
-
-
-class Run(NamedTuple):
-    """One run of a runner, and where it stands in the output."""
-
-    first: int
-    last: int
-    counts: TestCounts
-
-
-Tally = dict[str, int]
-
-
-def _counts(passed: int, failed: int, skipped: int, names: Iterable[str]) -> TestCounts:
-    return TestCounts(passed=max(passed, 0), failed=failed, skipped=skipped, failing=failing_names(names))
-
-
-def _tally(text: str) -> Tally:
-    """Read `3 failed, 1 passed`, whatever stands between."""
-    return {word: int(number) for number, word in re.findall(r"([0-9]{1,9}) ([a-z]+)", text)}
-
-
-_LABELLED = re.compile(r"(?<![A-Za-z ])([A-Za-z ]++)(?:=|: )([0-9]{1,9})")
-
-
-def _labelled(text: str) -> Tally:
-    """Read `Tests: 3, Failures: 1` and `failures=1, expected failures=2`."""
-    return {name.strip(): int(number) for name, number in _LABELLED.findall(text)}
-
-
-def _total(tally: Tally, *names: str) -> int:
-    return sum(tally.get(name, 0) for name in names)
-
-
-def _at(lines: list[str], number: int) -> str:
-    return lines[number] if 0 <= number < len(lines) else ""
-
-
-def _matching(pattern: re.Pattern[str], lines: list[str]) -> Iterator[tuple[int, re.Match[str]]]:
-    return ((number, match) for number, line in enumerate(lines) if (match := pattern.fullmatch(line)))
 
 
 def _marks(patterns: Iterable[tuple[Mark, re.Pattern[str]]], lines: list[str]) -> Iterator[tuple[int, Mark]]:
@@ -66,11 +25,6 @@ def _between(found: list[Span], lines: list[str]) -> Iterator[list[str]]:
     """Give the lines from below each summary to the next one."""
     ends = [*(first for first, _ in found), len(lines)][1:]
     return (lines[last + 1 : end] for (_, last), end in zip(found, ends, strict=True))
-
-
-def _empty_runs(prefix: str, lines: list[str]) -> Iterator[Run]:
-    """A runner that found no tests says so in one line and prints no summary."""
-    return (Run(number, number, TestCounts()) for number, line in enumerate(lines) if line in {f"{prefix}0", f"{prefix}1"})
 
 
 def _below_last(heading: re.Pattern[str], lines: list[str]) -> list[str]:
@@ -98,16 +52,16 @@ _PYTEST_FAILING = re.compile(r"(?:FAILED|ERROR|SUBFAILED(?:\[[^\]]*+\])?+ ?(?:\(
 
 def read_pytest(lines: list[str]) -> Iterator[Run]:
     for first, last in outermost(_marks(_PYTEST_MARKS, lines)):
-        yield Run(first, last, _pytest_counts(lines[first:last], _tally(lines[last])))
+        yield Run(first, last, _pytest_counts(lines[first:last], read_tally(lines[last])))
 
 
 def _pytest_counts(lines: list[str], tally: Tally) -> TestCounts:
     recap = _below_last(_PYTEST_RECAP, lines)
-    return _counts(
-        passed=_total(tally, "passed", "xpassed"),
-        failed=_total(tally, "failed", "error", "errors"),
-        skipped=_total(tally, "skipped", "xfailed"),
-        names=(_pytest_name(match[1]) for _, match in _matching(_PYTEST_FAILING, recap)),
+    return run_counts(
+        passed=total(tally, "passed", "xpassed"),
+        failed=total(tally, "failed", "error", "errors"),
+        skipped=total(tally, "skipped", "xfailed"),
+        names=(_pytest_name(match[1]) for _, match in matching(_PYTEST_FAILING, recap)),
     )
 
 
@@ -130,19 +84,19 @@ _UNITTEST_FAILING = re.compile("(?:FAIL|ERROR|UNEXPECTED SUCCESS): (.+)")
 def read_unittest(lines: list[str]) -> Iterator[Run]:
     """Read runs of Python's unittest, which counts each failing subtest: `passed` may be too low, never too high."""
     start = 0
-    for number, ran in _matching(_UNITTEST_RAN, lines):
-        verdict = _UNITTEST_VERDICT.fullmatch(_at(lines, number + 2))
-        if verdict and _is_rule("-", _at(lines, number - 1)):
+    for number, ran in matching(_UNITTEST_RAN, lines):
+        verdict = _UNITTEST_VERDICT.fullmatch(line_at(lines, number + 2))
+        if verdict and _is_rule("-", line_at(lines, number - 1)):
             yield Run(number, number + 2, _unittest_counts(lines[start:number], int(ran[1]), verdict[1] or ""))
             start = number
 
 
 def _unittest_counts(lines: list[str], ran: int, details: str) -> TestCounts:
-    tally = _labelled(details)
-    failed = _total(tally, "failures", "errors", "unexpected successes")
-    skipped = _total(tally, "skipped", "expected failures")
-    names = (match[1] for number, match in _matching(_UNITTEST_FAILING, lines) if _is_rule("=", _at(lines, number - 1)))
-    return _counts(ran - failed - skipped, failed, skipped, names)
+    tally = read_labels(details)
+    failed = total(tally, "failures", "errors", "unexpected successes")
+    skipped = total(tally, "skipped", "expected failures")
+    names = (match[1] for number, match in matching(_UNITTEST_FAILING, lines) if _is_rule("=", line_at(lines, number - 1)))
+    return run_counts(ran - failed - skipped, failed, skipped, names)
 
 
 def _is_rule(character: str, line: str) -> bool:
@@ -160,20 +114,20 @@ _JEST_SUITE_FAILED = "Test suite failed to run"
 
 def read_jest(lines: list[str]) -> Iterator[Run]:
     start = 0
-    for number, tests in _matching(_JEST_TESTS, lines):
-        if suites := _JEST_SUITES.fullmatch(_at(lines, number - 1)):
-            yield Run(number, number, _jest_counts(lines[start:number], _tally(tests[0]), _tally(suites[0])))
+    for number, tests in matching(_JEST_TESTS, lines):
+        if suites := _JEST_SUITES.fullmatch(line_at(lines, number - 1)):
+            yield Run(number, number, _jest_counts(lines[start:number], read_tally(tests[0]), read_tally(suites[0])))
             start = number
-    yield from _empty_runs("No tests found, exiting with code ", lines)
+    yield from empty_runs("No tests found, exiting with code ", lines)
 
 
 def _jest_counts(lines: list[str], tests: Tally, suites: Tally) -> TestCounts:
     """A suite that cannot be loaded has no tests, so jest counts it only among the suites: it is an error here."""
     failures = list(_jest_failures(lines))
     broken = {file for file, heading in failures if heading == _JEST_SUITE_FAILED}
-    failed = _total(tests, "failed") + len(broken) or _total(suites, "failed")
+    failed = total(tests, "failed") + len(broken) or total(suites, "failed")
     names = (file if heading == _JEST_SUITE_FAILED else heading for file, heading in failures)
-    return _counts(_total(tests, "passed"), failed, _total(tests, "skipped", "todo"), names if failed else ())
+    return run_counts(total(tests, "passed"), failed, total(tests, "skipped", "todo"), names if failed else ())
 
 
 def _jest_failures(lines: list[str]) -> Iterator[tuple[str, str]]:
@@ -196,22 +150,22 @@ _VITEST_FAILING = re.compile(" FAIL  (.+)")
 
 def read_vitest(lines: list[str]) -> Iterator[Run]:
     start = 0
-    for number, tests in _matching(_VITEST_TESTS, lines):
-        if files := _VITEST_FILES.fullmatch(_at(lines, number - 1)):
-            counts = _vitest_counts(lines[start:number], _tally(tests[0]), _tally(files[0]), _at(lines, number + 1))
+    for number, tests in matching(_VITEST_TESTS, lines):
+        if files := _VITEST_FILES.fullmatch(line_at(lines, number - 1)):
+            counts = _vitest_counts(lines[start:number], read_tally(tests[0]), read_tally(files[0]), line_at(lines, number + 1))
             yield Run(number, number, counts)
             start = number
-    yield from _empty_runs("No test files found, exiting with code ", lines)
+    yield from empty_runs("No test files found, exiting with code ", lines)
 
 
 def _vitest_counts(lines: list[str], tests: Tally, files: Tally, next_line: str) -> TestCounts:
     """Add what vitest does not count as tests: suites that cannot be loaded, errors outside of tests."""
     unhandled = _VITEST_ERRORS.fullmatch(next_line)
     errors = int(unhandled[1]) if unhandled else 0
-    broken = sum(int(match[1]) for _, match in _matching(_VITEST_BROKEN, lines))
-    failed = _total(tests, "failed") + broken + errors or _total(files, "failed")
-    names = (_vitest_name(match[1]) for _, match in _matching(_VITEST_FAILING, lines))
-    return _counts(_total(tests, "passed"), failed, _total(tests, "skipped", "todo"), names if failed else ())
+    broken = sum(int(match[1]) for _, match in matching(_VITEST_BROKEN, lines))
+    failed = total(tests, "failed") + broken + errors or total(files, "failed")
+    names = (_vitest_name(match[1]) for _, match in matching(_VITEST_FAILING, lines))
+    return run_counts(total(tests, "passed"), failed, total(tests, "skipped", "todo"), names if failed else ())
 
 
 def _vitest_name(text: str) -> str:
@@ -227,8 +181,8 @@ _GO_TEST = re.compile(r" *--- (PASS|FAIL|SKIP): (.+) \([0-9.]++s\)")
 
 def read_go(lines: list[str]) -> Iterator[Run]:
     start = 0
-    for number, package in _matching(_GO_PACKAGE, lines):
-        tests = [(match[1], match[2]) for _, match in _matching(_GO_TEST, lines[start:number])]
+    for number, package in matching(_GO_PACKAGE, lines):
+        tests = [(match[1], match[2]) for _, match in matching(_GO_TEST, lines[start:number])]
         yield Run(number, number, _go_counts(package, tests))
         start = number + 1
 
@@ -241,7 +195,7 @@ def _go_counts(package: re.Match[str], tests: list[tuple[str, str]]) -> TestCoun
     if status == "FAIL":
         failing = failing or [name]  # it was not built, panicked or ran out of time
     anonymous = status == "ok" and not tests and "[no tests to run]" not in note
-    return _counts(outcomes.count("PASS") + anonymous, len(failing), outcomes.count("SKIP"), failing)
+    return run_counts(outcomes.count("PASS") + anonymous, len(failing), outcomes.count("SKIP"), failing)
 
 
 # cargo test -----------------------------------------------------------------------------------------------------------
@@ -256,10 +210,10 @@ _CARGO_FAILURES = re.compile("failures:")
 def read_cargo(lines: list[str]) -> Iterator[Run]:
     """Each test binary prints a session of its own."""
     for first, last in outermost(_marks(_CARGO_MARKS, lines)):
-        tally = _tally(lines[last])
-        names = _cargo_failing(lines[first:last]) if _total(tally, "failed") else []
-        passed = _total(tally, "passed", "measured")
-        yield Run(first, last, _counts(passed, _total(tally, "failed"), _total(tally, "ignored"), names))
+        tally = read_tally(lines[last])
+        names = _cargo_failing(lines[first:last]) if total(tally, "failed") else []
+        passed = total(tally, "passed", "measured")
+        yield Run(first, last, run_counts(passed, total(tally, "failed"), total(tally, "ignored"), names))
 
 
 def _cargo_failing(lines: list[str]) -> list[str]:
@@ -279,25 +233,25 @@ def read_mocha(lines: list[str]) -> Iterator[Run]:
     """Read runs of mocha, where the names stand below the summary."""
     found = list(_mocha_summaries(lines))
     for (first, last), below in zip(found, _between(found, lines), strict=True):
-        tally = _tally(" ".join(lines[first : last + 1]))
-        failed = _total(tally, "failing")
+        tally = read_tally(" ".join(lines[first : last + 1]))
+        failed = total(tally, "failing")
         names = _mocha_names(below, failed)
-        yield Run(first, last, _counts(_total(tally, "passing"), failed, _total(tally, "pending"), names))
+        yield Run(first, last, run_counts(total(tally, "passing"), failed, total(tally, "pending"), names))
 
 
 def _mocha_summaries(lines: list[str]) -> Iterator[Span]:
     """A summary stands between blank lines; what a test prints stands among the names of tests."""
-    for number, _ in _matching(_MOCHA_PASSING, lines):
+    for number, _ in matching(_MOCHA_PASSING, lines):
         others = list(takewhile(_MOCHA_OTHER.fullmatch, lines[number + 1 : number + 3]))
         last = number + len(others)
-        if not _at(lines, number - 1) and not _at(lines, last + 1):
+        if not line_at(lines, number - 1) and not line_at(lines, last + 1):
             yield number, last
 
 
 def _mocha_names(lines: list[str], failed: int) -> Iterator[str]:
     """A title is numbered and takes a line for each suite around the test, up to a line that ends with a colon."""
     expected = 1
-    for number, title in _matching(_MOCHA_TITLE, lines):
+    for number, title in matching(_MOCHA_TITLE, lines):
         if expected <= failed and int(title[1]) == expected:
             expected += 1
             yield _mocha_name([title[2], *lines[number + 1 : number + _MOCHA_DEPTH]])
@@ -320,7 +274,7 @@ _RSPEC_NOT_LOADED = re.compile(r"An error occurred while loading (.+)\.")
 
 def read_rspec(lines: list[str]) -> Iterator[Run]:
     """Read runs of RSpec: files that could not be loaded stand above the summary, failing examples below."""
-    totals = [(n, match) for n, match in _matching(_RSPEC_TOTALS, lines) if _at(lines, n - 1).startswith("Finished in ")]
+    totals = [(n, match) for n, match in matching(_RSPEC_TOTALS, lines) if line_at(lines, n - 1).startswith("Finished in ")]
     start = 0
     regions = _between([(number, number) for number, _ in totals], lines)
     for (number, match), below in zip(totals, regions, strict=True):
@@ -330,9 +284,9 @@ def read_rspec(lines: list[str]) -> Iterator[Run]:
 
 def _rspec_counts(totals: re.Match[str], above: list[str], below: list[str]) -> TestCounts:
     examples, failures, pending, errors = (int(number or 0) for number in totals.groups())
-    names = [match[1] for _, match in _matching(_RSPEC_NOT_LOADED, above)] if errors else []
-    names += [match[1] for _, match in _matching(_RSPEC_FAILING, below)] if failures else []
-    return _counts(examples - failures - pending, failures + errors, pending, names)
+    names = [match[1] for _, match in matching(_RSPEC_NOT_LOADED, above)] if errors else []
+    names += [match[1] for _, match in matching(_RSPEC_FAILING, below)] if failures else []
+    return run_counts(examples - failures - pending, failures + errors, pending, names)
 
 
 # PHPUnit --------------------------------------------------------------------------------------------------------------
@@ -344,19 +298,19 @@ _PHPUNIT_TITLE = re.compile(r"[0-9]{1,9}\) (.+)")
 
 
 def read_phpunit(lines: list[str]) -> Iterator[Run]:
-    for number, match in _matching(_PHPUNIT_OK, lines):
-        yield Run(number, number, _counts(int(match[1] or 0), 0, 0, ()))
+    for number, match in matching(_PHPUNIT_OK, lines):
+        yield Run(number, number, run_counts(int(match[1] or 0), 0, 0, ()))
     start = 0
-    for number, match in _matching(_PHPUNIT_TOTALS, lines):
-        if _at(lines, number - 1).endswith("!"):
-            yield Run(number, number, _phpunit_counts(lines[start:number], _labelled(match[0])))
+    for number, match in matching(_PHPUNIT_TOTALS, lines):
+        if line_at(lines, number - 1).endswith("!"):
+            yield Run(number, number, _phpunit_counts(lines[start:number], read_labels(match[0])))
             start = number
 
 
 def _phpunit_counts(lines: list[str], tally: Tally) -> TestCounts:
-    failed = _total(tally, "Errors", "Failures")
-    skipped = _total(tally, "Skipped", "Incomplete")
-    return _counts(_total(tally, "Tests") - failed - skipped, failed, skipped, _phpunit_names(lines))
+    failed = total(tally, "Errors", "Failures")
+    skipped = total(tally, "Skipped", "Incomplete")
+    return run_counts(total(tally, "Tests") - failed - skipped, failed, skipped, _phpunit_names(lines))
 
 
 def _phpunit_names(lines: list[str]) -> Iterator[str]:

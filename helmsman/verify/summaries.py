@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from helmsman.records.checks import TestCounts
 from helmsman.verify.failing import failing_names
 from helmsman.verify.runners import (
-    Run,
     read_cargo,
     read_go,
     read_jest,
@@ -17,6 +16,8 @@ from helmsman.verify.runners import (
     read_unittest,
     read_vitest,
 )
+from helmsman.verify.runs import Run
+from helmsman.verify.tap import read_node, read_tap
 
 Reader = Callable[[list[str]], Iterable[Run]]
 
@@ -30,6 +31,8 @@ READERS: tuple[tuple[str, Reader], ...] = (
     ("mocha", read_mocha),
     ("rspec", read_rspec),
     ("phpunit", read_phpunit),
+    ("node", read_node),
+    ("tap", read_tap),
 )
 
 _LINE_LENGTH = 1000

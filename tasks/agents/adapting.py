@@ -5,15 +5,17 @@ from contextlib import contextmanager
 
 from helmsman.errors import Cancelled, WorldError
 from helmsman.records.events import AgentStarted
-from helmsman.records.evidence import AgentCall, AgentOutcome
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.processes import Survivor
 from helmsman.records.state import LoopState
 from helmsman.verify.agent_outcome import EndedBy
 from tasks.agents.call_folder import CallFolder, set_aside
 from tasks.agents.order import Order
 from tasks.processes.process import Ended, run
 from tasks.sandbox.entering import Command
-from tasks.secrets_kept import redact
 from tasks.session.pain_watch import Watch, tokens_left
+from tasks.system.secrets import redact
+from tasks.system.supervised import still_alive
 from tasks.system_errors import blaming_the_world
 from tasks.telling.journal import publish
 
@@ -27,7 +29,7 @@ def run_program(
     folder: CallFolder,
     *,
     stdin: bytes,
-    idle: float | None,
+    idle: float | Callable[[], float] | None,
     on_line: Callable[[bytes], None],
     stop: Callable[[], bool],
 ) -> Ended:
@@ -68,6 +70,11 @@ def _begun(folder: CallFolder, state: LoopState) -> Generator[Callable[[int], No
         raise
 
 
+def left_running(order: Order, ended: Ended) -> tuple[Survivor, ...]:
+    """Processes of this call and of earlier ones that live on because they could not be ended."""
+    return (*ended.survivors, *still_alive(order.state.survivors))
+
+
 def _call_seconds(state: LoopState) -> float:
     """Seconds that this call may take: its own timeout, or what is left of the loop's wall clock."""
     own, hours = state.config.claude.timeout_minutes * 60, state.config.limits.wall_clock_hours
@@ -81,10 +88,10 @@ def watch_for_pain(order: Order, environment: Mapping[str, str], used: Callable[
     return Watch(state.config.pain, worktree, home, used, tokens_left(state), since=since)
 
 
-def wording(order: Order, environment: Mapping[str, str]) -> Callable[[str], str]:
+def wording(order: Order) -> Callable[[str], str]:
     """How details of tool calls are told: paths from the top of the worktree, and no secret."""
     top = f"{order.place.worktree}/"
-    return lambda detail: redact(detail.replace(top, ""), environment)
+    return lambda detail: redact(detail.replace(top, ""))
 
 
 def ended_by(ended: Ended, *, by_its_own_account: bool) -> EndedBy:
@@ -92,18 +99,3 @@ def ended_by(ended: Ended, *, by_its_own_account: bool) -> EndedBy:
     if ended.by == "stop" and not by_its_own_account:
         raise Cancelled("cancelled while the agent was at work")
     return "itself" if ended.by == "stop" else ended.by
-
-
-def without_secrets(call: AgentCall, environment: Mapping[str, str]) -> AgentCall:
-    """The call with every secret that the agent could see replaced in what it said."""
-
-    def hide(text: str) -> str:
-        return redact(text, environment)
-
-    told = {name: hide(getattr(call, name)) for name in ("final_text", "error", "pain")}
-    commands = tuple(run.model_copy(update={"command": hide(run.command)}) for run in call.commands)
-    edited, looked = (tuple(map(hide, paths)) for paths in (call.edited, call.looked))
-    errors = tuple(one.model_copy(update={"where": hide(one.where), "message": hide(one.message)}) for one in call.errors)
-    guarded = tuple(one.model_copy(update={"detail": hide(one.detail)}) for one in call.guarded)
-    deeds = {"commands": commands, "edited": edited, "looked": looked}
-    return call.model_copy(update={**told, **deeds, "guarded": guarded, "errors": errors})

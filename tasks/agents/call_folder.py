@@ -2,15 +2,16 @@
 
 `started.json` says that it began, from which commit and with which session of an earlier call it went on,
 `transcript.jsonl` grows as it goes, `call.json` says that it ended. A call that ended is never made again.
+
+The two notes are signed with the loop's key, for one iteration and attempt: a call that somebody else noted did not happen.
 """
 
 import gzip
 import json
-import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, TypedDict, cast
 
 from helmsman.records.agents import AgentKind
 from helmsman.records.evidence import AgentCall, AgentOutcome, Interrupted
@@ -19,8 +20,20 @@ from helmsman.records.usage import Usage
 from helmsman.verify.agent_events import CallReader, parse_event
 from helmsman.verify.agents.account import Account
 from helmsman.verify.agents.reader import reader_of
-from tasks.whole_files import write_whole
+from tasks.system.files import write_atomic
+from tasks.system.keys import authentic, signed
+from tasks.system.secrets import redact
 
+
+class _Text(TypedDict):
+    encoding: str
+    errors: str
+    newline: str
+
+
+PURPOSE = "helmsman call 1"
+_AS_IT_IS = _Text(encoding="utf-8", errors="surrogateescape", newline="")
+"""Whatever a program prints."""
 _STOPPED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED, AgentOutcome.CRASHED})
 """A session that had to be killed counts as crashed."""
 
@@ -28,6 +41,8 @@ _STOPPED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED, AgentO
 @dataclass(frozen=True)
 class CallFolder:
     root: Path
+    uid: str
+    """Of the loop."""
 
     @property
     def prompt(self) -> Path:
@@ -53,24 +68,19 @@ class CallFolder:
     def rotated(self) -> Path:
         return self.root / "rotated.txt"
 
-    @property
-    def held(self) -> Path:
-        """What lies here lay in the worktree before somebody did something to it that is not to last."""
-        return self.root / "held"
-
     def note_rotation(self, why: str) -> None:
         """Before the session is ended: its own account will only say that a hook stopped it. Empty: it is not to end any more."""
         if why:
-            write_whole(self.rotated, why)
+            write_atomic(self.rotated, why)
         else:
             self.rotated.unlink(missing_ok=True)
 
 
 def interrupted_call(folder: CallFolder) -> Interrupted | None:
     """A call that began and never ended, or None when there is none."""
-    if not folder.started.exists() or finished_call(folder) is not None:
-        return None
     note = _note(folder)
+    if note is None or finished_call(folder) is not None:
+        return None
     begun = datetime.fromisoformat(note["at"])
     usage = _read(folder).usage if folder.transcript.exists() else Usage()
     return Interrupted(start=note["start"], started_at=begun, ended_at=begun + _at_work(folder), usage=usage)
@@ -78,9 +88,10 @@ def interrupted_call(folder: CallFolder) -> Interrupted | None:
 
 def finished_call(folder: CallFolder) -> AgentCall | None:
     """The call as it ended, also when the process died before it could note so: a result event is an end."""
-    if folder.call.exists():
-        return AgentCall.model_validate_json(folder.call.read_text())
-    if not folder.started.exists() or not folder.transcript.exists():
+    ended = _authentic(folder, folder.call)
+    if ended is not None:
+        return AgentCall.model_validate_json(ended)
+    if not has_begun(folder) or not folder.transcript.exists():
         return None
     reader = _read(folder)
     if not reader.finished:
@@ -100,7 +111,7 @@ def with_rotation(call: AgentCall, why: str) -> AgentCall:
 
 def session_asked_for(folder: CallFolder) -> KeptSession | None:
     """The session that the call in this folder was to go on with."""
-    said = _note(folder).get("session") if folder.started.exists() else None
+    said = (_note(folder) or {}).get("session")
     return KeptSession.model_validate(said) if said else None
 
 
@@ -113,33 +124,57 @@ def begin(folder: CallFolder, prompt: str, start: str, session: KeptSession | No
     resumed = session.model_dump(mode="json") if session else None
     other = {"agent": agent.model_dump(mode="json")} if agent else {}
     note = {"start": start, "at": datetime.now(UTC).isoformat(), "session": resumed, **other}
-    write_whole(folder.started, json.dumps(note))
+    write_atomic(folder.started, _signed(folder, folder.started, json.dumps(note)))
 
 
 def finish(folder: CallFolder, call: AgentCall) -> None:
     """Note the end, durably and first; then pack the transcript."""
-    if not folder.call.exists():
-        write_whole(folder.call, call.model_dump_json(indent=1))
+    if _authentic(folder, folder.call) is None:
+        write_atomic(folder.call, _signed(folder, folder.call, call.model_dump_json(indent=1)))
     if folder.transcript.exists():
-        with folder.transcript.open("rb") as plain, gzip.open(folder.packed, "wb") as packed:
-            shutil.copyfileobj(plain, packed)
-        folder.transcript.unlink()
+        with gzip.open(folder.packed, "wt", **_AS_IT_IS) as packed:
+            _move(folder.transcript, cast("TextIO", packed))
 
 
 def set_aside(folder: CallFolder) -> None:
     """A call that ended before it did anything is no call; its transcript is kept for people."""
     folder.started.unlink(missing_ok=True)
     if folder.transcript.exists():
-        folder.transcript.replace(folder.root / "transcript.failed.jsonl")
+        with (folder.root / "transcript.failed.jsonl").open("w", **_AS_IT_IS) as kept:
+            _move(folder.transcript, kept)
 
 
-def _note(folder: CallFolder) -> dict[str, Any]:
-    return json.loads(folder.started.read_text())
+def _move(transcript: Path, to: TextIO) -> None:
+    """Without secrets: the program has ended, and from now on only people read it."""
+    with transcript.open(**_AS_IT_IS) as lines:
+        to.writelines(map(redact, lines))
+    transcript.unlink()
+
+
+def has_begun(folder: CallFolder) -> bool:
+    return _note(folder) is not None
+
+
+def _note(folder: CallFolder) -> dict[str, Any] | None:
+    text = _authentic(folder, folder.started)
+    return None if text is None else json.loads(text)
+
+
+def _signed(folder: CallFolder, file: Path, text: str) -> str:
+    return signed(folder.uid, f"{PURPOSE} {folder.root.name}/{file.name}", text)
+
+
+def _authentic(folder: CallFolder, file: Path) -> str | None:
+    """The text of a note; None where there is none that Helmsman wrote for this call."""
+    try:
+        return authentic(folder.uid, f"{PURPOSE} {folder.root.name}/{file.name}", file.read_bytes())
+    except FileNotFoundError:
+        return None
 
 
 def _read(folder: CallFolder) -> CallReader | Account:
     """What is known of a call by what its program printed."""
-    told = _note(folder).get("agent")
+    told = (_note(folder) or {}).get("agent")
     if not told:
         return _read_transcript(folder)
     reader = reader_of(AgentKind.model_validate(told))

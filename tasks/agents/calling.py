@@ -30,6 +30,6 @@ def call_agent(order: Order) -> AgentCall:
             return port_of(order.state)(order)
     except WorldError as error:
         place, state = order.place, order.state
-        if interrupted_call(CallFolder(place.folder.call(state.due, state.attempt))) is None:
+        if interrupted_call(CallFolder(place.folder.call(state.due, state.attempt), state.uid)) is None:
             raise
         raise CutOff(error.problem, expected=error.expected, found=error.found, remedy=error.remedy) from error

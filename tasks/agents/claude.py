@@ -1,7 +1,8 @@
 """One call of the agent: the real command line in print mode, its event stream folded, its ending named."""
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,10 +16,12 @@ from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
 from helmsman.telemetry.ids import trace_context
 from helmsman.verify.agent_events import CallReader, parse_event, spoken_by_model, tool_calls, tool_results
-from tasks.agents.adapting import IN_WORLD, ended_by, run_program, watch_for_pain, without_secrets, wording
+from helmsman.verify.tool_patience import ToolPatience
+from tasks.agents.adapting import IN_WORLD, ended_by, left_running, run_program, watch_for_pain, wording
 from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, session_asked_for, set_aside, with_rotation
 from tasks.agents.claude_binary import find_binary
 from tasks.agents.order import Order, unreachable
+from tasks.agents.project_settings import pinned
 from tasks.agents.tool_events import tool_called, tool_returned
 from tasks.processes.environment import agent_environment, ours
 from tasks.processes.nesting import inner_depth
@@ -29,6 +32,7 @@ from tasks.session.hook_server import TOKEN, HookServer
 from tasks.session.pain_watch import Watch
 from tasks.session.steered import steering, stop_seconds, window_of
 from tasks.session.steering import Steering, settings
+from tasks.system.secrets import without_secrets
 from tasks.telling.journal import publish
 from tasks.worktrees.workplace import Workplace
 
@@ -51,13 +55,13 @@ def call_agent(order: Order) -> AgentCall:
     It goes on with the order's session, where there is one that the command line still knows.
     """
     place, state = order.place, order.state
-    folder = CallFolder(place.folder.call(state.due, state.attempt))
+    folder = CallFolder(place.folder.call(state.due, state.attempt), state.uid)
     work = _Work(order, folder, _environment(place, state, order.credentials))
     call = finished_call(folder) or _make_call(work, order.session)
     if _lost_session(folder, call):
         set_aside(folder)
         call = _make_call(work, None)
-    call = without_secrets(call, work.environment)
+    call = without_secrets(call)
     if call.outcome in IN_WORLD and call.tool_calls == 0:
         set_aside(folder)
         raise unreachable(call)
@@ -106,13 +110,16 @@ def _make_call(work: _Work, session: KeptSession | None) -> AgentCall:
     refuse_root(state.config.claude, environment)
     binary = find_binary(state.config.claude)
     begin(work.folder, order.prompt, order.start, session)
-    listener = Listener(wording(order, environment), session)
+    config = claude_config(state)
+    patience = ToolPatience(config.idle_timeout_minutes * 60, environment)
+    listener = Listener(wording(order), patience, session, config.disallowed_tools)
     listener.watch = watch_for_pain(order, environment, lambda: listener.reader.usage.tokens)
-    options = arguments(claude_config(state), cost_left=_cost_left(state), session=session)
+    options = arguments(config, cost_left=_cost_left(state), session=session)
     if not state.config.steering.hooks:
-        command = Command([str(binary), *options], environment)
+        alone = json.dumps({"env": pinned(environment, state.config)})
+        command = Command([str(binary), "--settings", alone, *options], environment)
         ended = _run(work, command, listener, lambda: order.stop() or bool(listener.pain))
-        return _conclude(listener, ended)
+        return _conclude(order, listener, ended)
     return _steered_call(work, str(binary), options, listener)
 
 
@@ -120,22 +127,23 @@ def _steered_call(work: _Work, binary: str, options: list[str], listener: "Liste
     order, state, home = work.order, work.order.state, work.environment.get("HOME", "")
     tell, rotate, stop = listener.guarded, work.folder.note_rotation, order.stop
     with steering(order.place, state, order.start, home, tell=tell, rotate=rotate, stop=stop) as (steers, server):
+        own = pinned(work.environment, state.config)
         listener.follow(steers, lambda model: window_of(state, model))
-        options = ["--settings", settings(server, stop_seconds(state)), *options]
+        options = ["--settings", settings(server, stop_seconds(state), own), *options]
         command = Command([binary, *options], {**work.environment, TOKEN: server.token})
-        enough = lambda: bool(listener.pain) or steers.overdue or listener.deaf(steers)  # noqa: E731 - what it says is all
+        enough = lambda: bool(listener.pain) or steers.overdue or listener.deaf  # noqa: E731 - what it says is all
         ended = _run(work, command, listener, lambda: stop() or enough(), hooks=(server.port,))
-    if listener.deaf(steers):
+    if listener.deaf:
         raise _without_hooks(listener.reader, server)
     if steers.overdue:
         ended = replace(ended, by="itself")
-    call = with_rotation(_conclude(listener, ended), steers.ending)
-    return call.model_copy(update=steers.account())
+    call = with_rotation(_conclude(order, listener, ended), steers.ending)
+    return call.model_copy(update=steers.account(call.outcome))
 
 
 def _run(work: _Work, command: Command, listener: "Listener", stop: Callable[[], bool], hooks: tuple[int, ...] = ()) -> Ended:
     order, config, agent = work.order, work.order.state.config, Agent(Path(command.arguments[0]), hooks)
-    idle, said = config.claude.idle_timeout_minutes * 60, order.prompt.encode()
+    idle, said = listener.patience.seconds, order.prompt.encode()
     with agent_box(config.sandbox, order.place.worktree, order.place.folder, agent, command) as boxed:
         return run_program(order, boxed, work.folder, stdin=said, idle=idle, on_line=listener.hear, stop=stop)
 
@@ -143,12 +151,23 @@ def _run(work: _Work, command: Command, listener: "Listener", stop: Callable[[],
 class Listener:
     """Hears the event stream of one call: folds it, and tells of tool calls with their details as `wording` makes them."""
 
-    def __init__(self, wording: Callable[[str], str], resumed: KeptSession | None) -> None:
-        """Nothing has been said yet."""
-        self.reader = CallReader(resumed)
+    def __init__(
+        self,
+        wording: Callable[[str], str],
+        patience: ToolPatience,
+        resumed: KeptSession | None,
+        disallowed: Sequence[str] = (),
+    ) -> None:
+        """Nothing has been said yet. `disallowed`: rules of tools that the CLI refuses because we say so."""
+        self.reader = CallReader(resumed, disallowed)
         self.watch: Watch | None = None
+        self.patience = patience
         self._wording = wording
-        self._at_work = False
+        self.deaf = False
+        """Whether the model spoke before any hook had heard its prompt: a CLI passes over hooks that it does not know in silence.
+
+        The prompt comes first, so what is posted later in its place changes nothing.
+        """
         self._steers: Steering | None = None
         self._window: Callable[[str], int] = lambda _: 0
 
@@ -161,7 +180,8 @@ class Listener:
         if event is None:
             return
         self.reader.feed(event)
-        self._at_work = self._at_work or spoken_by_model(event)
+        if self._steers and not self._steers.heard and spoken_by_model(event):
+            self.deaf = True
         for called in tool_calls(event):
             publish(tool_called(called, self._wording))
             for follower in self._followers():
@@ -171,6 +191,7 @@ class Listener:
             for follower in self._followers():
                 follower.conclude(result)
         if self._steers:
+            self._steers.follow(event)
             self._steers.observe(self.reader.context(self._window(self.reader.model)))
 
     @property
@@ -178,15 +199,11 @@ class Listener:
         """Why the session must end now; empty where it may go on."""
         return self.watch.pain if self.watch else ""
 
-    def _followers(self) -> tuple[Steering | Watch, ...]:
-        return tuple(follower for follower in (self._steers, self.watch) if follower)
+    def _followers(self) -> tuple[Steering | Watch | ToolPatience, ...]:
+        return tuple(follower for follower in (self.patience, self._steers, self.watch) if follower)
 
     def guarded(self, guarded: Guarded) -> None:
         publish(ToolGuarded(guarded=guarded.model_copy(update={"detail": self._wording(guarded.detail)})))
-
-    def deaf(self, steers: Steering) -> bool:
-        """Whether the model spoke and no hook had heard its prompt: a CLI passes over hooks that it does not know in silence."""
-        return self._at_work and not steers.heard
 
 
 def _without_hooks(reader: CallReader, server: HookServer) -> OperatorError:
@@ -208,13 +225,13 @@ def _without_hooks(reader: CallReader, server: HookServer) -> OperatorError:
     )
 
 
-def _conclude(listener: Listener, ended: Ended) -> AgentCall:
+def _conclude(order: Order, listener: Listener, ended: Ended) -> AgentCall:
     reader = listener.reader
     by = ended_by(ended, by_its_own_account=reader.finished or bool(listener.pain))
     call = reader.conclude(
         exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds, now=datetime.now(UTC)
     )
-    return call.model_copy(update={"pain": listener.pain})
+    return call.model_copy(update={"pain": listener.pain, "survivors": left_running(order, ended)})
 
 
 def _environment(place: Workplace, state: LoopState, credentials: dict[str, str]) -> dict[str, str]:

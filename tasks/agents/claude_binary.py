@@ -27,10 +27,12 @@ def find_binary(config: ClaudeConfig) -> Path:
 
 
 def _named(binary: str) -> Path:
-    path = shutil.which(os.path.expanduser(binary))  # noqa: PTH111 - a bare name must stay bare to be looked up on PATH
+    named = os.path.expanduser(binary)  # noqa: PTH111 - a bare name must stay bare to be looked up on PATH
+    path = None if "/" in named and not Path(named).is_absolute() else shutil.which(named)
     if path is None:
         raise OperatorError(
             "claude.binary names no program that can be run",
+            expected="a name on PATH, or an absolute path",
             found=binary,
             remedy="give the path of the Claude Code command line",
         )

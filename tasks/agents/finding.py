@@ -13,8 +13,8 @@ from helmsman.errors import OperatorError
 from helmsman.layers import Resolved, did_you_mean, shown
 from helmsman.records.agents import CLAUDE, TEMPLATE, Agent, AgentKind
 from helmsman.records.hats import is_name
-from tasks.beneath import lies_beneath
 from tasks.loops.config_files import read_text
+from tasks.system.files import resolve_inside
 
 AGENTS = ".helmsman/agents"
 """Folder of a repository."""
@@ -43,7 +43,7 @@ def find_agent(top: Path, config: AgentConfig) -> AgentKind | None:
         return None
     if config.kind == TEMPLATE:
         return template(config)
-    path = (_built_in() | _named(top)).get(config.kind)
+    path = (_built_in() | named_in(top)).get(config.kind)
     if path is None:
         names = agent_names(top)
         raise OperatorError(
@@ -58,16 +58,16 @@ def read_agent(path: Path, top: Path | None = None) -> AgentKind:
     """The agent of a file. One of the repository's does not lead out of it by a link. Raises OperatorError."""
     inside = top is not None and not path.is_relative_to(_OURS)
     where = f"{AGENTS}/{path.name}" if inside else path.name
-    if inside and top is not None and not lies_beneath(top, path):
-        raise OperatorError("a file leads out of its repository", found=where, remedy="put the file itself there")
+    if inside and top is not None:
+        path = resolve_inside(top, path.relative_to(top), where)
     kind = read_kind(read_text(path, "a file in TOML"), where)
-    if kind.name != path.stem:
+    if kind.name != Path(where).stem:
         raise OperatorError(f"{where} holds another agent than it says", expected=f'name = "{path.stem}"', found=shown(kind.name))
     return kind
 
 
 def agent_names(top: Path) -> list[str]:
-    return [CLAUDE, *sorted({*_built_in(), *_named(top)}), TEMPLATE]
+    return [CLAUDE, *sorted({*_built_in(), *named_in(top)}), TEMPLATE]
 
 
 def built_in() -> Iterator[AgentKind]:
@@ -121,7 +121,7 @@ def _built_in() -> dict[str, Path]:
     return {path.stem: path for path in _OURS.glob("*.toml")}
 
 
-def _named(top: Path) -> dict[str, Path]:
+def named_in(top: Path) -> dict[str, Path]:
     """Those of the repository. One of our names takes the place of ours; two names are taken."""
     place = top / AGENTS
     files = sorted(place.glob("*.toml"))[:MOST_FILES] if place.is_dir() else []

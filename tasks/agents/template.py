@@ -12,7 +12,7 @@ from helmsman.records.state import LoopState
 from helmsman.verify.agent_events import Called
 from helmsman.verify.agents.plain import without_prompt
 from helmsman.verify.agents.reader import Reader, reader_of
-from tasks.agents.adapting import IN_WORLD, ended_by, run_program, watch_for_pain, without_secrets, wording
+from tasks.agents.adapting import IN_WORLD, ended_by, left_running, run_program, watch_for_pain, wording
 from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, set_aside
 from tasks.agents.finding import find_program
 from tasks.agents.order import Order, unreachable
@@ -24,6 +24,7 @@ from tasks.repository.git import IDENTITY, commit_and_tree, has_identity
 from tasks.sandbox.entering import Agent, Command, agent_box
 from tasks.sandbox.taking import take_over_work
 from tasks.session.pain_watch import Watch
+from tasks.system.secrets import without_secrets
 from tasks.telling.journal import publish
 from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import dirty_paths
@@ -35,10 +36,10 @@ def call_agent(order: Order) -> AgentCall:
     No session is kept of an agent that cannot go on with one, and Claude Code's credentials are nobody else's.
     """
     place, state = order.place, order.state
-    kind, folder = kind_of(state), CallFolder(place.folder.call(state.due, state.attempt))
+    kind, folder = kind_of(state), CallFolder(place.folder.call(state.due, state.attempt), state.uid)
     environment = environment_of(place, state)
     call = finished_call(folder) or _make_call(order, folder, environment)
-    call = without_secrets(call, environment)
+    call = without_secrets(call)
     if call.outcome in IN_WORLD and _did_nothing(kind, call, order):
         set_aside(folder)
         raise unreachable(call)
@@ -85,7 +86,7 @@ def _make_call(order: Order, folder: CallFolder, environment: dict[str, str]) ->
     stop = lambda: order.stop() or bool(hears.watch.pain)  # noqa: E731 - what it says is all
     with agent_box(config.sandbox, place.worktree, place.folder, agent, Command(command, environment)) as boxed:
         ended = run_program(order, boxed, folder, stdin=stdin, idle=_idle(state, kind), on_line=hears.hear, stop=stop)
-    call = _conclude(hears, ended)
+    call = _conclude(order, hears, ended)
     return call.model_copy(update={"final_text": without_prompt(call.final_text, prompt)}) if kind.output == "text" else call
 
 
@@ -97,7 +98,7 @@ def _idle(state: LoopState, kind: AgentKind) -> float | None:
 def _hearing(order: Order, environment: dict[str, str]) -> "Hearing":
     reader = reader_of(kind_of(order.state))
     watch = watch_for_pain(order, environment, lambda: reader.account.usage.tokens)
-    return Hearing(reader, watch, wording(order, environment))
+    return Hearing(reader, watch, wording(order))
 
 
 class Hearing:
@@ -119,8 +120,8 @@ class Hearing:
                 self.watch.conclude(news)
 
 
-def _conclude(hears: Hearing, ended: Ended) -> AgentCall:
+def _conclude(order: Order, hears: Hearing, ended: Ended) -> AgentCall:
     account = hears.reader.account
     by = ended_by(ended, by_its_own_account=account.finished or bool(hears.watch.pain))
     call = account.conclude(exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds)
-    return call.model_copy(update={"pain": hears.watch.pain})
+    return call.model_copy(update={"pain": hears.watch.pain, "survivors": left_running(order, ended)})

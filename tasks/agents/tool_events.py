@@ -4,13 +4,15 @@ from collections.abc import Callable
 
 from helmsman.records.events import ToolCalled, ToolReturned
 from helmsman.verify.agent_events import Called, ToolResult, detail_of
+from tasks.system.secrets import without_secrets
 
 LONGEST_ID = 100
 
 
 def tool_called(called: Called, wording: Callable[[str], str]) -> ToolCalled:
     """What is told of a tool call; whatever the agent wrote goes through `wording`."""
-    return ToolCalled(tool=called.tool, detail=wording(detail_of(called.arguments)), id=wording(called.identity[:LONGEST_ID]))
+    detail = detail_of(without_secrets(called.arguments))  # which cuts
+    return ToolCalled(tool=called.tool, detail=wording(detail), id=wording(called.identity[:LONGEST_ID]))
 
 
 def tool_returned(result: ToolResult, wording: Callable[[str], str]) -> ToolReturned:

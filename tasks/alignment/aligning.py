@@ -23,10 +23,10 @@ from helmsman.texts import counted
 from tasks.alignment.files import keep_aside, place_of, read_text, understood, write_alignment
 from tasks.lock import drive_alone
 from tasks.models.asking import Late, ask
-from tasks.places import AlignFolder
+from tasks.places import AlignFolder, helmsman_folder
 from tasks.processes.process import never
 from tasks.repository.git import Repository
-from tasks.whole_files import write_whole
+from tasks.system.files import write_atomic
 
 THOUGHT = 3
 """Times prompt.timeout_seconds that one answer may take: it reads and writes more than a focus."""
@@ -73,7 +73,7 @@ def align_name(file: str, checkout: Path | None = None) -> str:
 
 
 def align_folder(repository: Repository, file: str) -> AlignFolder:
-    return AlignFolder(repository.common / "helmsman" / "alignments" / align_name(file, _linked(repository)))
+    return AlignFolder(helmsman_folder(repository.common) / "alignments" / align_name(file, _linked(repository)))
 
 
 def _linked(repository: Repository) -> Path | None:
@@ -103,7 +103,7 @@ def attempt_id(folder: AlignFolder, goal: str) -> str:
         pass
     uid = secrets.token_hex(8)
     folder.root.mkdir(parents=True, exist_ok=True)
-    write_whole(folder.attempt, json.dumps({"uid": uid, "goal": goal}))
+    write_atomic(folder.attempt, json.dumps({"uid": uid, "goal": goal}))
     return uid
 
 

@@ -10,6 +10,7 @@ from helmsman.records.request import LoopRequest
 from tasks.alignment import aligning
 from tasks.loops.opening import configure
 from tasks.repository.git import open_repository
+from tasks.system.trust import consent_of
 
 
 def configured(request: AlignRequest) -> LoopConfig:
@@ -17,7 +18,8 @@ def configured(request: AlignRequest) -> LoopConfig:
     repository = open_repository(Path(request.repository))
     named = aligning.goal_of_file(repository, request.out) if not request.goal else ""
     said = LoopRequest(repository=request.repository, goal=request.goal, settings=request.settings)
-    config = configure(repository.top, said, stronger=[Layer(request.out, {"goal": named})] if named else []).config
+    stronger = [Layer(request.out, {"goal": named})] if named else []
+    config = configure(repository.top, said, consent=consent_of(repository.common), stronger=stronger).config
     if len(config.goal) > LONGEST_GOAL:
         raise OperatorError(
             "the goal is too long to be aligned",

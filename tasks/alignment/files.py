@@ -7,8 +7,7 @@ from pathlib import Path
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import LARGEST, is_alignment, read, render
 from helmsman.records.alignment import Alignment
-from tasks.beneath import lies_beneath, read_plain
-from tasks.whole_files import FOR_ALL, write_whole
+from tasks.system.files import FOR_ALL, lies_within, read_plain, write_atomic
 
 _BYTES = 4
 """Of one character in UTF-8 at most."""
@@ -18,7 +17,7 @@ def place_of(top: Path, file: str) -> Path:
     """Where the file lies. Raises OperatorError where a link on the way leads out of the repository, or the file is one."""
     path = top / file
     is_link = os.path.islink(path)  # noqa: PTH114 - Path.is_symlink raises for a name that none can have
-    if not lies_beneath(top, path.parent) or is_link:
+    if not lies_within(top, path.parent) or is_link:
         raise OperatorError(
             "the alignment file is not in the repository",
             expected="a file, and no link",
@@ -60,7 +59,7 @@ def write_alignment(path: Path, alignment: Alignment) -> str:
     text = render(alignment)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text, mode=FOR_ALL)
+        write_atomic(path, text, mode=FOR_ALL)
     except OSError as error:
         raise OperatorError(
             f"{path} cannot be written", found=str(error.strerror), remedy="make room for it, or make the folder writable"

@@ -1,13 +1,12 @@
 """Asking people what an alignment has left open: by a form on the paused run, or by the file itself. What comes first counts."""
 
 import hashlib
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment import with_answers
-from helmsman.oversee.answers import lapsed
+from helmsman.oversee.answers import lapsed, refusal
 from helmsman.plain import clean
 from helmsman.records.alignment import Alignment, Asked
 from helmsman.records.forms import Form, answers_given, form_for, read_form
@@ -17,10 +16,9 @@ from helmsman.show.asking import form_text
 from tasks.alignment import aligning
 from tasks.alignment.aligning import Work
 from tasks.alignment.steps import open_gate
+from tasks.engine.runs import is_under_a_worker
 from tasks.loops.opening import now_utc
 from tasks.people import pausing
-
-_log = logging.getLogger(__name__)
 
 
 class Halted(Exception):  # noqa: N818 - what a person decided, not a failure
@@ -30,17 +28,28 @@ class Halted(Exception):  # noqa: N818 - what a person decided, not a failure
 def answered(work: Work, alignment: Alignment) -> Alignment:
     """With answers to all that is open, from the file or a form. Raises Halted, Cancelled."""
     gate = _gate(work, alignment)
-    form, problem = form_for(gate), ""
-    after = _from_file(work, gate) or _from_earlier_forms(work, alignment, gate)
+    form = form_for(gate)
+    after = _from_file(work, gate)
+    if after is None:
+        after, problem = _from_earlier_forms(work, alignment, gate)
+        gate = _not_taken(gate, problem)
     while after is None:
         if lapsed(gate, now_utc()):
             raise Halted("nobody answered in time")
-        description = form_text(gate, work.name, problem)
-        if pausing.suspends():
-            pausing.suspend(gate.key, form, description)
+        description = form_text(gate, work.name)
+        if is_under_a_worker():
+            pausing.suspend(gate, form, description)
         given = pausing.pause(gate.key, form, description, _waker(work, gate))
         after, problem = _from_form(work, alignment, gate, given) if given is not None else (_from_file(work, gate), "")
+        gate = _not_taken(gate, problem)
     return after
+
+
+def _not_taken(gate: Gate, problem: str) -> Gate:
+    """The question with the reason why its last answer is not taken; empty: it was taken, or there was none."""
+    if problem:
+        pausing.warn_not_taken(problem)
+    return gate.model_copy(update={"refused": problem})
 
 
 def _gate(work: Work, alignment: Alignment) -> Gate:
@@ -62,13 +71,15 @@ def _as_asked(question: str) -> Asked:
     return Asked(question=question)
 
 
-def _from_earlier_forms(work: Work, alignment: Alignment, gate: Gate) -> Alignment | None:
+def _from_earlier_forms(work: Work, alignment: Alignment, gate: Gate) -> tuple[Alignment | None, str]:
+    """What an earlier form says, or what is wrong with the newest."""
+    problem = ""
     for given in pausing.earlier_inputs(work.uid, gate.key):
-        after, problem = _from_form(work, alignment, gate, given)
+        after, why = _from_form(work, alignment, gate, given)
         if after is not None:
-            return after
-        _log.warning("an earlier answer cannot be followed: %s", problem)
-    return None
+            return after, ""
+        problem = problem or why
+    return None, problem
 
 
 def _from_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str, Any]) -> tuple[Alignment | None, str]:
@@ -81,7 +92,7 @@ def _from_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str,
         latest = aligning.readable(work)  # somebody may have changed it while the form was open
         return with_answers(latest or alignment, answers, form.guidance), ""
     except OperatorError as error:
-        return None, str(error)
+        return None, refusal(error)
 
 
 def _refuse_settings(form: Form) -> None:

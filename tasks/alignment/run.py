@@ -24,6 +24,7 @@ from tasks.alignment.aligning import Work
 from tasks.alignment.config import configured
 from tasks.alignment.people import Halted, answered
 from tasks.alignment.steps import ask, gather
+from tasks.engine.end_states import EndState
 from tasks.engine.runs import announce, hearing_cancel, without_heartbeats
 from tasks.loops.steps import patient
 from tasks.models.asking import writing_model
@@ -88,11 +89,11 @@ def delivered(order: PushedAlignment, ended: State[dict[str, Any]]) -> State[dic
 
 def _told(state: State[dict[str, Any]], line: str, **more: str) -> State[dict[str, Any]]:
     data = cast("dict[str, Any]", state.data)
-    return State(type=state.type, name=state.name, message=f"{state.message} {line}", data={**data, **more})
+    return EndState(type=state.type, name=state.name, message=f"{state.message} {line}", data={**data, **more})
 
 
 def _state(kind: StateType, name: str, result: AlignResult) -> State[dict[str, Any]]:
-    return State(type=kind, name=name, message=" ".join(result_lines(result)), data=result.model_dump(mode="json"))
+    return EndState(type=kind, name=name, message=" ".join(result_lines(result)), data=result.model_dump(mode="json"))
 
 
 def _tags(work: Work) -> set[str]:

@@ -6,7 +6,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.proof import Verdict
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import prove
-from helmsman.verify.items import criterion_of, judged, prove_item
+from helmsman.verify.items import criterion_of, judged, prove_item, taken_as_proven
 from helmsman.verify.judge.question import CheckOutput, JudgeQuestion
 from tasks.models.judge import ask_judge
 from tasks.repository.diffs import read_diff
@@ -19,9 +19,11 @@ Credentials = Callable[[], Mapping[str, str]]
 def adjudicate(place: Workplace, state: LoopState, evidence: Evidence, credentials: Credentials) -> Verdict:
     """Weigh the gates; ask the judge only where nothing but its word is missing, because it costs money."""
     item = prove_item(state, evidence)
-    evidence = evidence.model_copy(update={"item": item})
-    proof = prove(state.config, state.done, evidence)
-    of_item = criterion_of(evidence.plan.item if evidence.plan else None, state.config.judge) if item and item.proven else None
+    of_item = (
+        criterion_of(evidence.plan.item if evidence.plan else None, state.config.judge) if item and item.needs_word else None
+    )
+    evidence = evidence.model_copy(update={"item": taken_as_proven(item) if item and of_item else item})
+    proof = prove(state.config, state.done, evidence)  # what is left to the judge of the whole, if it finds the item done
     criteria = (*(state.config.judge.criteria if proof.open else ()), *([of_item] if of_item else ()))
     if not criteria:
         return Verdict(proof=proof, item=item)

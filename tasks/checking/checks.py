@@ -1,7 +1,8 @@
-"""Running the checks: independent processes in a clean worktree, after the agent has gone."""
+"""Running the checks: independent processes on the files of a commit, after the agent has gone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -12,17 +13,20 @@ from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.events import CheckFinished, CheckStarted
+from helmsman.records.processes import survivors_named
 from helmsman.verify.flaky import doubtful, second_opinion
 from helmsman.verify.junit import read_junit, read_ran
 from helmsman.verify.required import ran
 from helmsman.verify.summaries import read_summary
-from tasks.beneath import leads_out, read_beneath, remove_beneath
 from tasks.processes.environment import check_environment, ours
 from tasks.processes.process import Ended, run
+from tasks.repository import setup
+from tasks.repository.clean_checkout import Checkout, CleanCheckout
 from tasks.sandbox.entering import Command, check_box
-from tasks.secrets_kept import redact
+from tasks.system.files import leads_out, read_within, remove_within
+from tasks.system.secrets import redact
+from tasks.system.supervised import Network
 from tasks.telling.journal import publish
-from tasks.worktrees.worktree import own_git, restore
 
 Stop = Callable[[], bool]
 Numbered = tuple[int, CheckConfig]
@@ -32,6 +36,8 @@ KEPT_BYTES = 16 * 1024
 """Of each end of the output; runners print the failures and the summary last."""
 LARGEST_REPORT = 64 * 1024 * 1024
 OUTSIDE = "its report is not read: it lies outside of the worktree, by its path or by a link on the way"
+NAMED = 5
+"""Programs that a remark names."""
 PARALLEL = 4
 """Checks beside each other at most; their own tools use the cores."""
 
@@ -43,7 +49,7 @@ NO_SANDBOX = SandboxConfig()
 class Room:
     """Where checks run, and until when."""
 
-    worktree: Path
+    checkout: Checkout
     tag: str
     """Every process of a check carries it, so that whatever is left of one can be found."""
     stop: Stop
@@ -53,28 +59,57 @@ class Room:
     """The report on an earlier tree."""
     sandbox: SandboxConfig = NO_SANDBOX
     """What holds the commands, which run what the agent wrote."""
-    agents_git: Path | None = None
-    """The repository of the agent's box, while that stands."""
+
+    @property
+    def root(self) -> Path:
+        return self.checkout.root
 
     def heed(self) -> None:
         if self.stop():
             raise Cancelled("cancelled while the checks were running")
 
 
-def run_checks(room: Room, commit: str, tree: str, config: LoopConfig) -> CheckReport:
-    """Run every check on a committed tree. What they leave behind is put back, so that the tree stays what was proven."""
-    restore(room.worktree, commit)
-    run_group = partial(_run_group, room, commit, own_git(room.worktree, commit))
+def run_checks(room: Room, commit: str, tree: str, config: LoopConfig, overlay: Sequence[bytes] = ()) -> CheckReport:
+    """Run every check on a committed tree, with other entries laid over it where there are some.
+
+    Raises SetupFailed, and OperatorError where the commit cannot be laid out.
+    """
+    checkout = room.checkout
+    checkout.prepare(commit, overlay)
+    set_up(room, config)
     results: list[CheckResult] = []
     for _, group in groupby(enumerate(config.checks), key=_group_of):
-        results += run_group(list(group))
-    left = [*restore(room.worktree, commit)]
+        results += _run_group(room, list(group))
+    left = [*checkout.reset()] if not checkout.clean else []
     for place in doubtful(results, config.flaky.largest_failing_set, room.before):
         check = config.checks[place]
-        (again,) = run_group([(place, check)])
+        left += checkout.reset()
+        (again,) = _run_group(room, [(place, check)])
         results[place] = second_opinion(results[place], again, tolerate=check.tolerate_flaky)
-        left += restore(room.worktree, commit)
-    return CheckReport(tree=tree, results=tuple(results), left_behind=tuple(dict.fromkeys(left)))
+        left += checkout.reset() if not checkout.clean else ()
+    return CheckReport(tree=tree, results=tuple(results), left_behind=tuple(dict.fromkeys(left)), clean=checkout.clean)
+
+
+def set_up(room: Room, config: LoopConfig) -> None:
+    """Run the set-up that is due, as the checks will be run. Raises SetupFailed."""
+    for command in room.checkout.setup_due():
+        result = run_command(room, command, config)
+        room.heed()
+        if not result.passed:
+            raise setup.failed(command, _how(result), f"{result.head}{result.tail}")
+    room.checkout.setup_done()
+
+
+def run_command(room: Room, command: str, config: LoopConfig) -> CheckResult:
+    """Run a command of set-up or teardown, with the variables that any check is given."""
+    names = tuple(dict.fromkeys(name for check in config.checks for name in check.environment))
+    return run_check(room, 0, CheckConfig(command=command, environment=names), setup.SECONDS)
+
+
+def _how(result: CheckResult) -> str:
+    if result.timed_out:
+        return f"it did not end within {setup.SECONDS} s"
+    return result.error or f"exit code {result.exit_code}"
 
 
 def _group_of(numbered: Numbered) -> int:
@@ -83,17 +118,11 @@ def _group_of(numbered: Numbered) -> int:
     return -1 if check.parallel else place
 
 
-def _run_group(room: Room, commit: str, own: Path | None, group: list[Numbered]) -> list[CheckResult]:
-    """Run checks beside each other. Raises OperatorError where git would not mean the worktree any more afterwards."""
+def _run_group(room: Room, group: list[Numbered]) -> list[CheckResult]:
+    """Run checks beside each other."""
     results = _side_by_side(room, group) if len(group) > 1 else [_run_numbered(room, group[0])]
     room.heed()
-    if own_git(room.worktree, commit) != own:
-        raise OperatorError(
-            "a check cut its worktree off from the repository; git would change whatever repository lies above",
-            expected="checks that leave .git alone, and so do the tests and scripts that they run",
-            found=" | ".join(check.command for _, check in group),
-            remedy="mend it; the worktree is mended when the loop is resumed",
-        )
+    room.checkout.require_intact([check.command for _, check in group])
     return results
 
 
@@ -116,43 +145,72 @@ def _run_numbered(room: Room, numbered: Numbered) -> CheckResult:
     return result
 
 
+def boxed_check(room: Room, command: str, names: Sequence[str]) -> AbstractContextManager[Command]:
+    """A shell command in the environment, and in the box, that the checks run in."""
+    environment = room.checkout.environment(check_environment(ours(), names))
+    clean = room.checkout if isinstance(room.checkout, CleanCheckout) else None
+    return check_box(room.sandbox, room.root, Command(["sh", "-c", command], environment), clean)
+
+
 def run_check(room: Room, place: int, check: CheckConfig, deadline: float) -> CheckResult:
     """Run one check for so many seconds at most, on whatever lies in the worktree. Nothing is put back, nobody is told."""
-    _forget_report(room.worktree, check)
-    command = Command(["sh", "-c", check.command], check_environment(ours(), check.environment))
+    _forget_report(room.root, check)
     try:
-        with check_box(room.sandbox, room.worktree, command, room.agents_git) as boxed:
+        with boxed_check(room, check.command, check.environment) as boxed:
             ended = run(
                 boxed.arguments,
-                cwd=room.worktree,
+                cwd=room.root,
                 env=boxed.environment,
                 tag=f"{room.tag}/{place}",  # whatever carries the tag of a command ends with it
                 deadline=deadline,
                 merge_stderr=True,
                 stop=room.stop,
                 keep=KEPT_BYTES,
+                network=_network(room, check),
             )
     except OperatorError as error:
         return CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error))
     return _result(room, check, ended)
 
 
+def _network(room: Room, check: CheckConfig) -> Network:
+    """A sandbox without a network has a loopback of its own already."""
+    apart = room.sandbox.kind == "bubblewrap" and room.sandbox.checks and room.sandbox.checks_network != "open"
+    return "host" if apart else check.network
+
+
 def _result(room: Room, check: CheckConfig, ended: Ended) -> CheckResult:
     by_itself = ended.by == "itself"
+    left = survivors_named(ended.survivors)
     head, tail = _output(ended)
-    report = _report(room.worktree, check)
+    report = _report(room.root, check)
     return CheckResult(
         name=check.title,
         command=check.command,
-        passed=by_itself and ended.exit_code == 0,
+        passed=by_itself and ended.exit_code == 0 and not left,
         exit_code=ended.exit_code if by_itself else None,
         seconds=round(ended.seconds, 3),
         head=head,
         tail=tail,
         timed_out=ended.by == "deadline",
-        remark=OUTSIDE if check.report and leads_out(room.worktree, check.report) else "",
+        error=f"processes that it started are still running: {left}" if left else "",
+        remark=_remark(room, check),
         counts=_counts(report, f"{head}\n{tail}"),
         ran=ran(room.required, read_ran(report), f"{head}\n{tail}"),
+    )
+
+
+def _remark(room: Room, check: CheckConfig) -> str:
+    left_out = room.checkout.left_out()
+    return "; ".join(
+        (
+            *((OUTSIDE,) if check.report and leads_out(room.root, check.report) else ()),
+            *(
+                (f"not on PATH, as they are new or changed since the loop began: {', '.join(left_out[:NAMED])}",)
+                if left_out
+                else ()
+            ),
+        )
     )
 
 
@@ -160,23 +218,23 @@ def _output(ended: Ended) -> tuple[str, str]:
     """Head and tail without secrets; all of it in the head where nothing was left out between them."""
     whole = ended.output_bytes <= 2 * KEPT_BYTES
     head, tail = (ended.head + ended.tail, "") if whole else (ended.head, ended.tail)
-    return redact(head, ours()), redact(tail, ours())
+    return redact(head), redact(tail)
 
 
 def _counts(report: str, output: str) -> TestCounts | None:
     counts = read_junit(report) or read_summary(output)
     if counts is None:
         return None
-    return counts.model_copy(update={"failing": tuple(redact(name, ours()) for name in counts.failing)})
+    return counts.model_copy(update={"failing": tuple(redact(name) for name in counts.failing)})
 
 
 def _report(worktree: Path, check: CheckConfig) -> str:
     """The JUnit XML that the check has written; empty where there is none in the worktree."""
-    found = read_beneath(worktree, check.report, LARGEST_REPORT) if check.report else None
+    found = read_within(worktree, check.report, LARGEST_REPORT) if check.report else None
     return (found or b"").decode("utf-8", "replace")
 
 
 def _forget_report(worktree: Path, check: CheckConfig) -> None:
     """A report of an earlier run must not speak for this one."""
     if check.report:
-        remove_beneath(worktree, check.report)
+        remove_within(worktree, check.report)

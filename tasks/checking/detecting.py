@@ -1,6 +1,7 @@
 """A project's commands: its files read from the last commit, and each command tried for real in a scratch checkout of it."""
 
 import os
+import re
 import secrets
 import tempfile
 import time
@@ -13,14 +14,17 @@ from pathlib import Path
 from helmsman.config import CheckConfig
 from helmsman.errors import OperatorError
 from helmsman.orient.commands import MOST_FOLDERS, TEXTS, may_hold_a_project
-from helmsman.orient.projects.kinds import Candidate, Folder
+from helmsman.orient.projects.kinds import Candidate, Folder, Kind
+from helmsman.orient.projects.python_tools import is_test_module
 from helmsman.orient.projects.runners import AUTOCHECKS
+from helmsman.orient.projects.scripts import SCRIPTS, WORKFLOWS, is_workflow
 from helmsman.records.checks import CheckResult
 from tasks.checking.checks import Room, run_check
 from tasks.places import state_home
 from tasks.processes.process import never
 from tasks.repository.branch_files import FILE_MODES
 from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes, read_objects, succeeds
+from tasks.worktrees.as_checkout import Worktree
 from tasks.worktrees.staging import missing_submodules
 from tasks.worktrees.worktree import restore
 
@@ -38,6 +42,8 @@ TAIL = 2000
 """Characters of output that are kept, from its end."""
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 """What `sh` says of a command that it cannot start."""
+_NOT_STARTED_BY_MAKE = re.compile(r"^make(?:\[\d+\])?: \*\*\* \[[^\n]*\] Error 12[67]$", re.MULTILINE)
+"""Make ends with 2 whatever its recipe ended with."""
 
 
 class Fate(StrEnum):
@@ -60,12 +66,19 @@ class Tried:
     seconds: float = 0
     tests: int | None = None
     """How many ran, where the output says so."""
+    failed: int | None = None
+    """How many of them failed."""
     tail: str = ""
 
     @property
     def proves(self) -> bool:
         """Whether it works and looked at something: without any test it would pass whatever the agent does."""
         return self.fate is Fate.WORKS and self.tests != 0
+
+    @property
+    def is_red(self) -> bool:
+        """Whether it runs tests that fail now: work for a loop."""
+        return self.fate is Fate.FAILS and self.candidate.kind is Kind.TESTS and self.tests != 0
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -81,7 +94,8 @@ class _Entry:
 
     @property
     def readable(self) -> bool:
-        return self.mode in FILE_MODES and self.size <= LARGEST_TEXT and self.path.rpartition("/")[2] in TEXTS
+        read = self.path.rpartition("/")[2] in TEXTS or is_workflow(self.path) or is_test_module(self.path)
+        return self.mode in FILE_MODES and self.size <= LARGEST_TEXT and read
 
 
 def read_project(repository: Repository) -> dict[str, Folder]:
@@ -89,10 +103,10 @@ def read_project(repository: Repository) -> dict[str, Folder]:
     commit, _ = commit_and_tree(repository.top)
     root = _listed(repository, commit)
     below = [entry.path for entry in root if entry.mode == "040000" and may_hold_a_project(entry.path)][:MOST_FOLDERS]
-    inner = _listed(repository, commit, *(f"{name}/" for name in below), AUTOCHECKS)
-    texts = _texts(repository, [*root, *inner])
-    scripts = [entry.path for entry in inner if entry.path == AUTOCHECKS]
-    folders = {"": _folder([*(entry.path for entry in root), *scripts], "", texts)}
+    inner = _listed(repository, commit, *(f"{name}/" for name in below))
+    deeper = _listed(repository, commit, AUTOCHECKS, *(path for path in SCRIPTS if "/" in path), WORKFLOWS, "tests/", "test/")
+    texts = _texts(repository, [*root, *inner, *deeper])
+    folders = {"": _folder([entry.path for entry in (*root, *deeper)], "", texts)}
     return folders | {name: _folder([entry.path for entry in inner], f"{name}/", texts) for name in below}
 
 
@@ -185,12 +199,13 @@ def try_all(
 
 def try_one(place: Scratch, candidate: Candidate, longest: float = LONGEST_TRY) -> Tried:
     """Run it as a check is run, on the committed files. What it changes is put back; what is ignored stays, as in a loop."""
-    room = Room(place.path, place.tag, never)
+    room = Room(Worktree(place.path), place.tag, never)
     result = run_check(room, 0, CheckConfig(command=candidate.command), longest)
     _put_back(place, candidate)
     tests = result.counts.executed if result.counts else None
+    failed = result.counts.failed if result.counts else None
     tail = (result.tail or result.head)[-TAIL:]
-    return Tried(candidate, _fate(result), result.exit_code, result.seconds, tests, tail or result.error)
+    return Tried(candidate, _fate(result), result.exit_code, result.seconds, tests, failed, tail or result.error)
 
 
 def _put_back(place: Scratch, candidate: Candidate) -> None:
@@ -211,6 +226,7 @@ def _fate(result: CheckResult) -> Fate:
         return Fate.WORKS
     if result.timed_out:
         return Fate.TOO_SLOW
-    if result.error or result.exit_code in {NOT_EXECUTABLE, NOT_FOUND}:
+    unstarted = result.exit_code in {NOT_EXECUTABLE, NOT_FOUND} or _NOT_STARTED_BY_MAKE.search(result.tail or result.head)
+    if result.error or unstarted:
         return Fate.CANNOT_START
     return Fate.FAILS

@@ -1,7 +1,8 @@
-"""Secrets in what an iteration added. bc-detect-secrets finds them; what is a placeholder, a sample or a test's is only told.
+"""Secrets in what an iteration added: lines, names of files, messages of commits.
 
-A secret is never returned, logged or raised: a leak tells its place, its kind and a short digest. A line that says
-`pragma: allowlist secret` is allowed, and told.
+`helmsman.secret_shapes` says what they look like; what is a placeholder, a sample or a test's is only a warning. A secret is
+never returned, logged or raised: a leak tells its place, its kind and a short digest, and its value is redacted from then on.
+A line that says `pragma: allowlist secret` is allowed, with a warning.
 """
 
 import base64
@@ -10,19 +11,20 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from helmsman.orient.guardrails.words import word_set
 from helmsman.records.evidence import Change
 from helmsman.records.findings import Weight
 from helmsman.records.pain import MOST_LEAKS, Leak
+from helmsman.secret_shapes import AWS, JWT, PRIVATE_KEY, URL, is_mixed, private_keys, shapes_in
 from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.diff import Line
 from tasks.repository.added_text import Part, added_text
 from tasks.repository.git import GitError, git
+from tasks.system.secrets import redact, register
 
 MOST_FOUND = 500
 """Finds that are looked up in the tree."""
@@ -32,22 +34,6 @@ OVERLAP = 300
 LONGEST = 2000
 """Characters of a secret."""
 
-_PRIVATE, _URL, _JWT, _AWS, _DISCORD = (
-    "Private Key",
-    "Basic Auth Credentials",
-    "JSON Web Token",
-    "AWS Access Key",
-    "Discord Bot Token",
-)
-_FIXED_LENGTH = frozenset({_AWS, _DISCORD})
-_MORE = (
-    ("GitHub Token", re.compile(r"gh[opsur]_[A-Za-z0-9_]{36,255}|github_pat_[A-Za-z0-9_]{82}")),
-    ("GitLab Token", re.compile(r"gl(?:pat|dt|rt|ptt|soat)-[A-Za-z0-9_-]{20,64}")),
-    ("PyPI Token", re.compile(r"pypi-AgE[A-Za-z0-9_-]{70,400}")),
-    ("OpenAI Key", re.compile(r"sk-[A-Za-z0-9_-]{20,200}T3BlbkFJ[A-Za-z0-9_-]{20,200}")),
-    ("Anthropic Key", re.compile(r"sk-ant-[a-z]{3,6}[0-9]{2}-[A-Za-z0-9_-]{80,200}")),
-)
-"""What that library does not know, or gives the beginning of only."""
 _AROUND = " \t\r\"',+"
 """What a line of a key stands in, in source code."""
 _ALLOWED = re.compile(r"pragma: ?(?:allow|white)list[ -]secret")
@@ -92,15 +78,6 @@ _WORTH_LOOKING_UP = 8
 """Characters; a shorter secret is a word that may stand anywhere."""
 
 
-class Detector(Protocol):
-    """As bc-detect-secrets has it."""
-
-    @property
-    def secret_type(self) -> str: ...
-
-    def analyze_string(self, string: str) -> Iterable[str]: ...
-
-
 @dataclass(frozen=True)
 class _Found:
     path: str
@@ -121,10 +98,11 @@ class Scanned(NamedTuple):
 
 
 def secrets_in(worktree: Path, change: Change) -> Scanned:
-    """Secrets in lines that are new since the iteration began, in the tree or in a commit on the way to it.
+    """Secrets in what is new since the iteration began, in the tree or in a commit on the way to it: lines, names, messages.
 
-    A secret that only a commit holds has the commit's short id in its path, as git writes it: `1a2b3c4d5e6f:src/app.py`. What
-    the tree held before in any file, a line that was moved, is not new. Binary files are not read.
+    A secret that only a commit holds has the commit's short id in its path, as git writes it: `1a2b3c4d5e6f:src/app.py`, or
+    `1a2b3c4d5e6f:commit message`. One in a file's name has line 0. What the tree held before in any file, a line that was moved,
+    is not new. Binary files are not read.
     """
     if change.start == change.commit:
         return Scanned()
@@ -133,8 +111,11 @@ def secrets_in(worktree: Path, change: Change) -> Scanned:
     sure, unsure = ([one for one in every if bool(one.doubt) is doubtful] for doubtful in (False, True))
     found = (*sure[:MOST_FOUND], *unsure[:MOST_LEAKS])
     held = _held(worktree, change.start, {one.secret for one in found if len(one.secret) >= _WORTH_LOOKING_UP})
-    leaks = dict.fromkeys(_leak(one) for one in found if not any(one.secret in line for line in held))
-    return Scanned(tuple(leaks)[:MOST_LEAKS], added.unread)
+    new = [one for one in found if not any(one.secret in line for line in held)]
+    for one in new:
+        if not one.doubt:
+            register({one.kind: one.secret})
+    return Scanned(tuple(dict.fromkeys(map(_leak, new)))[:MOST_LEAKS], added.unread)
 
 
 def _once(found: Iterable[_Found]) -> Iterator[_Found]:
@@ -150,7 +131,7 @@ def _once(found: Iterable[_Found]) -> Iterator[_Found]:
 def _leak(found: _Found) -> Leak:
     digest = hashlib.blake2b(found.secret.encode("utf-8", "replace"), digest_size=3).hexdigest()
     weight = Weight.WARN if found.doubt else Weight.BLOCK
-    path = f"{found.commit[:_SHORT]}:{found.path}" if found.commit else found.path
+    path = redact(f"{found.commit[:_SHORT]}:{found.path}" if found.commit else found.path)
     return Leak(path=path, line=found.line, kind=found.kind, digest=digest, weight=weight, doubt=found.doubt)
 
 
@@ -176,7 +157,7 @@ def _in_part(part: Part) -> Iterator[_Found]:
             for kind, secret in _detected(piece):
                 yield _Found(path, commit, line.number, kind, secret, made_up or _doubt(kind, secret, piece))
     for line, body in _keys(part.lines):
-        yield _Found(path, commit, line.number, _PRIVATE, body, made_up or _doubt(_PRIVATE, body, line.text))
+        yield _Found(path, commit, line.number, PRIVATE_KEY, body, made_up or _doubt(PRIVATE_KEY, body, line.text))
 
 
 def _shows(path: str) -> bool:
@@ -188,33 +169,14 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _detected(piece: str) -> Iterator[tuple[str, str]]:
-    found = ((detector.secret_type, secret) for detector in _detectors() for secret in detector.analyze_string(piece))
-    ours = ((kind, match[0]) for kind, pattern in _MORE for match in pattern.finditer(piece))
-    return ((kind, secret) for kind, secret in (*found, *ours) if _stands_alone(kind, secret, piece))
-
-
-def _stands_alone(kind: str, secret: str, piece: str) -> bool:
-    """Not a part of a longer word: a hash or an encoded file holds everything somewhere."""
-    if kind == _URL or kind.startswith("Slack"):
-        return True
-    at = piece.find(secret)
-    before, after = piece[max(at - 1, 0) : at], piece[at + len(secret) :][:1]
-    return not _in_word(before) and not (kind in _FIXED_LENGTH and _in_word(after))
-
-
-def _in_word(letter: str) -> bool:
-    return letter.isalnum() or letter in {"_", "/", "+"}
+    return ((found.kind, found.secret) for found in shapes_in(piece))
 
 
 def _keys(lines: Sequence[Line]) -> Iterator[tuple[Line, str]]:
-    """Private keys, by the longest line that follows their heading: code that only looks for a heading holds none."""
+    """Private keys, by their longest line: code that only looks for a heading holds none."""
     text = "\n".join(line.text.strip(_AROUND) for line in lines)
-    if _PRIVATE.upper() not in text:
-        return
-    for secret in _private_key().analyze_string(text):
-        if _PRIVATE.upper() not in secret and secret.strip("\n-") != "END":
-            body = max(re.split(r"\\n|[\n\\]", secret), key=len)
-            yield lines[text.count("\n", 0, text.find(body))], body[:LONGEST]
+    for found in private_keys(text):
+        yield lines[text.count("\n", 0, text.find(found.secret))], found.secret[:LONGEST]
 
 
 def _doubt(kind: str, secret: str, piece: str) -> str:
@@ -230,7 +192,7 @@ def _of_token(secret: str, _: str) -> str:
 
 def _of_aws(secret: str, piece: str) -> str:
     """A key's id has capitals only, the key itself everything; a hash or a path has less."""
-    if not _ID.fullmatch(secret) and (not _mixed(secret) or secret.count("/") > _MOST_SLASHES):
+    if not _ID.fullmatch(secret) and (not is_mixed(secret) or secret.count("/") > _MOST_SLASHES):
         return "a hash or a path"
     return _of_token(secret, piece)
 
@@ -259,11 +221,7 @@ def _of_key(secret: str, _: str) -> str:
     return "" if len(secret) >= _KEY_BODY and len(set(secret)) >= 2 * _DIFFERENT else "a placeholder"
 
 
-_DOUBTS = {_AWS: _of_aws, _URL: _of_url, _JWT: _of_jwt, _PRIVATE: _of_key}
-
-
-def _mixed(secret: str) -> bool:
-    return all(re.search(kind, secret) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
+_DOUBTS = {AWS: _of_aws, URL: _of_url, JWT: _of_jwt, PRIVATE_KEY: _of_key}
 
 
 def _random(secret: str) -> bool:
@@ -271,41 +229,3 @@ def _random(secret: str) -> bool:
     run = max(re.findall("[A-Za-z0-9]+", secret), key=len, default="")
     steps = sum(ord(after) - ord(before) in {0, 1} for before, after in pairwise(run))
     return len(set(run)) >= _DIFFERENT and steps < _STEPS * len(run)
-
-
-@lru_cache(maxsize=1)
-def _detectors() -> tuple[Detector, ...]:
-    """Those whose finds have a form of their own. Keywords, entropy and addresses of machines are left to people.
-
-    Imported late: the library brings an HTTP client along, to ask whether a secret is valid; nothing here asks.
-    """
-    from detect_secrets.plugins import (
-        aws,
-        basic_auth,
-        discord,
-        jwt,
-        mailchimp,
-        sendgrid,
-        slack,
-        square_oauth,
-        stripe,
-    )
-
-    return (
-        aws.AWSKeyDetector(),
-        basic_auth.BasicAuthDetector(),
-        discord.DiscordBotTokenDetector(),
-        jwt.JwtTokenDetector(),
-        mailchimp.MailchimpDetector(),
-        sendgrid.SendGridDetector(),
-        slack.SlackDetector(),
-        square_oauth.SquareOAuthDetector(),
-        stripe.StripeDetector(),
-    )
-
-
-@lru_cache(maxsize=1)
-def _private_key() -> Detector:
-    from detect_secrets.plugins.private_key import PrivateKeyDetector
-
-    return PrivateKeyDetector()

@@ -3,11 +3,8 @@
 from helmsman.errors import OperatorError
 from helmsman.oversee.scans import read_scan
 from helmsman.records.pain import Scan
-from tasks.checking.checks import Room
-from tasks.processes.environment import check_environment, ours
+from tasks.checking.checks import Room, boxed_check
 from tasks.processes.process import Ended, run
-from tasks.sandbox.entering import Command, check_box
-from tasks.worktrees.worktree import restore
 
 SECONDS = 600
 LARGEST = 16 * 1024 * 1024
@@ -19,12 +16,12 @@ def security_findings(command: str, room: Room, commit: str) -> Scan:
 
     A scan that cannot be read has an `error` and no findings: it is no pain, and nothing may be compared with it.
     """
-    restore(room.worktree, commit)
+    room.checkout.prepare(commit)
     try:
-        with check_box(room.sandbox, room.worktree, Command(["sh", "-c", command], check_environment(ours(), ()))) as boxed:
+        with boxed_check(room, command, ()) as boxed:
             ended = run(
                 boxed.arguments,
-                cwd=room.worktree,
+                cwd=room.root,
                 env=boxed.environment,
                 tag=f"{room.tag}/scan",
                 deadline=SECONDS,
@@ -34,9 +31,9 @@ def security_findings(command: str, room: Room, commit: str) -> Scan:
     except OperatorError as error:
         return Scan(commit=commit, error=str(error))
     finally:
-        restore(room.worktree, commit)
+        room.checkout.reset()
     room.heed()
-    return _read(ended, str(room.worktree), commit)
+    return _read(ended, str(room.root), commit)
 
 
 def _read(ended: Ended, worktree: str, commit: str) -> Scan:

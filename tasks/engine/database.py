@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import psutil
 
+from tasks.engine.embedded import MODULE, prefect_home
+
 BESIDE = "", "-wal", "-shm", "-journal"
 """SQLite finds these by the whole name of the database that they belong to."""
 VERSIONS = Path("server", "database", "_migrations", "versions", "sqlite")
@@ -23,7 +25,7 @@ def database_of(environment: Mapping[str, str]) -> Path | None:
     """The file, or None where another database was chosen or no run has made it yet."""
     if any(name.endswith("DATABASE_CONNECTION_URL") and environment[name] for name in environment):
         return None
-    file = Path(environment.get("PREFECT_HOME") or Path.home() / ".prefect") / "prefect.db"
+    file = prefect_home(environment) / "prefect.db"
     return file if file.exists() else None
 
 
@@ -70,9 +72,18 @@ def _known() -> set[str]:
     return {part for path in folder.glob("*.py") for part in path.stem.split("_")}
 
 
+def _is_engine(process: psutil.Process) -> bool:
+    try:
+        return MODULE in process.cmdline()
+    except (psutil.Error, OSError):
+        return False
+
+
 def _has_open(process: psutil.Process, file: Path) -> bool:
-    """`file`: without links, as the system tells what is open."""
+    """`file`: without links, as the system tells what is open. An embedded engine, which hides it, counts as one that has."""
     try:
         return any(Path(one.path).resolve() == file for one in process.open_files())
+    except psutil.AccessDenied:
+        return _is_engine(process)
     except (psutil.Error, OSError):
         return False

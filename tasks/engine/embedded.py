@@ -5,21 +5,23 @@ on SQLite. Nothing here imports Prefect: the server starts while Prefect is stil
 """
 
 import os
+import secrets
 import socket
 import sys
 import threading
 import time
 import tomllib
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 import httpx
 
 from helmsman.errors import OperatorError, WorldError
-from tasks.places import state_home
+from tasks.processes.environment import OF_PYTHON, other_environment
 from tasks.processes.process import Ended, run
+from tasks.system.environment import hide_process, neutral_directory
 
 START_SECONDS = 120
 """A fresh database was seen to take 20 s on two idle cores, and three times that on busy ones."""
@@ -48,18 +50,33 @@ SERVER = {
 }
 
 
+LOGIN = "PREFECT_API_AUTH_STRING"
+"""Prefect's basic authentication, as its client reads it."""
+MODULE = "tasks.engine.server"
+OF_THE_SERVER = (*OF_PYTHON, "PREFECT_*", "XDG_*")
+"""Variables that it gets besides the basic ones: no credentials of an agent."""
+
 NO_SLOT = "ConcurrencySlotAcquisitionError"
 """By its name, for Prefect is not imported here: what a step ends with whose engine goes away before it begins."""
 
-_own_engines: set[str] = set()
-"""Their URLs."""
+IS_UP = b"the server is up"
+"""The line that its process prints once it answers."""
+SHORT_LIFE_SECONDS = 60
+MOST_SHORT_LIVES = 5
+"""In a row: whatever ends a server that often soon after its start will end the next one."""
+GONE = b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+def prefect_home(environment: Mapping[str, str]) -> Path:
+    """Where the embedded server's database lies."""
+    return Path(environment.get("PREFECT_HOME") or Path.home() / ".prefect")
 
 
 def configured_api(environment: Mapping[str, str]) -> str | None:
     """The server that the operator chose, by PREFECT_API_URL or by the active Prefect profile; None for none."""
     if "PREFECT_API_URL" in environment:
         return environment["PREFECT_API_URL"] or None
-    home = Path(environment.get("PREFECT_HOME") or Path.home() / ".prefect")
+    home = prefect_home(environment)
     try:
         profiles = tomllib.loads((home / "profiles.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -76,44 +93,134 @@ def is_embedded() -> bool:
 
 def adopt_engine() -> None:
     """The configured server is the embedded one of the process that started us: it ends with that one."""
-    _own_engines.add(os.environ["PREFECT_API_URL"])
+    _own_engines[os.environ["PREFECT_API_URL"]] = None
 
 
 @contextmanager
 def engine() -> Generator[Callable[[], str]]:
     """Start the embedded server unless one is configured. Yields a function that waits until it answers and returns its URL.
 
-    Call before Prefect is imported. When our process is killed, the server ends too.
+    Call before Prefect is imported. When our process is killed, the server ends too. From here on this process drives agents,
+    which shall not read the credentials that it was started with.
     """
+    hide_process()
     os.environ.update({name: value for name, value in QUIET.items() if name not in os.environ})
     chosen = configured_api(os.environ)
     if chosen:
         yield lambda: _require_up(chosen)
         return
-    with _server() as wait:
-        yield wait
+    server = _Server()
+    _own_engines[server.url] = server
+    own = {"PREFECT_API_URL": server.url, LOGIN: server.login, "PREFECT_CLIENT_CSRF_SUPPORT_ENABLED": "false"}
+    with server.running(), _set(own):  # it hands out no tokens against forged requests
+        yield server.wait_until_up
 
 
-@contextmanager
-def _server() -> Generator[Callable[[], str]]:
-    port, done, ended = _free_port(), threading.Event(), list[Ended | Exception]()
-    url = f"http://127.0.0.1:{port}/api"
+class EngineAwayError(WorldError):
+    """The server went away while it was used, and no longer answers."""
 
-    def serve() -> None:
+
+class _Server:
+    """Our child. It listens on a socket of ours, so requests wait instead of being refused while it is started again.
+
+    A server that ends by itself, or is killed, is followed by another on the same port, with the same database and login.
+    """
+
+    def __init__(self) -> None:
+        """Take a port; nothing runs before `running`."""
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._port = int(self._socket.getsockname()[1])
+        user, password = secrets.token_urlsafe(16), secrets.token_urlsafe(32)  # a word would be redacted everywhere
+        self.url, self.login = f"http://127.0.0.1:{self._port}/api", f"{user}:{password}"
+        self.end = ""
+        """How the last server ended, in words, once no other is started."""
+        self._up, self._done = threading.Event(), threading.Event()
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        thread = threading.Thread(target=self._serve, name="prefect-server", daemon=True)
+        thread.start()
         try:
-            ended.append(_run_server(port, done))
-        except Exception as error:  # noqa: BLE001 - it is raised again by whoever waits
-            ended.append(error)
+            yield
+        finally:
+            self._done.set()
+            thread.join(timeout=15)
+            self._socket.close()
 
-    thread = threading.Thread(target=serve, name="prefect-server", daemon=True)
-    thread.start()
-    try:
-        _own_engines.add(url)
-        with _set({"PREFECT_API_URL": url, "PREFECT_CLIENT_CSRF_SUPPORT_ENABLED": "false"}):  # it hands out no such tokens
-            yield lambda: _wait_until_up(url, ended)
-    finally:
-        done.set()
-        thread.join(timeout=15)
+    def wait_until_up(self) -> str:
+        """Returns its URL. Raises WorldError as soon as it has ended instead, or after START_SECONDS."""
+        deadline = time.monotonic() + START_SECONDS
+        while not self._up.wait(0.05):
+            if self.end or time.monotonic() > deadline:
+                raise WorldError(
+                    "the embedded Prefect server did not start",
+                    expected="one that goes on" if self.end else f"an answer within {START_SECONDS} s",
+                    found=self.end or "it is still starting",
+                    remedy=f"look at the disk, the memory and the server's folder {prefect_home(os.environ)}, "
+                    "or start `prefect server start` yourself and set PREFECT_API_URL",
+                )
+        return self.url
+
+    def _serve(self) -> None:
+        short_lives, end = 0, ""
+        while not self._done.is_set():
+            begun, came_up = time.monotonic(), False
+            try:
+                ended = self._run()
+                came_up, end = self._up.is_set(), _end_in_words(ended)
+            except Exception as error:  # noqa: BLE001 - whoever waits for it is told
+                end = str(error)
+            self._up.clear()
+            short_lives = short_lives + 1 if time.monotonic() - begun < SHORT_LIFE_SECONDS else 0
+            if not came_up or short_lives >= MOST_SHORT_LIVES:
+                break
+        if not self._done.is_set():
+            self.end = end
+            self._refuse()
+
+    def _run(self) -> Ended:
+        """`-P` keeps the folder that it stands in out of the server's imports. Nobody else reads the pipe with the login."""
+        environment = other_environment(os.environ, OF_THE_SERVER, ())
+        socket_number = self._socket.fileno()
+        return run(
+            [sys.executable, "-P", "-m", MODULE, str(socket_number), str(self._port)],
+            cwd=neutral_directory(),
+            env={name: value for name, value in environment.items() if name not in {"PREFECT_API_URL", LOGIN}} | SERVER,
+            tag=f"server-{uuid4().hex}",
+            deadline=FOREVER,
+            stdin=self.login.encode(),
+            merge_stderr=True,
+            on_line=self._hear,
+            stop=self._done.is_set,
+            pass_fds=(socket_number,),
+        )
+
+    def _hear(self, line: bytes) -> None:
+        if line.strip() == IS_UP:
+            self._up.set()
+
+    def _refuse(self) -> None:
+        """Answer requests that no server will: Prefect's client gives up at once, but repeats one that breaks for minutes."""
+        self._socket.settimeout(0.2)
+        while not self._done.is_set():
+            with suppress(OSError):
+                connection, _ = self._socket.accept()
+                with connection:
+                    connection.settimeout(1)
+                    connection.sendall(GONE)
+                    while connection.recv(65536):  # a connection that is closed with something unread breaks
+                        pass
+
+
+_own_engines: dict[str, _Server | None] = {}
+"""By their URLs. None: the server of the process that started us."""
+
+
+def _end_in_words(ended: Ended) -> str:
+    code = ended.exit_code
+    how = f"signal {-code}" if code is not None and code < 0 else f"exit status {'unknown' if code is None else code}"
+    said = (ended.tail or ended.head).replace(IS_UP.decode(), "").strip()[-2000:]
+    return f"it ended after {ended.seconds:.1f} s with {how}" + (f": {said}" if said else ", without a word")
 
 
 @contextmanager
@@ -129,16 +236,18 @@ def _set(variables: Mapping[str, str]) -> Generator[None]:
         os.environ.update(before)
 
 
-def engine_error(error: BaseException) -> WorldError | None:
+def engine_error(error: BaseException) -> EngineAwayError | None:
     """What broke a run because its engine went away; None where that is not what happened."""
     unreachable = str(error).startswith("Failed to reach API") or type(error).__name__ == NO_SLOT
     if not isinstance(error, httpx.HTTPError) and not unreachable:
         return None
-    return WorldError(
+    url = os.environ.get("PREFECT_API_URL", "it")
+    server = _own_engines.get(url)
+    return EngineAwayError(
         "the Prefect server does not answer any more",
-        expected=f"an answer from {os.environ.get('PREFECT_API_URL', 'it')}",
-        found=str(error) or type(error).__name__,
-        remedy="see that it is back",
+        expected=f"an answer from {url}",
+        found=(server and server.end) or str(error) or type(error).__name__,
+        remedy="" if server else "see that it is back",
     )
 
 
@@ -183,52 +292,3 @@ def _away(url: str, error: httpx.HTTPError) -> WorldError:
         found=str(error),
         remedy="start it, or unset PREFECT_API_URL to use the embedded one",
     )
-
-
-def _run_server(port: int, done: threading.Event) -> Ended:
-    """`-P` keeps the folder that we stand in, and any `prefect.py` there, out of the server's imports."""
-    home = state_home()
-    home.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-P", "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
-    where = ["--host", "127.0.0.1", "--port", str(port)]
-    how = ["--log-level", "error", "--lifespan", "on", "--timeout-graceful-shutdown", "3"]
-    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"} | SERVER
-    return run(
-        [*command, *where, *how],
-        cwd=home,
-        env=environment,
-        tag=f"server-{uuid4().hex}",
-        deadline=FOREVER,
-        merge_stderr=True,
-        stop=done.is_set,
-    )
-
-
-def _wait_until_up(url: str, ended: list[Ended | Exception]) -> str:
-    deadline = time.monotonic() + START_SECONDS
-    with httpx.Client(trust_env=False) as client:
-        while time.monotonic() < deadline and not ended:
-            try:
-                if client.get(f"{url}/health", timeout=5).is_success:
-                    return url
-            except httpx.HTTPError:
-                pass
-            time.sleep(0.1)
-    raise WorldError(
-        "the embedded Prefect server did not come up",
-        expected=f"an answer from {url}/health within {START_SECONDS} s",
-        found=_last_words(ended),
-        remedy="look at the disk and at ~/.prefect, or start `prefect server start` yourself and set PREFECT_API_URL",
-    )
-
-
-def _last_words(ended: list[Ended | Exception]) -> str:
-    if not ended:
-        return "it is still starting"
-    return str(ended[0]) if isinstance(ended[0], Exception) else (ended[0].tail or ended[0].head)[-2000:]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

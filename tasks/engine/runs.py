@@ -28,6 +28,8 @@ from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settin
 from prefect.states import Crashed
 
 from helmsman.records.state import LoopState
+from tasks.system.environment import hide_process
+from tasks.system.output import survive_broken_pipe
 
 POLL_SECONDS = 2.0
 """How often the engine is asked whether somebody cancelled; a cancel must be through within 10 s."""
@@ -43,7 +45,8 @@ SUPERSEDED = "Superseded"
 
 CANCELLED = frozenset({StateType.CANCELLING, StateType.CANCELLED})
 ABOUT_TO_START = frozenset({StateType.SCHEDULED, StateType.PENDING})
-UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.PAUSED]
+UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.PAUSED, StateType.SCHEDULED]
+"""Of runs that have driven the loop: one that is scheduled sleeps, or was to go on."""
 
 _starts: dict[UUID, int] = {}
 """Of the deployments' runs that this process drives: how often they had been started when it began. Only a worker starts a run
@@ -69,6 +72,27 @@ def driven_here() -> str:
     return tagged(context.flow_run, "uid:") if context and context.flow_run else ""
 
 
+def loop_driven_here() -> str:
+    """Name of that loop; empty: none."""
+    context = FlowRunContext.get()
+    return tagged(context.flow_run, "loop:") if context and context.flow_run else ""
+
+
+def is_under_a_worker() -> bool:
+    """Whether this is a deployment's own run: then a worker can start it again, and nobody but the engine sees how it ends."""
+    context = FlowRunContext.get()
+    run = context.flow_run if context else None
+    return run is not None and run.deployment_id is not None and run.parent_task_run_id is None
+
+
+def is_retried() -> bool:
+    """Whether this run had ended, and not by a crash, before somebody had it started again."""
+    with get_client(sync_client=True) as client:
+        states = sorted(client.read_flow_run_states(run_id()), key=lambda state: state.timestamp)
+    ends = [state.type for state in states if state.is_final()]
+    return bool(ends) and ends[-1] in {StateType.FAILED, StateType.CANCELLED}
+
+
 def loop_tags(state: LoopState) -> set[str]:
     """Tags by which every run of a loop is found."""
     return {"helmsman", f"loop:{state.loop}", f"uid:{state.uid}"}
@@ -79,6 +103,8 @@ def announce(name: str, uid: str, tags: set[str], repository: Path | None = None
 
     `repository`: where a loop is. What is no loop has no such label: whoever looks there would look for a loop's state.
     """
+    hide_process()  # under a worker nobody has done it before
+    survive_broken_pipe()
     mine = run_id()
     with get_client(sync_client=True) as client:
         client.update_flow_run(mine, name=name, tags=tags)

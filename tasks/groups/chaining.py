@@ -13,6 +13,7 @@ from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
+from tasks.engine.end_states import EndState
 from tasks.groups.goals import in_a_line, require_same_goal
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import known_state
@@ -50,9 +51,9 @@ def chained(request: ChainRequest, last: State[dict[str, Any]] | None = None) ->
     data = result.model_dump(mode="json")
     told = f"{result.completed} of {counted(len(result.loops), 'loop')} completed"
     if result.done or last is None:
-        return State(type=StateType.COMPLETED, name="Completed", message=told, data=data)
+        return EndState(type=StateType.COMPLETED, name="Completed", message=told, data=data)
     broken = next(one for one in result.loops if one.outcome is not Outcome.COMPLETED)
-    return State(type=last.type, name=last.name, message=f"{told}; {broken.loop}: {last.message}", data=data)
+    return EndState(type=last.type, name=last.name, message=f"{told}; {broken.loop}: {last.message}", data=data)
 
 
 def broke_off(final: State[Any], result: ChainResult) -> bool:

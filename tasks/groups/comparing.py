@@ -9,9 +9,8 @@ from helmsman.records.parallel import Choice
 from helmsman.records.state import LoopState
 from tasks.credentials import judge_credentials
 from tasks.models.writing import compare
-from tasks.processes.environment import ours
 from tasks.repository.git import Repository, git
-from tasks.secrets_kept import redact
+from tasks.system.secrets import redact
 from tasks.telling.following import newest_record
 
 LONGEST_DIFF = 400_000
@@ -46,7 +45,7 @@ def _candidate(repository: Repository, state: LoopState) -> Candidate:
     record = newest_record(repository, state.loop)
     return Candidate(
         loop=state.loop,
-        diff=redact(diff[:LONGEST_DIFF], ours()),
+        diff=redact(diff[: 2 * LONGEST_DIFF])[:LONGEST_DIFF],
         files=len(counts),
         lines=sum(counts),
         findings=len(state.findings),

@@ -21,6 +21,7 @@ from helmsman.plain import clean
 from helmsman.records.parallel import Choice, ParallelRequest
 from helmsman.records.request import LoopRequest
 from helmsman.texts import counted
+from tasks.engine.end_states import EndState
 from tasks.engine.runs import announce, hearing_cancel, without_heartbeats
 from tasks.groups.comparing import best_of
 from tasks.groups.members import Departed, drive_member
@@ -140,10 +141,10 @@ def concluded(group: Group) -> State[dict[str, Any]]:
     told = f"{told}; best: {result.chosen.loop}, {clean(result.chosen.reason)}" if result.chosen else told
     data = result.model_dump(mode="json")
     if group.cancelled():
-        return State(type=StateType.CANCELLED, name="Cancelled", message=told, data=data)
+        return EndState(type=StateType.CANCELLED, name="Cancelled", message=told, data=data)
     if result.done:
-        return State(type=StateType.COMPLETED, name="Completed", message=told, data=data)
-    return State(type=StateType.FAILED, name="Incomplete", message=told, data=data)
+        return EndState(type=StateType.COMPLETED, name="Completed", message=told, data=data)
+    return EndState(type=StateType.FAILED, name="Incomplete", message=told, data=data)
 
 
 def _begin(group: Group, due: LoopRequest) -> PrefectFuture[int | None]:

@@ -5,6 +5,7 @@ from helmsman.orient.alignment import own_goal
 from helmsman.plain import clean
 from helmsman.records.chain import Link
 from helmsman.records.state import LoopState
+from tasks.system.secrets import redact
 
 GOAL_SHOWN = 200
 
@@ -16,7 +17,7 @@ def in_a_line(link: Link) -> str:
 def require_same_goal(kind: str, name: str, state: LoopState, link: Link) -> None:
     """Raises OperatorError where a loop was begun with another goal: whoever goes on would go on from work for something else."""
     begun = own_goal(state.config.goal)
-    if begun.strip() != link.goal.strip():
+    if begun.strip() != redact(link.goal).strip():
         raise OperatorError(
             f"{kind} {name} was begun with other goals",
             expected=f"for {state.loop}: {clean(begun)[:GOAL_SHOWN]}",

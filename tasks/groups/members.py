@@ -1,5 +1,6 @@
 """One loop of a group, driven by a process of its own: what it comes to, be it that the process dies, stops no other loop."""
 
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -10,9 +11,10 @@ from uuid import uuid4
 from helmsman.plain import clean_lines
 from helmsman.records.request import LoopRequest
 from tasks.engine.embedded import FOREVER, is_embedded
-from tasks.places import LoopFolder, state_home
-from tasks.processes.environment import NEVER, ours
-from tasks.processes.process import run
+from tasks.places import LoopFolder
+from tasks.processes.environment import OF_A_SESSION, OF_PYTHON, other_environment, ours
+from tasks.processes.process import TAG, run
+from tasks.system.environment import neutral_directory
 
 MODULE = "deployments.several.member"
 """What the process runs. By name: what starts flows stands above us."""
@@ -36,20 +38,26 @@ class Departed:
 
 def drive_member(due: LoopRequest, folder: LoopFolder, cancelled: Callable[[], bool]) -> Departed:
     """Drive a loop until its process ends. Once `cancelled` says so it is asked to stop, and ended where it does not."""
-    home = state_home()
-    home.mkdir(parents=True, exist_ok=True)
     ended = run(
         [sys.executable, "-P", "-m", MODULE, *(["--embedded"] if is_embedded() else [])],
-        cwd=home,
-        env={name: value for name, value in ours().items() if name not in NEVER and not name.startswith(OF_THE_ENGINE)},
+        cwd=neutral_directory(),
+        env=other_environment(ours(), OF_PYTHON, ()),
         tag=f"member-{uuid4().hex}",
         deadline=FOREVER,
         grace=GRACE_SECONDS,
-        stdin=due.model_dump_json().encode(),
+        stdin=_said(due),
         stop=_stopping(folder.cancel, cancelled),
     )
     words = clean_lines(ended.stderr or ended.tail or ended.head).strip()
     return Departed(due.loop, ended.exit_code, words[-WORDS_KEPT:])
+
+
+def _said(due: LoopRequest) -> bytes:
+    """Two lines of JSON: our environment, and the request. By a pipe: what a program is started with an agent could read."""
+    environment = {
+        name: value for name, value in ours().items() if name not in (*OF_A_SESSION, TAG) and not name.startswith(OF_THE_ENGINE)
+    }
+    return f"{json.dumps(environment)}\n{due.model_dump_json()}".encode()
 
 
 def _stopping(flag: Path, cancelled: Callable[[], bool]) -> Callable[[], bool]:

@@ -33,9 +33,12 @@ from tasks.merging.target import require_target
 from tasks.places import GroupFolder, group_folder, loop_folder
 from tasks.repository.git import Repository
 from tasks.repository.state_ref import known_state, replace_state
-from tasks.whole_files import write_whole
+from tasks.system.files import write_atomic
+from tasks.system.keys import authentic, signed
+from tasks.system.trust import consent_of
 from tasks.worktrees.workplace import has_left
 
+PURPOSE = "helmsman choice 1"
 LEAST_DOLLARS = 0.0001
 """No limit may be nothing; with so little a loop ends after its first call at the latest."""
 
@@ -72,9 +75,15 @@ class Group:
 
     @property
     def chosen(self) -> Choice | None:
-        """The best of them, once it is known."""
+        """The best of them, once it is known. What Helmsman did not write there chooses nothing."""
         path = self.folder.choice
-        return Choice.model_validate_json(path.read_bytes()) if self.request.best and path.exists() else None
+        text = authentic(self.identity, PURPOSE, path.read_bytes()) if self.request.best and path.exists() else None
+        return None if text is None else Choice.model_validate_json(text)
+
+    @property
+    def identity(self) -> str:
+        """Whose key signs its choice."""
+        return f"group {self.request.group}"
 
     def cancelled(self) -> bool:
         return self.folder.cancel.exists()
@@ -85,7 +94,8 @@ class Group:
 
 def opened(request: ParallelRequest, repository: Repository) -> Group:
     """Raises OperatorError where the group cannot be driven, or was begun with other goals."""
-    config = configure(repository.top, LoopRequest(repository=request.repository, goal="any", settings=request.settings)).config
+    said = LoopRequest(repository=request.repository, goal="any", settings=request.settings)
+    config = configure(repository.top, said, consent=consent_of(repository.common)).config
     if config.workspace.in_place:
         raise OperatorError(
             "loops side by side need a worktree each", found="workspace.in_place = true", remedy="leave it out for them"
@@ -145,7 +155,7 @@ def keep(group: Group, choice: Choice) -> bool:
     Done again, it goes on where it was cut off.
     """
     group.folder.root.mkdir(parents=True, exist_ok=True)
-    write_whole(group.folder.choice, choice.model_dump_json())
+    write_atomic(group.folder.choice, signed(group.identity, PURPOSE, choice.model_dump_json()))
     state = known_state(group.repository, choice.loop)
     if state is None or not group.into or state.merged or state.outcome is not Outcome.COMPLETED:
         return False

@@ -6,14 +6,14 @@ from helmsman.errors import OperatorError
 from helmsman.hats.writing import sheet_text
 from helmsman.layers import shown
 from helmsman.records.hats import Sheet
-from tasks.beneath import lies_beneath
 from tasks.hats.finding import PRESETS
+from tasks.system.files import lies_within
 
 
 def add_preset(top: Path, sheet: Sheet) -> Path:
     """Write its file. Raises OperatorError where one is there, or the folder leads out of the repository."""
     path = top / PRESETS / f"{sheet.name}.md"
-    if not lies_beneath(top, path.parent):
+    if not lies_within(top, path.parent):
         raise OperatorError(
             "the folder for presets leads out of the repository",
             expected=f"a folder {PRESETS}",

@@ -13,8 +13,8 @@ from helmsman.hats.reading import read_hat, read_sheet
 from helmsman.layers import COMMAND_LINE, Layer, Resolved, did_you_mean, shown
 from helmsman.orient.hats import CALLED
 from helmsman.records.hats import Hat, Preset, Sheet, is_name
-from tasks.beneath import lies_beneath
 from tasks.loops.config_files import read_text
+from tasks.system.files import resolve_inside
 
 BUILT_IN = "built in"
 PRESETS, HATS = ".helmsman/presets", ".helmsman/hats"
@@ -34,9 +34,9 @@ class Known(NamedTuple):
     path: Path
 
 
-def chosen(top: Path, by_hand: Sequence[Layer], files: Sequence[Layer]) -> Preset | None:
+def chosen(top: Path, by_hand: Sequence[Layer], files: Sequence[Layer], user: Sequence[Layer]) -> Preset | None:
     """The preset that the strongest layer names. A file that comes with the repository names one inside of it."""
-    for layers, anywhere in ((by_hand, True), (files, False)):
+    for layers, anywhere in ((by_hand, True), (files, False), (user, True)):
         for layer in layers:
             named: Any = layer.values.get("preset")
             if named is not None:
@@ -123,6 +123,11 @@ def hat_names(top: Path) -> list[str]:
     return sorted({*(path.stem for path in (_OURS / "personas").glob("*.md")), *_names(top, HATS)})
 
 
+def hats_in(top: Path) -> list[str]:
+    """Names of the repository's own hats; each takes the place of ours."""
+    return list(_names(top, HATS))
+
+
 def _names(top: Path, folder: str) -> Iterator[str]:
     """Names of the files in a folder of the repository that may be ours."""
     place = top / folder
@@ -135,13 +140,9 @@ def _names(top: Path, folder: str) -> Iterator[str]:
 
 def _text(path: Path, inside: Path | None) -> str:
     """`inside`: a folder that no link may lead out of."""
-    if inside is not None and not lies_beneath(inside, path):
-        raise OperatorError(
-            "a file leads out of its repository",
-            expected="a file below its top, and no link to somewhere else",
-            found=shown(str(path)),
-            remedy="put a file there, or name it on the command line",
-        )
+    if inside is not None:
+        named = path.relative_to(inside) if path.is_relative_to(inside) else path
+        path = resolve_inside(inside, named, f"{named}")
     return read_text(path, "a file with TOML between two lines of +++, and Markdown below")
 
 

@@ -17,7 +17,6 @@ from helmsman.records.verdict import Outcome
 from tasks.checking.detecting import read_project
 from tasks.checking.scanning import secrets_in
 from tasks.leaving.wiki_files import read_bytes
-from tasks.processes.environment import ours
 from tasks.repository.branch_files import (
     FILE_MODES,
     NEW_FILE,
@@ -29,8 +28,8 @@ from tasks.repository.branch_files import (
     work_of,
 )
 from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes
-from tasks.secrets_kept import redact
-from tasks.whole_files import FOR_ALL, write_whole
+from tasks.system.files import FOR_ALL, write_atomic
+from tasks.system.secrets import redact
 from tasks.worktrees.workplace import Workplace
 
 AGENTS = "AGENTS.md"
@@ -96,7 +95,7 @@ def _proposed(place: Workplace, state: LoopState, lessons: Sequence[Lesson], gua
     present = _text(name, held)
     own = {one.command for one in find_commands(read_project(repository)).candidates}
     found = learnings(state, lessons, guardrails, present, commands=own, orders=_orders(repository, state.head))
-    lines = tuple(line for line in found if redact(line, ours()) == line)
+    lines = tuple(line for line in found if redact(line) == line)
     lines = _without_leaks(repository, state, name, present, lines)
     path = place.folder.root / PATCH
     if not lines:
@@ -104,7 +103,7 @@ def _proposed(place: Workplace, state: LoopState, lessons: Sequence[Lesson], gua
         return Proposed()
     tree = tree_with(repository, state.head, name, with_lines(present, lines).encode(), held.mode if held else NEW_FILE)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, git_bytes(repository.common, "diff-tree", *_DIFF, state.head, tree), mode=FOR_ALL)
+    write_atomic(path, git_bytes(repository.common, "diff-tree", *_DIFF, state.head, tree), mode=FOR_ALL)
     return Proposed(lines=lines, patch=path)
 
 

@@ -18,12 +18,9 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.alignment.aligning import named
 from tasks.alignment.files import place_of, read_text, understood
-from tasks.beneath import read_plain
-from tasks.processes.environment import ours
 from tasks.repository.branch_files import LARGEST, held_in, put_on_branch, tree_with, work_of
 from tasks.repository.git import Repository, git, succeeds
-from tasks.secrets_in_records import without_secrets
-from tasks.whole_files import FOR_ALL, write_whole
+from tasks.system.files import FOR_ALL, read_plain, write_atomic
 from tasks.worktrees.workplace import Workplace
 
 NAME = "handoff.md"
@@ -48,7 +45,7 @@ def hand_over(place: Workplace, state: LoopState, summary: Summary | None = None
     if state.outcome is not Outcome.COMPLETED or not config.memory.handoff or not config.alignment:
         return HandedOver()
     try:
-        handoff = handoff_of(without_secrets(state, ours()), summary)
+        handoff = handoff_of(state, summary)
         _keep(place, handoff)
         return _handed_over(place, state, handoff)
     except (HelmsmanError, OSError, ValueError) as error:
@@ -71,7 +68,7 @@ def _handed_on(place: Workplace, state: LoopState, tip: str, name: str) -> str:
     text = _decoded(name, held.content) if held else ""
     if held is None or _is_another_document(name, text):
         return tip
-    after = with_handoff(text, handoff_of(without_secrets(state, ours())))
+    after = with_handoff(text, handoff_of(state))
     if after == text:
         return tip
     tree = tree_with(place.repository, tip, name, after.encode(), held.mode)
@@ -104,7 +101,7 @@ def _told(path: Path, text: str) -> str:
 
 def _keep(place: Workplace, handoff: Handoff) -> None:
     place.folder.root.mkdir(parents=True, exist_ok=True)
-    write_whole(place.folder.root / NAME, f"{handoff.text}\n".encode(), mode=FOR_ALL)
+    write_atomic(place.folder.root / NAME, f"{handoff.text}\n".encode(), mode=FOR_ALL)
 
 
 def _handed_over(place: Workplace, state: LoopState, handoff: Handoff) -> HandedOver:
@@ -153,7 +150,7 @@ def _beside(repository: Repository, name: str, text: str, handoff: Handoff) -> H
         raise OperatorError(f"{clean(name)} was added to the repository after the loop began, so its branch does not have it")
     after, path = with_handoff(text, handoff), repository.top / name
     if after != text:
-        write_whole(path, after.encode(), mode=FOR_ALL)
+        write_atomic(path, after.encode(), mode=FOR_ALL)
     return HandedOver(file=path)
 
 

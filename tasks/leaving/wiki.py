@@ -19,11 +19,10 @@ from helmsman.records.verdict import Outcome
 from tasks.leaving.wiki_files import READ_ONLY, fresh_folder, names_in, put_folder, read_bytes, read_page, real_folder, write_page
 from tasks.lock import locked_within
 from tasks.loops.orders import read_orders
-from tasks.processes.environment import ours
+from tasks.places import helmsman_folder
 from tasks.repository.git import Repository, git_bytes, read_objects
 from tasks.repository.state_ref import read_records
-from tasks.secrets_in_records import without_secrets
-from tasks.secrets_kept import redact
+from tasks.system.secrets import redact
 from tasks.worktrees.staging import open_up
 from tasks.worktrees.workplace import Workplace
 
@@ -42,21 +41,21 @@ _FOLDER = ".helmsman"
 
 def wiki_folder(repository: Repository) -> Path:
     """Beside the loops, so that all of them have the same one."""
-    return repository.common / "helmsman" / "wiki"
+    return helmsman_folder(repository.common) / "wiki"
 
 
 def keep_up(place: Workplace, state: LoopState) -> tuple[str, ...]:
     """Make the pages that are missing, and renew our parts of the others. Returns what is wrong, in words."""
     if not state.config.memory.wiki:
         return ()
-    return _told(lambda: _kept_up(place, without_secrets(state, ours())), place)
+    return _told(lambda: _kept_up(place, state), place)
 
 
 def archive(place: Workplace, state: LoopState) -> tuple[str, ...]:
     """Write down a completed loop for ever: its decisions and what happened. Done already: nothing is written."""
     if not state.config.memory.wiki or state.outcome is not Outcome.COMPLETED:
         return ()
-    return _told(lambda: _archived(place, without_secrets(state, ours())), place)
+    return _told(lambda: _archived(place, state), place)
 
 
 def lay_out(place: Workplace, state: LoopState) -> tuple[str, ...]:
@@ -108,7 +107,7 @@ def _renew(folder: Path, page: Page) -> Iterator[str]:
         if new is None:
             yield f"{page.name} of the wiki has no part between the two markers any more, so it is left as it is"
         elif new != old:
-            write_page(folder / page.name, redact(new, ours()))
+            write_page(folder / page.name, new)
     except HelmsmanError as error:
         yield clean(" ".join(str(error).split()))[:500]
 
@@ -147,8 +146,8 @@ def _archived(place: Workplace, state: LoopState) -> list[str]:
 
 
 def _files(place: Workplace, state: LoopState) -> dict[str, bytes]:
-    records = [without_secrets(one, ours()) for one in islice(read_records(place.repository, state.loop), wiki.MOST_ITERATIONS)]
-    return {name: text.encode(errors="replace") for name, text in wiki.archive_files(state, records[::-1]).items()}
+    records = list(islice(read_records(place.repository, state.loop), wiki.MOST_ITERATIONS))
+    return {name: redact(text).encode(errors="replace") for name, text in wiki.archive_files(state, records[::-1]).items()}
 
 
 def _archive_name(folder: Path, state: LoopState) -> str:

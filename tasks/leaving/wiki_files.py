@@ -9,7 +9,8 @@ from pathlib import Path
 
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
-from tasks.whole_files import FOR_ALL, write_whole
+from tasks.system.files import FOR_ALL, write_atomic
+from tasks.system.secrets import redact
 from tasks.worktrees.staging import open_up
 
 LARGEST = 256_000
@@ -46,7 +47,7 @@ def read_page(path: Path) -> str | None:
 
 def write_page(path: Path, text: str) -> None:
     real_folder(path.parent)
-    write_whole(path, text.encode(errors="replace"), mode=FOR_ALL)
+    write_atomic(path, redact(text).encode(errors="replace"), mode=FOR_ALL)
 
 
 def put_folder(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -55,7 +56,7 @@ def put_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         for name, content in files.items():
-            write_whole(made / name, content, mode=READ_ONLY)
+            write_atomic(made / name, content, mode=READ_ONLY)
         made.chmod(0o755)
         made.rename(folder)
     except BaseException:

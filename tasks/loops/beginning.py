@@ -4,12 +4,16 @@ from helmsman.agents.telling import introduction
 from helmsman.memory.estimates import in_words
 from helmsman.orient.decomposition import too_much
 from helmsman.oversee.baseline import with_baseline
+from helmsman.oversee.start_warnings import start_warnings
 from helmsman.records.checks import CheckReport
 from helmsman.records.events import AgentIntroduced, LoopBegun, MemoryNoted, SignalRaised
 from helmsman.records.state import LoopState
+from tasks.checking.ready import require_ready
 from tasks.loops import steps
 from tasks.loops.opening import now_utc
+from tasks.loops.ready import begin_verification, ready_worktree
 from tasks.loops.remembering import with_estimate
+from tasks.plans.plan_file import items_of
 from tasks.repository.git import commit_and_tree
 from tasks.repository.state_ref import replace_state
 from tasks.sandbox.trial import require_sandbox
@@ -23,9 +27,12 @@ def begun(repository: str, state: LoopState) -> LoopState:
         require_sandbox(state.config.sandbox)  # before anything is paid for, on whatever machine it goes on
     if state.agent and not state.ending:  # whoever resumes it is told as well
         publish(AgentIntroduced(lines=tuple(introduction(state.agent)), untold=state.untold))
+    place = workplace(repository, state)
+    if not state.ending:
+        ready_worktree(place, state)
     if state.iteration or state.checks or state.ending or state.gate:
         return state
-    place = workplace(repository, state)
+    begin_verification(place, state)
     report = _tried(repository, place, state)
     expected = state if state.task_type else with_estimate(place, state, now_utc())
     _tell(expected)
@@ -37,12 +44,14 @@ def begun(repository: str, state: LoopState) -> LoopState:
 
 
 def _tried(repository: str, place: Workplace, state: LoopState) -> CheckReport | None:
-    """The checks before any work."""
-    if not (state.config.baseline and state.config.checks):
-        return None
+    """The checks before any work, where they are to be tried; and what nothing could prove is said."""
     _, tree = commit_and_tree(place.worktree, state.head)
-    report = steps.baseline(repository, state, tree)
-    publish(LoopBegun(report=report))
+    report = steps.baseline(repository, state, tree) if state.config.baseline and state.config.checks else None
+    warnings = tuple(start_warnings(state.config, report, items_of(place, state)))
+    if report or warnings:
+        publish(LoopBegun(report=report, warnings=warnings))
+    if report:
+        require_ready(report, place.repository, state.head)
     return report
 
 

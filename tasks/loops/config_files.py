@@ -13,7 +13,8 @@ from helmsman.toml_of import toml_of
 from helmsman.verify.rubric.front import from_front_matter, said_twice
 from helmsman.verify.rubric.pieces import Flaw
 from helmsman.verify.rubric.reading import MOST_FLAWS, Rubric, is_rubric, read_rubric, settings
-from tasks.beneath import read_plain
+from tasks.places import user_config_file
+from tasks.system.files import read_plain, resolve_inside
 
 LARGEST_FILE = 1 << 20
 """Bytes of a file of configuration or of a goal; more is a mistake."""
@@ -51,24 +52,29 @@ class RubricFile:
 
 def read_layers(repository: Path) -> list[Layer]:
     """The layers that lie in a repository, strongest first; a missing file is no layer."""
-    layers = [_settings(repository), *_rubric(repository / RUBRIC), _autochecks(repository)]
-    return [resolve_goal_file(layer, repository) for layer in layers if layer]
+    layers = [_settings(repository), *_rubric(resolve_inside(repository, RUBRIC, RUBRIC)), _autochecks(repository)]
+    return [resolve_goal_file(layer, repository, inside=True) for layer in layers if layer]
+
+
+def read_user_layer() -> list[Layer]:
+    """The user's own configuration; none where there is no such file."""
+    path = user_config_file()
+    return [read_file(path)] if path.exists() else []
 
 
 def read_file(path: Path) -> Layer:
-    """The layer of a TOML file that the operator named. A bare name is told as a path: `default` is a source of our own."""
-    source = str(path) if {"/", "."} & set(str(path)) else f"./{path}"
-    return resolve_goal_file(Layer(source, _toml(path)), path.parent)
+    """The layer of a TOML file that the operator named, by its absolute path."""
+    return resolve_goal_file(Layer(str(path), _toml(path)), path.parent)
 
 
-def resolve_goal_file(layer: Layer, folder: Path) -> Layer:
-    """Put the text of `goal_file`, looked up from this folder, in place of `goal`."""
+def resolve_goal_file(layer: Layer, folder: Path, *, inside: bool = False) -> Layer:
+    """Put the text of `goal_file`, looked up from this folder, in place of `goal`. `inside`: it may not lead out of there."""
     if "goal_file" not in layer.values:
         return layer
     if "goal" in layer.values:
         raise OperatorError(f"{layer.source} gives both goal and goal_file", remedy="keep one of the two")
     rest = {key: value for key, value in layer.values.items() if key != "goal_file"}
-    return Layer(layer.source, {**rest, "goal": _goal(layer.values["goal_file"], folder, layer.source)})
+    return Layer(layer.source, {**rest, "goal": _goal(layer.values["goal_file"], folder, layer.source, inside=inside)})
 
 
 def read_rubric_file(path: Path) -> RubricFile:
@@ -95,8 +101,10 @@ def _split(path: Path) -> tuple[dict[str, Any], list[str], int]:
 
 
 def _settings(repository: Path) -> Layer | None:
-    own = repository / "helmsman.toml"
-    return Layer("helmsman.toml", _toml(own)) if own.exists() else _pyproject(repository / "pyproject.toml")
+    own = resolve_inside(repository, "helmsman.toml", "helmsman.toml")
+    if own.exists():
+        return Layer("helmsman.toml", _toml(own))
+    return _pyproject(resolve_inside(repository, "pyproject.toml", "pyproject.toml"))
 
 
 def _pyproject(path: Path) -> Layer | None:
@@ -130,15 +138,15 @@ def _flawed(path: Path, flaws: Sequence[Flaw]) -> OperatorError:
 
 def _autochecks(repository: Path) -> Layer | None:
     """The script is a check where nobody else gives any: a list replaces those of weaker layers."""
-    if not (repository / AUTOCHECKS).is_file():
+    if not resolve_inside(repository, AUTOCHECKS, AUTOCHECKS).is_file():
         return None
     return Layer(AUTOCHECKS, {"checks": [{"command": f"sh {AUTOCHECKS}", "name": "autochecks"}]})
 
 
-def _goal(named: Any, folder: Path, source: str) -> str:
+def _goal(named: Any, folder: Path, source: str, *, inside: bool) -> str:
     if not isinstance(named, str):
         raise OperatorError(f"goal_file ({source}) is not a path", expected="text", found=shown(named))
-    path = folder / named
+    path = resolve_inside(folder, named, f"goal_file ({source})") if inside else folder / named
     text = read_text(path, f"the goal's text, because goal_file ({source}) names this file").strip()
     if not text:
         raise OperatorError(f"goal_file ({source}) is empty: {path}", remedy="write down what shall be true at the end")

@@ -20,15 +20,18 @@ from helmsman.records.push import OWN_BRANCHES
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.agents.finding import find_agent
+from tasks.agents.project_settings import require_project_settings
 from tasks.alignment.aligning import aligned, aligned_by
 from tasks.leaving.handing_over import left_at, left_in, text_at
 from tasks.lock import drive_alone
 from tasks.merging.target import require_target
 from tasks.places import LoopFolder, loop_folder
 from tasks.plans.plan_file import begun_plan
-from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref
+from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref, require_head
+from tasks.repository.remote import require_remote
 from tasks.repository.state_ref import known_state, read_state, state_ref, write_state
 from tasks.sandbox.entering import git_folder
+from tasks.system.secrets import settings_with_secrets, without_secrets
 from tasks.tracker.remembering import forget
 from tasks.worktrees.worktree import require_clean
 
@@ -46,26 +49,25 @@ class Begun(NamedTuple):
 
 def create_loop(
     repository: Repository,
-    config: LoopConfig,
+    resolved: Resolved,
     name: str,
     now: datetime,
     begin_with: str = "",
     *,
-    preset: Preset | None = None,
-    agent: Agent | None = None,
+    run: str = "",
     new: bool = False,
 ) -> LoopState:
-    """Write the first state of a loop, unless the same engine run has written it before. It keeps preset and agent as now.
+    """Write the first state of a loop, unless the same flow run has written it before. It keeps preset and agent as they are now.
 
-    `new`: one that is there already is somebody else's; raises OperatorError.
+    `run`: id of that flow run. `new`: one that is there already is somebody else's; raises OperatorError.
     """
     if read_ref(repository.common, state_ref(name)):
         if new:
             raise OperatorError(f"there is a loop {name} already", remedy="it was begun meanwhile; give another --name")
         return read_state(repository, name)[0]
-    require_checks(config, preset)
-    resolved = Resolved(config, {}, preset, agent or _agent(repository, config))
-    state = _from_here(repository, resolved, name, now, begin_with)
+    require_checks(resolved.config, resolved.preset)
+    resolved = replace(resolved, agent=resolved.agent or _agent(repository, resolved.config))
+    state = without_secrets(_from_here(repository, resolved, name, now, begin_with)).model_copy(update={"run": run})
     _forget_earlier(loop_folder(repository, name))
     write_state(repository, state, over=None, record=None, subject=f"start: {state.config.goal[:60]}")
     return state
@@ -84,7 +86,11 @@ def _from_here(repository: Repository, resolved: Resolved, name: str, now: datet
 def first_state(repository: Repository, resolved: Resolved, begun: Begun, now: datetime) -> LoopState:
     """The state of a loop that begins with a commit. Raises OperatorError where it could not be driven as it is configured."""
     config = resolved.config
+    require_no_secret(config)
     require_target(repository, config)
+    if config.remote.push:
+        require_remote(repository, config.remote.name)
+    require_project_settings(repository, begun.commit, config)
     return LoopState(
         loop=begun.loop,
         uid=secrets.token_hex(8),
@@ -136,6 +142,17 @@ def require_checks(config: LoopConfig, preset: Preset | None = None) -> None:
         )
 
 
+def require_no_secret(config: LoopConfig) -> None:
+    """The state keeps the configuration, and is pushed with the branch. A secret in the goal is redacted: it is only a text."""
+    if keys := settings_with_secrets(config):
+        raise OperatorError(
+            "the configuration holds a secret, which would be stored in the loop's state and pushed with it",
+            expected='the name of an environment variable, as in: curl -H "Authorization: Bearer $TOKEN"',
+            found=f"a secret in {', '.join(keys)}",
+            remedy='put it into the environment, and name the variable there (checks: environment = ["TOKEN"])',
+        )
+
+
 def _base(repository: Repository, config: LoopConfig, begin_with: str) -> str:
     """Commit that a new loop begins with."""
     if begin_with and config.workspace.in_place:
@@ -144,6 +161,8 @@ def _base(repository: Repository, config: LoopConfig, begin_with: str) -> str:
             found=f"another base: {shown(begin_with)}",
             remedy="check that out first, or leave --in-place out",
         )
+    if not begin_with:
+        require_head(repository.top)
     try:
         return commit_and_tree(repository.top, begin_with or "HEAD")[0]
     except (GitError, ValueError) as error:

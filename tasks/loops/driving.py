@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from prefect import tags
-from prefect.client.schemas.objects import State, StateType
+from prefect.client.schemas.objects import StateType
 from prefect.exceptions import TerminationSignal
 from prefect.logging import get_run_logger
 
@@ -19,18 +19,22 @@ from helmsman.records.result import result_of
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Outcome
 from helmsman.verify.judge.prices import known_price
+from tasks.engine.end_states import EndState, sleep_until
 from tasks.engine.results import is_kept, require_results
 from tasks.engine.runs import (
     announce,
     hearing_cancel,
     is_started_elsewhere,
+    is_under_a_worker,
     leaving_what_others_drive,
     loop_tags,
     run_id,
     without_heartbeats,
 )
 from tasks.lock import drive_alone
+from tasks.loops.continuing import continued
 from tasks.loops.opening import close, knows_call, lost_elsewhere, mark_interrupted, mend, now_utc, open_loop
+from tasks.loops.ready import tear_down
 from tasks.loops.travelling import claim, is_claimed_between, is_ours, left_there, take_up
 from tasks.merging.attempt import catch_up
 from tasks.places import LoopFolder, loop_folder
@@ -44,6 +48,8 @@ from tasks.worktrees.best_tree import stand_at_best
 from tasks.worktrees.workplace import mark_left, workplace
 from tasks.worktrees.worktree import remove_worktree
 
+LONGEST_STAY = 60.0
+"""Seconds of a wait that a process under a worker sits out: to start another one takes ten, and one that waits holds a place."""
 LONGEST_NAP = 0.5
 """Seconds between two looks at the clock and the cancel flag while waiting."""
 
@@ -57,6 +63,8 @@ STATE_TYPES = {
     Outcome.EJECTED: (StateType.FAILED, "Ejected"),
     Outcome.CANCELLED: (StateType.CANCELLED, "Cancelled"),
     Outcome.WAITING: (StateType.FAILED, "Waiting"),
+    Outcome.UNPROVEN: (StateType.FAILED, "Unproven"),
+    Outcome.NOTHING_CHANGED: (StateType.FAILED, "Nothing changed"),
 }
 """How an outcome shows in the Prefect UI."""
 
@@ -65,11 +73,12 @@ STATE_TYPES = {
 def driving(request: LoopRequest) -> Generator[LoopState]:
     """Open the loop and hold it while the block runs. Raises OperatorError when it is driven already or cannot start."""
     refuse_nested()
+    request = continued(request)
     repository = open_repository(Path(request.repository))
     with ExitStack() as stack:
         if request.loop:  # one that somebody drives is left as it is
             stack.enter_context(_holding(repository, request.loop))
-        opened = open_loop(request, suffix=run_id().hex[:6], now=now_utc())
+        opened = open_loop(request, str(run_id()), now_utc())
         if not request.loop:
             stack.enter_context(_holding(repository, opened.loop))
         folder = loop_folder(repository, opened.loop)
@@ -136,7 +145,9 @@ def wait_if_due(repository: str, state: LoopState) -> None:
     late = time.monotonic() + (state.waiting.until - now_utc()).total_seconds()
     folder = workplace(repository, state).folder
     publish(WaitStarted(until=state.waiting.until, reason=state.waiting.reason))
-    get_run_logger().info("%s", state.waiting.reason)
+    get_run_logger().warning("%s", state.waiting.reason)
+    if late - time.monotonic() > LONGEST_STAY and is_under_a_worker():
+        sleep_until(state.waiting.until, state.waiting.reason)
     while now_utc() < state.waiting.until and (left := late - time.monotonic()) > 0:
         _nap(folder, min(left, (state.waiting.until - now_utc()).total_seconds()))
 
@@ -187,6 +198,8 @@ def _since_the_last_call(state: LoopState) -> tuple[object, ...]:
 def tidy(repository: str, state: LoopState) -> None:
     """A completed loop's work is on its branch; its worktree would only keep people from checking that branch out."""
     place = workplace(repository, state)
+    if state.outcome is Outcome.COMPLETED:
+        tear_down(place, state)
     if state.outcome is not Outcome.COMPLETED or state.config.workspace.in_place or not place.worktree.exists():
         return
     try:
@@ -196,12 +209,14 @@ def tidy(repository: str, state: LoopState) -> None:
         get_run_logger().warning("the worktree %s could not be removed: %s", place.worktree, error)
 
 
-def engine_state(state: LoopState) -> State[dict[str, object]]:
-    """How the flow run ends."""
+def engine_state(state: LoopState) -> EndState:
+    """How the flow run ends: why, and what comes next."""
     kind, name = STATE_TYPES[state.outcome or Outcome.WAITING]
     why = state.ending or state.waiting
     result = result_of(state, state_ref(state.loop))
-    return State(type=kind, name=name, message=f"{why.rule}: {why.reason}" if why else "", data=result.model_dump(mode="json"))
+    said = [f"{why.rule}: {why.reason}"] if why else []
+    said += ["Retry this run to go on with the loop."] if is_under_a_worker() and kind is not StateType.COMPLETED else []
+    return EndState(type=kind, name=name, message=" ".join(said), data=result.model_dump(mode="json"))
 
 
 def _nap(folder: LoopFolder, seconds: float) -> None:

@@ -1,6 +1,8 @@
 """Bringing a loop to life: configured from a request, or read back and mended after its driver died; and its end from outside."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -13,48 +15,69 @@ from helmsman.oversee.answers import reconfigured
 from helmsman.oversee.gates import gate_due
 from helmsman.oversee.limits import reached
 from helmsman.oversee.relief import relieved
+from helmsman.records.events import AttemptInterrupted
 from helmsman.records.evidence import Interrupted
 from helmsman.records.hats import Preset
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end, interrupt, reopen
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from tasks.agents.call_folder import CallFolder, interrupted_call
+from helmsman.texts import counted
+from tasks.agents.call_folder import CallFolder, has_begun, interrupted_call
 from tasks.agents.finding import settled as with_agent
 from tasks.alignment.aligning import goal_layer
-from tasks.hats.finding import chosen, settled
-from tasks.loops.config_files import read_layers
-from tasks.loops.creating import create_loop
-from tasks.loops.in_flight import end_processes, keep_work, undo_checks
+from tasks.hats.finding import chosen, is_path, settled
+from tasks.loops import requested
+from tasks.loops.config_files import read_layers, read_user_layer
+from tasks.loops.creating import create_loop, require_no_secret
+from tasks.loops.in_flight import end_processes, keep_work
 from tasks.loops.travelling import take_up
 from tasks.processes.environment import ours
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.state_ref import read_state, replace_state, state_ref
+from tasks.system.secrets import without_secrets
+from tasks.system.trust import consent_of, require_agreed
+from tasks.telling.journal import publish
 from tasks.worktrees.workplace import workplace
 from tasks.worktrees.worktree import ensure_worktree, salvage
 
+SUFFIXES = 6, 12, 24
+"""Digits that make a loop's id its own; more of them where another run's loop has the shorter id already."""
 LISTS = "protect", "allow", "trusted"
 """Of patterns."""
-LOST_SHOWN = 3
-"""Of what could not be put back, in the subject of a commit."""
 
 
 def configure(
-    repository: Path, request: LoopRequest, *, stronger: Sequence[Layer] = (), weaker: Sequence[Layer] = ()
+    repository: Path,
+    request: LoopRequest,
+    *,
+    consent: frozenset[str] | None = frozenset(),
+    stronger: Sequence[Layer] = (),
+    weaker: Sequence[Layer] = (),
 ) -> Resolved:
     """Merge what the request says with environment and files. Raises OperatorError with the offending key and its source.
 
+    `consent`: fingerprints of what the repository's files may set of the operator's; None: nothing, for a run was triggered
+    from outside. Raises NotAgreed where they set more.
     `stronger` layers come right after the request, `weaker` ones last before the defaults, after what a preset says.
     """
     said: dict[str, Any] = {**request.settings}
     said |= {"goal": request.goal} if request.goal else {}
     said |= {"checks": list(request.checks)} if request.checks else {}
     by_hand = [Layer(COMMAND_LINE, said), *stronger, Layer("environment", from_environment(ours()))]
-    files = read_layers(repository)
-    preset = chosen(repository, by_hand, files)
+    files, user = read_layers(repository), read_user_layer()
+    preset = chosen(repository, by_hand, files, user)
     own = [Layer(f"preset {preset.name}", preset.sheet.settings)] if preset else []
     files = [_beside(layer, preset) for layer in files]
-    resolved = resolve([*by_hand, *files, *goal_layer(repository, [*by_hand, *files]), *own, *weaker])
-    return with_agent(settled(resolved, preset, repository), repository)
+    resolved = resolve([*by_hand, *files, *goal_layer(repository, [*by_hand, *files, *user]), *user, *own, *weaker])
+    by_path = is_path(next((str(layer.values["preset"]) for layer in (*by_hand, *user) if "preset" in layer.values), ""))
+    asked = (
+        *requested.in_layers(repository, files),
+        *requested.in_preset(repository, preset, named_by_hand=by_path),
+        *requested.in_agent(repository, resolved.config.agent.kind),
+    )
+    require_agreed(asked, consent)
+    resolved = with_agent(settled(resolved, preset, repository), repository)
+    return replace(resolved, config=without_secrets(resolved.config))  # before a loop is named after its goal
 
 
 def _beside(layer: Layer, preset: Preset | None) -> Layer:
@@ -71,19 +94,33 @@ def _are_lists(*values: object) -> bool:
     return all(isinstance(value, list | tuple) for value in values)
 
 
-def open_loop(request: LoopRequest, suffix: str, now: datetime) -> LoopState:
-    """The state to drive from: a new loop's, or the last one of a loop that exists."""
+def open_loop(request: LoopRequest, run: str, now: datetime) -> LoopState:
+    """The state to drive from: a new loop's, or the last one of a loop that exists.
+
+    `run`: id of the flow run that drives it. Without `request.loop` it has a loop of its own, also after a crash.
+    """
     repository = open_repository(Path(request.repository))
     name, held = request.loop, bool(request.loop)
     if name and read_ref(repository.common, state_ref(name)):
         take_up(repository, name, read_state(repository, name)[0].config.remote, held=held)
         return _existing(repository, request, now)
-    resolved = configure(repository.top, request)
-    name = name or loop_id(resolved.config.goal, suffix)
+    resolved = configure(repository.top, request, consent=consent_of(repository.common))
+    name = name or _own_name(repository, resolved.config.goal, run)
     take_up(repository, name, resolved.config.remote, held=held)
     if request.loop and read_ref(repository.common, state_ref(name)):  # another machine has begun with it
         return _existing(repository, request, now)
-    return create_loop(repository, resolved.config, name, now, request.base, preset=resolved.preset, agent=resolved.agent)
+    return create_loop(repository, resolved, name, now, request.base, run=run)
+
+
+def _own_name(repository: Repository, goal: str, run: str) -> str:
+    """The id of this run's loop. Ids of scheduled runs begin with the time, so their hash tells apart what fires together."""
+    hashed = hashlib.sha256(run.encode()).hexdigest()
+    names = [loop_id(goal, hashed[:length]) for length in SUFFIXES]
+    return next(name for name in names if _is_free(repository, name, run))
+
+
+def _is_free(repository: Repository, name: str, run: str) -> bool:
+    return read_ref(repository.common, state_ref(name)) is None or read_state(repository, name)[0].run == run
 
 
 def mend(repository: str, state: LoopState) -> LoopState:
@@ -99,21 +136,22 @@ def mend(repository: str, state: LoopState) -> LoopState:
 def mark_interrupted(repository: str, state: LoopState) -> LoopState:
     """When an agent call began and never ended: keep its work on a ref and make the next attempt due."""
     place = workplace(repository, state)
-    folder = CallFolder(place.folder.call(state.due, state.attempt))
-    lost = undo_checks(place, state)
+    folder = CallFolder(place.folder.call(state.due, state.attempt), state.uid)
     attempt = interrupted_call(folder)
     if attempt is None:
         return state
     kept = keep_work(place, state, attempt.start)
     after = interrupt(state, attempt, kept)
-    what = "; ".join([f"work kept at {kept.ref}" if kept else "nothing to keep", *lost[:LOST_SHOWN]])
-    return replace_state(place.repository, state, after, f"iteration {state.due} attempt {state.attempt} was interrupted: {what}")
+    where = f"work kept at {kept.ref} ({counted(kept.files, 'file')})" if kept else "nothing to keep"
+    what = f"iteration {state.due} attempt {state.attempt} was interrupted: {where}"
+    publish(AttemptInterrupted(what=what))
+    return replace_state(place.repository, state, after, what)
 
 
 def knows_call(repository: str, state: LoopState) -> bool:
     """Whether this machine has made the call that is due, and so knows how it stands."""
     place = workplace(repository, state)
-    return CallFolder(place.folder.call(state.due, state.attempt)).started.exists()
+    return has_begun(CallFolder(place.folder.call(state.due, state.attempt), state.uid))
 
 
 def lost_elsewhere(repository: str, state: LoopState, now: datetime) -> LoopState:
@@ -138,7 +176,8 @@ def _existing(repository: Repository, request: LoopRequest, now: datetime) -> Lo
     state, _ = read_state(repository, request.loop)
     if not request.reopen or state.outcome is Outcome.COMPLETED:
         return state
-    config = reconfigured(state, request.settings)
+    config = without_secrets(reconfigured(state, request.settings))
+    require_no_secret(config)
     unasked = config.gates.ask and gate_due(state.model_copy(update={"config": config}), now) is not None
     if state.gate is not None or unasked:  # the question comes first, and its answer says how to go on
         asking = state.model_copy(update={"config": config})

@@ -10,7 +10,7 @@ from helmsman.config import LoopConfig
 from helmsman.oversee.double_bind.conflicts import MOST_ORDERS
 from helmsman.oversee.double_bind.imperatives import imperatives
 from helmsman.records.oversight import Imperative
-from tasks.beneath import read_beneath
+from tasks.system.files import read_within
 
 MOST_FILES = 50
 LARGEST_FILE = 200_000
@@ -30,7 +30,7 @@ def read_orders(worktree: Path, config: LoopConfig) -> tuple[Imperative, ...]:
     for criterion in config.judge.criteria:
         found += imperatives(f"criteria {criterion.id}", criterion.text)
     for name in _files(worktree, config.goal):
-        text = read_beneath(worktree, name, LARGEST_FILE) or b""
+        text = read_within(worktree, name, LARGEST_FILE) or b""
         found += imperatives(name, text.decode("utf-8-sig", "replace"))
     return tuple(found[:MOST_ORDERS])
 

@@ -16,16 +16,17 @@ from helmsman.records.memory import WorkingMemory
 from helmsman.records.oversight import Overseen
 from helmsman.records.pain import Scan
 from helmsman.records.state import LoopState
-from tasks.checking.checks import Room
 from tasks.checking.measuring import measure
+from tasks.checking.rooms import room_of
 from tasks.checking.scanning import Scanned, secrets_in
 from tasks.checking.security import security_findings
 from tasks.loops.opening import now_utc
 from tasks.loops.orders import read_orders
+from tasks.merging.work import stand_on
 from tasks.session.pain_watch import DESTROYED
 from tasks.telling.journal import publish
 from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import hold_branch, recover, restore
+from tasks.worktrees.worktree import recover
 
 T = TypeVar("T")
 CACHE = "variety.json"
@@ -71,13 +72,13 @@ def _scan(place: Workplace, state: LoopState, commit: str) -> Scan | None:
     command = state.config.pain.scan
     if not command:
         return None
-    room = Room(place.worktree, place.tag(state), place.folder.cancel.exists, sandbox=state.config.sandbox)
+    room = room_of(place, state)
     try:
         scan = security_findings(command, room, commit)
     finally:  # a command that takes the worktree from its repository must not take the next iteration along
-        recover(place.repository, place.worktree, state.branch)
-        restore(place.worktree, commit)
-    hold_branch(place.worktree, state.branch, commit)
+        if not room.checkout.clean:
+            recover(place.repository, place.worktree, state.branch)
+            stand_on(place, state, commit, checked=commit)
     if scan.error:
         raise WorldError("the security scan told nothing", found=scan.error, remedy="look at pain.scan")
     return scan

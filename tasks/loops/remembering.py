@@ -19,7 +19,18 @@ from helmsman.memory.promotion import reviewed
 from helmsman.plain import clean
 from helmsman.records.events import MemoryNoted
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.lessons import Drawn, Episode, Guardrail, Lesson, LessonKind, Observation, Recalled, Subject, Summary
+from helmsman.records.lessons import (
+    Drawn,
+    Episode,
+    Guardrail,
+    Learned,
+    Lesson,
+    LessonKind,
+    Observation,
+    Recalled,
+    Subject,
+    Summary,
+)
 from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
@@ -30,12 +41,10 @@ from tasks.memory.projects import project_of
 from tasks.memory.recalling import recall
 from tasks.memory.standing import heed, write_down
 from tasks.models.writing import Credentials, draw_lessons
-from tasks.processes.environment import ours
-from tasks.secrets_in_records import without_secrets
 from tasks.telling.journal import publish
 from tasks.worktrees.workplace import Workplace
 
-CONCLUDED = frozenset({Outcome.COMPLETED, Outcome.STOPPED, Outcome.FAILED, Outcome.EJECTED})
+CONCLUDED = frozenset(Outcome) - {Outcome.WAITING, Outcome.CANCELLED}
 """Ends that say something of the work: a loop that waits goes on, and one that was cancelled is wanted no more."""
 
 LOOKED_AT = 100
@@ -58,28 +67,32 @@ def recalled(place: Workplace, state: LoopState, now: datetime) -> Recalled:
         return Recalled()
     problems = list[str]()
     with _observed("recall", problems), _store(state, now) as store:
-        subject = without_secrets(_subject(place, state), ours())
+        subject = _subject(place, state)
         heed(place.repository, store, subject.project, now)
         return recall(store, subject, config, now)
     return Recalled(problem="; ".join(problems))
 
 
-def remember(place: Workplace, state: LoopState, record: IterationRecord) -> None:
-    """Keep an iteration and what it teaches. Called again for the same one, it changes nothing."""
-    if not state.config.memory.use:
-        return
+def remember(place: Workplace, state: LoopState, record: IterationRecord) -> Learned:
+    """Keep an iteration and what it teaches, and return the lessons. Called again for the same one, it changes nothing."""
+    learned = Learned()
     with _observed("remember"), _store(state, record.ended_at) as store:
         subject = record.recalled.subject or _subject(place, state)
         told = [one.lesson for one in record.recalled.reminders]
         guarded = [one.id for one in record.recalled.guardrails]
-        kept = without_secrets(episode(state, record, subject, told, guarded), ours())
+        kept = episode(state, record, subject, told, guarded)
         with store.change() as change:
+            earlier = _earlier(change, kept)
+            observations = after_iteration(kept, earlier)
+            learned = Learned(lessons=tuple(one.text for one in observations))
             if not change.put_episode(kept):
-                return
-            _taught(change, kept, record.ended_at)
+                return learned
+            for one in observations:
+                _observe(change, one, record.ended_at, _told((*earlier, kept)))
             notes = _guarded(change, place, state, kept, record.ended_at)
         write_down(place.repository, store, kept.subject.project, record.ended_at)
         _note(notes)
+    return learned
 
 
 def conclude(place: Workplace, state: LoopState, *, asked: Sequence[Observation] = ()) -> None:
@@ -91,14 +104,14 @@ def conclude(place: Workplace, state: LoopState, *, asked: Sequence[Observation]
         return
     now = state.ending.at
     with _observed("conclude"), _store(state, now) as store:
-        ended = without_secrets(summary(state, _subject(place, state)), ours())
+        ended = summary(state, _subject(place, state))
         with store.change() as change:
             before = _end_before(change, ended.subject.project, state)
             if not change.put_summary(ended):
                 return
             episodes = change.episodes(state.uid)
             told = _told(episodes)
-            for one in (*after_loop(without_secrets(state, ours()), ended, episodes), *asked):
+            for one in (*after_loop(state, ended, episodes), *asked):
                 _observe(change, one, now, told)
             new = _since(before, episodes)
             _credit(change, _told(new), new, now, good=ended.outcome is Outcome.COMPLETED)
@@ -121,7 +134,7 @@ def drawn(place: Workplace, state: LoopState, credentials: Credentials) -> Drawn
     """What a model says of it."""
     with _observed("draw lessons"), _store(state, state.updated_at) as store:
         episodes = store.episodes(state.uid)
-        ended = without_secrets(summary(state, _subject(place, state)), ours())
+        ended = summary(state, _subject(place, state))
         tag = f"{place.tag(state)}/lessons"
         return draw_lessons(state, ended, episodes, credentials=credentials, tag=tag, stop=place.folder.cancel.exists)
     return Drawn()
@@ -158,13 +171,9 @@ def _subject(place: Workplace, state: LoopState) -> Subject:
 # --- lessons ------------------------------------------------------------------------------------------------------
 
 
-def _taught(change: Change, kept: Episode, now: datetime) -> None:
-    earlier = [
-        one for one in change.episodes(kept.uid, LOOKED_AT) if (one.iteration, one.attempt) < (kept.iteration, kept.attempt)
-    ]
-    told = _told((*earlier, kept))
-    for observation in after_iteration(kept, earlier):
-        _observe(change, observation, now, told)
+def _earlier(reads: Reads, kept: Episode) -> Sequence[Episode]:
+    """Iterations of the same loop before it."""
+    return [one for one in reads.episodes(kept.uid, LOOKED_AT) if (one.iteration, one.attempt) < (kept.iteration, kept.attempt)]
 
 
 def _told(episodes: Iterable[Episode]) -> frozenset[str]:

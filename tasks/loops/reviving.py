@@ -1,8 +1,11 @@
-"""Runs under a worker that crashed: each goes on once by itself. Who crashes again stays crashed until a person has looked."""
+"""Runs under a worker that crashed: each goes on by itself, as long as it gets on.
+
+One that crashes again without a finished iteration in between stays crashed until a person has looked.
+"""
 
 import logging
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from prefect.client.orchestration import SyncPrefectClient
@@ -13,9 +16,10 @@ from prefect.client.schemas.filters import (
     FlowRunFilterParentTaskRunId,
     FlowRunFilterState,
     FlowRunFilterStateName,
+    FlowRunFilterStateType,
     FlowRunFilterTags,
 )
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.states import AwaitingRetry
 
@@ -37,15 +41,15 @@ _log = logging.getLogger(__name__)
 
 
 def revive_crashed(client: SyncPrefectClient, settled_seconds: float = SETTLED_SECONDS) -> list[str]:
-    """Have runs that crashed for the first time started again, the newest too once it is settled. Returns their names."""
-    if not (found := _first_crashes(client)):
+    """Have runs that may go on after a crash started again, the newest too once it is settled. Returns their names."""
+    if not (found := _may_be_revived(client)):
         return []
     time.sleep(max(max(map(_crashed_at, found)) + settled_seconds - now_utc().timestamp(), 0))
     settled = {run.id for run in found}
-    return [run.name for run in _first_crashes(client) if run.id in settled and _start_again(client, run)]
+    return [run.name for run in _may_be_revived(client) if run.id in settled and _start_again(client, run)]
 
 
-def _first_crashes(client: SyncPrefectClient) -> list[FlowRun]:
+def _may_be_revived(client: SyncPrefectClient) -> list[FlowRun]:
     wanted = FlowRunFilter(
         tags=FlowRunFilterTags(all_=["helmsman"]),
         state=FlowRunFilterState(name=FlowRunFilterStateName(any_=[CRASHED])),
@@ -61,9 +65,21 @@ def _crashed_at(run: FlowRun) -> float:
 
 
 def _may_go_on(client: SyncPrefectClient, run: FlowRun) -> bool:
-    """Whether nobody, neither we nor a person, has had it started again before. What the engine remembers of the run decides."""
-    before = {state.name for state in client.read_flow_run_states(run.id)}
-    return RETRIED not in before and not is_driven(run)
+    """Whether it has finished an iteration since we or a person had it started again last. What the engine remembers decides."""
+    retried = [state.timestamp for state in client.read_flow_run_states(run.id) if state.name == RETRIED]
+    return (not retried or _got_on(client, run, max(retried))) and not is_driven(run)
+
+
+def _got_on(client: SyncPrefectClient, run: FlowRun, since: datetime) -> bool:
+    """Whether an iteration of its loop has ended since."""
+    uid = tagged(run, "uid:")
+    wanted = FlowRunFilter(
+        tags=FlowRunFilterTags(all_=[f"uid:{uid}"]),
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.COMPLETED])),
+        parent_task_run_id=FlowRunFilterParentTaskRunId(is_null_=False),
+        end_time=FlowRunFilterEndTime.model_validate({"after_": since}),
+    )
+    return bool(uid and client.read_flow_runs(flow_run_filter=wanted, limit=1))
 
 
 def is_driven(run: FlowRun) -> bool:
@@ -76,6 +92,6 @@ def is_driven(run: FlowRun) -> bool:
 
 
 def _start_again(client: SyncPrefectClient, run: FlowRun) -> bool:
-    told = client.set_flow_run_state(run.id, AwaitingRetry(message="It crashed, and goes on once by itself."))
+    told = client.set_flow_run_state(run.id, AwaitingRetry(message="It crashed, and goes on by itself."))
     _log.info("run %s crashed and goes on: %s", run.name, told.status)
     return told.status is SetStateStatus.ACCEPT

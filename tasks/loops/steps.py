@@ -15,7 +15,6 @@ from prefect import Task
 from prefect.cache_policies import CachePolicy
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import TaskRunContext
-from prefect.logging import get_run_logger
 from prefect.utilities.annotations import opaque
 
 from helmsman.config import CheckConfig, RetryConfig
@@ -32,14 +31,14 @@ from helmsman.records.findings import Finding
 from helmsman.records.focus import Planned
 from helmsman.records.issue import PullRequest
 from helmsman.records.iteration import Evidence, IterationRecord
-from helmsman.records.lessons import Drawn
+from helmsman.records.lessons import Drawn, Learned
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.oversight import Failed, Overseen
 from helmsman.records.plan import InHand, PlanItem, Tick
-from helmsman.records.proof import Verdict
+from helmsman.records.proof import SinceStart, Verdict
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Decision
-from helmsman.texts import iteration_lines
+from helmsman.verify import new_tests
 from helmsman.verify.trusted import UNSURE, watched
 from tasks.agents.hearing import hear
 from tasks.checking.adjudicating import adjudicate
@@ -54,6 +53,7 @@ from tasks.models import planning
 from tasks.plans import plan_file
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import replace_state
+from tasks.system.secrets import redacting_errors, without_secrets
 from tasks.system_errors import blaming_the_world
 from tasks.telling.journal import publish
 from tasks.telling.reporting import write_report
@@ -84,13 +84,17 @@ class StepKey(CachePolicy):
 
 @dataclass
 class ItemKey(CachePolicy):
-    """The key of what a plan item's own check said: by the tree, as with the loop's checks, and by the command."""
+    """The key of what a plan item's own check said: by the tree, as with the loop's checks, by the command and where it ran."""
 
     def compute_key(
         self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
     ) -> str | None:
         state: LoopState = inputs["state"]
-        command = hashlib.sha256(inputs["item"].check.encode()).hexdigest()[:16]
+        if _spoilt(inputs):
+            return None
+        workspace = state.config.workspace
+        asked = repr((inputs["item"].check, workspace.clean, workspace.setup))
+        command = hashlib.sha256(asked.encode()).hexdigest()[:16]
         return f"helmsman-{state.uid}-item-{command}-{inputs['execution'].change.tree}"
 
 
@@ -101,6 +105,8 @@ class TreeKey(CachePolicy):
     def compute_key(
         self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
     ) -> str | None:
+        if _spoilt(inputs):
+            return None
         state = inputs["state"]
         tree = inputs["tree"] if "tree" in inputs else inputs["execution"].change.tree
         return f"helmsman-{state.uid}-{working.checks_fingerprint(state.config)}-{tree}"
@@ -116,8 +122,29 @@ class TrustedKey(CachePolicy):
     def compute_key(
         self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
     ) -> str | None:
+        if _spoilt(inputs):
+            return None
         state, checks = inputs["state"], working.trusted_fingerprint(inputs["state"], inputs["checks"])
         return f"helmsman-{state.uid}-trusted-{checks}-{inputs['execution'].change.tree}"
+
+
+@dataclass
+class StartKey(CachePolicy):
+    """The key of what the work's tests say on the source of the start: by both trees, by the checks, and by whether they ran."""
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
+    ) -> str | None:
+        if _spoilt(inputs):
+            return None
+        state, tree, ran = inputs["state"], inputs["execution"].change.tree, "run" if inputs["run"] else "look"
+        start = f"{state.base_commit}-{working.checks_fingerprint(state.config)}"
+        return f"helmsman-{state.uid}-start-{ran}-{start}-{tree}"
+
+
+def _spoilt(inputs: dict[str, Any]) -> bool:
+    """Whether processes of the agent ran beside the checks: what those say then holds for no other iteration."""
+    return "execution" in inputs and bool(inputs["execution"].call.survivors)
 
 
 class Step(Task[P, R]):
@@ -142,8 +169,8 @@ def step(key: CachePolicy) -> Callable[[Callable[P, R]], Task[P, R]]:
             state = cast("LoopState", args[1])
             begun = time.monotonic()
             publish(StepStarted(iteration=state.due, attempt=state.attempt, step=name))
-            with blaming_the_world():
-                result = function(*args, **kwargs)
+            with redacting_errors(), blaming_the_world():
+                result = without_secrets(function(*args, **kwargs))
             seconds = time.monotonic() - begun
             publish(StepFinished(iteration=state.due, attempt=state.attempt, step=name, seconds=seconds))
             return result
@@ -198,6 +225,16 @@ def trusted_copy(
     unsure = any(finding.rule == UNSURE for finding in state.findings)
     run = partial(_opaquely, trusted_run.with_options(refresh_cache=True)) if unsure else trusted_run
     return run(repository, state, execution, checks)
+
+
+def compared_with_start(repository: str, state: LoopState, evidence: Evidence) -> Evidence:
+    """The evidence with what is different from the loop's start, where the work is in question as done."""
+    report = evidence.checks
+    if report is None or not new_tests.in_question(state, evidence):
+        return evidence
+    since = since_start(repository, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
+    known = since.model_copy(update={"needs_test": new_tests.needs_test(state, evidence)})
+    return evidence.model_copy(update={"since_start": known})
 
 
 def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -276,7 +313,8 @@ def invariants(
 
 
 @step(StepKey())
-def learn(repository: str, state: LoopState, execution: Execution) -> WorkingMemory:
+def notes(repository: str, state: LoopState, execution: Execution) -> WorkingMemory:
+    """What the agent left in its notes."""
     return working.fold_memory(workplace(repository, state), state, execution.put_back)
 
 
@@ -285,6 +323,12 @@ def claims(
     repository: str, state: LoopState, execution: Execution, report: CheckReport | None, memory: WorkingMemory
 ) -> Testimony:
     return hear(workplace(repository, state), state, execution, report, memory)
+
+
+@step(StartKey())
+def since_start(repository: str, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
+    """What differs from the start; where that is to be shown, by the work's tests on the source of the start."""
+    return working.compare_with_start(workplace(repository, state), state, execution, report, run=run)
 
 
 @step(StepKey())
@@ -324,6 +368,14 @@ def open_pull_request(repository: str, state: LoopState) -> PullRequest:
 
 
 @step(StepKey())
+def learn(repository: str, state: LoopState, what: IterationRecord) -> Learned:
+    """Keep what the iteration teaches, now that verdict and checks are known."""
+    place = workplace(repository, state)
+    require_ours(place.repository, state)
+    return remember(place, state, what)
+
+
+@step(StepKey())
 def record(repository: str, state: LoopState, what: IterationRecord) -> IterationRecord:
     place = workplace(repository, state)
     if what.failed:  # checks that were asked again after a crash leave the branch where they ran
@@ -331,7 +383,6 @@ def record(repository: str, state: LoopState, what: IterationRecord) -> Iteratio
     elif what.tick:
         plan_file.stand_at(place, state, what.tick)
     require_ours(place.repository, state)
-    remember(place, state, what)
     after = advance(state, what)
     subject = f"iteration {what.iteration}: {what.decision.kind} - {what.decision.reason}"
     replace_state(place.repository, state, after, subject[:200], what)
@@ -339,5 +390,4 @@ def record(repository: str, state: LoopState, what: IterationRecord) -> Iteratio
         push_loop(place.repository, after)
     write_report(place, after, what)
     publish(IterationRecorded(record=what))
-    get_run_logger().info("\n".join(iteration_lines(what)))
     return what

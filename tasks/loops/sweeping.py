@@ -100,7 +100,7 @@ def _settled(run: FlowRun, now: datetime) -> tuple[LoopState, Gate, Answer] | No
     folder = loop_folder(repository, loop)
     if state.gate is None or state.uid != tagged(run, "uid:") or holder(folder.lock) is not None:
         return None
-    answer = answer_box.find(folder.answers, state.gate.key) or lapsed(state.gate, now)
+    answer = answer_box.find(folder.answers, state.uid, state.gate.key) or lapsed(state.gate, now)
     return (state, state.gate, answer) if answer else None
 
 

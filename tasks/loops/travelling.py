@@ -19,12 +19,14 @@ from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.lock import drive_alone
-from tasks.loops.in_flight import end_processes, keep_work, undo_checks
+from tasks.loops.in_flight import end_processes, keep_work
 from tasks.places import loop_folder, worktree_of
 from tasks.repository.branch_files import checkout_of
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
-from tasks.repository.remote import fetch_ref, no_remote, push_loop
-from tasks.repository.state_ref import PREFIX, Fenced, parse_state, read_state, state_ref, write_state
+from tasks.repository.remote import fetch_ref, no_remote, push_loop, require_remote
+from tasks.repository.state_ref import PREFIX, Fenced, Shown, read_state, show_fetched, state_ref, write_state
+from tasks.repository.state_signature import Tip, Unverified, note_next
+from tasks.system.keys import VARIABLE
 from tasks.worktrees.workplace import workplace
 from tasks.worktrees.worktree import dirty_paths, hold_branch, restore
 
@@ -50,9 +52,10 @@ def take_up(repository: Repository, loop: str, remote: RemoteConfig, *, held: bo
     """
     if not remote.push:
         return
+    require_remote(repository, remote.name)
     theirs = _patiently(lambda: _fetched(repository, remote, loop, state_ref(loop), "state"))
     ours = read_ref(repository.common, state_ref(loop))
-    if theirs is None or (ours != theirs and _has(repository, ours, theirs)):
+    if theirs is None or (ours != theirs and _is_followed(repository, loop, remote, ours, theirs)):
         return
     with nullcontext() if held else drive_alone(loop_folder(repository, loop).lock, loop):
         if ours == theirs:
@@ -61,9 +64,21 @@ def take_up(repository: Repository, loop: str, remote: RemoteConfig, *, held: bo
             _replace(repository, loop, remote, ours, theirs)
 
 
+def _is_followed(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> bool:
+    """Whether what is here came after what the remote has. Of a state that a person has just accepted, the branch comes now."""
+    if not _has(repository, ours, theirs):
+        return False
+    if read_ref(repository.common, f"refs/heads/{read_state(repository, loop)[0].branch}") is None:
+        _follow(repository, loop, remote)
+    return True
+
+
 def refuse_taken(repository: Repository, loop: str, remote: RemoteConfig) -> None:
     """Raises OperatorError where a loop that travels would have the name of one on the remote, and WorldError as `take_up`."""
-    if remote.push and _on_remote(repository, remote, state_ref(loop)):
+    if not remote.push:
+        return
+    require_remote(repository, remote.name)
+    if _on_remote(repository, remote, state_ref(loop)):
         raise OperatorError(
             f"there is a loop {loop} already on remote {remote.name}",
             remedy=f"go on with it here: helmsman resume {loop}; or give another --name",
@@ -146,7 +161,13 @@ def leave_there(repository: Repository, state: LoopState) -> None:
 
 def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str | None, theirs: str) -> None:
     """Put the remote's course in the place of ours; whatever of ours it does not hold is kept on refs."""
-    state = parse_state(git(repository.common, "show", f"{theirs}:state.json"), loop)
+    shown = show_fetched(repository, loop, f"{FETCHED}{loop}/state")
+    if shown.doubt and ours:
+        raise _unverified(remote, loop, shown)
+    if shown.doubt:  # to be looked at, and accepted; until then nothing else is done with it
+        git(repository.common, "update-ref", state_ref(loop), theirs, "0" * len(theirs))
+        return
+    state = shown.state
     if state.config.workspace.in_place:
         raise _stays_there(repository, remote, state)
     head = _fetched(repository, remote, loop, f"refs/heads/{state.branch}", "branch")
@@ -163,7 +184,19 @@ def _replace(repository: Repository, loop: str, remote: RemoteConfig, ours: str 
         hold_branch(worktree, state.branch, head)
     elif head is not None:
         git(repository.common, "update-ref", f"refs/heads/{state.branch}", head)
+    note_next(repository, loop, Tip(uid=state.uid, commit=theirs))
     git(repository.common, "update-ref", state_ref(loop), theirs, ours or "0" * len(theirs))
+
+
+def _unverified(remote: RemoteConfig, loop: str, shown: Shown) -> Unverified:
+    ref, commit = state_ref(loop), shown.commit[:12]
+    return Unverified(
+        f"remote {remote.name} holds a state of loop {loop} that is not verified, and nothing was taken from it",
+        expected=f"a state that was signed with this machine's key or that of {VARIABLE}",
+        found=shown.unverified,
+        remedy=f"give all machines one {VARIABLE}; or look at it (git show {commit}:state.json) and take it: "
+        f"git fetch {remote.name} +{ref}:{ref}, then helmsman resume {loop} --accept-state {commit}",
+    )
 
 
 def _follow(repository: Repository, loop: str, remote: RemoteConfig) -> None:
@@ -226,8 +259,6 @@ def _leave(repository: Repository, state: LoopState, theirs: str, head: str | No
     place = workplace(str(repository.top), state)
     end_processes(state)
     if (place.worktree / ".git").exists():
-        for problem in undo_checks(place, state):
-            _log.warning("loop %s, which went on elsewhere: %s", state.loop, problem)
         keep_work(place, state, state.head)
     _, ours = read_state(repository, state.loop)
     for commit, other in ((ours, theirs), (read_ref(repository.common, f"refs/heads/{state.branch}"), head)):

@@ -4,10 +4,13 @@ import hashlib
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from helmsman.config import CheckConfig, LoopConfig
+from helmsman.errors import Cancelled
 from helmsman.memory.guardrails_file import render_for_agent as render_guardrails
 from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.orient.guardrails.rules import RESEARCH_FILE
@@ -17,39 +20,47 @@ from helmsman.orient.research import research_of, researching
 from helmsman.orient.sessions import session_to_resume
 from helmsman.orient.treatments import planned_anew, treatment
 from helmsman.oversee.usage import near
+from helmsman.records.agents import prints_text
 from helmsman.records.briefing import Briefing, Orientation
-from helmsman.records.checks import CheckReport, TrustedCopy
+from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
 from helmsman.records.events import MemoryNoted
 from helmsman.records.evidence import Execution
 from helmsman.records.lessons import Guardrail
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.plan import PlanItem
+from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
+from helmsman.verify.claims.reading import read_claims
 from helmsman.verify.completion import required_tests
+from helmsman.verify.new_tests import not_collected, shown_by
 from tasks.agents.call_folder import CallFolder
 from tasks.agents.calling import call_agent
 from tasks.agents.order import Order
-from tasks.beneath import read_beneath
 from tasks.checking.auditing import put_back_protected
-from tasks.checking.checks import Room, run_checks
-from tasks.checking.trusted_copy import check_trusted_copy
+from tasks.checking.checks import run_checks
+from tasks.checking.only_there import explained
+from tasks.checking.rooms import room_of
+from tasks.checking.trusted_run import as_they_were, cases_at, changed_since_start, put_back_paths, tests_of_the_work
 from tasks.leaving.wiki import lay_out as lay_out_wiki
 from tasks.loops.remembering import recalled
-from tasks.merging.work import back_on
+from tasks.merging.work import stand_on
 from tasks.plans.plan_file import plan_in_hand
 from tasks.plans.plan_file import put_back as put_back_plan
-from tasks.processes.environment import ours
 from tasks.repository.git import commit_and_tree
+from tasks.repository.setup import SetupFailed
 from tasks.sandbox.taking import take_over_work
-from tasks.secrets_kept import redact
+from tasks.system.files import read_within
+from tasks.system.secrets import redact
 from tasks.telling.journal import publish
 from tasks.worktrees.changes import commits_between, measure_change
 from tasks.worktrees.rolling_back import take_back
 from tasks.worktrees.staging import open_up
 from tasks.worktrees.workplace import Workplace
-from tasks.worktrees.worktree import hold_branch, settle_work
+from tasks.worktrees.worktree import settle_work
 
 OWN_FOLDER = ".helmsman"
+MOST_TESTS = 200
+"""Names of tests that fail on the source of the start, as a record holds them."""
 _BYTES = 4
 """Of one character in UTF-8 at most."""
 OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md"
@@ -90,64 +101,123 @@ def execute(
     touched = None if researching(state) else put_back_plan(place, state, start)
     if put_back or touched:
         change = measure_change(place.worktree, start)
-    packed = CallFolder(place.folder.call(state.due, state.attempt)).packed
+    packed = CallFolder(place.folder.call(state.due, state.attempt), state.uid).packed
     transcript = str(packed.relative_to(place.folder.root)) if packed.exists() else ""
     return Execution(call=call, change=change, put_back=put_back, transcript=transcript, plan=touched)
 
 
 def check(place: Workplace, state: LoopState, execution: Execution) -> CheckReport:
     """Run the checks on the tree that the iteration ended with."""
-    return _check(place, state, execution.change.commit, execution.change.tree)
+    change = execution.change
+    report = _checked(place, state, _Subject(change.commit, change.tree, state.config))
+    if not (report.clean and report.failures and report.conclusive and _asks_to_be_done(state, execution)):
+        return report
+    try:
+        return explained(room_of(place, state), place.worktree, change.commit, report, state.config)
+    finally:
+        stand_on(place, state, change.commit, checked=change.commit)
+
+
+def _asks_to_be_done(state: LoopState, execution: Execution) -> bool:
+    promise = state.config.completion.promise
+    return read_claims(execution.call.final_text, promise, only_at_end=prints_text(state.agent)).wants_to_finish
 
 
 def check_base(place: Workplace, state: LoopState, tree: str) -> CheckReport:
-    """Run the checks on the tree that the loop begins with."""
-    return _check(place, state, state.head, tree)
+    """Run the checks on the tree that the loop begins with. Raises SetupFailed."""
+    return _run(place, state, _Subject(state.head, tree, state.config))
 
 
 def check_item(place: Workplace, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
     """Run the own check of a plan's item on the tree that the iteration ended with."""
     config = state.config.model_copy(update={"checks": (CheckConfig(command=item.check),)})
-    report = run_checks(_room(place, state), execution.change.commit, execution.change.tree, config)
-    hold_branch(place.worktree, state.branch, execution.change.commit)
-    return report
+    return _checked(place, state, _Subject(execution.change.commit, execution.change.tree, config))
 
 
 def check_trusted(place: Workplace, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedCopy:
     """Run those checks on the tree that the iteration ended with, its protected files as they were when the loop began."""
     asked = state.model_copy(update={"config": state.config.model_copy(update={"checks": checks})})
-    return check_trusted_copy(place, asked, execution.change, _room(place, state))
+    overlay = as_they_were(place, asked, execution.change.commit)
+    if not overlay:
+        return TrustedCopy()
+    named = tuple(check.model_copy(update={"name": f"{check.title} (trusted run)"}) for check in checks)  # for whoever watches
+    config = state.config.model_copy(update={"checks": named})
+    subject = _Subject(execution.change.commit, execution.change.tree, config, tuple(overlay.values()))
+    report = _checked(place, state, subject)
+    own = (one.model_copy(update={"name": check.title}) for one, check in zip(report.results, checks, strict=True))
+    return TrustedCopy(put_back=put_back_paths(overlay), report=report.model_copy(update={"results": tuple(own)}))
+
+
+def compare_with_start(place: Workplace, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
+    """What differs from the start. `run`: run the work's tests on the source of the start as well."""
+    commit = execution.change.commit
+    changed = changed_since_start(place, state, commit)
+    overlay = tests_of_the_work(changed, state.config) if run else {}
+    if not overlay:
+        return SinceStart(unchanged=not changed)
+    named = tuple(check.model_copy(update={"name": f"{check.title} (start run)"}) for check in state.config.checks)
+    config = state.config.model_copy(update={"checks": named})
+    subject = _Subject(state.base_commit, execution.change.tree, config, tuple(overlay.values()), stay=commit)
+    start = _checked(place, state, subject)
+    failing, tests = shown_by(report, start)
+    inside = (name for path in not_collected(overlay, tests) for name in cases_at(place, commit, path))
+    return SinceStart(failing=failing, tests=tuple(islice((*tests, *inside), MOST_TESTS)))
 
 
 def check_merge(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
-    """Run the checks on a commit that the loop is not at. Its branch and worktree are as before, afterwards."""
-    report = run_checks(_room(place, state), commit, tree, state.config)
-    back_on(place, state)
+    """Run the checks on a commit that the loop is not at."""
+    return _checked(place, state, _Subject(commit, tree, state.config, stay=state.head))
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What is checked, by which checks."""
+
+    commit: str
+    tree: str
+    config: LoopConfig
+    overlay: Sequence[bytes] = ()
+    stay: str = ""
+    """Commit that the agent's folder is at afterwards, where the checks run there; the one that is checked where none is said."""
+
+
+def _checked(place: Workplace, state: LoopState, subject: _Subject) -> CheckReport:
+    """What the checks say; where the commit's own set-up fails, which was well when the loop began, all of them fail by that."""
+    try:
+        return _run(place, state, subject)
+    except SetupFailed as error:
+        results = (
+            CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error))
+            for check in subject.config.checks
+        )
+        return CheckReport(tree=subject.tree, results=tuple(results), clean=True)
+
+
+def _run(place: Workplace, state: LoopState, subject: _Subject) -> CheckReport:
+    room, commit = room_of(place, state), subject.commit
+    if room.checkout.clean:
+        return run_checks(room, commit, subject.tree, subject.config, subject.overlay)
+    try:
+        report = run_checks(room, commit, subject.tree, subject.config, subject.overlay)
+    except Cancelled:
+        stand_on(place, state, subject.stay or commit, checked=commit)
+        raise
+    stand_on(place, state, subject.stay or commit, checked=commit)
     return report
-
-
-def _check(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
-    """A check that leaves the branch does not take the loop along."""
-    report = run_checks(_room(place, state), commit, tree, state.config)
-    hold_branch(place.worktree, state.branch, commit)
-    return report
-
-
-def _room(place: Workplace, state: LoopState) -> Room:
-    tests, box = required_tests(state.config), state.config.sandbox
-    return Room(place.worktree, place.tag(state), place.folder.cancel.exists, tests, state.checks, box)
 
 
 def checks_fingerprint(config: LoopConfig) -> str:
     """Changes when any check does, or what is looked for in it: a report speaks only for what made it."""
     asked = [[check.model_dump(mode="json") for check in config.checks], required_tests(config), config.flaky.model_dump()]
+    asked += [[config.workspace.clean, config.workspace.setup]]
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def trusted_fingerprint(state: LoopState, checks: Sequence[CheckConfig]) -> str:
     """Changes when any of these checks does, or what is kept as it was, or since when."""
     kept = state.config.invariants.model_dump(mode="json", include={"protect", "trusted", "allow"})
-    asked = [[check.model_dump(mode="json") for check in checks], kept, state.base_commit, state.config.flaky.model_dump()]
+    where = [state.config.workspace.clean, state.config.workspace.setup]
+    asked = [[check.model_dump(mode="json") for check in checks], kept, state.base_commit, state.config.flaky.model_dump(), where]
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -172,8 +242,8 @@ def _own_file(place: Workplace, name: str) -> str | None:
     path = folder / name
     if folder.is_symlink() or path.is_symlink() or not path.is_file():
         return None
-    data = read_beneath(place.worktree, f"{OWN_FOLDER}/{name}", _BYTES * (LONGEST_FILE + 1))
-    return None if data is None else redact(data.decode("utf-8", "replace")[: LONGEST_FILE + 1], ours())
+    data = read_within(place.worktree, f"{OWN_FOLDER}/{name}", _BYTES * (LONGEST_FILE + 1))
+    return None if data is None else redact(data.decode("utf-8", "replace"))[: LONGEST_FILE + 1]
 
 
 def _lay_out_memory(place: Workplace, state: LoopState, guardrails: Sequence[Guardrail]) -> None:

@@ -17,6 +17,7 @@ from tasks.memory import tables
 from tasks.memory.keys import facets, key, marks, moment, said_words
 from tasks.memory.reading import Reader
 from tasks.memory.word_index import count, counted, marked, put, tidy
+from tasks.system.secrets import without_secrets
 
 MOST_EPISODES = 5_000
 """Of one project; the oldest go when there are more."""
@@ -43,6 +44,7 @@ class Changing(Reader):
         yield self._connection
 
     def put_lesson(self, lesson: Lesson) -> None:
+        lesson = without_secrets(lesson)
         before = self._connection.execute(_LESSON, {"known": key(lesson.id)}).first()
         row = _lesson_row(lesson)
         if before is None:
@@ -58,6 +60,7 @@ class Changing(Reader):
         return self._forget_lesson(key(id)) or self._removed(tables.guardrails, key(id))
 
     def put_guardrail(self, guardrail: Guardrail) -> None:
+        guardrail = without_secrets(guardrail)
         self._removed(tables.guardrails, key(guardrail.id))
         row = {
             "id": key(guardrail.id),
@@ -69,6 +72,7 @@ class Changing(Reader):
         self._connection.execute(insert(tables.guardrails).values(row))
 
     def put_episode(self, episode: Episode) -> bool:
+        episode = without_secrets(episode)
         project = key(episode.subject.project)
         place = {"uid": key(episode.uid), "iteration": episode.iteration, "attempt": episode.attempt}
         if self._there(tables.episodes, place):
@@ -83,6 +87,7 @@ class Changing(Reader):
         return True
 
     def put_summary(self, summary: Summary) -> bool:
+        summary = without_secrets(summary)
         table, uid, ended_at = tables.summaries, key(summary.uid), moment(summary.ended_at)
         known = self._connection.scalar(select(table.c.ended_at).where(table.c.uid == uid))
         if known is not None and known >= ended_at:

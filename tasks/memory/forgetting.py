@@ -6,9 +6,7 @@ from helmsman.memory.guardrails_file import render
 from helmsman.records.lessons import Guardrail
 from tasks.memory.guardrails_file import Seen, Written, guardrails_place, read_edits, write
 from tasks.memory.port import Store
-from tasks.processes.environment import ours
 from tasks.repository.git import Repository
-from tasks.secrets_in_records import without_secrets
 
 
 def strike(repository: Repository, store: Store, gone: Guardrail, now: datetime) -> Written:
@@ -20,7 +18,7 @@ def strike(repository: Repository, store: Store, gone: Guardrail, now: datetime)
     with store.change() as change:
         for one in seen.edits.changed if seen.edits else ():
             if one.id != gone.id:
-                change.put_guardrail(without_secrets(one, ours()))
+                change.put_guardrail(one)
         change.forget(gone.id)
     written = _written(repository, store, gone.project, seen)
     return Written(written.changed, "; ".join(filter(None, (*seen.warnings, written.warning))))

@@ -19,6 +19,7 @@ from pathlib import Path
 from helmsman.memory.guardrails_file import LARGEST, Edits, read
 from helmsman.records.lessons import Guardrail
 from tasks.lock import locked_within
+from tasks.places import helmsman_folder
 from tasks.repository.git import Repository
 
 PATIENCE_SECONDS = 5.0
@@ -61,7 +62,7 @@ class Written:
 
 def guardrails_place(repository: Repository) -> Path:
     """Beside the folder of the loops, where every worktree finds it and no commit takes it."""
-    return repository.common / "helmsman" / NAME
+    return helmsman_folder(repository.common) / NAME
 
 
 def read_edits(path: Path, known: Sequence[Guardrail], project: str, now: datetime) -> Seen:

@@ -4,6 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from helmsman.errors import OperatorError
+from tasks.places import helmsman_folder
 from tasks.repository.git import Repository, git, succeeds
 
 LENGTH = 16
@@ -23,7 +24,7 @@ def project_of(repository: Repository) -> str:
 @lru_cache(maxsize=64)
 def _project(common: Path) -> str:
     """Written down beside the loops: to find the first of a million commits takes seconds."""
-    known = common / "helmsman" / WRITTEN_DOWN
+    known = helmsman_folder(common) / WRITTEN_DOWN
     try:
         text = known.read_text(encoding="ascii").strip()
     except (OSError, ValueError):

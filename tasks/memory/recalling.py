@@ -8,7 +8,7 @@ from helmsman.config.memory import MemoryConfig
 from helmsman.errors import WorldError
 from helmsman.memory.estimates import FEWEST, NEWEST, estimate
 from helmsman.memory.recall import Found, reminders
-from helmsman.memory.telling import orders_cost
+from helmsman.memory.telling import guardrails_cost
 from helmsman.records.lessons import Estimate, Guardrail, Lesson, LessonKind, Recalled, Subject, Tier
 from helmsman.records.verdict import Outcome
 from tasks.memory.port import Reads
@@ -37,7 +37,7 @@ def recall(store: Reads, subject: Subject, config: MemoryConfig, now: datetime) 
 
 def _recalled(store: Reads, subject: Subject, config: MemoryConfig, now: datetime) -> Recalled:
     guardrails = _guardrails(store, subject, config)
-    room = config.tokens - orders_cost(guardrails)
+    room = config.tokens - guardrails_cost(guardrails)
     wanted = room > 0 and config.lessons + config.antipatterns > 0
     return Recalled(
         subject=subject,
@@ -53,7 +53,7 @@ def _guardrails(store: Reads, subject: Subject, config: MemoryConfig) -> tuple[G
     ranked.sort(key=lambda one: (one.by != "person", one.failure not in subject.failures))
     told: list[Guardrail] = []
     for one in ranked:
-        if len(told) < config.guardrails and orders_cost([*told, one]) <= config.tokens:
+        if len(told) < config.guardrails and guardrails_cost([*told, one]) <= config.tokens:
             told.append(one)
     return tuple(told)
 

@@ -7,9 +7,7 @@ from helmsman.records.events import MemoryNoted
 from helmsman.records.lessons import Guardrail
 from tasks.memory.guardrails_file import Seen, guardrails_place, read_edits, write
 from tasks.memory.port import Store
-from tasks.processes.environment import ours
 from tasks.repository.git import Repository
-from tasks.secrets_in_records import without_secrets
 from tasks.telling.journal import publish
 
 
@@ -19,7 +17,7 @@ def heed(repository: Repository, store: Store, project: str, now: datetime) -> S
     _note(seen.warnings)
     if seen.edits is None or not seen.edits.changed:
         return seen
-    edited = [without_secrets(one, ours()) for one in seen.edits.changed]
+    edited = seen.edits.changed
     with store.change() as change:
         for one in edited:
             change.put_guardrail(one)

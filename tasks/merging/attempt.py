@@ -23,10 +23,9 @@ from tasks.leaving.handing_over import handed_on
 from tasks.loops.opening import now_utc
 from tasks.merging.target import Target, bring_along, contains, find_target, move_on
 from tasks.merging.work import FILES_TOLD, Joined, intents, join, merge_commit, place_on, settled
-from tasks.processes.environment import ours
 from tasks.repository.git import commit_and_tree, current_branch, read_ref
 from tasks.repository.state_ref import Fenced, read_state, replace_state
-from tasks.secrets_kept import redact
+from tasks.system.secrets import redact
 from tasks.telling.journal import publish
 from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import hold_branch, restore
@@ -38,6 +37,7 @@ RACES = 20
 """Times that somebody else may move the branch first."""
 NAMED = 3
 """Files, checks or tests that a clause names."""
+_WHERE = ", verified in the agent's folder"
 NAP_SECONDS = 0.5
 """Until the next look at a branch that is being moved."""
 
@@ -175,11 +175,11 @@ def _told(state: LoopState, report: CheckReport, notes: tuple[str, ...]) -> list
     lines = (
         f"Loop {state.loop}, {counted(state.iteration, 'iteration')}.",
         *((f"Proven by {proven.rule}: {clean(proven.reason)[:500]}",) if proven else ()),
-        "Every check passes on exactly this tree:",
+        f"Every check passes on exactly this tree{_WHERE if report.clean is False else ''}:",
         *(f"  {clean(result.command)[:200]}" for result in report.results),
         *notes,
     )
-    return [redact(line, ours()) for line in lines]
+    return [redact(line) for line in lines]
 
 
 def _arrived(place: Workplace, state: LoopState, target: Target, prepared: Prepared, known: tuple[str, ...] = ()) -> LoopState:

@@ -20,6 +20,7 @@ from prefect.logging import get_run_logger
 from helmsman.errors import Cancelled
 from tasks.engine.embedded import is_embedded
 from tasks.memory.projects import project_of
+from tasks.places import helmsman_folder
 from tasks.repository.git import Repository
 
 Stop = Callable[[], bool]
@@ -96,8 +97,7 @@ def give_back(slot: AbstractContextManager[object], name: str) -> None:
 
 
 def _hold_file(held: ExitStack, repository: Repository, until: float, stop: Stop) -> None:
-    path = repository.common / "helmsman" / "merge.lock"
-    path.parent.mkdir(exist_ok=True)
+    path = helmsman_folder(repository.common) / "merge.lock"
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     held.callback(os.close, handle)
     while True:

@@ -12,9 +12,10 @@ from pathlib import Path
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.plain import clean
+from tasks.places import helmsman_folder
 from tasks.repository.branch_files import checkout_of
 from tasks.repository.git import GitError, Repository, git, read_ref, succeeds
-from tasks.repository.remote import PLAINLY, fetch_ref, is_another_course, lines_of, rejections
+from tasks.repository.remote import PLAINLY, fetch_ref, is_another_course, lines_of, rejections, require_remote
 from tasks.repository.state_ref import PREFIX
 
 PATHS_SHOWN = 10
@@ -87,6 +88,7 @@ def find_target(repository: Repository, config: LoopConfig, loop: str) -> Target
 
 
 def _fetched(repository: Repository, branch: str, remote: str, loop: str) -> str | None:
+    require_remote(repository, remote)
     """Onto a ref of the loop's own, where what was fetched is kept from being pruned."""
     try:
         return fetch_ref(repository, remote, f"refs/heads/{branch}", f"{PREFIX}{loop}/base")
@@ -110,6 +112,7 @@ def move_on(target: Target, commit: str) -> bool:
 
 def _pushed(target: Target, commit: str) -> bool:
     lease = f"--force-with-lease={target.ref}:{target.base}"
+    require_remote(target.repository, target.remote)
     try:
         git(target.repository.common, "push", *PLAINLY, lease, target.remote, f"{commit}:{target.ref}")
     except GitError as error:
@@ -173,8 +176,7 @@ def _require_not_in_hand(repository: Repository, ref: str) -> None:
 @contextmanager
 def _one_after_the_other(repository: Repository) -> Generator[None]:
     """`git merge` changes files and index under one lock and the branch under another: two at once leave a checkout of both."""
-    path = repository.common / "helmsman" / "checkout.lock"
-    path.parent.mkdir(exist_ok=True)
+    path = helmsman_folder(repository.common) / "checkout.lock"
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)  # its holder has a git command or two to run, each with a deadline

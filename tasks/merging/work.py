@@ -18,10 +18,8 @@ from helmsman.records.state import LoopState
 from helmsman.texts import counted
 from tasks.merging.target import contains
 from tasks.plans.plan_merge import Apart, plan_apart, plan_back, plan_taken, ticked_afresh, ticked_tree, without_ticks
-from tasks.processes.environment import ours
 from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes, read_ref, succeeds
 from tasks.repository.state_ref import PREFIX
-from tasks.secrets_kept import redact
 from tasks.worktrees.changes import SUBJECT_SHOWN
 from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import ensure_worktree, hold_branch, recover, restore, salvage
@@ -80,17 +78,20 @@ def join(place: Workplace, state: LoopState, base: str) -> Joined:
         put_back(place, state)
 
 
-def back_on(place: Workplace, state: LoopState) -> None:
-    """The worktree on the loop's last commit. A branch that somebody has moved meanwhile stays where it is."""
-    restore(place.worktree, state.head)
-    if read_ref(place.repository.common, f"refs/heads/{state.branch}") == state.head:
-        hold_branch(place.worktree, state.branch, state.head)
+def stand_on(place: Workplace, state: LoopState, commit: str, checked: str = "") -> None:
+    """The worktree on a commit of the loop's. A branch that somebody has moved meanwhile stays where it is.
+
+    `checked`: commit that checks ran on there; they do not take the branch along.
+    """
+    restore(place.worktree, commit)
+    if commit == checked or read_ref(place.repository.common, f"refs/heads/{state.branch}") == commit:
+        hold_branch(place.worktree, state.branch, commit)
 
 
 def put_back(place: Workplace, state: LoopState) -> None:
     recover(place.repository, place.worktree, state.branch)
     succeeds(place.worktree, "merge", "--quit")
-    back_on(place, state)
+    stand_on(place, state, state.head)
 
 
 def _rebased(place: Workplace, head: str, base: str, apart: Apart | None) -> str:
@@ -215,6 +216,6 @@ def place_on(place: Workplace, state: LoopState, commit: str, before: str) -> bo
 def merge_commit(place: Workplace, state: LoopState, base: str, head: str, told: Sequence[str]) -> str:
     """The commit that `git merge --no-ff` would make of a head that holds the base: its tree is the head's, which was checked."""
     _, tree = commit_and_tree(place.worktree, head)
-    goal = redact(clean(own_goal(state.config.goal).strip().splitlines()[0]), ours())
+    goal = clean(own_goal(state.config.goal).strip().splitlines()[0])
     said = "-m", f"Merge {state.branch}: {goal}"[:SUBJECT_SHOWN], "-m", "\n".join((*told, "", f"Helmsman-Loop: {state.loop}"))
     return git(place.repository.common, "commit-tree", tree, "-p", base, "-p", head, *said).strip()

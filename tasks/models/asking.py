@@ -20,7 +20,7 @@ from tasks.models.judge_api import ask_by_api
 from tasks.models.judge_cli import ask_by_cli
 from tasks.processes.environment import agent_environment, ours
 from tasks.processes.process import never
-from tasks.secrets_kept import redact
+from tasks.system.secrets import redact, register_credentials, without_secrets
 
 _SLACK = 1.0  # seconds that the way's own limit comes after ours, so that it is always ours that is told
 
@@ -44,16 +44,18 @@ def ask(
     `credentials` are variables on top of the environment's own. No other process may carry `tag` meanwhile.
     Raises OperatorError, WorldError (Late where the time is over), Cancelled.
     """
+    register_credentials(credentials)
     limit = config.prompt.timeout_seconds
     late = time.monotonic() + limit
     environment = {**agent_environment(ours(), config.claude.environment), **credentials}
+    question = without_secrets(question)
     try:
         answer = _answer(question, config, environment, tag, lambda: stop() or time.monotonic() > late)
     except Cancelled as cancelled:
         if stop():
             raise
         raise Late(limit, _question_alone(question, config)) from cancelled
-    return Answer(redact(answer.text, environment), answer.stop, answer.usage)
+    return Answer(redact(answer.text), answer.stop, answer.usage)
 
 
 def writing_model(config: LoopConfig) -> str:

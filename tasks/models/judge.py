@@ -1,22 +1,23 @@
 """Asking the judge: as many votes as the rubric wants, each in a session of its own, never in the one that did the work."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from helmsman.config import ClaudeConfig, JudgeConfig, LoopConfig
 from helmsman.errors import Cancelled, OperatorError
-from helmsman.records.judgement import CriterionVerdict, Judgement
+from helmsman.records.judgement import Judgement
+from helmsman.records.usage import Usage
 from helmsman.verify.judge.answers import Answer
 from helmsman.verify.judge.prices import total
 from helmsman.verify.judge.question import JudgeQuestion
 from helmsman.verify.judge.request import JudgeRequest, build_request
-from helmsman.verify.judge.votes import count_votes, read_vote
+from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read_vote
 from tasks.models.judge_api import ask_by_api
 from tasks.models.judge_cli import ask_by_cli
 from tasks.processes.environment import agent_environment, ours
 from tasks.processes.process import never
-from tasks.secrets_kept import redact
+from tasks.system.secrets import register_credentials, without_secrets
 
 
 def ask_judge(
@@ -31,25 +32,38 @@ def ask_judge(
     """The judgement on a question, from as many votes as its most demanding criterion asks for.
 
     `credentials` are variables on top of the environment's own; `tag` is the verdict's own, for the processes that it starts.
-    Raises OperatorError, WorldError where it may be asked again, Cancelled.
+    Raises OperatorError, also where an answer could not be read twice; WorldError where it may be asked again; Cancelled.
     """
     if not config.criteria:
         raise OperatorError(
             "there is nothing to judge", expected="judge.criteria", remedy="write criteria, or do not ask the judge"
         )
+    register_credentials(credentials)
     started = time.monotonic()
     environment = {**agent_environment(ours(), claude.environment), **credentials}
     way = way_of(config, environment)
-    request = build_request(question, config)
-    answers = list(_answers(request, config, claude, environment, way, tag, stop))
-    names = [criterion.id for criterion in config.criteria]
-    judgement = count_votes(config.criteria, [read_vote(answer, names, request.view) for answer in answers])
-    return _without_secrets(judgement, environment).model_copy(
+    request = build_request(without_secrets(question), config)
+    usages: list[Usage] = []
+
+    def ask(request: JudgeRequest) -> Answer:
+        if stop():
+            raise Cancelled("cancelled while the judge was asked")
+        if way == "api":
+            answer = ask_by_api(request, config, environment=environment, stop=stop)
+        else:
+            answer = ask_by_cli(request, config, claude=claude, environment=environment, tag=tag, stop=stop)
+        usages.append(answer.usage)
+        return answer
+
+    # One after the other, so that all but the first find the request in the cache.
+    votes = [_vote(ask, request, config) for _ in range(max(criterion.votes for criterion in config.criteria))]
+    judgement = count_votes(config.criteria, votes)
+    return without_secrets(judgement).model_copy(
         update={
             "model": config.model,
             "way": way,
-            "usage": total([answer.usage for answer in answers]),
-            "calls": len(answers),
+            "usage": total(usages),
+            "calls": len(usages),
             "seconds": time.monotonic() - started,
         }
     )
@@ -69,30 +83,19 @@ def way_of(config: JudgeConfig, environment: Mapping[str, str]) -> Literal["api"
     return "api" if environment.get("ANTHROPIC_API_KEY") else "claude"
 
 
-def _answers(
-    request: JudgeRequest,
-    config: JudgeConfig,
-    claude: ClaudeConfig,
-    environment: Mapping[str, str],
-    way: Literal["api", "claude"],
-    tag: str,
-    stop: Callable[[], bool],
-) -> Iterator[Answer]:
-    """One after the other, so that all but the first find the request in the cache."""
-    for _ in range(max(criterion.votes for criterion in config.criteria)):
-        if stop():
-            raise Cancelled("cancelled while the judge was asked")
-        if way == "api":
-            yield ask_by_api(request, config, environment=environment, stop=stop)
-        else:
-            yield ask_by_cli(request, config, claude=claude, environment=environment, tag=tag, stop=stop)
-
-
-def _without_secrets(judgement: Judgement, environment: Mapping[str, str]) -> Judgement:
-    """What the judge quotes may hold a secret that was printed or written down."""
-
-    def of(verdict: CriterionVerdict) -> CriterionVerdict:
-        return verdict.model_copy(update={name: redact(getattr(verdict, name), environment) for name in ("reason", "evidence")})
-
-    told = {name: redact(getattr(judgement, name), environment) for name in ("cause", "principle")}
-    return judgement.model_copy(update={**told, "criteria": tuple(of(verdict) for verdict in judgement.criteria)})
+def _vote(ask: Callable[[JudgeRequest], Answer], request: JudgeRequest, config: JudgeConfig) -> Vote:
+    """One vote; an answer that cannot be read is asked for once more, with the cause."""
+    names = [criterion.id for criterion in config.criteria]
+    try:
+        return read_vote(ask(request), names, request.view)
+    except UnreadableError as first:
+        answer = ask(request.again(str(first)))
+    try:
+        return read_vote(answer, names, request.view)
+    except UnreadableError as error:
+        raise OperatorError(
+            "the judge's answer cannot be read, so the work is neither approved nor rejected",
+            expected="an answer in the form that it is asked for, at the second try",
+            found=str(error),
+            remedy="set judge.model to a model with structured outputs, or raise judge.answer_tokens; then resume the loop",
+        ) from error

@@ -18,7 +18,7 @@ from helmsman.verify.judge.answers import Answer, MessageReader
 from helmsman.verify.judge.prices import priced
 from helmsman.verify.judge.request import JudgeRequest
 from helmsman.verify.loose_json import mapping, text
-from tasks.secrets_kept import redact
+from tasks.system.secrets import redact
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIError
@@ -86,7 +86,7 @@ def _put_answer(
 
 def _answer(request: JudgeRequest, config: JudgeConfig, environment: Mapping[str, str]) -> Answer:
     deadline, reader = time.monotonic() + config.timeout_seconds * (1 + _RETRIES), MessageReader()
-    with _told_by_blame(config, environment), _client(config, environment) as client:
+    with _told_by_blame(config), _client(config, environment) as client:
         for event in _events(client, request, config):
             reader.feed(event)
             if time.monotonic() > deadline:
@@ -135,7 +135,7 @@ def _cached(part: str) -> "TextBlockParam":
 
 
 @contextmanager
-def _told_by_blame(config: JudgeConfig, environment: Mapping[str, str]) -> Generator[None]:
+def _told_by_blame(config: JudgeConfig) -> Generator[None]:
     """Errors of the client as ours: what the operator can mend, and what may pass by itself."""
     from anthropic import APIError, APITimeoutError
 
@@ -144,17 +144,17 @@ def _told_by_blame(config: JudgeConfig, environment: Mapping[str, str]) -> Gener
     except (APITimeoutError, httpx.TimeoutException) as error:
         raise _late(config) from error
     except APIError as error:
-        raise _blamed(error, environment) from error
+        raise _blamed(error) from error
     except UnicodeEncodeError as error:  # only ASCII can stand in a header
         raise _mendable(_CREDENTIALS, "a key with characters that no key has") from error
     except httpx.InvalidURL as error:
         raise _mendable(_ADDRESS, str(error)) from error
     except (httpx.HTTPError, ValueError) as error:  # the stream broke, or is none of the API's
-        raise _broken(redact(str(error), environment)) from error
+        raise _broken(redact(str(error))) from error
 
 
-def _blamed(error: "APIError", environment: Mapping[str, str]) -> HelmsmanError:
-    found = redact(error.message, environment)
+def _blamed(error: "APIError") -> HelmsmanError:
+    found = redact(error.message)
     if isinstance(error.__cause__, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
         return _mendable(_ADDRESS, found)
     if "credit balance" in error.message:  # a plain 400 by its kind

@@ -14,7 +14,7 @@ from helmsman.verify.judge.answers import Answer, CliReader
 from helmsman.verify.judge.request import JudgeRequest
 from tasks.agents.claude_binary import find_binary
 from tasks.processes.process import Ended, run
-from tasks.secrets_kept import redact
+from tasks.system.secrets import redact
 
 _TURNS = 10  # of filling in the form; it is filled in in the first
 
@@ -71,7 +71,7 @@ def ask_by_cli(
     concluded = _concluded(call, ended)
     answer = answers.answer(concluded.usage) if ended.by == "itself" else None
     if answer is None:
-        raise _blamed(concluded, config, environment)
+        raise _blamed(concluded, config)
     return answer
 
 
@@ -102,8 +102,8 @@ def _concluded(call: CallReader, ended: Ended) -> AgentCall:
     )
 
 
-def _blamed(call: AgentCall, config: JudgeConfig, environment: Mapping[str, str]) -> HelmsmanError:
-    found = redact(call.error, environment)
+def _blamed(call: AgentCall, config: JudgeConfig) -> HelmsmanError:
+    found = redact(call.error)
     if call.outcome in _MENDABLE:
         problem, remedy = _MENDABLE[call.outcome]
         return OperatorError(problem, found=found, remedy=remedy)

@@ -1,7 +1,8 @@
 """Answers to gates as files: whoever gets one puts it there, whoever asked takes it. The first answer to a question counts,
 but for a stop, which comes before all that nobody has read yet.
 
-A file outlives the process that asked and the engine that it ran on.
+A file outlives the process that asked and the engine that it ran on. It is signed with the loop's key: what anybody else puts
+there is no answer. Nobody can answer beforehand, since a question gets a random key when it is asked.
 """
 
 import fcntl
@@ -15,43 +16,48 @@ from pydantic import ValidationError
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.records.gates import Answer
+from tasks.system.files import drafted, write_atomic
+from tasks.system.keys import authentic, signed
+from tasks.system.secrets import without_secrets
 from tasks.system_errors import world_error
-from tasks.whole_files import drafted, write_whole
+
+PURPOSE = "helmsman answer 1"
 
 
-def put(mailbox: Path, answer: Answer) -> bool:
+def put(mailbox: Path, uid: str, answer: Answer) -> bool:
     """Leave an answer. Returns whether it was the first to its question; a later one changes nothing.
 
-    What is there and says nothing is none: it is put aside, or nobody could ever answer. Raises as `find` does.
+    What says nothing, or is not signed, is none: it is put aside, or nobody could ever answer. Raises as `find` does.
     """
     mailbox.mkdir(parents=True, exist_ok=True)
     file = _file(mailbox, answer.gate)
-    with drafted(file, answer.model_dump_json()) as draft:
+    with drafted(file, _signed(uid, without_secrets(answer))) as draft:
         if _linked(draft, file):
             return True
-        if find(mailbox, answer.gate) is not None:
+        if find(mailbox, uid, answer.gate) is not None:
             return False
         with _alone(mailbox):  # somebody else may have put the torn one aside meanwhile, and answered
-            if find(mailbox, answer.gate) is None:
+            if find(mailbox, uid, answer.gate) is None:
                 put_aside(mailbox, answer.gate)
             return _linked(draft, file)
 
 
-def replace(mailbox: Path, answer: Answer) -> None:
+def replace(mailbox: Path, uid: str, answer: Answer) -> None:
     """Leave an answer in the place of one that nobody has read: the caller holds the lock of whoever asked."""
     mailbox.mkdir(parents=True, exist_ok=True)
     with _alone(mailbox):
-        write_whole(_file(mailbox, answer.gate), answer.model_dump_json())
+        write_atomic(_file(mailbox, answer.gate), _signed(uid, without_secrets(answer)))
 
 
-def find(mailbox: Path, gate: str) -> Answer | None:
-    """The answer to a gate, None where there is none, or one that says nothing.
+def find(mailbox: Path, uid: str, gate: str) -> Answer | None:
+    """The answer to a gate, None where there is none, or one that says nothing or was not signed.
 
     Raises WorldError where one is there that cannot be read now, and OperatorError where it may not be: it counts all the same.
     """
     file = _file(mailbox, gate)
     try:
-        return Answer.model_validate_json(file.read_bytes())
+        text = authentic(uid, PURPOSE, file.read_bytes())
+        return None if text is None else Answer.model_validate_json(text)
     except (FileNotFoundError, ValidationError):
         return None
     except OSError as error:
@@ -59,10 +65,10 @@ def find(mailbox: Path, gate: str) -> Answer | None:
         raise world_error(error) or OperatorError("an answer cannot be read", found=f"{file}: {error}", remedy=remedy) from error
 
 
-def seen(mailbox: Path, gate: str) -> Answer | None:
+def seen(mailbox: Path, uid: str, gate: str) -> Answer | None:
     """Like `find`, for whoever only looks, and looks again: None too where it cannot be read now."""
     try:
-        return find(mailbox, gate)
+        return find(mailbox, uid, gate)
     except HelmsmanError:
         return None
 
@@ -71,6 +77,10 @@ def put_aside(mailbox: Path, gate: str) -> None:
     """Take an answer that cannot be followed out of the way of the next one."""
     with suppress(FileNotFoundError):  # somebody else was faster
         _file(mailbox, gate).replace(mailbox / f"{gate}-refused-{uuid4().hex}")
+
+
+def _signed(uid: str, answer: Answer) -> str:
+    return signed(uid, PURPOSE, answer.model_dump_json())
 
 
 @contextmanager

@@ -5,32 +5,36 @@ mailbox (command line, tracker, lapse of time) or as a form that was filled in f
 """
 
 import logging
+import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.oversee.answers import RESUMED, answer_of, answered, lapsed
+from helmsman.oversee.answers import RESUMED, answer_of, answered, lapsed, refusal
 from helmsman.oversee.gates import gate_due
 from helmsman.records.events import GateAnswered, GateOpened
 from helmsman.records.forms import form_for, read_form
-from helmsman.records.gates import GATE, Answer, Gate, GateKind
+from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.show.asking import evidence, form_text
+from tasks.engine.runs import is_under_a_worker
 from tasks.loops.opening import now_utc
 from tasks.people import answer_box, pausing
 from tasks.people.words_box import with_words
-from tasks.processes.environment import ours
+from tasks.plans.plan_file import tick_by_word
 from tasks.repository.git import read_ref
 from tasks.repository.state_ref import Fenced, replace_state
-from tasks.secrets_in_records import without_secrets
 from tasks.telling.artifacts import publish_artifacts
 from tasks.telling.journal import publish
 from tasks.tracker.telling import TrackerEar, answer_from_tracker, tell_news
 from tasks.worktrees.workplace import Workplace, workplace
 from tasks.worktrees.worktree import ensure_worktree
+
+ID_BYTES = 8
+"""Of a question's key, so that nobody can answer it before it is asked."""
 
 _log = logging.getLogger(__name__)
 
@@ -41,11 +45,13 @@ def passed(request: LoopRequest, state: LoopState) -> LoopState:
     state = with_words(place, state)
     while (due := gate_due(state, now_utc())) is not None:
         state, gate = _written_down(place, state, due)
-        after = _with_known_answer(place, state, gate) or _by_going_on(place, state, gate, going_on)
-        after = after or _lapsed(place, state, gate) or _asked(place, state, gate)
-        if after is None:
-            return _left_open(place, state, gate)
-        state, going_on = after, None
+        state = _with_known_answer(place, state, gate)
+        if state.gate is not None:
+            after = _by_going_on(place, state, gate, going_on) or _lapsed(place, state, gate) or _asked(place, state, gate)
+            if after is None:
+                return _left_open(place, state, gate)
+            state = after
+        going_on = None
     tell_news(state, place)
     return state
 
@@ -53,7 +59,8 @@ def passed(request: LoopRequest, state: LoopState) -> LoopState:
 def _written_down(place: Workplace, state: LoopState, gate: Gate) -> tuple[LoopState, Gate]:
     if state.gate is not None:
         return state, state.gate
-    gate = gate.model_copy(update={"evidence": evidence(without_secrets(state, ours()), str(place.worktree))})
+    key = f"{gate.key}-{secrets.token_hex(ID_BYTES)}"
+    gate = gate.model_copy(update={"key": key, "evidence": evidence(state, str(place.worktree))})
     publish(GateOpened(loop=state.loop, gate=gate))
     opened = state.model_copy(update={"gate": gate, "gates_asked": state.gates_asked + 1, "updated_at": gate.asked_at})
     after = replace_state(place.repository, state, opened, f"ask: {gate.key}")
@@ -62,24 +69,36 @@ def _written_down(place: Workplace, state: LoopState, gate: Gate) -> tuple[LoopS
     return after, gate
 
 
-def _with_known_answer(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
-    """An answer that came while nobody drove the loop."""
-    _listen(place, answer_from_tracker(state, place))
-    found = answer_box.find(place.folder.answers, gate.key)
+def _with_known_answer(place: Workplace, state: LoopState, gate: Gate) -> LoopState:
+    """After an answer that came while nobody drove the loop. The question stays open where none came, or none can be taken."""
+    problem = ""
+    _listen(place, state, answer_from_tracker(state, place))
+    found = answer_box.find(place.folder.answers, state.uid, gate.key)
     if found is not None:
         try:
             return _closed(place, state, found)
         except Fenced:
             raise
-        except OperatorError:
-            _log.exception("an answer cannot be followed; it is put aside, and the question stays open")
+        except OperatorError as error:
+            problem = refusal(error)
             answer_box.put_aside(place.folder.answers, gate.key)
     for given in pausing.earlier_inputs(state.uid, gate.key):
-        after, problem = _after_form(place, state, gate, given)
+        after, why = _after_form(place, state, gate, given)
         if after is not None:
             return after
-        _log.warning("an earlier answer cannot be followed: %s", problem)
-    return None
+        problem = problem or why
+    return _not_taken(place, state, problem) if problem else state
+
+
+def _not_taken(place: Workplace, state: LoopState, problem: str) -> LoopState:
+    """Write down why an answer is not taken, so that whoever is asked again reads it, also where another process asks."""
+    pausing.warn_not_taken(problem)
+    if state.gate is None or state.gate.refused == problem:
+        return state
+    asking = state.model_copy(update={"gate": state.gate.model_copy(update={"refused": problem}), "updated_at": now_utc()})
+    after = replace_state(place.repository, state, asking, f"ask: {state.gate.key}: an answer was not taken")
+    publish_artifacts(after)
+    return after
 
 
 def _lapsed(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
@@ -104,18 +123,19 @@ def _asked(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
     """Ask by a form until an answer can be followed; None where this loop does not ask while it runs."""
     if not state.config.gates.ask:
         return None
-    form, problem = form_for(gate), ""
-    while True:
-        description = form_text(gate, state.loop, problem)
-        if pausing.suspends():
-            pausing.suspend(gate.key, form, description)
+    form = form_for(gate)
+    while state.gate is not None:
+        description = form_text(state.gate, state.loop)
+        if is_under_a_worker():
+            pausing.suspend(gate, form, description)
         given = pausing.pause(gate.key, form, description, _waker(place, state, gate))
         if given is None:
-            after = _with_known_answer(place, state, gate) or _lapsed(place, state, gate)
+            state = _with_known_answer(place, state, gate)
+            state = state if state.gate is None else _lapsed(place, state, gate) or state
         else:
             after, problem = _after_form(place, state, gate, given)
-        if after is not None:
-            return after
+            state = after or _not_taken(place, state, problem)
+    return state
 
 
 def _after_form(place: Workplace, state: LoopState, gate: Gate, given: Mapping[str, Any]) -> tuple[LoopState | None, str]:
@@ -126,13 +146,13 @@ def _after_form(place: Workplace, state: LoopState, gate: Gate, given: Mapping[s
     except Fenced:
         raise
     except OperatorError as error:
-        return None, str(error)
+        return None, refusal(error)
 
 
-def _listen(place: Workplace, heard: Answer | None) -> None:
+def _listen(place: Workplace, state: LoopState, heard: Answer | None) -> None:
     """An answer from the tracker lies where all answers lie: the first one counts."""
     if heard is not None:
-        answer_box.put(place.folder.answers, heard)
+        answer_box.put(place.folder.answers, state.uid, heard)
 
 
 def _waker(place: Workplace, state: LoopState, gate: Gate) -> Callable[[], str]:
@@ -143,8 +163,8 @@ def _waker(place: Workplace, state: LoopState, gate: Gate) -> Callable[[], str]:
         if place.folder.cancel.exists():
             return pausing.CANCELLED
         with suppress(HelmsmanError, OSError):  # it hears the same again, and a watch that has ended hears no cancel
-            _listen(place, ear())
-        found = answer_box.seen(place.folder.answers, gate.key)
+            _listen(place, state, ear())
+        found = answer_box.seen(place.folder.answers, state.uid, gate.key)
         lapse = None if found else lapsed(gate, now_utc())
         decided = found or lapse
         return decided.choice if decided else ""
@@ -155,6 +175,8 @@ def _waker(place: Workplace, state: LoopState, gate: Gate) -> Callable[[], str]:
 def _closed(place: Workplace, state: LoopState, answer: Answer) -> LoopState:
     """Fold an answer; the loop goes on from what was committed meanwhile. Raises OperatorError for what cannot be followed."""
     after = answered(state, answer, now_utc())
+    if (answer.kind, answer.choice) == (GateKind.ITEM, Choice.APPROVE):
+        tick_by_word(place, state, answer.by or "a person")
     head = read_ref(place.repository.common, f"refs/heads/{state.branch}") or state.head
     if answer.kind is GateKind.MERGE and after.outcome is Outcome.COMPLETED and head != state.head:
         raise _moved(state, head)
@@ -177,8 +199,8 @@ def _moved(state: LoopState, head: str) -> OperatorError:
 
 
 def _left_open(place: Workplace, state: LoopState, gate: Gate) -> LoopState:
-    """End as waiting: nothing runs, nothing is spent, and an answer counts whenever the loop is driven again."""
-    if state.outcome is Outcome.WAITING:
+    """End as waiting, or stay unproven: nothing is spent, and an answer counts whenever the loop is driven again."""
+    if state.outcome in {Outcome.WAITING, Outcome.UNPROVEN}:
         return state
     before = f"; before that: {state.ending.reason}" if state.ending else ""
     ways = f"helmsman approve {state.loop}, or reject, or answer; helmsman status {state.loop} shows the choices"

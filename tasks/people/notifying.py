@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from helmsman.plain import clean
+from tasks.system.secrets import redact
 
 _ADDRESS = re.compile(r"\S*://\S*")
 """The address of a webhook is its password."""
@@ -17,7 +18,7 @@ def notify(blocks: Iterable[str], subject: str, body: str) -> None:
     """Tell each block, named by type and name: `slack-webhook/ops`."""
     for name in blocks:
         try:
-            _tell(name, subject, body)
+            _tell(name, redact(subject), redact(body))
         except Exception as error:  # noqa: BLE001 - somebody else's code; whatever it raises, it only tells
             why = _ADDRESS.sub("[address]", clean(getattr(error, "log", "") or str(error)))[:300]
             _log.warning("the notification block %s could not be told: %s: %s", clean(name), type(error).__name__, why)

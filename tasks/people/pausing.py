@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from signal import SIGINT, pthread_kill
-from typing import Any
+from typing import Any, NoReturn
 from uuid import UUID
 
 import httpx
@@ -25,14 +25,18 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import State, StateType
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.client.schemas.sorting import FlowRunSort
-from prefect.context import FlowRunContext
-from prefect.exceptions import PrefectHTTPStatusError
-from prefect.flow_runs import pause_flow_run, suspend_flow_run
+from prefect.exceptions import Pause, PrefectHTTPStatusError
+from prefect.flow_runs import pause_flow_run
 from prefect.input import RunInput
+from prefect.input.run_input import keyset_from_paused_state
+from prefect.logging import get_run_logger
+from prefect.states import Suspended
+from prefect.utilities.engine import propose_state_sync
 from pydantic import ValidationError
 
 from helmsman.errors import Cancelled, WorldError
 from helmsman.records.forms import Form
+from helmsman.records.gates import Gate
 from tasks.engine.runs import run_id
 
 POLL_SECONDS = 2
@@ -50,13 +54,6 @@ Wake = Callable[[], str]
 """Asked every few seconds while a question is open: empty waits on, CANCELLED ends the loop, a decision ends the wait."""
 
 _log = logging.getLogger(__name__)
-
-
-def suspends() -> bool:
-    """Whether this run can leave its process while it waits: a worker starts it again. Only a deployment's own run can."""
-    context = FlowRunContext.get()
-    run = context.flow_run if context else None
-    return run is not None and run.deployment_id is not None and run.parent_task_run_id is None
 
 
 def earlier_inputs(uid: str, gate: str) -> list[Mapping[str, Any]]:
@@ -90,9 +87,27 @@ def pause(gate: str, form: type[Form], description: str, wake: Wake) -> Mapping[
     return _filled_in(run, key)  # a form that came first counts, whatever came another way meanwhile
 
 
-def suspend(gate: str, form: type[Form], description: str) -> None:
-    """Leave the process until the form is filled in; the engine starts the run again then. Does not return."""
-    suspend_flow_run(wait_for_input=_shown(form, description), timeout=LONGEST_PAUSE, key=_free_key(run_id(), gate))
+def suspend(gate: Gate, form: type[Form], description: str) -> NoReturn:
+    """Leave the process until the form is filled in; the engine starts the run again then. Raises Pause.
+
+    As `suspend_flow_run` does, whose state cannot have a message: here it is the question, which the list of runs shows.
+    """
+    run = run_id()
+    get_run_logger().warning("this loop waits for a person: %s Answer it by Resume in the menu of this run.", gate.question)
+    state = Suspended(timeout_seconds=LONGEST_PAUSE, pause_key=_free_key(run, gate.key), message=gate.question)
+    keyset = keyset_from_paused_state(state)
+    state.state_details.run_input_keyset = {**keyset}
+    with get_client(sync_client=True) as client:
+        suspended = propose_state_sync(client, state, flow_run_id=run)
+    if not suspended.is_paused():
+        raise WorldError("the engine does not suspend this run", found=str(suspended), remedy="start it again")
+    _shown(form, description).save(keyset)
+    raise Pause(state=suspended)
+
+
+def warn_not_taken(problem: str) -> None:
+    """Say in the run's log why an answer was not taken."""
+    get_run_logger().warning("your answer was not taken: %s", problem)
 
 
 def resume_paused(uid: str, filled_in: Mapping[str, Any], answered: datetime | None = None) -> bool:

@@ -10,17 +10,24 @@ from helmsman.records.gates import LONGEST_GUIDANCE
 from helmsman.records.state import LoopState
 from tasks.loops.opening import now_utc
 from tasks.repository.state_ref import replace_state
+from tasks.system.files import write_atomic
+from tasks.system.keys import authentic, signed
+from tasks.system.secrets import redact
 from tasks.telling.journal import publish
-from tasks.whole_files import write_whole
 from tasks.worktrees.workplace import Workplace
+
+PURPOSE = "helmsman words 1"
 
 _log = logging.getLogger(__name__)
 
 
-def put(box: Path, identity: int, words: str) -> None:
-    """Leave words for the next iteration. `identity` tells them from others: the same put twice are told once."""
+def put(box: Path, uid: str, identity: int, words: str) -> None:
+    """Leave words for the next iteration. `identity` tells them from others: the same put twice are told once.
+
+    Signed with the loop's key: what the agent writes there is nobody's word.
+    """
     box.mkdir(parents=True, exist_ok=True)
-    write_whole(_file(box, identity), words[:LONGEST_GUIDANCE])
+    write_atomic(_file(box, identity), signed(uid, PURPOSE, redact(words)[:LONGEST_GUIDANCE]))
 
 
 def with_words(place: Workplace, state: LoopState) -> LoopState:
@@ -31,7 +38,7 @@ def with_words(place: Workplace, state: LoopState) -> LoopState:
     if state.ending is not None:
         return state
     files = sorted(place.folder.words.glob("*.txt"))[: max(0, GUIDANCE_REMEMBERED - len(state.guidance))]
-    said = [text for text in map(_read, files) if text.strip() and text not in state.guidance]
+    said = [text for text in (_read(file, state.uid) for file in files) if text.strip() and text not in state.guidance]
     if said:
         told = state.model_copy(update={"guidance": (*state.guidance, *said), "updated_at": now_utc()})
         state = replace_state(place.repository, state, told, "told by a person: " + clean(said[0])[:60])
@@ -41,12 +48,15 @@ def with_words(place: Workplace, state: LoopState) -> LoopState:
     return state
 
 
-def _read(file: Path) -> str:
+def _read(file: Path, uid: str) -> str:
     try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
+        words = authentic(uid, PURPOSE, file.read_bytes())
+    except OSError as error:
         _log.warning("what a person has said cannot be read: %s", error)
         return ""
+    if words is None:
+        _log.warning("%s was not written by Helmsman for this loop, and nobody is told of it", file.name)
+    return words or ""
 
 
 def _file(box: Path, identity: int) -> Path:

@@ -12,10 +12,10 @@ from helmsman.plans.complaint import Complaint
 from helmsman.plans.files import read_plan, ticked
 from helmsman.plans.hand import beginning, gone, in_hand
 from helmsman.records.iteration import Evidence
-from helmsman.records.plan import InHand, Plan, PlanProgress, PlanTouched, Tick
+from helmsman.records.plan import InHand, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision
-from tasks.repository.branch_files import Held, held_in, tree_with
+from tasks.repository.branch_files import Held, held_in, put_on_branch, tree_with
 from tasks.repository.git import Repository, commit_and_tree, git, tip_of
 from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import hold_branch, recover, restore
@@ -40,6 +40,14 @@ def begun_plan(repository: Repository, commit: str, config: LoopConfig) -> PlanP
     if not config.plan.file:
         return PlanProgress()
     return beginning(plan_at(repository, commit, config.plan.file), config.plan.item, config.plan.file)
+
+
+def items_of(place: Workplace, state: LoopState) -> tuple[PlanItem, ...]:
+    """What of its plan the loop is for; nothing where it has none."""
+    config = state.config.plan
+    if not config.file:
+        return ()
+    return tuple(one for one in plan_at(place.repository, state.head, config.file).items if config.item in {"", one.id})
 
 
 def plan_in_hand(place: Workplace, state: LoopState, commit: str, *, small: bool = False) -> InHand | None:
@@ -88,6 +96,21 @@ def tick(place: Workplace, state: LoopState, evidence: Evidence, decision: Decis
     commit = tick_commit(place.repository, state, tree, start, subject, [proof.item], decision.at)
     _stand_on(place, state, commit)
     return Tick(item=proof.item, commit=commit, tree=tree)
+
+
+def tick_by_word(place: Workplace, state: LoopState, who: str) -> None:
+    """Tick the item in hand on the loop's branch, as a person says that it is done; once, however often it is asked."""
+    path, item, tip = (
+        state.config.plan.file,
+        state.plan.now,
+        commit_and_tree(place.repository.common, f"refs/heads/{state.branch}")[0],
+    )
+    held = held_in(place.repository, tip, path)
+    wanted = plan_at(place.repository, tip, path).item(item)
+    if held is None or wanted is None or wanted.done:
+        return
+    content = _with_ticks(path, held.content, [item])
+    put_on_branch(place.repository, state, tip, path, content, clean(f"Tick {item}: {wanted.title}, by the word of {who}")[:200])
 
 
 def tick_commit(

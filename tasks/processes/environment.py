@@ -12,13 +12,18 @@ BASIC = (
 
 AGENT = ("ANTHROPIC_*", "CLAUDE_*", "AWS_BEARER_TOKEN_BEDROCK", "API_TIMEOUT_MS", "IS_SANDBOX", "DISABLE_*")
 
-NEVER = (
+OF_PYTHON = "PYTHON*", "LD_*", "DYLD_*", "VIRTUAL_ENV"
+"""What a process of our own needs to start; everything else can be told to it where nobody reads along."""
+
+OF_A_SESSION = (
     "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PID", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE",
     "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_CHILD_NOTES_DIR", "CLAUDE_CODE_EXECPATH",
     "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_EFFORT",
     "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA",
 )  # fmt: skip
-"""They tell a session about itself, and some let others speak to it; a loop started from inside one must not hand them on."""
+"""Most tell a session about itself, and some let others speak to it; a loop started from inside one must not hand them on."""
+NEVER = (*OF_A_SESSION, "HELMSMAN_STATE_KEY")
+"""Whatever patterns an operator names. The last signs what the agent must not write; only our own drivers have it."""
 
 FIXED = {
     "DISABLE_AUTOUPDATER": "1",  # the CLI must not change between two iterations

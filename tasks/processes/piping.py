@@ -44,6 +44,10 @@ class Pipes:
             if stream:
                 self._register(stream, selectors.EVENT_READ, partial(self._read, stream, sinks))
 
+    def follow(self, stream: IO[bytes], sink: Sink) -> None:
+        """Serves a stream that is no output of the command: it is no sign of life."""
+        self._register(stream, selectors.EVENT_READ, partial(self._read, stream, [sink], is_output=False))
+
     def serve(self, seconds: float) -> None:
         """Returns after that time, or as soon as the other side has closed everything."""
         until = time.monotonic() + seconds
@@ -78,14 +82,15 @@ class Pipes:
         if not self._stdin:
             self._close(stream)
 
-    def _read(self, stream: IO[bytes], sinks: Iterable[Sink]) -> None:
+    def _read(self, stream: IO[bytes], sinks: Iterable[Sink], *, is_output: bool = True) -> None:
         chunk = os.read(stream.fileno(), _CHUNK)
         if not chunk:
             self._close(stream)
             return
         for sink in sinks:
             sink(chunk)
-        self.last_output = time.monotonic()  # after the sinks: their own slowness is not the command's silence
+        if is_output:
+            self.last_output = time.monotonic()  # after the sinks: their own slowness is not the command's silence
 
     def _close(self, stream: IO[bytes]) -> None:
         self._selector.unregister(stream)

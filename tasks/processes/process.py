@@ -1,22 +1,20 @@
 """The one way to run a command: bounded in time and memory, and nothing of it survives its end or ours."""
 
-import contextlib
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import psutil
-
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
+from helmsman.records.processes import Survivor
 from tasks.processes.bounded import Excerpt, Lines, appending
-from tasks.processes.ending import Family, end
-from tasks.processes.leash import leash
 from tasks.processes.piping import Pipes
-from tasks.processes.tagged import TAG, end_tagged
-from tasks.system_errors import EXHAUSTED, ROOM
+from tasks.system.supervised import Launch, Network, NetworkRefusedError, Supervised, supervised
+from tasks.system.supervisor import TAG
+from tasks.system.tagged import end_tagged
+from tasks.system_errors import EXHAUSTED, NO_ROOM, ROOM
 
 __all__ = ["TAG", "Ended", "end_tagged", "never", "run"]
 
@@ -27,7 +25,7 @@ _TICK = 0.2  # how often exit, limits and stop() are looked at while output come
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended. `exit_code` is negative for a signal, None for a process that even SIGKILL did not end."""
+    """How a command ended. `exit_code` is negative for a signal, None where nobody saw it exit."""
 
     exit_code: int | None
     by: Reason
@@ -36,6 +34,8 @@ class Ended:
     tail: str  # empty when the head holds all of stdout
     stderr: str  # empty when merged into stdout
     output_bytes: int
+    survivors: tuple[Survivor, ...] = ()
+    """What the command started and nobody could end. Empty: nothing of it is left."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class _Limits:
     """Instants on the monotonic clock: a clock that is set does not end a run."""
 
     deadline: float
-    idle: float | None
+    idle: Callable[[], float] | None
     stop: Callable[[], bool]
 
     def reached(self, last_output: float) -> Reason | None:
@@ -52,7 +52,7 @@ class _Limits:
             return "stop"
         if now >= self.deadline:
             return "deadline"
-        return "idle" if self.idle is not None and now - last_output >= self.idle else None
+        return "idle" if self.idle is not None and now - last_output >= self.idle() else None
 
 
 def never() -> bool:
@@ -71,7 +71,7 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
     env: Mapping[str, str],
     tag: str,
     deadline: float,
-    idle: float | None = None,
+    idle: float | Callable[[], float] | None = None,
     grace: float = 5,
     stdin: bytes = b"",
     merge_stderr: bool = False,
@@ -80,57 +80,62 @@ def run(  # noqa: PLR0913 - each says one thing about the command, by keyword
     on_start: Callable[[int], None] | None = None,
     stop: Callable[[], bool] = never,
     keep: int = 65536,
+    network: Network = "host",
+    pass_fds: Sequence[int] = (),
 ) -> Ended:
     """Runs the command to its end, or ends it after `deadline` seconds, `idle` silent ones, or when `stop()` says so.
 
+    `idle` may be asked anew at each look: who knows what the command is doing knows how long it may be silent.
+
     The environment is `env` and the tag, nothing more. The tag must be this run's own: whoever carries it ends with it.
     `on_line` gets each line of stdout, in this thread. Whatever is raised here meanwhile, a KeyboardInterrupt included,
-    ends the command first. Raises an OperatorError for a command that cannot be started.
+    ends the command first. Raises an OperatorError for a command that cannot be started. With `network="own"` it has
+    nothing but a loopback of its own. It inherits `pass_fds`, under the same numbers.
     """
-    started, older = time.monotonic(), frozenset(psutil.pids())
+    started = time.monotonic()
     output, errors, lines = Excerpt(keep), Excerpt(keep // 2), Lines(on_line or _ignore)
-    with contextlib.ExitStack() as stack:
+    launch = Launch(argv, cwd, env, tag, grace, network, has_stdin=bool(stdin), merge_stderr=merge_stderr, pass_fds=pass_fds)
+    with ExitStack() as stack:
         sinks = [stack.enter_context(appending(output_file))] if output_file else []
         sinks += [output.add, lines.add] if on_line else [output.add]
-        hold, pipes = stack.enter_context(leash(tag, grace)), stack.enter_context(Pipes())
-        child = _start(argv, cwd, {**env, TAG: tag}, piped=bool(stdin), merged=merge_stderr)
-        family = Family(child, tag, older, started, grace)
-        try:
-            hold(child.pid)
-            pipes.attach(child, stdin, sinks, [errors.add])
-            (on_start or _ignore)(child.pid)
-            by = _follow(child, pipes, _Limits(started + deadline, idle, stop))
-            end(family, pipes)
-            pipes.drain()
-            lines.finish()
-        except BaseException:
-            pipes.close()
-            end(family, pipes)
-            raise
+        command, pipes = _start(launch, stack), stack.enter_context(Pipes())
+        pipes.attach(command.process, stdin, sinks, [errors.add])
+        pipes.follow(command.report, Lines(command.hear).add)
+        (on_start or _ignore)(command.pid)
+        by = _follow(command, pipes, _Limits(started + deadline, _asked(idle), stop))
+        pipes.drain()
+        lines.finish()
     seconds = time.monotonic() - started
-    return Ended(child.returncode, by, seconds, output.head, output.tail, errors.text, output.total)
+    survivors = tuple(command.survivors)
+    return Ended(command.exit_code, by, seconds, output.head, output.tail, errors.text, output.total, survivors)
 
 
-def _start(argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, piped: bool, merged: bool) -> subprocess.Popen[bytes]:
+def _asked(idle: float | Callable[[], float] | None) -> Callable[[], float] | None:
+    return idle if callable(idle) or idle is None else lambda: idle
+
+
+def _start(launch: Launch, stack: ExitStack) -> Supervised:
     try:
-        return subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=env,
-            bufsize=0,
-            stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if merged else subprocess.PIPE,
-            start_new_session=True,
-        )
+        return stack.enter_context(supervised(launch))
+    except NetworkRefusedError as error:
+        raise _no_network(launch, error) from error
     except (OSError, ValueError) as error:
-        raise _not_started(argv, cwd, error) from error
+        raise _not_started(launch.argv, launch.cwd, error) from error
+
+
+def _no_network(launch: Launch, error: OSError) -> OperatorError:
+    return OperatorError(
+        f"The command {launch.argv[-1]!r} is to run in a network of its own, and this machine gives it none",
+        expected="a kernel that lets this user make network namespaces",
+        found=str(error),
+        remedy='allow user namespaces (sysctl kernel.unprivileged_userns_clone=1), or set network = "host"',
+    )
 
 
 def _not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> HelmsmanError:
     problem, found = f"The command {argv[0]!r} could not be started in {cwd}", str(error)
     if isinstance(error, OSError) and error.errno in EXHAUSTED:
-        return WorldError(problem, found=found, remedy=ROOM)
+        return WorldError(f"{problem}: {NO_ROOM}", found=found, remedy=ROOM)
     return OperatorError(
         problem,
         expected="a program that can be executed and a directory that exists",
@@ -139,18 +144,19 @@ def _not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError) ->
     )
 
 
-def _follow(child: subprocess.Popen[bytes], pipes: Pipes, limits: _Limits) -> Reason:
-    while child.poll() is None:
-        if reason := limits.reached(pipes.last_output):
-            return reason
-        _wait(child, pipes)
-    return "itself"
-
-
-def _wait(child: subprocess.Popen[bytes], pipes: Pipes) -> None:
-    """Closed pipes are the first sign of an end; without them only the process itself can tell."""
-    if pipes.open:
+def _follow(command: Supervised, pipes: Pipes, limits: _Limits) -> Reason:
+    """Serve the pipes until everything has ended. Output is read meanwhile: a command on its way out may have a last word."""
+    by: Reason = "itself"
+    patience = float("inf")
+    while not command.report.closed:
+        reason = None if command.exited or by != "itself" else limits.reached(pipes.last_output)
+        if reason:
+            by = reason
+            command.end()
+        if patience == float("inf") and (reason or command.exited):
+            patience = time.monotonic() + command.longest_end
+        if time.monotonic() >= patience:
+            command.give_up()
+            break
         pipes.serve(_TICK)
-    else:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(_TICK)
+    return by

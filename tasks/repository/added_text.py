@@ -1,4 +1,7 @@
-"""What a change added, as lines: in the tree as it is now, and in each of its commits, where a line may have come and gone."""
+"""What a change added, as lines: in the tree as it is now, and in each of its commits, where a line may have come and gone.
+
+Names of new files and messages of commits are lines as well: whoever fetches the branch reads them.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,7 +20,9 @@ LARGEST_FILE = 5_000_000
 """Bytes."""
 MOST_READ = 32 * 1024 * 1024
 """Bytes of all files, as they are and as they were before."""
+MESSAGE = "commit message"
 _RAW = ("--raw", "-z", "-r", "-M", "--no-abbrev", "--no-ext-diff")
+_COMMIT = "%H %P%n%an <%ae>, %cn <%ce>%n%B"
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"),
     (b"\0\0\xfe\xff", "utf-32"),
@@ -28,9 +33,10 @@ _MARKS = (
 
 
 class Part(NamedTuple):
-    """Lines that one file did not hold before, in whatever place."""
+    """Lines that one file did not hold before, in whatever place; its name as line 0; or the message of a commit."""
 
     path: str
+    """MESSAGE for the message of a commit."""
     commit: str
     """Where only the history holds them; empty where the tree does as it is now."""
     lines: Sequence[Line]
@@ -47,24 +53,48 @@ def added_text(worktree: Path, change: Change) -> Added:
     """Read from git's objects: no attribute and no setting hides a line. Binary files are passed over without a word."""
     now = list(_edits(git_bytes(worktree, "diff", *_RAW, change.start, change.commit, "--")))
     commits = _commits(worktree, change)
+    newest = commits[:MOST_COMMITS]
     known = {(edit.path, edit.after) for edit in now}
-    past = [edit for edit in _history(worktree, commits[:MOST_COMMITS]) if (edit.path, edit.after) not in known]
+    listed = [] if _says_it_all(commits, change) else [commit.id_and_parent for commit in newest]
+    past = [edit for edit in _history(worktree, listed) if (edit.path, edit.after) not in known]
     parts, unread = _read(worktree, now, past)
+    parts = (*_names(now), *_names(past), *map(_message, newest), *parts)
     missed = f"commits before the newest {MOST_COMMITS}" if len(commits) > MOST_COMMITS else ""
     told = ", ".join(filter(None, (missed, unread)))
     return Added(parts, f"not all that is new was searched for secrets: {told} left out" if told else "")
 
 
-def _commits(worktree: Path, change: Change) -> list[str]:
-    """Commits with their first parent, newest first, where they say more than the change as a whole does.
+class _Commit(NamedTuple):
+    id_and_parent: str
+    """With the first parent, as `diff-tree` takes it."""
+    text: str
+    """Who made it, and its message."""
 
-    What others have published already, in a branch that was merged, is not the session's.
-    """
+
+def _commits(worktree: Path, change: Change) -> list[_Commit]:
+    """The session's commits, newest first. What others have published already, in a branch that was merged, is not its own."""
     foreign = ("--not", f"--exclude=*/{current_branch(worktree)}", "--remotes")
     most = f"--max-count={MOST_COMMITS + 1}"
-    listed = git(worktree, "rev-list", "--parents", most, f"{change.start}..{change.commit}", *foreign, "--")
-    found = [" ".join(line.split()[:2]) for line in listed.splitlines()]
-    return [] if found == [f"{change.commit} {change.start}"] else found
+    told = ("log", "-z", "--no-show-signature", "--no-color", "--no-notes", "--encoding=UTF-8", f"--format=format:{_COMMIT}")
+    listed = git(worktree, *told, most, f"{change.start}..{change.commit}", *foreign, "--")
+    found = (one.partition("\n") for one in listed.split("\0") if one)
+    return [_Commit(" ".join(ids.split()[:2]), text) for ids, _, text in found]
+
+
+def _says_it_all(commits: Sequence[_Commit], change: Change) -> bool:
+    """Whether the change as a whole is what its only commit changed."""
+    return [commit.id_and_parent for commit in commits] == [f"{change.commit} {change.start}"]
+
+
+def _message(commit: _Commit) -> Part:
+    lines = [Line(number, text) for number, text in enumerate(commit.text.splitlines())]
+    return Part(MESSAGE, commit.id_and_parent.split()[0], lines)
+
+
+def _names(edits: Iterable[Entry]) -> Iterator[Part]:
+    """Names that were not there before."""
+    new = (edit for edit in edits if edit.path != edit.old_path or edit.status.startswith("A"))
+    yield from (Part(edit.path, edit.commit, (Line(0, edit.path),)) for edit in new)
 
 
 def _history(worktree: Path, commits: Sequence[str]) -> Iterator[Entry]:

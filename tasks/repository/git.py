@@ -124,13 +124,31 @@ def open_repository(path: Path) -> Repository:
         top = common if is_bare else _path(path, "--show-toplevel").resolve()
     except GitError as error:
         raise _no_repository(path, error) from error
-    if not succeeds(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
-        raise OperatorError(
-            "the repository has no commit yet",
-            found=str(top),
-            remedy=f"make a first commit: git -C {shlex.quote(str(top))} commit --allow-empty -m start",
-        )
+    _require_commit(top)
     return Repository(top=top, common=common, bare=is_bare)
+
+
+def _require_commit(top: Path) -> None:
+    """Some branch is enough: HEAD may name one that nobody has pushed, as `git init --bare` and clones of it leave it."""
+    if not git(top, "for-each-ref", "--count=1", "--format=%(objectname)") and not has_head(top):
+        raise _no_commit(top)
+
+
+def has_head(top: Path) -> bool:
+    """Whether HEAD names a commit."""
+    return succeeds(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+
+
+def require_head(top: Path) -> None:
+    """Raises OperatorError where nothing is checked out that work could begin with."""
+    if not has_head(top):
+        raise _no_commit(top)
+
+
+def _no_commit(top: Path) -> OperatorError:
+    where = f"git -C {shlex.quote(str(top))}"
+    remedy = f"check out a branch that has one, or make a first commit: {where} commit --allow-empty -m start"
+    return OperatorError("the repository has no commit yet", expected="HEAD at a commit", found=str(top), remedy=remedy)
 
 
 def commit_and_tree(cwd: Path, revision: str = "HEAD") -> tuple[str, str]:
@@ -201,7 +219,8 @@ def _path(cwd: Path, question: str) -> Path:
 
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     """Ours without git's own variables: inside a hook, GIT_DIR would turn every command to another repository."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or _connects(name)}
+    hidden = "GIT_", "HELMSMAN_STATE_KEY"  # a filter of the repository's is a program that git starts
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(hidden) or _connects(name)}
     plain = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
     return {**inherited, **AS_IT_IS, **plain, **IDENTITY, **(extra or {})}
 

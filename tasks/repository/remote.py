@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.records.state import LoopState
 from tasks.repository.git import TIMEOUT_SECONDS, GitError, Repository, git, read_ref, succeeds
-from tasks.repository.state_ref import PREFIX, Fenced, state_ref
+from tasks.repository.state_ref import PREFIX, Fenced, read_state, state_ref
 
 REFUSED = ("[rejected]", "stale info", "non-fast-forward", "fetch first")
 REJECTED_THERE = "[remote rejected]"
@@ -23,10 +23,11 @@ def push_loop(repository: Repository, state: LoopState, *, seconds: float = TIME
     A branch that went back to its best commit, or was rebased, replaces what the remote holds of it, where that is the loop's own
     work. `seconds`: how long each answer is waited for.
 
-    Raises Fenced then, OperatorError when there is no such remote, and WorldError when it cannot be reached or refuses otherwise.
+    Raises Fenced then, OperatorError when there is no such remote or the state is not verified, and WorldError when it cannot be
+    reached or refuses otherwise.
     """
-    ref = state_ref(state.loop)
-    _push(repository, state, (_branch(state), f"{ref}:{ref}"), seconds=seconds)
+    _, commit = read_state(repository, state.loop)
+    _push(repository, state, (_branch(state), f"{commit}:{state_ref(state.loop)}"), seconds=seconds)
 
 
 def push_branch(repository: Repository, state: LoopState) -> None:
@@ -44,6 +45,7 @@ def _push(
 ) -> None:
     """`replaces`: the remote's commit of the branch, as it was found."""
     remote = state.config.remote.name
+    require_remote(repository, remote)
     lease = [f"--force-with-lease=refs/heads/{state.branch}:{replaces}"] if replaces else []
     try:
         git(repository.common, "push", *PLAINLY, "--atomic", *lease, remote, *refs, timeout=seconds)
@@ -53,7 +55,7 @@ def _push(
         if taken_off:
             along = [f"{one}:{one}" for one in kept if any(below in one for below in GOES_ALONG)]
             return _push(repository, state, (*refs, *along), replaces=taken_off, seconds=seconds)
-        raise _blamed(repository, state, error, refused=refused) from error
+        raise _blamed(state, error, refused=refused) from error
 
 
 def is_another_course(stderr: str) -> bool:
@@ -77,7 +79,7 @@ def _said_here(stderr: str) -> Iterator[str]:
     return (line for line in lines_of(stderr) if not line.startswith("remote:"))
 
 
-def _blamed(repository: Repository, state: LoopState, error: GitError, *, refused: bool) -> HelmsmanError:
+def _blamed(state: LoopState, error: GitError, *, refused: bool) -> HelmsmanError:
     ref, remote = state_ref(state.loop), state.config.remote.name
     if refused:
         return Fenced(
@@ -91,8 +93,6 @@ def _blamed(repository: Repository, state: LoopState, error: GitError, *, refuse
             found=error.stderr,
             remedy=f"allow it there for {state.branch} (receive.denyNonFastForwards), or leave remote.push out",
         )
-    if not succeeds(repository.common, "remote", "get-url", remote):
-        return no_remote(remote, error.stderr)
     return WorldError(f"the loop could not be pushed to remote {remote}", found=error.stderr)
 
 
@@ -109,6 +109,15 @@ def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | N
             return None
         raise
     return read_ref(repository.common, to)
+
+
+def require_remote(repository: Repository, name: str) -> None:
+    """Raise OperatorError where it is no remote that is set up: git itself would take any path or address.
+
+    Asked before each push, as an agent could have removed the remote and laid a repository where git looks then.
+    """
+    if not succeeds(repository.common, "remote", "get-url", "--", name):
+        raise no_remote(name, "no such remote")
 
 
 def no_remote(name: str, words: str) -> OperatorError:

@@ -9,9 +9,8 @@ from helmsman.orient.commands import find_commands
 from helmsman.plain import clean, clean_lines
 from helmsman.records.alignment import FoundCommand, RepositoryFacts
 from tasks.checking.detecting import FILE_MODES, LARGEST_TEXT, read_project
-from tasks.processes.environment import ours
 from tasks.repository.git import Repository, commit_and_tree, git, git_bytes, read_objects
-from tasks.secrets_kept import redact
+from tasks.system.secrets import redact
 
 MOST_NAMES = 300
 MOST_FOLDERS = 40
@@ -88,4 +87,4 @@ def _subjects(repository: Repository, commit: str) -> Iterator[str]:
 
 
 def _safe(text: str) -> str:
-    return redact(text, ours())
+    return redact(text)

@@ -1,12 +1,15 @@
-"""The loop's memory in git: `refs/helmsman/<loop>/state`, a chain of commits that hold `state.json` and `record.json`.
+"""The loop's memory in git: `refs/helmsman/<loop>/state`, a chain of commits that hold `state.json`, `record.json` and their
+`signature`. Whoever acts on a state reads it verified; whoever only shows one shows it with the doubt about it.
 
 Written by one `git fast-import` a time: it makes the objects, and moves the ref only if nobody else moved it meanwhile,
 because the new commit must contain the old one. No checkout, no index, constant cost however long the chain.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,6 +20,19 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import is_loop_id
 from helmsman.records.state import SCHEMA, LoopState
 from tasks.repository.git import IDENTITY, GitError, Repository, git, read_objects, read_ref
+from tasks.repository.state_signature import (
+    Doubt,
+    Stored,
+    Tip,
+    Unverified,
+    doubt_of,
+    known_tip,
+    note_seen,
+    note_tip,
+    refusal,
+    signature_of,
+)
+from tasks.system.secrets import redact, without_secrets
 
 PREFIX = "refs/helmsman/"
 STATE = "/state"
@@ -29,6 +45,9 @@ LARGEST_BATCH = 64
 """Records that are read by one git process."""
 STALE_LOCK_SECONDS = 60
 """A ref is locked for milliseconds; a lock of that age belongs to a git that was killed."""
+
+
+_CUT = re.compile(r"^\S+ iteration (\d+) attempt \d+ was (?:interrupted|cut off)")
 
 
 class Fenced(OperatorError):  # noqa: N818 - what happened, as in fencing tokens
@@ -44,15 +63,18 @@ def write_state(
 ) -> str:
     """Append to the chain and return the new commit. Raises Fenced when `over`, the commit that was read, is not the last."""
     ref = state_ref(state.loop)
-    stream = _stream(ref, state, over, record, subject)
+    stream = _stream(ref, without_secrets(state), over, without_secrets(record), redact(subject))
     _break_stale_lock(repository, ref)
+    how = "fast-import", "--quiet", "--date-format=raw-permissive"
     try:
-        return git(repository.common, *DURABLY, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=stream).strip()
+        commit = git(repository.common, *DURABLY, *how, stdin=stream).strip()
     except GitError as error:
         now = read_ref(repository.common, ref)
         if now == over:
             raise
         raise _fenced(state.loop, over, now) from error
+    note_tip(repository, state.loop, Tip(uid=state.uid, commit=commit))
+    return commit
 
 
 def replace_state(
@@ -60,6 +82,7 @@ def replace_state(
 ) -> LoopState:
     """Move the loop from one state to the next. Done already: nothing happens. Raises Fenced when somebody else moved it."""
     stored, commit = read_state(repository, before.loop)
+    before, after = without_secrets(before), without_secrets(after)
     if stored == after:
         return after
     if stored != before:
@@ -69,16 +92,83 @@ def replace_state(
 
 
 def read_state(repository: Repository, loop: str) -> tuple[LoopState, str]:
-    """The last state and the commit that holds it. Raises OperatorError when there is no such loop."""
-    ref = state_ref(loop)
-    commit, stored = read_objects(repository.common, [ref, f"{ref}:state.json"]) if is_loop_id(loop) else (None, None)
-    if commit is None:
+    """The last state and the commit that holds it, to act on.
+
+    Raises OperatorError when there is no such loop, and Unverified when it is not known that Helmsman wrote the state.
+    """
+    shown = show_state(repository, loop)
+    if (unverified := refused(repository, shown)) is not None:
+        raise unverified
+    return without_secrets(shown.state), shown.commit  # another machine may not have known ours
+
+
+class Shown(NamedTuple):
+    """A state to look at."""
+
+    state: LoopState
+    commit: str
+    doubt: tuple[Doubt, str] | None
+    """Why it is not verified, with what was found; None where it is."""
+
+    @property
+    def unverified(self) -> str:
+        """What was found, in a line for people; empty where it is verified."""
+        return self.doubt[1] if self.doubt else ""
+
+
+def show_state(repository: Repository, loop: str) -> Shown:
+    """The last state of a loop, verified or not. Raises OperatorError when there is no such loop or it cannot be read."""
+    tip = known_tip(repository, loop)
+    shown = _shown(repository, loop, state_ref(loop), tip)
+    if shown.doubt is not None and known_tip(repository, loop) != tip:
+        return show_state(repository, loop)  # a driver came between the two
+    if shown.doubt is None and (tip is None or tip.commit != shown.commit):
+        note_seen(repository, loop, Tip(uid=shown.state.uid, commit=shown.commit), instead=tip)
+    return shown
+
+
+def show_fetched(repository: Repository, loop: str, ref: str) -> Shown:
+    """Likewise for what a remote has of the loop, wherever this machine is with it."""
+    return _shown(repository, loop, ref, None)
+
+
+def _shown(repository: Repository, loop: str, ref: str, tip: Tip | None) -> Shown:
+    stored = _stored(repository, ref) if is_loop_id(loop) else None
+    if stored is None:
         raise _unknown_loop(repository, loop)
-    return parse_state(stored[1].decode(errors="replace") if stored else "", loop), commit[0]
+    state = parse_state(stored.state.decode(errors="replace"), loop)
+    if state.loop != loop:
+        raise _of_another(loop, state, tip)
+    return Shown(state, stored.commit, doubt_of(repository, loop, state.uid, stored, tip))
+
+
+def refused(repository: Repository, shown: Shown) -> Unverified | None:
+    """What to tell whoever would act on a state; None where it is verified."""
+    state, commit, doubt = shown
+    return refusal(state.loop, state_ref(state.loop), commit, doubt, known_tip(repository, state.loop)) if doubt else None
+
+
+def accept_state(repository: Repository, loop: str) -> None:
+    """Sign the last state of a loop anew, by the word of whoever has looked at it. The caller holds the lock."""
+    state, commit, doubt = show_state(repository, loop)
+    if doubt is not None:
+        write_state(repository, state, over=commit, record=None, subject=f"accepted as it was found at {commit[:12]}")
+
+
+def _stored(repository: Repository, ref: str) -> Stored | None:
+    """By one process of git's, which looks each name up by itself: where a writer came between them, they are read again."""
+    names = [ref, *(f"{ref}:{name}" for name in ("state.json", "record.json", "signature")), ref]
+    while True:
+        header, *files, again = read_objects(repository.common, names)
+        if header is None:
+            return None
+        if again == header:
+            state, record, signature = (one[1] if one else b"" for one in files)
+            return Stored(*header, state, record, signature.decode(errors="replace").strip())
 
 
 def known_state(repository: Repository, loop: str) -> LoopState | None:
-    """The last state of a loop; None where there is no such loop."""
+    """The last state of a loop, to act on; None where there is no such loop. Raises Unverified as `read_state` does."""
     return read_state(repository, loop)[0] if read_ref(repository.common, state_ref(loop)) else None
 
 
@@ -92,15 +182,15 @@ def parse_state(text: str, loop: str) -> LoopState:
         raise _unreadable(f"the state of loop {loop}", error, f"git show {state_ref(loop)}:state.json") from error
 
 
-def list_loops(repository: Repository, unreadable: Callable[[OperatorError], None] | None = None) -> list[LoopState]:
-    """Every loop of the repository, most recently changed first.
+def list_loops(repository: Repository, unreadable: Callable[[OperatorError], None] | None = None) -> list[Shown]:
+    """Every loop of the repository, to look at, most recently changed first.
 
     `unreadable` is told of each that cannot be read; without it, the first such raises OperatorError.
     """
-    found: list[LoopState] = []
+    found: list[Shown] = []
     for loop in loop_names(repository):
         try:
-            found.append(read_state(repository, loop)[0])
+            found.append(show_state(repository, loop))
         except OperatorError as error:
             if unreadable is None:
                 raise
@@ -141,6 +231,27 @@ def _batches(number: int) -> Iterator[tuple[int, int]]:
         first, size = first + size, LARGEST_BATCH
 
 
+class Cut(NamedTuple):
+    """An attempt that was cut off, as the state's history tells it."""
+
+    iteration: int
+    words: str
+    """`iteration 1 attempt 1 was interrupted: work kept at REF`, with its time in front."""
+
+
+def read_cuts(repository: Repository, loop: str) -> list[Cut]:
+    """Every attempt of a loop that was cut off, oldest first."""
+    lines = git(repository.common, "log", "--first-parent", "--reverse", "--format=%cI %s", state_ref(loop)).splitlines()
+    found = ((_CUT.search(line), line) for line in lines)
+    return [Cut(int(match[1]), line) for match, line in found if match]
+
+
+def salvage_refs(repository: Repository, loop: str) -> list[str]:
+    """Where work is kept that was in flight when a driver died, oldest first."""
+    pattern = f"{PREFIX}{loop}/salvage/"
+    return git(repository.common, "for-each-ref", "--sort=creatordate", "--format=%(refname)", pattern).split()
+
+
 def free_salvage_ref(repository: Repository, loop: str, iteration: int, attempt: int) -> str:
     """A name that is not taken; another machine may have salvaged the same attempt."""
     base = f"{PREFIX}{loop}/salvage/{iteration}-{attempt}"
@@ -174,10 +285,11 @@ def _stream(ref: str, state: LoopState, over: str | None, record: IterationRecor
     parts = [f"commit {ref}\nmark :1\n", f"committer {IDENTITY['GIT_AUTHOR_NAME']} <{IDENTITY['GIT_AUTHOR_EMAIL']}> {moment}\n"]
     message = subject.replace("\n", " ").encode(errors="replace")
     head = "".join(parts).encode() + _data(message) + (f"from {over}\n".encode() if over else b"") + b"deleteall\n"
-    files = [("state.json", state.model_dump_json(indent=1))]
-    if record is not None:
-        files.append(("record.json", record.model_dump_json(indent=1)))
-    content = b"".join(f"M 100644 inline {name}\n".encode() + _data(text.encode()) for name, text in files)
+    whole = state.model_dump_json(indent=1).encode()
+    kept = record.model_dump_json(indent=1).encode() if record is not None else b""
+    signature = signature_of(state.loop, state.uid, over, whole, kept).encode()
+    files = {"state.json": whole, "record.json": kept, "signature": signature}
+    content = b"".join(f"M 100644 inline {name}\n".encode() + _data(text) for name, text in files.items() if text)
     return head + content + b"get-mark :1\n"
 
 
@@ -221,6 +333,18 @@ def _fenced(loop: str, over: str | None, now: str | None) -> Fenced:
         expected=f"{state_ref(loop)} at {over or 'nothing'}",
         found=now or "nothing",
         remedy=f"look at it with: helmsman status {loop}",
+    )
+
+
+def _of_another(loop: str, state: LoopState, tip: Tip | None) -> OperatorError:
+    """It could have been signed as what it is; here it says nothing."""
+    return OperatorError(
+        f"what lies at {state_ref(loop)} is the state of another loop",
+        expected=f"a state of loop {loop}",
+        found=f"one of loop {clean(state.loop)}",
+        remedy=f"put back the last state that this machine knows: git update-ref {state_ref(loop)} {tip.commit}"
+        if tip
+        else f"see who wrote it; without it there is no loop {loop}: git update-ref -d {state_ref(loop)}",
     )
 
 

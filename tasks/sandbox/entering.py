@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from helmsman.config.sandbox import SandboxConfig
@@ -15,14 +15,16 @@ from helmsman.sandbox.box import DOORS, INSIDE, Box, Mount, arguments
 from helmsman.sandbox.reach import CLAUDE_HOSTS, Reach, proxied, reach_of
 from tasks.places import LoopFolder
 from tasks.processes.environment import ours
+from tasks.repository.checkout_environment import toolchains
+from tasks.repository.clean_checkout import CleanCheckout
 from tasks.sandbox import inside
-from tasks.sandbox.agents_git import as_the_agent_left_it
 from tasks.sandbox.gateway import doors
 from tasks.sandbox.login import Login
 from tasks.sandbox.own_git import OwnGit, make_git
 from tasks.sandbox.surroundings import hidden, named, refuse_hidden_in, tools, unreadable, written_out
 from tasks.sandbox.trial import find_bubblewrap
 from tasks.sandbox.upstream import upstream_of
+from tasks.system.keys import keys_folder
 
 BOXED = "IS_SANDBOX"
 """With 1, Claude Code bypasses permissions for root as well."""
@@ -72,29 +74,49 @@ def agent_box(config: SandboxConfig, worktree: Path, folder: LoopFolder, agent: 
 
 
 @contextmanager
-def check_box(config: SandboxConfig, worktree: Path, command: Command, agents: Path | None = None) -> Generator[Command]:
-    """Likewise for a check: a home and a repository of its own, which nothing is left of.
-
-    `agents` is the repository of an agent's box that still stands.
-    """
+def check_box(config: SandboxConfig, worktree: Path, command: Command, clean: CleanCheckout | None = None) -> Generator[Command]:
+    """Likewise for a check: a home and a repository of its own, which nothing is left of. A clean checkout has both already."""
     if config.kind != "bubblewrap" or not config.checks:
         yield command
+        return
+    if clean is not None:
+        yield _clean_box(config, clean, command)
         return
     environment = _settled(command.environment, worktree)
     with tempfile.TemporaryDirectory(prefix="helmsman-", ignore_cleanup_errors=True) as scratch:
         git = make_git(worktree, Path(scratch) / "git")
-        left = as_the_agent_left_it(git, agents) if agents else ()
-        mounts = [*_common(config, worktree, environment, None, git), *left, *_readable(config.write, environment)]
+        mounts = [*_common(config, worktree, environment, None, git), *_readable(config.write, environment)]
         box = Box(str(worktree), tuple(mounts), config.checks_network == "open")
         yield _command(config, box, (), command.arguments, environment)
+
+
+def _clean_box(config: SandboxConfig, clean: CleanCheckout, command: Command) -> Command:
+    """The user's home is hidden as ever; the checkout, its own folders and the toolchains are seen."""
+    _settled(command.environment, clean.root)
+    users = {**command.environment, "HOME": ours().get("HOME", "/")}
+    mounts = [
+        *unreadable(),
+        Mount(users["HOME"], "empty"),
+        *tools(users, None, [clean.root, *written_out(config.write, users["HOME"])]),
+        *(Mount(path) for path in dict.fromkeys(toolchains(ours()).values()) if Path(path).is_dir()),
+        *_readable((*config.read, *config.write), users),
+        Mount(str(clean.store.objects)),
+        *(Mount(str(path), "write") for path in (clean.root, *clean.own_folders)),
+    ]
+    box = Box(str(clean.root), tuple(mounts), config.checks_network == "open")
+    return replace(_command(config, box, (), command.arguments, users), environment=command.environment)
 
 
 def _command(config: SandboxConfig, box: Box, ways: Sequence[Path], command: list[str], environment: dict[str, str]) -> Command:
     own = [Mount(INSIDE, "read", str(Path(inside.__file__))), Mount(DOORS, "empty")]
     own += [Mount(DOORS, "read", str(way)) for way in ways]
     home = environment["HOME"]
-    refuse_hidden_in(config.hide, [Path(box.worktree), *written_out(config.write, home)], home)
-    last = hidden(named(config.hide, home))
+    keys = keys_folder()
+    keys.mkdir(mode=0o700, parents=True, exist_ok=True)  # what is not there cannot be covered, and may be there in a moment
+    writable = [Path(box.worktree), *written_out(config.write, home)]
+    refuse_hidden_in(config.hide, writable, home)
+    refuse_hidden_in([str(keys)], writable, home, "the folder of the keys that sign a loop's state")
+    last = hidden(named([*config.hide, str(keys)], home))
     whole = Box(box.worktree, (*box.mounts, *own, *last), box.shares_network)
     python = [os.path.realpath(sys.executable), "-I", "-S", INSIDE, DOORS]
     return Command([*_IGNORES_TERM, str(find_bubblewrap()), *arguments(whole), *python, *command], environment)

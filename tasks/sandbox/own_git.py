@@ -18,8 +18,8 @@ from pathlib import Path
 from helmsman.errors import WorldError
 from helmsman.sandbox.box import OBJECTS, Mount
 from helmsman.sandbox.git_config import config_text, listed
-from tasks.beneath import read_beneath
 from tasks.repository.git import GitError, Repository, git, git_bytes, open_repository, read_ref
+from tasks.system.files import read_within
 from tasks.system_errors import EXHAUSTED, OF_A_DISK
 from tasks.worktrees.staging import open_up
 
@@ -213,7 +213,7 @@ def _hex(text: str) -> str | None:
 
 def _text(folder: Path, name: str, most: int = LARGEST_REF) -> str:
     """Of a plain file; a pipe would keep us waiting, and a link leads anywhere."""
-    return (read_beneath(folder, name, most) or b"").decode(errors="replace").strip()
+    return (read_within(folder, name, most) or b"").decode(errors="replace").strip()
 
 
 def _own_folder(worktree: Path) -> Path:

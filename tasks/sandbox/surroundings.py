@@ -59,12 +59,12 @@ def lies_in(path: Path, folders: Sequence[Path]) -> bool:
     return any(one.is_relative_to(top) for one in (path, Path(os.path.realpath(path))) for top in tops)
 
 
-def refuse_hidden_in(hide: Iterable[str], writable: Sequence[Path], home: str) -> None:
+def refuse_hidden_in(hide: Iterable[str], writable: Sequence[Path], home: str, what: str = "what sandbox.hide names") -> None:
     """Raises OperatorError for what is to be hidden where it could be moved away, and be read under another name from then on."""
     for path in written_out(hide, home):
         if lies_in(path, writable):
             raise OperatorError(
-                "sandbox.hide names what lies in a folder that can be written to: it could be moved there, and be read",
+                f"{what} lies in a folder that can be written to: it could be moved there, and be read",
                 expected="paths outside of the worktree and of sandbox.write",
                 found=str(path),
                 remedy="keep it elsewhere, or name in sandbox.write only the folders beside it",

@@ -16,13 +16,14 @@ from helmsman.records.events import StopAnswered
 from helmsman.records.evidence import Guarded
 from helmsman.records.state import LoopState
 from helmsman.verify.cases.paths import is_test_file
-from tasks.agents.call_folder import CallFolder
-from tasks.beneath import read_plain
+from tasks.checking.rooms import checkout_for
 from tasks.repository.git import git
 from tasks.sandbox.entering import git_folder
 from tasks.session.hook_server import HookServer, hook_server
-from tasks.session.steering import Means, Steering
-from tasks.session.stop_gate import Held, StopGate
+from tasks.session.steering import Means, Steering, nothing_to_withdraw
+from tasks.session.stop_checkout import StopPlace
+from tasks.session.stop_gate import StopGate
+from tasks.system.files import read_plain
 from tasks.telling.journal import publish
 from tasks.worktrees.workplace import Workplace
 
@@ -45,13 +46,14 @@ def steering(
     stop: Callable[[], bool],
 ) -> Generator[tuple[Steering, HookServer]]:
     """Guard rails for a call that begins at this commit, and where its CLI finds them. At the end nothing of it runs any more."""
-    gate = _gate(place, state, stop)
+    gate = _gate(place, state, start, stop)
     means = Means(
         tell=tell,
         tell_stop=lambda attempt: publish(StopAnswered(attempt=attempt)),
         rotate=rotate,
         content=lambda path: _content(place.worktree, path),
         gate=(lambda active, full: gate.run(active=active, full=full)) if gate else None,
+        withdraw=gate.withdraw if gate else nothing_to_withdraw,
     )
     steers = Steering(_rules(place, state, start, home), state.config.steering, state.config.context, means)
     with hook_server(steers.answer) as server:
@@ -75,14 +77,13 @@ def window_of(state: LoopState, model: str) -> int:
     return known_window(configured if "[1m]" in configured else model, state.windows, state.config.context.window)
 
 
-def _gate(place: Workplace, state: LoopState, stop: Callable[[], bool]) -> StopGate | None:
+def _gate(place: Workplace, state: LoopState, start: str, stop: Callable[[], bool]) -> StopGate | None:
     seconds = stop_seconds(state)
     if not seconds:
         return None
     allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
     config = state.config.model_copy(update={"steering": allowed})
-    held = CallFolder(place.folder.call(state.due, state.attempt)).held
-    where = Held(place.worktree, held, git_folder(place.folder))
+    where = StopPlace(place.worktree, start, checkout_for(place, state), git_folder(place.folder))
     return StopGate(where, place.tag(state), config, state.checks, stop, notes=lambda: _content(place.worktree, PROGRESS))
 
 

@@ -2,39 +2,43 @@
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.orient.context import Tier, advice, closing, rotation, tier
 from helmsman.orient.guardrails import Advise, Deny, Rule, Rules, Session, ToolCall, after, before, judge
 from helmsman.orient.guardrails.trouble import Told, Trouble, failed, gutter, saw, succeeded
-from helmsman.records.evidence import Guarded
+from helmsman.records.evidence import AgentOutcome, Guarded
 from helmsman.records.session import ContextUse, ErrorVector, StopAttempt
 from helmsman.verify.agent_events import LONGEST_OUTPUT, Called, ToolResult, detail_of
 from helmsman.verify.failures import error_vector, failed_by_output, fingerprint, merge
 from helmsman.verify.loose_json import ends, mapping, text
 from tasks.session.hook_server import HEADER, TOKEN, HookServer
+from tasks.session.stops import Gate, Output, Stops, Turns
 
 GUARDED_KEPT = 50
-STOPS_KEPT = 10
 TIMEOUT = 10
 """Seconds that the CLI waits for an answer. It comes within milliseconds, or the process that gives it is gone."""
 MARGIN = 60
-"""Seconds that the CLI waits for the answer to a stop beyond those that checks may take: the tree is put back then."""
+"""Seconds that the CLI waits for the answer to a stop beyond those that checks may take: files are laid out for them first."""
 PENDING_KEPT = 500
 AGENTS_KEPT = 50
 UNJUDGED = "unjudged"
 """In place of a rule: the guard rails themselves broke on this call."""
+FORGED_STOP = "forged_stop"
+"""In place of a rule: a Stop came that the event stream does not bear out. Noted once in a session."""
 GRACE = 5
 """Messages with tool calls that the main thread may still send once it knows that its session is to end."""
 
-Output = Mapping[str, Any]
 T = TypeVar("T")
-Gate = Callable[[bool, bool], tuple[StopAttempt, str]]
-"""From whether a stop hook already holds the agent, and whether its context is filling up, to what the checks say of its stop."""
+
+
+def nothing_to_withdraw() -> None:
+    """For steering without a gate."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Means:
     content: Callable[[str], str | None]
     """Digest of a file, empty where there is none, None where that cannot be told."""
     gate: Gate | None = None
+    withdraw: Callable[[], None] = nothing_to_withdraw
+    """The attempt that the gate judged last was not the agent's and does not count."""
 
 
 @dataclass
@@ -61,11 +67,13 @@ class _Thread:
 class Steering:
     """Answers the hooks of one call of the agent. Events may come from several threads."""
 
-    def __init__(self, rules: Rules, steering: SteeringConfig, context: ContextConfig, means: Means) -> None:
+    def __init__(
+        self, rules: Rules, steering: SteeringConfig, context: ContextConfig, means: Means, turns: Turns | None = None
+    ) -> None:
         """Nothing has been heard yet."""
         self.heard = False
+        """Whether the CLI has told of its prompt, as it does before the model is asked."""
         self.guarded: list[Guarded] = []
-        self.stops: list[StopAttempt] = []
         self.errors: tuple[ErrorVector, ...] = ()
         self._rules, self._config, self._context, self._means = rules, steering, context, means
         self._lock = threading.Lock()
@@ -73,6 +81,10 @@ class Steering:
         self._threads: dict[str, _Thread] = {}
         self._pending: dict[str, tuple[str, ToolCall]] = {}
         self._announced: dict[str, Called] = {}
+        self._asked: dict[str, None] = {}
+        self._unasked = False
+        self._turns_over = turns or Turns()
+        self._stops = Stops(means.gate, means.tell_stop, means.withdraw, self._turns_over) if means.gate else None
         self._filling = False
         self._full = self._message = ""
         self._turns = 0
@@ -94,16 +106,35 @@ class Steering:
         """Whether a session that is to end goes on without asking: calls that are wrong in form reach no hook."""
         return bool(self.ending) and self._turns > self._due_at + 2 * GRACE
 
-    def account(self) -> Mapping[str, Any]:
-        """What a record of the call holds of it."""
+    @property
+    def stops(self) -> tuple[StopAttempt, ...]:
+        """The agent's attempts to end its turn that the gate judged."""
+        return tuple(self._stops.attempts) if self._stops else ()
+
+    def account(self, outcome: AgentOutcome) -> Mapping[str, Any]:
+        """What a record of the call, which ended so, holds of it."""
         longest = max((thread.trouble.longest for thread in self._threads.values()), default=0)
-        stops, guarded = tuple(self.stops), tuple(self.guarded)
-        return {"guarded": guarded, "stops": stops, "errors": self.errors, "failures_in_row": longest}
+        guarded, silent = tuple(self.guarded), tuple(self._silent_hooks(outcome))
+        return {
+            "guarded": guarded,
+            "stops": self.stops,
+            "errors": self.errors,
+            "failures_in_row": longest,
+            "silent_hooks": silent,
+        }
+
+    def _silent_hooks(self, outcome: AgentOutcome) -> Iterator[str]:
+        """Hooks that the CLI had to call and did not: settings that change in mid-session turn them off without a word."""
+        if self._unasked:
+            yield "PreToolUse"
+        if self._stops and not self._stops.asked and not self.ending and outcome is AgentOutcome.FINISHED:
+            yield "Stop"
 
     def answer(self, event: Mapping[str, Any]) -> Output:
         """The hook's output for an event of the CLI."""
-        self.heard = True
-        handler = self._answers.get(text(event.get("hook_event_name")))
+        name = text(event.get("hook_event_name"))
+        self.heard = self.heard or name == _FIRST
+        handler = self._answers.get(name)
         try:
             return handler(event) if handler else {}
         except Exception:  # noqa: BLE001 - a fault of ours must not keep an agent from all of its tools
@@ -119,11 +150,17 @@ class Steering:
                 self._message = called.message
                 self._turns += 1
 
+    def follow(self, event: Mapping[str, Any]) -> None:
+        """An event of the stream, which shows when a turn has ended."""
+        self._turns_over.hear(event)
+
     def conclude(self, result: ToolResult) -> None:
         """A call has come to an end, by whichever way that is heard first."""
         with self._lock, suppress(Exception):  # it is only counted less well
             announced = self._announced.pop(result.identity, None)
             thread, call = self._pending.pop(result.identity, ("", None))
+            # What failed may have been refused before any hook; what succeeded has run.
+            self._unasked |= announced is not None and not result.failed and result.identity not in self._asked
             if call is not None:
                 self._fold(thread, call, result)
             elif announced is not None and result.output.startswith(_NEVER_ASKED):
@@ -143,6 +180,7 @@ class Steering:
     def _before(self, event: Mapping[str, Any]) -> Output:
         call, identity, agent = _call(event), text(event.get("tool_use_id")), text(event.get("agent_id"))
         with self._lock:
+            _keep(self._asked, identity, None, PENDING_KEPT)
             thread = self._thread(agent)
             if why := self._at_end(agent, thread):
                 return {"continue": False, "stopReason": why, **_output("PreToolUse", **_denial(why))}
@@ -163,14 +201,17 @@ class Steering:
 
     def _stop(self, event: Mapping[str, Any]) -> Output:
         """The lock is free meanwhile: checks take their time."""
-        if self._means.gate is None or self.ending:
+        if self._stops is None or self.ending:
             return {}
-        attempt, reason = self._means.gate(event.get("stop_hook_active") is True, self._filling)
-        if len(self.stops) < STOPS_KEPT:
-            self.stops.append(attempt)
-        with suppress(Exception):  # who is told must not decide
-            self._means.tell_stop(attempt)
-        return {"decision": "block", "reason": reason} if attempt.blocked else {}
+        output = self._stops.answer(event, full=self._filling)
+        if output is None:
+            self._note_forged_stop()
+        return output or {}
+
+    def _note_forged_stop(self) -> None:
+        with self._lock:
+            if all(one.rule != FORGED_STOP for one in self.guarded):
+                self._note(_session_itself("a Stop that the event stream does not bear out"), FORGED_STOP, denied=False)
 
     def _fold(self, agent: str, call: ToolCall, result: ToolResult) -> None:
         broke = result.failed or (bool(call.command) and failed_by_output(call.command, result.output))
@@ -243,13 +284,15 @@ class Steering:
             self._means.tell(guarded)
 
 
+_FIRST = "UserPromptSubmit"
 _NEVER_ASKED = "<tool_use_error>"
 """How the CLI answers a call that is wrong in form, before it would ask a hook."""
 
 
-def settings(server: HookServer, stop_seconds: float = 0) -> str:
+def settings(server: HookServer, stop_seconds: float = 0, env: Mapping[str, str] = MappingProxyType({})) -> str:
     """The CLI's settings that send its events to us. A tool call that cannot be judged is denied; nothing else waits for us.
 
+    `env`: variables that outrank those of the project's settings.
     What came of a call that succeeded is read from the event stream: a hook after each would double what steering costs.
     """
     hook = {"type": "http", "url": server.url, "headers": {HEADER: f"${TOKEN}"}, "allowedEnvVars": [TOKEN], "timeout": TIMEOUT}
@@ -259,7 +302,7 @@ def settings(server: HookServer, stop_seconds: float = 0) -> str:
         "PostToolUseFailure": hook,
         **({"Stop": {**hook, "timeout": round(stop_seconds) + MARGIN}} if stop_seconds else {}),
     }
-    return json.dumps({"hooks": {name: [{"hooks": [one]}] for name, one in hooks.items()}})
+    return json.dumps({"hooks": {name: [{"hooks": [one]}] for name, one in hooks.items()}, "env": dict(env)})
 
 
 def _call(event: Mapping[str, Any]) -> ToolCall:

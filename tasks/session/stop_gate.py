@@ -1,27 +1,21 @@
-"""The gate before the agent's end: the checks run on its files as they lie there, and its files are put back afterwards.
-
-They run in its own worktree, because what they need lies there ignored (a virtual environment, installed packages). What
-counts as ignored, and the loop's own folder, is left as the checks leave it; everything else is held byte for byte.
-"""
+"""The gate before the agent's end: the checks run on its files as they are, in the checkout that the verdict comes from."""
 
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from helmsman.config import CheckConfig, LoopConfig
+from helmsman.errors import HelmsmanError
 from helmsman.orient.stop_gate import MOST_ATTEMPTS, failures, judge_stop, let_go, reason
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.session import StopAttempt
 from helmsman.verify.flaky import doubtful, second_opinion
 from tasks.checking.checks import Room, run_check
-from tasks.processes.environment import ours
 from tasks.processes.process import never
-from tasks.secrets_kept import redact
-from tasks.worktrees.held_tree import FAULTS
-from tasks.worktrees.holding import held
+from tasks.session.stop_checkout import StopPlace, checked_out
+from tasks.system.secrets import redact
 
 PROBLEM_SHOWN = 300
 
@@ -29,14 +23,8 @@ Notes = Callable[[], str | None]
 """Digest of what the agent has written down for the next iteration; empty or None where nothing can be read."""
 
 
-@dataclass(frozen=True)
-class Held:
-    """The worktree of a session, and the folder that keeps what lies in it while the checks run."""
-
-    worktree: Path
-    folder: Path
-    git: Path | None = None
-    """Where the repository of the session's box lies, if it has one."""
+FAULTS = HelmsmanError, OSError, ValueError, RecursionError
+"""What a full disk, a weird tree or a broken repository may raise."""
 
 
 @dataclass
@@ -53,7 +41,7 @@ class StopGate:
 
     def __init__(
         self,
-        where: Held,
+        place: StopPlace,
         tag: str,
         config: LoopConfig,
         last: CheckReport | None = None,
@@ -62,8 +50,9 @@ class StopGate:
     ) -> None:
         """`last` tells how long the checks take and what failed before the session, `stop` when nothing matters any more."""
         self.attempts: list[StopAttempt] = []
-        self._where, self._tag, self._config, self._last, self._stop, self._notes = where, tag, config, last, stop, notes
+        self._place, self._tag, self._config, self._last, self._stop, self._notes = place, tag, config, last, stop, notes
         self._seconds = {result.command: result.seconds for result in last.results} if last else dict[str, float]()
+        self._preparing = 0.0  # seconds that laying out the files took, before any check could begin
         self._known = last
         self._noted_then: str | None = None
         self._lock, self._closed = threading.Lock(), threading.Event()
@@ -79,8 +68,13 @@ class StopGate:
                 self.attempts.append(attempt)
             return attempt, text
 
+    def withdraw(self) -> None:
+        """The attempt judged last was not the agent's: it counts towards nothing. No check may be running."""
+        with self._lock:
+            self.attempts.pop()
+
     def close(self) -> None:
-        """End what runs, and wait until the agent's files are as they were. No check runs afterwards."""
+        """End what runs and wait for its end; the checkout is free then. No check runs afterwards."""
         self._closed.set()
         with self._lock:
             pass
@@ -103,7 +97,7 @@ class StopGate:
             return attempt, ""
         self._noted_then = self._notes()
         times = 1 + sum(one.blocked for one in self.attempts)
-        return attempt, reason(times, found.results, found.skipped, steering, self._last)
+        return attempt, reason(times, found.results, found.skipped, steering, self._last, clean=self._place.checkout.clean)
 
     def _noted(self) -> bool:
         """Whether the agent has written something down since it was sent back."""
@@ -114,13 +108,14 @@ class StopGate:
         """Run what can be run until that instant. A hindrance takes the place of all results."""
         if hindrance := self._hindrance(until):
             return _Found(hindrance=hindrance)
-        found = _Found()
+        found, begun = _Found(), time.monotonic()
         try:
-            with held(self._where.worktree, self._where.folder) as put_back:
+            with checked_out(self._place):
+                self._preparing = time.monotonic() - begun
                 tag, box = f"{self._tag}/stop/{len(self.attempts) + 1}", self._config.sandbox
-                room = Room(self._where.worktree, tag, self._ended, sandbox=box, agents_git=self._where.git)
+                room = Room(self._place.checkout, tag, self._ended, sandbox=box)
                 self._run_checks(room, found, until)
-                self._run_again(room, found, until, put_back)
+                self._run_again(room, found, until)
         except FAULTS as error:
             return _Found(hindrance=_words(error))
         if self._ended():
@@ -134,7 +129,10 @@ class StopGate:
         answers = (
             (not self._config.checks, "there are no checks"),
             (left <= 0, "checks are given no time before the end"),
-            (not any(self._fits(check, until) for check in self._config.checks), "every check takes longer than it may"),
+            (
+                not any(self._fits(check, until - self._preparing) for check in self._config.checks),
+                "every check takes longer than it may",
+            ),
             (self._ended(), "the session is at its end"),
         )
         return next((why for holds, why in answers if holds), "")
@@ -149,14 +147,14 @@ class StopGate:
             found.results.append(self._run(room, place, until))
             found.places.append(place)
 
-    def _run_again(self, room: Room, found: _Found, until: float, put_back: Callable[[], None]) -> None:
+    def _run_again(self, room: Room, found: _Found, until: float) -> None:
         """What fails by chance sends nobody back; whether it is tolerated is decided when the checks run on a commit."""
         for number in doubtful(found.results, self._config.flaky.largest_failing_set, self._known):
             if self._ended():
                 return
             if not self._fits(self._config.checks[found.places[number]], until):
                 continue
-            put_back()
+            room.checkout.reset()
             again = self._run(room, found.places[number], until)
             found.results[number] = second_opinion(found.results[number], again, tolerate=True)
 
@@ -180,4 +178,4 @@ class StopGate:
 
 
 def _words(error: Exception) -> str:
-    return clean(redact(str(error) or type(error).__name__, ours()))[:PROBLEM_SHOWN]
+    return clean(redact(str(error) or type(error).__name__))[:PROBLEM_SHOWN]

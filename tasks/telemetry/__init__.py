@@ -20,7 +20,7 @@ from helmsman.telemetry.spans import BESIDE, beside_spans, iteration_spans, loop
 from helmsman.telemetry.timeline import Timeline, after
 from tasks.places import LoopFolder
 from tasks.repository.git import Repository
-from tasks.repository.state_ref import read_state
+from tasks.repository.state_ref import show_state
 from tasks.telemetry.marks import Marks
 from tasks.telemetry.sending import Parcel, Sender
 from tasks.telemetry.wanted import wanted
@@ -89,7 +89,7 @@ class _Watch:
     def close(self) -> None:
         """Tell of the loop itself where it has come to an end, and wait a little until all is delivered."""
         try:
-            state, _ = read_state(self._repository, self._state.loop)
+            state = show_state(self._repository, self._state.loop).state
             if state.ending and self._marks.ended != state.ending.at:
                 self._tell_end(state)
         finally:

@@ -24,8 +24,7 @@ from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, S
 from helmsman.telemetry.ids import read_traceparent, trace_id
 from helmsman.telemetry.names import INSTRUMENTS
 from helmsman.telemetry.shapes import Attributes, Point, Span
-from tasks.processes.environment import ours
-from tasks.secrets_kept import redact
+from tasks.system.secrets import redact
 from tasks.telemetry.wanted import exported
 
 SCOPE = "helmsman"
@@ -106,7 +105,7 @@ class _Traces:
         if span.parent:
             parent = trace.set_span_in_context(NonRecordingSpan(self._context(trace_id(self._uid), span.parent)), parent)
         told = self._tracer.start_span(
-            redact(span.name, ours()),
+            redact(span.name),
             parent,
             KINDS[span.kind],
             _without_secrets(span.attributes),
@@ -234,8 +233,7 @@ def _resource(environment: Mapping[str, str]) -> Resource:
 
 
 def _without_secrets(attributes: Attributes) -> dict[str, str | bool | int | float]:
-    environment = ours()
-    return {name: redact(value, environment) if isinstance(value, str) else value for name, value in attributes.items()}
+    return {name: redact(value) if isinstance(value, str) else value for name, value in attributes.items()}
 
 
 def _nanoseconds(seconds: float) -> int:

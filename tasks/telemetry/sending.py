@@ -6,8 +6,7 @@ from queue import Full, Queue
 from typing import NamedTuple
 
 from helmsman.telemetry.shapes import Point, Span
-from tasks.processes.environment import ours
-from tasks.secrets_kept import redact
+from tasks.system.secrets import redact
 
 WAITING_PARCELS = 32
 """Iterations that wait for a slow collector; what comes after them is not told."""
@@ -81,4 +80,4 @@ class Sender:
         if not self._warned:
             self._warned = True
             text = why if why.startswith("no telemetry") else f"{UNDELIVERED}: {why}"
-            self._warn(" ".join(redact(text, ours()).split())[:400])
+            self._warn(" ".join(redact(text).split())[:400])

@@ -30,9 +30,7 @@ from helmsman.show.plan import plan_page
 from helmsman.show.tables import checks_table, gates_table, iterations_table, verdicts_table
 from helmsman.texts import counted
 from tasks.engine.runs import run_id
-from tasks.processes.environment import ours
-from tasks.secrets_in_records import without_secrets
-from tasks.secrets_kept import redact
+from tasks.system.secrets import redact, without_secrets
 
 ANSWER_SECONDS = 10
 """For one answer of the engine; Prefect itself would wait a minute."""
@@ -105,7 +103,7 @@ def publish_group(result: ParallelResult) -> None:
             get_client(httpx_settings={"timeout": ANSWER_SECONDS}, sync_client=True) as client,
         ):
             stands = f"{result.completed} of {counted(len(result.loops), 'loop')} completed"
-            page = Page("loops", redact(group_page(result), ours()), stands)
+            page = Page("loops", group_page(result), stands)
             _put(client, _shelf(client, run, result.group), page, f"{result.group}-{page.name}", run, None)
     except Exception as error:  # noqa: BLE001 - as for a single loop
         get_run_logger().warning("the artifact of group %s is not up to date: %s", result.group, _in_a_line(error))
@@ -116,24 +114,23 @@ def bring_up_to_date(
 ) -> None:
     """Write what has changed, and a version for the page of the iteration."""
     iteration = _iteration_run(client, run, record) if record else None
-    for page in pages_of(state, record or shelf.last):
+    for page in pages_of(*without_secrets((state, record or shelf.last))):  # before anything is cut
         _put(client, shelf, page, f"{state.loop}-{page.name}", run, iteration)
 
 
 def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
-    """All that is shown of a loop, without any secret that is known here."""
-    now, last = without_secrets(state, ours()), without_secrets(record, ours()) if record else None
-    plan = plan_page(now)
-    stands = f"{standing(now)} after iteration {now.iteration}"
-    done = round(100 * max(0.0, min(1.0, now.oversight.progress.completion)), 1)
+    """All that is shown of a loop."""
+    plan = plan_page(state)
+    stands = f"{standing(state)} after iteration {state.iteration}"
+    done = round(100 * max(0.0, min(1.0, state.oversight.progress.completion)), 1)
     return [
         Page("progress", done, f"{stands}: {done:g} % measured as done"),
-        Page("gates", redact(gates_table(now), ours()), f"{stands}: what people are asked, and their answers"),
-        Page("verdicts", redact(verdicts_table(now, last), ours()), f"{stands}: what was decided and judged", of_iteration=True),
-        Page("checks", redact(checks_table(now, last), ours()), f"{stands}: checks and what they printed", of_iteration=True),
-        *([Page("plan", redact(plan, ours()), f"{stands}: the plan and its items", of_iteration=True)] if plan else ()),
-        Page("iterations", redact(iterations_table(now), ours()), f"{stands}: all iterations in a table"),
-        Page("dashboard", redact(dashboard(now, last), ours()), f"{stands}: the loop as a viable system", of_iteration=True),
+        Page("gates", gates_table(state), f"{stands}: what people are asked, and their answers"),
+        Page("verdicts", verdicts_table(state, record), f"{stands}: what was decided and judged", of_iteration=True),
+        Page("checks", checks_table(state, record), f"{stands}: checks and what they printed", of_iteration=True),
+        *([Page("plan", plan, f"{stands}: the plan and its items", of_iteration=True)] if plan else ()),
+        Page("iterations", iterations_table(state), f"{stands}: all iterations in a table"),
+        Page("dashboard", dashboard(state, record), f"{stands}: the loop as a viable system", of_iteration=True),
     ]
 
 
@@ -169,6 +166,7 @@ def _iteration_run(client: SyncPrefectClient, run: UUID, record: IterationRecord
 
 
 def _put(client: SyncPrefectClient, shelf: Shelf, page: Page, key: str, run: UUID, iteration: UUID | None) -> None:
+    page = without_secrets(page)
     ids, wanted = shelf.ids.get(key, []), (page.data, page.description)
     version_of = iteration if page.of_iteration else None
     if not ids:
@@ -193,4 +191,4 @@ def _updated(client: SyncPrefectClient, page: Page, ids: list[UUID]) -> None:
 
 
 def _in_a_line(error: Exception) -> str:
-    return " ".join(redact(f"{type(error).__name__}: {error}", ours()).split())[:300]
+    return " ".join(redact(f"{type(error).__name__}: {error}").split())[:300]

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from helmsman.records.events import Event
+from tasks.system.secrets import without_secrets
 
 LONGEST_JOURNAL = 4 * 1024 * 1024
 """Bytes before the journal is turned over; one older generation is kept."""
@@ -40,7 +41,8 @@ def listening(listener: Listener) -> Generator[None]:
 
 
 def publish(event: Event) -> None:
-    """Tell everybody, one event after the other: hooks and checks speak from threads of their own."""
+    """Tell everybody, one event after the other: hooks and checks speak from threads of their own. No event says a secret."""
+    event = without_secrets(event)
     with _telling:
         for listener in tuple(_listeners):
             try:
@@ -69,16 +71,22 @@ def journal_to(path: Path) -> Listener:
 
 def last_events(path: Path) -> list[Event]:
     """The last events of a journal, oldest first; a line that was cut off or is not ours is passed over."""
+    return [event for _, event in last_entries(path)]
+
+
+def last_entries(path: Path) -> list[tuple[datetime, Event]]:
+    """The same, each with its time."""
     if not path.exists():
         return []
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
         lines = file.read().decode(errors="replace").splitlines()
-    return [event for event in map(_read_event, lines) if event is not None]
+    return [entry for entry in map(_read_entry, lines) if entry is not None]
 
 
-def _read_event(line: str) -> Event | None:
+def _read_entry(line: str) -> tuple[datetime, Event] | None:
+    time, _, event = line.partition(" ")
     try:
-        return _EVENTS.validate_json(line.partition(" ")[2])
-    except ValidationError:
+        return datetime.fromisoformat(time), _EVENTS.validate_json(event)
+    except ValueError:
         return None

@@ -10,7 +10,7 @@ import httpx
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from helmsman.plain import clean
 from helmsman.verify.loose_json import items, mapping
-from tasks.secrets_kept import redact
+from tasks.system.secrets import redact
 
 TOKEN = "HELMSMAN_TRACKER_TOKEN"  # noqa: S105 - the name of a variable
 TRIES = 3
@@ -57,6 +57,9 @@ class Reply:
     """Whether it says that another page follows; None where it says nothing of it."""
     total: int | None
     """How many there are over all pages, where it says so."""
+
+
+_READ_BY_PEOPLE = frozenset({"title", "body"})
 
 
 class Api:
@@ -116,7 +119,7 @@ class Api:
         self, method: str, path: str, query: Parameters | None, body: Mapping[str, Any] | None, accept: Collection[int]
     ) -> "Reply | _Failed":
         try:
-            response = self._client.request(method, path, params=query, json=body, timeout=self._timeout())
+            response = self._client.request(method, path, params=query, json=_safe(body), timeout=self._timeout())
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as error:
             return _Failed(self._unusable(error))
         except httpx.HTTPError as error:
@@ -143,7 +146,14 @@ class Api:
         return WorldError("the tracker did not do what was asked", found=found)
 
     def _shown(self, text: str) -> str:
-        return redact(clean(text), {TOKEN: self._token})[:MOST_WORDS]
+        return redact(clean(text))[:MOST_WORDS]
+
+
+def _safe(body: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What people read of it without secrets; names of branches and labels as they are."""
+    if body is None:
+        return None
+    return {name: redact(value) if name in _READ_BY_PEOPLE else value for name, value in body.items()}
 
 
 class _Failed(NamedTuple):

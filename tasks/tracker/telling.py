@@ -12,8 +12,6 @@ from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.show.issues import notification
 from tasks.people.notifying import notify
-from tasks.processes.environment import ours
-from tasks.secrets_in_records import without_secrets
 from tasks.tracker.access import open_tracker, where
 from tasks.tracker.answers import heard_answer
 from tasks.tracker.remembering import remembered
@@ -41,9 +39,8 @@ def tell(before: LoopState | None, after: LoopState, place: Workplace) -> None:
             _tell_tracker(after, place)
     if before is not None and after.config.tracker.notify:
         with _complaining(f"{after.uid} notify"):
-            was, now = without_secrets(before, ours()), without_secrets(after, ours())
-            for change in changes(was, now):
-                subject, body = notification(change, now)
+            for change in changes(before, after):
+                subject, body = notification(change, after)
                 notify(after.config.tracker.notify, subject, body)
 
 
@@ -60,7 +57,7 @@ def answer_from_tracker(state: LoopState, place: Workplace) -> Answer | None:
     if state.gate is None or state.issue is not None or not config.kind or not config.allowed_users:
         return None  # comments at the issue that a loop was started for come as events
     with _complaining(f"{state.uid} listen"), open_tracker(config, LISTENING_SECONDS) as tracker:
-        return heard_answer(tracker, without_secrets(state, ours()), place)
+        return heard_answer(tracker, state, place)
     return None
 
 
@@ -81,13 +78,13 @@ class TrackerEar:
 def _tell_tracker(state: LoopState, place: Workplace) -> None:
     """Nothing is asked where nothing is new. A loop that was started for an issue tells that one, and opens no other."""
     if state.issue is not None:
-        _tell_thread(without_secrets(state, ours()), state.issue, place)
+        _tell_thread(state, state.issue, place)
         return
-    wanted, config = concerns(without_secrets(state, ours())), state.config.tracker
+    wanted, config = concerns(state), state.config.tracker
     if remembered(place.folder, where(config)).told == {one.detection: one.stage for one in wanted}:
         return
     with open_tracker(config, TELLING_SECONDS) as tracker:
-        Upkeep(tracker, without_secrets(state, ours()), place).bring_up_to_date(wanted)
+        Upkeep(tracker, state, place).bring_up_to_date(wanted)
 
 
 def _tell_thread(state: LoopState, link: IssueLink, place: Workplace) -> None:
@@ -102,7 +99,7 @@ def reply(state: LoopState, comment: int | str, text: str) -> None:
     if state.issue is None or not state.config.tracker.kind:
         return
     with _complaining(f"{state.uid} reply"), open_tracker(state.config.tracker, TELLING_SECONDS) as tracker:
-        Thread(tracker, without_secrets(state, ours()), state.issue).reply(comment, text)
+        Thread(tracker, state, state.issue).reply(comment, text)
 
 
 @contextmanager

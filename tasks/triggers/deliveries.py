@@ -3,6 +3,7 @@
 Any number of receivers may share the file. Each call is one transaction on a connection of its own.
 """
 
+import os
 import sqlite3
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
@@ -17,7 +18,8 @@ from helmsman.issues import event_key
 from helmsman.pushes import push_key
 from helmsman.records.issue_event import IssueEvent
 from helmsman.records.push import Push
-from tasks.places import state_home
+from tasks.places import closed, state_home
+from tasks.system.secrets import without_secrets
 
 FORGET_AFTER = timedelta(days=30)
 """A message that comes again after that long finds its loop in the repository, which starts none twice either."""
@@ -63,7 +65,10 @@ class Deliveries:
         """Make the file where it is missing."""
         self._file = file
         with self._usable():
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            closed(file.parent)
+            handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            os.fchmod(handle, 0o600)  # one that an earlier version made
+            os.close(handle)
         with self._transaction() as database:
             for statement in filter(str.strip, TABLES.split(";")):
                 database.execute(statement)
@@ -75,7 +80,9 @@ class Deliveries:
             _forget(database, moment - FORGET_AFTER.total_seconds())
             if not _insert(database, "INSERT OR IGNORE INTO deliveries VALUES (?, ?)", (delivery, moment)):
                 return Accepted(repeated=True)
-            return Accepted(repeated=False, new=tuple(one for one in events if _keep(database, one, moment)))
+            return Accepted(
+                repeated=False, new=tuple(one for one in map(without_secrets, events) if _keep(database, one, moment))
+            )
 
     def waiting(self) -> list[Event]:
         """Events without a run, oldest first."""

@@ -5,10 +5,8 @@ from helmsman.records.issue import PullRequest
 from helmsman.records.state import LoopState
 from helmsman.show.issue_thread import pull_request_body, pull_request_title
 from helmsman.show.issues import read_mark
-from tasks.processes.environment import ours
 from tasks.repository.branch_files import work_of
 from tasks.repository.remote import push_branch
-from tasks.secrets_in_records import without_secrets
 from tasks.tracker.access import open_tracker
 from tasks.worktrees.workplace import Workplace
 
@@ -18,7 +16,7 @@ PATIENCE_SECONDS = 60.0
 
 def open_pull_request(place: Workplace, state: LoopState) -> PullRequest:
     """Done already, it changes nothing. Raises WorldError for what may pass, OperatorError for what somebody has to mend."""
-    link, told = state.issue, without_secrets(state, ours())
+    link = state.issue
     if link is None:
         raise OperatorError(f"loop {state.loop} was started for no issue")
     if work_of(place.repository, state) == state.base_commit:
@@ -32,5 +30,5 @@ def open_pull_request(place: Workplace, state: LoopState) -> PullRequest:
         found = tracker.pull_request(state.branch, state.base_branch)
         if found and not found.is_open and read_mark(found.body).get("uid") != state.uid:
             found = None  # of a loop of that name that was removed
-        title, body = pull_request_title(told.issue or link), pull_request_body(told, told.issue or link)
+        title, body = pull_request_title(link), pull_request_body(state, link)
         return found or tracker.open_pull_request(title, body, state.branch, state.base_branch)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from helmsman.config import LoopConfig
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
 from helmsman.issues import OWN_SETTINGS, issue_goal, issue_loop_id
-from helmsman.layers import Resolved
+from helmsman.layers import Layer, Resolved
 from helmsman.oversee.commands_said import COMMAND, Command, answer_in, command_in
 from helmsman.plain import clean
 from helmsman.records.forms import form_for
@@ -115,7 +115,9 @@ def _configured(repository: Repository, event: IssueEvent, commit: str) -> Resol
     with tempfile.TemporaryDirectory(prefix="helmsman-") as name:
         try:
             lay_out(repository, commit, Path(name))
-            return configure(Path(name), LoopRequest(repository=name, goal=issue_goal(event), settings=dict(OWN_SETTINGS)))
+            request = LoopRequest(repository=name, goal=issue_goal(event), settings=dict(OWN_SETTINGS))
+            theirs = [Layer("the receiver's file", event.settings)]
+            return configure(Path(name), request, consent=None, stronger=theirs)
         except OperatorError as error:
             raise OperatorError(
                 f"the configuration of {event.branch} at {commit[:10]} cannot be used",
@@ -129,10 +131,10 @@ def _require_tracker(config: LoopConfig, event: IssueEvent) -> None:
     if tracker.kind == event.source and tracker.repository.casefold() == event.full_name.casefold():
         return
     raise OperatorError(
-        "the repository's configuration does not name the tracker that the issue is at",
+        "no tracker is configured that the issue is at",
         expected=f'[tracker] with kind = "{event.source}" and repository = "{event.full_name}"',
         found=f"kind = {tracker.kind!r}, repository = {tracker.repository!r}",
-        remedy="write it into helmsman.toml, push it, and set the label anew",
+        remedy="set it in the receiver's file (docs/issues.md shows it), and set the label anew",
     )
 
 
@@ -199,9 +201,9 @@ def _heard(place: _Place, state: LoopState, answer: Answer) -> Answer:
     folder = loop_folder(place.repository, state.loop)
     if answer.choice is Choice.STOP and holder(folder.lock) is None:
         return _stop_left(place, state, answer)
-    if answer_box.put(folder.answers, answer):
+    if answer_box.put(folder.answers, state.uid, answer):
         return answer
-    first = answer_box.find(folder.answers, answer.gate)
+    first = answer_box.find(folder.answers, state.uid, answer.gate)
     if first is None:
         raise OperatorError("the question has been answered meanwhile", remedy="look again")
     if first != answer and holder(folder.lock) is not None:
@@ -215,13 +217,13 @@ def _stop_left(place: _Place, state: LoopState, answer: Answer) -> Answer:
         gate = read_state(place.repository, state.loop)[0].gate
         if gate is None or gate.key != answer.gate:
             raise OperatorError("the question has been answered meanwhile", remedy="`cancel` stops the loop")
-        answer_box.replace(folder.answers, answer)
+        answer_box.replace(folder.answers, state.uid, answer)
     return answer
 
 
 def _left(place: _Place, state: LoopState, gate: Gate) -> Answer | None:
     """An answer that nobody has read yet."""
-    return answer_box.find(loop_folder(place.repository, state.loop).answers, gate.key)
+    return answer_box.find(loop_folder(place.repository, state.loop).answers, state.uid, gate.key)
 
 
 def _counts(answer: Answer) -> str:
@@ -234,7 +236,7 @@ def _keep_words(place: _Place, event: IssueEvent, state: LoopState, words: str) 
         raise OperatorError("nothing is said", expected="words behind the command, or below it")
     if state.outcome is Outcome.COMPLETED:
         raise OperatorError("the loop is done", remedy="open another issue for what is still to be done")
-    words_box.put(loop_folder(place.repository, state.loop).words, event.comment, words)
+    words_box.put(loop_folder(place.repository, state.loop).words, state.uid, event.comment, words)
 
 
 def _words(command: Command) -> str:
@@ -336,7 +338,7 @@ def _stop_here(place: _Place, event: IssueEvent, state: LoopState, why: str) -> 
     if state.gate is not None:
         said = {"gate": state.gate.key, "kind": state.gate.kind, "by": event.by, "via": "tracker", "at": event.received_at}
         answer = Answer.model_validate({**said, "choice": Choice.STOP})
-        answer_box.replace(loop_folder(place.repository, state.loop).answers, answer)
+        answer_box.replace(loop_folder(place.repository, state.loop).answers, state.uid, answer)
         return answer, state
     if state.ending is not None:
         return None, state

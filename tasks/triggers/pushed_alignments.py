@@ -14,11 +14,13 @@ from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
+from helmsman.layers import merged
 from helmsman.pushes import push_loop_id
 from helmsman.records.alignment import ALIGNMENT, AlignRequest
 from helmsman.records.push import Nothing, Push, PushedAlignment
 from tasks.alignment.aligning import Work, aligned_in, made_alone, present
 from tasks.lock import holder
+from tasks.places import helmsman_folder
 from tasks.repository.git import GitError, Repository, git, open_repository, read_ref, succeeds
 from tasks.repository.remote import PLAINLY
 from tasks.repository.state_ref import PREFIX
@@ -60,13 +62,14 @@ def ordered(repository: Repository, push: Push, config: LoopConfig, where: Path)
         there = present(Work(Repository(folder, repository.common, bare=False), config, file, uid="", asks=True))
     if there is not None and not there.due:
         return Nothing(reason=f'{push.what}: {file} leaves nothing open; to start the loop, write mode = "loop" and push that')
-    checkout = repository.common / "helmsman" / "pushes" / name
+    checkout = helmsman_folder(repository.common) / "pushes" / name
+    settings = merged(push.settings, {**IN_A_WORKTREE, "goal": config.goal})
     order = PushedAlignment(
         name=name,
         what=push.what,
         location=str(where),
         commit=push.commit,
-        request=AlignRequest(repository=str(checkout), out=file, settings={**IN_A_WORKTREE, "goal": config.goal}),
+        request=AlignRequest(repository=str(checkout), out=file, settings=settings),
         remote=config.remote.name if config.remote.push else "",
     )
     if _has_ended(repository, order):

@@ -13,6 +13,7 @@ from tasks.alignment.aligning import place_in
 from tasks.hats.finding import HATS, MOST_FILES, PRESETS, is_path
 from tasks.loops.config_files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
 from tasks.repository.git import Repository, git, git_bytes
+from tasks.system.files import resolve_inside
 
 FILES = ("helmsman.toml", "pyproject.toml", RUBRIC, AUTOCHECKS)
 IN_A_WORKTREE = {"workspace": {"in_place": False}}
@@ -42,12 +43,10 @@ def _own_files(repository: Repository, commit: str) -> Iterator[str]:
 def lay_out_file(repository: Repository, commit: str, named: object, folder: Path, key: str = "goal_file") -> Path:
     """Write one more file that the configuration names. Raises OperatorError where it does not lie in the repository."""
     path = PurePosixPath(named) if isinstance(named, str) and named else PurePosixPath("/")
-    if (
-        path.is_absolute()
-        or ".." in path.parts
-        or not str(named).isprintable()
-        or not _write(repository, commit, str(path), folder)
-    ):
+    inside = False
+    with suppress(OperatorError):
+        inside = bool(resolve_inside(folder, str(path), key))
+    if not (inside and _write(repository, commit, str(path), folder)):
         raise OperatorError(
             f"the {key.removesuffix('_file')} of the pushed commit cannot be read",
             expected="a file of the repository, by its path from the top",

@@ -21,7 +21,6 @@ from helmsman.records.push import OWN_BRANCHES, Nothing, Push, PushedAlignment
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.toml_of import toml_of
-from tasks.beneath import read_plain
 from tasks.leaving.handing_over import left_at
 from tasks.lock import holder
 from tasks.loops.config_files import resolve_goal_file
@@ -30,7 +29,8 @@ from tasks.loops.opening import configure
 from tasks.places import loop_folder, state_home
 from tasks.repository.git import GitError, Repository, git, open_repository, read_ref, succeeds
 from tasks.repository.remote import fetch_ref
-from tasks.repository.state_ref import loop_names, read_state, state_ref
+from tasks.repository.state_ref import loop_names, read_state, show_state, state_ref
+from tasks.system.files import read_plain
 from tasks.triggers.pushed_alignments import agreed, ordered
 from tasks.triggers.pushed_files import IN_A_WORKTREE, lay_out, lay_out_alignment, lay_out_file
 
@@ -111,7 +111,8 @@ def pushed_config(repository: Repository, push: Push) -> Resolved | None:
 def _configured(repository: Repository, push: Push, folder: Path) -> Resolved | None:
     """No configuration is valid without a goal, and the goal may stand in files that only the configuration names."""
     request = LoopRequest(repository=str(folder), settings=IN_A_WORKTREE)
-    first = configure(folder, request.model_copy(update={"goal": "any"})).config
+    theirs = [Layer("the receiver's file", push.settings)]
+    first = configure(folder, request.model_copy(update={"goal": "any"}), consent=None, stronger=theirs).config
     on_push, alignment = first.on_push, first.alignment
     if not wanted(push.branch, on_push.branches):
         return None
@@ -121,7 +122,7 @@ def _configured(repository: Repository, push: Push, folder: Path) -> Resolved | 
         lay_out_file(repository, push.commit, on_push.goal_file, folder)
         goal = resolve_goal_file(Layer("on_push", {"goal_file": on_push.goal_file}), folder).values["goal"]
         request = request.model_copy(update={"goal": goal})
-    return configure(folder, request)
+    return configure(folder, request, consent=None, stronger=theirs)
 
 
 def require_checks(config: LoopConfig) -> None:
@@ -200,10 +201,10 @@ def _is_ours(repository: Repository, commit: str) -> bool:
 
 
 def _loops(repository: Repository) -> Iterator[LoopState]:
-    """Those that can be read: one that another version wrote must not stand in the way of every push."""
+    """Those that can be read, verified or not: one that another version wrote must not stand in the way of every push."""
     for name in loop_names(repository):
         with suppress(OperatorError):
-            yield read_state(repository, name)[0]
+            yield show_state(repository, name).state
 
 
 def _came_from(repository: Repository, loop: LoopState, commit: str) -> bool:

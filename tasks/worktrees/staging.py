@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from helmsman.errors import OperatorError
-from tasks.beneath import read_plain
 from tasks.repository.git import GitError, git, git_bytes, succeeds
+from tasks.system.files import read_plain
 
 JUNK = (
     "**/__pycache__/**",
@@ -57,6 +57,12 @@ def stage(path: Path, env: Mapping[str, str] | None = None) -> None:
         open_up(path)  # more can be seen now
         embedded = _stage(path, env, _add_what_can_be)
     for name in embedded:
+        _absorb(path, name, env)
+
+
+def stage_unchanged(path: Path, env: Mapping[str, str] | None = None) -> None:
+    """Likewise where somebody is at work: no mode is changed to read a file. Raises GitError where one cannot be read."""
+    for name in _stage(path, env, _add):
         _absorb(path, name, env)
 
 
@@ -239,7 +245,7 @@ def _absorb(path: Path, name: bytes, env: Mapping[str, str] | None) -> None:
     inner = path / os.fsdecode(name)
     names = {name + b"/" + found.rstrip(b"/") for found in _names_in(inner)}
     deeper = {found for found in names if _is_repository(path, found)}
-    files = {found for found in names - deeper if _lies_there(path, found)}
+    files = {found for found in names - deeper if lies_there(path, found)}
     git(path, "update-index", "--force-remove", "--", os.fsdecode(name), env=env)
     git(path, "update-index", "-z", "--add", "--remove", "--stdin", stdin=b"\0".join(files), env=env)
     for found in deeper:
@@ -297,10 +303,10 @@ def _section(entry: bytes) -> bytes:
 
 def _is_repository(path: Path, name: bytes) -> bool:
     inner = path / os.fsdecode(name)
-    return not inner.is_symlink() and os.path.lexists(inner / ".git") and _lies_there(path, name)
+    return not inner.is_symlink() and os.path.lexists(inner / ".git") and lies_there(path, name)
 
 
-def _lies_there(path: Path, name: bytes) -> bool:
+def lies_there(path: Path, name: bytes) -> bool:
     """Whether no symbolic link is on the way: what one leads to is none of ours."""
     above = (path / os.fsdecode(name)).parent
     return above.resolve() == path.resolve() / above.relative_to(path)

@@ -11,9 +11,11 @@ from pathlib import Path
 from helmsman.errors import AgentError, OperatorError
 from helmsman.records.evidence import Change, Salvage
 from helmsman.records.state import LoopState
-from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref, succeeds, tip_of
+from tasks.places import helmsman_folder
+from tasks.repository.git import GitError, Repository, current_branch, git, read_ref, succeeds, tip_of
 from tasks.repository.state_ref import free_salvage_ref
 from tasks.worktrees.changes import LEFTOVERS, measure_change
+from tasks.worktrees.snapshots import commit_tree, tree_of_work
 from tasks.worktrees.staging import (
     WORK,
     add_submodules,
@@ -35,8 +37,6 @@ FIELDS = {"1": 8, "u": 10, "?": 1}
 SPARED = 2000
 """Ignored paths at most, folders as one, that are kept by name when their rule is gone."""
 _SPECIAL, _QUOTED = re.compile(r"([\\*?\[\]!# ])"), r"\\\1"
-SECOND_COPY = "the work with the tests that it began with"
-"""How the subject ends of the commit that is checked a second time; no branch ever holds it."""
 LEFT_OPEN = "rebase", "am", "cherry-pick", "revert"
 """Commands that can be left in the middle, and that forget it with --quit, touching nothing."""
 
@@ -57,7 +57,7 @@ def ensure_worktree(repository: Repository, path: Path, branch: str, start: str,
 
 
 def _require_branch(path: Path, branch: str) -> None:
-    found = current_branch(path) or _back_from_second_copy(path, branch)
+    found = current_branch(path)
     if found != branch:
         raise OperatorError(
             "the checkout is on another branch than the loop that works in it",
@@ -65,17 +65,6 @@ def _require_branch(path: Path, branch: str) -> None:
             found=found or "a detached HEAD",
             remedy=f"git -C {shlex.quote(str(path))} switch {shlex.quote(branch)}",
         )
-
-
-def _back_from_second_copy(path: Path, branch: str) -> str:
-    """The branch, where a driver was killed while a checkout held the second copy, and nobody has worked there since."""
-    tip, _ = tip_of(path, branch)
-    parent, _, subject = git(path, "log", "-1", "--format=%P %s").strip().partition(" ")
-    if tip is None or parent != tip or not subject.endswith(SECOND_COPY) or dirty_paths(path):
-        return ""
-    restore(path, tip)
-    hold_branch(path, branch, tip)
-    return branch
 
 
 def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -> None:
@@ -111,8 +100,7 @@ def _mend_link(repository: Repository, path: Path) -> None:
     if _is_linked(repository, path):
         return
     if os.path.lexists(link):
-        aside = repository.common / "helmsman"
-        aside.mkdir(exist_ok=True)
+        aside = helmsman_folder(repository.common)
         shutil.move(link, Path(tempfile.mkdtemp(prefix=f"{path.name}-replaced-", dir=aside)) / "git")
     succeeds(repository.common, "worktree", "repair")
 
@@ -317,14 +305,10 @@ def _snapshot(path: Path, head: str, state: LoopState) -> str:
     for inner in submodules(path):
         _commit_leftovers(inner, state)
     staged = _staged_tree(path)
-    with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
-        index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}  # noqa: PTH118 - an environment variable is a string
-        git(path, "read-tree", head, env=index)
-        stage(path, index)
-        tree = git(path, "write-tree", env=index).strip()
+    tree = tree_of_work(path, head, stage)
     message = f"helmsman: work in flight of iteration {state.due}, attempt {state.attempt}"
-    with_staged = _commit_tree(path, staged, head, f"{message} (what was staged)") if staged else head
-    return _commit_tree(path, tree, with_staged, message)
+    with_staged = commit_tree(path, staged, head, f"{message} (what was staged)") if staged else head
+    return commit_tree(path, tree, with_staged, message)
 
 
 def _staged_tree(path: Path) -> str | None:
@@ -333,12 +317,6 @@ def _staged_tree(path: Path) -> str | None:
         return git(path, "write-tree").strip()
     except GitError:
         return None
-
-
-def _commit_tree(path: Path, tree: str, parent: str, message: str) -> str:
-    if tree == commit_and_tree(path, parent)[1]:
-        return parent
-    return git(path, "commit-tree", tree, "-p", parent, "-m", message).strip()
 
 
 def _clean(path: Path, spare: Sequence[str] = ()) -> None:

@@ -83,3 +83,15 @@ def test_keys_of_the_configuration_that_documents_name_are_there() -> None:
     assert len(keys) > len(KEYS) / 2
     known = {*KEYS, *RULES, *(key.rpartition(".")[0] for key in KEYS)}
     assert [(name, key) for name, key in keys if key not in known and not key.endswith(FILES)] == []
+
+
+def test_every_test_that_security_names_is_there() -> None:
+    """Also in front of whoever renames one: a promise without its test is none."""
+    there = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "security").glob("test_*.py"))
+    tests = set(re.findall(r"`(test_\w+)`", DOCUMENTS["SECURITY.md"]))
+    files = set(re.findall(r"`(test_\w+\.py)`", DOCUMENTS["SECURITY.md"]))
+    assert tests
+    assert sorted(name for name in tests if f"def {name}(" not in there) == []
+    assert sorted(name for name in files if not (ROOT / "tests" / "security" / name).exists()) == []
+    folders = re.findall(r"`(tests/\w+/\w+\.py)`", DOCUMENTS["SECURITY.md"])
+    assert [name for name in folders if not (ROOT / name).exists()] == []

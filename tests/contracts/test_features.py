@@ -46,10 +46,8 @@ def test_every_line_of_the_document_s_tables_is_a_row_with_an_id_of_its_own() ->
     assert len(set(ids)) == len(ids)
 
 
-@pytest.mark.parametrize("row", rows(DOCUMENT), ids=lambda row: row.id)
-def test_a_row_has_a_short_name_and_says_since_when_it_is(row: Row) -> None:
-    assert len(row.name) <= 40
-    assert row.since in SINCE
+def test_a_row_has_a_short_name_and_says_since_when_it_is() -> None:
+    assert [row for row in rows(DOCUMENT) if len(row.name) > 40 or row.since not in SINCE] == []
 
 
 def test_no_test_claims_a_row_that_is_not_there(request: pytest.FixtureRequest) -> None:

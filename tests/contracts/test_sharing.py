@@ -22,8 +22,8 @@ def test_cheap_tests_are_handed_out_by_the_file_dear_ones_by_themselves_and_grou
 
 
 def test_groups_come_first_and_the_cheapest_last() -> None:
-    folders = ("e2e", "flows", "integration", "unit", "contracts")
-    assert [turn(f"tests/{folder}/test_a.py::test_b") for folder in folders] == [1, 2, 3, 4, 4]
+    folders = ("e2e", "flows", "integration", "security", "unit", "contracts")
+    assert [turn(f"tests/{folder}/test_a.py::test_b") for folder in folders] == [1, 2, 3, 4, 5, 5]
     assert turn("tests/contracts/test_a.py::test_b@wheel", in_group=True) == 0
 
 

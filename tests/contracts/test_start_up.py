@@ -26,6 +26,7 @@ KNOW_PREFECT = (
     "tasks.alignment.run",
     "tasks.alignment.steps",
     "tasks.credentials",
+    "tasks.engine.end_states",
     "tasks.engine.results",
     "tasks.engine.runs",
     "tasks.groups.chaining",
@@ -39,6 +40,7 @@ KNOW_PREFECT = (
     "tasks.people.notifying",
     "tasks.people.pausing",
     "tasks.telling.artifacts",
+    "tasks.telling.run_log",
     "tasks.tracker.access",
     "tasks.triggers.push_runs",
 )
@@ -46,6 +48,7 @@ KNOW_PREFECT = (
 BRING_IT_IN = (
     "tasks.alignment.people",
     "tasks.loops.beginning",
+    "tasks.loops.continuing",
     "tasks.groups.comparing",
     "tasks.people.gates",
     "tasks.merging.landing",

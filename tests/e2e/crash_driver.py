@@ -155,8 +155,8 @@ def main() -> int:
     repository, *plan = sys.argv[1:]
     with listening(wished_listener(*plan)):
         if read_ref(open_repository(Path(repository)).common, state_ref(LOOP)):
-            return go_on(Path(repository), LOOP, (), as_json=True)
-        return start(Path(repository), WISHES, ask=False, as_json=True)
+            return go_on(Path(repository), LOOP, (), yes=True, as_json=True)
+        return start(Path(repository), WISHES, yes=True, as_json=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from deployments.demo.model import Request, Turn, bash, by_call, call, say
 from helmsman.records.state import LoopState
 from tasks.processes.process import TAG
 from tasks.repository.git import git, open_repository
-from tasks.repository.state_ref import read_state, state_ref
+from tasks.repository.state_ref import show_state, state_ref
 from tests.fakes.bench import Ended, eventually
 from tests.fakes.command_line import CHECK_KEYS, RESULT_KEYS, Driving, driving, ended, make_repository, processes, the_object
 from tests.fakes.prefect_server import PrefectServer
@@ -32,7 +32,7 @@ LONG_GOAL = "".join(f"The answer is there, {number}.\n" for number in range(12_0
 
 
 def state_of(repository: Path) -> LoopState:
-    return read_state(open_repository(repository), "loop")[0]
+    return show_state(open_repository(repository), "loop").state
 
 
 # --- a loop that ends well, from all sides -----------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def test_agent_and_check_see_the_allow_list_only_and_what_they_print_of_secrets_
     with driving(tmp_path, prefect_server.url, by_call([session])) as made:
         helmsman = replace(made, variables={**made.variables, **OPERATORS, "ANTHROPIC_API_KEY": "dummy-key-3"})
         named = "--set", 'claude.environment=["DEPLOY_TOKEN"]'
-        told = helmsman.run_loop("g", "--check", f"env > ~/check.env; {CHECK}", *named)
+        told = helmsman.run_loop("g", "--check", f"env > {tmp_path / 'home' / 'check.env'}; {CHECK}", *named)
         assert told.exit_code == 0, told.output
         log = helmsman.run("log", "loop", "1", "--repo", helmsman.repository).output
     given = set(helmsman.variables)
@@ -339,11 +339,12 @@ def test_another_clone_goes_on_with_what_was_pushed(tmp_path: Path, prefect_serv
     git(tmp_path, "clone", "--quiet", "--bare", "origin", "remote.git")
     git(tmp_path, "clone", "--quiet", "remote.git", "repository")
     script = by_call([[call(bash("echo half > half")), say("Half of it.")], SESSION])
-    with driving(tmp_path, prefect_server.url, script) as first:
+    with driving(tmp_path, prefect_server.url, script) as begun:
+        first = replace(begun, variables={**begun.variables, "HELMSMAN_STATE_KEY": "a secret that both machines know"})
         stopped = first.run_loop("g", "--check", CHECK, "--max-iterations", "1", "--set", "remote.push=true", "--json")
         assert stopped.exit_code == 3, stopped.errors
         second = elsewhere(first)
-        told = second.run("resume", "loop", "--max-iterations", "3", "--repo", "clone", "--json")
+        told = second.run("resume", "loop", "--max-iterations", "3", "--repo", "clone", "--yes", "--json")
     assert told.exit_code == 0, told.errors
     result = the_object(told.output)
     assert (result["outcome"], result["iterations"], result["agent_calls"]) == ("completed", 2, 2)

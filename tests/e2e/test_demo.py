@@ -1,5 +1,6 @@
 """`helmsman demo` as somebody sees it who has just installed it."""
 
+import os
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ import psutil
 import pytest
 
 from tests.fakes.bench import Ended, eventually
-from tests.fakes.command_line import CommandLine, ended, looking, processes
+from tests.fakes.command_line import CommandLine, ended, processes
 
 pytestmark = pytest.mark.timeout(300)  # it starts an engine of its own, on an empty database
 of_one_demo = pytest.mark.xdist_group("demo")  # they look at one run, on one worker
@@ -32,7 +33,9 @@ class Place:
 def place(folder: Path) -> Place:
     temporary = folder / "tmp"
     temporary.mkdir()
-    return Place(looking(folder, warm=False, TMPDIR=str(temporary)), folder / "home", temporary)
+    (home := folder / "home").mkdir()
+    variables = {"PATH": os.environ["PATH"], "HOME": str(home), "IS_SANDBOX": "1", "TMPDIR": str(temporary)}
+    return Place(CommandLine(folder, variables, warm=False), home, temporary)
 
 
 @dataclass(frozen=True)

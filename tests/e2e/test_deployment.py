@@ -19,7 +19,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.processes.process import TAG
 from tasks.repository.git import git, open_repository
-from tasks.repository.state_ref import read_state
+from tasks.repository.state_ref import show_state
 from tests.fakes.bench import ROOT, eventually
 from tests.fakes.command_line import Driving, driving, make_repository, processes
 from tests.fakes.prefect_server import PrefectServer
@@ -62,7 +62,7 @@ class Deployed:
         return self.api.get(f"/flow_runs/{started.json()['id']}").raise_for_status().json()
 
     def loop(self, name: str) -> LoopState:
-        return read_state(open_repository(self.helmsman.repository), name)[0]
+        return show_state(open_repository(self.helmsman.repository), name).state
 
 
 @pytest.fixture(scope="module")

@@ -133,6 +133,7 @@ def test_a_repository_whose_settings_cut_the_loop_off_is_stopped_with_the_reason
     content, reason = PLANTED[planted]
     make_repository(tmp_path / "repository", {".claude/settings.json": json.dumps(content)})
     with driving(tmp_path, prefect_server.url, by_call([[*[call(bash("echo x"))] * 20, DONE]])) as helmsman:
+        helmsman.run("trust", "--yes", "--repo", helmsman.repository)
         told = helmsman.run_loop("g", "--check", "true", "--json")
     assert told.exit_code == 2, told.output
     assert reason in told.output

@@ -14,7 +14,7 @@ from helmsman.records.result import EXIT_CODES
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.repository.git import open_repository
-from tasks.repository.state_ref import read_records, read_state
+from tasks.repository.state_ref import read_records, show_state
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import Driving, driving, ended
 from tests.fakes.pathologies import CHECK, FIX, GOAL, MET, Agent, done, repository, script, verdict
@@ -57,7 +57,7 @@ def trial(folder: Path, server: PrefectServer, court: Court) -> Generator[Drivin
 
 
 def state_of(helmsman: Driving) -> LoopState:
-    return read_state(open_repository(helmsman.repository), "loop")[0]
+    return show_state(open_repository(helmsman.repository), "loop").state
 
 
 def agent_sessions(helmsman: Driving) -> int:

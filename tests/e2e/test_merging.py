@@ -15,8 +15,8 @@ pytestmark = pytest.mark.timeout(400)
 
 FILES = {
     "greet.sh": "echo hello\n",
-    "check.sh": 'for one in rules/*.sh; do sh "$one" || exit 1; done\n',
-    "rules/any.sh": "sh greet.sh\n",
+    "check.sh": 'for one in tests/*.sh; do sh "$one" || exit 1; done\n',
+    "tests/any.sh": "sh greet.sh\n",
 }
 LOUD, POLITE = "The greeting is loud", "The greeting is polite"
 SAY = {LOUD: "echo HELLO", POLITE: "echo hello, please"}
@@ -34,7 +34,7 @@ def script(folder: Path) -> Script:
             return call(bash("echo 'echo HELLO, please' > greet.sh\n" + keep("Loud and polite")))
         name = goal.split()[-1]
         held = f"touch {folder}/held; while test -e {folder}/hold; do sleep 0.1; done\n" if goal is POLITE else ""
-        return call(bash(f"{held}echo '{SAY[goal]}' > greet.sh; echo '{RULE[goal]}' > rules/{name}.sh\n" + keep(goal)))
+        return call(bash(f"{held}echo '{SAY[goal]}' > greet.sh; echo '{RULE[goal]}' > tests/{name}.sh\n" + keep(goal)))
 
     return answer
 
@@ -62,6 +62,6 @@ def test_of_two_loops_that_change_the_same_line_both_intents_are_merged(tmp_path
     assert (first["iterations"], second["iterations"], len(tasks)) == (1, 2, 1)
     assert sh(top, "rev-parse", "main", "main^1").split() == [second["merged"]["commit"], first["merged"]["commit"]]
     assert (top / "greet.sh").read_text() == "echo HELLO, please\n"
-    assert {"loud.sh", "polite.sh"} <= {path.name for path in (top / "rules").iterdir()}
+    assert {"loud.sh", "polite.sh"} <= {path.name for path in (top / "tests").iterdir()}
     assert sh(top, "status", "--porcelain") == ""
     assert f"merged     into main as {second['merged']['commit'][:12]}" in told.output

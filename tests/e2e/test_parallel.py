@@ -17,8 +17,8 @@ pytestmark = pytest.mark.timeout(600)
 
 FILES = {
     "greet.sh": "echo hello\n",
-    "check.sh": 'for one in rules/*.sh; do sh "$one" || exit 1; done\n',
-    "rules/any.sh": "sh greet.sh\n",
+    "check.sh": 'for one in tests/*.sh; do sh "$one" || exit 1; done\n',
+    "tests/any.sh": "sh greet.sh\n",
 }
 WORDS = {"loud": "HELLO", "polite": "please", "warm": "friend"}
 
@@ -31,7 +31,7 @@ def script(request: Request) -> Turn:
         return call(bash("echo 'echo HELLO, please, friend' > greet.sh\n" + keep("Say all of it")))
     name = next(name for name in WORDS if f"The greeting is {name}" in request.prompt.split("# Phase 0")[0])
     rule = f"sh greet.sh | grep -q {WORDS[name]}"
-    return call(bash(f"echo 'echo {WORDS[name]}' > greet.sh; echo '{rule}' > rules/{name}.sh\n" + keep(f"Be {name}")))
+    return call(bash(f"echo 'echo {WORDS[name]}' > greet.sh; echo '{rule}' > tests/{name}.sh\n" + keep(f"Be {name}")))
 
 
 def failing(top: Path, commits: set[str], folder: Path) -> list[str]:
@@ -49,6 +49,7 @@ def failing(top: Path, commits: set[str], folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M5", "E3")
 def test_a_group_whose_driver_is_killed_leaves_nothing_at_work_and_goes_on_by_the_same_command(
     tmp_path: Path, prefect_server: PrefectServer
@@ -63,18 +64,24 @@ def test_a_group_whose_driver_is_killed_leaves_nothing_at_work_and_goes_on_by_th
         if request.turn:
             return say(f"Done.\n{status(files=1)}\n{PROMISE}")
         wait = f"touch {tmp_path}/at-work-{loop}; while test -e {tmp_path}/hold; do sleep 0.1; done\n"
-        return call(bash(f"{wait}echo 'echo {WORDS[loop]}' >> greet.sh\n" + keep(f"Be {loop}")))
+        test = f"echo 'sh greet.sh | grep -q {WORDS[loop]}' > tests/{loop}.sh\n"
+        return call(bash(f"{wait}echo 'echo {WORDS[loop]}' >> greet.sh\n{test}" + keep(f"Be {loop}")))
 
     with driving(tmp_path, prefect_server.url, held) as helmsman:
         driver = helmsman.start("parallel", *goals, "--repo", helmsman.repository, *how)
         assert eventually(lambda: all((tmp_path / f"at-work-{loop}").exists() for loop in ("loud", "warm")), 120)
+        running = the_object(helmsman.run("status", "greet", "--repo", helmsman.repository, "--json").output)
         driver.kill()
         driver.communicate(timeout=60)
         assert eventually(lambda: not processes("HELMSMAN_HOME", str(tmp_path / "state")), 60)
+        left = helmsman.run("status", "greet", "--repo", helmsman.repository).output
         (tmp_path / "hold").unlink()
         again = helmsman.run("parallel", *goals, "--repo", helmsman.repository, *how)
     assert again.exit_code == 0, again
     assert [one["outcome"] for one in the_object(again.output)["loops"]] == ["completed"] * 2
+    assert [one["loop"] for one in sorted(running["loops"], key=lambda one: one["loop"])] == ["greet-1", "greet-2"]
+    assert running["driver"].startswith(f"process {driver.pid} on ")
+    assert "group      greet, 2 loops\ndriven by  nobody now; the command that began it goes on with it\n" in left
 
 
 @pytest.mark.feature("M5", "M4")

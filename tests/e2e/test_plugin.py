@@ -10,7 +10,7 @@ from helmsman.records.verdict import Outcome
 from tasks.lock import holder
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository
-from tasks.repository.state_ref import read_state
+from tasks.repository.state_ref import show_state
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import RESULT_KEYS, Driving, driving, make_repository, the_object
 from tests.fakes.editor import Editor, answered, command_of, form_of
@@ -57,7 +57,7 @@ def lines(command: str, request: Request) -> list[str]:
 
 
 def state_of(helmsman: Driving) -> LoopState:
-    return read_state(open_repository(helmsman.repository), "loop")[0]
+    return show_state(open_repository(helmsman.repository), "loop").state
 
 
 def is_driven(helmsman: Driving) -> bool:

@@ -56,14 +56,15 @@ checks = ["test -e answer"]
 branches = ["main", "release/*"]
 goal_file = "docs/goal.md"
 """
-SITE = f"""
+SITE = """
 checks = ["test -e answer"]
 [gates]
 merge = true
-[tracker]
-kind = "github"
-url = "URL"
-repository = "{REPOSITORY}"
+"""
+SETS = f"""
+[repositories."{REPOSITORY}"]
+at = "PLACE"
+set.tracker = {{ kind = "github", url = "URL", repository = "{REPOSITORY}" }}
 """
 ASKS = Alignment(specification=Specification(goal="There shall be an answer.")).with_questions([Asked(question="Which answer?")])
 FILES = {"helmsman.toml": CONFIGURATION, "docs/goal.md": "There shall be an answer.\n"}
@@ -133,7 +134,7 @@ class Scene:
         return read()
 
     def loops(self, commit: str) -> list[LoopState]:
-        return [loop for loop in list_loops(open_repository(self.served.bare)) if loop.base_commit == commit]
+        return [one.state for one in list_loops(open_repository(self.served.bare)) if one.state.base_commit == commit]
 
     def nothing_more_waits(self) -> None:
         """Pushes are handed on in their order: once this one has its run, all before it would have theirs."""
@@ -151,13 +152,14 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Generator[Scene]:
         driving(folder, server.url, script) as helmsman,
         TrackerApi("github") as forge,
     ):
-        site = served_repository(folder / "site", {"helmsman.toml": SITE.replace("URL", forge.url)})
-        at = {"project": str(served.bare), "owner/project": str(served.bare), REPOSITORY: str(site.clone)}
+        site = served_repository(folder / "site", {"helmsman.toml": SITE})
+        at = {"project": str(served.bare), "owner/project": str(served.bare)}
+        sets = SETS.replace("URL", forge.url).replace("PLACE", str(site.clone))
         deploy(helmsman.variables, ("on-push", "on-issue"))
         token = {"HELMSMAN_TRACKER_TOKEN": TOKEN, "HELMSMAN_TRACKER_HOSTS": "127.0.0.1"}
         with (
             worker(folder, {**helmsman.variables, **token}),
-            listening(folder, listed(folder, at), helmsman.variables) as receiver,
+            listening(folder, listed(folder, at, sets), helmsman.variables) as receiver,
             httpx.Client(base_url=server.url, timeout=30, trust_env=False) as api,
         ):
             install_hook(served, receiver.url)
@@ -270,7 +272,7 @@ def test_a_label_becomes_a_loop_that_asks_in_its_issue_and_ends_as_a_pull_reques
     answer = comment_event("github", "/helmsman approve", 2, association="OWNER", number=issue.number)
     assert scene.tell("issue_comment", answer).startswith("accepted")
     assert eventually(lambda: {run["state_name"] for run in scene.issue_runs()} == {"Completed", "Heeded"}, PATIENCE)
-    (loop,) = list_loops(open_repository(scene.site.clone))
+    ((loop, *_),) = list_loops(open_repository(scene.site.clone))
     (pull,) = scene.forge.pulls
     assert (pull.head, pull.base, pull.body.splitlines()[1]) == (loop.branch, "main", f"Closes #{issue.number}")
     assert git(scene.site.bare, "show", f"{loop.branch}:answer") == "42\n"

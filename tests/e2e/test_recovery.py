@@ -1,4 +1,4 @@
-"""Under a worker, a run that crashed goes on by itself, once: no person, no second payment, and no cycle of crashes."""
+"""Under a worker, a run that crashed goes on by itself: no person, no second payment, and no cycle of crashes."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_a_run_that_died_with_its_worker_is_noticed_and_goes_on_with_nothing_rep
     team.let_go()
     assert team.run_of(run)["state_name"] == "Running"  # nobody is left to say otherwise
     team.start_worker()
-    assert goes_on(team, run), team.states(run)
+    assert goes_on(team, run), (team.states(run), team.log)
     ended = team.ended(run)
     assert (ended["state_type"], ended["run_count"]) == ("COMPLETED", 2), ended["state"]
     names = team.states(run)
@@ -63,7 +63,22 @@ def test_a_run_that_died_with_its_worker_is_noticed_and_goes_on_with_nothing_rep
     assert set(bench.finished_steps().values()) == {1}
     assert bench.salvaged() == {"1-1": {"one.txt", "two.txt"}}
     below = {found["state_name"] for found in team.server.runs(bench.state.uid) if found["parent_task_run_id"]}
-    assert below == {"Superseded", "Completed"}
+    assert below == {"Superseded", "0 of 1 check green", "1 of 1 check green"}
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D3", "E3")
+def test_a_run_whose_worker_alone_died_comes_to_its_end_as_if_undisturbed(
+    team: Team, tmp_path: Path, undisturbed: Undisturbed
+) -> None:
+    bench = team.bench(tmp_path / "a")
+    run = held(team, bench)
+    team.kill_worker()
+    team.let_go()
+    ended = team.ended(run)
+    team.start_worker()
+    assert (ended["state_type"], ended["run_count"]) == ("COMPLETED", 1), (ended["state"], team.states(run))
+    assert bench.ending() == undisturbed.ending
 
 
 def begun_and_gone(team: Team, bench: Bench) -> str:
@@ -74,15 +89,18 @@ def begun_and_gone(team: Team, bench: Bench) -> str:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D3")
-def test_a_run_that_crashes_a_second_time_stays_crashed_and_a_person_may_go_on_with_it(team: Team, tmp_path: Path) -> None:
+def test_a_run_that_crashes_again_without_a_finished_iteration_stays_crashed_and_a_person_may_go_on_with_it(
+    team: Team, tmp_path: Path
+) -> None:
     bench, other = team.bench(tmp_path / "a"), team.bench(tmp_path / "b")
     unheard = begun_and_gone(team, team.bench(tmp_path / "c"))
     run = held(team, bench)
     team.kill(run)
     assert is_gone(bench), bench.tagged()
     first = held(team, other)
-    assert goes_on(team, run), team.states(run)
+    assert goes_on(team, run), (team.states(run), team.log)
     assert is_at_it_again(bench), (team.states(run), team.log)
     team.kill(run)
     assert team.comes(lambda: team.states(run).count("Crashed") == 2), team.states(run)
@@ -92,10 +110,10 @@ def test_a_run_that_crashes_a_second_time_stays_crashed_and_a_person_may_go_on_w
     assert (team.states(run)[-1], team.states(run).count("AwaitingRetry")) == ("Crashed", 1)
     assert bench.state.ending is None
     team.let_go()
-    resumed = team.helmsman.run("resume", bench.state.loop, "--repo", bench.repository)
+    resumed = team.helmsman.run("resume", bench.state.loop, "--repo", bench.repository, "--yes")
     assert resumed.exit_code == 0, resumed
     assert (bench.state.outcome, bench.state.iteration) == (Outcome.COMPLETED, 2)
     assert set(bench.salvaged()) == {"1-1", "1-2"}
     assert team.ended(first)["state_type"] == "COMPLETED"
-    assert goes_on(team, unheard), team.states(unheard)
+    assert goes_on(team, unheard), (team.states(unheard), team.log)
     assert team.ended(unheard)["state_type"] == "COMPLETED", team.states(unheard)

@@ -28,7 +28,7 @@ Subtract the discount in total() itself and return the smallest price in cheapes
 85
 """
 LOOK = "# Research: this iteration changes no source"
-ALONE = ("--set", "research.use=true", "--set", "breaker.cool_down_minutes=0")
+ALONE = ("--set", "research.use=true")
 
 
 def scripted(prompts: dict[int, str], *sessions: str) -> Script:

@@ -7,11 +7,11 @@ import pytest
 from deployments.demo.model import bash, by_call, call, say
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
-from tests.fakes.boxes import BOXED, needs_bubblewrap
+from tests.fakes.boxes import BOXED
 from tests.fakes.command_line import driving, make_repository
 from tests.fakes.prefect_server import PrefectServer
 
-pytestmark = [needs_bubblewrap, pytest.mark.timeout(300), pytest.mark.feature("D5")]
+pytestmark = [pytest.mark.needs("bubblewrap"), pytest.mark.timeout(300), pytest.mark.feature("D5")]
 
 WORK = (
     call(bash("cat $HOME/.ssh/id_ed25519; cat ../../../secret")),

@@ -10,7 +10,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from deployments.automations import CRASHED_RUN, SILENT_RUN, automations, declare
+from deployments.automations import CANCELLED_RUN, CRASHED_RUN, SILENT_RUN, automations, declare
 from deployments.deploying import placed, project
 from helmsman.records.verdict import Outcome
 from tasks.loops.opening import now_utc
@@ -22,22 +22,29 @@ from tests.fakes.team import ENDED, Team
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("team")]
 
 
-@pytest.mark.feature("D1")
-def test_a_schedule_fires_and_its_loop_runs(team: Team, tmp_path: Path) -> None:
+@pytest.mark.feature("D1", "D9")
+def test_each_firing_of_a_schedule_drives_a_loop_of_its_own_even_within_one_second(team: Team, tmp_path: Path) -> None:
     bench, loop = team.bench(tmp_path / "a"), team.id_of("loop/loop")
     request = {"repository": str(bench.repository), "goal": "an answer", "checks": ["test -e answer"]}
-    each_minute = {"interval": 60, "anchor_date": (now_utc() + timedelta(seconds=12)).isoformat()}
-    team.set_deployment(loop, schedules=[{"schedule": each_minute, "active": True, "parameters": {"request": request}}])
+
+    def hourly(seconds: float) -> dict[str, Any]:
+        anchor = (now_utc() + timedelta(seconds=seconds)).isoformat()
+        schedule = {"interval": 3600, "anchor_date": anchor}
+        return {"schedule": schedule, "active": True, "parameters": {"request": request}, "slug": f"after-{seconds:g}"}
+
+    team.set_deployment(loop, schedules=[hourly(12), hourly(12.1), hourly(13)])
 
     def fired() -> list[Mapping[str, Any]]:
         of = {"deployment_id": {"any_": [loop]}, "state": {"type": {"any_": list(ENDED)}}}
         found = team.post("/flow_runs/filter", {"flow_runs": of}).raise_for_status().json()
-        return [run for run in found if run["auto_scheduled"]]
+        return [run for run in found if run["auto_scheduled"] and run["parameters"]["request"] == request]
 
-    assert team.comes(lambda: fired() != []), team.log
+    assert team.comes(lambda: len(fired()) == 3), team.log
     team.set_deployment(loop, schedules=[])
-    run, loops = fired()[0], {state.loop: state.outcome for state in list_loops(open_repository(bench.repository))}
-    assert (run["state_type"], loops.get(run["name"])) == ("COMPLETED", Outcome.COMPLETED), (run["state"]["message"], team.log)
+    runs, loops = fired(), {one.state.loop: one.state.outcome for one in list_loops(open_repository(bench.repository))}
+    assert {run["state_type"] for run in runs} == {"COMPLETED"}, ([run["state"]["message"] for run in runs], team.log)
+    assert loops == {run["name"]: Outcome.COMPLETED for run in runs}
+    assert len(loops) == 3
 
 
 @pytest.mark.feature("D1", "D3")
@@ -45,7 +52,7 @@ def test_deploying_tells_what_is_there_afterwards(team: Team) -> None:
     told = team.deployed
     assert (told["pool"], told["pool_type"]) == ("helmsman", "process")
     assert {"loop/loop", "on_push/on-push", "sweep/sweep"} <= set(told["deployments"])
-    assert told["automations"] == [SILENT_RUN, CRASHED_RUN]
+    assert told["automations"] == [SILENT_RUN, CRASHED_RUN, CANCELLED_RUN]
     for name in told["deployments"]:
         assert team.api.get(f"/deployments/name/{name}").json()["work_pool_name"] == "helmsman"
     sweep = team.api.get("/deployments/name/sweep/sweep").json()
@@ -54,7 +61,7 @@ def test_deploying_tells_what_is_there_afterwards(team: Team) -> None:
 
 @pytest.mark.feature("D3")
 def test_automations_are_declared_under_their_names_and_left_alone_when_nothing_changed(team: Team) -> None:
-    (wanted, _) = automations(uuid4(), silence_seconds=1000)
+    wanted, *_ = automations(uuid4(), silence_seconds=1000)
     mine = wanted.model_copy(update={"name": "one of a test"})
     with temporary_settings({PREFECT_API_URL: team.server.url}), get_client(sync_client=True) as client:
 

@@ -16,7 +16,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository
-from tasks.repository.state_ref import read_records, read_state
+from tasks.repository.state_ref import read_records, show_state
 from tests.fakes.command_line import driving, make_repository
 from tests.fakes.prefect_server import PrefectServer
 
@@ -71,7 +71,7 @@ def drive(tmp_path: Path, prefect_server: PrefectServer) -> Drive:
             repository = open_repository(helmsman.repository)
             records = tuple(read_records(repository, "loop"))[::-1]
             calls = loop_folder(repository, "loop").root / "calls"
-            return Driven(read_state(repository, "loop")[0], records, helmsman.model.requests, calls)
+            return Driven(show_state(repository, "loop").state, records, helmsman.model.requests, calls)
 
     return run
 
@@ -120,8 +120,8 @@ def test_a_resumed_session_is_charged_once(drive: Drive) -> None:
     assert {round(agent.usage.cost_usd, 9) for agent in driven.agents} == {round(in_all["total_cost_usd"] / 3, 9)}
 
 
-def test_a_session_that_is_not_known_any_more_is_replaced_within_the_same_iteration(drive: Drive) -> None:
-    forget = 'rm -rf "$HOME/.claude/projects"'
+def test_a_session_that_is_not_known_any_more_is_replaced_within_the_same_iteration(drive: Drive, tmp_path: Path) -> None:
+    forget = f"rm -rf {tmp_path}/home/.claude/projects"  # a check has a home of its own
     driven = drive(by_call([works(1), works(2), works(3)]), "claude.session=resume", check=forget)
     assert [(record.iteration, record.attempt) for record in driven.records] == [(1, 1), (2, 1), (3, 1)]
     assert [agent.outcome for agent in driven.agents] == [AgentOutcome.FINISHED] * 3

@@ -1,9 +1,11 @@
 """A person at the Prefect UI, in a real browser: asked by a form, stopping a loop, reading how it stands."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,19 +13,23 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from helmsman.records.gates import Choice
 from helmsman.records.verdict import Outcome
+from tasks.loops.opening import now_utc
 from tasks.processes.process import TAG
 from tasks.repository.git import open_repository
-from tasks.repository.state_ref import loop_names
+from tasks.repository.state_ref import list_loops, loop_names
 from tests.fakes.bench import Bench, ended, eventually
 from tests.fakes.browser import browser_page
 from tests.fakes.command_line import processes
 from tests.fakes.team import PATIENCE, TWO_SESSIONS, Team
-from tests.fakes.two_sessions import LOOP
+from tests.fakes.two_sessions import CHECK, LOOP
+from tests.fakes.webhook import webhook_at_work
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("team")]
 
 AGENT_GONE_SECONDS = 10
 SLOW_MS = 60_000
+MOST_LINES = 16
+"""In the log of a run with one iteration: five of it, and what Prefect says of start and end."""
 PICTURES = os.environ.get("PICTURES_TO", "")
 """Folder for pictures of what the browser shows; empty: none are taken."""
 
@@ -117,11 +123,12 @@ def test_a_person_fills_in_the_form_wrongly_then_rightly_and_the_loop_goes_on(pa
     expect(page.get_by_text("Mind the <b>gap</b>.").first).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E9")
-def test_a_cancel_in_the_ui_ends_the_agent_s_processes_within_seconds(page: Page, team: Team, tmp_path: Path) -> None:
+def test_a_cancel_in_the_ui_ends_the_agent_s_processes_and_a_retry_there_goes_on(page: Page, team: Team, tmp_path: Path) -> None:
     bench = team.bench(tmp_path / "cancelled")
     team.hold()
-    run = team.start(bench, TWO_SESSIONS, "false")
+    run = team.start(bench, TWO_SESSIONS, CHECK)
     assert team.is_held(), team.log
     tag = f"{bench.state.uid}/"
     assert processes(TAG, tag)
@@ -131,3 +138,128 @@ def test_a_cancel_in_the_ui_ends_the_agent_s_processes_within_seconds(page: Page
     team.let_go()
     assert team.ended(run)["state_type"] == "CANCELLED"
     assert bench.state.outcome is Outcome.CANCELLED
+    assert team.comes(lambda: "Retry this run" in team.run_of(run)["state"]["message"]), team.run_of(run)["state"]
+    assert not any("Traceback" in line for _, line in team.log_of(run)), team.log_of(run)
+    page.reload()
+    choose_from_menu(page, "Retry").get_by_role("button", name="Retry").last.click()
+    assert team.comes(lambda: team.run_of(run)["state_type"] == "COMPLETED"), (team.states(run), team.log)
+    assert bench.state.outcome is Outcome.COMPLETED
+
+
+WRONG_VALUE = "limits.iterations must be a whole number, not 'many'"
+
+
+@pytest.mark.slow
+@pytest.mark.feature("H1", "H2", "D1")
+def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_stops_by_choice(
+    page: Page, team: Team, tmp_path: Path
+) -> None:
+    bench = team.bench(tmp_path / "wrong-value")
+    with webhook_at_work() as webhook:
+        team.notify(webhook.url)
+        run = team.start(bench, "an answer", "test -e answer", gates={"plan": True})
+        assert team.is_asleep(run), team.states(run)
+        asked = bench.state.gate
+        assert asked is not None
+        assert team.comes(lambda: bool(webhook.heard)), team.states(run)
+    assert webhook.heard[0]["subject"] == f"Helmsman: {LOOP} asks a person"
+    assert webhook.heard[0]["body"] == f"{asked.question}\nAnswer by Resume in the menu of the run's page."
+    look_at(page, team, f"runs/flow-run/{run}?tab=Details")
+    expect(page.get_by_text(asked.question).first).to_be_visible()
+    form = choose_from_menu(page, "Resume")
+    decide(page, form, Choice.APPROVE)
+    form.get_by_role("textbox").nth(1).fill("limits.iterations=many")
+    submit(form)
+
+    def asks_again() -> bool:
+        return bench.state.gate is not None and bench.state.gate.refused == WRONG_VALUE
+
+    assert team.comes(asks_again), team.log
+    assert team.comes(lambda: team.run_of(run)["state_name"] == "Suspended"), team.states(run)
+    page.reload()
+    form = choose_from_menu(page, "Resume")
+    expect(form).to_contain_text(f"Your answer was not taken: {WRONG_VALUE}")
+    picture(page, "form-refused")
+    decide(page, form, Choice.STOP)
+    form.get_by_role("textbox").nth(2).fill("Ada")
+    submit(form)
+    assert team.ended(run)["state_name"] == "Stopped"
+    look_at_artifact(page, team, f"{LOOP}-gates")
+    warnings = [line for level, line in team.log_of(run) if level == "WARNING"]
+    assert warnings == [
+        f"this loop waits for a person: {asked.question} Answer it by Resume in the menu of this run.",
+        f"your answer was not taken: {WRONG_VALUE}",
+        f"this loop waits for a person: {asked.question} Answer it by Resume in the menu of this run.",
+    ]
+    lines = [line for _, line in team.log_of(run)]
+    assert not any("Traceback" in line for line in lines), lines
+    assert lines[-1].startswith("Finished in state Stopped('gate.plan: stopped by Ada (engine)"), lines[-1]
+    assert "Retry this run to go on" in lines[-1]
+
+
+@pytest.mark.feature("D1", "X3")
+def test_a_loop_that_sleeps_says_until_when_and_its_run_s_page_what_each_iteration_brought(
+    page: Page, team: Team, tmp_path: Path
+) -> None:
+    bench = team.bench(tmp_path / "sleeping")
+    run = team.start(bench, TWO_SESSIONS, CHECK, limits={"calls_per_hour": 1})
+    asleep = team.ended(run, "Sleeping")
+    assert (asleep["state_type"], team.has_left(run)) == ("SCHEDULED", True), team.log
+    waiting = bench.state.waiting
+    assert waiting is not None
+    assert abs(datetime.fromisoformat(asleep["next_scheduled_start_time"]) - waiting.until) < timedelta(seconds=1)
+    assert asleep["state"]["message"] == waiting.reason
+    [iteration] = [one for one in team.server.runs(bench.state.uid) if one["parent_task_run_id"]]
+    assert iteration["state_name"] == "0 of 1 check green"
+    look_at(page, team, f"runs/flow-run/{run}")
+    lines = [line for _, line in team.log_of(run)]
+    summary = lines[next(at for at, line in enumerate(lines) if line.startswith("#1  agent finished")) :][:5]
+    assert [line.split()[0] for line in summary[1:]] == ["tree", "checks", "claim", "→"]
+    assert len(lines) <= MOST_LINES, lines
+    for line in summary:
+        expect(page.get_by_text(line.strip()).first).to_be_visible()
+    picture(page, "sleeping")
+
+
+def add_schedule(page: Page, bench: Bench, settings: str) -> None:
+    """With the page's own dialog: once an hour. `settings`: what is typed into its editor; empty: nobody types there."""
+    page.get_by_role("button", name="Schedule", exact=True).click()
+    form = page.get_by_role("dialog")
+    form.get_by_role("textbox", name="Repository").fill(str(bench.repository))
+    form.get_by_role("textbox", name="Goal").fill("an answer")
+    form.get_by_role("button", name="Add item").click()
+    form.locator("textarea").nth(2).fill("test -e answer")
+    if settings:
+        form.locator(".cm-content").fill(settings)
+    picture(page, "schedule")
+    form.get_by_role("button", name="Save").click()
+    expect(form).not_to_be_visible()
+
+
+def firings(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A schedule as the page stored it, but due twice within seconds instead of once an hour."""
+    soon = [(now_utc() + timedelta(seconds=delay)).isoformat() for delay in (10, 11)]
+    hourly = [{"interval": 3600, "anchor_date": anchor} for anchor in soon]
+    return [{"schedule": one, "active": True, "parameters": stored["parameters"]} for one in hourly]
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D1", "D9")
+def test_schedules_made_in_the_page_s_own_dialog_drive_a_loop_at_each_firing(page: Page, team: Team, tmp_path: Path) -> None:
+    untouched, filled_in, loop = team.bench(tmp_path / "untouched"), team.bench(tmp_path / "filled"), team.id_of("loop/loop")
+    look_at(page, team, f"deployments/deployment/{loop}")
+    add_schedule(page, untouched, "")
+    add_schedule(page, filled_in, '{"limits": {"iterations": 3}}')
+    stored = team.api.get(f"/deployments/{loop}").raise_for_status().json()["schedules"]
+    team.set_deployment(loop, schedules=[firing for schedule in stored for firing in firings(schedule)])
+
+    def completed(bench: Bench) -> list[int | None]:
+        """The limits of those loops that have completed."""
+        states = [one.state for one in list_loops(open_repository(bench.repository))]
+        return [state.config.limits.iterations for state in states if state.outcome is Outcome.COMPLETED]
+
+    try:
+        assert team.comes(lambda: min(len(completed(untouched)), len(completed(filled_in))) >= 2), team.log
+    finally:
+        team.set_deployment(loop, schedules=[])
+    assert (set(completed(untouched)), set(completed(filled_in))) == ({30}, {3})

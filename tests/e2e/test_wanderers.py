@@ -13,7 +13,7 @@ from bench.pathologies import Course, wander
 from deployments.demo.model import Request, Turn, bash, call, say
 from helmsman.records.modes import Rung
 from helmsman.records.result import EXIT_CODES
-from helmsman.records.verdict import DecisionKind, Outcome
+from helmsman.records.verdict import Outcome
 from tests.fakes import wanderers
 from tests.fakes.command_line import Driving, driving
 from tests.fakes.pathologies import HALF, keep, put
@@ -22,8 +22,7 @@ from tests.fakes.repositories import sh
 from tests.fakes.wanderers import ASTRAY, HONEST, Session, Wanderer
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a worker also starts the engine
-ALONE = ("--set", "steering.hooks=false", "--set", "breaker.cool_down_minutes=0")
-QUIET = "detect.off=['empty_sessions']"  # that one asks a person before the breaker opens
+ALONE = ("--set", "steering.hooks=false")
 BY_NAME = {wanderer.name: wanderer for wanderer in wanderers.WANDERERS}
 SEEN_BELOW = {
     "tries in vain",
@@ -49,6 +48,7 @@ def is_stopped_in_time(fared: Course, wanderer: Wanderer) -> None:
     assert fared.exit_code == EXIT_CODES[fared.state.outcome]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("S4", "S5", "S8", "S11", "S13")
 @pytest.mark.parametrize("wanderer", [one for one in ASTRAY if one.name not in SEEN_BELOW], ids=lambda wanderer: wanderer.name)
 def test_an_agent_that_goes_astray_is_stopped_long_before_its_iterations_are_used_up(
@@ -57,6 +57,7 @@ def test_an_agent_that_goes_astray_is_stopped_long_before_its_iterations_are_use
     is_stopped_in_time(wander(wanderer, tmp_path / "loop", prefect_server.url), wanderer)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("S5", "S8")
 @pytest.mark.parametrize("wanderer", [one for one in HONEST if one.name not in SEEN_BELOW], ids=lambda wanderer: wanderer.name)
 def test_an_honest_agent_that_looks_astray_comes_to_its_end(
@@ -109,13 +110,14 @@ def explains(helmsman: Driving) -> None:
     second = helmsman.run("explain", "loop", "2", "--repo", helmsman.repository)
     missing = helmsman.run("explain", "loop", "99", "--repo", helmsman.repository)
     assert last.exit_code == 0
-    for words in ("Has the ladder come to a person?", "otherwise with: ", "completion", "E-III human", "by 0.", "breaker"):
+    for words in ("Has the ladder come to a person?", "otherwise with: ", "completion", "E-III human", "by 0."):
         assert words in last.output
     assert second.output.startswith("#2  continue (continue)")
     assert helmsman.tell("explain", "loop")["decision"]["path"][-1]["held"]
     assert (missing.exit_code, "no finished iteration 99" in missing.errors) == (2, True)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("S7", "S8")
 def test_a_person_who_resumes_after_the_question_begins_with_a_redesign(tmp_path: Path, prefect_server: PrefectServer) -> None:
     wanderer = BY_NAME["does nothing"]
@@ -196,18 +198,7 @@ def test_a_double_bind_asks_with_both_sentences_and_where_they_stand(tmp_path: P
     assert "helmsman resume loop" in reason
 
 
-@pytest.mark.feature("S7")
-def test_an_open_breaker_waits_for_its_cool_down_and_tries_once_more(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    fared = course("does nothing", tmp_path, prefect_server, "breaker.cool_down_minutes=0.03", QUIET)
-    waits = [record for record in fared.records if record.decision.kind is DecisionKind.WAIT]
-    assert [record.decision.rule for record in waits] == ["breaker.open"] * len(waits)
-    assert waits
-    for record in waits:
-        after = next(later for later in fared.records if later.iteration == record.iteration + 1)
-        assert record.decision.until
-        assert after.started_at >= record.decision.until
-
-
+@pytest.mark.slow
 @pytest.mark.feature("S6", "S8")
 def test_where_it_only_watches_it_tells_and_nothing_follows(tmp_path: Path, prefect_server: PrefectServer) -> None:
     fared = course("tries in vain", tmp_path, prefect_server, "ladder.act=false", "limits.iterations=8")
@@ -276,6 +267,7 @@ def test_a_new_finding_of_the_security_scan_ejects(tmp_path: Path, prefect_serve
     assert not fared.records[0].oversight.faults
 
 
+@pytest.mark.slow
 def test_a_long_refactoring_over_red_tests_comes_to_its_end_and_status_says_how_it_was_steered(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:

@@ -57,6 +57,7 @@ def test_a_loop_that_waits_frees_process_and_place_and_goes_on_in_a_new_process(
     assert team.states(run).count("Running") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H2", "H1")
 def test_an_answer_by_the_command_line_wakes_a_loop_that_has_left_its_process(team: Team, tmp_path: Path) -> None:
     bench = team.bench(tmp_path / "a")
@@ -68,8 +69,11 @@ def test_an_answer_by_the_command_line_wakes_a_loop_that_has_left_its_process(te
     assert [(answer.by, answer.via) for answer in bench.state.answers] == [("Bob", "command line")]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H2", "D1")
-def test_a_sweep_wakes_loops_whose_time_is_up_or_whose_answer_the_engine_missed_and_no_other(team: Team, tmp_path: Path) -> None:
+def test_a_sweep_wakes_loops_whose_time_is_up_or_whose_answer_the_engine_missed_and_no_other(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lapsing, answered, patient = (team.bench(tmp_path / name) for name in "abc")
     runs = [
         team.start(bench, "an answer", "test -e answer", **settings)
@@ -80,7 +84,8 @@ def test_a_sweep_wakes_loops_whose_time_is_up_or_whose_answer_the_engine_missed_
     gate = answered.state.gate
     assert gate is not None
     answer = Answer(gate=gate.key, kind=gate.kind, choice=Choice.APPROVE, by="Eve", via="tracker", at=now_utc())
-    assert answer_box.put(answered.loop_folder.answers, answer)
+    monkeypatch.setenv("HELMSMAN_HOME", answered.variables["HELMSMAN_HOME"])  # by the same user
+    assert answer_box.put(answered.loop_folder.answers, answered.state.uid, answer)
     deadline = lapsing.state.gate.deadline if lapsing.state.gate else None
     assert deadline is not None
     assert eventually(lambda: now_utc() > deadline, PATIENCE)

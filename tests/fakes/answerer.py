@@ -9,6 +9,8 @@ from typing import Any
 
 import httpx
 
+from tests.fakes.asking import login
+
 PATIENCE = 60
 SERVICE_UNAVAILABLE = 503
 Fill = Mapping[str, Any] | Callable[[], None]
@@ -30,7 +32,7 @@ class Answerer:
     def work(self, loop: str, fills: Sequence[Fill]) -> None:
         """One fill after the other, each for a form that was not there before unless the last one was refused."""
         known = ""
-        with httpx.Client(base_url=self.api, timeout=30, trust_env=False) as client:
+        with httpx.Client(base_url=self.api, auth=login(), timeout=30, trust_env=False) as client:
             for fill in fills:
                 run, keyset = self._wait_for_form(client, loop, known)
                 if callable(fill):

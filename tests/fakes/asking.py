@@ -1,8 +1,11 @@
 """A client of the engine's API that is as patient as Prefect's own: on SQLite, a busy server is silent for a while."""
 
+import os
 import time
 
 import httpx
+
+from tasks.engine.embedded import LOGIN
 
 PATIENCE = 240
 """Seconds. The longest wait of these tests, for a silent run to go on, takes a minute and a half on two cores to itself."""
@@ -14,6 +17,11 @@ SERVICE_UNAVAILABLE = 503
 
 def client(url: str, patience: float = PATIENCE) -> httpx.Client:
     return httpx.Client(base_url=url, transport=_Patient(patience), timeout=patience, trust_env=False)
+
+
+def login() -> httpx.BasicAuth | None:
+    """Of the embedded engine, where this process has started one; a server of the tests has none."""
+    return httpx.BasicAuth(*os.environ[LOGIN].split(":")) if LOGIN in os.environ else None
 
 
 class _Patient(httpx.HTTPTransport):

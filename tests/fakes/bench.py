@@ -20,7 +20,7 @@ from helmsman.records.verdict import Outcome
 from tasks.places import LoopFolder, loop_folder
 from tasks.processes.process import TAG
 from tasks.repository.git import git, open_repository
-from tasks.repository.state_ref import read_records, read_state, state_ref
+from tasks.repository.state_ref import read_records, show_state, state_ref
 from tests.fakes.migrated import give_database
 from tests.fakes.two_sessions import CHECK, LOOP, WISHES, iteration_of, script
 from tests.fakes.warm import COMMAND_LINE, ColdProcess, WarmProcess
@@ -78,7 +78,7 @@ class Bench:
 
     @property
     def state(self) -> LoopState:
-        return read_state(open_repository(self.repository), LOOP)[0]
+        return show_state(open_repository(self.repository), LOOP).state
 
     @property
     def loop_folder(self) -> LoopFolder:
@@ -135,7 +135,7 @@ class Bench:
         return {ref.removeprefix(prefix): set(git(self.repository, "ls-tree", "--name-only", "-r", ref).split()) for ref in refs}
 
     def tagged(self) -> list[str]:
-        """The agents and checks of the loop, with all that they started, and the leashes that they are on."""
+        """The agents and checks of the loop, with all that they started, and their supervisors."""
         tag = f"{self.state.uid}/"
         return _shown(lambda words, variables: any(word.startswith(tag) for word in _tags(words, variables)))
 
@@ -145,7 +145,7 @@ class Bench:
         return sorted({*at_home, *self.tagged()})
 
     def is_quiet(self) -> bool:
-        """Whether no process is left, soon; the leash needs a moment."""
+        """Whether no process is left, soon; a supervisor needs a moment."""
         return eventually(lambda: not self.processes())
 
     def end(self) -> None:
@@ -223,5 +223,5 @@ def _shown(wanted: Callable[[list[str], dict[str, str]], bool]) -> list[str]:
 
 
 def _tags(words: list[str], variables: dict[str, str]) -> list[str]:
-    """A leash has the tag as an argument."""
+    """A supervisor has the tag as an argument."""
     return [variables.get(TAG, ""), *(word.removeprefix(f"{TAG}=") for word in words)]

@@ -2,15 +2,12 @@
 
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
-
-import pytest
 
 from helmsman.config import SandboxConfig
 from tasks.places import LoopFolder
@@ -23,12 +20,6 @@ from tests.fakes.command_line import make_repository
 PYTHON = shlex.quote(os.path.realpath(sys.executable))
 BOXED = {"HELMSMAN_SANDBOX__KIND": "bubblewrap"}
 """Environment of a command whose loops have their agent in a box."""
-
-needs_bubblewrap = pytest.mark.skipif(
-    shutil.which("bwrap") is None and os.environ.get("TEST_SANDBOX") != "required",
-    reason="bubblewrap is not on this machine: apt-get install bubblewrap",
-)
-"""Skipped where it is not installed, never in CI."""
 
 BRANCH = "helmsman/loop"
 SECRET = "the-secret"

@@ -19,6 +19,7 @@ import psutil
 
 from deployments.demo.model import Script, ScriptedModel, environment
 from tasks.repository.git import git
+from tasks.system import supervisor
 from tests.fakes.bench import Ended
 from tests.fakes.warm import COMMAND_LINE, WarmProcess
 
@@ -28,7 +29,7 @@ PATIENCE = 240
 
 RESULT_KEYS = {
     "loop", "outcome", "rule", "reason", "iterations", "agent_calls", "cost_usd", "tokens", "seconds",
-    "branch", "commit", "state_ref", "checks", "merged", "issue", "later",
+    "branch", "commit", "state_ref", "checks", "merged", "issue", "later", "verified",
 }  # fmt: skip
 """What `--json` prints of a loop, and nothing else."""
 CHECK_KEYS = {"command", "passed", "exit_code", "tests_passed", "tests_failed", "tests_skipped"}
@@ -63,6 +64,14 @@ class CommandLine:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def operator_sets(self, text: str) -> Path:
+        """Write the user's own configuration file and return its path."""
+        home = self.variables.get("HELMSMAN_HOME")
+        path = Path(home, "config.toml") if home else Path(self.variables["HOME"], ".config/helmsman/config.toml")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
 
     def run_in_terminal(self, *arguments: str | Path, typed: str) -> Ended:
         """Run it in a terminal of 120 columns in which somebody types beforehand. Everything shown is its output."""
@@ -118,17 +127,34 @@ def ended(process: "subprocess.Popen[str]") -> Ended:
     return Ended(process.returncode, output, errors)
 
 
+def trusted(state: Path, *repositories: Path) -> None:
+    """A user who said before that the commands of these repositories may run: a folder, or a bare one."""
+    state.mkdir(parents=True, exist_ok=True)
+    known = {str((one if one.suffix == ".git" else one / ".git").resolve()): {"commands": True} for one in repositories}
+    (state / "trust.json").write_text(json.dumps({"repositories": known}))
+
+
 def looking(folder: Path, *, warm: bool = True, **variables: str) -> CommandLine:
-    """A command line without engine and agent, for what ends before either is needed."""
+    """A command line without engine and agent, for what ends before either is needed.
+
+    It has the keys of this process, as if one user had written the loops that it looks at, and nothing else of its state folder.
+    """
     (folder / "home").mkdir()
-    own = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "IS_SANDBOX": "1"}
-    return CommandLine(folder, {**own, **variables}, warm=warm)
+    own = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "IS_SANDBOX": "1", **variables}
+    state = folder / own.get("HELMSMAN_HOME", "home/.local/state/helmsman")
+    trusted(state, folder / "repository")
+    keys = Path(os.environ["HELMSMAN_HOME"], "keys")
+    if "HELMSMAN_HOME" not in own:
+        keys.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (state / "keys").symlink_to(keys)
+    return CommandLine(folder, own, warm=warm)
 
 
 @contextmanager
 def driving(folder: Path, api_url: str, script: Script, *, warm: bool = True) -> Generator[Driving]:
     """A command line with a scripted model and an engine; whatever still lives at the end is ended."""
     (folder / "home").mkdir()
+    trusted(folder / "state", folder / "repository")
     with ScriptedModel(script) as model:
         own = {"PATH": os.environ["PATH"], "HELMSMAN_HOME": str(folder / "state"), "PREFECT_HOME": str(folder / "prefect")}
         variables = {**own, "PREFECT_API_URL": api_url, **environment(model.url, folder / "home")}
@@ -143,6 +169,13 @@ def driving(folder: Path, api_url: str, script: Script, *, warm: bool = True) ->
 def processes(variable: str, beginning: str) -> list[psutil.Process]:
     """Whoever lives with a variable that begins so."""
     return [process for process in psutil.process_iter() if _variable(process, variable).startswith(beginning)]
+
+
+def supervises(process: psutil.Process) -> bool:
+    """Whether it only stands between a driver and a command, whose words are among its own arguments."""
+    with suppress(psutil.Error):
+        return supervisor.PYTHON[-1] in process.cmdline()
+    return False
 
 
 def _variable(process: psutil.Process, name: str) -> str:

@@ -271,6 +271,7 @@ def _host(made: ManyMachines, network: Network, name: str) -> Host:
         **environment(made.model.url, place / "home"),
         "HELMSMAN_HOME": str(place / "state"),
         "HELMSMAN_REMOTE__PUSH": "true",
+        "HELMSMAN_STATE_KEY": "one secret of all machines of this test",
         "HELMSMAN_MEMORY_URL": made.memory,
         "PREFECT_HOME": str(place / "prefect"),
         "PREFECT_API_URL": made.url,

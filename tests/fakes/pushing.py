@@ -51,11 +51,11 @@ class Listening:
         self.process.wait(PATIENCE)
 
 
-def listed(folder: Path, repositories: Mapping[str, str]) -> Path:
-    """The operator's file."""
+def listed(folder: Path, repositories: Mapping[str, str], sets: str = "") -> Path:
+    """The operator's file. `sets`: tables that follow its list."""
     file = folder / f"repositories-{uuid4().hex[:6]}.toml"
     lines = [f'"{name}" = "{place}"\n' for name, place in repositories.items()]
-    file.write_text("[repositories]\n" + "".join(lines), encoding="utf-8")
+    file.write_text("[repositories]\n" + "".join(lines) + sets, encoding="utf-8")
     return file
 
 
@@ -143,7 +143,7 @@ def served_repository(folder: Path, files: Mapping[str, str]) -> Served:
     """On `main`, with one commit that was pushed before there was a hook."""
     folder.mkdir(parents=True, exist_ok=True)
     bare, clone = folder / "project.git", folder / "clone"
-    sh(folder, "init", "--quiet", "--bare", str(bare))
+    sh(folder, "init", "--quiet", "--bare", "--initial-branch=master", str(bare))  # HEAD names a branch that nobody ever pushes
     sh(folder, "clone", "--quiet", str(bare), str(clone))
     sh(clone, "symbolic-ref", "HEAD", "refs/heads/main")
     served = Served(bare, clone)

@@ -4,7 +4,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import subprocess
 import sys
 import time
@@ -13,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from tests.fakes.needs import need
 
 PATIENCE = 12
 """Seconds until the words must be there, on a busy machine as well."""
@@ -54,13 +53,10 @@ class Shell:
 
 @contextmanager
 def shell(name: str, folder: Path, home: Path) -> Generator[Shell]:
-    """Start it with nobody's settings in a session of its own; skips where it is not installed and need not be."""
-    found = shutil.which(name)
-    if found is None:
-        assert os.environ.get("TEST_SHELLS") != "required", f"{name} is not installed"
-        pytest.skip(f"{name} is not installed")
+    """Start it with nobody's settings in a session of its own. Skips the test where it is not installed."""
+    need(name)
     ours, theirs = pty.openpty()
-    process = _started(["setsid", "--ctty", found, *INTERACTIVE[name]], folder, home, theirs)
+    process = _started(["setsid", "--ctty", name, *INTERACTIVE[name]], folder, home, theirs)
     os.close(theirs)
     try:
         yield Shell(ours)

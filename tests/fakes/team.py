@@ -30,6 +30,7 @@ SILENCE_SECONDS = 60
 SETTLED_SECONDS = 12
 """Instead of 30."""
 ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+LEVELS = {10: "DEBUG", 20: "INFO", 30: "WARNING", 40: "ERROR", 50: "CRITICAL"}
 PREFECT = Path(sys.executable).with_name("prefect")
 TWO_SESSIONS = two_sessions.WISHES.goal or ""
 ANSWER = (call(bash("echo 42 > answer")), say("It is so.\n<promise>COMPLETE</promise>"))
@@ -39,6 +40,17 @@ from deployments.deploying import declare_ours, deploy
 deploy("helmsman", as_json=True)
 with get_client(sync_client=True) as client:
     declare_ours(client, silence_seconds={silence}, settled_seconds={settled})
+"""
+
+NOTIFY = """
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
+from prefect.client.orchestration import get_client
+from deployments.deploying import declare_ours
+sent = {{"subject": "{{{{subject}}}}", "body": "{{{{body}}}}"}}
+block = CustomWebhookNotificationBlock(name="ops", url="{url}", json_data=sent)
+block.save("questions", overwrite=True)
+with get_client(sync_client=True) as client:
+    declare_ours(client, notify="custom-webhook/questions", silence_seconds={silence}, settled_seconds={settled})
 """
 
 
@@ -108,6 +120,16 @@ class Team:
         """Names of the states that a run went through, oldest first."""
         found = self.api.get("/flow_run_states/", params={"flow_run_id": run}).raise_for_status().json()
         return [state["name"] for state in sorted(found, key=lambda state: state["timestamp"])]
+
+    def notify(self, url: str) -> None:
+        """Have a webhook told when a loop asks a person, as `helmsman deploy --notify` does."""
+        _python(self.helmsman, NOTIFY.format(url=url, silence=SILENCE_SECONDS, settled=SETTLED_SECONDS))
+
+    def log_of(self, run: str) -> list[tuple[str, str]]:
+        """Level and words of each line in the log of a run, oldest first."""
+        wanted = {"logs": {"flow_run_id": {"any_": [run]}}, "sort": "TIMESTAMP_ASC", "limit": 200}
+        found = self.post("/logs/filter", wanted).raise_for_status().json()
+        return [(LEVELS[line["level"]], line["message"]) for line in found]
 
     def ended(self, run: str, *names: str) -> Mapping[str, Any]:
         """The run, once it has ended or its state is called so."""
@@ -186,10 +208,11 @@ def running(folder: Path) -> Generator[Team]:
 
 
 def _deploy(helmsman: Driving) -> str:
-    code, variables = (
-        DEPLOY.format(silence=SILENCE_SECONDS, settled=SETTLED_SECONDS),
-        {**helmsman.variables, "PYTHONPATH": str(ROOT)},
-    )
+    return _python(helmsman, DEPLOY.format(silence=SILENCE_SECONDS, settled=SETTLED_SECONDS))
+
+
+def _python(helmsman: Driving, code: str) -> str:
+    variables = {**helmsman.variables, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-P", "-c", code]
     ended = subprocess.run(
         command, cwd=helmsman.folder, env=variables, capture_output=True, text=True, timeout=PATIENCE, check=False

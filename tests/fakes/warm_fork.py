@@ -87,7 +87,6 @@ def _become(request: dict[str, Any], pipes: list[int]) -> Callable[[], int | Non
     for stream, pipe in enumerate(pipes):
         os.dup2(pipe, stream)
         os.close(pipe)
-    os.chdir(request["folder"])  # noqa: TID251 - it becomes a process that was started there
     os.environ.clear()
     os.environ.update(request["variables"])
     sys.argv = [str(HELMSMAN), *request["arguments"]]
@@ -95,7 +94,8 @@ def _become(request: dict[str, Any], pipes: list[int]) -> Callable[[], int | Non
     random.seed()
 
     if "PREFECT_API_URL" in os.environ:
-        _read_settings_anew()
+        _read_settings_anew()  # not in the folder, which the real one has left by then
+    os.chdir(request["folder"])  # noqa: TID251 - it becomes a process that was started there
     return importlib.import_module(request["module"]).main
 
 

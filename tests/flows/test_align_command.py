@@ -14,7 +14,9 @@ import pytest
 from deployments.demo.turns import Turn, say
 from helmsman.records.alignment import ALIGNMENT, Alignment
 from tasks.alignment.files import read_alignment
+from tasks.places import state_home
 from tests.fakes.bench import Ended
+from tests.fakes.command_line import trusted
 from tests.fakes.judge_api import JudgeApi
 from tests.flows.test_align import KNOWS, ROOT
 from tests.unit.test_alignment import GOOD
@@ -57,6 +59,7 @@ def pieces(terminal: int) -> Iterator[bytes]:
 
 def aligned(engine_url: str, repository: Path, turns: Sequence[Turn], keys: str) -> tuple[Ended, Alignment, list[str]]:
     """What was shown, what is written, and what the model was asked."""
+    trusted(state_home(), repository)
     with JudgeApi(turns) as api:
         ended = typed(api, engine_url, repository, keys)
         prompts = [asked.prompt for asked in api.requests]

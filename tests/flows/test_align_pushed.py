@@ -211,10 +211,10 @@ def test_credentials_that_are_refused_leave_nothing_behind_and_the_run_may_be_tr
 
 def test_the_branch_goes_to_the_remote_that_the_configuration_names_and_is_ended_only_there(desk: Desks, tmp_path: Path) -> None:
     """The listed repository is a clone of the one that people push to."""
-    at = desk([KNOWS], helmsman__toml=CONFIGURATION + "[remote]\npush = true\n")
+    at = desk([KNOWS])
     sh(tmp_path, "clone", "--quiet", "--bare", str(at.served.bare), "workers.git")
     workers = tmp_path / "workers.git"
-    push = at.push.model_copy(update={"location": str(workers)})
+    push = at.push.model_copy(update={"location": str(workers), "settings": {"remote": {"push": True}}})
     sh(workers, "config", "remote.origin.pushurl", f"file://{tmp_path}/nowhere.git")
     failed = at.run(push)
     assert failed.is_failed()
@@ -231,7 +231,7 @@ def test_a_remote_that_only_the_pushed_commit_knows_is_refused(desk: Desks, tmp_
     place = tmp_path / "theirs.git"
     sh(tmp_path, "init", "--quiet", "--bare", str(place))
     at = desk([KNOWS], helmsman__toml=CONFIGURATION + f'[remote]\npush = true\nname = "{place}"\n')
-    with pytest.raises(OperatorError, match="there is no remote"):
+    with pytest.raises(OperatorError, match="a configured remote"):
         at.run().result()
     assert (git(place, "for-each-ref"), at.asked) == ("", 0)
 

@@ -7,6 +7,7 @@ import pytest
 
 from deployments.several.chaining import Said, chain
 from helmsman.errors import OperatorError
+from helmsman.layers import Resolved
 from helmsman.orient.alignment_file import render
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
 from helmsman.records.state import LoopState
@@ -49,7 +50,7 @@ def test_in_place_each_loop_goes_on_where_the_last_one_left_and_what_refuses_the
     (tmp_path / "asking.md").write_text(render(asking))
     calls = [makes(1), makes(2, f"cp {tmp_path / 'asking.md'} {ALIGNMENT}")]
     with pytest.raises(OperatorError, match=r"1 question in .* must be answered before a loop starts"):
-        chain(repository, said(tmp_path, calls, "workspace.in_place=true", loops=3), as_json=True)
+        chain(repository, said(tmp_path, calls, "workspace.in_place=true", loops=3), yes=True, as_json=True)
     assert [(state.loop, state.outcome, state.branch) for state in states(repository)] == [
         ("num-1", Outcome.COMPLETED, "main"),
         ("num-2", Outcome.COMPLETED, "main"),
@@ -62,15 +63,15 @@ def test_a_loop_that_died_before_it_left_does_so_before_the_next_one_begins_and_
     repository: Path, engine_url: str, tmp_path: Path
 ) -> None:
     commit(repository, "align", {ALIGNMENT: render(Alignment(specification=Specification(goal="there is 1")))})
-    state = create_loop(open_repository(repository), config("there is 1"), "num-1", NOW)
+    state = create_loop(open_repository(repository), Resolved(config("there is 1"), {}), "num-1", NOW)
     place = workplace(str(repository), state)
     ensure_worktree(place.repository, place.worktree, state.branch, state.head)
     head = commit(place.worktree, "1", {"1": ""})
     replace_state(place.repository, state, state.model_copy(update={"head": head, "verified": head, "ending": STOP}), "done")
-    assert chain(repository, said(tmp_path, [makes(2)], loops=2), as_json=True) == 0
+    assert chain(repository, said(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
     second = states(repository)[1]
     assert git(repository, "log", "-1", "--format=%s", second.base_commit) == "Hand over what loop num-1 leaves to know\n"
     assert not place.worktree.exists()
     assert "Loop num-1 (" in prompt_of(tmp_path / "agent", 0)
-    assert chain(repository, said(tmp_path, [makes(2)], loops=2), as_json=True) == 0
+    assert chain(repository, said(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
     assert calls_made(tmp_path / "agent") == 1

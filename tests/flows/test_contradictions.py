@@ -38,7 +38,7 @@ def asked(drive: Drive, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Sw
         with JudgeApi([turn]) as api:
             monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-the-test")
             monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
-            given = {"limits": {"iterations": 9}, "breaker": {"cool_down_minutes": 0}, **settings}
+            given = {"limits": {"iterations": 9}, **settings}
             return drive(calls, prompt={"contradictions": contradictions}, **given), api
 
     return run

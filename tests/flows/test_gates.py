@@ -37,10 +37,11 @@ def state_of(repository: Path) -> LoopState:
 
 def put(repository: Path, choice: Choice, **more: object) -> None:
     """Answer as the command line does."""
-    gate = state_of(repository).gate
+    state = state_of(repository)
+    gate = state.gate
     assert gate is not None
     said = {"gate": gate.key, "kind": gate.kind, "choice": choice, "via": "command line", "at": datetime.now(UTC), **more}
-    assert answer_box.put(loop_folder(open_repository(repository), "loop").answers, Answer.model_validate(said))
+    assert answer_box.put(loop_folder(open_repository(repository), "loop").answers, state.uid, Answer.model_validate(said))
 
 
 def resume(repository: Path, **settings: object) -> LoopState:
@@ -70,8 +71,8 @@ def test_an_answer_that_cannot_be_followed_names_the_field_and_the_loop_keeps_wa
     assert person.statuses == ["REJECT", "REJECT", "ACCEPT", "ACCEPT"]
     assert "'decision' is a required property" in person.problems[0]
     assert "'perhaps' is not one of" in person.problems[1]
-    assert "iterations" in person.forms[-1]["description"]
-    assert "could not be followed" in person.forms[-1]["description"]
+    why = "Your answer was not taken:** limits.iterations must be a whole number, not 'many'"
+    assert person.forms[-1]["description"].startswith(f"> **{why}")
     assert (driven.state.config.limits.iterations, driven.state.config.limits.cost_usd) == (7, 3)
     assert calls_made(driven.agent) == 1
 
@@ -235,7 +236,7 @@ def test_a_driver_that_died_before_it_asked_asks_when_it_is_driven_again(drive: 
     unasked = before.model_copy(update={"ending": stuck, "gate": None, "config": asks})
     replace_state(repository, before, unasked, "as it was when the driver died")
     request = LoopRequest(repository=str(driven.repository), loop="loop", reopen=True)
-    assert open_loop(request, suffix="", now=datetime.now(UTC)).ending == stuck
+    assert open_loop(request, run="", now=datetime.now(UTC)).ending == stuck
 
 
 @pytest.mark.feature("H1")

@@ -1,5 +1,6 @@
 """Whole loops on a real engine, with a scripted agent: what is decided, what is recorded, what it costs."""
 
+import json
 import shlex
 import time
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ import pytest
 from flows.loop import loop
 from helmsman.layers import from_assignments
 from helmsman.records.evidence import AgentOutcome
+from helmsman.records.modes import Rung
 from helmsman.records.request import LoopRequest
 from helmsman.records.verdict import Outcome, Severity
 from tasks.repository.git import git, open_repository
@@ -126,20 +128,38 @@ def test_refused_credentials_are_never_retried_and_are_the_operators_fault(drive
 
 
 @pytest.mark.feature("E5")
-def test_an_agent_that_prints_nothing_is_ended_and_its_partial_work_kept(drive: Drive) -> None:
+def test_an_agent_that_prints_nothing_is_ended_unless_its_command_may_take_longer_and_its_partial_work_kept(drive: Drive) -> None:
     hang = Call(shell="echo half > notes; sleep 60")
-    driven = drive([hang, says(PROMISE, shell=SOLVE)], claude={"idle_timeout_minutes": 0.03})
-    first = list(read_records(open_repository(driven.repository), "loop"))[-1]
+    tests = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make", "timeout": 30_000}}
+    told = {"type": "assistant", "message": {"id": "m", "content": [tests]}, "parent_tool_use_id": None, "session_id": "s"}
+    busy = f"echo {shlex.quote(json.dumps(told))}; sleep 4; {SOLVE}"
+    driven = drive([hang, says(PROMISE, shell=busy)], claude={"idle_timeout_minutes": 0.03})
+    last, first = read_records(open_repository(driven.repository), "loop")
+    assert last.execution.call.outcome is AgentOutcome.FINISHED
     assert first.execution.call.outcome is AgentOutcome.HUNG
     assert first.execution.change.files == ("notes",)
     assert driven.state.outcome is Outcome.COMPLETED
 
 
-def test_agents_that_come_to_nothing_in_a_row_stop_the_loop(drive: Drive) -> None:
-    driven = drive([Call(events=spoken("hm"), exit_code=137)], limits={"agent_failures": 2})
+@pytest.mark.feature("S7")
+def test_an_agent_that_crashes_again_and_again_has_one_pause_and_then_stops_the_loop(drive: Drive) -> None:
+    pause = {"cool_down_minutes": 0.01}
+    driven = drive([Call(events=spoken("hm"), exit_code=1)], limits={"agent_failures": 2}, breaker=pause)
+    crashed, paused, last = list(read_records(open_repository(driven.repository), "loop"))[::-1]
+    assert (crashed.decision.rule, paused.decision.rule) == ("continue", "breaker.open")
+    assert paused.decision.until is not None
+    assert last.started_at >= paused.decision.until
+    assert (driven.state.iteration, driven.state.oversight.ladder.rung) == (2, Rung.PATCH)
     assert driven.state.ending is not None
     assert (driven.state.ending.rule, driven.state.ending.fault) == ("limits.agent_failures", "agent")
-    assert calls_made(driven.agent) == 2
+    assert calls_made(driven.agent) == 3
+
+
+@pytest.mark.feature("S7", "E3")
+def test_an_agent_that_is_killed_before_it_did_anything_costs_no_iteration(drive: Drive) -> None:
+    killed = Call(shell="kill -9 $$")
+    driven = drive([killed, killed, says(PROMISE, shell=SOLVE)], limits={"iterations": 1}, retry={"first_delay_seconds": 0.1})
+    assert (driven.state.outcome, driven.state.iteration, calls_made(driven.agent)) == (Outcome.COMPLETED, 1, 3)
 
 
 @pytest.mark.feature("V2")
@@ -163,7 +183,7 @@ def test_failing_tests_and_output_reach_the_next_prompt(drive: Drive) -> None:
 
 
 def test_without_checks_a_loop_starts_only_when_told_and_says_that_nothing_was_verified(drive: Drive) -> None:
-    driven = drive([says(PROMISE)], checks=(), allow_no_checks=True)
+    driven = drive([says(PROMISE, shell=SOLVE)], checks=(), allow_no_checks=True)
     assert driven.state.ending is not None
     assert "NOTHING WAS VERIFIED" in driven.state.ending.reason
 

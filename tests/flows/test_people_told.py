@@ -1,12 +1,7 @@
 """Blocks that an operator keeps in Prefect: the tracker's token, and whoever is notified."""
 
-import json
 import logging
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
@@ -14,41 +9,15 @@ from helmsman.config import TrackerConfig
 from helmsman.errors import OperatorError
 from tasks.people.notifying import notify
 from tasks.tracker.access import tracker_token
+from tests.fakes.webhook import Webhook, webhook_at_work
 
 pytestmark = pytest.mark.feature("H3")
 
 
-class Webhook(ThreadingHTTPServer):
-    """Keeps what it is sent."""
-
-    def __init__(self) -> None:
-        self.heard: list[dict[str, Any]] = []
-        super().__init__(("127.0.0.1", 0), partial(_Heard, self.heard))
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/T000/secret-path"
-
-
-class _Heard(BaseHTTPRequestHandler):
-    def __init__(self, heard: list[dict[str, Any]], *exchange: Any) -> None:
-        self._heard = heard
-        super().__init__(*exchange)
-
-    def do_POST(self) -> None:
-        self._heard.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-        self.send_response_only(200)
-        self.end_headers()
-
-
 @pytest.fixture
 def webhook() -> Iterator[Webhook]:
-    with Webhook() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with webhook_at_work() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def keep(url: str, name: str) -> None:

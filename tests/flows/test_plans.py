@@ -24,12 +24,14 @@ check = "grep -q one alpha"
 [[item]]
 id = "T002"
 title = "Write beta after it"
+check = "grep -q one beta"
 needs = ["T001"]
 done = false # by hand
 
 [[item]]
 id = "T003"
 title = "Look at both"
+check = "test -e alpha -a -e beta"
 needs = ["T002"]
 verify = true
 """

@@ -7,16 +7,24 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.needs import need
 from tests.fakes.postgres import Postgres, programs
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Worktrees and clean checkouts of tests do not lie in the state folder of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HELMSMAN_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """Without the programs, tests are skipped, but never in CI."""
+    """Skips the test where the programs are not installed."""
+    need("postgres")
     found = programs()
-    if found is None:
-        missing = "PostgreSQL is not on this machine: apt-get install postgresql"
-        pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
+    assert found is not None
     with tempfile.TemporaryDirectory(prefix="pg-", ignore_cleanup_errors=True) as folder:  # a socket's path must be short
         server = Postgres(found, Path(folder))
         server.start()

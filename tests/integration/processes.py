@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
 
 
 def carriers(tag: str) -> list[int]:
-    """Everything alive that has to do with a tag: by its environment, or (the watcher) by its arguments."""
+    """Everything alive that has to do with a tag: by its environment, or (the supervisor) by its arguments."""
     return [process.pid for process in psutil.process_iter() if _carries(process, tag)]
 
 
@@ -85,13 +85,13 @@ def sh(
     )
 
 
-def driver(code: str, tag: str) -> "subprocess.Popen[str]":
-    """A process of its own that runs a command, so that it can be killed."""
+def driver(code: str, tag: str, *, within: Sequence[str] = ()) -> "subprocess.Popen[str]":
+    """A process of its own that runs a command, so that it can be killed. `within`: a command that takes another one."""
     prelude = "import os, signal, sys\nfrom pathlib import Path\nfrom tasks.processes.process import end_tagged, run\n"
     prelude += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell that starts us in the background ignores it
     prelude += "tag, here, env = os.environ['T'], Path(os.environ['ROOT']), {'PATH': os.environ['PATH']}\n"
     return subprocess.Popen(
-        [sys.executable, "-c", prelude + code],
+        [*within, sys.executable, "-c", prelude + code],
         env=ENV | {"PYTHONPATH": str(ROOT), "ROOT": str(ROOT), "T": tag},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -99,8 +99,8 @@ def driver(code: str, tag: str) -> "subprocess.Popen[str]":
     )
 
 
-def driven(code: str, tag: str) -> str:
-    with driver(code, tag) as process:
+def driven(code: str, tag: str, *, within: Sequence[str] = ()) -> str:
+    with driver(code, tag, within=within) as process:
         output, errors = process.communicate(timeout=100)
     assert process.returncode == 0, errors
     return output

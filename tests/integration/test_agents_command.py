@@ -31,7 +31,7 @@ def helmsman(tmp_path: Path) -> CommandLine:
 
 
 def test_the_doctor_looks_at_the_agent_in_use(helmsman: CommandLine) -> None:
-    (helmsman.repository / "helmsman.toml").write_text('checks = ["make test"]\nagent.kind = "codex"\n')
+    helmsman.operator_sets('checks = ["make test"]\nagent.kind = "codex"\n')
     told = helmsman.run("doctor", "--repo", helmsman.repository)
     assert told.exit_code == 0, told
     assert "! agent        codex (OpenAI Codex CLI), without guard rails, dollars" in told.output
@@ -44,9 +44,7 @@ def test_the_doctor_looks_at_the_agent_in_use(helmsman: CommandLine) -> None:
 
 
 def test_the_doctor_misses_a_program_that_is_not_there(helmsman: CommandLine) -> None:
-    (helmsman.repository / "helmsman.toml").write_text(
-        'checks = ["make test"]\nagent = { kind = "gemini", binary = "no-such" }\n'
-    )
+    helmsman.operator_sets('checks = ["make test"]\nagent = { kind = "gemini", binary = "no-such" }\n')
     told = helmsman.run("doctor", "--repo", helmsman.repository)
     assert told.exit_code == 2
     assert "✘ agent        the program of gemini was not found" in told.output
@@ -104,7 +102,7 @@ def test_a_loop_under_way_keeps_its_agent_and_says_so_at_once(helmsman: CommandL
     repository = open_repository(helmsman.repository)
     settings = {"agent": {"kind": "codex"}, "checks": ["true"]}
     resolved = configure(repository.top, LoopRequest(repository=str(repository.top), goal="g", settings=settings))
-    create_loop(repository, resolved.config, "loop", NOW, agent=resolved.agent)
+    create_loop(repository, resolved, "loop", NOW)
     for setting, complaint in (
         ("agent.kind=gemini", "loop loop keeps the agent that it began with"),
         ("limits.cost_usd=5", "limits.cost_usd is set, and codex cannot do it"),
@@ -128,7 +126,7 @@ claude.binary = "no-such-claude"
 
 
 def test_a_judge_that_needs_claude_code_is_missed_before_anybody_works(helmsman: CommandLine) -> None:
-    (helmsman.repository / "helmsman.toml").write_text(JUDGED)
+    helmsman.operator_sets(JUDGED)
     told = helmsman.run("run", "g", "--repo", helmsman.repository, "--yes")
     assert (told.exit_code, told.output) == (2, ""), told
     assert "the judge is asked by Claude Code: claude.binary names no program" in told.errors

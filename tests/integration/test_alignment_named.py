@@ -44,7 +44,7 @@ def test_whoever_answers_an_alignment_as_a_loop_is_told_the_command_that_does(
             assert told.exit_code == 2
             assert told.errors.startswith(f"operator error: {file} is an alignment")
             assert f"found: {QUESTION}" in told.errors
-            command = ["helmsman", "align", *(["--out", file] if file != ALIGNMENT else []), "--repo", "repository"]
+            command = ["helmsman", "align", *(["--out", file] if file != ALIGNMENT else []), "--repo", str(helmsman.repository)]
             assert f"{shlex.join(command)} asks them one by one" in told.errors
         assert read_alignment(helmsman.repository / file) == ASKING
 

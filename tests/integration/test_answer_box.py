@@ -4,71 +4,73 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from helmsman.errors import HelmsmanError, WorldError
 from helmsman.records.gates import Answer, Choice, GateKind
-from tasks.people.answer_box import find, put, put_aside, replace, seen
-from tasks.whole_files import write_whole
+from tasks.people.answer_box import _signed, find, put, put_aside, replace, seen  # pyright: ignore[reportPrivateUsage] - on a disk
+from tasks.system.files import write_atomic
 
 NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)
 YES = Answer(gate="plan-0-1", kind=GateKind.PLAN, choice=Choice.APPROVE, via="command line", at=NOW)
+UID = "u1"
 NO = YES.model_copy(update={"choice": Choice.STOP})
 BROKEN = Path("/proc/self/mem")
 """Reading its begin is an input/output error, whoever does."""
 
 
 def test_the_first_answer_counts(tmp_path: Path) -> None:
-    assert put(tmp_path / "answers", YES)
-    assert not put(tmp_path / "answers", NO)
-    assert find(tmp_path / "answers", YES.gate) == YES
+    assert put(tmp_path / "answers", UID, YES)
+    assert not put(tmp_path / "answers", UID, NO)
+    assert find(tmp_path / "answers", UID, YES.gate) == YES
     assert [path.name for path in (tmp_path / "answers").iterdir()] == [f"{YES.gate}.json"]
 
 
 @pytest.mark.parametrize("torn", ["", "{", YES.model_dump_json()[:40]])
 def test_an_answer_that_cannot_be_read_is_in_nobodys_way(tmp_path: Path, torn: str) -> None:
     (tmp_path / f"{YES.gate}.json").write_text(torn)
-    assert put(tmp_path, YES)
-    assert find(tmp_path, YES.gate) == YES
+    assert put(tmp_path, UID, YES)
+    assert find(tmp_path, UID, YES.gate) == YES
     (aside,) = tmp_path.glob("*-refused-*")
     assert aside.read_text() == torn
 
 
 def test_an_answer_that_is_gone_is_put_aside_by_doing_nothing(tmp_path: Path) -> None:
-    put(tmp_path, YES)
+    put(tmp_path, UID, YES)
     put_aside(tmp_path, YES.gate)
     put_aside(tmp_path, YES.gate)
-    assert put(tmp_path, NO)
+    assert put(tmp_path, UID, NO)
 
 
 @pytest.mark.skipif(not BROKEN.exists(), reason="this system has no /proc")
 def test_an_answer_that_the_disk_withholds_for_once_still_counts(tmp_path: Path) -> None:
     (tmp_path / "theirs").symlink_to(BROKEN)
     (tmp_path / f"{YES.gate}.json").symlink_to("theirs")
-    for look in (lambda: put(tmp_path, NO), lambda: find(tmp_path, YES.gate)):
+    for look in (lambda: put(tmp_path, UID, NO), lambda: find(tmp_path, UID, YES.gate)):
         with pytest.raises(WorldError, match="Input/output error"):
             look()
-    assert seen(tmp_path, YES.gate) is None
-    write_whole(tmp_path / "theirs", YES.model_dump_json())
-    assert (find(tmp_path, YES.gate), seen(tmp_path, YES.gate)) == (YES, YES)
+    assert seen(tmp_path, UID, YES.gate) is None
+    write_atomic(tmp_path / "theirs", _signed(UID, YES))
+    assert (find(tmp_path, UID, YES.gate), seen(tmp_path, UID, YES.gate)) == (YES, YES)
 
 
 def test_an_answer_that_nobody_may_read_is_named_and_left_where_it_is(tmp_path: Path) -> None:
     (tmp_path / f"{YES.gate}.json").mkdir()
     with pytest.raises(HelmsmanError, match=f"{YES.gate}.json"):
-        put(tmp_path, YES)
+        put(tmp_path, UID, YES)
     assert [path.name for path in tmp_path.iterdir()] == [f"{YES.gate}.json"]
 
 
 def answer_again(mailbox: Path) -> None:
     put_aside(mailbox, YES.gate)
-    assert put(mailbox, YES)
+    assert put(mailbox, UID, YES)
 
 
 def answer_over(mailbox: Path) -> None:
-    replace(mailbox, YES)
+    replace(mailbox, UID, YES)
 
 
 @pytest.mark.parametrize("faster", [answer_again, answer_over])
@@ -76,11 +78,11 @@ def test_an_answer_is_not_put_aside_for_a_torn_one_that_lay_there_before(tmp_pat
     torn = tmp_path / f"{YES.gate}.json"
     os.mkfifo(torn)
     with ThreadPoolExecutor() as pool:
-        later = pool.submit(put, tmp_path, NO)
+        later = pool.submit(put, tmp_path, UID, NO)
         with torn.open("wb"):  # it opens once the other one reads, and that one reads until it is closed
             faster(tmp_path)
         assert not later.result()
-    assert find(tmp_path, YES.gate) == YES
+    assert find(tmp_path, UID, YES.gate) == YES
 
 
 def test_of_many_that_find_a_torn_answer_one_is_told_that_it_counts(tmp_path: Path) -> None:
@@ -88,17 +90,17 @@ def test_of_many_that_find_a_torn_answer_one_is_told_that_it_counts(tmp_path: Pa
         said = [YES.model_copy(update={"gate": name, "by": f"person {number}"}) for number in range(8)]
         (tmp_path / f"{name}.json").write_text("{")
         with ThreadPoolExecutor(len(said)) as pool:
-            told = list(pool.map(put, [tmp_path] * len(said), said))
-        assert [answer for answer, counts in zip(said, told, strict=True) if counts] == [find(tmp_path, name)]
+            told = list(pool.map(partial(put, tmp_path, UID), said))
+        assert [answer for answer, counts in zip(said, told, strict=True) if counts] == [find(tmp_path, UID, name)]
 
 
 def test_what_cannot_be_written_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
-    write_whole(tmp_path / "a", "before")
+    write_atomic(tmp_path / "a", "before")
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="folder"):
-        write_whole(tmp_path / "folder", "x")
+        write_atomic(tmp_path / "folder", "x")
     with pytest.raises(UnicodeEncodeError):
-        write_whole(tmp_path / "a", "\ud800")
+        write_atomic(tmp_path / "a", "\ud800")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "folder"]
     assert (tmp_path / "a").read_text() == "before"
 
@@ -106,5 +108,5 @@ def test_what_cannot_be_written_leaves_what_was_there_and_nothing_else(tmp_path:
 def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("theirs")
     (tmp_path / "a").symlink_to("outside")
-    write_whole(tmp_path / "a", b"ours")
+    write_atomic(tmp_path / "a", b"ours")
     assert ((tmp_path / "a").read_text(), (tmp_path / "outside").read_text()) == ("ours", "theirs")

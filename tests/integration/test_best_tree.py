@@ -60,6 +60,7 @@ def test_done_again_it_changes_nothing(work: Work) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_killed_after_any_git_command_loses_nothing_and_the_next_one_stands_at_the_best_tree(
     tmp_path: Path,
 ) -> None:

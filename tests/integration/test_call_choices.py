@@ -10,8 +10,8 @@ from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.oversight import Oversight
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState
-from tasks.agents.adapting import without_secrets
 from tasks.session.steered import stop_seconds, window_of
+from tasks.system.secrets import without_secrets
 from tests.fakes.repositories import loop_state
 
 
@@ -47,10 +47,11 @@ def test_the_less_the_work_gets_on_the_longer_its_own_checks_may_take(band: Band
 
 
 @pytest.mark.feature("X1")
-def test_no_part_of_a_call_keeps_a_secret_that_the_agent_could_see() -> None:
+def test_no_part_of_a_call_keeps_a_secret_that_the_agent_could_see(monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "a-very-secret-value-of-some-length"
+    monkeypatch.setenv("MY_API_TOKEN", secret)
     error = ErrorVector(kind=FailureClass.OTHER, where=f"at {secret}", message=f"said {secret}")
     told = {"looked": (f"/x/{secret}",), "edited": (f"/y/{secret}",), "errors": (error,), "pain": secret, "final_text": secret}
     call = AgentCall.model_validate({"outcome": AgentOutcome.FINISHED, "exit_code": 0, "seconds": 1, **told})
     assert secret in call.model_dump_json()
-    assert secret not in without_secrets(call, {"MY_API_TOKEN": secret}).model_dump_json()
+    assert secret not in without_secrets(call).model_dump_json()

@@ -65,7 +65,7 @@ def test_a_call_that_fills_the_disk_is_cut_off_and_stays_one_that_was_begun(work
     order = order_for(work, talks, folder=tmp_path / "agent")
     with little_room(), pytest.raises(CutOff, match="could not be kept"):
         call_agent(order)
-    folder = CallFolder(work.place.folder.call(work.state.due, work.state.attempt))
+    folder = CallFolder(work.place.folder.call(work.state.due, work.state.attempt), work.state.uid)
     assert interrupted_call(folder) is not None
     assert calls_made(tmp_path / "agent") == 1
     assert (work.path / "half.txt").exists()

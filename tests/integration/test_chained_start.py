@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from helmsman.errors import OperatorError
+from helmsman.layers import Resolved
 from helmsman.memory.handoff import KEPT_WHOLE
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import render
@@ -43,7 +44,7 @@ def aligned_repository(tmp_path: Path, *options: str) -> Path:
 
 
 def begun(top: Path, number: int, goal: str, base: str = "", **sections: Any) -> LoopState:
-    return create_loop(open_repository(top), config(goal, **sections), f"num-{number}", NOW, base)
+    return create_loop(open_repository(top), Resolved(config(goal, **sections), {}), f"num-{number}", NOW, base)
 
 
 def completed(top: Path, state: LoopState, files: Mapping[str, str] | None = None) -> LoopState:

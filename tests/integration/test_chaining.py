@@ -225,10 +225,10 @@ def test_the_command_line_wins_over_what_the_file_says_of_one_loop(top: Path) ->
 
 def test_what_a_chain_says_of_all_its_loops_counts_when_they_are_looked_at_before_the_start(top: Path) -> None:
     with pytest.raises(OperatorError, match="no check is configured"):
-        chain(top, Said(goals=("the first",)), as_json=True)
+        chain(top, Said(goals=("the first",)), yes=True, as_json=True)
     without = Said(goals=("the first",), settings=("allow_no_checks=true", f"claude.binary={top / 'no-agent'}"))
     with pytest.raises((OperatorError, WorldError), match="no-agent"):  # which comes after the checks
-        chain(top, without, as_json=True)
+        chain(top, without, yes=True, as_json=True)
 
 
 # --- what is told of it -------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from tasks.checking.security import security_findings
 from tasks.loops.working import check_base
 from tasks.processes.process import never
 from tasks.repository.git import commit_and_tree
+from tasks.worktrees.as_checkout import Worktree
 from tasks.worktrees.worktree import ensure_worktree, hold_branch, restore
 from tests.fakes.repositories import BRANCH, LOOP, Work, begin, commit, make_repository, sh, write
 from tests.integration.test_stop_gate_flaky import FAILS
@@ -45,7 +46,7 @@ def work(tmp_path: Path) -> Work:
 
 def checked(work: Work, *checks: CheckConfig) -> CheckReport:
     done, tree = commit_and_tree(work.path)
-    return run_checks(Room(work.path, work.state.uid, never), done, tree, LoopConfig(goal="g", checks=checks))
+    return run_checks(Room(Worktree(work.path), work.state.uid, never), done, tree, LoopConfig(goal="g", checks=checks))
 
 
 def footprint(work: Work) -> tuple[str, ...]:
@@ -85,7 +86,7 @@ def test_one_that_does_so_only_when_it_is_run_again_is_found_too(work: Work, tmp
 
 def test_the_branch_is_not_given_to_the_repository_above(work: Work) -> None:
     before = footprint(work)
-    checks = LoopConfig(goal="g", checks=(CheckConfig(command=CUTS["removed"]),))
+    checks = LoopConfig.model_validate({"goal": "g", "checks": (CUTS["removed"],), "workspace": {"clean": False}})
     with pytest.raises(OperatorError, match="a check cut its worktree off"):
         check_base(work.place, work.state.model_copy(update={"config": checks}), commit_and_tree(work.path)[1])
     with pytest.raises(OperatorError, match="is cut off"):
@@ -96,7 +97,7 @@ def test_the_branch_is_not_given_to_the_repository_above(work: Work) -> None:
 @pytest.mark.parametrize("cut", ["removed", "nonsense", "an empty folder", "a repository of its own", "its own folder broken"])
 def test_nothing_is_put_back_where_git_would_mean_the_repository_above(work: Work, cut: str) -> None:
     before = footprint(work)
-    room = Room(work.path, work.state.uid, never)
+    room = Room(Worktree(work.path), work.state.uid, never)
     with pytest.raises(OperatorError, match="is cut off") as told:
         security_findings(CUTS[cut], room, work.sh("rev-parse", "HEAD"))
     assert str(work.path / ".git") in told.value.expected
@@ -125,7 +126,7 @@ def test_in_place_a_check_that_removes_the_repository_does_not_reach_the_one_aro
     for cut in ("rm -rf .git", "rm -rf .git; git init --quiet .", "rm -rf .git; ln -s ../.git .git"):
         config = LoopConfig(goal="g", checks=(CheckConfig(command=cut),))
         with pytest.raises(OperatorError, match="a check cut its worktree off"):
-            run_checks(Room(top, f"t-{uuid4().hex}", never), done, tree, config)
+            run_checks(Room(Worktree(top), f"t-{uuid4().hex}", never), done, tree, config)
         assert (home / "kept").read_text() == "not committed\n"
         _remove(top / ".git")
         shutil.copytree(kept, top / ".git")
@@ -147,4 +148,7 @@ def test_a_repository_that_is_kept_elsewhere_is_worked_in_as_ever(tmp_path: Path
     for top in (linked, apart):
         done, tree = commit_and_tree(top)
         config = LoopConfig(goal="g", checks=(CheckConfig(command="echo x > app.py; touch new"),))
-        assert sorted(run_checks(Room(top, f"t-{uuid4().hex}", never), done, tree, config).left_behind) == ["app.py", "new"]
+        assert sorted(run_checks(Room(Worktree(top), f"t-{uuid4().hex}", never), done, tree, config).left_behind) == [
+            "app.py",
+            "new",
+        ]

@@ -18,10 +18,11 @@ import pytest
 from deployments.detaching import GONE, SILENT, UNDER_WAY, first_word
 from deployments.running import telling_way_on
 from helmsman.errors import WorldError
+from helmsman.layers import Resolved
 from tasks.lock import drive_alone
 from tasks.loops.creating import create_loop
 from tasks.places import loop_folder
-from tasks.processes.environment import NEVER
+from tasks.processes.environment import OF_A_SESSION
 from tasks.repository.git import open_repository
 from tests.fakes.bench import eventually
 from tests.fakes.command_line import CommandLine, looking, make_repository, processes, the_object
@@ -114,7 +115,7 @@ def test_what_a_person_got_wrong_is_refused_before_any_process_is_left_behind(he
 
 def test_a_name_that_is_taken_is_refused_with_who_drives_the_loop_and_what_can_be_done(helmsman: CommandLine) -> None:
     repository = open_repository(helmsman.repository)
-    create_loop(repository, config("make it so"), "loop", NOW)
+    create_loop(repository, Resolved(config("make it so"), {}), "loop", NOW)
     assert "what to do: go on with it: helmsman resume loop" in helmsman.run(*RUN).errors
     with drive_alone(loop_folder(repository, "loop").lock, "loop"):
         told = helmsman.run(*RUN)
@@ -161,9 +162,10 @@ def drivers(helmsman: CommandLine) -> list[psutil.Process]:
 
 
 def test_a_driver_lives_on_when_everything_below_and_above_the_process_that_started_it_is_ended(helmsman: CommandLine) -> None:
-    session = dict.fromkeys(NEVER, "of the session")
+    session = dict.fromkeys(OF_A_SESSION, "of the session")
+    key = {"HELMSMAN_STATE_KEY": "of the operator, on every machine"}
     with slow_engine() as engine:
-        starting = helmsman.start(*RUN, PREFECT_API_URL=engine.url, **session)
+        starting = helmsman.start(*RUN, PREFECT_API_URL=engine.url, **session, **key)
         assert engine.asked.acquire(timeout=60)
         (driver,) = drivers(helmsman)
         try:
@@ -176,7 +178,8 @@ def test_a_driver_lives_on_when_everything_below_and_above_the_process_that_star
                 """What it asked before counts for nothing."""
             assert engine.asked.acquire(timeout=60)  # it goes on asking
             assert os.getsid(driver.pid) not in {os.getsid(0), driver.pid}
-            assert not [name for name in NEVER if driver.environ().get(name)]
+            assert not [name for name in OF_A_SESSION if driver.environ().get(name)]
+            assert key.items() <= driver.environ().items()  # it signs the state with it, as whoever started it did
         finally:
             with suppress(psutil.NoSuchProcess):
                 driver.kill()

@@ -13,8 +13,8 @@ from deployments.running import telling_way_on
 from helmsman.errors import HelmsmanError, OperatorError, WorldError
 from tasks.processes.process import run
 from tasks.repository.state_ref import Fenced
+from tasks.system.files import write_atomic
 from tasks.system_errors import blaming_the_world
-from tasks.whole_files import write_whole
 
 pytestmark = pytest.mark.feature("X4")
 
@@ -46,7 +46,7 @@ def test_a_machine_without_room_for_another_command_is_the_world_s_fault(tmp_pat
 
 def test_a_file_that_is_not_there_is_no_fault_of_the_disk(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), blaming_the_world():
-        write_whole(tmp_path / "nowhere" / "call.json", "{}")
+        write_atomic(tmp_path / "nowhere" / "call.json", "{}")
 
 
 @pytest.mark.parametrize(

@@ -26,12 +26,13 @@ from helmsman.records.gates import Gate, GateKind
 from helmsman.records.issue import IssueLink
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
+from tasks.checking.rooms import clean_checkout
 from tasks.engine.database import put_aside
 from tasks.lock import drive_alone
 from tasks.loops.driving import tidy
 from tasks.places import loop_folder, worktree_of
-from tasks.processes.process import run
-from tasks.processes.tagged import TAG
+from tasks.processes.process import TAG, run
+from tasks.repository.clean_checkout import loop_checkouts
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import state_ref, write_state
 from tasks.worktrees.left_worktrees import changed_since
@@ -327,7 +328,23 @@ def test_a_loop_that_was_cut_off_is_told_with_the_way_on(broken: Broken) -> None
     assert "helmsman resume half-done" in told.remedy
 
 
-@pytest.mark.parametrize("what", ["loops", "processes", "worktrees", "locks"])
+@pytest.mark.feature("H4")
+def test_clean_checkouts_of_loops_that_are_over_or_gone_are_removed_and_others_are_kept(broken: Broken) -> None:
+    repository = open_repository(broken.repository)
+    gone, over, going = broken.loop("gone"), broken.completed("over"), broken.loop("going")
+    made = {state.loop: clean_checkout(workplace(str(broken.repository), state), state) for state in (gone, over, going)}
+    for checkout in made.values():
+        checkout.begin()
+    git(broken.repository, "update-ref", "-d", state_ref("gone"))
+    mends(broken, "checkouts", str(made["gone"].folder))
+    shutil.copytree(made["going"].folder, made["going"].folder.with_name("newer"))
+    broken.newer("newer")
+    broken.doctor("checkouts", fix=True)
+    assert {path.name for path in loop_checkouts(repository)} == {"going", "newer"}
+    assert made["going"].store.folder.is_dir()
+
+
+@pytest.mark.parametrize("what", ["loops", "processes", "worktrees", "checkouts", "locks"])
 def test_a_loop_that_cannot_be_read_is_told_and_hides_none_of_the_others(broken: Broken, what: str) -> None:
     path = broken.worktree(broken.completed())
     broken.newer("of-tomorrow")
@@ -340,7 +357,9 @@ def test_a_loop_that_cannot_be_read_is_told_and_hides_none_of_the_others(broken:
 def test_where_there_is_no_repository_nothing_in_it_is_missed(tmp_path: Path, broken: Broken) -> None:
     nowhere = tmp_path / "nowhere"
     nowhere.mkdir()
-    assert {Broken(nowhere).doctor(what)[0].verdict for what in ("loops", "processes", "worktrees", "locks")} == {"ok"}
+    assert {Broken(nowhere).doctor(what)[0].verdict for what in ("loops", "processes", "worktrees", "checkouts", "locks")} == {
+        "ok"
+    }
 
 
 def test_a_lock_that_its_git_has_just_taken_away_is_no_old_one(tmp_path: Path) -> None:

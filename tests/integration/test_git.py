@@ -40,8 +40,10 @@ def test_a_linked_worktree_shares_the_repository_and_the_loops_folder(tmp_path: 
     sh(top, "worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
     main, side = open_repository(top), open_repository(tmp_path / "side")
     assert (side.top, side.common) == (tmp_path / "side", main.common)
-    anywhere = WorkspaceConfig(root=str(tmp_path / "trees"))
-    assert worktree_of(side, LOOP, anywhere) == worktree_of(main, LOOP, anywhere)
+    for root, folder in ((str(tmp_path / "trees"), tmp_path / "trees"), ("trees", top / "trees")):
+        place = worktree_of(main, LOOP, WorkspaceConfig(root=root))
+        assert place == worktree_of(side, LOOP, WorkspaceConfig(root=root))
+        assert place.is_relative_to(folder)
 
 
 def test_a_bare_repository_is_its_own_root_also_from_a_folder_inside(tmp_path: Path) -> None:
@@ -106,7 +108,7 @@ def test_what_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
     assert str(tmp_path / name) in refusal(tmp_path / name).found
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.needs("root")
 def test_somebody_elses_repository_is_refused_with_gits_remedy(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     for path in (top, top / ".git"):

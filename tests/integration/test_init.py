@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from deployments.init.initialising import initialise
 from deployments.rubric import check_rubric
-from deployments.show.looking import show_configuration
+from deployments.show.configuration import show_configuration
 from deployments.wishes import Wishes, wished
 from helmsman.errors import OperatorError
 from helmsman.orient.commands import find_commands
@@ -157,7 +158,7 @@ def test_without_a_terminal_what_works_becomes_the_checks(capsys: pytest.Capture
     found = told(capsys, top, goal="Make it work.\n\nAcceptance criteria:\n- It says so.\n- It is calm.\n")
     assert found["checks"] == ["make test"]
     assert [(one["command"], one["outcome"], one["exit_code"], one["kept"]) for one in found["tried"]] == [
-        ("make test", "works", 0, True), ("make lint", "fails", 2, False), ("make build", "fails", 2, False),
+        ("make test", "works", 0, True), ("make lint", "fails", 2, False), ("make build", "cannot start", 2, False),
     ]  # fmt: skip
     assert found["next"] == [f"helmsman {words} --repo {top}" for words in ("rubric check", "run")]
     config = wished(open_repository(top), Wishes()).config
@@ -167,8 +168,51 @@ def test_without_a_terminal_what_works_becomes_the_checks(capsys: pytest.Capture
     assert check_rubric(top, None, as_json=True) == 0
 
 
+RED = (
+    "import unittest\n\n\nclass Shop(unittest.TestCase):\n"
+    "    def test_sum(self): self.assertEqual(1 + 1, 3)\n    def test_one(self): self.assertEqual(1, 1)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "command", "said"),
+    [
+        ({"tests/test_shop.py": RED}, "python3 -m unittest discover -s tests", "fails now: 1 of 2 tests"),
+        ({"check.sh": "#!/bin/bash\n[[ 1 == 2 ]]\n"}, "bash check.sh", "fails, exit 1"),
+    ],
+    ids=["unittest", "a script"],
+)
+def test_tests_that_fail_now_are_the_first_check_and_said_to_be_the_work(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, files: dict[str, str], command: str, said: str
+) -> None:
+    found = told(capsys, make_repository(tmp_path / "red", files))
+    assert found["checks"] == [command]
+    assert f"{command} {said}; that is what the loop will work on" in found["notes"]
+
+
+def test_tests_that_cannot_start_are_left_out_with_the_reason(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    files = {"Makefile": "test:\n\t@no-such-tool\nlint:\n\t@true\n"}
+    top = make_repository(tmp_path / "unstarted", files)
+    found = told(capsys, top)
+    assert found["checks"] == ["make lint"]
+    assert "#   make test   (Makefile, target test: cannot start, exit 2)\n" in (top / "helmsman.toml").read_text()
+
+
+def test_tests_that_work_are_preferred_to_those_that_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    files = {"Makefile": "test:\n\t@false\n", "tests/test_shop.py": RED.replace("3)", "2)")}
+    assert told(capsys, make_repository(tmp_path / "both", files))["checks"] == ["python3 -m unittest discover -s tests"]
+
+
+def test_workflows_and_scripts_in_folders_are_read(tmp_path: Path) -> None:
+    workflow = {".github/workflows/ci.yml": "steps:\n  - run: go test ./...\n"}
+    script = {"scripts/test": "#!/usr/bin/env bash\ntrue\n", "scripts/check/README": ""}
+    for name, files, command in (("ci", workflow, "go test ./..."), ("script", script, "bash scripts/test")):
+        folders = read_project(open_repository(make_repository(tmp_path / name, files)))
+        assert [one.command for one in find_commands(folders).candidates] == [command]
+
+
 def test_people_see_a_table_of_what_works_and_what_comes_next(capsys: pytest.CaptureFixture[str], top: Path) -> None:
-    assert initialise(top, None, yes=False, force=False, as_json=False) == 0
+    assert initialise(top, None, yes=True, force=False, as_json=False) == 0
     shown = capsys.readouterr().out.splitlines()
     (test,) = [line for line in shown if "make test" in line and "works" in line]
     assert test.split()[:3] == ["1", "tests", "make"]
@@ -192,10 +236,14 @@ HOSTILE_GOALS = [
 @pytest.mark.parametrize("goal", HOSTILE_GOALS)
 def test_helmsman_config_reads_what_was_written(capsys: pytest.CaptureFixture[str], top: Path, goal: str) -> None:
     told(capsys, top, goal=goal)
-    show_configuration(top, None, (), as_json=True)
+    show_configuration(top, None, (), key="", changed=False, as_json=True)
     read = json.loads(capsys.readouterr().out)
-    assert read["goal"] == {"value": goal, "source": "helmsman.toml"}
-    assert read["checks"] == {"value": [{"command": "make test", "name": "tests"}], "source": "helmsman.toml"}
+    assert read["goal"] == {"value": goal, "source": "helmsman.toml", "owner": "repository"}
+    assert read["checks"] == {
+        "value": [{"command": "make test", "name": "tests"}],
+        "source": "helmsman.toml",
+        "owner": "repository",
+    }
     assert {row["source"] for row in read.values()} == {"helmsman.toml", "default"}
 
 
@@ -272,11 +320,17 @@ def test_a_bare_repository_is_refused_because_nothing_can_be_written_there(tmp_p
 
 
 def test_what_a_checkout_has_and_a_loop_will_not_is_told(capsys: pytest.CaptureFixture[str], top: Path) -> None:
-    commit(top, "a script", {"package.json": '{"scripts": {"lint": "no-such-tool"}}', ".gitignore": "node_modules\n"})
+    commit(
+        top,
+        "a script",
+        {"package.json": '{"scripts": {"lint": "no-such-tool"}}', ".gitignore": "node_modules\n", "package-lock.json": "{}"},
+    )
     write(top, {"node_modules/x": "", "new": ""})
     notes = told(capsys, top)["notes"]
     assert notes[0] == "looked at the last commit, as a loop does; not at uncommitted work: new"
     assert "without node_modules" in notes[1]
+    text = (top / "helmsman.toml").read_text()
+    assert tomllib.loads(text)["workspace"] == {"setup": ["npm ci"]}
 
 
 # --- in a terminal ------------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def test_an_answer_whose_bringer_died_is_followed_by_whoever_comes_next(
     monkeypatch.setattr("tasks.people.pausing.resume_paused", resume_paused)
     again = {"the same event": first, "the label": event(served, api, moment="2")}.get(then) or said(served, api, then, 2)
     assert heeded(again, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
-    found = answer_box.find(folder.answers, gate.key)
+    found = answer_box.find(folder.answers, loop.uid, gate.key)
     assert found is not None
     assert found.choice is Choice.APPROVE
     if then == "/helmsman approve":  # by the same person, later: the reply says which counts
@@ -88,7 +88,7 @@ def test_a_stop_comes_before_an_answer_that_nobody_has_read(
     heeded(said(served, api, "/helmsman approve", 1), NOW)
     stop = said(served, api, what, 2) if what else event(served, api, Happened.WITHDRAWN)
     assert heeded(stop, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
-    found = answer_box.find(folder.answers, gate.key)
+    found = answer_box.find(folder.answers, loop.uid, gate.key)
     assert found is not None
     assert found.choice is Choice.STOP
 
@@ -140,9 +140,9 @@ def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: Served, api: 
     folder = loop_folder(open_repository(served.clone), loop.loop)
     with drive_alone(folder.lock, loop.loop):
         assert isinstance(heeded(said(served, api, "/helmsman perhaps", 1), NOW), Nothing)
-        assert answer_box.find(folder.answers, gate.key) is None
+        assert answer_box.find(folder.answers, loop.uid, gate.key) is None
         assert isinstance(heeded(said(served, api, "/helmsman approve Go on", 2), NOW), Heeded)
-    answer = answer_box.find(folder.answers, gate.key)
+    answer = answer_box.find(folder.answers, loop.uid, gate.key)
     assert answer is not None
     assert (answer.choice, answer.guidance, answer.by, answer.via) == (Choice.APPROVE, "Go on", "alice", "tracker")
     refused, understood = comments(api)

@@ -199,7 +199,7 @@ def test_a_question_that_is_asked_elsewhere_is_answered_with_a_stop(
     push_loop(other, replace_state(other, theirs, theirs.model_copy(update={"gate": gate}), "ask"))
     found = heeded(stop(served, api, ""), NOW)
     assert found == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
-    answer = answer_box.find(loop_folder(open_repository(served.clone), loop.loop).answers, gate.key)
+    answer = answer_box.find(loop_folder(open_repository(served.clone), loop.loop).answers, theirs.uid, gate.key)
     assert answer is not None
     assert answer.choice is Choice.STOP
 

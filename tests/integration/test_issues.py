@@ -62,29 +62,38 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state"
 
 
-def configuration(api: TrackerApi) -> str:
+def configuration() -> str:
     more = 'alignment = "docs/there-is-none.md"\n[merge]\ninto = "main"\n[limits]\niterations = 7'
     return f"""
 checks = ["test -e answer"]
 {more}
-[tracker]
-kind = "{api.kind}"
-url = "{api.url}"
-repository = "{REPOSITORY}"
 """
+
+
+def tracker(api: TrackerApi, repository: str = REPOSITORY) -> dict[str, Any]:
+    """What the operator set for the repository in the receiver's file."""
+    return {"tracker": {"kind": api.kind, "url": api.url, "repository": repository}}
 
 
 @pytest.fixture
 def served(tmp_path: Path, api: TrackerApi) -> Served:
     """A clone on the machine of the loops, and the bare repository of the forge."""
-    found = served_repository(tmp_path, {"helmsman.toml": configuration(api)})
+    found = served_repository(tmp_path, {"helmsman.toml": configuration()})
     api.open_issue("mallory", HOSTILE, ["helmsman"])
     return found
 
 
 def event(served: Served, api: TrackerApi, happened: Happened = Happened.LABELLED, **changes: Any) -> IssueEvent:
     place = {"repository": REPOSITORY, "location": str(served.clone), "full_name": REPOSITORY, "branch": "main", "number": 1}
-    known = {"moment": "1", "by": "alice", "title": "The answer", "body": HOSTILE, "source": api.kind, "delivery": "delivery-1"}
+    known: dict[str, Any] = {
+        "moment": "1",
+        "by": "alice",
+        "title": "The answer",
+        "body": HOSTILE,
+        "source": api.kind,
+        "delivery": "delivery-1",
+    }
+    known |= {"settings": tracker(api)}
     return IssueEvent.model_validate({**place, **known, "happened": happened, "received_at": NOW, **changes})
 
 
@@ -142,7 +151,7 @@ def test_a_labelled_issue_gets_a_loop_on_the_repository_s_own_checks_and_limits(
 
 @ONE_KIND
 def test_a_loop_begins_with_what_the_forge_holds_by_then(served: Served, api: TrackerApi, tmp_path: Path) -> None:
-    sh(tmp_path, "clone", "--quiet", str(served.bare), "other")
+    sh(tmp_path, "clone", "--quiet", "--branch=main", str(served.bare), "other")
     (tmp_path / "other" / "more").write_text("x")
     sh(tmp_path / "other", "add", ".")
     sh(tmp_path / "other", "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--quiet", "-m", "more")
@@ -205,7 +214,6 @@ def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('repository = "acme/site"', 'repository = "acme/other"', "does not name the tracker"),
         ('checks = ["test -e answer"]', "", "configures no check"),
         ("iterations = 7", "iterations = -1", "limits.iterations"),
     ],
@@ -213,17 +221,10 @@ def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_
 def test_a_configuration_that_is_no_good_is_told_with_its_remedy(
     old: str, new: str, words: str, served: Served, api: TrackerApi
 ) -> None:
-    served.commit("wrong", {"helmsman.toml": configuration(api).replace(old, new)})
+    served.commit("wrong", {"helmsman.toml": configuration().replace(old, new)})
     served.push("main")
     with pytest.raises(OperatorError, match=words):
         heeded(event(served, api), NOW)
-
-
-@ONE_KIND
-def test_words_at_an_issue_without_a_loop_are_talk(served: Served, api: TrackerApi) -> None:
-    assert isinstance(heeded(said(served, api, "/helmsman cancel"), NOW), Nothing)
-    assert isinstance(heeded(event(served, api, Happened.WITHDRAWN), NOW), Nothing)
-    assert comments(api) == []
 
 
 # --- comments -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from helmsman.records.usage import Usage
 from helmsman.verify.judge.question import JudgeQuestion
 from tasks.models.judge import ask_judge, way_of
 from tasks.processes.process import never
+from tasks.system.secrets import register
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.judge_questions import BAD, GOOD, INJECTION, answer, is_fenced, judge_config, one, poisoned, question, saying
 
@@ -72,26 +73,29 @@ def test_a_criterion_that_is_not_met_is_a_rejection_in_the_judges_words() -> Non
 
 
 @pytest.mark.parametrize(
-    ("turn", "outcome"),
+    "turn",
     [
-        (say("All criteria are met. Approved."), JudgementOutcome.UNREADABLE),
-        (say(""), JudgementOutcome.UNREADABLE),
-        (say('{"approved": true}'), JudgementOutcome.UNREADABLE),
-        (saying(answer(one("c1", met="yes"), one("c2"))), JudgementOutcome.UNREADABLE),
-        (saying(answer(one("c1"))), JudgementOutcome.PARTIAL),
-        (saying(GOOD, stop_reason="max_tokens"), JudgementOutcome.PARTIAL),
-        (Turn(text='{"criteria": [{"id": "c1", "met": tr', stop_reason="max_tokens"), JudgementOutcome.PARTIAL),
-        (saying(GOOD, stop_reason="refusal"), JudgementOutcome.REFUSED),
-        (saying(GOOD, stop_reason="something_new"), JudgementOutcome.UNREADABLE),
-        (Turn(tools=(("verdict", GOOD),)), JudgementOutcome.UNREADABLE),
+        say("All criteria are met. Approved."),
+        say('{"approved": true}'),
+        saying(answer(one("c1"))),
+        saying(GOOD, stop_reason="max_tokens"),
+        saying(GOOD, stop_reason="refusal"),
+        Turn(tools=(("verdict", GOOD),)),
     ],
-    ids=["words", "nothing", "another form", "wrong type", "left out", "too long", "cut off", "refused", "unknown end", "tool"],
+    ids=["words", "another form", "left out", "cut off", "refused", "tool"],
 )
-def test_whatever_is_no_clean_answer_is_a_rejection_with_its_cause(turn: Turn, outcome: JudgementOutcome) -> None:
-    judgement = judged(turn)
-    assert (judgement.outcome, judgement.approved, judgement.score) == (outcome, False, None)
-    assert judgement.cause
-    assert judgement.calls == 1
+def test_an_answer_that_cannot_be_read_is_asked_for_again_with_the_cause_and_then_is_the_operators(turn: Turn) -> None:
+    with JudgeApi([turn, saying(GOOD)]) as api:
+        judgement = ask(api)
+        first, second = api.requests
+    assert (judgement.approved, judgement.calls, judgement.usage.input_tokens) == (True, 2, 200)
+    assert "could not be read" not in first.prompt
+    assert second.prompt.startswith(first.prompt)
+    assert "Your last answer could not be read: the " in second.prompt.removeprefix(first.prompt)
+    with JudgeApi([turn]) as api:
+        with pytest.raises(OperatorError, match="neither approved nor rejected"):
+            ask(api)
+        assert len(api.requests) == 2
 
 
 def test_the_answer_is_found_behind_thinking() -> None:
@@ -125,15 +129,10 @@ def test_the_request_has_what_stays_the_same_first_and_is_cached_to_its_end() ->
     [
         ([True, False, True], JudgementOutcome.APPROVED, 2),
         ([False, True, False], JudgementOutcome.REJECTED, 1),
-        ([True, None, True], JudgementOutcome.APPROVED, 2),
-        ([None, None, True], JudgementOutcome.UNREADABLE, 1),
-        ([None, False, False], JudgementOutcome.REJECTED, 0),
     ],
 )
-def test_two_of_three_votes_decide_and_none_is_left_out(
-    answers: list[bool | None], outcome: JudgementOutcome, votes: int
-) -> None:
-    turns = [say("hm") if met is None else saying(answer(one("c1", met=met))) for met in answers]
+def test_two_of_three_votes_decide_and_none_is_left_out(answers: list[bool], outcome: JudgementOutcome, votes: int) -> None:
+    turns = [saying(answer(one("c1", met=met))) for met in answers]
     with JudgeApi(turns) as api:
         judgement = ask(api, criteria=({"text": "It works.", "votes": 3, "needed": 2},))
         assert len(api.requests) == 3
@@ -211,6 +210,7 @@ def test_what_the_operator_can_mend_says_how(turn: Turn | Raw, problem: str, rem
 
 
 def test_no_error_repeats_the_key() -> None:
+    register({"ANTHROPIC_API_KEY": KEY})
     with pytest.raises(OperatorError) as told:
         judged(Turn(status=401, error_message=f"invalid key {KEY}"))
     assert KEY not in str(told.value)
@@ -218,6 +218,7 @@ def test_no_error_repeats_the_key() -> None:
 
 
 def test_no_judgement_repeats_the_key() -> None:
+    register({"ANTHROPIC_API_KEY": KEY})
     told = one("c1", met=False, reason=f"It prints {KEY}.")
     assert judged(saying(answer(told, one("c2")))).criteria[0].reason == "It prints [ANTHROPIC_API_KEY]."
 
@@ -270,9 +271,9 @@ def test_without_criteria_there_is_nothing_to_approve() -> None:
 @pytest.mark.parametrize("said", [INJECTION, "APPROVED", '{"approved": true, "criteria": "all met"}'])
 def test_planted_instructions_are_quoted_and_a_model_that_follows_them_approves_nothing(said: str) -> None:
     with JudgeApi([say(said)]) as api:
-        judgement = ask(api, poisoned())
+        with pytest.raises(OperatorError, match="cannot be read"):
+            ask(api, poisoned())
         sent = api.requests[0]
-    assert judgement.outcome is JudgementOutcome.UNREADABLE
     assert is_fenced(sent.prompt, INJECTION)
     assert sent.prompt.count(INJECTION) == 7
     assert "do not follow it" in sent.body["system"][0]["text"]

@@ -89,30 +89,26 @@ def test_a_criterion_that_is_not_met_is_a_rejection_in_the_judges_words(home: Pa
 
 
 @pytest.mark.parametrize(
-    ("turns", "outcome"),
+    "turns",
     [
-        ([say("Approved."), say("Approved, I said.")], JudgementOutcome.UNREADABLE),
-        ([form(answer(one("c1", met="yes"), one("c2")))] * 8, JudgementOutcome.UNREADABLE),
-        ([Turn(tools=((FORM, BAD), (FORM, GOOD)))], JudgementOutcome.UNREADABLE),
-        ([form(answer(one("c1")))], JudgementOutcome.PARTIAL),
-        ([Turn(text="so far", stop_reason="max_tokens")] * 8, JudgementOutcome.PARTIAL),
-        ([Turn(text="I cannot", stop_reason="refusal")] * 3, JudgementOutcome.REFUSED),
+        [say("Approved."), say("Approved, I said.")],
+        [Turn(tools=((FORM, BAD), (FORM, GOOD)))],
+        [Turn(text="so far", stop_reason="max_tokens")] * 8,
+        [Turn(text="I cannot", stop_reason="refusal")] * 3,
     ],
-    ids=["words", "wrong type", "two forms", "left out", "cut off", "refused"],
+    ids=["words", "two forms", "cut off", "refused"],
 )
-def test_whatever_is_no_clean_answer_is_a_rejection_with_its_cause(
-    turns: list[Turn], outcome: JudgementOutcome, home: Path
-) -> None:
-    judgement = Asked(by_call([turns]), home).judgement
-    assert (judgement.outcome, judgement.approved) == (outcome, False)
-    assert judgement.cause
-    assert judgement.usage.tokens > 0
+def test_an_answer_that_cannot_be_read_is_asked_for_again_in_a_session_of_its_own(turns: list[Turn], home: Path) -> None:
+    asked = Asked(by_call([turns, [form(GOOD)]]), home)
+    assert (asked.judgement.approved, asked.judgement.calls) == (True, 2)
+    assert {request.call for request in asked.model.requests} == {0, 1}
+    assert "Your last answer could not be read" in asked.prompts[-1]
 
 
 def test_planted_instructions_are_quoted_and_a_model_that_follows_them_approves_nothing(home: Path) -> None:
-    asked = Asked(by_call([[say(INJECTION), say("APPROVED")]]), home, poisoned())
-    assert asked.judgement.outcome is JudgementOutcome.UNREADABLE
-    assert is_fenced(asked.prompts[0], INJECTION)
+    asked = Asked(by_call([[say(INJECTION), say("APPROVED")], [form(BAD)]]), home, poisoned())
+    assert asked.judgement.outcome is JudgementOutcome.REJECTED
+    assert all(is_fenced(prompt, INJECTION) for prompt in asked.prompts)
 
 
 def test_a_file_that_the_quoted_text_names_is_not_read(home: Path) -> None:

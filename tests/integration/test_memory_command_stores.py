@@ -114,7 +114,7 @@ def test_the_variable_wins_over_the_configuration_and_that_over_the_file_of_this
     stores = {name: f"sqlite:///{bench.helmsman.folder}/{name}.db" for name in ("variable", "configured", "environment")}
     for name, url in stores.items():
         fill(url, lesson(name, project=project))
-    (bench.helmsman.repository / "helmsman.toml").write_text(f'memory.url = "{stores["configured"]}"\n')
+    bench.helmsman.operator_sets(f'memory.url = "{stores["configured"]}"\n')
     at = ("list", "--repo", bench.helmsman.repository)
     told = {
         "configured": bench.tell(*at),

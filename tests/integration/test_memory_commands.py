@@ -89,11 +89,11 @@ def test_the_project_of_a_folder_is_told_from_others_and_its_configuration_names
     deep = bench.helmsman.repository / "deep"
     deep.mkdir()
     assert sorted(ids(bench.tell("list", "--project", deep).output.splitlines())) == ["g1", "mine"]
+    assert len(ids(bench.tell("list").output.splitlines())) == 4
     elsewhere = f"sqlite:///{bench.helmsman.folder}/team.db"
-    (bench.helmsman.repository / "helmsman.toml").write_text(f'memory.url = "{elsewhere}"\n')
+    bench.helmsman.operator_sets(f'memory.url = "{elsewhere}"\n')
     fill(elsewhere, lesson("team", project=project))
     assert ids(bench.tell("list", "--project", deep).output.splitlines()) == ["team"]
-    assert len(ids(bench.tell("list").output.splitlines())) == 4
 
 
 @pytest.mark.feature("L4")

@@ -13,6 +13,7 @@ from deployments.memory.exchange import export_to
 from deployments.memory.forgetting import forget
 from deployments.memory.opened import WITHOUT, emit, opened_memory
 from deployments.memory.pages import list_lines
+from deployments.start_directory import start_directory
 from helmsman.errors import OperatorError, WorldError
 from tasks.memory import opening
 from tasks.memory.forgetting import strike
@@ -70,7 +71,7 @@ def test_who_forgets_is_told_of_the_damaged_files_that_may_hold_it_still(url: st
             pass
     fill(url, FIRST)
     file.with_name("memory.db.damaged-20261122T100000-wal").write_bytes(b"of the first")
-    forget(Path(), "s1", ask=False, as_json=False)
+    forget(start_directory(), "s1", ask=False, as_json=False)
     names = "memory.db.damaged-20261123T100000, memory.db.damaged-20261122T100000"
     assert f"damaged files of the store that may hold it still, beside it: {names}\n" in capsys.readouterr().err
 
@@ -102,7 +103,7 @@ def test_while_somebody_reads_an_export_page_by_page_no_transaction_of_the_serve
     reading = Reading(lambda: postgres.sql("postgres", open_ones))
     with closing(io.TextIOWrapper(io.BufferedWriter(reading, 16))) as output, monkeypatch.context() as here:
         here.setattr("sys.stdout", output)
-        export_to(Path(), Path("-"), force=False, as_json=False)
+        export_to(start_directory(), Path("-"), force=False, as_json=False)
     assert '"sha256":' in reading.text
     assert set(reading.answers) == {"0"}
 
@@ -112,7 +113,7 @@ def test_while_somebody_reads_an_export_page_by_page_no_transaction_of_the_serve
 def test_an_answer_that_finds_no_room_is_told_and_nothing_of_it_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with FULL.open("w") as full, monkeypatch.context() as here:
         here.setattr("sys.stdout", full)
-        with pytest.raises(WorldError, match="No space left") as caught, opened_memory(Path()):
+        with pytest.raises(WorldError, match="No space left") as caught, opened_memory(start_directory()):
             emit(["much " * 100_000])
     assert WITHOUT not in caught.value.remedy
 

@@ -17,7 +17,7 @@ WELL: dict[str, object] = {"failed": 0, "trouble": "", "branch": True, "worktree
 @pytest.mark.parametrize(
     ("scenario", "step", "least", "after"),
     [
-        ("rebased", 4, 7, {**WELL, "merged": True, "merges": 1}),
+        ("rebased", 4, 6, {**WELL, "merged": True, "merges": 1}),
         ("conflict", 6, 3, {**WELL, "merged": False, "merges": 0, "failed": 1, "trouble": "conflict"}),
         ("checks", 9, 3, {**WELL, "merged": False, "merges": 0, "failed": 1, "trouble": "checks"}),
     ],

@@ -7,6 +7,7 @@ import pytest
 
 from helmsman.config import InvariantsConfig, LoopConfig
 from helmsman.errors import OperatorError
+from helmsman.layers import Resolved
 from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
 from helmsman.records.merging import Conflicted, Merging, Trouble
@@ -213,14 +214,14 @@ def test_a_plan_that_no_loop_could_follow_is_refused_before_anything_is_made(
     (top / "later.md").write_text(PLAN)
     config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": settings})
     with pytest.raises(OperatorError) as caught:
-        create_loop(open_repository(top), config, "the-loop", NOW)
+        create_loop(open_repository(top), Resolved(config, {}), "the-loop", NOW)
     assert complaint in str(caught.value)
 
 
 def test_a_new_loop_knows_its_plan(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top", {"tasks.md": PLAN})
     config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": {"file": "tasks.md"}})
-    plan = create_loop(open_repository(top), config, "the-loop", NOW).plan
+    plan = create_loop(open_repository(top), Resolved(config, {}), "the-loop", NOW).plan
     assert (plan.total, plan.done, plan.now, [one.id for one in plan.sketch]) == (2, 0, "T001", ["T001", "T002"])
 
 

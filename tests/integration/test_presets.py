@@ -202,9 +202,9 @@ def test_a_loop_keeps_its_preset_whatever_becomes_of_the_files(top: Path) -> Non
 
 def test_a_start_without_a_check_is_told_which_ones_fit_the_preset(top: Path) -> None:
     resolved = configured(top, preset="bugfix", checks=())
-    config = resolved.config.model_copy(update={"checks": ()})
+    unchecked = replace(resolved, config=resolved.config.model_copy(update={"checks": ()}))
     with pytest.raises(OperatorError, match="for a bugfix: a test that fails because of the bug"):
-        create_loop(open_repository(top), config, "one", NOW, preset=resolved.preset)
+        create_loop(open_repository(top), unchecked, "one", NOW)
 
 
 # --- hostile files, and slips ---------------------------------------------------------------------------------------
@@ -328,6 +328,6 @@ def test_who_was_rejected_once_gets_a_debugger_when_tests_keep_failing() -> None
 
 def test_a_new_loop_never_takes_the_place_of_one_that_was_begun_meanwhile(top: Path) -> None:
     repository, config = open_repository(top), configured(top).config
-    create_loop(repository, config, "same", NOW, new=True)
+    create_loop(repository, Resolved(config, {}), "same", NOW, new=True)
     with pytest.raises(OperatorError, match="there is a loop same already"):
-        create_loop(repository, config, "same", NOW, new=True)
+        create_loop(repository, Resolved(config, {}), "same", NOW, new=True)

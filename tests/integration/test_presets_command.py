@@ -111,7 +111,7 @@ def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(h
     shown = helmsman.run("config", "--repo", "repository", "--set", "preset=team/../bugfix", "--json")
     assert shown.exit_code == 2
     shown = helmsman.run("config", "--repo", "repository", "--set", "preset=bugfix", "--json")
-    assert the_object(shown.output)["limits.iterations"] == {"value": 15, "source": "preset bugfix"}
+    assert the_object(shown.output)["limits.iterations"] == {"value": 15, "source": "preset bugfix", "owner": "repository"}
 
 
 def test_what_others_wrote_reaches_the_terminal_without_control_characters(helmsman: CommandLine) -> None:
@@ -129,6 +129,6 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(helms
 def test_status_tells_which_hat_is_put_on_next(helmsman: CommandLine) -> None:
     repository = open_repository(helmsman.repository)
     resolved = wished(repository, Wishes(goal="g", checks=("true",), preset="bugfix"))
-    create_loop(repository, resolved.config, "one", NOW, preset=resolved.preset)
+    create_loop(repository, resolved, "one", NOW)
     told = helmsman.run("status", "one", "--repo", "repository")
     assert "hat        tester: nothing is done yet (bugfix)" in told.output.splitlines()

@@ -179,7 +179,7 @@ run(["sh", "-c", '''env -i {nap(tag)} & setsid sh -c "{STUBBORN}" & {STUBBORN}''
     assert eventually(lambda: not carriers(tag) and not sleepers(tag))
 
 
-def test_the_watcher_holds_none_of_our_own_output_open(tag: str) -> None:
+def test_the_supervisor_holds_none_of_our_own_output_open(tag: str) -> None:
     code = f"""
 run(["sh", "-c", "{STUBBORN}"], cwd=here, env=env, tag=tag, deadline=60, grace=3,
     on_line=lambda line: os.kill(os.getpid(), signal.SIGKILL))

@@ -4,9 +4,18 @@ from pathlib import Path
 
 import pytest
 
+from helmsman.errors import OperatorError
 from tasks.agents.claude_binary import find_binary
 from tasks.sandbox.trial import find_bubblewrap
 from tests.unit.builders import config
+
+
+def test_a_relative_path_of_the_agents_program_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would mean another file in each process that looks for it."""
+    (tmp_path / "claude").touch(0o755)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OperatorError, match="an absolute path"):
+        find_binary(config(claude={"binary": "./claude"}).claude)
 
 
 @pytest.mark.parametrize("folder", ["tools", ".", "./tools"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from helmsman.config.memory import MemoryConfig
-from helmsman.memory.telling import cost, lessons_section, orders_cost
+from helmsman.memory.telling import cost, guardrails_cost, lessons_section
 from helmsman.orient.budget import tokens, whole
 from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
 from helmsman.records.session import FailureClass
@@ -117,7 +117,7 @@ def test_guardrails_come_first_a_person_s_before_all_and_take_their_part_of_the_
         assert [one.id for one in whole_house.guardrails] == ["person", "fails", "new"]
         for allowance in range(0, 400, 7):
             recalled = recall(store, SUBJECT, CONFIG.model_copy(update={"tokens": allowance}), NOW)
-            assert orders_cost(recalled.guardrails) + cost(recalled.reminders) <= allowance
+            assert guardrails_cost(recalled.guardrails) + cost(recalled.reminders) <= allowance
             assert tokens(whole(lessons_section(recalled))) <= allowance
         few = recall(store, SUBJECT, CONFIG.model_copy(update={"guardrails": 1, "lessons": 2}), NOW)
         assert [one.id for one in few.guardrails] == ["person"]

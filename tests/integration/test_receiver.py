@@ -7,7 +7,6 @@ import socket
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from deployments.receiver.signatures import FRESH_SECONDS
 from helmsman.errors import OperatorError
 from helmsman.records.push import Push
 from tasks.triggers.deliveries import Deliveries
-from tests.fakes import pushing
 from tests.fakes.bench import eventually
 from tests.fakes.pushing import SECRET, Listening, by_hook, gitea, github, listed, listening, send
 
@@ -32,11 +30,6 @@ pytestmark = pytest.mark.feature("D2", "X2")
 ZEROS = "0" * 40
 NOWHERE = "http://127.0.0.1:9/api"
 """No engine: nothing that is accepted leaves the file."""
-SHORT_CONNECTIONS = """
-from deployments.receiver import serving
-serving.LONGEST_CONNECTION = 3
-"""
-"""Instead of 20 s."""
 Headers = Callable[[bytes], dict[str, str]]
 
 
@@ -313,17 +306,6 @@ def test_two_receivers_of_one_home_accept_a_push_once(
     body = event(commit)
     with listening(home, repos, variables) as second:
         assert statuses([f"{receiver.url}/github", f"{second.url}/github"] * 6, body) == [200] * 11 + [202]
-
-
-def test_strangers_who_say_nothing_do_not_keep_the_receiver_from_others(
-    home: Path, repos: Path, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pushing, "START", SHORT_CONNECTIONS + pushing.START)
-    body = event(next(_commits))
-    with listening(home, repos, variables) as hurried, ExitStack() as strangers:
-        for _ in range(40):
-            strangers.enter_context(socket.create_connection(("127.0.0.1", hurried.port)))
-        assert eventually(lambda: send(f"{hurried.url}/github", body, github(body)).status_code in {200, 202}, 60)
 
 
 def test_what_was_accepted_is_there_after_a_kill(tmp_path: Path, repos: Path, variables: dict[str, str]) -> None:

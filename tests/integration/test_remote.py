@@ -57,6 +57,15 @@ def test_branch_and_state_arrive_together(work: Work, remote: Path) -> None:
     push_loop(work.repository, state)
 
 
+def test_a_repository_that_lies_where_git_looks_for_a_remote_that_is_gone_gets_nothing(work: Work) -> None:
+    planted = work.repository.common / "origin"
+    sh(work.repository.common, "init", "--quiet", "--bare", str(planted))
+    sh(work.repository.common, "remote", "remove", "origin")
+    with pytest.raises(OperatorError, match="there is no remote 'origin'"):
+        push_loop(work.repository, go_on(work.repository, work.path, work.state, "one"))
+    assert tips(planted) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("name", "body"),
     [

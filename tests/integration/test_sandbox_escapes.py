@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import subprocess
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import pytest
 
 from helmsman.config import SandboxConfig
 from tasks.repository.git import git
-from tests.fakes.boxes import PYTHON, Scene, make_scene, needs_bubblewrap
+from tests.fakes.boxes import PYTHON, Scene, make_scene
 
-pytestmark = [needs_bubblewrap, pytest.mark.feature("D5")]
+pytestmark = [pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
 
 
 @pytest.fixture
@@ -111,8 +112,16 @@ def test_the_driver_is_not_to_be(scene: Scene, script: str) -> None:
 
 
 def test_processes_of_others_are_not_there(scene: Scene) -> None:
-    ended = scene.inside("for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done")
-    assert "pytest" not in ended.head.replace(str(scene.root), "")
+    look = "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; echo; done"
+    alien = subprocess.Popen(["sleep", "98.7654321"])
+    try:
+        outside, inside = scene.outside(look), scene.inside(look)
+    finally:
+        alien.kill()
+        alien.wait()
+    assert "sleep 98.7654321" in outside.head + outside.tail
+    assert "cmdline" in inside.head
+    assert "sleep 98.7654321" not in inside.head + inside.tail
 
 
 @pytest.fixture

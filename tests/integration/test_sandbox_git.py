@@ -1,7 +1,6 @@
 """What is committed in a box comes home, and nothing else does."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,15 +10,19 @@ from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import OperatorError
+from helmsman.records.session import StopAttempt
 from helmsman.sandbox.git_config import config_text, listed
 from tasks.checking.checks import Room, run_check
 from tasks.processes.process import never
-from tasks.repository.git import git
+from tasks.repository.clean_checkout import CleanCheckout
+from tasks.repository.git import git, open_repository
 from tasks.sandbox.entering import Agent, Command, agent_box, git_folder
-from tasks.session.stop_gate import Held, StopGate
-from tests.fakes.boxes import BRANCH, Scene, make_scene, needs_bubblewrap
+from tasks.session.stop_checkout import StopPlace
+from tasks.session.stop_gate import StopGate
+from tasks.worktrees.as_checkout import Worktree
+from tests.fakes.boxes import BRANCH, Scene, make_scene
 
-pytestmark = [needs_bubblewrap, pytest.mark.feature("D5")]
+pytestmark = [pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
 
 CHECKS_TOO = SandboxConfig(kind="bubblewrap")
 AS_ADA = "git config user.name Ada; git config user.email ada@example.com;"
@@ -125,7 +128,7 @@ def test_a_repository_that_borrows_is_seen_whole(scene: Scene, tmp_path: Path, l
 
 
 def room(scene: Scene) -> Room:
-    return Room(scene.worktree, f"check-{uuid4().hex}", never, sandbox=CHECKS_TOO)
+    return Room(Worktree(scene.worktree), f"check-{uuid4().hex}", never, sandbox=CHECKS_TOO)
 
 
 def checked(scene: Scene, command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int | None, str]:
@@ -208,44 +211,34 @@ def test_what_could_be_moved_away_cannot_be_hidden(scene: Scene, hidden: str) ->
         scene.inside("true", config=config)
 
 
-SEEN = "git diff --exit-code HEAD >&2 && git log --format=%s && git ls-files && git symbolic-ref -q HEAD; git fsck 2>&1"
+def stopped(scene: Scene, command: str, *, clean: bool = True) -> StopAttempt:
+    """What the gate says to an agent whose box still stands."""
+    base = git(scene.repository, "rev-parse", BRANCH).strip()
+    made = CleanCheckout(open_repository(scene.repository), scene.worktree, scene.root / "checkouts/loop", "u", BRANCH, base)
+    place = StopPlace(scene.worktree, base, made if clean else Worktree(scene.worktree), git_folder(scene.folder))
+    told = {"goal": "g", "checks": [command], "sandbox": {"kind": "bubblewrap"}, "steering": {"stop_seconds": 30}}
+    return StopGate(place, f"gate-{scene.root}", LoopConfig.model_validate(told)).run(active=False, full=False)[0]
 
 
-@pytest.mark.parametrize("then", ["", "; git gc -q", "; git update-index --split-index", "; git checkout -q --detach"])
-def test_before_its_end_a_check_sees_what_the_agent_has_committed(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, then: str
+@pytest.mark.parametrize("clean", [True, False], ids=["clean checkout", "in its folder"])
+def test_at_a_stop_a_check_sees_what_the_agent_has_committed_in_its_box(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, *, clean: bool
 ) -> None:
     monkeypatch.setenv("HOME", str(scene.home))
-    scene.inside(f"{AS_ADA} echo 2 > app.py; echo 3 > new; git add new; git commit -qam two{then}")
-    standing = replace(room(scene), agents_git=git_folder(scene.folder))
-    result = run_check(standing, 0, CheckConfig(command=SEEN), 30)
-    on = "" if "detach" in then else f"refs/heads/{BRANCH}\n"
-    assert (result.head, subjects(scene)) == (f"two\nstart\napp.py\nnew\n{on}", ["start"])
-    scene.take_over()
-    assert run_check(standing, 0, CheckConfig(command=SEEN), 30).head.startswith(result.head)
-
-
-def test_an_agent_that_commits_in_its_box_is_let_go(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(scene.home))
-    check = {"command": "git diff --exit-code HEAD"}
-    told = {"goal": "g", "checks": [check], "sandbox": {"kind": "bubblewrap"}, "steering": {"stop_seconds": 30}}
-    with scene.box("sh", "-c", f"{AS_ADA} echo 2 > app.py; git commit -qam two") as boxed:
+    works = f"{AS_ADA} echo '*.log' > .gitignore; echo 2 > app.py; echo 3 > a.log; git add -Af . a.log; git commit -qm two"
+    with scene.box("sh", "-c", works) as boxed:
         scene.run(boxed, 30)
-        where = Held(scene.worktree, scene.root / "held", git_folder(scene.folder))
-        attempt, text = StopGate(where, f"gate-{scene.root}", LoopConfig.model_validate(told)).run(active=False, full=False)
-    assert (attempt.blocked, text) == (False, "")
-    assert attempt.why == "every check that ran passes"
+        sees = "git diff --exit-code HEAD && grep -q 2 app.py && test -e a.log"
+        assert stopped(scene, sees, clean=clean).why == "every check that ran passes"
+    assert subjects(scene) == ["start"]
+    scene.take_over()
+    assert subjects(scene) == ["two", "start"]
 
 
 PLANTED = {
     "no repository any more": f"rm -rf {DIR}/*",
     "an index that leads out": f"ln -sf {{root}}/homes/eve/key {DIR}/index",
-    "references that lead out": f"cd {DIR}; rm -rf refs; ln -s {{root}}/homes/eve refs; echo 'ref: refs/heads/key' > HEAD",
-    "a branch that leads out": f"ln -sf {{root}}/homes/eve/key {DIR}/refs/heads/key; echo 'ref: refs/heads/key' > {DIR}/HEAD",
-    "a pipe": f"rm {DIR}/index; mkfifo {DIR}/index",
-    "a name with dots": f"echo 'ref: refs/heads/../../../../x' > {DIR}/HEAD",
-    "a name that is too long": f"echo ref: refs/heads/$(seq -s/ 400) > {DIR}/HEAD",
-    "objects that lead out": f"cd {DIR}/objects; rm -rf [0-9a-f]*; for i in 1 2 3; do ln -s {{root}}/homes/eve 0$i; done",
+    "an index that is a pipe": f"rm {DIR}/index; mkfifo {DIR}/index",
     "a program in the configuration": f"{AS_ADA} git config core.fsmonitor 'touch {{root}}/worktree/evil'",
 }
 
@@ -256,10 +249,7 @@ def test_what_the_agent_plants_in_its_repository_shows_a_check_nothing(
 ) -> None:
     monkeypatch.setenv("HOME", str(scene.home))
     scene.inside(script.replace("{root}", str(scene.root)))
-    standing = replace(room(scene), agents_git=git_folder(scene.folder))
-    read = "git status >/dev/null 2>&1; cd $(git rev-parse --git-dir || echo .); grep -rs the-secret . /run/helmsman; true"
-    result = run_check(standing, 0, CheckConfig(command=read), 30)
-    assert (result.passed, "the-secret" in result.head) == (True, False)
+    assert stopped(scene, "! grep -rs the-secret . && grep -q 1 app.py").why == "every check that ran passes"
     assert not (scene.worktree / "evil").exists()
 
 

@@ -20,7 +20,7 @@ from tasks.sandbox.gateway import TOLD, doors
 from tasks.sandbox.login import Login
 from tasks.sandbox.upstream import Upstream, upstream_of
 from tasks.telling.journal import listening
-from tests.fakes.boxes import Scene, make_scene, needs_bubblewrap
+from tests.fakes.boxes import Scene, make_scene
 
 pytestmark = pytest.mark.feature("D5")
 
@@ -166,7 +166,7 @@ def test_a_proxy_of_another_kind_is_refused() -> None:
         assert "secret" not in str(caught.value)
 
 
-@needs_bubblewrap
+@pytest.mark.needs("bubblewrap")
 def test_hooks_and_proxy_answer_inside_at_their_ports_and_nothing_else_does(tmp_path: Path) -> None:
     scene = make_scene(tmp_path)
     config = SandboxConfig(kind="bubblewrap", hosts=("model.example",))
@@ -182,7 +182,7 @@ def test_hooks_and_proxy_answer_inside_at_their_ports_and_nothing_else_does(tmp_
     assert "refused" in ended.head.splitlines()[2]
 
 
-@needs_bubblewrap
+@pytest.mark.needs("bubblewrap")
 def test_a_port_of_this_machine_that_is_named_is_reached_inside(tmp_path: Path) -> None:
     with echoing() as port:
         config = SandboxConfig(kind="bubblewrap", hosts=("model.example", f"localhost:{port}"))
@@ -262,7 +262,7 @@ def test_one_that_was_renewed_before_the_driver_was_killed_is_given_back_at_the_
     assert real.read_text() == (meanwhile or RENEWED)
 
 
-@needs_bubblewrap
+@pytest.mark.needs("bubblewrap")
 def test_a_login_that_is_to_be_read_only_stays_whatever_is_written(tmp_path: Path) -> None:
     scene = make_scene(tmp_path)
     real = logged_in(scene)
@@ -275,7 +275,7 @@ def test_a_login_that_is_to_be_read_only_stays_whatever_is_written(tmp_path: Pat
     assert real.read_text() == json.dumps(LOGIN)
 
 
-@needs_bubblewrap
+@pytest.mark.needs("bubblewrap")
 def test_of_the_agent_s_own_folder_only_the_login_is_given_and_what_it_plants_there_stays_inside(tmp_path: Path) -> None:
     scene = make_scene(tmp_path)
     real = logged_in(scene)

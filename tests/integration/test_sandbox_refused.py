@@ -13,7 +13,7 @@ from helmsman.config import SandboxConfig
 from helmsman.errors import OperatorError
 from tasks.loops.beginning import begun
 from tasks.sandbox.trial import CONTAINERS, require_sandbox
-from tests.fakes.boxes import BOXED, needs_bubblewrap
+from tests.fakes.boxes import BOXED
 from tests.fakes.command_line import looking, make_repository
 from tests.unit.builders import config, state
 
@@ -45,7 +45,7 @@ def path_without(folder: Path) -> str:
     return str(folder)
 
 
-@needs_bubblewrap
+@pytest.mark.needs("bubblewrap")
 def test_a_box_that_can_be_made_is_told_of() -> None:
     assert require_sandbox(BUBBLEWRAP).endswith("bwrap; network: model")
     assert require_sandbox(SandboxConfig()) == "none: the agent may do what you may"
@@ -57,7 +57,7 @@ def test_what_cannot_stay_hidden_is_refused_at_the_start(tmp_path: Path) -> None
         require_sandbox(opened)
 
 
-@needs_bubblewrap
+@pytest.mark.needs("bubblewrap")
 def test_a_loop_is_refused_where_the_kernel_allows_no_box(tmp_path: Path, forbidden: str) -> None:
     make_repository(tmp_path / "repository", {"app.py": "1\n"})
     command_line = looking(tmp_path)
@@ -69,7 +69,7 @@ def test_a_loop_is_refused_where_the_kernel_allows_no_box(tmp_path: Path, forbid
     assert command_line.run("list", "--repo", command_line.repository, "--json").output.strip() in {"", "[]"}
 
 
-@needs_bubblewrap
+@pytest.mark.needs("bubblewrap")
 def test_the_doctor_says_whether_there_could_be_one(tmp_path: Path, forbidden: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make_repository(tmp_path / "repository", {"app.py": "1\n"})
     examined = partial(dict(EXAMINATIONS)["sandbox"], tmp_path / "repository")

@@ -12,10 +12,10 @@ from tasks.repository.git import GitError, git, open_repository
 from tasks.sandbox import own_git
 from tasks.sandbox.taking import take_over_work
 from tasks.worktrees.workplace import Workplace
-from tests.fakes.boxes import BRANCH, Scene, make_scene, needs_bubblewrap
+from tests.fakes.boxes import BRANCH, Scene, make_scene
 from tests.fakes.repositories import loop_state, sh
 
-pytestmark = [needs_bubblewrap, pytest.mark.feature("D5")]
+pytestmark = [pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
 
 AS_ADA = "git config user.name Ada; git config user.email ada@example.com;"
 

@@ -16,6 +16,7 @@ from tasks.checking.scanning import MOST_LEAKS, Scanned, secrets_in
 from tasks.checking.security import security_findings
 from tasks.processes.process import never
 from tasks.repository.added_text import LARGEST_FILE, MOST_COMMITS
+from tasks.worktrees.as_checkout import Worktree
 from tests.fakes.repositories import calls_of, commit, counting_git, make_repository, sh
 
 pytestmark = pytest.mark.feature("S13")
@@ -257,7 +258,7 @@ FINDING = {
 
 
 def room(top: Path) -> Room:
-    return Room(worktree=top, tag=f"t/{uuid4().hex}", stop=never)
+    return Room(Worktree(top), tag=f"t/{uuid4().hex}", stop=never)
 
 
 def test_a_scan_that_exits_with_1_is_read_and_leaves_nothing_behind(top: Path) -> None:
@@ -277,4 +278,6 @@ def test_a_scan_that_cannot_run_has_an_error_and_no_findings(top: Path) -> None:
 
 def test_a_scan_that_is_stopped_is_an_interruption_not_a_result(top: Path) -> None:
     with pytest.raises(Exception, match="cancelled"):
-        security_findings("sleep 60", Room(worktree=top, tag=f"t/{uuid4().hex}", stop=lambda: True), sh(top, "rev-parse", "HEAD"))
+        security_findings(
+            "sleep 60", Room(Worktree(top), tag=f"t/{uuid4().hex}", stop=lambda: True), sh(top, "rev-parse", "HEAD")
+        )

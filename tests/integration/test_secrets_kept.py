@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.repository.git import IDENTITY
-from tasks.secrets_kept import SHORTEST, redact
+from tasks.system.secrets import SHORTEST, redact
 
 pytestmark = pytest.mark.feature("X1")
 
@@ -97,7 +97,9 @@ def test_half_of_a_secret_at_the_end_of_a_text_that_was_cut_is_replaced_as_well(
 
 
 AROUND = st.binary(max_size=7)
-ONE_LINE = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=SHORTEST, max_size=40)
+ONE_LINE = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=SHORTEST, max_size=40).filter(
+    lambda text: not text.startswith("/")  # a path is no secret
+)
 WRITTEN: dict[str, Callable[[bytes], str]] = {
     "base64": lambda octets: base64.b64encode(octets).decode(),
     "base64 for URLs": lambda octets: base64.urlsafe_b64encode(octets).decode().rstrip("="),

@@ -26,9 +26,9 @@ UNKNOWN = (FOLDER / "unknown_session.jsonl").read_text()
 LOST = Call(events=tuple(map(json.loads, UNKNOWN.splitlines())), exit_code=1)
 
 
-def begun(folder: Path, recording: str, session: KeptSession | None = KEPT) -> CallFolder:
+def begun(folder: Path, recording: str, session: KeptSession | None = KEPT, uid: str = "u1") -> CallFolder:
     """A call that was cut off after it printed what was recorded."""
-    call = CallFolder(folder)
+    call = CallFolder(folder, uid)
     begin(call, "go on", "b" * 40, session)
     call.transcript.write_bytes((FOLDER / f"{recording}.jsonl").read_bytes())
     return call
@@ -61,13 +61,6 @@ def test_a_call_that_was_cut_off_is_charged_its_own_messages_only(tmp_path: Path
     assert found.usage == replay("sigkill", -9).usage
 
 
-def test_a_call_whose_folder_was_written_before_sessions_were_kept_is_read(tmp_path: Path) -> None:
-    folder = begun(tmp_path, "success")
-    folder.started.write_text(json.dumps({"start": "b" * 40, "at": NOW.isoformat()}))
-    assert session_asked_for(folder) is None
-    assert finished_call(folder)
-
-
 def test_a_transcript_that_was_about_to_be_set_aside_is_no_call(tmp_path: Path) -> None:
     folder = begun(tmp_path, "unknown_session")
     folder.started.unlink()
@@ -92,7 +85,7 @@ def call_with(tmp_path: Path, *calls: Call, died_after: str = "") -> tuple[Agent
         update={"config": config.model_copy(update={"steering": config.steering.model_copy(update={"hooks": False})})}
     )
     if died_after:
-        begun(work.place.folder.call(1, 1), died_after)
+        begun(work.place.folder.call(1, 1), died_after, uid=state.uid)
     made = call_agent(Order(work.place, state, "go on", work.start, KEPT))
     return made, work
 
@@ -100,7 +93,7 @@ def call_with(tmp_path: Path, *calls: Call, died_after: str = "") -> tuple[Agent
 def test_a_session_that_is_gone_is_replaced_at_once(tmp_path: Path) -> None:
     made, work = call_with(tmp_path, LOST, says("Anew.", cost=0.02))
     assert (made.outcome, made.resumed, made.usage.cost_usd) == (AgentOutcome.FINISHED, False, 0.02)
-    folder = CallFolder(work.place.folder.call(1, 1))
+    folder = CallFolder(work.place.folder.call(1, 1), work.state.uid)
     assert (session_asked_for(folder), finished_call(folder)) == (None, made)
     assert [prompt_of(tmp_path / "agent", number) for number in range(2)] == ["go on", "go on"]
 

@@ -85,7 +85,7 @@ def test_loops_are_listed_most_recently_changed_first(repository: Repository, st
         write(repository, state.model_copy(update={"loop": name, "updated_at": moment}), None)
     sh(repository.top, "update-ref", free_salvage_ref(repository, "new", 1, 1), "HEAD")
     assert loop_names(repository) == ["new", "middle", "old"]
-    assert [one.loop for one in list_loops(repository)] == ["new", "middle", "old"]
+    assert [one.state.loop for one in list_loops(repository)] == ["new", "middle", "old"]
 
 
 def test_records_are_read_newest_first_across_states_that_have_none(repository: Repository, state: LoopState) -> None:
@@ -135,7 +135,7 @@ def test_a_loop_that_cannot_be_read_hides_none_of_the_others(repository: Reposit
     write(repository, state, None)
     put_state(repository, '{"schema_version": 99}', state_ref("of-tomorrow"))
     told: list[OperatorError] = []
-    assert [one.loop for one in list_loops(repository, told.append)] == [LOOP]
+    assert [one.state.loop for one in list_loops(repository, told.append)] == [LOOP]
     assert [one.problem for one in told] == ["the state of loop of-tomorrow was written by a newer version of Helmsman"]
 
 
@@ -271,11 +271,12 @@ def test_the_lock_of_a_writer_that_was_killed_is_broken_when_it_is_old_and_only_
 
 
 def many(repository: Repository, state: LoopState, first: int, last: int) -> None:
-    """Iterations by the same importer, all in one go."""
+    """Iterations by the same importer, all in one go; the last one is signed, and with it all before it."""
     over = read_ref(repository.common, REF)
-    steps = (at(state, number) for number in range(first, last + 1))
+    steps = (at(state, number) for number in range(first, last))
     parts = (_stream(REF, one, over if one.iteration == first else None, record_of(one, one.iteration), "next") for one in steps)
     git(repository.common, "fast-import", "--quiet", "--date-format=raw-permissive", stdin=b"".join(parts))
+    write(repository, at(state, last), read_ref(repository.common, REF))
 
 
 def test_the_five_hundredth_write_costs_what_the_first_did(
@@ -293,7 +294,7 @@ def test_the_five_hundredth_write_costs_what_the_first_did(
     last = [calls_of(counting, lambda number=number: step(number)) for number in range(491, 501)]
     assert set(first) == set(last) == {first[0]}
     assert first[0] > 1
-    assert sh(repository.top, "ls-tree", "--name-only", REF).split() == ["record.json", "state.json"]
+    assert sh(repository.top, "ls-tree", "--name-only", REF).split() == ["record.json", "signature", "state.json"]
     assert len(chain(repository)) == 501
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from helmsman.config import ContextConfig, SteeringConfig
 from helmsman.layers import RESERVED
 from helmsman.orient.guardrails import Rules
-from helmsman.records.evidence import Guarded
-from helmsman.records.session import ContextUse, FailureClass, StopAttempt
+from helmsman.records.evidence import AgentOutcome, Guarded
+from helmsman.records.session import ContextUse, FailureClass
 from helmsman.verify.agent_events import Called, ToolResult
 from tasks.session.hook_server import TOKEN, HookServer
 from tasks.session.steering import (
@@ -21,13 +21,12 @@ from tasks.session.steering import (
     GUARDED_KEPT,
     MARGIN,
     PENDING_KEPT,
-    STOPS_KEPT,
     UNJUDGED,
-    Gate,
     Means,
     Steering,
     settings,
 )
+from tasks.session.stops import Turns
 
 pytestmark = pytest.mark.feature("A1", "A2", "A3", "A4", "S9")
 
@@ -49,7 +48,7 @@ def means(**given: Any) -> Means:
 
 def steers(steering: SteeringConfig | None = None, world: Means | None = None, **rules: Any) -> Steering:
     known: dict[str, Any] = {"worktree": "/nest/tree", **rules}
-    return Steering(Rules(**known), steering or SteeringConfig(), ContextConfig(), world or means())
+    return Steering(Rules(**known), steering or SteeringConfig(), ContextConfig(), world or means(), Turns(catch_up=0))
 
 
 def test_the_token_that_the_agent_gets_is_no_setting_to_a_helmsman_that_it_starts() -> None:
@@ -73,8 +72,9 @@ def denied(output: Any) -> bool:
     return output.get("hookSpecificOutput", {}).get("permissionDecision") == "deny"
 
 
-def test_any_event_makes_it_heard() -> None:
+def test_only_the_prompt_shows_that_hooks_are_called() -> None:
     steering = steers()
+    steering.answer({"hook_event_name": "Stop"})
     assert not steering.heard
     assert steering.answer({"hook_event_name": "UserPromptSubmit"}) == {}
     assert steering.heard
@@ -152,7 +152,7 @@ def test_the_fifth_failure_in_a_row_is_answered_with_guidance_at_once() -> None:
     answers = [advised(fail(steering, f"make part-{number}", f"{number}")) for number in range(5)]
     assert [bool(answer) for answer in answers] == [False] * 4 + [True]
     assert "5 tool calls of one kind have failed one after the other" in answers[-1]
-    assert (steering.account()["failures_in_row"], steering.guarded[-1].rule) == (5, "failures")
+    assert (steering.account(AgentOutcome.FINISHED)["failures_in_row"], steering.guarded[-1].rule) == (5, "failures")
 
 
 def test_a_failure_that_is_heard_by_both_ways_is_counted_once() -> None:
@@ -160,7 +160,7 @@ def test_a_failure_that_is_heard_by_both_ways_is_counted_once() -> None:
     for number in range(4):
         fail(steering, f"make part-{number}", f"{number}")
         steering.conclude(done(f"{number}", "Exit code 2", failed=True))
-    assert steering.account()["failures_in_row"] == 4
+    assert steering.account(AgentOutcome.FINISHED)["failures_in_row"] == 4
     assert sum(error.times for error in steering.errors) == 4
 
 
@@ -301,58 +301,12 @@ def test_a_filling_context_is_told_once_at_each_tier_and_ends_the_session_when_i
 
 
 def test_a_compaction_empties_the_context_and_the_next_filling_is_told_again() -> None:
-    steering = steers(world=means(gate=answering(blocked=True)))
+    steering = steers()
     told: list[bool] = []
     for share in (65, 5, 65):
         fill(steering, share)
         told.append(bool(advised(steering.answer(event(f"echo {share}", f"{len(told)}")))))
     assert told == [True, False, True]
-
-
-# stop ----------------------------------------------------------------------------------------------------------------
-
-
-def answering(*, blocked: bool) -> Gate:
-    return lambda _active, _full: (StopAttempt(blocked=blocked, why="w"), "mend it")
-
-
-def stop(steering: Steering, *, active: bool = False) -> Any:
-    return steering.answer({"hook_event_name": "Stop", "stop_hook_active": active})
-
-
-def test_a_stop_is_the_gates_to_answer() -> None:
-    asked: list[tuple[bool, bool]] = []
-    told: list[StopAttempt] = []
-
-    def gate(active: bool, full: bool) -> tuple[StopAttempt, str]:
-        asked.append((active, full))
-        return StopAttempt(blocked=not active, why="w"), "mend it"
-
-    steering = steers(world=means(gate=gate, tell_stop=told.append))
-    assert stop(steering) == {"decision": "block", "reason": "mend it"}
-    assert stop(steering, active=True) == {}
-    steering.observe(ContextUse(tokens=61_000, peak=61_000, window=100_000))
-    stop(steering)
-    assert asked == [(False, False), (True, False), (False, True)]
-    assert told == steering.stops
-
-
-def test_a_session_that_is_to_end_may_stop_unasked() -> None:
-    steering = steers(world=means(gate=answering(blocked=True)))
-    steering.observe(ContextUse(tokens=90_000, peak=90_000, window=100_000))
-    assert stop(steering) == {}
-
-
-def test_attempts_to_stop_stay_bounded_and_a_broken_gate_keeps_nobody() -> None:
-    steering = steers(world=means(gate=answering(blocked=False)))
-    for _ in range(STOPS_KEPT + 5):
-        stop(steering)
-    assert len(steering.stops) == STOPS_KEPT
-
-    def broken(_active: bool, _full: bool) -> tuple[StopAttempt, str]:
-        raise OSError
-
-    assert stop(steers(world=means(gate=broken))) == {}
 
 
 def test_the_command_line_waits_for_the_checks_and_is_asked_at_a_stop_only_where_there_are_any() -> None:

@@ -7,8 +7,8 @@ import pytest
 from helmsman.records.checks import CheckReport, TestCounts
 from helmsman.records.session import StopAttempt
 from tests.fakes.repositories import Work
-from tests.integration.held_work import ended, gate, littered
 from tests.integration.processes import own_tag
+from tests.integration.stop_work import ended, gate, littered
 from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("A4")
@@ -18,7 +18,8 @@ FAILS = f"printf '{NAMES}'; exit 1"
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home"))
     return littered(tmp_path)
 
 

@@ -153,7 +153,7 @@ def test_a_cancelled_call_ends_at_once_and_is_no_call(tmp_path: Path) -> None:
     work = loop(tmp_path, str(program(tmp_path / "agent", "sleep 60")))
     with pytest.raises(Cancelled):
         call(work, stopped=True)
-    assert finished_call(CallFolder(work.place.folder.call(1, 1))) is None
+    assert finished_call(CallFolder(work.place.folder.call(1, 1), work.state.uid)) is None
 
 
 def test_what_the_world_broke_before_anything_was_done_is_tried_again(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_what_the_world_broke_before_anything_was_done_is_tried_again(tmp_path: 
     work = loop(tmp_path / "a", str(refuses), words=words)
     with pytest.raises(WorldError, match="could not reach its model"):
         call(work)
-    assert not CallFolder(work.place.folder.call(1, 1)).started.exists()
+    assert not CallFolder(work.place.folder.call(1, 1), work.state.uid).started.exists()
     late = program(tmp_path / "late", "echo 1 > made; echo 'Too Many Requests' >&2; exit 1")
     made = call(loop(tmp_path / "b", str(late), words=words))
     assert made.outcome == "rate_limited", "it has worked, as the tree tells, so it is not made again in silence"
@@ -188,7 +188,7 @@ def test_tool_calls_are_told_while_they_happen_and_destruction_ends_the_session(
 def test_a_call_that_ended_is_not_made_again_when_its_driver_died(tmp_path: Path) -> None:
     agent = program(tmp_path / "agent", "echo never")
     work = loop(tmp_path, str(agent), output="codex")
-    folder = CallFolder(work.place.folder.call(1, 1))
+    folder = CallFolder(work.place.folder.call(1, 1), work.state.uid)
     begin(folder, "go on", work.start, None, work.state.agent.kind if work.state.agent else None)
     folder.transcript.write_text(CODEX)
     made = call(work)
@@ -199,7 +199,7 @@ def test_a_call_that_ended_is_not_made_again_when_its_driver_died(tmp_path: Path
 
 def test_a_call_that_did_not_come_to_its_end_is_interrupted_with_what_it_had_used(tmp_path: Path) -> None:
     work = loop(tmp_path, str(program(tmp_path / "agent", "echo never")), output="codex")
-    folder = CallFolder(work.place.folder.call(1, 1))
+    folder = CallFolder(work.place.folder.call(1, 1), work.state.uid)
     begin(folder, "go on", work.start, None, work.state.agent.kind if work.state.agent else None)
     folder.transcript.write_text("".join(CODEX.splitlines(keepends=True)[:-1]))
     found = interrupted_call(folder)
@@ -236,7 +236,7 @@ def test_kill_9_of_the_driver_repeats_only_what_had_not_ended(
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, *places], cwd=Path(__file__).parents[2])
     try:
         assert eventually((tmp_path / "agent" / "second").exists, 30)
-        folder = CallFolder(work.place.folder.call(1, 1))
+        folder = CallFolder(work.place.folder.call(1, 1), work.state.uid)
         assert eventually(lambda: folder.transcript.exists() and folder.transcript.stat().st_size > 0)
     finally:
         driver.send_signal(signal.SIGKILL)

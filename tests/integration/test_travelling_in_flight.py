@@ -1,13 +1,9 @@
 """What a machine had in flight when another one went on with its loop: it is kept, as the agent left it."""
 
-import subprocess
-import sys
-
 import pytest
 
 from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
-from tasks.agents.call_folder import CallFolder, begin
 from tasks.loops.travelling import take_up
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, git, read_ref
@@ -21,15 +17,6 @@ from tests.integration.travellers import at_once, one, remote, two
 
 __all__ = ["at_once", "one", "remote", "two"]
 pytestmark = pytest.mark.feature("D4", "E3")
-
-KILLED_WHILE_CHECKING = """
-import os, sys
-from pathlib import Path
-from tasks.worktrees.holding import held
-with held(Path(sys.argv[1]), Path(sys.argv[2])):
-    Path(sys.argv[1], "app.py").write_text("of a check\\n")
-    os._exit(0)
-"""
 
 
 def test_what_the_agent_committed_in_its_box_is_kept_when_another_machine_went_on(one: Repository, two: Repository) -> None:
@@ -47,38 +34,6 @@ def test_what_the_agent_committed_in_its_box_is_kept_when_another_machine_went_o
     assert made in kept(one, "salvage/")
     assert not box.exists()
     assert (tree(one, before) / "app.py").read_text() == "in time\n"
-
-
-def test_what_checks_at_a_stop_made_of_the_agent_s_files_is_not_kept_for_them(one: Repository, two: Repository) -> None:
-    """The driver here died while they ran."""
-    before = begun(one)
-    folder = CallFolder(loop_folder(one, LOOP).call(before.due, before.attempt))
-    begin(folder, "prompt", before.head, None)
-    write(tree(one, before), {"app.py": "of the agent\n"})
-    subprocess.run([sys.executable, "-c", KILLED_WHILE_CHECKING, tree(one, before), folder.held], check=True)
-    assert (tree(one, before) / "app.py").read_text() == "of a check\n"
-    push_loop(two, go_on(two, taken_over(two), "in time\n"))
-    take_up(one, LOOP, PUSHED, held=False)
-    (work,) = kept(one, "salvage/")
-    assert git(one.common, "show", f"{work}:app.py") == "of the agent\n"
-    assert not folder.held.exists()
-
-
-def test_what_checks_at_a_stop_changed_and_cannot_be_put_back_is_told_when_another_machine_went_on(
-    one: Repository, two: Repository, caplog: pytest.LogCaptureFixture
-) -> None:
-    before = begun(one)
-    folder = CallFolder(loop_folder(one, LOOP).call(before.due, before.attempt))
-    begin(folder, "prompt", before.head, None)
-    write(tree(one, before), {"app.py": "of the agent\n"})
-    subprocess.run([sys.executable, "-c", KILLED_WHILE_CHECKING, tree(one, before), folder.held], check=True)
-    (manifest,) = folder.held.glob("*/manifest.json")
-    manifest.write_text("{")
-    push_loop(two, go_on(two, taken_over(two), "in time\n"))
-    take_up(one, LOOP, PUSHED, held=False)
-    (told,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
-    assert f"loop {LOOP}" in told
-    assert f"could not be put back: what is kept in {manifest.parent} cannot be read" in told
 
 
 def test_a_branch_that_somebody_has_checked_out_is_not_moved_beneath_them(one: Repository, two: Repository) -> None:

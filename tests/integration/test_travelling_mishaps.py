@@ -244,7 +244,7 @@ def test_resume_brings_a_loop_that_this_clone_has_not_got(
     monkeypatch.setattr(running, "drive", drive)
     monkeypatch.setattr(running, "refuse_agent", nobody_refuses)
     with pytest.raises(OperatorError, match="there is no loop 'loop'"):
-        running.go_on(two.top, LOOP, (), as_json=True)
-    write(two.top, {"helmsman.toml": "[remote]\npush = true\n"})
-    running.go_on(two.top, LOOP, (), as_json=True)
+        running.go_on(two.top, LOOP, (), yes=True, as_json=True)
+    monkeypatch.setenv("HELMSMAN_REMOTE__PUSH", "true")
+    running.go_on(two.top, LOOP, (), yes=True, as_json=True)
     assert [(one.loop, read_state(two, LOOP)[0].iteration) for one in asked] == [(LOOP, 1)]

@@ -194,7 +194,7 @@ def test_a_question_appears_with_its_commands_and_goes_when_it_is_answered(helms
         assert shown.shows("question   May it be merged?")
         assert shown.shows("helmsman reject mend-it --guidance TEXT")
         answer = Answer(gate=GATE.key, kind=GATE.kind, choice=Choice.REVISE, by="ada", via="command line", at=NOW)
-        put(loop.folder.answers, answer)
+        put(loop.folder.answers, read_state(loop.repository, loop.name)[0].uid, answer)
         assert shown.shows("given      revise by ada (command line)")
 
 

@@ -222,6 +222,7 @@ def test_what_a_check_leaves_in_a_submodule_is_put_back_once(tmp_path: Path, mon
     assert (work.path / "lib" / "lib.py").read_text() == "LIB = 1\n"
 
 
+@pytest.mark.slow
 def test_five_thousand_files_cost_as_many_processes_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = begin(make_repository(tmp_path / "few"), tmp_path / "few-tree")
     many = begin(make_repository(tmp_path / "many", {f"d{n % 50}/f{n}": f"{n}\n" for n in range(5000)}), tmp_path / "many-tree")

@@ -18,6 +18,7 @@ from helmsman.records.focus import Compacted, Focus, Writing, WrittenCompaction,
 from helmsman.records.oversight import Oversight, Sought
 from tasks.models.writing import seek_conflicts, write_compaction, write_focus
 from tasks.processes.process import never
+from tasks.system.secrets import register
 from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.judge_api import JudgeApi, Raw
 from tests.integration.processes import own_tag
@@ -141,6 +142,7 @@ def test_an_answer_that_cannot_be_used_leaves_the_templates_with_a_reason_and_is
     ids=["401", "529", "400", "cut", "portal"],
 )
 def test_what_keeps_the_model_from_answering_is_a_reason_without_the_key(turn: Turn | Raw, why: str) -> None:
+    register({"ANTHROPIC_API_KEY": KEY})
     written = by_api(turn)
     assert written.focus is None
     assert why in written.reason
@@ -181,6 +183,7 @@ def test_a_cancel_while_the_model_writes_is_raised() -> None:
 
 
 def test_a_secret_that_the_model_repeats_is_taken_out() -> None:
+    register({"ANTHROPIC_API_KEY": KEY})
     written = by_api(say(json.dumps(GOOD | {"prompt": f"Use {KEY}."})))
     assert written.focus is not None
     assert written.focus.prompt == "Use [ANTHROPIC_API_KEY]."

@@ -26,7 +26,7 @@ from helmsman.records.hats import Worn
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.records.memory import WorkingMemory
-from helmsman.records.modes import Breaker, Climb, Feedback, Ladder, Position, Rung
+from helmsman.records.modes import Climb, Feedback, Ladder, Rung
 from helmsman.records.moments import Movement, Progress
 from helmsman.records.oversight import Checkpoint, Diagnosis, Failed, Issue, Learnt, Oversight, Stance, Strategy
 from helmsman.records.proof import Denial, Proof
@@ -147,7 +147,7 @@ OVERSIGHT = Oversight(
     control=Control(
         proportional=0.375, integral=1.5, derivative=-0.125, gains=Gains(), phase="focused", output=0.8125, band=Band.PIVOT
     ),
-    breaker=Breaker(position=Position.HALF_OPEN, idle=3, reason="three idle iterations"),
+    idle=3,
     ladder=Ladder(
         rung=Rung.HUMAN,
         reason="same_error",

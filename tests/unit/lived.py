@@ -34,7 +34,7 @@ def episodes(history: Sequence[Moment], **fields: Any) -> tuple[Episode, ...]:
 def _episode(moment: Moment, learning: tuple[Learnt, ...], fields: dict[str, Any]) -> Episode:
     given = {"uid": "u1", "loop": "mend-it", "approach": f"Rework the {_LETTERS[moment.iteration % 26]} parser", **fields}
     kept = {name: getattr(moment, name) for name in _KEPT}
-    return Episode.model_validate({**kept, "learning": learning, "tools": ("Read", "Edit", "Bash"), **given})
+    return Episode.model_validate({**kept, "learning": learning, **given})
 
 
 def observation(text: str = f"This got earlier work there: “{APPROACH}”.", **fields: Any) -> Observation:

@@ -12,7 +12,7 @@ from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateK
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.records.memory import WorkingMemory
-from helmsman.records.modes import Breaker, Ladder, Position, Rung
+from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Checkpoint, Conflict, Failed, Imperative, Learnt, Oversight, Strategy, Variety
 from helmsman.records.proof import Denial, Proof
@@ -122,7 +122,7 @@ def _oversight(text: str) -> Oversight:
         control=Control(
             proportional=0.52, integral=1.5, derivative=-0.04, gains=Gains(kp=0.5, ki=0.2, kd=0.3), output=0.61, band=Band.ADJUST
         ),
-        breaker=Breaker(position=Position.HALF_OPEN, idle=4, reason=text),
+        idle=4,
         ladder=Ladder(rung=Rung.REDESIGN, reason=text),
         conflicts=(Conflict(kind="scope", first=order, second=order, about=text),),
         learning=(Learnt(kind=FailureClass.TEST, seen=7, in_row=3, level=2, helped=False),),

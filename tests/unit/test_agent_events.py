@@ -1,6 +1,7 @@
 """What a call did, said and cost, folded from the event stream of the real CLI."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ from helmsman.verify.deed_reader import OTHER_TOOLS
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay
 
 
-def fold(*stream: dict[str, Any], exit_code: int = 0) -> AgentCall:
-    reader = CallReader()
+def fold(*stream: dict[str, Any], exit_code: int = 0, disallowed: Sequence[str] = ()) -> AgentCall:
+    reader = CallReader(disallowed=disallowed)
     for event in stream:
         reader.feed(event)
     return reader.conclude(exit_code=exit_code, ended_by="itself", stderr="", seconds=1, now=RECORDED)
@@ -42,7 +43,6 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
         "cli_version": "2.1.330",
         "turns": 5,
         "tools": (("Bash", 2), ("Read", 1), ("Edit", 1)),
-        "first_used": ("Read", "Edit", "Bash"),
         "commands": (
             {"command": "python3 test_calc.py", "failed": False},
             {"command": "git -c user.name=t -c user.email=t@t commit -qam fix", "failed": False},
@@ -50,6 +50,7 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
         "edited": ("/workspace/calc.py",),
         "looked": ("/workspace/calc.py",),
         "guarded": (),
+        "silent_hooks": (),
         "final_text": "The addition is mended.\n\n<promise>COMPLETE</promise>",
         "permission_denials": (),
         "api_retries": 0,
@@ -61,6 +62,7 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
         "pain": "",
         "resumed": False,
         "rate_limit": None,
+        "survivors": (),
         "untold": (),
     }
 
@@ -203,6 +205,15 @@ def test_the_window_is_found_under_any_name_of_the_model(listed: str) -> None:
 
 def test_denied_tools_are_named_once() -> None:
     assert replay("permission_denied").permission_denials == ("Bash",)
+
+
+@pytest.mark.feature("S5", "S7")
+def test_what_a_hook_or_a_disallowed_tool_of_ours_refused_is_no_denial_of_the_agents_permissions() -> None:
+    stream = events("refused_by_us")
+    assert [denial["tool_name"] for denial in stream[-1]["permission_denials"]] == ["Bash", "Bash"]
+    assert fold(*stream, disallowed=("Bash(git push:*)",)).permission_denials == ()
+    assert fold(*stream, disallowed=("Bash(git fetch:*)", "WebFetch")).permission_denials == ("Bash",)
+    assert fold(*stream[:-1], disallowed=("Bash(git push:*)",), exit_code=143).permission_denials == ()
 
 
 def test_a_denial_is_known_even_when_the_call_was_killed() -> None:

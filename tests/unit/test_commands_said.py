@@ -73,7 +73,7 @@ def test_other_limits_can_be_set_and_approve_going_on(kind: GateKind) -> None:
     assert answer.guidance == "Mind the cost."
 
 
-@pytest.mark.parametrize("kind", [GateKind.MERGE, GateKind.HANDED_OVER])
+@pytest.mark.parametrize("kind", [GateKind.MERGE, GateKind.ITEM, GateKind.HANDED_OVER])
 def test_where_approving_means_more_than_going_on_setting_a_limit_does_not_approve(kind: GateKind) -> None:
     with pytest.raises(OperatorError, match="nothing that may be said here"):
         said("/helmsman set limits.iterations=40", asking(kind))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from helmsman.records.claims import ClaimLayer, Claims, Contradiction, StatusReport
 from helmsman.records.evidence import Change, Execution
 from helmsman.records.findings import Finding, Weight
+from helmsman.records.processes import Survivor
 from helmsman.records.proof import Proof
 from helmsman.records.reflexion import DoneSignals
 from helmsman.verify.completion import prove, required_tests
@@ -58,6 +59,13 @@ def test_a_finding_that_blocks_is_named_with_its_place() -> None:
 
 
 @pytest.mark.feature("V5")
+def test_a_process_of_the_agent_that_cannot_be_ended_stands_against_being_done() -> None:
+    left = (Survivor(pid=42, started=1.5, name="python3"), Survivor(pid=43, started=0, name="unknown processes"))
+    denied = proof(execution=Execution(call=call().model_copy(update={"survivors": left}), change=changed().change))
+    assert (rules(denied), denied.open) == (["processes"], False)
+    assert denied.objections == "processes that the agent started are still running: python3 (pid 42), unknown processes"
+
+
 def test_a_finding_that_only_warns_stands_against_nothing() -> None:
     assert proof(findings=(WARNING,)).open
 

@@ -9,7 +9,7 @@ from helmsman.config import LoopConfig
 from helmsman.records.control import Band, Control
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.modes import Breaker, Ladder, Position, Rung
+from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Conflict, Imperative, Oversight
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
@@ -107,7 +107,6 @@ def _with(**fields: Any) -> LoopState:
         ("3", state(oversight=Oversight(control=Control(output=0.6, band=Band.ADJUST))), Sign.WATCH),
         ("3", state(oversight=Oversight(ladder=Ladder(rung=Rung.REFACTOR))), Sign.WATCH),
         ("3", state(oversight=Oversight(ladder=Ladder(rung=Rung.HUMAN))), Sign.BAD),
-        ("3", state(oversight=Oversight(breaker=Breaker(position=Position.OPEN))), Sign.BAD),
         ("3", state(spending=Spending(cost_usd=36)), Sign.WATCH),
         ("3", state(spending=Spending(cost_usd=50)), Sign.BAD),
         ("3*", state(), Sign.IDLE),

@@ -45,6 +45,7 @@ OPERATOR = {
 LIMITED = {AgentOutcome.USAGE_LIMIT}
 FRUITFUL = {AgentOutcome.FINISHED, AgentOutcome.MAX_TURNS, AgentOutcome.CALL_BUDGET}
 FRUITLESS = set(AgentOutcome) - OPERATOR - LIMITED - FRUITFUL
+BROKEN_OFF = {AgentOutcome.OVERLOADED, AgentOutcome.RATE_LIMITED, AgentOutcome.CRASHED}
 AT_WORK = set(AgentOutcome) - OPERATOR
 
 REPORTS: dict[str, CheckReport | None] = {
@@ -102,7 +103,8 @@ TABLE = (
     Row(AT_WORK, UNPROVABLE, EITHER, EITHER, EITHER, STOP, "completion.unverified", Outcome.COMPLETED),
     Row(AT_WORK, NOT_DONE, {True}, EITHER, EITHER, STOP, "limits.cost_usd", Outcome.STOPPED),
     Row(LIMITED, NOT_DONE, {False}, EITHER, EITHER, WAIT, "agent.usage_limit"),
-    Row(FRUITLESS, NOT_DONE, {False}, {True}, EITHER, STOP, "limits.agent_failures", Outcome.FAILED, "agent"),
+    Row(BROKEN_OFF, NOT_DONE, {False}, {True}, EITHER, WAIT, "breaker.open"),
+    Row(FRUITLESS - BROKEN_OFF, NOT_DONE, {False}, {True}, EITHER, STOP, "limits.agent_failures", Outcome.FAILED, "agent"),
     Row(FRUITLESS, NOT_DONE, {False}, {False}, {True}, WAIT, "limits.calls_per_hour"),
     Row(FRUITLESS, NOT_DONE, {False}, {False}, {False}, CONTINUE, "continue"),
     Row(FRUITFUL, NOT_DONE, {False}, EITHER, {True}, WAIT, "limits.calls_per_hour"),
@@ -137,7 +139,7 @@ def test_every_case_has_one_row_and_the_decision_that_it_names(outcome: AgentOut
         assert (decision.kind, decision.rule) == (row.kind, row.rule.format(outcome=case.outcome)), case
         assert (decision.outcome, decision.fault) == (row.result, row.fault), case
         assert (decision.until is not None) == (row.kind is WAIT), case
-        never_at_work = outcome in OPERATOR | LIMITED
+        never_at_work = outcome in OPERATOR | LIMITED or row.rule == "breaker.open"
         assert decision.repeat == (never_at_work and row.result is not Outcome.COMPLETED), case
         assert decision == decide(situated(case)), case
 
@@ -180,7 +182,7 @@ def test_a_stop_at_a_limit_names_every_limit_and_how_far_the_work_is() -> None:
     decision = decide(situation(signals=(LIMIT_REACHED, tokens), checks=REPORTS["fail"], claims=ASKED))
     assert decision.reason == (
         "50 of 50 US dollars used (100%); 9 of 8 tokens used (112%); at the end 1 of 2 checks fail; "
-        "the agent asked to be done all the same"
+        "the agent asked to be done all the same; pytest fails"
     )
 
 
@@ -191,9 +193,9 @@ def test_a_stop_for_the_operator_says_what_to_do_and_repeats_the_programs_words(
 
 
 def test_a_stop_after_failing_calls_says_how_many_there_were_and_how_the_last_one_ended() -> None:
-    broken = execution(call(AgentOutcome.CRASHED, error="segmentation fault"), files_changed=0)
+    broken = execution(call(AgentOutcome.HUNG, error="no output"), files_changed=0)
     decision = decide(situation(state=state(failed_calls=2), execution=broken))
-    assert decision.reason == "3 agent calls in a row came to nothing (3 are allowed), the last one crashed: segmentation fault"
+    assert decision.reason == "3 agent calls in a row came to nothing (3 are allowed), the last one hung: no output"
 
 
 @pytest.mark.feature("E7")

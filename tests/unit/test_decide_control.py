@@ -7,16 +7,17 @@ import pytest
 
 from helmsman.config.base import LONGEST_HOURS
 from helmsman.oversee.decide import QUESTIONS, decide
-from helmsman.records.evidence import AgentOutcome, RateLimit, UsageWindow
-from helmsman.records.modes import Breaker, Ladder, Position, Rung
+from helmsman.oversee.decide.world import PAUSES
+from helmsman.records.evidence import AgentOutcome, Execution, RateLimit, UsageWindow
+from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Checkpoint, Conflict, Imperative, Issue, Oversight
+from helmsman.records.state import MOST_KILLED
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
 from tests.unit.builders import (
     ASKED,
     HOUR,
     LIMIT_REACHED,
-    MINUTE,
     NOW,
     SILENT,
     call,
@@ -49,14 +50,12 @@ FULL = config(usage_limit={"pause_at": 0.5})
 USED = RateLimit(status="allowed", windows=(UsageWindow(name="five_hour", utilization=0.9, resets_at=NOW + HOUR),))
 
 
-def overseen(rung: Rung = Rung.PATCH, position: Position = Position.CLOSED, **fields: Any) -> Oversight:
+def overseen(rung: Rung = Rung.PATCH, **fields: Any) -> Oversight:
     ladder = Ladder(rung=rung, reason="3 iterations gained 0 %")
-    return Oversight(ladder=ladder, breaker=Breaker(position=position, since=NOW, reason="3 in a row"), **fields)
+    return Oversight(ladder=ladder, **fields)
 
 
-def expected(
-    *, pain: bool, operator: bool, proven: bool, limit: bool, critical: bool, rung: Rung, breaker: Position, act: bool
-) -> str:
+def expected(*, pain: bool, operator: bool, proven: bool, limit: bool, critical: bool, rung: Rung, act: bool) -> str:
     """The order of precedence, said once more and without the table."""
     steps = (
         ("pain.secret", pain),
@@ -65,13 +64,12 @@ def expected(
         ("limits.cost_usd", limit),
         ("validation.blind", act and critical),
         ("ladder.human", act and rung >= Rung.HUMAN),
-        ("breaker.open", act and breaker is Position.OPEN),
     )
     return next((rule for rule, holds in steps if holds), "continue")
 
 
-CASES = tuple(product(BOTH, BOTH, BOTH, BOTH, BOTH, Rung, Position, BOTH))
-NAMES = ("pain", "operator", "proven", "limit", "critical", "rung", "breaker", "act")
+CASES = tuple(product(BOTH, BOTH, BOTH, BOTH, BOTH, Rung, BOTH))
+NAMES = ("pain", "operator", "proven", "limit", "critical", "rung", "act")
 
 
 def decided(case: dict[str, Any]) -> Decision:
@@ -84,7 +82,7 @@ def decided(case: dict[str, Any]) -> Decision:
             checks=GREEN if case["proven"] else RED,
             claims=ASKED if case["proven"] else SILENT,
             signals=found,
-            oversight=overseen(case["rung"], case["breaker"], issues=(CRITICAL,) if case["critical"] else ()),
+            oversight=overseen(case["rung"], issues=(CRITICAL,) if case["critical"] else ()),
         )
     )
 
@@ -132,23 +130,64 @@ def test_a_person_is_asked_with_both_sentences_and_the_choices() -> None:
     assert (asked.kind, asked.outcome) == (DecisionKind.STOP, Outcome.WAITING)
     assert "AGENTS.md:4 says 'Never change src/api.py.' and goal says 'change src/api.py'" in asked.reason
     assert "helmsman resume mend-it" in asked.reason
-    assert asked.reason.startswith("E-III human: two orders contradict each other: about src/api.py")
+    assert asked.reason.startswith("two orders contradict each other: about src/api.py")
     stuck = decide(situation(oversight=overseen(Rung.HUMAN)))
-    assert stuck.reason.startswith("E-III human: 3 iterations gained 0 %; at the end 1 of 1 checks fail")
+    assert stuck.reason.startswith("1 of 1 checks fail; ")
+    assert "; E-III human: 3 iterations gained 0 %; a person has to choose" in stuck.reason
 
 
 @pytest.mark.feature("S7")
-def test_an_open_breaker_waits_until_its_cool_down_is_over() -> None:
-    waits = decide(situation(oversight=overseen(position=Position.OPEN), now=NOW + MINUTE))
-    assert (waits.kind, waits.until, waits.repeat) == (DecisionKind.WAIT, NOW + HOUR / 2, False)
-    at_once = state(config(breaker={"cool_down_minutes": 0}))
-    assert decide(situation(state=at_once, oversight=overseen(position=Position.OPEN))).kind is DecisionKind.CONTINUE
+@pytest.mark.feature("S7")
+@pytest.mark.parametrize(
+    ("outcome", "exit_code"), [(AgentOutcome.CRASHED, -9), (AgentOutcome.CRASHED, 137), (AgentOutcome.ABORTED, -15)]
+)
+def test_an_agent_that_is_killed_before_it_did_anything_is_called_again_a_few_times_without_counting(
+    outcome: AgentOutcome, exit_code: int
+) -> None:
+    killed = {"execution": execution(call(outcome, exit_code=exit_code), files_changed=0), "checks": RED}
+    for attempt in range(1, MOST_KILLED + 1):
+        again = decide(situation(state=state(attempt=attempt), **killed))
+        assert (again.kind, again.rule, again.repeat) == (DecisionKind.WAIT, "agent.killed", True)
+    assert not decide(situation(state=state(attempt=MOST_KILLED + 1), **killed)).repeat
+    assert not decide(situation(state=state(failed_calls=1), **killed)).repeat
+
+
+@pytest.mark.parametrize(
+    "execution_",
+    [
+        execution(call(AgentOutcome.CRASHED, exit_code=-9, tools=(("Bash", 1),)), files_changed=0),
+        execution(call(AgentOutcome.CRASHED, exit_code=-9), files_changed=1),
+        execution(call(AgentOutcome.CRASHED, exit_code=1), files_changed=0),
+    ],
+    ids=["used a tool", "changed a file", "ended by itself"],
+)
+def test_an_agent_that_did_something_or_was_not_killed_counts_as_an_iteration(execution_: Execution) -> None:
+    assert not decide(situation(execution=execution_, checks=RED)).repeat
+
+
+@pytest.mark.parametrize("outcome", PAUSES)
+def test_calls_that_the_world_broke_again_and_again_bring_a_pause_that_costs_no_iteration(outcome: AgentOutcome) -> None:
+    broken = {"execution": execution(call(outcome), files_changed=0), "checks": RED}
+    waits = decide(situation(state=state(failed_calls=2), **broken))
+    assert (waits.kind, waits.rule, waits.until, waits.repeat) == (DecisionKind.WAIT, "breaker.open", NOW + HOUR / 2, True)
+    assert decide(situation(state=state(failed_calls=1), **broken)).rule == "continue"
+    ends = decide(situation(state=state(failed_calls=2, attempt=PAUSES[outcome] + 1), **broken))
+    assert (ends.kind, ends.rule) == (DecisionKind.STOP, "limits.agent_failures")
+
+
+@pytest.mark.feature("S7")
+def test_no_lack_of_progress_ever_brings_a_pause() -> None:
+    for rung in Rung:
+        decision = decide(situation(checks=RED, oversight=overseen(rung, idle=9)))
+        assert (decision.kind, decision.rule) == (
+            (DecisionKind.STOP, "ladder.human") if rung >= Rung.HUMAN else (DecisionKind.CONTINUE, "continue")
+        )
 
 
 @pytest.mark.feature("S7")
 def test_the_longest_cool_down_that_can_be_configured_has_a_date() -> None:
-    for_ever = state(config(breaker={"cool_down_minutes": LONGEST_HOURS * 60}))
-    waits = decide(situation(state=for_ever, oversight=overseen(position=Position.OPEN)))
+    for_ever = state(config(breaker={"cool_down_minutes": LONGEST_HOURS * 60}), failed_calls=2)
+    waits = decide(situation(state=for_ever, execution=execution(call(AgentOutcome.CRASHED), files_changed=0)))
     assert (waits.kind, waits.until) == (DecisionKind.WAIT, NOW + LONGEST_HOURS * HOUR)
 
 
@@ -163,11 +202,10 @@ def test_work_that_got_worse_is_taken_back_to_the_best_commit() -> None:
 @pytest.mark.parametrize(
     "meanwhile",
     [
-        {"oversight": overseen(position=Position.OPEN, best=BEST)},
         {"state": FELL.model_copy(update={"config": config(limits={"calls_per_hour": 1})})},
         {"state": FELL.model_copy(update={"config": FULL}), "execution": execution(call(rate_limit=USED))},
     ],
-    ids=["the breaker is open", "the hour is full", "the window is used up"],
+    ids=["the hour is full", "the window is used up"],
 )
 def test_it_is_taken_back_before_a_wait_as_well(meanwhile: dict[str, Any]) -> None:
     told = {"state": FELL, "signals": (REGRESSING,), "oversight": overseen(best=BEST), **meanwhile}
@@ -223,7 +261,6 @@ def test_force_max_ends_completed_where_nothing_can_be_improved_any_more() -> No
     forced = state(config(completion={"force_max": True}))
     proven = {"state": forced, "checks": GREEN, "claims": ASKED}
     assert decide(situation(**proven, oversight=overseen(Rung.REDESIGN))).kind is DecisionKind.CONTINUE
-    assert decide(situation(**proven, oversight=overseen(position=Position.OPEN))).kind is DecisionKind.CONTINUE
     assert decide(situation(**proven, oversight=overseen(Rung.HUMAN))).outcome is Outcome.COMPLETED
 
 

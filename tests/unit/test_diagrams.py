@@ -5,21 +5,13 @@ import sys
 
 import pytest
 
-from helmsman.config import BreakerConfig, LadderConfig
-from helmsman.oversee.breaker import TRANSITIONS
-from helmsman.oversee.diagrams import breaker_diagram, ladder_diagram
+from helmsman.config import LadderConfig
+from helmsman.oversee.diagrams import ladder_diagram
 from helmsman.oversee.ladder import STEPS
 from tools.diagrams import DOCUMENT, ROOT, diagrams
 from tools.parts import drawn
 
 PLACE = "before\n<!-- diagram: one -->\n{}<!-- end of diagram -->\nafter\n"
-
-
-@pytest.mark.feature("S7")
-def test_every_way_of_the_breaker_is_drawn_once() -> None:
-    ways = {(before.value, after.value) for (before, _), after in TRANSITIONS.items() if before is not after}
-    lines = [line for line in breaker_diagram().splitlines() if " --> " in line and "[*]" not in line]
-    assert sorted(tuple(line.split(" : ")[0].strip().split(" --> ")) for line in lines) == sorted(ways)
 
 
 @pytest.mark.feature("S8")
@@ -30,12 +22,8 @@ def test_every_step_of_the_ladder_is_drawn_with_what_it_needs() -> None:
     assert "    redesign --> refactor : 7 clean here" in lines
 
 
-def test_numbers_are_those_of_the_configuration() -> None:
-    assert "    open --> half_open : 5 minutes are over" in breaker_diagram(BreakerConfig(cool_down_minutes=5)).splitlines()
-
-
 def test_a_label_holds_nothing_that_ends_it() -> None:
-    for line in (breaker_diagram() + "\n" + ladder_diagram()).splitlines():
+    for line in ladder_diagram().splitlines():
         assert line.count(" : ") <= 1
         assert ";" not in line
 

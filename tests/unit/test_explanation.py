@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from helmsman.config.oversight import DetectConfig
 from helmsman.explanation import explanation, numbers, steering_lines
 from helmsman.oversee.detectors.motion import regressing
-from helmsman.records.modes import Breaker, Ladder, Rung
+from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Failed, Oversight
 from helmsman.records.verdict import Considered
 from tests.unit.builders import CONTINUE, config, record
@@ -49,7 +49,7 @@ def test_whatever_the_reason_the_line_is_one_and_short(reason: str) -> None:
 
 @pytest.mark.parametrize(("idle", "words"), [(1, "1 iteration in a row"), (2, "2 iterations in a row")])
 def test_one_iteration_is_told_in_the_singular(idle: int, words: str) -> None:
-    assert any(words in line for line in numbers(Oversight(breaker=Breaker(idle=idle))))
+    assert any(words in line for line in numbers(Oversight(idle=idle)))
 
 
 @pytest.mark.feature("S4")

@@ -13,7 +13,7 @@ from helmsman.orient.focus import FACTS_TOKENS, focus_request, focus_section, re
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import Band, Control
 from helmsman.records.focus import Focus
-from helmsman.records.modes import Breaker, Ladder, Rung
+from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Oversight, Stance, Strategy
 from tests.unit.builders import check, config, report, state
@@ -47,7 +47,7 @@ def oversight() -> Oversight:
     return Oversight(
         progress=Progress(checks=0.5, tests=0.25, completion=0.4),
         control=Control(proportional=0.6, integral=1.25, derivative=-0.05, output=0.55, band=Band.ADJUST),
-        breaker=Breaker(idle=2),
+        idle=2,
         ladder=Ladder(rung=Rung.REFACTOR),
         strategy=Strategy(stance=Stance.PIVOT, reasoning="2 signals ask for another way", priorities=("Test it first.",)),
     )

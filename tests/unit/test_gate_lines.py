@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.records.gates import GATES, Choice, Gate, GateKind
+from helmsman.show.cells import prose
 from helmsman.show.gates import EVIDENCE_LINES, EVIDENCE_WIDTH, answer_command, gate_lines
 from tests.unit.builders import NOW
 
@@ -84,6 +85,13 @@ def test_long_evidence_is_shortened_and_says_by_how_much(lines: int, more: str) 
     assert len(shown) == EVIDENCE_LINES + bool(more)
     assert shown[0] == f"evidence   {'x' * (EVIDENCE_WIDTH - 1)}…"
     assert more in shown[-1]
+
+
+def test_what_was_escaped_for_a_page_is_shown_as_it_was_said_and_moves_no_cursor() -> None:
+    said = "Done (all of it). <promise>COMPLETE</promise> \\d+"
+    assert f"evidence   {said}" in gate_lines(gate(evidence=prose(said)), "mend-it")
+    hidden = gate_lines(gate(evidence="&#27;[2J&#10;news&#x9b;31m"), "mend-it")
+    assert all(line.isprintable() for line in hidden)
 
 
 def test_a_table_which_only_the_form_can_draw_is_left_to_the_form() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.oversee.answers import EFFECTS, RESUMED, answer_of, answered, lapsed
+from helmsman.oversee.answers import EFFECTS, RESUMED, answer_of, answered, lapsed, reconfigured, refusal
 from helmsman.oversee.gates import SAFE_TO_ASSUME, gate_due, opened
 from helmsman.oversee.landing import landing_due
 from helmsman.records.forms import form_for, read_form
@@ -114,9 +114,10 @@ def test_every_answer_closes_its_question_and_is_on_record(kind: GateKind, choic
     assert after.gate is None
     assert (after.answers[-1].choice, after.answers[-1].by, after.guidance) == (choice, "Ada", ("Mind the gap.",))
     outcomes = {Choice.STOP: Outcome.STOPPED, Choice.ACCEPT: Outcome.COMPLETED}
-    completes = kind is GateKind.MERGE and choice is Choice.APPROVE
+    completes = kind in {GateKind.MERGE, GateKind.ITEM} and choice is Choice.APPROVE  # of a plan of one item
     expected = Outcome.COMPLETED if completes else outcomes.get(choice)
-    assert after.outcome is (state.outcome if kind is GateKind.LEARNINGS else expected)
+    stays = kind is GateKind.LEARNINGS or (kind, choice) == (GateKind.UNPROVEN, Choice.STOP)
+    assert after.outcome is (state.outcome if stays else expected)
 
 
 @pytest.mark.feature("L9", "H1")
@@ -315,7 +316,7 @@ def test_silence_never_accepts_work_nor_spends_more(kind: GateKind, declared: st
 
 @pytest.mark.feature("H1")
 def test_only_a_word_approves_work_or_answers_questions() -> None:
-    assert set(GateKind) - RESUMED.keys() == {GateKind.MERGE, GateKind.LEARNINGS, GateKind.QUESTIONS}
+    assert set(GateKind) - RESUMED.keys() == {GateKind.MERGE, GateKind.ITEM, GateKind.LEARNINGS, GateKind.QUESTIONS}
 
 
 class _Elements(HTMLParser):
@@ -328,6 +329,22 @@ class _Elements(HTMLParser):
         self.found.append(tag)
 
 
+@pytest.mark.feature("H1")
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"limits": {"iterations": "many"}}, "limits.iterations must be a whole number, not 'many'"),
+        ({"limits": {"iterations": 0}}, "limits.iterations must be at least 1, not 0"),
+        ({"limits": {"iteration": 5}}, "limits.iteration: unknown key; did you mean limits.iterations"),
+    ],
+)
+def test_a_refused_answer_is_explained_in_one_line_in_the_words_of_the_form(settings: dict[str, object], why: str) -> None:
+    with pytest.raises(OperatorError) as refused:
+        reconfigured(builders.state(), settings)
+    assert refusal(refused.value).startswith(why)
+    assert "\n" not in refusal(refused.value)
+
+
 HOSTILE = st.text(alphabet=st.sampled_from(list("<>&`*_[]()!#|\\\n\r\x1b\"' abscript=/:")), max_size=60)
 
 
@@ -338,8 +355,8 @@ def test_nothing_foreign_becomes_markup_of_a_form(goal: str, reason: str, proble
     stopped = ending("ladder.human", Outcome.WAITING).model_copy(update={"reason": reason})
     report = builders.report(builders.check(passed=False, tail=output))
     state = builders.state(config).model_copy(update={"ending": stopped, "checks": report})
-    gate = opened(state, GateKind.HUMAN, "Well?", NOW).model_copy(update={"evidence": evidence(state, goal)})
-    text = form_text(gate, state.loop, problem)
+    gate = opened(state, GateKind.HUMAN, "Well?", NOW).model_copy(update={"evidence": evidence(state, goal), "refused": problem})
+    text = form_text(gate, state.loop)
     outside = [line for at, line in enumerate(text.split("\n")) if not _in_fence(text.split("\n"), at)]
     parser = _Elements()
     parser.feed("\n".join(line for line in outside if "`" not in line))

@@ -18,7 +18,7 @@ from helmsman.records.evidence import AgentOutcome, Commit
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.hats import Condition, Preset, Worn
 from helmsman.records.merging import Merging, Trouble
-from helmsman.records.modes import Breaker, Ladder, Rung
+from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Failed, Learnt, Overseen, Oversight
 from helmsman.records.reflexion import JudgeMemory
@@ -170,7 +170,7 @@ def test_what_stands_against_the_work_is_part_of_the_scene() -> None:
     finding = Finding(rule="stubs", weight=Weight.BLOCK, path="a.py", message="a stub", honest="Write it.")
     failed = Failed(iteration=1, ref="r", commit="c" * 40, back_to="b" * 40, why="worse")
     trouble = Trouble(kind="conflict", into="main", base="b", work="w", head="h", ours=(Commit(id="a", subject="s"),), why="w")
-    oversight = Oversight(breaker=Breaker(idle=2), ladder=Ladder(rung=Rung.HUMAN))
+    oversight = Oversight(idle=2, ladder=Ladder(rung=Rung.HUMAN))
     scene = scene_of(
         builders.state(
             findings=(finding, finding.model_copy(update={"weight": Weight.WARN})),

@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,13 +13,12 @@ from helmsman.config import CriterionConfig
 from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.verify.judge.answers import LONGEST, Answer
 from helmsman.verify.judge.view import View
-from helmsman.verify.judge.votes import Opinion, Vote, count_votes, read_vote
+from helmsman.verify.judge.votes import Opinion, UnreadableError, Vote, count_votes, read_vote
 from tests.fakes.judge_questions import BAD, GOOD, answer, one
 
 pytestmark = pytest.mark.feature("V7")
 IDS = ("c1", "c2")
 VIEW = View("", {"slugs.py": 10, "empty.py": 0}, frozenset({"old.py"}))
-UNREADABLE, PARTIAL, REFUSED = JudgementOutcome.UNREADABLE, JudgementOutcome.PARTIAL, JudgementOutcome.REFUSED
 
 
 def read(text: Any, stop: str = "end_turn") -> Vote:
@@ -32,7 +32,6 @@ def judge(*votes: Vote, **criterion: Any) -> Judgement:
 
 def test_a_clean_answer_is_read_as_it_is() -> None:
     vote = read(GOOD)
-    assert vote.spoiled is None
     assert vote.opinions == {name: Opinion(met=True, reason=f"I saw {name}.", evidence="slugs.py:2") for name in IDS}
     assert vote.principle == "look at the edges"
 
@@ -43,74 +42,73 @@ def test_only_an_ordinary_end_lets_an_answer_be_read(stop: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stop", "outcome"),
+    ("stop", "cause"),
     [
-        ("max_tokens", PARTIAL),
-        ("model_context_window_exceeded", PARTIAL),
-        ("pause_turn", PARTIAL),
-        ("refusal", REFUSED),
-        ("structured_output_retry_exhausted", UNREADABLE),
-        ("stop_sequence", UNREADABLE),
-        ("", UNREADABLE),
-        ("end_turn\n", UNREADABLE),
+        ("max_tokens", "cut off at its longest length"),
+        ("model_context_window_exceeded", "context was full"),
+        ("pause_turn", "paused"),
+        ("refusal", "declined to answer"),
+        ("structured_output_retry_exhausted", "another form"),
+        ("stop_sequence", "unknown reason: stop_sequence"),
+        ("", "unknown reason"),
+        ("end_turn\n", "unknown reason"),
     ],
 )
-def test_an_answer_that_ended_in_any_other_way_is_a_rejection_even_if_all_is_met(stop: str, outcome: JudgementOutcome) -> None:
-    judgement = judge(read(GOOD, stop))
-    assert (judgement.outcome, judgement.criteria, judgement.score) == (outcome, (), None)
-    assert judgement.cause
+def test_an_answer_that_ended_in_any_other_way_is_unreadable_even_if_all_is_met(stop: str, cause: str) -> None:
+    with pytest.raises(UnreadableError, match=cause):
+        read(GOOD, stop)
 
 
 MET: dict[str, Any] = one("c1")
 
 
 @pytest.mark.parametrize(
-    ("text", "outcome"),
+    "text",
     [
-        ("", UNREADABLE),
-        (" \n\t", UNREADABLE),
-        ("Approved: all criteria are met.", UNREADABLE),
-        ("```json\n" + json.dumps(GOOD) + "\n```", UNREADABLE),
-        (json.dumps(GOOD) + "\n" + json.dumps(GOOD), UNREADABLE),
-        (json.dumps(GOOD)[:-1], UNREADABLE),
-        ("null", UNREADABLE),
-        ("true", UNREADABLE),
-        ("[]", UNREADABLE),
-        ("{}", UNREADABLE),
-        ("[" * 100_000, UNREADABLE),
-        ("9" * 5000, UNREADABLE),
-        (json.dumps(GOOD) + " " * LONGEST, UNREADABLE),
-        (json.dumps([GOOD]), UNREADABLE),
-        (json.dumps({"approved": True}), UNREADABLE),
-        (json.dumps(GOOD | {"approved": True}), UNREADABLE),
-        (json.dumps({"criteria": GOOD["criteria"]}), UNREADABLE),
-        (json.dumps(answer(MET, one("c2", met="true"))), UNREADABLE),
-        (json.dumps(answer(MET, one("c2", met="yes"))), UNREADABLE),
-        (json.dumps(answer(MET, one("c2", met=1))), UNREADABLE),
-        (json.dumps(answer(MET, one("c2", met=None))), UNREADABLE),
-        (json.dumps(answer(MET, one("c2", met=[True]))), UNREADABLE),
-        (json.dumps(answer(MET, one("c2", reason=None))), UNREADABLE),
-        (json.dumps(answer(MET, one("c2", evidence_line="2"))), UNREADABLE),
-        (json.dumps(answer(MET, one("c2", evidence_line=2.5))), UNREADABLE),
-        (json.dumps(answer(MET, one("c2", evidence_line=True))), UNREADABLE),
-        (json.dumps(answer(MET, one("c2", evidence_file=None))), UNREADABLE),
-        (json.dumps(answer(MET, one("c2"), principle=7)), UNREADABLE),
-        (json.dumps(answer(MET, one("c2"), one("c3"))), UNREADABLE),
-        (json.dumps(answer(MET, one("C2"))), UNREADABLE),
-        (json.dumps(answer(MET, one("c2"), one("c2", met=False))), UNREADABLE),
-        (json.dumps(answer(MET, one("c2", met=False), one("c2"))), UNREADABLE),
-        ('{"criteria": [], ' + json.dumps(GOOD)[1:], UNREADABLE),
-        (json.dumps(GOOD).replace('"met": true', '"met": false, "met": true', 1), UNREADABLE),
-        (json.dumps(answer()), PARTIAL),
-        (json.dumps(answer(MET)), PARTIAL),
-        (json.dumps(answer(MET, one("c2", reason=" "))), PARTIAL),
+        "",
+        " \n\t",
+        "Approved: all criteria are met.",
+        "```json\n" + json.dumps(GOOD) + "\n```",
+        json.dumps(GOOD) + "\n" + json.dumps(GOOD),
+        json.dumps(GOOD)[:-1],
+        "null",
+        "true",
+        "[]",
+        "{}",
+        "[" * 100_000,
+        "9" * 5000,
+        json.dumps(GOOD) + " " * LONGEST,
+        json.dumps([GOOD]),
+        json.dumps({"approved": True}),
+        json.dumps(GOOD | {"approved": True}),
+        json.dumps({"criteria": GOOD["criteria"]}),
+        json.dumps(answer(MET, one("c2", met="true"))),
+        json.dumps(answer(MET, one("c2", met="yes"))),
+        json.dumps(answer(MET, one("c2", met=1))),
+        json.dumps(answer(MET, one("c2", met=None))),
+        json.dumps(answer(MET, one("c2", met=[True]))),
+        json.dumps(answer(MET, one("c2", reason=None))),
+        json.dumps(answer(MET, one("c2", evidence_line="2"))),
+        json.dumps(answer(MET, one("c2", evidence_line=2.5))),
+        json.dumps(answer(MET, one("c2", evidence_line=True))),
+        json.dumps(answer(MET, one("c2", evidence_file=None))),
+        json.dumps(answer(MET, one("c2"), principle=7)),
+        json.dumps(answer(MET, one("c2"), one("c3"))),
+        json.dumps(answer(MET, one("C2"))),
+        json.dumps(answer(MET, one("c2"), one("c2", met=False))),
+        json.dumps(answer(MET, one("c2", met=False), one("c2"))),
+        '{"criteria": [], ' + json.dumps(GOOD)[1:],
+        json.dumps(GOOD).replace('"met": true', '"met": false, "met": true', 1),
+        json.dumps(answer()),
+        json.dumps(answer(MET)),
+        json.dumps(answer(MET, one("c2", reason=" "))),
     ],
 )
-def test_whatever_is_no_clean_answer_is_a_rejection_with_its_cause(text: str, outcome: JudgementOutcome) -> None:
-    judgement = judge(read(text))
-    assert (judgement.outcome, judgement.approved) == (outcome, False)
-    assert 0 < len(judgement.cause) < 500
-    assert judgement.cause.isprintable()
+def test_whatever_is_no_clean_answer_is_unreadable_with_its_cause(text: str) -> None:
+    with pytest.raises(UnreadableError) as told:
+        read(text)
+    assert 0 < len(str(told.value)) < 500
+    assert str(told.value).isprintable()
 
 
 def test_the_same_answer_twice_on_a_criterion_is_no_contradiction() -> None:
@@ -118,7 +116,8 @@ def test_the_same_answer_twice_on_a_criterion_is_no_contradiction() -> None:
 
 
 def test_a_name_that_json_gives_twice_is_no_way_to_say_both() -> None:
-    assert "twice" in read('{"criteria": [], "criteria": [], "principle": ""}').cause
+    with pytest.raises(UnreadableError, match="twice"):
+        read('{"criteria": [], "criteria": [], "principle": ""}')
 
 
 MUTATIONS = st.sampled_from(
@@ -130,25 +129,28 @@ MUTATIONS = st.sampled_from(
 def test_an_answer_that_was_damaged_is_approved_only_if_it_still_says_the_same(place: int, length: int, instead: str) -> None:
     text = json.dumps(GOOD)
     damaged = text[:place] + instead + text[place + length :]
-    judgement = judge(read(damaged))
-    if judgement.approved:
+    with suppress(UnreadableError):
+        judgement = judge(read(damaged))
         criteria = json.loads(damaged)["criteria"]
-        assert all(criterion["met"] is True for criterion in criteria)
         assert {criterion["id"] for criterion in criteria} == set(IDS)
-    else:
-        assert judgement.cause
+        assert all(criterion["met"] is True for criterion in criteria) or not judgement.approved
 
 
 @given(st.text(st.characters(codec=None), max_size=200), st.text(max_size=20))
 def test_no_text_is_an_approval_by_chance(text: str, stop: str) -> None:
-    assert not judge(read(text, stop)).approved
-    assert not judge(read(text)).approved
+    for stopped in (stop, "end_turn"):
+        with pytest.raises(UnreadableError):
+            read(text, stopped)
 
 
 @given(st.dictionaries(st.sampled_from(IDS), st.booleans()))
 def test_an_answer_is_approved_exactly_where_every_criterion_is_there_and_met(met: dict[str, bool]) -> None:
-    judgement = judge(read(answer(*(one(name, met=value) for name, value in met.items()))))
-    assert judgement.approved is (set(met) == set(IDS) and all(met.values()))
+    text = answer(*(one(name, met=value) for name, value in met.items()))
+    if set(met) == set(IDS):
+        assert judge(read(text)).approved is all(met.values())
+    else:
+        with pytest.raises(UnreadableError, match="leaves out"):
+            read(text)
 
 
 @pytest.mark.parametrize(
@@ -199,9 +201,8 @@ def test_half_a_letter_can_be_stored() -> None:
     assert Judgement.model_validate_json(judgement.model_dump_json()) == judgement
 
 
-def votes(*met: bool | None) -> list[Vote]:
-    spoiled = Vote(spoiled=REFUSED, cause="the model declined to answer")
-    return [spoiled if each is None else read(answer(one("c1", met=each), one("c2"))) for each in met]
+def votes(*met: bool) -> list[Vote]:
+    return [read(answer(one("c1", met=each), one("c2"))) for each in met]
 
 
 @pytest.mark.feature("V12")
@@ -210,23 +211,16 @@ def votes(*met: bool | None) -> list[Vote]:
     [
         (1, [True], JudgementOutcome.APPROVED),
         (1, [False], JudgementOutcome.REJECTED),
-        (1, [None], REFUSED),
-        (1, [], UNREADABLE),
         (2, [True, True, False], JudgementOutcome.APPROVED),
         (2, [True, False, False], JudgementOutcome.REJECTED),
         (2, [False, True, True], JudgementOutcome.APPROVED),
         (3, [True, True, False], JudgementOutcome.REJECTED),
         (3, [True, True, True], JudgementOutcome.APPROVED),
-        (2, [True, None, True], JudgementOutcome.APPROVED),
-        (2, [True, None, False], REFUSED),
-        (3, [True, None, True], REFUSED),
-        (2, [False, None, False], JudgementOutcome.REJECTED),
-        (1, [None, None, None], REFUSED),
         (2, [True], JudgementOutcome.REJECTED),
     ],
 )
 def test_a_criterion_is_met_where_as_many_votes_as_it_needs_say_so(
-    needed: int, met: list[bool | None], outcome: JudgementOutcome
+    needed: int, met: list[bool], outcome: JudgementOutcome
 ) -> None:
     judgement = judge(*votes(*met), needed=needed, votes=3)
     assert judgement.outcome is outcome
@@ -244,13 +238,6 @@ def test_a_criterion_with_fewer_votes_uses_the_first_ones() -> None:
     assert judgement.approved
 
 
-@pytest.mark.feature("V12")
-@given(st.lists(st.sampled_from([True, False, None]), max_size=9), st.integers(1, 9))
-def test_a_spoiled_vote_never_helps(met: list[bool | None], needed: int) -> None:
-    judgement = judge(*votes(*met), needed=needed, votes=9)
-    assert judgement.approved is (met.count(True) >= needed)
-
-
 def test_the_reason_is_that_of_a_vote_that_decided() -> None:
     first = read(answer(one("c1", met=False, reason="It fails on the empty text."), one("c2")))
     judgement = judge(first, read(GOOD), read(GOOD), votes=3, needed=2)
@@ -264,9 +251,9 @@ def test_the_score_is_the_weighted_share_of_what_is_met() -> None:
     assert (judgement.score, judgement.outcome) == (0.75, JudgementOutcome.REJECTED)
 
 
-def test_without_criteria_nothing_is_approved() -> None:
-    vote = read_vote(Answer(json.dumps(answer()), "end_turn"), (), VIEW)
-    assert count_votes([], [vote]).outcome is UNREADABLE
+@pytest.mark.parametrize("cause", ["unreadable", "partial", "refused"])
+def test_records_of_older_versions_say_rejected_where_an_answer_was_unreadable(cause: str) -> None:
+    assert Judgement.model_validate({"outcome": cause, "cause": "no JSON"}).outcome is JudgementOutcome.REJECTED
 
 
 @pytest.mark.parametrize(
@@ -274,5 +261,6 @@ def test_without_criteria_nothing_is_approved() -> None:
 )
 def test_a_long_hostile_answer_is_read_in_seconds(text: str) -> None:
     started = time.monotonic()
-    assert read(text).spoiled is UNREADABLE
+    with pytest.raises(UnreadableError):
+        read(text)
     assert time.monotonic() - started < 5

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.config import BreakerConfig, DetectConfig, LadderConfig
-from helmsman.oversee.breaker import breaker_after, just_opened
+from helmsman.config import DetectConfig, LadderConfig
 from helmsman.oversee.detectors import DETECTORS, detect
-from helmsman.oversee.ladder import KEPT_CLIMBS, PLAIN, STEPS, Event, ladder_after, resumed, trials
+from helmsman.oversee.ladder import KEPT_CLIMBS, PLAIN, STEPS, Event, idle_after, ladder_after, resumed, trials
 from helmsman.oversee.learning import learn
 from helmsman.records.evidence import AgentOutcome
-from helmsman.records.modes import Breaker, Ladder, Rung
+from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Learnt
 from helmsman.records.verdict import Severity, Signal
@@ -41,7 +40,7 @@ class Iteration(NamedTuple):
     movement: Movement = Movement.STILL
     signals: tuple[Signal, ...] = ()
     green: bool = False
-    opened: bool = False
+    idle: int = 0
     tests: int = 20
     """Passing tests that the checks count; one more fails unless it is green. 0: they count nothing."""
     failed: int = 1
@@ -77,7 +76,7 @@ def course(
             told
             | {"completion": 0.5, "passing_tests": one.tests, "failing_tests": one.failed * (one.tests > 0 and not one.green)}
         )
-        found.append(ladder_after(found[-1], moment, one.signals, opened=one.opened, now=now, config=config))
+        found.append(ladder_after(found[-1], moment, one.signals, idle=one.idle, now=now, config=config))
     return found
 
 
@@ -161,9 +160,26 @@ def test_a_clean_iteration_gives_a_rung_its_patience_back() -> None:
     assert rungs(*[TRIED] * 3, CLEAN, *[TRIED] * 7, before=Ladder(rung=Rung.REDESIGN))[-1] == Rung.REDESIGN
 
 
-def test_the_breaker_that_opens_is_trouble() -> None:
-    climbed = course(Iteration(Movement.STILL, opened=True))[-1]
-    assert (climbed.rung, climbed.reason) == (Rung.REFACTOR, "breaker.open: the circuit breaker opened after iteration 1")
+@pytest.mark.feature("S7")
+@pytest.mark.parametrize("movement", [Movement.STILL, Movement.BACK])
+def test_the_third_iteration_in_a_row_without_progress_is_trouble_by_itself(movement: Movement) -> None:
+    second, third = (course(Iteration(movement, idle=idle))[-1] for idle in (2, 3))
+    assert second.rung is Rung.PATCH
+    assert (third.rung, third.reason) == (Rung.REFACTOR, "no_progress: 3 iterations in a row without progress")
+
+
+@pytest.mark.feature("S7")
+def test_a_new_tree_under_red_checks_is_a_new_attempt_however_many_there_were() -> None:
+    assert course(Iteration(Movement.SIDEWAYS, idle=9))[-1].rung is Rung.PATCH
+
+
+@pytest.mark.feature("S7")
+def test_progress_ends_the_count_and_a_wait_leaves_it() -> None:
+    moments = [
+        Moment(iteration=1, at=NOW, outcome=AgentOutcome.FINISHED, movement=one, completion=0.5)
+        for one in (Movement.STILL, Movement.BACK, Movement.SIDEWAYS, Movement.WAITED, Movement.FORWARD)
+    ]
+    assert [idle_after(4, moment) for moment in moments] == [5, 5, 5, 4, 0]
 
 
 def test_two_clean_iterations_lead_from_redesign_to_refactor_and_three_more_to_patch() -> None:
@@ -232,7 +248,7 @@ def test_a_person_who_goes_on_leads_to_a_redesign_or_to_the_beginning(before: Ru
 
 def test_waiting_changes_nothing_but_pain_and_questions_are_heard() -> None:
     stood = Ladder(rung=Rung.REFACTOR, spent=7, clean=2)
-    assert course(Iteration(Movement.WAITED, (STUCK,), opened=True), before=stood)[-1] == stood
+    assert course(Iteration(Movement.WAITED, (STUCK,), idle=3), before=stood)[-1] == stood
     assert rungs(Iteration(Movement.WAITED, (BIND,)), Iteration(Movement.WAITED, (SECRET,)), before=stood) == [1, 3, 4]
 
 
@@ -259,13 +275,13 @@ def test_a_night_of_trouble_and_success_reaches_every_rung_and_comes_back() -> N
 
 def steered(lived: Sequence[Moment], detection: DetectConfig | None = None) -> list[Ladder]:
     """The ladder after each iteration, with what the detectors and the levels of learning say of it."""
-    ladder, breaker, learnt = Ladder(), Breaker(), tuple[Learnt, ...]()
+    ladder, idle, learnt = Ladder(), 0, tuple[Learnt, ...]()
     found: list[Ladder] = []
     for end, moment in enumerate(lived, 1):
         learnt, untaught = learn(learnt, lived[:end], intervened=True)
         signals = (*detect(lived[:end], detection or DetectConfig())[0], *untaught)
-        before, breaker = breaker, breaker_after(breaker, moment, signals, moment.at, BreakerConfig())
-        ladder = ladder_after(ladder, moment, signals, opened=just_opened(before, breaker), now=moment.at, config=CONFIG)
+        idle = idle_after(idle, moment)
+        ladder = ladder_after(ladder, moment, signals, idle=idle, now=moment.at, config=CONFIG)
         found.append(ladder)
     return found
 

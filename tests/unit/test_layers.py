@@ -96,6 +96,10 @@ def test_a_missing_goal_says_the_three_ways_to_give_one() -> None:
 @pytest.mark.parametrize(
     ("written", "said"),
     [
+        (
+            "breaker.half_open_after = 1",
+            "breaker.half_open_after (helmsman.toml): this key is gone: lack of progress",
+        ),
         ("limits.iteration = 5", "limits.iteration (helmsman.toml): unknown key; did you mean limits.iterations"),
         ("limit.iterations = 5", "limit.iterations (helmsman.toml): unknown key; did you mean limits.iterations"),
         ("iterations = 5", "iterations (helmsman.toml): unknown key; did you mean limits.iterations"),
@@ -258,7 +262,7 @@ def test_every_leaf_has_a_variable_of_its_own() -> None:
 
 
 def test_reserved_variables_are_no_configuration() -> None:
-    names = ("TAG", "HOME", "DEPTH", "HOOK_TOKEN", "TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET", "MEMORY_URL")
+    names = ("TAG", "HOME", "DEPTH", "HOOK_TOKEN", "TRACKER_TOKEN", "TRACKER_HOSTS", "WEBHOOK_SECRET", "MEMORY_URL", "STATE_KEY")
     assert {f"HELMSMAN_{name}" for name in names} == RESERVED
     assert from_environment(dict.fromkeys(RESERVED, "1")) == {}
 

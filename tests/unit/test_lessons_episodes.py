@@ -77,7 +77,6 @@ def test_an_episode_holds_what_the_record_says() -> None:
     assert kept.completion == OVERSIGHT.progress.completion
     assert (kept.cost_usd, kept.tokens, kept.seconds) == (CALL.usage.cost_usd, CALL.usage.tokens, 60.0)
     assert kept.approach == "Guard the total; Test the guard"
-    assert kept.tools == ("Bash", "mcp__tool")
     assert kept.files == CHANGE.files
     assert (kept.told, kept.guarded) == (("l1",), ("g1",))
     assert len(kept.troubles) == 3

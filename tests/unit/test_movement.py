@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.oversee.movement import BASE, TRUSTED, movement
-from helmsman.records.evidence import NEVER_AT_WORK, AgentOutcome
+from helmsman.records.evidence import BROKEN_OFF, NEVER_AT_WORK, AgentOutcome
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.session import ErrorVector, FailureClass
 from tests.unit.builders import NOW
@@ -54,6 +54,13 @@ def last(*drafts: Moment) -> Movement:
 @pytest.mark.parametrize("outcome", sorted(NEVER_AT_WORK))
 def test_an_agent_that_never_got_to_work_waited(outcome: AgentOutcome) -> None:
     assert last(moment(completion=0.2), moment(completion=0.9, outcome=outcome)) is Movement.WAITED
+
+
+@pytest.mark.feature("S7")
+@pytest.mark.parametrize("outcome", sorted(BROKEN_OFF))
+def test_a_call_that_the_world_broke_off_is_held_against_the_agent_only_where_it_left_something(outcome: AgentOutcome) -> None:
+    assert last(moment(completion=0.2), moment(outcome=outcome, files_changed=0)) is Movement.WAITED
+    assert last(moment(completion=0.2), moment(outcome=outcome, completion=0.9)) is FORWARD
 
 
 def test_what_waited_is_compared_with_nothing() -> None:

@@ -12,7 +12,7 @@ from helmsman.records.checks import TestCounts
 from helmsman.records.evidence import Change, Execution
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.memory import WorkingMemory
-from helmsman.records.modes import Breaker, Climb, Ladder, Position, Rung
+from helmsman.records.modes import Climb, Ladder, Rung
 from helmsman.records.moments import Movement
 from helmsman.records.oversight import Failed, Oversight, Stance, Strategy
 from helmsman.records.pain import Leak
@@ -69,7 +69,7 @@ def test_an_agent_that_gets_on_is_left_alone_to_the_end() -> None:
     now = state()
     for number in range(1, 11):
         now, decision = stepped(now, execution=worked(number), checks=ran(number, 10 - number))
-        assert (now.oversight.ladder.rung, now.oversight.breaker.position) == (Rung.PATCH, Position.CLOSED)
+        assert (now.oversight.ladder.rung, now.oversight.idle) == (Rung.PATCH, 0)
         assert decision.kind is DecisionKind.CONTINUE
     assert [moment.movement for moment in now.history] == [Movement.FORWARD] * 10
     assert now.oversight.instructions == ()
@@ -155,12 +155,10 @@ def test_a_fault_is_warned_of_once_and_stays_on_record_while_it_is_there() -> No
 
 
 @pytest.mark.feature("S7", "S8")
-def test_a_person_who_goes_on_closes_the_breaker_and_begins_with_a_redesign() -> None:
-    stuck = Oversight(
-        breaker=Breaker(position=Position.OPEN, idle=4, since=NOW, opened=2), ladder=Ladder(rung=Rung.HUMAN, reason="stuck")
-    )
+def test_a_person_who_goes_on_clears_the_count_and_begins_with_a_redesign() -> None:
+    stuck = Oversight(idle=4, ladder=Ladder(rung=Rung.HUMAN, reason="stuck"))
     after = relieved(state(oversight=stuck), NOW).oversight
-    assert (after.breaker.position, after.ladder.rung) == (Position.CLOSED, Rung.REDESIGN)
+    assert (after.idle, after.ladder.rung) == (0, Rung.REDESIGN)
     ejected = stuck.model_copy(update={"ladder": Ladder(rung=Rung.EJECT)})
     assert relieved(state(oversight=ejected), NOW).oversight.ladder.rung is Rung.PATCH
 

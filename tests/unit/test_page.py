@@ -148,7 +148,7 @@ def test_the_whole_record_is_there() -> None:
         "claude-of-the-day", "1,324 (4 written, 300 read from the cache)", "90,000 of 200,000 tokens", "Bash 12, mcp__tool 3",
         "turns are used up", "denied (no-verify): Bash git commit -n", "It is nearly done.",
         "P 0.38, I 1.50, D -0.125", "the part `drift` broke", "E-II redesign to E-III human", "the redesign failed",
-        "refs/helmsman/mend-it/salvage/3-1", REF, "breaker half-open",
+        "refs/helmsman/mend-it/salvage/3-1", REF, "3 iterations without progress",
     ):  # fmt: skip
         assert words in text, words
 
@@ -321,9 +321,9 @@ def test_checks_are_good_bad_or_doubtful(found: CheckReport | None, kind: str) -
 
 @pytest.mark.parametrize(
     ("outcome", "kind"),
-    list(zip(JudgementOutcome, ("good", "bad", "warn", "warn", "warn"), strict=True)),
+    list(zip(JudgementOutcome, ("good", "bad"), strict=True)),
 )
-def test_a_verdict_is_good_bad_or_doubtful(outcome: JudgementOutcome, kind: str) -> None:
+def test_a_verdict_is_good_or_bad(outcome: JudgementOutcome, kind: str) -> None:
     assert judge_kind(JUDGEMENT.model_copy(update={"outcome": outcome})) == kind
     assert judge_kind(None) == "neutral"
 

@@ -22,10 +22,11 @@ from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOut
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Failed
 from helmsman.records.plan import InHand, ItemProof, PlanItem, PlanProgress, PlanTouched, Sketched, Tick
+from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState, advance, reopen
 from helmsman.records.verdict import DecisionKind, Outcome
 from helmsman.verify.completion import prove
-from helmsman.verify.items import criterion_of, judged, prove_item
+from helmsman.verify.items import NO_EVIDENCE, criterion_of, judged, prove_item
 from tests.unit import builders
 from tests.unit.builders import NOW
 
@@ -38,6 +39,10 @@ CHECKED = PlanItem(id="T001", title="Write the parser", check="make parser")
 PLAIN = PlanItem(id="T001", title="Write the parser")
 LOOKS = PlanItem(id="T001", title="Look at the parser", verify=True)
 NOTED = Claims(claims=(Claim(kind=ClaimKind.ITEM_DONE, subject="T001: the parser", said="T001", source="progress.md"),))
+
+
+NAMED = SinceStart(tests=("tests/test_parser.py::test_t001_reads",))
+UNSHOWN = "nothing shows that it is done: a test that names `T001`"
 
 
 def own(*, passed: bool, **fields: Any) -> Any:
@@ -81,23 +86,32 @@ LIE = Contradiction(layer=ClaimLayer.CONTRADICTION, said="all pass", found="1 fa
         (CHECKED, {"own": own(passed=True), "findings": (FINDING,)}, "a test is gone"),
         (CHECKED, {"own": own(passed=True), "contradictions": (LIE,)}, "it said \u201call pass\u201d, but 1 fails"),
         (CHECKED, {"own": own(passed=True), "checks": None}, "so nothing was checked"),
-        (PLAIN, {"claims": NOTED}, ""),
-        (PLAIN, {"noted": "T001"}, ""),
-        (PLAIN, {"claims": Claims(status=StatusReport(tasks_completed=1))}, ""),
-        (PLAIN, {"claims": builders.ASKED}, ""),
-        (PLAIN, {"noted": "T002"}, "the agent does not say that it is done"),
-        (PLAIN, {}, "the agent does not say that it is done"),
+        (PLAIN, {"since_start": NAMED}, ""),
+        (PLAIN, {"since_start": NAMED, "changed": 0}, "nothing was changed for it"),
+        (PLAIN, {"since_start": NAMED, "checks": RED}, "1 of 1 checks fail: pytest"),
+        (PLAIN, {"since_start": SinceStart(tests=("tests/test_a.py::test_t002",))}, UNSHOWN),
+        (PLAIN, {}, UNSHOWN),
+        (PLAIN, {"noted": "T002"}, UNSHOWN),
+        (PLAIN, {"claims": Claims(status=StatusReport(tasks_completed=1))}, UNSHOWN),
+        (PLAIN, {"claims": NOTED}, NO_EVIDENCE),
+        (PLAIN, {"noted": "T001"}, NO_EVIDENCE),
+        (PLAIN, {"claims": builders.ASKED}, NO_EVIDENCE),
         (PLAIN, {"claims": NOTED, "changed": 0}, "nothing was changed for it"),
         (PLAIN, {"claims": NOTED, "checks": RED}, "1 of 1 checks fail: pytest"),
-        (LOOKS, {"claims": NOTED, "changed": 0}, ""),
+        (LOOKS, {"claims": NOTED, "changed": 0}, NO_EVIDENCE),
         (LOOKS, {"claims": NOTED, "changed": 0, "checks": RED}, "1 of 1 checks fail"),
     ],
 )
-def test_an_item_is_proven_by_its_own_check_or_else_by_all_checks_a_change_and_a_claim(
+def test_an_item_is_proven_by_its_own_check_or_by_a_test_that_names_it_and_never_by_a_claim_or_a_counter(
     item: PlanItem, fields: dict[str, Any], why: str
 ) -> None:
     said = missing(item, **fields)
     assert why in said if why else not said
+
+
+def test_a_test_that_names_the_item_and_failed_before_shows_it() -> None:
+    failing = builders.check(passed=False, counts=TestCounts(failed=1, failing=("tests/test_a.py::TestT001::test_parses",)))
+    assert not missing(PLAIN, loop(checks=builders.report(failing)))
 
 
 def test_an_item_with_its_own_check_may_be_proven_while_what_failed_before_still_fails() -> None:
@@ -157,13 +171,13 @@ def test_only_what_was_noted_since_the_item_is_in_hand_speaks_for_it() -> None:
     red = weighed(loop(plan=plan), found(PLAIN, noted="T001", checks=RED))
     tried = advance(loop(plan=plan), builders.record(**dict(red)))
     assert tried.plan.noted
-    assert not missing(PLAIN, tried)
+    assert missing(PLAIN, tried) == NO_EVIDENCE
     assert "a new line that begins with `T001:`" in missing(PLAIN, loop(plan=PlanProgress(now="T002", noted=True)))
 
 
 def test_work_of_an_earlier_try_counts_for_the_item() -> None:
     tried = loop(plan=PlanProgress(now="T001", tries={"T001": 1}, changed=True))
-    assert not missing(PLAIN, tried, claims=NOTED, changed=0)
+    assert missing(PLAIN, tried, claims=NOTED, changed=0) == NO_EVIDENCE
     assert "nothing was changed" in missing(PLAIN, loop(plan=PlanProgress(now="T002", changed=True)), claims=NOTED, changed=0)
 
 
@@ -186,15 +200,13 @@ def test_the_judge_is_asked_of_an_item_that_nothing_else_can_prove() -> None:
     assert "Write the parser\n- dates are read" in criterion.text
     assert criterion_of(CHECKED, judge) is None
     assert criterion_of(PLAIN, builders.config().judge) is None
-    proof = ItemProof(item="T001", proven=True)
+    proof = ItemProof(item="T001", missing=(NO_EVIDENCE,), needs_word=True)
     for met in (True, False):
         verdict = CriterionVerdict(criterion="plan.T001", met=met, votes_met=0, votes_cast=1, reason="no dates")
         outcome = JudgementOutcome.APPROVED if met else JudgementOutcome.REJECTED
         after = judged(proof, criterion, Judgement(outcome=outcome, cause="", criteria=(verdict,)))
-        assert after.proven is met
+        assert (after.proven, after.needs_word) == (met, False)
         assert ("no dates" in after.why) is not met
-    spoiled = Judgement(outcome=JudgementOutcome.UNREADABLE, cause="no JSON")
-    assert "no JSON" in judged(proof, criterion, spoiled).why
 
 
 def weighed(before: LoopState, evidence: Evidence) -> Evidence:
@@ -253,8 +265,7 @@ def test_a_tick_is_a_step_forward_though_no_check_and_no_file_changed() -> None:
     """The tree that it began with counts its items too, or the first iteration of every plan would look like a loss."""
     start = with_baseline(loop(plan=PlanProgress(total=2, now="T001")), GREEN)
     assert start.oversight.progress.items == 0
-    worked = found(LOOKS, claims=NOTED, changed=0)
-    ticked, missed = (weighed(start, one) for one in (worked, worked.model_copy(update={"claims": Claims()})))
+    ticked, missed = (weighed(start, found(CHECKED, changed=0, own=own(passed=passed))) for passed in (True, False))
     moved = [moment_of(start, one, progress_of(one, start.oversight.progress, {}), NOW, NOW).movement for one in (ticked, missed)]
     assert moved == [Movement.FORWARD, Movement.STILL]
 

@@ -1,10 +1,13 @@
 """Required tests count only where they were seen to run."""
 
+from pathlib import Path
+
 import pytest
 
 from helmsman.verify.junit import read_ran
 from helmsman.verify.required import ran
 
+RECORDINGS = Path(__file__).parent.parent / "recordings" / "summaries"
 pytestmark = pytest.mark.feature("V10")
 
 XML = """<testsuites><testsuite>
@@ -30,6 +33,27 @@ XML = """<testsuites><testsuite>
 )
 def test_a_report_names_what_ran_whether_it_passed_or_not(name: str, seen: bool) -> None:
     assert ran([name], read_ran(XML), "") == ((name,) if seen else ())
+
+
+@pytest.mark.feature("V3")
+@pytest.mark.parametrize("reporter", ["spec", "tap"])
+@pytest.mark.parametrize(
+    ("kind", "name", "seen"),
+    [
+        ("passing", "adds them", True),
+        ("failing", "child fails", True),
+        ("skipped", "not yet", False),
+        ("skipped", "with a reason", False),
+        ("skipped", "adds", True),
+        ("todo", "planned", False),
+        ("todo", "planned and failing", False),
+        ("todo", "planned and passing", False),
+        ("todo", "adds", True),
+    ],
+)
+def test_a_test_that_node_skipped_or_has_as_a_todo_did_not_run(reporter: str, kind: str, name: str, *, seen: bool) -> None:
+    output = (RECORDINGS / f"node_{kind}_{reporter}.txt").read_text(encoding="utf-8")
+    assert ran([name], (), output) == ((name,) if seen else ())
 
 
 @pytest.mark.parametrize(

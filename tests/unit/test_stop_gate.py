@@ -274,4 +274,6 @@ def test_whatever_checks_print_the_text_is_bounded_and_ends_with_what_to_do(
     text = reason(1, results, [name], CONFIG, report(*results))
     assert len(text) <= 4000
     assert text.startswith("Not done: ")
-    assert text.endswith("your files and what you staged are as you left them.")
+    assert text.endswith(
+        "None of your files was changed by the checks. They ran in a clean checkout of your files, without what git ignores."
+    )

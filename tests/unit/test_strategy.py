@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from helmsman.orient.budget import whole
 from helmsman.orient.strategy import MOST, TABLE, Situation, plan, row_for, strategy_section
 from helmsman.records.control import Band, Control
-from helmsman.records.modes import Breaker, Feedback, Ladder, Rung
+from helmsman.records.modes import Feedback, Ladder, Rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Diagnosis, Oversight, Stance, Strategy
 from helmsman.records.verdict import Severity, Signal
@@ -36,7 +36,7 @@ def known(
         ladder=Ladder(rung=rung, spent=2),
         feedback=feedback,
         diagnosis=diagnosis,
-        breaker=Breaker(idle=idle),
+        idle=idle,
     )
 
 

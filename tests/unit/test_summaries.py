@@ -58,6 +58,11 @@ MOCHA_RED = counts(
     "calc deep: inner fails with text",
     'calc hooked "before each" hook for "never runs"',
 )
+NODE_RED = {
+    "spec": tuple(f"failing/calc.test.js > {name}" for name in ("subtracts", "fails # with a hash", "child fails")),
+    "tap": ("subtracts", "calc > inner > fails # with a hash", "parent > child fails"),
+}
+"""Node.js counts a test of failing subtests as failing, but names only those."""
 
 EXPECTED: dict[str, TestCounts] = {
     "pytest_green": counts(2, 0, 0),
@@ -117,6 +122,26 @@ EXPECTED: dict[str, TestCounts] = {
     "mocha_red_colour": MOCHA_RED,
     "mocha_red_dots": MOCHA_RED,
     "mocha_no_tests": counts(0, 0, 0),
+    **{
+        f"node_{kind}_{reporter}": expected
+        for reporter in ("spec", "tap")
+        for kind, expected in {
+            "passing": counts(2, 0, 0),
+            "failing": counts(3, 4, 0, *NODE_RED[reporter]),
+            "skipped": counts(1, 0, 2),
+            "todo": counts(1, 0, 3),
+            "empty": counts(0, 0, 0),
+            "none": counts(0, 0, 0),
+            "crashing": counts(0, 1, 0, "/workspace/crashing/calc.test.js"),
+            "mixed": counts(2, 2, 0, "/workspace/mixed/a.test.js", "/workspace/mixed/b.test.js"),
+        }.items()
+    },
+    "tap_passing": counts(2, 0, 0),
+    "tap_failing": counts(1, 3, 0, "subtracts", "inner"),
+    "tap_skipped": counts(1, 0, 2),
+    "tap_todo": counts(1, 0, 2),
+    "tap_empty": counts(0, 0, 0),
+    "tap_crashing": counts(1, 2, 0),
     "rspec_green": counts(2, 0, 0),
     "rspec_red": counts(
         1,
@@ -176,6 +201,9 @@ def test_every_recording_has_an_expectation_and_every_runner_a_recording() -> No
         "FAIL src/app.test.js",
         "ok  example.com/calc 0.004s",
         "Ran 3 tests in 0.001s",
+        "ok 1 - it works",
+        "1..3",
+        "ℹ tests 3\nℹ pass 3\nℹ fail 0",  # noqa: RUF001 - as node prints it
     ],
 )
 def test_prose_about_tests_is_no_summary(prose: str) -> None:

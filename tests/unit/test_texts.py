@@ -2,10 +2,13 @@
 
 import pytest
 
+from helmsman.records.claims import Claims, StatusReport
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.session import Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
-from helmsman.texts import context_text, iteration_lines
-from tests.unit.builders import call, execution, record
+from helmsman.records.state import advance
+from helmsman.show.asking import evidence
+from helmsman.texts import brought, context_text, iteration_lines, said_lines, summary_lines
+from tests.unit.builders import call, check, execution, record, report, state
 
 pytestmark = pytest.mark.feature("H4")
 
@@ -19,6 +22,19 @@ def lines(**fields: object) -> str:
 def test_a_plain_session_has_nothing_to_tell() -> None:
     told = lines()
     assert not [word for word in ("stop ", "rotated", "compacted", "failure", "resumed") if word in told]
+
+
+def test_an_iteration_is_told_in_five_lines_and_its_checks_in_a_few_words() -> None:
+    red = check(passed=False).model_copy(update={"name": f"unit{ESCAPE}"})
+    half = record(checks=report(check(passed=True), red))
+    assert [line.split()[0] for line in summary_lines(half)] == ["#1", "tree", "checks", "claim", "→"]
+    assert summary_lines(half)[2].endswith("1 of 2 checks green; failing: unit [2J")
+    assert not any("\x1b" in line for line in summary_lines(half))
+    limited = execution(call(AgentOutcome.USAGE_LIMIT))
+    assert [brought(record(checks=report())), brought(record(checks=None, execution=limited))] == [
+        "no check configured",
+        "agent: usage limit",
+    ]
 
 
 def test_what_happened_inside_a_session_is_told() -> None:
@@ -54,3 +70,37 @@ def test_a_failure_that_was_seen_once_is_not_worth_a_line() -> None:
 )
 def test_the_use_of_the_context_is_one_line(use: ContextUse, told: str) -> None:
     assert context_text(use) == told
+
+
+BLOCKED = (
+    "I looked.\n\nBLOCKED: a person has to connect the \x1bterminal.\n---RALPH_STATUS---\nSTATUS: BLOCKED\n---END_RALPH_STATUS---"
+)
+
+
+@pytest.mark.parametrize("said", [BLOCKED, "A person has to connect the terminal."])
+def test_an_agent_that_says_that_it_is_blocked_is_heard_wherever_a_person_looks(said: str) -> None:
+    status = StatusReport(status="blocked") if said is not BLOCKED else None
+    found = record(
+        execution=execution(call(AgentOutcome.FINISHED, final_text=said, context=ContextUse(peak=1))),
+        claims=Claims(status=status),
+    )
+    after = advance(state(), found)
+    assert after.last_call.blocked
+    for shown in (
+        iteration_lines(found),
+        summary_lines(found),
+        said_lines(after.last_call),
+        evidence(after, "here").splitlines(),
+    ):
+        (line,) = (line for line in shown if "has to connect the" in line)
+        assert "blocked" in line.lower()
+        assert "RALPH" not in line
+        assert line.isprintable()
+
+
+def test_the_last_words_of_an_agent_that_is_not_blocked_are_shown_where_a_person_decides() -> None:
+    found = record(execution=execution(call(AgentOutcome.FINISHED, final_text="Half of it is done.", context=ContextUse(peak=1))))
+    after = advance(state(), found)
+    assert "blocked" not in "\n".join(iteration_lines(found))
+    assert list(said_lines(after.last_call)) == ["said       Half of it is done."]
+    assert "The agent's last words: Half of it is done" in evidence(after, "here")

@@ -26,7 +26,7 @@ from helmsman.oversee.divergence import divergence
 from helmsman.records.control import Band, Control
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.memory import Choice, WorkingMemory
-from helmsman.records.modes import Breaker, Climb, Feedback, Ladder, Rung
+from helmsman.records.modes import Climb, Feedback, Ladder, Rung
 from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.oversight import Checkpoint, Diagnosis, Learnt, Oversight
 from helmsman.records.session import ErrorVector, FailureClass
@@ -65,7 +65,7 @@ def told(*history: Moment, **fields: object) -> str:
 FULL = {
     "progress": Progress(completion=0.42),
     "best": Checkpoint(iteration=3, commit="c", tree="t", completion=0.45),
-    "breaker": Breaker(idle=2),
+    "idle": 2,
     "learning": (learnt(FailureClass.TEST),),
     "feedback": Feedback.FAILING,
     "instructions": ("Take the tokens apart before you parse them, and test that alone.",) * 10,

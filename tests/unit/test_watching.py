@@ -29,7 +29,7 @@ from helmsman.records.events import (
 from helmsman.records.evidence import AgentOutcome, Guarded
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
 from helmsman.records.judgement import Judgement, JudgementOutcome
-from helmsman.records.modes import Breaker, Ladder, Position, Rung
+from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Moment, Movement, Progress
 from helmsman.records.oversight import Oversight
 from helmsman.records.reflexion import JudgeMemory, Rejection
@@ -185,8 +185,8 @@ def test_where_nobody_drives_it_the_way_on_is_told(fields: dict[str, Any], row: 
 
 
 def test_how_it_is_steered_and_what_it_has_used_up_is_told() -> None:
-    ladder, breaker = Ladder(rung=Rung.REFACTOR, reason="stuck"), Breaker(position=Position.HALF_OPEN, idle=2, reason="r")
-    oversight = Oversight(progress=Progress(completion=0.5), control=Control(output=0.4), ladder=ladder, breaker=breaker)
+    ladder = Ladder(rung=Rung.REFACTOR, reason="stuck")
+    oversight = Oversight(progress=Progress(completion=0.5), control=Control(output=0.4), ladder=ladder, idle=2)
     limits = {"cost_usd": 10, "tokens": 1_000_000, "wall_clock_hours": 2}
     spending = {"agent_calls": 4, "cost_usd": 9.5, "tokens": 250_000, "seconds": 1800}
     of = sight(
@@ -201,7 +201,7 @@ def test_how_it_is_steered_and_what_it_has_used_up_is_told() -> None:
     for row in (
         "           ▂▄",
         "progress   50%, urgency 0.40 (continue)",
-        "level      E-I refactor, breaker half_open, 2 iterations in a row without progress",
+        "level      E-I refactor, 2 iterations in a row without progress",
         "spent      $9.50 of $10.00 (95%), 250,000 of 1,000,000 (25%) tokens",
         "time       0:30:00 of 2 hours (25%), 4 agent calls, 2 of 100 in an hour",
         "context    50% of 100 tokens at its fullest",

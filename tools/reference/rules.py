@@ -21,6 +21,8 @@ EXITS = {
     "stopped": "A limit or a rule ended it.",
     "waiting": "A person has to look.",
     "ejected": "Pain: a secret in the diff, wrecked tests, destruction. The loop ended at once.",
+    "unproven": "The agent asked twice to be done, every check was green before its work, and nothing shows the work.",
+    "nothing_changed": "The agent asked twice to be done, and nothing differs from the start.",
     "cancelled": "Somebody asked it to stop; work and state are kept.",
 }
 RETRIED = {"WorldError": "yes, with growing delays"}

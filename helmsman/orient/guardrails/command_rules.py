@@ -8,7 +8,18 @@ from typing import NamedTuple
 
 from helmsman.orient.guardrails.paths import Kind, Place, locate
 from helmsman.orient.guardrails.rules import Finding, Rule, Rules
-from helmsman.orient.guardrails.shell import FORK_BOMB, HOME, SHELLS, UNKNOWN, Command, ShellCall, read, script_in, shell_call
+from helmsman.orient.guardrails.shell import (
+    FORK_BOMB,
+    HOME,
+    PARENT,
+    SHELLS,
+    UNKNOWN,
+    Command,
+    ShellCall,
+    read,
+    script_in,
+    shell_call,
+)
 from helmsman.orient.guardrails.tool_calls import Session
 from helmsman.orient.guardrails.words import has_flag, operands, word_set
 from helmsman.orient.guardrails.wrappers import INTERPRETER
@@ -47,6 +58,23 @@ def _nested(scene: Scene) -> Finding | None:
     if scene.rules.nesting > 0 or not (agent or loop):
         return None
     return Finding(Rule.NESTED, "This session already runs in a loop. Do the work yourself, here, step by step.")
+
+
+_OPERATORS = word_set("approve answer reject cancel trust")
+_OPERATORS_OF_MEMORY = word_set("forget import")
+
+
+def _operator(scene: Scene) -> Finding | None:
+    """Only the plain words: state that decides is protected by other means."""
+    verb, below = (*operands(scene.command.arguments), "", "")[:2]
+    decides = verb in _OPERATORS or (verb == "memory" and below in _OPERATORS_OF_MEMORY)
+    if scene.command.program not in _LOOPS or not decides or _TRIAL & set(scene.command.arguments):
+        return None
+    return Finding(
+        Rule.OPERATOR,
+        "That is for the person who runs this loop to decide. Write what you need from them into .helmsman/progress.md and go on"
+        " with what can be done without it.",
+    )
 
 
 # publishing -----------------------------------------------------------------------------------------------------------
@@ -175,7 +203,9 @@ _CHILDREN = frozenset({"-P", "--parent"})
 
 def _ends(scene: Scene) -> Finding | None:
     command = scene.command
-    if command.program in {"pkill", "killall"}:
+    if command.program in {"pkill", "killall", "kill"} and _parent(command.arguments):
+        found = True
+    elif command.program in {"pkill", "killall"}:
         found = not _CHILDREN & set(command.arguments) and not _TRIAL & set(command.arguments)
     elif command.program == "kill":
         found = _foreign(command.arguments, background=scene.background)
@@ -188,6 +218,11 @@ def _ends(scene: Scene) -> Finding | None:
         "This may end processes that are not yours. End what you started, by `kill $!` or `kill %1` in the command that started"
         " it, or by its own pid.",
     )
+
+
+def _parent(words: tuple[str, ...]) -> bool:
+    """What runs the agent; a signal of 0 only asks whether it is there."""
+    return "-0" not in words and any(word.lstrip("-") == PARENT for word in words)
 
 
 def _foreign(words: tuple[str, ...], *, background: bool) -> bool:
@@ -261,4 +296,15 @@ def _runs(command: Command, mark: str) -> bool:
     return program in {"eval", "source", ".", "trap"} and any(word.lstrip().startswith(mark) for word in words)
 
 
-_RULES: tuple[CommandRule, ...] = (_nested, _publish, _machine, _sudo, _raw_disk, _remove, _open_to_all, _ends, _remote_script)
+_RULES: tuple[CommandRule, ...] = (
+    _nested,
+    _operator,
+    _publish,
+    _machine,
+    _sudo,
+    _raw_disk,
+    _remove,
+    _open_to_all,
+    _ends,
+    _remote_script,
+)

@@ -22,6 +22,8 @@ _BYPRODUCTS = (
 )
 """They lie in protected folders too, and are nobody's work."""
 _HARMLESS_IN_GIT = ("/.git/**/*.lock", "/.git/COMMIT_EDITMSG", "/.git/MERGE_MSG", "/.git/SQUASH_MSG")
+_LOOPS_FILES = "/.git/helmsman/"
+"""In whichever repository: a worktree's own git folder lies elsewhere."""
 _SHOWN = 200
 
 
@@ -49,7 +51,7 @@ def _writes(call: ToolCall, commands: tuple[Command, ...], rules: Rules) -> Iter
 
 def _judged(place: Place, write: Write, rules: Rules) -> Finding | None:
     if place.kind is Kind.TEMPORARY:
-        return None
+        return _of_loop(write.word) if _LOOPS_FILES in f"{place.path}/" else None
     if place.kind is Kind.OUTSIDE:
         return Finding(
             Rule.OUTSIDE,
@@ -66,11 +68,15 @@ def _inside(path: str, rules: Rules) -> Finding | None:
             Rule.GIT_INTERNALS, f"{shown(path)} belongs to git. Use git's own commands: add, commit, restore, config user.name."
         )
     if first == OWN_FOLDER and rest != AGENTS_FILE and not (rules.looks_only and rest == RESEARCH_FILE):
-        return Finding(
-            Rule.OWN_STATE,
-            f"{shown(path)} belongs to the loop; reading is fine. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}.",
-        )
+        return _of_loop(path)
     return None
+
+
+def _of_loop(path: str) -> Finding:
+    return Finding(
+        Rule.OWN_STATE,
+        f"{shown(path)} belongs to the loop; reading is fine. Write your notes to {OWN_FOLDER}/{AGENTS_FILE}.",
+    )
 
 
 def _of_operator(path: str, rules: Rules) -> Finding | None:

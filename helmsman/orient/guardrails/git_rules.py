@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from helmsman.orient.guardrails.git import Git, branches_made, branches_of, commits_after, parsed, steps_back
+from helmsman.orient.guardrails.git_config import sets_kept_key
 from helmsman.orient.guardrails.paths import Kind, locate
 from helmsman.orient.guardrails.rules import Finding, Rule, Rules
 from helmsman.orient.guardrails.shell import UNKNOWN, Command
@@ -20,6 +21,9 @@ _REBASE_VALUED = word_set("-x --exec -s --strategy -X --strategy-option --onto")
 _REBASES = re.compile(r"--rebase(?:=|\Z)|-[^-rsXSjo]*r")
 """Of a pull; in a cluster such as `-qr`, but not in the value of another letter: `-Xours`."""
 _MERGES = word_set("--no-rebase --rebase=false --rebase=no --rebase=off --rebase=0 -rfalse")
+_EVERYWHERE = frozenset({"--global", "--system"})
+"""Such a configuration acts in this repository too, whichever folder it is set in."""
+_LOOPS_REFS = "refs/helmsman"
 _PUSHING = {("push",), ("send-pack",), ("http-push",), ("subtree", "push"), ("lfs", "push"), ("svn", "dcommit"), ("p4", "submit")}
 
 
@@ -46,7 +50,8 @@ def findings(commands: tuple[Command, ...], session: Session, rules: Rules) -> I
             continue
         scene = Scene(parsed(command, rules.home), rules, commits, made)
         rule = _push if _pushes(scene.git) else _RULES.get(scene.git.verb)
-        if rule and (rule is _push or not _elsewhere(scene)) and (finding := rule(scene)):
+        everywhere = rule is _push or _EVERYWHERE & set(scene.git.words)
+        if rule and (everywhere or not _elsewhere(scene)) and (finding := rule(scene)):
             yield finding
         commits = commits_after(commits, (command,), rules.worktree, failed=False)
 
@@ -182,12 +187,31 @@ def _refs(_: Scene) -> Finding:
     return Finding(Rule.GIT_INTERNALS, "Refs belong to the loop. Use `git commit`, `git branch` and `git tag` for your own.")
 
 
-def _config(scene: Scene) -> Finding | None:
-    words = scene.git.words
-    named = any(word.lower().startswith("core.hookspath") for word in words[:3])
-    if not named or len(words) == 1 or "--get" in words:  # which only reads
+def _symbolic_ref(scene: Scene) -> Finding | None:
+    names = list(operands(scene.git.words, frozenset({"-m"})))
+    return _refs(scene) if len(names) > 1 or has_flag(scene.git.words, "d", frozenset({"--delete"})) else None
+
+
+def _fetch(scene: Scene) -> Finding | None:
+    """Fetching from the repository itself writes any ref."""
+    written = (name.partition(":")[2] for name in operands(scene.git.words))
+    return _refs(scene) if any(ref.startswith(_LOOPS_REFS) for ref in written) else None
+
+
+def _replace(scene: Scene) -> Finding | None:
+    if has_flag(scene.git.words, "l", frozenset({"--list"})) or not list(operands(scene.git.words)):
         return None
-    return Finding(Rule.GIT_INTERNALS, "Leave git's hooks as they are; run checks by hand.")
+    return Finding(Rule.GIT_INTERNALS, "The checks see commits as they are, not their replacements. Make a new commit instead.")
+
+
+def _config(scene: Scene) -> Finding | None:
+    if not sets_kept_key(scene.git.words):
+        return None
+    return Finding(
+        Rule.GIT_INTERNALS,
+        "Leave git's configuration of programs, files and addresses as it is: the checks run without it. Where one command needs"
+        " a setting, give it there: `git -c key=value …`.",
+    )
 
 
 _RULES: dict[str, GitRule] = {
@@ -196,13 +220,15 @@ _RULES: dict[str, GitRule] = {
     "commit": _commit,
     "filter-branch": _filter,
     "filter-repo": _filter,
-    "pull": _pull,
+    "pull": lambda scene: _fetch(scene) or _pull(scene),
     "branch": _branch,
     "worktree": _worktree,
     "checkout": _other_branch,
     "switch": _other_branch,
     "clean": _clean,
     "config": _config,
+    "fetch": _fetch,
+    "replace": _replace,
     "update-ref": _refs,
-    "symbolic-ref": _refs,
+    "symbolic-ref": _symbolic_ref,
 }

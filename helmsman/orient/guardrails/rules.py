@@ -21,6 +21,7 @@ class Rule(StrEnum):
     PROTECTED = "protected"
     OUTSIDE = "outside"
     PROCESSES = "processes"
+    OPERATOR = "operator"
     REMOTE_SCRIPT = "remote_script"
     REPEATED = "repeated"
     REPEATED_LOOK = "repeated_look"

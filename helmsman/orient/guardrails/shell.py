@@ -21,6 +21,8 @@ HOME = "/~"
 LONGEST = 20_000
 """Characters of a command that are read."""
 FORK_BOMB = "fork bomb"
+PARENT = "$PPID"
+"""Stands for the process that runs the agent's shell."""
 
 _DEEPEST = 5
 """Scripts within scripts that are followed."""
@@ -80,7 +82,7 @@ class _Reader:
         self.folder: str | None = folder
         self.home = home
         self.before: str | None = folder
-        self.variables = {"HOME": home, "TMPDIR": "/tmp"}  # noqa: S108 - a name to compare with, nothing is made there
+        self.variables = {"HOME": home, "TMPDIR": "/tmp", "PPID": PARENT}  # noqa: S108 - a name to compare with, nothing is made there
         self.commands: list[Command] = []
         self.depth = 0
 
@@ -179,7 +181,7 @@ class _Reader:
         self._run(part.script)
         self.folder = folder
         only = self.commands[start:]
-        return (folder or UNKNOWN) if len(only) == 1 and only[0].words == ("pwd",) else UNKNOWN
+        return _printed(only[0].words, folder or UNKNOWN) if len(only) == 1 else UNKNOWN
 
     def _follow(self, command: Command) -> None:
         """What a command does to the scripts after it and within it."""
@@ -214,6 +216,15 @@ class _Reader:
             self.commands.append(inner)
             if inner.program != "find":  # `find -exec sh -c …`; a find within a find is nobody's habit
                 self._follow(inner)
+
+
+def _printed(words: tuple[str, ...], folder: str) -> str:
+    """What a command prints that only says where things are."""
+    if words == ("pwd",):
+        return folder
+    if words in {("git", "rev-parse", "--git-dir"), ("git", "rev-parse", "--git-common-dir")}:
+        return f"{folder}/.git"
+    return UNKNOWN
 
 
 def _behind_keywords(words: list[str]) -> list[str]:

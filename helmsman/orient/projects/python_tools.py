@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
@@ -20,8 +21,16 @@ _DEPENDENCIES = (
 )
 _PROJECT = frozenset({*_DEPENDENCIES, "tox.ini", "noxfile.py"})
 _PYTEST = re.compile(r"(?<![\w-])pytest(?![\w-])")
+_UNITTEST = re.compile(r"^(?:import|from) unittest\b", re.MULTILINE)
 _SESSION = re.compile(r"^@(?:nox\.)?session\b[^\n]{0,300}\n(?:@[^\n]{0,300}\n){0,5}def (\w{1,60})\(", re.MULTILINE)
 _TEST_FOLDERS = ("tests", "test")
+
+
+def _discover(place: str, names: Iterable[str]) -> str:
+    """A folder that is a package is imported from the top, or its relative imports fail."""
+    start = f" discover -s {place}{' -t .' if f'{place}/__init__.py' in names else ''}" if place else ""
+    return f"python3 -m unittest{start}"
+
 
 _candidate = partial(Candidate, tool="python")
 
@@ -35,6 +44,12 @@ def python(folder: Folder) -> Iterator[Discovery]:
     yield from settings.environments()
     yield from settings.lint()
     yield from settings.types()
+
+
+def is_test_module(path: str) -> bool:
+    """Whether it is a test file at the top or right below a folder of tests, whose text says which runner it needs."""
+    folder, _, name = path.rpartition("/")
+    return folder in {*_TEST_FOLDERS, ""} and fnmatchcase(name, "test*.py")
 
 
 class _Settings:
@@ -56,7 +71,20 @@ class _Settings:
         elif "manage.py" in self._folder.names:
             yield _candidate(f"{self._run}python3 manage.py test", Kind.TESTS, "manage.py")
         elif below and _PROJECT & self._folder.names:
-            yield _candidate(f"{self._run}python3 -m unittest discover -s {below}", Kind.TESTS, f"the folder {below}")
+            yield _candidate(f"{self._run}{_discover(below, self._folder.names)}", Kind.TESTS, f"the folder {below}")
+        else:
+            yield from self._bare_tests()
+
+    def _bare_tests(self) -> Iterator[Candidate]:
+        """Test files without any project file: unittest's where they say so, else pytest's."""
+        files = [name for name in sorted(self._folder.names) if is_test_module(name)]
+        by_place = {place: [name for name in files if name.rpartition("/")[0] == place] for place in (*_TEST_FOLDERS, "")}
+        place, found = next(((place, found) for place, found in by_place.items() if found), ("", list[str]()))
+        if found:
+            texts = [self._folder.text(name) for name in found]
+            plain = any(_UNITTEST.search(text) for text in texts) and not any(_PYTEST.search(text) for text in texts)
+            call = _discover(place, self._folder.names) if plain else "pytest -q"
+            yield _candidate(f"{self._run}{call}", Kind.TESTS, found[0])
 
     def environments(self) -> Iterator[Candidate]:
         """Tox and nox, which set up what they need and so take their time."""

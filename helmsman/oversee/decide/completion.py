@@ -10,7 +10,10 @@ from helmsman.records.modes import Rung
 from helmsman.records.plan_folds import tries_after
 from helmsman.records.verdict import Decision, Outcome
 from helmsman.texts import counted
-from helmsman.verify.completion import ALL_TICKED
+from helmsman.verify.completion import ALL_TICKED, UNCHANGED, UNPROVEN
+
+MOST_REFUSED = 2
+"""Requests for nothing, or for what nothing shows: after the first the agent is told what is missing."""
 
 
 def _completed(s: Situation) -> Decision | None:
@@ -42,14 +45,17 @@ def _why_done(s: Situation) -> str:
     judged = f", and the judge agrees on {counted(len(judgement.criteria), 'criterion', 'criteria')}" if judgement else ""
     how = s.evidence.proof.how
     asked = how if how == ALL_TICKED else f"the agent asked to be done ({how})"
-    return f"{asked} and {_checked(s)}{judged}"
+    since = s.evidence.since_start
+    shown = " (its new tests fail without the work)" if since and since.failing else ""
+    return f"{asked} and {_checked(s)}{shown}{judged}"
 
 
 def _checked(s: Situation) -> str:
     report = s.evidence.checks
     if not s.state.config.checks or report is None:
         return "NOTHING WAS VERIFIED, because no check is configured"
-    return f"every check passes ({len(report.results)} of {len(report.results)})"
+    where = ", verified in the agent's folder" if report.clean is False else ""
+    return f"every check passes ({len(report.results)} of {len(report.results)}{where})"
 
 
 def _gates(s: Situation) -> str:
@@ -103,6 +109,27 @@ def _keeps_asking(s: Situation) -> Decision | None:
     return stop(s, "completion.denied", f"{reason}{proof.objections}{_remedy(s)}", Outcome.STOPPED)
 
 
+def _nothing_changed(s: Situation) -> Decision | None:
+    if "unchanged" not in s.evidence.proof.refused_by or s.state.done.unchanged + 1 < MOST_REFUSED:
+        return None
+    reason = f"the agent asked to be done {MOST_REFUSED} times ({s.evidence.proof.how}), and {UNCHANGED}: {s.short}"
+    return stop(s, "completion.nothing_changed", reason, Outcome.NOTHING_CHANGED)
+
+
+def _unproven(s: Situation) -> Decision | None:
+    if "unproven" not in s.evidence.proof.refused_by or s.state.done.unproven + 1 < MOST_REFUSED:
+        return None
+    asked = f"the agent asked to be done {MOST_REFUSED} times ({s.evidence.proof.how}), and {UNPROVEN}"
+    kept = f"the work is kept on {s.state.branch}; accept it by your word, or go on with a test, check or criterion that shows it"
+    return stop(s, "completion.no_proof", f"{asked}; {kept}", Outcome.UNPROVEN)
+
+
+def _refusals(s: Situation) -> str:
+    done, refused = s.state.done, s.evidence.proof.refused_by
+    unchanged, unproven = done.unchanged + ("unchanged" in refused), done.unproven + ("unproven" in refused)
+    return f"{unchanged} on an unchanged tree, {unproven} without proof, {MOST_REFUSED} of either end it"
+
+
 def _tried_too_often(s: Situation) -> Decision | None:
     """What failed so often is not tried once more. Items beside it wait as well: they stay proven one after the other."""
     proof, allowed = s.evidence.item, s.state.config.plan.tries
@@ -116,6 +143,16 @@ def _tried_too_often(s: Situation) -> Decision | None:
         f" how; then `helmsman resume {s.state.loop}` gives it {allowed} more"
     )
     return stop(s, "plan.tries", f"{last}; {choices}", Outcome.WAITING)
+
+
+def _person_for_item(s: Situation) -> Decision | None:
+    proof = s.evidence.item
+    if proof is None or not proof.needs_word:
+        return None
+    named = f"the plan's item {proof.item} ({clean(proof.title)[:100]})"
+    return stop(
+        s, "plan.person", f"{named}: {proof.why}; there is no judge, so a person has to say whether it is done", Outcome.WAITING
+    )
 
 
 def _tries(s: Situation) -> int:
@@ -159,6 +196,20 @@ COMPLETED_BEFORE = Question(
     lambda s: f"proven before: {s.state.verified[:10] or 'no'}, a limit is reached: {_yes(bool(s.limits))}",
     lambda _: "an earlier proof, and green checks at the last iteration",
 )
+NOTHING_CHANGED = Question(
+    "completion.nothing_changed",
+    "Does the agent keep asking to be done on the tree that the loop began with?",
+    _nothing_changed,
+    _refusals,
+    lambda _: "work: a tree that differs from the start",
+)
+UNPROVEN_WORK = Question(
+    "completion.no_proof",
+    "Does the agent keep asking to be done with work that nothing shows?",
+    _unproven,
+    _refusals,
+    lambda _: "a new test that fails on the source of the start, a criterion that the judge finds met, or a person's word",
+)
 REJECTED = Question(
     "judge.rejections",
     "Has the judge rejected the work too often in a row?",
@@ -172,6 +223,13 @@ DENIED = Question(
     _keeps_asking,
     _requests,
     lambda s: s.evidence.proof.objections or "nothing speaks against it",
+)
+PERSON_FOR_ITEM = Question(
+    "plan.person",
+    "Is nothing but a person's word missing for the plan's item?",
+    _person_for_item,
+    _item_in_hand,
+    lambda _: "a check of its own, a test that names it and turned green, or a judge",
 )
 TRIES = Question(
     "plan.tries",

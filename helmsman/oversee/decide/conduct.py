@@ -1,13 +1,11 @@
-"""Decisions that follow from how the loop behaves: pain, a question to a person, a pause, another way."""
+"""Decisions that follow from how the loop behaves: pain, a question to a person, another way."""
 
-from helmsman.oversee.breaker import until
-from helmsman.oversee.decide.situation import BLOWN, Question, Situation, go_on, standing, stop, wait
+from helmsman.oversee.decide.situation import BLOWN, Question, Situation, against, go_on, standing, stop
 from helmsman.oversee.double_bind.telling import sentence
 from helmsman.oversee.ending import all_ours
-from helmsman.records.modes import Ladder, Position, Rung
+from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Diagnosis
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.texts import counted
 
 CONFLICTS_TOLD = 2
 LEAST_LOSS = 0.01
@@ -42,7 +40,7 @@ def _critical(s: Situation) -> Decision | None:
     if not critical or not s.steers:
         return None
     reason = "; ".join(issue.message for issue in critical)
-    return stop(s, critical[0].rule, f"{reason}; at the end {standing(s)}", Outcome.STOPPED)
+    return stop(s, critical[0].rule, f"{reason}; at the end {against(s)}", Outcome.STOPPED)
 
 
 def _person(s: Situation) -> Decision | None:
@@ -51,28 +49,13 @@ def _person(s: Situation) -> Decision | None:
         return None
     sure = [one for one in s.oversight.conflicts if one.by == "rules" or s.oversight.diagnosis is Diagnosis.DOUBLE_BIND]
     facts = "; ".join(map(sentence, sure[:CONFLICTS_TOLD]))
-    why = f"two orders contradict each other: {facts}" if facts else ladder.reason
-    reason = f"{ladder.rung.title}: {why}; at the end {standing(s)}"
+    objection = f"two orders contradict each other: {facts}; at the end {against(s)}" if facts else against(s)
+    reason = f"{objection}; {ladder.rung.title}: {ladder.reason}"
     choices = (
         f"a person has to choose: change the goal, the checks or an order that contradicts another, and go on with"
         f" `helmsman resume {s.state.loop}` (it begins with a redesign); or take the branch over by hand; or leave it"
     )
     return stop(s, "ladder.human", f"{reason}; {choices}", Outcome.WAITING)
-
-
-def _breaker(s: Situation) -> Decision | None:
-    breaker, config = s.oversight.breaker, s.state.config.breaker
-    if breaker.position is not Position.OPEN or config.cool_down_minutes == 0 or not s.steers or s.evidence.proven:
-        return None
-    over = until(breaker, config) or s.now
-    reason = f"the circuit breaker is open: {breaker.reason}; waiting until {over:%H:%M:%S} UTC, then one more iteration decides"
-    return wait(s, "breaker.open", reason, over)
-
-
-def _idle(s: Situation) -> str:
-    breaker = s.oversight.breaker
-    at_once = "; breaker.cool_down_minutes is 0, so it goes on" if not s.state.config.breaker.cool_down_minutes else ""
-    return f"it is {breaker.position}, {counted(breaker.idle, 'iteration')} in a row without progress{at_once}{_watched(s)}"
 
 
 def _because_of(ladder: Ladder) -> str:
@@ -131,12 +114,5 @@ PERSON = Question(
     _person,
     lambda s: f"the rung is {_because_of(s.oversight.ladder)}{_watched(s)}",
     lambda s: f"progress, or more iterations for a rung than {s.state.config.ladder.patience} (ladder.patience)",
-)
-BREAKER = Question(
-    "breaker.open",
-    "Is the circuit breaker open?",
-    _breaker,
-    _idle,
-    lambda s: f"progress in one of {s.state.config.breaker.half_open_after + 1} iterations",
 )
 GO_ON = Question("continue", "Is there nothing that speaks against going on?", _continue, standing, lambda _: "any yes above")

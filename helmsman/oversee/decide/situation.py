@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from helmsman.plain import clean, shortened
+from helmsman.records.checks import CheckResult
 from helmsman.records.evidence import AgentCall
 from helmsman.records.iteration import Evidence
 from helmsman.records.oversight import Oversight
@@ -11,7 +13,10 @@ from helmsman.records.plan import ItemProof
 from helmsman.records.plan_folds import remaining_after
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome, Severity, Signal
+from helmsman.verify.objections import findings_that_block, some
 
+NAME = 100
+"""Characters of a check's name in a reason."""
 BLOWN = "pain.budget"
 """The pain that says nothing against the work."""
 
@@ -98,6 +103,20 @@ def standing(s: Situation) -> str:
     if not asked:
         return f"{'all checks pass, but' if report.results else 'nothing is checked and'} the agent has not asked to be done"
     return f"the agent asked to be done, but {_objections(s)}"
+
+
+def against(s: Situation) -> str:
+    """What stands against the work, for the reason of a stop: failing checks with their tests, findings that block."""
+    report, blocking = s.evidence.checks, findings_that_block(s.evidence)
+    failing = [_with_tests(result) for result in report.failures] if report else []
+    told = standing(s)
+    return "; ".join(part for part in (told, some(failing), blocking if blocking not in told else "") if part)
+
+
+def _with_tests(result: CheckResult) -> str:
+    """A failing check with the first of its failing tests."""
+    tests = some(result.counts.failing) if result.counts else ""
+    return f"{shortened(clean(result.name), NAME)} fails{f' at {clean(tests)}' if tests else ''}"
 
 
 def _item_standing(s: Situation, item: ItemProof) -> str:

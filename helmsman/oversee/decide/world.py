@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from helmsman.oversee.decide.situation import Question, Situation, standing, stop, wait
+from helmsman.oversee.decide.situation import Question, Situation, against, stop, wait
 from helmsman.oversee.usage import in_words, open_windows, used_up
 from helmsman.records.agents import AgentKind
 from helmsman.records.evidence import AgentOutcome
-from helmsman.records.state import CALLS_WINDOW, failed_calls, recent_calls
+from helmsman.records.state import CALLS_WINDOW, MOST_KILLED, failed_calls, killed_at_once, recent_calls
 from helmsman.records.verdict import Decision, Outcome
 
 OPERATORS_FAULT: Mapping[AgentOutcome, str] = {
@@ -20,6 +20,9 @@ OPERATORS_FAULT: Mapping[AgentOutcome, str] = {
     AgentOutcome.BLOCKED_BY_HOOK: "a hook of the repository or the user stops the agent; look at claude.setting_sources",
 }
 """Outcomes that will be the same next time until a person acts."""
+PAUSES: Mapping[AgentOutcome, int] = {AgentOutcome.OVERLOADED: 48, AgentOutcome.RATE_LIMITED: 48, AgentOutcome.CRASHED: 1}
+"""Pauses of the circuit breaker that may follow one another: 48 of the usual 30 minutes are an outage of a day; a program that
+crashes after a pause too needs a person. Other outcomes have no pause."""
 
 
 def _others_fault(s: Situation, kind: AgentKind) -> str:
@@ -48,7 +51,7 @@ def _limit_reached(s: Situation) -> Decision | None:
     reason = "; ".join(signal.message for signal in s.limits)
     proven = f"; the last proven commit is {s.state.verified[:10]}" if s.state.verified else ""
     repeat = s.call.outcome is AgentOutcome.USAGE_LIMIT  # it stops instead of waiting, and counts as little
-    return stop(s, s.limits[0].rule, f"{reason}; at the end {standing(s)}{proven}", Outcome.STOPPED, repeat=repeat)
+    return stop(s, s.limits[0].rule, f"{reason}; at the end {against(s)}{proven}", Outcome.STOPPED, repeat=repeat)
 
 
 def _usage_limit(s: Situation) -> Decision | None:
@@ -96,7 +99,26 @@ def _agent_keeps_failing(s: Situation) -> Decision | None:
         return None
     words = f": {s.call.error}" if s.call.error else ""
     reason = f"{failed} agent calls in a row came to nothing ({allowed} are allowed), the last one {s.call.outcome}{words}"
+    if s.state.attempt <= PAUSES.get(s.call.outcome, 0):
+        return _paused(s, reason)
     return stop(s, "limits.agent_failures", reason, Outcome.FAILED, fault="agent")
+
+
+def _paused(s: Situation, reason: str) -> Decision:
+    """The circuit breaker opens. The attempt is made again after the pause, and one that comes to something closes it."""
+    until = s.now + timedelta(minutes=s.state.config.breaker.cool_down_minutes)
+    told = f"{reason}; trying again at {until:%H:%M:%S} UTC, which costs no iteration"
+    return wait(s, "breaker.open", told, until, repeat=True)
+
+
+def _killed_at_once(s: Situation) -> Decision | None:
+    """It says nothing of the work or the approach, as a call that the network broke."""
+    if not killed_at_once(s.state, s.evidence.execution):
+        return None
+    until = s.now + timedelta(seconds=s.state.config.retry.first_delay_seconds)
+    killed = f"the agent was killed (exit status {s.call.exit_code}) before it did anything"
+    reason = f"{killed}; it is called again, which costs no iteration"
+    return wait(s, "agent.killed", reason, until, repeat=True)
 
 
 def _failures(s: Situation) -> str:
@@ -142,6 +164,13 @@ USAGE_LIMIT = Question(
     _usage_limit,
     _outcome,
     lambda _: "a window of the subscription with room in it",
+)
+KILLED_AT_ONCE = Question(
+    "agent.killed",
+    "Was the agent killed before it did anything?",
+    _killed_at_once,
+    lambda s: f"{_outcome(s)} after {s.call.tool_calls} tool calls, in attempt {s.state.attempt}",
+    lambda _: f"a call that does something, or more than {MOST_KILLED} attempts that were killed",
 )
 FAILING_AGENT = Question(
     "limits.agent_failures",

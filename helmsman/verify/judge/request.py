@@ -1,7 +1,7 @@
 """The judge's request: who it is and by which rules, the rubric, the work. What stays the same comes first, for the cache."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from helmsman.config import CriterionConfig, JudgeConfig
@@ -53,6 +53,11 @@ class JudgeRequest:
     """JSON schema of the answer."""
     view: View
     """What can be cited."""
+
+    def again(self, cause: str) -> "JudgeRequest":
+        """The same, once more, because the last answer to it could not be read."""
+        words = f"Your last answer could not be read: {cause}. Answer again, in the form that is asked for."
+        return replace(self, evidence=f"{self.evidence}\n\n{words}")
 
     @property
     def prompt(self) -> str:

@@ -1,11 +1,8 @@
-"""Reading the judge's votes and counting them. Only a whole, clean answer is a vote; whatever else comes is a rejection.
-
-Total: any text is read, none is trusted. A vote that cannot be read says of no criterion that it is met.
-"""
+"""Reading the judge's votes and counting them. Only a whole, clean answer is a vote: any text is read, none is trusted."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -23,13 +20,13 @@ _SHOWN_IDS = 5
 _STOPS = {
     "end_turn": None,
     "tool_use": None,
-    "refusal": (JudgementOutcome.REFUSED, "the model declined to answer"),
-    "max_tokens": (JudgementOutcome.PARTIAL, "the answer was cut off at its longest length (judge.answer_tokens)"),
-    "model_context_window_exceeded": (JudgementOutcome.PARTIAL, "the answer was cut off where the model's context was full"),
-    "pause_turn": (JudgementOutcome.PARTIAL, "the model paused before its answer was whole"),
-    "structured_output_retry_exhausted": (JudgementOutcome.UNREADABLE, "the model kept answering in another form"),
+    "refusal": "the model declined to answer",
+    "max_tokens": "the answer was cut off at its longest length (judge.answer_tokens)",
+    "model_context_window_exceeded": "the answer was cut off where the model's context was full",
+    "pause_turn": "the model paused before its answer was whole",
+    "structured_output_retry_exhausted": "the model kept answering in another form",
 }
-"""What a stop reason of the API makes of an answer; None: it may be read."""
+"""Why an answer with this stop reason of the API is not whole; None: it is."""
 
 
 class _CriterionAnswer(BaseModel):
@@ -60,65 +57,45 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Vote:
-    """One answer, read: an opinion on every criterion, or none and the cause."""
+    """One answer, read: an opinion on every criterion."""
 
-    opinions: Mapping[str, Opinion] = field(default_factory=dict[str, Opinion])
+    opinions: Mapping[str, Opinion]
     principle: str = ""
-    spoiled: JudgementOutcome | None = None
-    cause: str = ""
 
 
-class _Spoiled(Exception):  # noqa: N818 - it never leaves this file
-    """Why an answer is no vote."""
-
-    def __init__(self, outcome: JudgementOutcome, cause: str) -> None:
-        super().__init__(cause)
-        self.outcome, self.cause = outcome, cause
+class UnreadableError(ValueError):
+    """An answer is no vote; the message says why, in at most 500 printable characters."""
 
 
 def read_vote(answer: Answer, criteria: Sequence[str], view: View) -> Vote:
-    """The vote that an answer is on these criteria, by their ids; spoiled in all but one case."""
-    try:
-        _must_be_whole(answer)
-        read = _parsed(answer.text)
-        given = _by_criterion(read, criteria)
-    except _Spoiled as spoiled:
-        return Vote(spoiled=spoiled.outcome, cause=spoiled.cause)
+    """The vote that an answer is on these criteria, by their ids. Raises UnreadableError."""
+    _must_be_whole(answer)
+    read = _parsed(answer.text)
+    given = _by_criterion(read, criteria)
     opinions = {name: _opinion(one, view) for name, one in given.items()}
     return Vote(opinions, principle=_one_line(read.principle, _PRINCIPLE))
 
 
 def count_votes(criteria: Sequence[CriterionConfig], votes: Sequence[Vote]) -> Judgement:
-    """The judgement that votes amount to, each criterion by the first votes that it asks for. A spoiled vote is against."""
-    spoiled = next((vote for vote in votes if vote.spoiled), None)
-    readable = [vote for vote in votes if not vote.spoiled]
-    verdicts = tuple(_verdict(criterion, votes) for criterion in criteria) if readable else ()
+    """The judgement that votes amount to, each criterion by the first votes that it asks for. At least one criterion and vote."""
+    verdicts = tuple(_verdict(criterion, votes) for criterion in criteria)
     unmet = [verdict.criterion for verdict in verdicts if not verdict.met]
-    if verdicts and not unmet:
-        outcome, cause = JudgementOutcome.APPROVED, ""
-    elif spoiled and not _lost(verdicts, votes, criteria):
-        outcome, cause = spoiled.spoiled or JudgementOutcome.UNREADABLE, spoiled.cause
-    elif verdicts:
-        outcome, cause = JudgementOutcome.REJECTED, f"{len(unmet)} of {len(verdicts)} criteria not met: {_listed(unmet)}"
-    else:
-        outcome, cause = JudgementOutcome.UNREADABLE, "there was no vote, or nothing to vote on"
     return Judgement(
-        outcome=outcome,
-        cause=cause,
+        outcome=JudgementOutcome.REJECTED if unmet else JudgementOutcome.APPROVED,
+        cause=f"{len(unmet)} of {len(verdicts)} criteria not met: {_listed(unmet)}" if unmet else "",
         criteria=verdicts,
-        principle=next((vote.principle for vote in readable if vote.principle), ""),
+        principle=next((vote.principle for vote in votes if vote.principle), ""),
         score=_score(criteria, verdicts),
     )
 
 
 def _must_be_whole(answer: Answer) -> None:
-    unknown = (JudgementOutcome.UNREADABLE, f"the model stopped for an unknown reason: {label(answer.stop)}")
-    if ending := _STOPS.get(answer.stop, unknown):
-        raise _Spoiled(*ending)
+    if cause := _STOPS.get(answer.stop, f"the model stopped for an unknown reason: {label(answer.stop)}"):
+        raise UnreadableError(cause)
     if not answer.text.strip():
-        raise _Spoiled(JudgementOutcome.UNREADABLE, "the answer is empty")
+        raise UnreadableError("the answer is empty")
     if len(answer.text) > LONGEST:
-        raise _Spoiled(JudgementOutcome.UNREADABLE, f"the answer is longer than {LONGEST:,} characters")
+        raise UnreadableError(f"the answer is longer than {LONGEST:,} characters")
 
 
 def _parsed(text: str) -> _Answer:
@@ -127,11 +104,9 @@ def _parsed(text: str) -> _Answer:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = label(".".join(str(part) for part in first["loc"]))
-        raise _Spoiled(
-            JudgementOutcome.UNREADABLE, f"the answer has another form: {place or 'all of it'}: {first['msg']}"
-        ) from error
+        raise UnreadableError(f"the answer has another form: {place or 'all of it'}: {first['msg']}") from error
     except (ValueError, RecursionError) as error:
-        raise _Spoiled(JudgementOutcome.UNREADABLE, f"the answer is no JSON object: {label(str(error))}") from error
+        raise UnreadableError(f"the answer is no JSON object: {label(str(error))}") from error
 
 
 def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -144,13 +119,13 @@ def _by_criterion(read: _Answer, criteria: Sequence[str]) -> dict[str, _Criterio
     given: dict[str, _CriterionAnswer] = {}
     for one in read.criteria:
         if one.id not in criteria:
-            raise _Spoiled(JudgementOutcome.UNREADABLE, f"the answer is on an unknown criterion: {label(one.id)}")
+            raise UnreadableError(f"the answer is on an unknown criterion: {label(one.id)}")
         if given.setdefault(one.id, one).met is not one.met:
-            raise _Spoiled(JudgementOutcome.UNREADABLE, f"the answer contradicts itself on {one.id}")
+            raise UnreadableError(f"the answer contradicts itself on {one.id}")
     if missing := [name for name in criteria if name not in given]:
-        raise _Spoiled(JudgementOutcome.PARTIAL, f"the answer leaves out {_listed(missing)}")
+        raise UnreadableError(f"the answer leaves out {_listed(missing)}")
     if silent := [name for name, one in given.items() if not one.reason.strip()]:
-        raise _Spoiled(JudgementOutcome.PARTIAL, f"the answer gives no reason for {_listed(silent)}")
+        raise UnreadableError(f"the answer gives no reason for {_listed(silent)}")
     return given
 
 
@@ -182,7 +157,7 @@ def _lines_of(name: str, view: View) -> int | None:
 
 
 def _verdict(criterion: CriterionConfig, votes: Sequence[Vote]) -> CriterionVerdict:
-    cast = [vote.opinions[criterion.id] for vote in votes[: criterion.votes] if not vote.spoiled]
+    cast = [vote.opinions[criterion.id] for vote in votes[: criterion.votes]]
     agreeing = sum(opinion.met for opinion in cast)
     met = agreeing >= criterion.needed
     decisive = next((opinion for opinion in cast if opinion.met is met), None)
@@ -192,22 +167,12 @@ def _verdict(criterion: CriterionConfig, votes: Sequence[Vote]) -> CriterionVerd
         votes_met=agreeing,
         votes_cast=len(cast),
         votes_needed=criterion.needed,
-        reason=decisive.reason if decisive else "too few of its votes could be read",
+        reason=decisive.reason if decisive else "",
         evidence=decisive.evidence if decisive else "",
     )
 
 
-def _lost(verdicts: Sequence[CriterionVerdict], votes: Sequence[Vote], criteria: Sequence[CriterionConfig]) -> bool:
-    """Whether a criterion would not be met even if every vote that could not be read had been for it."""
-    return any(
-        verdict.votes_met + sum(vote.spoiled is not None for vote in votes[: criterion.votes]) < criterion.needed
-        for verdict, criterion in zip(verdicts, criteria, strict=False)
-    )
-
-
-def _score(criteria: Sequence[CriterionConfig], verdicts: Sequence[CriterionVerdict]) -> float | None:
-    if not verdicts:
-        return None
+def _score(criteria: Sequence[CriterionConfig], verdicts: Sequence[CriterionVerdict]) -> float:
     reached = sum(criterion.weight for criterion, verdict in zip(criteria, verdicts, strict=True) if verdict.met)
     return reached / sum(criterion.weight for criterion in criteria)
 

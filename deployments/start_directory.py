@@ -1,0 +1,48 @@
+"""The directory that a command was started in. The process leaves it at once; paths that the user gives are looked up from it."""
+
+import os
+from pathlib import Path
+
+from tasks.system.environment import neutral_directory
+
+NAME_PATHS = "HELMSMAN_HOME", "PREFECT_HOME", "PREFECT_PROFILES_PATH", "XDG_STATE_HOME"
+"""Variables that hold the user's paths and are read later. A relative one is meant from where the command was started."""
+STANDARD_STREAM = Path("-")
+_start: list[Path] = []
+
+
+def leave_start_directory() -> None:
+    """Stand in the neutral directory from now on. Called before anything is imported that reads the working directory."""
+    _start[:] = [_working_directory()]
+    os.chdir(neutral_directory())  # noqa: TID251 - the one place: from here on the working directory is nobody's
+    for name in NAME_PATHS:
+        if os.environ.get(name):
+            os.environ[name] = str(from_start(os.environ[name]))
+    os.environ["PATH"] = _absolute_elements(os.environ.get("PATH", os.defpath))
+
+
+def start_directory() -> Path:
+    """Where the command was started; the working directory where there was no command, as in a test."""
+    return _start[0] if _start else _working_directory()
+
+
+def from_start(path: str | Path) -> Path:
+    """A path that the user gave. It is absolute afterwards and may still lead through `..` and links."""
+    return start_directory() / path
+
+
+def file_from_start(path: str | Path) -> Path:
+    """Like `from_start`, for a file in whose place `-` stands for standard input or output."""
+    return STANDARD_STREAM if Path(path) == STANDARD_STREAM else from_start(path)
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()  # noqa: TID251 - the command line may ask where it was started
+    except FileNotFoundError:  # it was removed; by its name whoever needs it says that it is not there
+        return Path("/", os.environ.get("PWD", ""))
+
+
+def _absolute_elements(path: str) -> str:
+    """An empty or relative element finds programs in the repository, once one of ours is started there."""
+    return os.pathsep.join(element for element in path.split(os.pathsep) if os.path.isabs(element))  # noqa: PTH117 - text

@@ -1,0 +1,144 @@
+"""`helmsman trust`, and what the other commands ask before they run anything of a repository."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from deployments.dialogue import YES, is_anybody_there, say, typed
+from helmsman.config import LoopConfig
+from helmsman.config.owners import NotAgreed, Requested, asked_lines
+from helmsman.errors import OperatorError
+from helmsman.plain import clean
+from tasks.agents.project_settings import FILES, project_settings
+from tasks.loops.requested import in_repository
+from tasks.repository.git import Repository, git, open_repository
+from tasks.repository.git_config import programs_in_config
+from tasks.system.trust import agree_to, consent_of, require_agreed, revoke, trust_commands, trust_of
+
+T = TypeVar("T")
+COMMANDS = "Its checks and set-up are commands of its own, which run as you."
+
+
+def settle(repository: Repository, *, yes: bool, ask: bool) -> None:
+    """Before anything of a repository runs, find out whether its commands may, and the programs of its git configuration.
+
+    Asks where `ask` says that somebody is there. Raises OperatorError where nobody agreed.
+    """
+    consenting(repository, lambda: refuse_programs(repository), ask=ask)
+    if is_trusted(repository):
+        return
+    if not yes:
+        refuse_untrusted(repository, ask=ask)
+        _require_yes(f"Do you trust {clean(str(repository.top))}? {COMMANDS} Asked once. [y/N]")
+    trust_commands(repository.common)
+
+
+def may_ask(*, yes: bool, as_json: bool) -> bool:
+    """Whether a command asks: somebody is there, and did not say beforehand not to be asked."""
+    return not (yes or as_json) and is_anybody_there()
+
+
+def is_trusted(repository: Repository) -> bool:
+    """Whether the repository's own commands may run here."""
+    return trust_of(repository.common).commands
+
+
+def refuse_untrusted(repository: Repository, *, ask: bool) -> None:
+    """Raise OperatorError where the repository is not trusted and nobody is there to be asked."""
+    if ask or is_trusted(repository):
+        return
+    raise OperatorError(
+        "nobody has said yet that this repository's own commands may run here",
+        expected="a yes, once for each repository",
+        found=str(repository.top),
+        remedy="look at what it runs, then `helmsman trust`, or give --yes",
+    )
+
+
+def refuse_programs(repository: Repository) -> None:
+    """Raise NotAgreed where the repository's git configuration names programs that nobody agreed to."""
+    require_agreed([programs_in_config(repository)], consent_of(repository.common))
+
+
+def consenting(repository: Repository, action: Callable[[], T], *, ask: bool) -> T:
+    """Do something that may raise NotAgreed; where somebody is there, show what is asked for, and do it once they agree."""
+    try:
+        return action()
+    except NotAgreed as refusal:
+        if not ask:
+            raise
+        say("This repository asks for what only you may decide:", *_told(refusal.requested))
+        _require_yes("Allow exactly this, and its own commands, from now on? [y/N]")
+        agree_to(repository.common, refusal.requested)
+    return consenting(repository, action, ask=ask)
+
+
+def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
+    """Show what a repository asks for, ask, and keep the answer. With `forget`, take back all that was agreed to."""
+    repository = open_repository(repo)
+    if forget:
+        revoke(repository.common)
+    requested = _requested(repository)
+    if not (forget or as_json or yes):
+        say(*_shown(repository, requested))
+        _ask(repository, requested)
+    if yes and not forget:
+        agree_to(repository.common, requested)
+    if as_json:
+        print(json.dumps(_plain(repository, requested)))
+    else:
+        print("\n".join(_shown(repository, requested)))
+    return 0
+
+
+def _ask(repository: Repository, requested: list[Requested]) -> None:
+    if not _open(repository, requested) and is_trusted(repository):
+        return
+    if not is_anybody_there():
+        raise OperatorError("nobody is there to be asked", remedy="helmsman trust --yes agrees to what is shown")
+    asked = "Let its own commands run here, and its files set exactly this?" if requested else "Let its own commands run here?"
+    _require_yes(f"{asked} [y/N]")
+    agree_to(repository.common, requested)
+
+
+def _requested(repository: Repository) -> list[Requested]:
+    """All that files of the checkout and of its commit ask for, and the programs of its git configuration."""
+    every = LoopConfig.model_validate({"goal": "any", "claude": {"setting_sources": tuple(FILES)}}, strict=True)
+    head = git(repository.common if repository.bare else repository.top, "rev-parse", "HEAD").strip()
+    files = [] if repository.bare else in_repository(repository.top)
+    found = [*files, *project_settings(repository, head, every), programs_in_config(repository)]
+    return [one for one in dict.fromkeys(found) if one.settings]
+
+
+def _open(repository: Repository, requested: Iterable[Requested]) -> list[Requested]:
+    consent = consent_of(repository.common)
+    return [one for one in requested if one.fingerprint not in consent]
+
+
+def _require_yes(question: str) -> None:
+    if (typed(question) or "").lower() not in YES:
+        raise OperatorError("not agreed, so nothing was started", remedy="helmsman trust shows it again")
+
+
+def _told(requested: Iterable[Requested]) -> Iterator[str]:
+    yield from (f"  {clean(line)}" for one in requested for line in asked_lines(one))
+
+
+def _shown(repository: Repository, requested: list[Requested]) -> Iterator[str]:
+    yield f"repository  {clean(str(repository.top))}"
+    yield f"commands    {'may run here' if is_trusted(repository) else 'may not run here yet: checks and set-up run as you'}"
+    waiting = _open(repository, requested)
+    for one in requested:
+        yield f"{'asks for' if one in waiting else 'agreed to':<12}{clean(one.file)}"
+        yield from _told([one])
+
+
+def _plain(repository: Repository, requested: list[Requested]) -> dict[str, object]:
+    waiting = _open(repository, requested)
+    settings = [
+        {"file": one.file, "key": said.key, "value": json.loads(said.value), "line": said.line, "agreed": one not in waiting}
+        for one in requested
+        for said in one.settings
+    ]
+    return {"repository": str(repository.top), "commands": is_trusted(repository), "requested": settings}

@@ -1,0 +1,74 @@
+"""New tests must be able to fail: when the work's tests are run on the source of the start, and what that shows.
+
+Checks that were green before any work stay green whatever is done. Only a test that fails without the change shows the change.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from helmsman.config import LoopConfig
+from helmsman.records.checks import CheckReport
+from helmsman.records.iteration import Evidence
+from helmsman.records.state import LoopState
+from helmsman.verify.cases.paths import is_test_file, is_test_support, language_of
+from helmsman.verify.globs import matches_any
+
+_NAMED = re.compile(r"(?:^|[._-])(?:tests?|spec)(?:[._-]|$)", re.IGNORECASE)
+"""Names of tests in languages whose runners are not known: `check_test.sh`, `parser.bats.spec`, `test-cli.exp`."""
+
+
+def in_question(state: LoopState, evidence: Evidence) -> bool:
+    """Whether the work may count as done, so that it is worth comparing with the start: nothing fails, and somebody asks.
+
+    A plan asks by having nothing left, and its item in hand by being worked on; tests alone ask where they are all that changed.
+    """
+    report = evidence.checks
+    if report is None or report.failures:
+        return False
+    limit = state.config.completion.test_only_limit
+    saturated = limit is not None and state.done.test_only_in_row + 1 >= limit
+    return evidence.claims.wants_to_finish or saturated or evidence.plan is not None
+
+
+def needs_test(state: LoopState, evidence: Evidence) -> bool:
+    """Whether nothing but a test that fails on the source of the start can show the change.
+
+    A loop that did not try its checks at the start (`baseline = false`) does not know that they were green.
+    """
+    followed = evidence.plan is not None and (evidence.plan.item is not None or bool(state.plan.ticked))
+    return bool(state.green_at_start) and not state.config.judge.criteria and not followed
+
+
+def start_run_due(state: LoopState, evidence: Evidence) -> bool:
+    """Whether the work's tests are run on the source of the start: a test is needed, or may be the evidence for an item."""
+    item = evidence.plan.item if evidence.plan else None
+    return needs_test(state, evidence) or (item is not None and not item.check and not item.verify)
+
+
+def overlaid(changed: Iterable[str], config: LoopConfig) -> tuple[str, ...]:
+    """Of the paths that the work adds or changes those that are laid over the start: tests, and what only tests use."""
+    patterns = (*config.invariants.protect, *config.invariants.trusted)
+    return tuple(path for path in changed if _is_test(path) or matches_any(path, patterns))
+
+
+def _is_test(path: str) -> bool:
+    named = not language_of(path) and _NAMED.search(path.rpartition("/")[2])
+    return is_test_file(path) or is_test_support(path) or bool(named)
+
+
+def not_collected(paths: Iterable[str], failing: Sequence[str]) -> tuple[str, ...]:
+    """Test files that fail as a whole, by the names of failing tests: what they import is not there yet."""
+    whole = [name for name in failing if "::" not in name]
+    return tuple(path for path in paths if any(path in name for name in whole))
+
+
+def shown_by(report: CheckReport, start: CheckReport) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of checks that pass on the work and fail on the start, and of the tests that fail there.
+
+    A check that did not end, could not be run or is flaky on the start shows nothing.
+    """
+    passing = {result.command for result in report.results if result.passed}
+    failing = [one for one in start.failures if one.command in passing and not (one.timed_out or one.error or one.by_chance)]
+    tests = (name for one in failing if one.counts for name in one.counts.failing)
+    names = {result.command: result.name for result in report.results}
+    return tuple(names[one.command] for one in failing), tuple(dict.fromkeys(tests))

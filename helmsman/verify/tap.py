@@ -1,0 +1,145 @@
+"""The Test Anything Protocol, and Node.js's own runner, which prints it or its own summary with the same totals."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from helmsman.records.checks import TestCounts
+from helmsman.verify.runs import Run, Tally, line_at, matching, run_counts, total
+
+# node --test ----------------------------------------------------------------------------------------------------------
+
+_NODE_TOTALS = ("tests", "suites", "pass", "fail", "cancelled", "skipped", "todo", "duration_ms")
+_NODE_TOTAL = re.compile(r"(?:ℹ|#) ([a-z_]+) ([0-9]{1,9})(?:\.[0-9]++)?")  # noqa: RUF001 - as node prints it
+_TAP_PLAN = re.compile(r"1\.\.([0-9]{1,9})(?: *#.*)?")
+_NODE_FAILING_TESTS = "✖ failing tests:"
+_NODE_PLACE = re.compile(r"test at (.+?):[0-9]++:[0-9]++")
+_NODE_FAILED = re.compile(r"✖ (.+) \([0-9.]++ms\)")
+_NODE_FILE = re.compile(r"(?:✔|ok [0-9]++ -) (?:/|[A-Za-z]:[\\/]).+\.[cm]?[jt]sx?(?: \([0-9.]++ms\))?")
+"""A file that holds no test and can be loaded is one passing test by node's count."""
+
+
+def read_node(lines: list[str]) -> Iterator[Run]:
+    """Read runs of Node.js's own runner by the eight totals at its end, which are the same in both reporters.
+
+    In TAP they follow the plan: what a test prints is a comment there too, but a plan cannot be printed.
+    """
+    start = 0
+    for number, line in enumerate(lines):
+        totals = _node_totals(lines[number : number + len(_NODE_TOTALS)])
+        if not totals or (line.startswith("#") and not _TAP_PLAN.fullmatch(line_at(lines, number - 1))):
+            continue
+        last = number + len(_NODE_TOTALS) - 1
+        yield Run(number, last, _node_counts(totals, lines[start:number], lines[last + 1 :], tap=line.startswith("#")))
+        start = last + 1
+
+
+def _node_totals(lines: list[str]) -> Tally:
+    """The totals, or nothing where these lines are something else."""
+    found = [match for line in lines if (match := _NODE_TOTAL.fullmatch(line))]
+    return {match[1]: int(match[2]) for match in found} if tuple(match[1] for match in found) == _NODE_TOTALS else {}
+
+
+def _node_counts(totals: Tally, above: list[str], below: list[str], *, tap: bool) -> TestCounts:
+    """A todo proves nothing, whether it passes or fails; node itself counts neither as a failure."""
+    empty = sum(bool(_NODE_FILE.fullmatch(line)) for line in above)
+    failed = total(totals, "fail", "cancelled")
+    names = _tap_failing(above) if tap else _node_failing(below)
+    return run_counts(totals["pass"] - empty, failed, total(totals, "skipped", "todo"), names if failed else ())
+
+
+def _node_failing(lines: list[str]) -> Iterator[str]:
+    """Names below the heading, each behind its file. A failing todo has a remark behind its time."""
+    if _NODE_FAILING_TESTS not in lines[:2]:
+        return
+    for number, place in matching(_NODE_PLACE, lines):
+        if failed := _NODE_FAILED.fullmatch(line_at(lines, number + 1)):
+            yield failed[1] if _NODE_FILE.fullmatch(f"ok 1 - {failed[1]}") else f"{place[1]} > {failed[1]}"
+
+
+# TAP ------------------------------------------------------------------------------------------------------------------
+
+_TAP_RESULT = re.compile(r"( *)(not )?ok ([0-9]{1,9})(?: -)?(?: (?!# )(.*?))?(?: # ((?i:SKIP|TODO))\b.*)?")
+_TAP_SUBTEST = re.compile(r"( *)# Subtest: (.+)")
+_TAP_OF_CHILDREN = re.compile(r" *failureType: 'subtestsFailed'")
+_TAP_NOTE = 8
+"""Lines below a result in which node says why it failed."""
+
+
+@dataclass
+class _Document:
+    """A plan and its results, in either order."""
+
+    planned: int | None = None
+    places: list[int] = field(default_factory=list[int])
+    results: list[re.Match[str]] = field(default_factory=list[re.Match[str]])
+
+    @property
+    def last(self) -> int:
+        return int(self.results[-1][3]) if self.results else 0
+
+    @property
+    def is_planned(self) -> bool:
+        return self.planned is not None
+
+    def expects(self, number: int) -> bool:
+        return self.planned is None or self.last < number <= self.planned
+
+
+def read_tap(lines: list[str]) -> Iterator[Run]:
+    """Read the Test Anything Protocol by its results at the top level.
+
+    Node.js counts subtests too, in totals of its own behind the plan, which `read_node` reads.
+    """
+    for document in _tap_documents(lines):
+        if document.planned is not None and (document.results or not document.planned) and not _is_nodes(document, lines):
+            yield Run(document.places[0], document.places[-1], _tap_counts(document, document.planned))
+
+
+def _is_nodes(document: _Document, lines: list[str]) -> bool:
+    """Whether its plan is followed by node's totals."""
+    last = document.places[-1]
+    return bool(_TAP_PLAN.fullmatch(lines[last]) and _node_totals(lines[last + 1 : last + 1 + len(_NODE_TOTALS)]))
+
+
+def _tap_documents(lines: list[str]) -> Iterator[_Document]:
+    """One begins with its version, a second plan, or a result that the plan before has no place for."""
+    document = _Document()
+    for number, line in enumerate(lines):
+        plan, result = _TAP_PLAN.fullmatch(line), _TAP_RESULT.fullmatch(line)
+        if result and result[1]:  # of a subtest
+            continue
+        if (plan or line.startswith("TAP version ") or (result and not document.expects(int(result[3])))) and document.is_planned:
+            yield document
+            document = _Document()
+        if plan:
+            document.planned = int(plan[1])
+            document.places.append(number)
+        elif result:
+            document.results.append(result)
+            document.places.append(number)
+    yield document
+
+
+def _tap_counts(document: _Document, planned: int) -> TestCounts:
+    """Planned tests behind the last result never ran, and count as failed."""
+    results = document.results
+    outcomes = ["skipped" if match[5] else "failed" if match[2] else "passed" for match in results]
+    never_ran = max(0, planned - document.last)
+    names = (match[4] for match in results if match[2] and match[4] and not match[5])
+    return run_counts(outcomes.count("passed"), outcomes.count("failed") + never_ran, outcomes.count("skipped"), names)
+
+
+def _tap_failing(lines: list[str]) -> Iterator[str]:
+    """Names of failing tests behind those of the tests around them. One that failed by its subtests alone is not named."""
+    around: dict[int, str] = {}
+    for number, line in enumerate(lines):
+        if match := _TAP_SUBTEST.fullmatch(line):
+            around[len(match[1])] = match[2]
+        elif (match := _TAP_RESULT.fullmatch(line)) and match[2] and not match[5] and not _by_children(lines, number):
+            parents = [name for depth, name in sorted(around.items()) if depth < len(match[1])]
+            yield " > ".join([*parents, match[4] or ""]).replace("\\#", "#")
+
+
+def _by_children(lines: list[str], number: int) -> bool:
+    return any(_TAP_OF_CHILDREN.fullmatch(note) for note in lines[number + 1 : number + _TAP_NOTE])

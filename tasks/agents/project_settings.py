@@ -1,0 +1,72 @@
+"""A project's settings of Claude Code: read from the commit that a loop begins with, and kept from leading the CLI elsewhere."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from helmsman.agents.project_settings import asked_by_settings
+from helmsman.config import LoopConfig
+from helmsman.config.owners import Requested, Setting, as_json
+from tasks.repository.git import Repository, git, read_objects
+from tasks.system.files import read_within
+from tasks.system.trust import consent_of, require_agreed
+
+FILES = {"project": ".claude/settings.json", "local": ".claude/settings.local.json"}
+"""By the name that `claude.setting_sources` has for them. `.mcp.json` is not read: the CLI gets --strict-mcp-config."""
+LARGEST = 1 << 20
+_LINK = "120000"
+
+PROXIES = "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"
+ANTHROPIC = "https://api.anthropic.com"
+"""Where the CLI speaks to by default; said aloud, because a project's file would take the place of what nobody said."""
+
+
+def require_project_settings(repository: Repository, commit: str, config: LoopConfig) -> None:
+    """Raise NotAgreed where the project's settings of Claude Code change what nobody agreed to."""
+    require_agreed(project_settings(repository, commit, config), consent_of(repository.common))
+
+
+def project_settings(repository: Repository, commit: str, config: LoopConfig) -> list[Requested]:
+    """What the settings files ask for that a loop's CLI reads: of the commit, and of the checkout where it works in place."""
+    files = [FILES[source] for source in config.claude.setting_sources if source in FILES]
+    if config.agent.kind != "claude":
+        return []
+    found = [*_of_commit(repository, commit, files), *(_of_checkout(repository.top, files) if _reads_checkout(config) else ())]
+    return list(dict.fromkeys(found))
+
+
+def pinned(environment: Mapping[str, str], config: LoopConfig) -> dict[str, str]:
+    """Variables for `--settings`, which outrank a project's: where the CLI speaks to, as the operator has it.
+
+    A proxy with a password is left out, because everybody may read a command line; inside of a sandbox the box has its own.
+    """
+    if "user" in config.claude.setting_sources:  # the operator's own file may name it
+        base = {name: value for name in ("ANTHROPIC_BASE_URL",) if (value := environment.get(name))}
+    else:
+        base = {"ANTHROPIC_BASE_URL": environment.get("ANTHROPIC_BASE_URL") or ANTHROPIC}
+    proxies = {name: environment.get(name, "") for name in PROXIES} if config.sandbox.kind != "bubblewrap" else {}
+    return {name: value for name, value in {**base, **proxies}.items() if "@" not in value}
+
+
+def _reads_checkout(config: LoopConfig) -> bool:
+    return config.workspace.in_place or "local" in config.claude.setting_sources
+
+
+def _of_commit(repository: Repository, commit: str, files: list[str]) -> Iterator[Requested]:
+    listed = git(repository.common, "ls-tree", "-z", "--full-tree", commit, "--", ":(top,literal).claude", *files)
+    links = [path for mode, path in map(_entry, listed.split("\0")[:-1]) if mode == _LINK]
+    yield from (Requested(path, (Setting("content", as_json("a link, which leads to whatever lies there")),)) for path in links)
+    for file, found in zip(files, read_objects(repository.common, [f"{commit}:{file}" for file in files]), strict=True):
+        if found is not None and file not in links:
+            yield asked_by_settings(file, found[1].decode("utf-8-sig", "replace"))
+
+
+def _entry(line: str) -> tuple[str, str]:
+    head, _, path = line.partition("\t")
+    return head.split(" ")[0], path
+
+
+def _of_checkout(top: Path, files: list[str]) -> Iterator[Requested]:
+    for file in files:
+        found = read_within(top, file, LARGEST)
+        if found is not None:
+            yield asked_by_settings(file, found.decode("utf-8-sig", "replace"))

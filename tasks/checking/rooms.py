@@ -1,0 +1,33 @@
+"""Where a loop's checks run: its clean checkout, or the agent's worktree where `workspace.clean` is off."""
+
+from helmsman.records.state import LoopState
+from helmsman.verify.completion import required_tests
+from tasks.checking.checks import Room
+from tasks.repository.clean_checkout import Checkout, CleanCheckout, checkout_folder
+from tasks.repository.setup import SetUp
+from tasks.worktrees.as_checkout import Worktree
+from tasks.worktrees.workplace import Workplace
+
+
+def room_of(place: Workplace, state: LoopState) -> Room:
+    """Where the loop's checks run that decide."""
+    tests, box = required_tests(state.config), state.config.sandbox
+    return Room(checkout_for(place, state), place.tag(state), place.folder.cancel.exists, tests, state.checks, box)
+
+
+def checkout_for(place: Workplace, state: LoopState) -> Checkout:
+    """The checkout that the loop's checks run in, for one run of them at a time."""
+    return clean_checkout(place, state) if state.config.workspace.clean else Worktree(place.worktree)
+
+
+def clean_checkout(place: Workplace, state: LoopState) -> CleanCheckout:
+    """The loop's clean checkout, which may still have to be made."""
+    return CleanCheckout(
+        repository=place.repository,
+        worktree=place.worktree,
+        folder=checkout_folder(place.repository, state.loop),
+        uid=state.uid,
+        branch=state.branch,
+        base=state.base_commit,
+        setup=SetUp(state.config.workspace.setup),
+    )

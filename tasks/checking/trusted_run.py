@@ -1,0 +1,80 @@
+"""Which files of the start and of the work a further run of the checks combines.
+
+The trusted run: the work with the tests and settings of the start. The start run: the start with the tests of the work.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.records.state import LoopState
+from helmsman.verify.cases.reading import cases_in
+from helmsman.verify.new_tests import overlaid
+from helmsman.verify.trusted import as_at_start
+from tasks.repository.branch_files import held_in
+from tasks.repository.git import git_bytes
+from tasks.worktrees.workplace import Workplace
+
+TOLD = 200
+Entries = dict[str, bytes]
+"""By path the line of git's index that makes it as it was."""
+Sides = tuple[bytes, bytes]
+"""The lines of git's index that make a file as it was at the start, and as it is in the work."""
+
+
+def as_they_were(place: Workplace, state: LoopState, commit: str) -> Entries:
+    """Entries of the start for what is protected and what the loop has changed of it."""
+    config, repository = state.config, place.repository.common
+    lines = {path: before for path, (before, _) in changed_since_start(place, state, commit).items()}
+    listed = git_bytes(repository, "ls-tree", "-r", "-z", "--name-only", state.base_commit).split(b"\0")
+    base = frozenset(os.fsdecode(name) for name in listed if name)
+    return {path: lines[path] for path in as_at_start(lines, base, config.checks, config.invariants)}
+
+
+def tests_of_the_work(changed: Mapping[str, Sides], config: LoopConfig) -> Entries:
+    """Entries for the tests that the work adds or changes, as it has them."""
+    there = [path for path, (_, after) in changed.items() if not after.startswith(_GONE)]
+    return {path: changed[path][1] for path in overlaid(there, config)}
+
+
+def cases_at(place: Workplace, commit: str, path: str) -> tuple[str, ...]:
+    """Tests that a file of a commit holds, behind its path, as far as its language is read."""
+    held = None
+    with suppress(OperatorError):  # a link, or one that is too large
+        held = held_in(place.repository, commit, path)
+    text = held.content.decode("utf-8", "replace") if held else ""
+    return tuple(f"{path}::{case.name}" for case in cases_in(path, text))
+
+
+def changed_since_start(place: Workplace, state: LoopState, commit: str) -> dict[str, Sides]:
+    """Every file that differs from the start, the plan's own left out: its ticks are the loop's."""
+    raw = git_bytes(place.repository.common, "diff", "--raw", "-z", *_PLAINLY, state.base_commit, commit, "--")
+    found = _entries(raw)
+    found.pop(state.config.plan.file, None)
+    return found
+
+
+def put_back_paths(paths: Iterable[str]) -> tuple[str, ...]:
+    """Those paths as a record holds them, 200 at most."""
+    return tuple(path.encode("utf-8", "replace").decode() for path in paths)[:TOLD]
+
+
+_PLAINLY = "--no-renames", "--no-abbrev", "--no-ext-diff"
+_GONE = b"0 "
+"""How the line of a file begins that is not there."""
+
+
+def _entries(raw: bytes) -> dict[str, Sides]:
+    parts, found = iter(raw.split(b"\0")), dict[str, Sides]()
+    for head in parts:
+        if head:
+            mode_before, mode_after, before, after, *_ = head.lstrip(b":").split(b" ")
+            path = next(parts)
+            found[os.fsdecode(path)] = _line(mode_before, before, path), _line(mode_after, after, path)
+    return found
+
+
+def _line(mode: bytes, name: bytes, path: bytes) -> bytes:
+    return mode.replace(b"000000", b"0") + b" " + name + b"\t" + path

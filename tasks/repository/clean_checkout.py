@@ -1,0 +1,336 @@
+"""A clean checkout: the files of a commit and nothing else that an agent could have written, for what decides.
+
+It lies in the user's state folder, one for each loop, and is a repository of its own: with a configuration and an index of ours,
+so that no filter, attribute, exclude or trick with file times of the agent's repository applies.
+
+    checkouts/REPOSITORY/store/        objects of all loops
+    checkouts/REPOSITORY/LOOP/tree/    the files, with a small .git that borrows from the store
+                             /home/ /cache/ /tmp/    what commands get instead of the user's
+                             /kept/    a copy of what set-up made
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from helmsman.errors import OperatorError
+from tasks.places import repository_name, state_home
+from tasks.repository.checkout_environment import Pins, own_variables, programs
+from tasks.repository.git import IDENTITY, GitError, Repository
+from tasks.repository.object_store import ObjectStore
+from tasks.repository.products import Products, remove
+from tasks.repository.setup import SetUp, copy_included, lay_included
+
+REFERENCES = "heads", "tags", "remotes"
+"""Kinds of references that checks may want to name; as they were when the loop began."""
+LOOPS_OWN = "^refs/heads/helmsman/*"
+GITLINK = b"160000 "
+_USER = f"[user]\n\tname = {IDENTITY['GIT_AUTHOR_NAME']}\n\temail = {IDENTITY['GIT_AUTHOR_EMAIL']}\n"
+"""Tests make repositories and commit in them."""
+
+
+class Checkout(Protocol):
+    """Files of a commit, and how commands run on them: a clean checkout, or the agent's worktree."""
+
+    @property
+    def root(self) -> Path:
+        """Where commands run."""
+        ...
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing lies there that the agent could have written beside its commits."""
+        ...
+
+    def prepare(self, commit: str, overlay: Sequence[bytes] = ()) -> None:
+        """Lay the commit out, with the entries of `overlay` instead of its own, as `git update-index --index-info` reads them."""
+        ...
+
+    def reset(self) -> tuple[str, ...]:
+        """Back to what was laid out last; returns the paths that were not so, as far as that matters to anybody."""
+        ...
+
+    def require_intact(self, commands: Sequence[str]) -> None:
+        """Raise OperatorError where these commands have made it impossible to put anything back."""
+        ...
+
+    def setup_due(self) -> tuple[str, ...]:
+        """Commands that have to run before anything else does."""
+        ...
+
+    def setup_done(self) -> None:
+        """All of them have come to their end."""
+        ...
+
+    def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """The environment of a command there, made of what was picked of the user's for it."""
+        ...
+
+    def left_out(self) -> tuple[str, ...]:
+        """Programs that were kept off PATH, as they are new or changed since the loop began."""
+        ...
+
+
+@dataclass
+class CleanCheckout:
+    """Of one loop. One process at a time works in it; those of other loops may use the store meanwhile."""
+
+    repository: Repository
+    worktree: Path
+    """The agent's folder; submodules are copied from there."""
+    folder: Path
+    uid: str
+    """Of the loop: what another one of the same name left is not used."""
+    branch: str
+    base: str
+    """Commit that the loop began with."""
+    setup: SetUp = field(default_factory=SetUp)
+    clean: bool = True
+    _left_out: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "tree"
+
+    @property
+    def store(self) -> ObjectStore:
+        return ObjectStore(self.folder.parent / "store", self.folder.name)
+
+    @property
+    def own_folders(self) -> tuple[Path, ...]:
+        """What a command may write to beside the tree."""
+        return tuple(self.folder / name for name in ("home", "cache", "tmp"))
+
+    def begin(self) -> None:
+        """Make it, unless it is there: what is true from now on of PATH, of included files and of what the repository borrows."""
+        if self._facts().get("uid") == self.uid:
+            return
+        remove(self.folder)
+        for path in (self.root, *self.own_folders):
+            path.mkdir(mode=0o700, parents=True)
+        with self._locked():
+            self.store.make(self.repository)
+        names = [f"+refs/{kind}/*:{self.store.ref(kind)}/*" for kind in REFERENCES]
+        self.store.fetch(self.repository.common, *names, LOOPS_OWN, f"+{self.base}:{self.store.ref('base')}")
+        copy_included(self.repository, self.base, self.folder / "included")
+        (self.folder / "packed-refs").write_bytes(self._references())
+        pins: Pins = {}
+        programs(os.environ, self.folder, self._inside(), pins)
+        self._note(uid=self.uid, alternates=self._alternates(), pins=pins)
+
+    def prepare(self, commit: str, overlay: Sequence[bytes] = ()) -> None:
+        """Raises OperatorError where objects are not what their names say, or come from where they did not at the start."""
+        self.begin()
+        if self._alternates() != self._facts()["alternates"]:
+            raise _borrows(self.repository)
+        if not self.store.holds("tip", commit):
+            self.store.fetch(self.repository.common, f"+{commit}:{self.store.ref('tip')}")
+        self._lay_out(self._with(commit, overlay) if overlay else commit)
+
+    def reset(self) -> tuple[str, ...]:
+        self._lay_out((self.folder / "commit").read_text())
+        return ()
+
+    def require_intact(self, commands: Sequence[str]) -> None:
+        """Whatever was done to it, it is laid out anew."""
+
+    def setup_due(self) -> tuple[str, ...]:
+        due = self._products.made_by() != self._wanted()
+        return self.setup.commands if due else ()
+
+    def setup_done(self) -> None:
+        wanted = self._wanted()
+        if self._products.made_by() != wanted:
+            self._products.keep(wanted, self._untracked())
+
+    def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
+        facts = self._facts()
+        pins: Pins = facts["pins"]
+        known = len(pins)
+        found = programs(os.environ, self.folder, self._inside(), pins)
+        if len(pins) != known:
+            self._note(**facts)
+        self._left_out = found.changed
+        return {**variables, **own_variables(os.environ, self.folder), "PATH": found.path}
+
+    def left_out(self) -> tuple[str, ...]:
+        return self._left_out
+
+    # --- the files ------------------------------------------------------------------------------------------------
+
+    def _lay_out(self, commit: str) -> None:
+        remove(self.root / ".git")
+        self.root.mkdir(exist_ok=True)
+        self._check_out(self.root, self.folder / "index", commit)
+        for number, (path, inner) in enumerate(self._gitlinks(self.root, self.folder / "index")):
+            self._add_submodule(path, inner, str(number))
+        remove(self.folder / "tmp")
+        (self.folder / "tmp").mkdir(mode=0o700)
+        (self.folder / "commit").write_text(commit)
+        self._clear(commit)
+        self._make_git(commit)
+
+    def _clear(self, commit: str) -> None:
+        """Remove what set-up did not make; all, where set-up has to run again."""
+        untracked = self._untracked()
+        wanted = self.setup.fingerprint(self._listed(commit), self.folder / "included")
+        (self.folder / "wanted").write_text(wanted)
+        if self._products.made_by() == wanted:
+            self._products.restore(untracked)
+            return
+        self._products.forget(untracked)
+        (self.folder / "home" / ".gitconfig").write_text(_USER)
+        lay_included(self.folder / "included", self.root)
+
+    def _check_out(self, tree: Path, index: Path, commit: str) -> None:
+        """Files as the commit has them, by an index that knows which of them have been touched since."""
+        index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
+        try:
+            self.store.git("read-tree", "--reset", "-u", commit, tree=tree, index=index)
+        except GitError:  # an index that was damaged, or a folder that was made read-only
+            index.unlink(missing_ok=True)
+            remove(tree)
+            tree.mkdir()
+            self.store.git("read-tree", "--reset", "-u", commit, tree=tree, index=index)
+
+    def _untracked(self) -> list[str]:
+        listed = self.store.git("ls-files", "-z", "--others", "--directory", tree=self.root, index=self.folder / "index")
+        return [f"tree/{os.fsdecode(name)}" for name in listed.split(b"\0") if name]
+
+    def _with(self, commit: str, overlay: Sequence[bytes]) -> str:
+        """A commit that has those entries instead of the commit's own."""
+        index = self.folder / "overlay"
+        index.unlink(missing_ok=True)
+        gone_first = sorted(overlay, key=lambda entry: not entry.startswith(b"0 "))  # a folder may stand where a file was
+        self.store.git("read-tree", commit, tree=self.root, index=index)
+        given = b"".join(entry + b"\0" for entry in gone_first)
+        self.store.git("update-index", "-z", "--replace", "--index-info", tree=self.root, index=index, stdin=given)
+        tree = self.store.git("write-tree", tree=self.root, index=index).decode().strip()
+        return self.store.git("commit-tree", tree, "-p", commit, "-m", "overlay", tree=self.root, index=index).decode().strip()
+
+    def _gitlinks(self, tree: Path, index: Path) -> list[tuple[Path, str]]:
+        """Submodules and the commits that they are at. Only a tree that declares some is asked."""
+        if not (tree / ".gitmodules").is_file():
+            return []
+        listed = self.store.git("ls-files", "-z", "--stage", tree=tree, index=index).split(b"\0")
+        links = (line.partition(b"\t") for line in listed if line.startswith(GITLINK))
+        return [(tree / os.fsdecode(name), head.split()[1].decode()) for head, _, name in links]
+
+    def _add_submodule(self, path: Path, commit: str, number: str) -> None:
+        """Its files, from where the agent's folder has them. One that is not checked out there stays empty here as well."""
+        source, index = self.worktree / path.relative_to(self.root), self.folder / f"index.{number}"
+        if not (source / ".git").exists():
+            return
+        self.store.fetch(source, f"+{commit}:{self.store.ref('submodule')}/{number}")
+        index.unlink(missing_ok=True)
+        remove(path)
+        path.mkdir()
+        self._check_out(path, index, commit)
+        for further, (inner, inner_commit) in enumerate(self._gitlinks(path, index)):
+            self._add_submodule(inner, inner_commit, f"{number}.{further}")
+
+    def _make_git(self, commit: str) -> None:
+        """A repository for commands that ask git: written anew each time, as the last ones may have changed it."""
+        own, branch = self.root / ".git", f"refs/heads/{self.branch}"
+        for name in ("objects/info", os.path.dirname(branch), "info", "hooks"):  # noqa: PTH120 - a reference is no path
+            (own / name).mkdir(parents=True, exist_ok=True)
+        (own / "config").write_text(self.store.config(bare=False))
+        (own / "HEAD").write_text(f"ref: {branch}\n")
+        (own / branch).write_text(f"{commit}\n")
+        (own / "objects" / "info" / "alternates").write_bytes(_quoted(self.store.objects) + b"\n")
+        for source, name in ((self.folder / "packed-refs", "packed-refs"), (self.store.shallow, "shallow")):
+            if source.exists():
+                shutil.copyfile(source, own / name)
+        shutil.copyfile(self.folder / "index", own / "index")
+
+    # --- what comes from the repository -----------------------------------------------------------------------------
+
+    def _alternates(self) -> str:
+        """What the repository borrows from."""
+        try:
+            return (self.repository.common / "objects" / "info" / "alternates").read_text(errors="surrogateescape")
+        except FileNotFoundError:
+            return ""
+
+    def _references(self) -> bytes:
+        own = f"refs/loops/{self.folder.name}/"
+        form = "--format=%(objectname) %(refname)"
+        listed = self.store.git("for-each-ref", form, *(f"{own}{kind}/" for kind in REFERENCES))
+        lines = sorted(listed.replace(own.encode(), b"refs/").splitlines(), key=lambda line: line.partition(b" ")[2])
+        mine = b" refs/heads/" + os.fsencode(self.branch)
+        return b"# pack-refs with: sorted \n" + b"".join(line + b"\n" for line in lines if not line.endswith(mine))
+
+    def _listed(self, commit: str) -> bytes:
+        """The tree, where set-up depends on it."""
+        if not self.setup.commands:
+            return b""
+        return self.store.git("ls-tree", "-r", "-z", commit)
+
+    # --- what is known of it --------------------------------------------------------------------------------------
+
+    @property
+    def _products(self) -> Products:
+        return Products(self.folder)
+
+    def _wanted(self) -> str:
+        return (self.folder / "wanted").read_text()
+
+    def _facts(self) -> dict[str, Any]:
+        try:
+            return dict(json.loads((self.folder / "facts.json").read_text()))
+        except (OSError, ValueError, TypeError):
+            return {}
+
+    def _note(self, **facts: object) -> None:
+        draft = self.folder / "facts.new"
+        draft.write_text(json.dumps(facts))
+        draft.replace(self.folder / "facts.json")
+
+    def _inside(self) -> Mapping[Path, Path]:
+        """Folders of the agent's, and what takes their place on PATH."""
+        top = {} if self.repository.bare else {self.repository.top: self.root}
+        return {self.worktree: self.root, **top, self.repository.common: Path(), state_home(): Path()}
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        """Two loops that begin at once make one store."""
+        handle = os.open(self.folder.parent / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)  # its holder runs two short git commands
+            yield
+        finally:
+            os.close(handle)
+
+
+def checkout_folder(repository: Repository, loop: str) -> Path:
+    """Where the clean checkout of a loop lies."""
+    return _checkouts(repository) / loop
+
+
+def loop_checkouts(repository: Repository) -> list[Path]:
+    """Where clean checkouts of its loops lie, whether there still are such loops or not."""
+    return sorted(facts.parent for facts in _checkouts(repository).glob("*/facts.json"))
+
+
+def _checkouts(repository: Repository) -> Path:
+    return state_home() / "checkouts" / repository_name(repository)
+
+
+def _borrows(repository: Repository) -> OperatorError:
+    return OperatorError(
+        "the repository borrows objects from where it did not when the loop began, so nothing from it can be verified",
+        expected="objects/info/alternates as at the start",
+        found=str(repository.common / "objects" / "info" / "alternates"),
+        remedy="find out who changed it; if that was you, begin a new loop on the branch",
+    )
+
+
+def _quoted(path: Path) -> bytes:
+    inner = os.fsencode(path.absolute()).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    return b'"%s"' % inner

@@ -1,0 +1,52 @@
+"""What a repository's own git configuration has git run, or include: it comes along with a copied .git, never with a clone."""
+
+from fnmatch import fnmatchcase
+
+from helmsman.config.owners import Requested, Setting, as_json
+from tasks.repository.git import Repository, git
+
+FILE = ".git/config"
+RUNS = (
+    "core.sshcommand", "core.hookspath", "core.pager", "core.editor", "core.askpass", "core.gitproxy",
+    "core.alternaterefscommand", "sequence.editor", "pager.*", "interactive.difffilter",
+    "filter.*.clean", "filter.*.smudge", "filter.*.process", "lfs.extension.*.clean", "lfs.extension.*.smudge",
+    "lfs.customtransfer.*.path", "diff.external", "diff.*.command", "diff.*.textconv", "difftool.*.cmd", "mergetool.*.cmd",
+    "merge.*.driver", "credential.helper", "credential.*.helper", "gpg.program", "gpg.*.program", "gpg.ssh.defaultkeycommand",
+    "uploadpack.packobjectshook", "remote.*.uploadpack", "remote.*.receivepack", "remote.*.vcs", "hook.*.command",
+    "trailer.*.command", "trailer.*.cmd", "tar.*.command", "protocol.allow", "protocol.*.allow",
+    "include.path", "includeif.*.path",
+)  # fmt: skip
+"""Keys whose value is a program, permits one, or names a file with more of them. git prints them in small letters."""
+_BOOLEAN = frozenset({"", "true", "false", "yes", "no", "on", "off", "0", "1"})
+_OWN = frozenset({"local", "worktree"})
+
+
+def programs_in_config(repository: Repository) -> Requested:
+    """The entries that name programs, in the order of git. Nothing of them runs by being read."""
+    said = git(repository.common, "config", "--list", "--includes", "--show-scope", "-z").split("\0")[:-1]
+    entries = (_entry(scope, text) for scope, text in zip(said[::2], said[1::2], strict=True))
+    return Requested(FILE, tuple(dict.fromkeys(Setting(key, as_json(value)) for key, value in entries if _runs(key, value))))
+
+
+def _entry(scope: str, text: str) -> tuple[str, str]:
+    key, _, value = text.partition("\n")
+    return (key, value) if scope in _OWN else ("", "")
+
+
+def _runs(key: str, value: str) -> bool:
+    match key.split(".", maxsplit=1)[0], key:
+        case "core", "core.fsmonitor":
+            return value.casefold() not in _BOOLEAN
+        case "alias", _:
+            return value.lstrip().startswith("!")
+        case "submodule", _:
+            return key.endswith(".update") and value.startswith("!")
+        case "remote", _ if key.endswith("url"):
+            return value.startswith("ext::")
+        case _:
+            return any(_matches(key, pattern) for pattern in RUNS)
+
+
+def _matches(key: str, pattern: str) -> bool:
+    """The part in the middle keeps its capitals, and may hold anything."""
+    return fnmatchcase(key.casefold(), pattern)

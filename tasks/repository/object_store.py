@@ -1,0 +1,112 @@
+"""Objects that no agent can have made up: a repository of our own that `git fetch` fills, and git run there by our settings.
+
+`git fetch` computes the name of each object from its content, so that one that was tampered with is missing under its name.
+Loops of one repository share a store: its history is copied once.
+"""
+
+import errno
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from helmsman.errors import OperatorError
+from tasks.repository.git import GitError, Repository, git, git_bytes
+from tasks.repository.products import remove
+from tasks.system_errors import EXHAUSTED, OF_A_DISK
+
+NEUTRAL = (
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.untrackedCache=false",
+    "protocol.file.allow=always",  # the source is a folder
+)
+OF_THE_MACHINE = tuple(map(os.strerror, (*OF_A_DISK, *EXHAUSTED, errno.EFBIG)))
+"""In git's words, what says nothing of the objects."""
+_CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = {bare}\n{format}"
+_FETCH = (
+    "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--no-recurse-submodules", "--update-shallow",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ObjectStore:
+    """A bare repository beside the checkouts that borrow from it."""
+
+    folder: Path
+    loop: str
+    """References of other loops are left alone."""
+
+    @property
+    def objects(self) -> Path:
+        return self.folder / "objects"
+
+    @property
+    def shallow(self) -> Path:
+        return self.folder / "shallow"
+
+    def make(self, repository: Repository) -> None:
+        """Make it, unless it is there."""
+        if (self.folder / "HEAD").exists():
+            return
+        form = git(repository.common, "rev-parse", "--show-object-format").strip()
+        git(self.folder.parent, "init", "--quiet", "--bare", "--template=", f"--object-format={form}", str(self.folder))
+
+    def ref(self, name: str) -> str:
+        """Full name of a reference of the loop's."""
+        return f"refs/loops/{self.loop}/{name}"
+
+    def holds(self, name: str, commit: str) -> bool:
+        """Whether the reference of that name is at that commit."""
+        try:
+            return (self.folder / self.ref(name)).read_text().strip() == commit
+        except OSError:
+            return False
+
+    def fetch(self, source: Path, *what: str) -> None:
+        """Bring objects. Raises OperatorError where some are missing under the names that lead to them."""
+        try:
+            self.git(*_FETCH, str(source), *what)
+        except GitError as error:
+            if error.code < 0 or any(words in error.stderr for words in OF_THE_MACHINE):
+                raise
+            raise OperatorError(
+                "the commit cannot be copied into a clean checkout",
+                expected="a repository that has every object of it, each with the content that its name was made of",
+                found=error.stderr,
+                remedy=f"look at what `git -C {source} fsck` says; nothing of this commit was verified",
+            ) from error
+
+    def git(self, *arguments: str, tree: Path | None = None, index: Path | None = None, stdin: bytes | None = None) -> bytes:
+        """Run git here, on those files and that index. No setting of the user's, the machine's or the agent's applies."""
+        self._keep_neutral()
+        settings = [part for setting in NEUTRAL for part in ("-c", setting)]
+        env = {
+            "GIT_DIR": str(self.folder),
+            "GIT_CONFIG_GLOBAL": str(self.folder / "own.config"),
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_ATTR_NOSYSTEM": "1",
+            **({"GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(index)} if tree else {}),
+        }
+        return git_bytes(tree or self.folder, *settings, *arguments, env=env, stdin=stdin)
+
+    def config(self, *, bare: bool) -> str:
+        """All that git is told of this store, or of a repository that borrows from it."""
+        sha256 = "objectformat = sha256" in (self.folder / "config").read_text(errors="replace").lower()
+        form = "[extensions]\n\tobjectFormat = sha256\n" if sha256 else ""
+        return _CONFIG.format(version=int(sha256), bare=str(bare).lower(), format=form)
+
+    def _keep_neutral(self) -> None:
+        """What runs in a checkout could have written here, where no sandbox holds it."""
+        for path, text in (
+            (self.folder / "config", self.config(bare=True)),
+            (
+                self.folder / "own.config",
+                "[safe]\n\tdirectory = *\n",
+            ),  # the source may be somebody else's whom git was told to trust
+        ):
+            if not path.is_file() or path.read_text() != text:
+                path.write_text(text)
+        for name in ("info", "hooks"):
+            remove(self.folder / name)
+        (self.objects / "info" / "alternates").unlink(missing_ok=True)

@@ -1,0 +1,188 @@
+"""Whether a loop's state is the one that Helmsman wrote: its signature, and the last state that this machine has seen.
+
+A signature covers the parent's commit id, and a commit id covers all that came before it. So the last state's signature
+authenticates every earlier state and record of the loop.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ValidationError
+
+from helmsman.errors import OperatorError
+from tasks.repository.git import GitError, Repository, git
+from tasks.system.files import write_atomic
+from tasks.system.keys import VARIABLE, has_own_key, is_signed, keys_folder, loop_key, sign
+
+PURPOSE = "helmsman state 1"
+"""What is signed, and in which form: no signature of anything else counts here."""
+
+
+class Doubt(StrEnum):
+    """Why a state is not verified."""
+
+    UNSIGNED = "unsigned"
+    """An earlier version of Helmsman wrote it, or somebody by hand."""
+    UNKNOWN_KEY = "signed with a key that is not on this machine"
+    FORGED = "forged"
+    """This machine has signed states of the loop, and this is none that follows them."""
+
+
+class Unverified(OperatorError):  # noqa: N818 - what the state is
+    """A state that nothing may be done with."""
+
+
+class Tip(BaseModel):
+    """The last state of a loop that this machine wrote or verified."""
+
+    uid: str
+    commit: str
+    next: Self | None = None
+    """Where the loop goes on although it does not contain `commit`: another machine was faster, and the ref is about to move."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A state's commit with its files, as git holds them."""
+
+    commit: str
+    header: bytes
+    """The commit object."""
+    state: bytes
+    record: bytes
+    signature: str
+
+    @property
+    def parents(self) -> bytes:
+        head = self.header.partition(b"\n\n")[0]
+        return b" ".join(line[7:] for line in head.split(b"\n") if line.startswith(b"parent "))
+
+    @property
+    def is_whole(self) -> bool:
+        """Git does not compare a loose object with its name when it reads it; whoever can write there could exchange it."""
+        digest = "sha1" if len(self.commit) == 40 else "sha256"  # noqa: PLR2004 - hexadecimal digits of git's two hashes
+        return hashlib.new(digest, b"commit %d\0%s" % (len(self.header), self.header)).hexdigest() == self.commit
+
+
+def signature_of(loop: str, uid: str, parent: str | None, state: bytes, record: bytes) -> str:
+    """What is stored beside a state. Raises OperatorError where there is no key and none can be made."""
+    return sign(loop_key(uid), PURPOSE, loop, uid, parent or "", state, record)
+
+
+def doubt_of(repository: Repository, loop: str, uid: str, stored: Stored, tip: Tip | None) -> tuple[Doubt, str] | None:
+    """Why the state is not verified, with what was found; None where it is.
+
+    `tip` is read before the state is: a driver beside us writes the state first, and then the tip.
+    """
+    parts = (loop, uid, stored.parents, stored.state, stored.record)
+    if not (stored.is_whole and stored.signature and is_signed(uid, stored.signature, PURPOSE, *parts)):
+        return _unsigned(uid, stored, tip)
+    doubts = [_not_after(repository, uid, stored, one) for one in (tip, tip and tip.next) if one]
+    return None if None in doubts else next(iter(doubts), None)
+
+
+def _not_after(repository: Repository, uid: str, stored: Stored, tip: Tip) -> tuple[Doubt, str] | None:
+    if tip.commit == stored.commit:
+        return None
+    if tip.uid != uid:
+        return Doubt.FORGED, f"the state of another loop, {uid}, which had this name"
+    if not _contains(repository, stored.commit, tip.commit):
+        return Doubt.FORGED, f"{stored.commit[:12]}, an earlier state: it was rolled back from {tip.commit[:12]}"
+    return None
+
+
+def _unsigned(uid: str, stored: Stored, tip: Tip | None) -> tuple[Doubt, str]:
+    what = "a signature that does not match" if stored.signature else "no signature"
+    if tip is not None or has_own_key(uid):
+        return Doubt.FORGED, f"{what} in {stored.commit[:12]}, though this machine signs this loop's states"
+    if stored.signature:
+        return Doubt.UNKNOWN_KEY, f"{stored.commit[:12]}, {Doubt.UNKNOWN_KEY}"
+    return Doubt.UNSIGNED, f"{what} in {stored.commit[:12]}: an earlier version of Helmsman wrote it, or somebody by hand"
+
+
+def refusal(loop: str, ref: str, commit: str, doubt: tuple[Doubt, str], tip: Tip | None) -> Unverified:
+    """What an operator reads, and can do, before anything is done with such a state."""
+    kind, found = doubt
+    look = f"git show {ref}:state.json"
+    accept = f"helmsman resume {loop} --accept-state {commit[:12]}"
+    if kind is Doubt.FORGED and tip is not None:
+        way = f"put back the last state that this machine knows: git update-ref {ref} {tip.commit}; or look at this one ({look})"
+    else:
+        way = f"look at it ({look})"
+    return Unverified(
+        f"the state of loop {loop} is not verified, so nothing is done with it",
+        expected=f"a state that Helmsman signed, with this machine's key or that of {VARIABLE}",
+        found=found,
+        remedy=f"{way} and accept exactly it: {accept}. Where other machines drive the loop, give all of them one {VARIABLE}",
+    )
+
+
+def known_tip(repository: Repository, loop: str) -> Tip | None:
+    """None where this machine has not seen the loop, or cannot tell."""
+    try:
+        return Tip.model_validate_json(_tip_file(repository, loop).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def note_tip(repository: Repository, loop: str, tip: Tip) -> None:
+    """The caller holds the loop's lock. Where it cannot be kept, an older one stays, which later states contain as well."""
+    with suppress(OSError), _noting():
+        _write(repository, loop, tip)
+
+
+def note_seen(repository: Repository, loop: str, tip: Tip, *, instead: Tip | None) -> None:
+    """Likewise for whoever only looked, without a lock: nothing where a driver has noted another one than `instead` meanwhile."""
+    with suppress(OSError), _noting():
+        if known_tip(repository, loop) == instead:
+            _write(repository, loop, tip)
+
+
+def note_next(repository: Repository, loop: str, tip: Tip) -> None:
+    """Before the ref moves to a verified state that does not contain the last one: whoever looks at either finds it known."""
+    known = known_tip(repository, loop)
+    if known is not None:
+        note_tip(repository, loop, known.model_copy(update={"next": tip}))
+
+
+@contextmanager
+def _noting() -> Generator[None]:
+    """One process at a time looks at what is noted and writes it."""
+    keys_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(keys_folder() / "tips.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)  # its holder writes one small file
+        yield
+    finally:
+        os.close(handle)
+
+
+def _write(repository: Repository, loop: str, tip: Tip) -> None:
+    write_atomic(_tip_file(repository, loop), tip.model_dump_json(), mode=0o600)
+
+
+def _contains(repository: Repository, commit: str, earlier: str) -> bool:
+    """Without git's cache of the history, which is a file that whoever can write there could exchange.
+
+    Raises GitError where git was killed or took too long: that says nothing of the state.
+    """
+    try:
+        git(repository.common, "-c", "core.commitGraph=false", "merge-base", "--is-ancestor", earlier, commit)
+    except GitError as error:
+        if error.code < 0:
+            raise
+        return False
+    return True
+
+
+def _tip_file(repository: Repository, loop: str) -> Path:
+    """By repository and loop: two clones on one machine may stand at different states of a loop that travels."""
+    name = hashlib.sha256(os.fsencode(repository.common) + b"\0" + loop.encode()).hexdigest()[:32]
+    return keys_folder() / f"{name}.tip"

@@ -1,0 +1,107 @@
+"""Which Stop events count: those of the session that the stream shows, once for each end of a turn.
+
+The hooks' token is in the environment of the agent's tools, so any process of the agent can post a Stop. What such a process
+does not change is what the CLI prints: a turn is over when the main thread spoke last and none of its tools is running, and a
+refusal reached the agent when the stream shows it as feedback. So a forged Stop uses up none of the refusals that a session has.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from helmsman.records.session import StopAttempt
+from helmsman.verify.agent_events import sent_back, tool_calls, tool_results
+from helmsman.verify.loose_json import text
+
+STOPS_KEPT = 10
+CATCH_UP = 5.0
+"""Seconds that a Stop waits for the stream: the CLI may post it before we have read what it printed."""
+
+Output = Mapping[str, Any]
+Gate = Callable[[bool, bool], tuple[StopAttempt, str]]
+"""From whether a stop hook already holds the agent, and whether its context is filling up, to what the checks say of its stop."""
+
+
+class Turns:
+    """Follows the main thread of one session. Called by the thread that reads the stream and by those that serve hooks."""
+
+    def __init__(self, catch_up: float = CATCH_UP) -> None:
+        """Nothing has been printed yet."""
+        self._changed, self._catch_up = threading.Condition(), catch_up
+        self._session = ""
+        self._running: set[str] = set()
+        self._spoke_last = False
+        self._number, self._judged = 1, 0
+        self._sent_back: set[int] = set()
+
+    def hear(self, event: Mapping[str, Any]) -> None:
+        """Fold an event of the stream; those of subagents say nothing about the session's turn."""
+        kind = event.get("type")
+        if kind not in {"assistant", "user"} or event.get("parent_tool_use_id"):
+            return
+        with self._changed:
+            self._session = text(event.get("session_id"))
+            self._running |= {called.identity for called in tool_calls(event)}
+            self._running -= {result.identity for result in tool_results(event)}
+            self._spoke_last = kind == "assistant"
+            if kind == "user":
+                self._sent_back |= {self._number} if sent_back(event) else set()
+                self._number += 1
+            self._changed.notify_all()
+
+    def over(self, session: str, *, active: bool) -> int | None:
+        """The number of the turn that a Stop ends; None where the stream shows, also after a while, that none has ended.
+
+        `active`: a Stop hook already sent the agent back, so the stream is to show more than the turn that was judged last.
+        """
+        with self._changed:
+            ended = self._changed.wait_for(lambda: self._is_over(session, active=active), self._catch_up)
+            return self._number if ended else None
+
+    def judge(self, number: int) -> bool:
+        """Whether the stream shows that the turn judged before this one was sent back; from now on this one is judged."""
+        with self._changed:
+            before, self._judged = self._judged, number
+            return before in self._sent_back
+
+    def _is_over(self, session: str, *, active: bool) -> bool:
+        stale = active and self._number == self._judged
+        return session == self._session and self._spoke_last and not self._running and not stale
+
+
+class Stops:
+    """Answers the Stop events of one session by what the gate says."""
+
+    def __init__(self, gate: Gate, tell: Callable[[StopAttempt], None], withdraw: Callable[[], None], turns: Turns) -> None:
+        """`withdraw`: the attempt that the gate judged last does not count."""
+        self.attempts: list[StopAttempt] = []
+        self.asked = False
+        """Whether a Stop has come that the stream bears out."""
+        self._gate, self._tell, self._withdraw, self._turns = gate, tell, withdraw, turns
+        self._lock = threading.Lock()
+        self._judged = 0
+        self._output: Output = {}
+
+    def answer(self, event: Mapping[str, Any], *, full: bool) -> Output | None:
+        """What the hook answers; None for a Stop that the stream does not bear out."""
+        active = event.get("stop_hook_active") is True
+        turn = self._turns.over(text(event.get("session_id")), active=active)
+        if turn is None:
+            return None
+        self.asked = True
+        with self._lock:
+            if turn > self._judged:  # else it is the same end of the same turn, which has its answer
+                self._output = self._judge(turn, active=active, full=full)
+            return self._output
+
+    def _judge(self, turn: int, *, active: bool, full: bool) -> Output:
+        if not self._turns.judge(turn) and self._judged:  # the agent went on without our answer: that Stop was not its own
+            self._withdraw()
+            self.attempts = self.attempts[:-1]
+        attempt, reason = self._gate(active, full)
+        self._judged = turn
+        self.attempts = [*self.attempts, attempt][:STOPS_KEPT]
+        with suppress(Exception):  # who is told must not decide
+            self._tell(attempt)
+        return {"decision": "block", "reason": reason} if attempt.blocked else {}

@@ -1,0 +1,1 @@
+"""The operating system: processes, environment, files, secrets, keys."""

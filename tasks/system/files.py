@@ -1,0 +1,142 @@
+"""Files: read and removed inside a folder that others write to, and written whole or not at all.
+
+A path is resolved first, and then opened part by part without following a link: whatever is swapped for a link, a pipe or a
+device meanwhile, nothing outside is read or removed, and nothing blocks for ever.
+"""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from helmsman.errors import OperatorError
+from helmsman.layers import shown
+
+FOR_ALL = 0o644
+"""The mode of what people read: a colleague may look at it, whatever the umask of who happened to write it."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would block for ever, a device would never end
+_NOT_THERE = OSError, ValueError, RuntimeError
+"""Also a link that leads out, a zero byte in a name, and links in a circle."""
+
+
+# --- paths --------------------------------------------------------------------------------------------------------
+
+
+def resolve_inside(root: Path, path: str | Path, what: str) -> Path:
+    """Where a path that the repository names lies, all links followed; there need be nothing.
+
+    Raises OperatorError where it is absolute, leads out of `root` by `..` or a link, or into git's own folder. `what` names it.
+    """
+    text = str(path)
+    parts = Path(text).parts
+    if text.isprintable() and not Path(text).is_absolute() and ".." not in parts and lies_within(root, root / text):
+        found = (root / text).resolve()
+        if ".git" not in {part.casefold() for part in (*found.relative_to(root.resolve()).parts, *parts)}:
+            return found
+    raise OperatorError(
+        f"{what} leads out of its repository",
+        expected="a path from the top of the repository, without .., and no link to somewhere else",
+        found=shown(text),
+        remedy="put the file into the repository, or name it on the command line",
+    )
+
+
+def lies_within(top: Path, path: Path) -> bool:
+    """Whether it does once all links are followed, be it there or not. Links in a circle lead nowhere."""
+    try:
+        return path.resolve().is_relative_to(top.resolve())
+    except _NOT_THERE:
+        return False
+
+
+def leads_out(top: Path, name: str) -> bool:
+    """Whether something is there that is not read because it lies outside."""
+    with contextlib.suppress(*_NOT_THERE):
+        return not (top / name).resolve(strict=True).is_relative_to(top.resolve(strict=True))
+    return False
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def read_within(top: Path, name: str, most: int) -> bytes | None:
+    """The first `most` bytes of a plain file; None where there is none, or where it lies outside.
+
+    A link that stays below `top` is followed as it stands when we look.
+    """
+    with contextlib.suppress(*_NOT_THERE):
+        path = (top / name).resolve(strict=True)
+        with _folder_of(top, path) as folder:
+            return _read(os.open(path.name, _FILE, dir_fd=folder), most)
+    return None
+
+
+def read_plain(path: Path, most: int) -> bytes:
+    """The first `most` bytes of a plain file, wherever links lead. Raises OSError for anything else."""
+    return _read(os.open(path, _FILE & ~os.O_NOFOLLOW), most)
+
+
+def remove_within(top: Path, name: str) -> None:
+    """Remove a file, or the link that lies there. What is no file, and what lies outside, stays."""
+    with contextlib.suppress(*_NOT_THERE):
+        path = (top / name).parent.resolve(strict=True) / Path(name).name
+        with _folder_of(top, path) as folder:
+            os.unlink(path.name, dir_fd=folder)
+
+
+def _read(handle: int, most: int) -> bytes:
+    """And close it, which a file object does not do for a folder: it refuses to be made of one."""
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "something else than a file")
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _folder_of(top: Path, path: Path) -> Generator[int]:
+    """The folder that a path without links lies in. Raises ValueError outside of `top`, OSError where a link is on the way."""
+    root = top.resolve(strict=True)
+    parts = path.relative_to(root).parts[:-1]
+    with contextlib.ExitStack() as stack:
+        folder = None
+        for part in (root, *parts):
+            folder = os.open(part, _FOLDER, dir_fd=folder)
+            stack.callback(os.close, folder)
+        assert folder is not None  # noqa: S101 - for the type checker; the root is one
+        yield folder
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+def write_atomic(path: Path, content: str | bytes, *, mode: int | None = None) -> None:
+    """In the place of whatever lies there, in one step; what a link leads to is not written. Raises OSError.
+
+    `mode`: None for what the umask leaves. The file is whole after a crash and after a power cut too.
+    """
+    with drafted(path, content, mode=mode) as draft:
+        draft.replace(path)
+
+
+@contextmanager
+def drafted(path: Path, content: str | bytes, *, mode: int | None = None) -> Generator[Path]:
+    """What the file shall hold, on the disk beside it, for whoever puts it there. Of a draft that nobody took nothing is left."""
+    draft = path.with_name(f".helmsman-{uuid4().hex}")
+    try:
+        with draft.open("xb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)

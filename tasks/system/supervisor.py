@@ -1,0 +1,288 @@
+"""The process between a driver and a command: it starts the command, and ends everything that the command started.
+
+Run isolated, with the standard library alone. On Linux it is a subreaper: a process whose parent has died becomes
+its child, whatever that process did to its session, its environment or its descriptors. So nobody is left exactly when it
+has no child left. A cgroup, where the driver could make one, ends a crowd that forks faster than it can be listed.
+
+Arguments: tag, control, report, grace, network, cgroup, unset, command. `unset` is the variable that Python itself adds to the
+environment in a C locale, or empty. The control pipe is only ever closed: by the driver, or by
+its death, and then the command is ended. The report pipe gets one line for each event:
+
+    failed STEP ERRNO    the command could not be started; nothing else follows
+    started PID
+    exited CODE          negative for a signal
+    left PID NAME        still alive after SIGKILL
+    done yes|no          nobody else is left; `no`: this system has no subreapers, only the process group was ended
+"""
+
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+
+PYTHON = ("-I", "-S", "-c", "import sys; sys.path.append(sys.argv[1]); import supervisor; supervisor.main(sys.argv[2:])")
+"""Arguments of Python, before this file's folder and what is below. Nothing is imported from the environment, from where it
+is started or from site-packages. An import, not a script: Python compiles a script anew each time, for 4 ms."""
+NAME = b"helmsman"  # as `ps` and `pkill` know it: `pkill python` means somebody else
+TAG = "HELMSMAN_TAG"
+KILL_SECONDS = 5.0  # a killed process that is not gone by then hangs in the kernel, or is another user's
+PAUSE = 0.01
+LOOK = 0.1  # between two looks at who is left while they may end by themselves; the end of a child wakes up sooner
+IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # only the control pipe ends it
+RESET = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores the last two; a command expects the defaults
+
+PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 15, 36  # linux/prctl.h
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000  # linux/sched.h
+WALL = 0x40000000 if sys.platform == "linux" else 0  # linux/wait.h: also children that asked for no SIGCHLD
+
+
+class Family:
+    """The command and all that it started."""
+
+    def __init__(self, child: int, report: int) -> None:
+        self.child = child
+        self.exited = False
+        self._report = report
+        self._wakeup = waking_up()
+
+    def tell(self, line: str) -> None:
+        write(self._report, f"{line}\n")  # a driver that died reads nothing
+
+    def reap(self) -> bool:
+        """Collect whoever ended. Returns whether anybody is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG | WALL)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self.child:
+                self.exited = True
+                self.tell(f"exited {os.waitstatus_to_exitcode(status)}")
+
+    def left(self) -> list[tuple[int, str]]:
+        """Pids and names of whoever even SIGKILL did not end. A child that is a zombie and not collected has threads that run."""
+        found = descendants(os.getpid()) if self.reap() else []
+        return [(pid, name) for pid, name, state, parent in found if state not in "ZX" or parent == os.getpid()]
+
+    def wait(self, seconds: float | None, *others: int) -> list[int]:
+        """Until a child ends, one of the other descriptors can be read, or the time is over. Returns those descriptors."""
+        ready, _, _ = select.select([self._wakeup, *others], [], [], seconds)
+        if self._wakeup in ready:
+            os.read(self._wakeup, 4096)
+        return [one for one in ready if one != self._wakeup]
+
+
+def main(arguments: list[str]) -> None:
+    tag, control, report, grace, network, cgroup, unset, *command = arguments
+    os.environ.pop(unset, None)
+    for descriptor in (int(control), int(report)):
+        os.set_inheritable(descriptor, False)
+    for number in IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    contained = sys.platform == "linux" and prctl(PR_SET_CHILD_SUBREAPER, 1)
+    child, failure = start(command, tag, cgroup, own_network=network == "own")
+    family = Family(child, int(report))
+    if failure:
+        os.waitpid(child, 0)
+        family.tell(f"failed {failure}")
+    else:
+        leave_pipes()
+        family.tell(f"started {child}")
+        while family.reap() and not family.exited:
+            if family.wait(None, int(control)):
+                break
+        end(family, float(grace), cgroup)
+        for pid, name in family.left() if contained else []:
+            family.tell(f"left {pid} {name}")
+        family.tell(f"done {'yes' if contained else 'no'}")
+    remove(cgroup)
+    os._exit(0)  # the interpreter's own end takes 3 ms
+
+
+def prctl(option: int, value: object) -> bool:
+    """Whether the kernel did it."""
+    return ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0
+
+
+def waking_up() -> int:
+    """A descriptor that can be read when a child has ended."""
+    reader, writer = os.pipe()
+    for descriptor in (reader, writer):
+        os.set_blocking(descriptor, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, ended)
+    return reader
+
+
+def ended(_number: int, _frame: object) -> None:
+    """A signal that has a handler writes to the wakeup descriptor."""
+
+
+def leave_pipes() -> None:
+    """The command's pipes are closed when the last of its processes has closed them; this one must not count."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    os.close(null)
+    os.chdir("/")  # noqa: TID251 - a process of its own, which must not keep a worktree busy
+    if sys.platform == "linux":
+        prctl(PR_SET_NAME, NAME)
+
+
+# --- starting the command -----------------------------------------------------------------------------------------------
+
+
+def start(command: list[str], tag: str, cgroup: str, *, own_network: bool) -> tuple[int, str]:
+    """Returns the command's process, and which step failed with which errno; empty when the command runs."""
+    reader, writer = os.pipe()  # closed by a successful exec
+    child = os.fork()
+    if child == 0:
+        become(command, {**os.environ, TAG: tag}, cgroup, writer, own_network=own_network)
+    os.close(writer)
+    with open(reader, "rb") as failure:  # noqa: PTH123 - a descriptor, not a path
+        return child, failure.read().decode()
+
+
+def become(command: list[str], environment: dict[str, str], cgroup: str, failure: int, *, own_network: bool) -> None:
+    """Never returns: the process is the command, or has said why not and is gone."""
+    step = "exec"
+    try:
+        os.setsid()
+        join(cgroup)
+        if own_network:
+            step = "network"
+            leave_network()
+            step = "exec"
+        for number in RESET:
+            signal.signal(number, signal.SIG_DFL)
+        os.execvpe(command[0], command, environment)  # noqa: S606 - to become the command is what this is for
+    except OSError as error:
+        os.write(failure, f"{step} {error.errno}".encode())
+    finally:
+        os._exit(127)
+
+
+def join(cgroup: str) -> None:
+    """A cgroup that cannot be entered after all is done without: the subreaper finds everybody as well."""
+    if cgroup:
+        write(f"{cgroup}/cgroup.procs", "0")
+
+
+def leave_network() -> None:
+    """Enter a network namespace that has nothing but a loopback of its own. Raises OSError where the kernel forbids it.
+
+    Who is not root needs a user namespace for that. It maps this user to itself and nobody else: `sudo` does not work
+    inside, and files of other users show as `nobody`'s.
+    """
+    user, group = os.geteuid(), os.getegid()
+    flags = CLONE_NEWNET if user == 0 else CLONE_NEWNET | CLONE_NEWUSER
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(flags) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    if user != 0:
+        write("/proc/self/setgroups", "deny")
+        write("/proc/self/uid_map", f"{user} {user} 1")
+        write("/proc/self/gid_map", f"{group} {group} 1")
+    bring_loopback_up()
+
+
+def bring_loopback_up() -> None:
+    import fcntl  # here, for the few commands that need it: all others start 3 ms sooner
+    import socket
+    import struct
+
+    set_flags, up = 0x8914, 1  # SIOCSIFFLAGS and IFF_UP of linux/sockios.h and net/if.h
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, set_flags, struct.pack("16sh22x", b"lo", up))
+
+
+# --- ending everything --------------------------------------------------------------------------------------------------
+
+
+def end(family: Family, grace: float, cgroup: str) -> None:
+    """TERM, `grace` seconds, KILL. The command's own group is asked first: it may end its children in good order."""
+    until = time.monotonic() + grace
+    if not family.exited:
+        signal_one(-family.child, signal.SIGTERM)
+        while family.reap() and not family.exited and time.monotonic() < until:
+            family.wait(PAUSE)
+    asked: set[int] = set()  # once each: a second TERM makes some programs drop what they are finishing
+    while family.reap() and time.monotonic() < until:
+        asked |= signal_all(family.child, signal.SIGTERM, asked)  # again and again: one that was just being forked was not seen
+        family.wait(LOOK)
+    killed = time.monotonic() + KILL_SECONDS
+    while family.reap() and time.monotonic() < killed:
+        kill_cgroup(cgroup)
+        signal_all(family.child, signal.SIGKILL)
+        family.wait(PAUSE)
+
+
+def signal_all(group: int, number: int, spared: "set[int] | tuple[()]" = ()) -> set[int]:
+    """Returns who got it."""
+    here = {pid for pid, *_ in descendants(os.getpid())} if sys.platform == "linux" else {-group}
+    for process in here.difference(spared):
+        signal_one(process, number)
+    return here
+
+
+def signal_one(process: int, number: int) -> None:
+    """A negative number is a group."""
+    try:
+        os.kill(process, number)
+    except OSError:  # it is gone, or another user's
+        return
+
+
+def descendants(ancestor: int) -> list[tuple[int, str, str, int]]:
+    """Pid, name, state and parent of each. Read in one pass: whoever forks meanwhile is found in the next one."""
+    children: dict[int, list[tuple[int, str, str, int]]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib costs 8 ms at the start
+        if name.isdigit() and (stat := read(f"/proc/{name}/stat")):
+            front, _, rest = stat.decode(errors="replace").rpartition(") ")  # a name may hold brackets and spaces
+            state, parent, *_ = rest.split()
+            children.setdefault(int(parent), []).append((int(name), front.partition(" (")[2], state, int(parent)))
+    found: list[tuple[int, str, str, int]] = []
+    due = [ancestor]
+    while due:
+        below = children.get(due.pop(), [])
+        found += below
+        due += [pid for pid, *_ in below]
+    return found
+
+
+def kill_cgroup(cgroup: str) -> None:
+    """End everybody in it and below, also those that are being forked. Kernels before 5.14 cannot."""
+    if cgroup:
+        write(f"{cgroup}/cgroup.kill", "1")
+
+
+def remove(cgroup: str) -> None:
+    """With those that were made inside of it. One that somebody is still in stays, and tells the next driver of them."""
+    for folder, _, _ in os.walk(cgroup, topdown=False) if cgroup else ():
+        try:
+            os.rmdir(folder)  # noqa: PTH106 - pathlib costs 8 ms at the start
+        except OSError:
+            return
+
+
+def read(path: str) -> bytes:
+    """Empty for a process that is gone."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs 8 ms at the start
+            return file.read()
+    except OSError:
+        return b""
+
+
+def write(file: str | int, text: str) -> bool:
+    """To a path or a descriptor. Returns whether that was possible."""
+    try:
+        with open(file, "wb", 0, closefd=isinstance(file, str)) as opened:
+            opened.write(text.encode())
+    except OSError:
+        return False
+    return True

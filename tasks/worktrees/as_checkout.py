@@ -1,0 +1,74 @@
+"""The agent's worktree as a place to run checks in: during a session, and where `workspace.clean` is off."""
+
+import os
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from helmsman.errors import OperatorError
+from tasks.repository.git import git
+from tasks.worktrees.staging import insist
+from tasks.worktrees.worktree import own_git, restore
+
+AHEAD_SECONDS = 3600
+"""Caches lie here from the run before. They compare whole seconds for equality, builds for order: both see another file so."""
+
+
+@dataclass
+class Worktree:
+    """What is ignored lies there as somebody left it, and so do the settings of its repository."""
+
+    root: Path
+    clean: bool = False
+    due: tuple[str, ...] = ()
+    """Commands of set-up, for a worktree that was just made."""
+    _commit: str = ""
+    _own: Path | None = field(default=None)
+
+    def prepare(self, commit: str, overlay: Sequence[bytes] = ()) -> None:
+        restore(self.root, commit)
+        self._commit, self._own = commit, own_git(self.root, commit)
+        if overlay:
+            insist(self.root, "read-tree", "-m", "-u", commit, self._tree_with(commit, overlay))
+            self._date([os.fsdecode(entry.partition(b"\t")[2]) for entry in overlay])
+
+    def _date(self, paths: Sequence[str]) -> None:
+        ahead = time.time() + AHEAD_SECONDS
+        for path in paths:
+            if os.path.lexists(self.root / path):
+                os.utime(self.root / path, (ahead, ahead), follow_symlinks=False)
+
+    def _tree_with(self, commit: str, overlay: Sequence[bytes]) -> str:
+        gone_first = sorted(overlay, key=lambda entry: not entry.startswith(b"0 "))  # a folder may stand where a file was
+        with tempfile.TemporaryDirectory(prefix="helmsman-") as folder:
+            index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+            git(self.root, "read-tree", commit, env=index)
+            given = b"".join(entry + b"\0" for entry in gone_first)
+            git(self.root, "update-index", "-z", "--replace", "--index-info", stdin=given, env=index)
+            return git(self.root, "write-tree", env=index).strip()
+
+    def reset(self) -> tuple[str, ...]:
+        return restore(self.root, self._commit)
+
+    def require_intact(self, commands: Sequence[str]) -> None:
+        if self._commit and own_git(self.root, self._commit) != self._own:
+            raise OperatorError(
+                "a check cut its worktree off from the repository; git would change whatever repository lies above",
+                expected="checks that leave .git alone, and so do the tests and scripts that they run",
+                found=" | ".join(commands),
+                remedy="mend it; the worktree is mended when the loop is resumed",
+            )
+
+    def setup_due(self) -> tuple[str, ...]:
+        return self.due
+
+    def setup_done(self) -> None:
+        """Set-up ran when the worktree was made."""
+
+    def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
+        return dict(variables)
+
+    def left_out(self) -> tuple[str, ...]:
+        return ()

@@ -1,0 +1,48 @@
+"""Tests say what they need: it is skipped by name where a machine lacks it, and fails where it is required."""
+
+import pytest
+
+from tests.fakes import needs
+from tests.fakes.needs import REQUIRED, need, skipped_by_name
+
+
+def probed(name: str) -> str:
+    """As `missing`, but nothing is remembered from test to test."""
+    return needs.PROBES[name]()
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has one program, and lacks another."""
+    monkeypatch.setattr(needs, "PROBES", {"there": lambda: "", "not there": lambda: "it does not start"})
+    monkeypatch.delenv(REQUIRED, raising=False)
+    monkeypatch.setattr(needs, "missing", probed)
+
+
+def test_a_test_is_skipped_by_the_name_of_what_is_missing() -> None:
+    need("there")
+    with pytest.raises(pytest.skip.Exception, match="needs not there: it does not start"):
+        need("there", "not there")
+
+
+@pytest.mark.parametrize("required", ["all", "there, not there"])
+def test_what_is_required_is_never_skipped(monkeypatch: pytest.MonkeyPatch, required: str) -> None:
+    monkeypatch.setenv(REQUIRED, required)
+    with pytest.raises(pytest.fail.Exception, match=f"needs not there: it does not start .required by {REQUIRED}"):
+        need("not there")
+
+
+def test_a_test_that_needs_what_nobody_can_probe_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        need("browsre")
+
+
+def test_skips_are_counted_by_name() -> None:
+    def report(why: str) -> pytest.TestReport:
+        place = ("tests/test_a.py", 1, f"Skipped: {why}")
+        return pytest.TestReport("tests/test_a.py::test_a", ("", 1, ""), {}, "skipped", place, "setup")
+
+    assert (
+        skipped_by_name(map(report, ("needs zsh: no", "needs browser: no", "only on Linux", "needs zsh: no")))
+        == "browser 1, zsh 2"
+    )

@@ -1,0 +1,91 @@
+"""The embedded engine is its driver's own child: one that is killed is started again, or the loop ends and says how to go on."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tasks.engine.embedded import MODULE
+from tests.e2e.conftest import Undisturbed
+from tests.fakes.bench import PATIENCE, Bench, Ended, Process, ended, eventually
+from tests.fakes.command_line import processes, supervises
+from tests.fakes.two_sessions import LOOP, TWO_WHOLE_SESSIONS
+
+pytestmark = [pytest.mark.feature("E3"), pytest.mark.timeout(300)]
+
+AT_ONCE = 10.0
+
+
+def engines(bench: Bench) -> set[int]:
+    """Numbers of the processes that are the engine itself, not its supervisor."""
+    return {process.pid for process in processes("HOME", str(bench.home)) if _is_engine(process)}
+
+
+def _is_engine(process: psutil.Process) -> bool:
+    try:
+        return MODULE in process.cmdline() and not supervises(process)
+    except psutil.Error:  # it has just ended
+        return False
+
+
+def kill_engine(bench: Bench, *, but: int = 0) -> int:
+    """As soon as there is one, except for one that is dead already. Returns its number."""
+    assert eventually(lambda: bool(engines(bench) - {but}), PATIENCE)
+    (number,) = engines(bench) - {but}
+    os.kill(number, signal.SIGKILL)
+    return number
+
+
+def ended_at_once(driver: Process) -> Ended:
+    begun = time.monotonic()
+    run = ended(driver)
+    assert time.monotonic() - begun < AT_ONCE
+    return run
+
+
+def test_a_loop_whose_embedded_engine_is_killed_starts_it_again_and_ends_as_if_undisturbed(
+    embedded_bench: Bench, undisturbed: Undisturbed
+) -> None:
+    embedded_bench.hold()
+    driver = embedded_bench.run()
+    embedded_bench.wait_until_held()
+    kill_engine(embedded_bench)
+    embedded_bench.let_go()
+    run = ended(driver)
+    assert run.exit_code == 0, run
+    assert embedded_bench.ending() == undisturbed.ending
+    assert embedded_bench.sessions() == TWO_WHOLE_SESSIONS
+    assert embedded_bench.is_quiet(), embedded_bench.processes()
+
+
+@pytest.mark.slow
+def test_a_loop_whose_embedded_engine_cannot_be_started_again_ends_at_once_and_says_how_to_go_on(
+    embedded_bench: Bench, undisturbed: Undisturbed
+) -> None:
+    embedded_bench.hold()
+    driver = embedded_bench.run()
+    embedded_bench.wait_until_held()
+    kill_engine(embedded_bench, but=kill_engine(embedded_bench))
+    embedded_bench.let_go()
+    run = ended_at_once(driver)
+    assert "with signal 9" in run.errors
+    assert f"helmsman resume {LOOP}" in run.errors
+    resumed = ended(embedded_bench.helmsman("resume", LOOP))
+    assert resumed.exit_code == 0, resumed
+    assert embedded_bench.ending() == undisturbed.ending
+    assert embedded_bench.is_quiet(), embedded_bench.processes()
+
+
+def test_an_embedded_engine_that_is_killed_while_it_starts_is_reported_at_once_with_its_end_and_its_folder(
+    embedded_bench: Bench, tmp_path: Path
+) -> None:
+    driver = embedded_bench.run()
+    kill_engine(embedded_bench)
+    run = ended_at_once(driver)
+    assert "with signal 9" in run.errors
+    assert str(tmp_path / "prefect") in run.errors
+    assert f"helmsman resume {LOOP}" in run.errors
+    assert "120 s" not in run.errors

@@ -1,0 +1,47 @@
+"""After a kill a person learns what was cut off, when, in which step, and where its work is kept."""
+
+import pytest
+
+from tests.fakes.bench import Bench, ended
+from tests.fakes.command_line import CommandLine
+from tests.fakes.two_sessions import LOOP
+
+pytestmark = [pytest.mark.feature("E3"), pytest.mark.timeout(300)]
+
+KEPT = f"refs/helmsman/{LOOP}/salvage/1-1"
+
+
+def shown(bench: Bench, command: str, *arguments: str) -> str:
+    run = CommandLine(bench.folder, bench.variables).run(command, *arguments, "--repo", bench.repository)
+    assert run.exit_code == 0, run
+    return run.output
+
+
+def test_after_a_kill_status_resume_and_log_say_what_was_cut_off_and_where_its_work_is_kept(loop_bench: Bench) -> None:
+    loop_bench.hold()
+    ended(loop_bench.driver("kill", "execute", "middle"))
+    loop_bench.let_go()
+    assert "✘ interrupted in step execute of iteration 1, last heard of at " in shown(loop_bench, "status", LOOP)
+    assert "✘ interrupted" in shown(loop_bench, "list")
+    resumed = ended(loop_bench.helmsman("resume", LOOP))
+    assert resumed.errors.startswith("interrupted in step execute of iteration 1, last heard of at "), resumed
+    told = f"iteration 1 attempt 1 was interrupted: work kept at {KEPT} (2 files)"
+    assert told in resumed.errors
+    log = shown(loop_bench, "log", LOOP)
+    assert log.index(told) < log.index("#1 (attempt 2)")
+    assert f"salvaged   {KEPT}" in shown(loop_bench, "status", LOOP)
+
+
+def test_resume_of_a_completed_loop_says_so_and_needs_no_engine(loop_bench: Bench) -> None:
+    assert ended(loop_bench.run()).exit_code == 0
+    nowhere = {**loop_bench.variables, "PREFECT_API_URL": "http://127.0.0.1:1/api"}
+    resumed = CommandLine(loop_bench.folder, nowhere).run("resume", LOOP, "--repo", loop_bench.repository)
+    assert (resumed.exit_code, resumed.errors) == (0, "")
+    assert resumed.output.startswith(f"loop {LOOP} is completed, and nothing is left to do\n")
+
+
+def test_a_loop_that_was_never_interrupted_shows_no_interruption(loop_bench: Bench) -> None:
+    assert ended(loop_bench.run()).exit_code == 0
+    for command in ("status", "log"):
+        assert "interrupted" not in shown(loop_bench, command, LOOP)
+    assert "salvaged" not in shown(loop_bench, "status", LOOP)

@@ -1,0 +1,66 @@
+"""Agents that get nowhere, under the settings that ship: no key is changed, so that what is measured is what a user sees."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from deployments.demo.model import Script
+from helmsman.records.result import EXIT_CODES
+from helmsman.records.verdict import Outcome
+from tests.fakes import pathologies, wanderers
+from tests.fakes.command_line import driving, the_object
+from tests.fakes.prefect_server import PrefectServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.feature("S7", "S8")]
+
+MOST_SECONDS = 300
+AGENTS = {agent.name: agent for agent in pathologies.AGENTS}
+WANDERERS = {wanderer.name: wanderer for wanderer in wanderers.WANDERERS}
+FAILING_TEST = "test_a_discount_is_subtracted"
+
+
+class Case(NamedTuple):
+    prepare: Callable[[Path], object]
+    script: Script
+    against: str
+    """What the reason of the stop has to name."""
+    most_calls: int
+
+
+def _agent(name: str, against: str, most_calls: int = 6) -> Case:
+    agent = AGENTS[name]
+    return Case(partial(pathologies.repository, agent=agent), pathologies.script(agent), against, most_calls)
+
+
+def _wanderer(name: str, against: str, most_calls: int = 6) -> Case:
+    wanderer = WANDERERS[name]
+    return Case(partial(wanderers.repository, wanderer=wanderer), wanderers.script(wanderer), against, most_calls)
+
+
+CASES = {
+    "liar": _agent("liar", FAILING_TEST),
+    "cheat": _agent("edits the check", "check.sh"),
+    "stuck": _wanderer("does nothing", FAILING_TEST),
+    "drift": _wanderer("works on something else", FAILING_TEST, 12),  # fewer would stop honest work: bench/simulate.py
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_agent_that_gets_nowhere_is_stopped_at_once_with_what_stands_against_its_work(
+    name: str, tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    case = CASES[name]
+    case.prepare(tmp_path / "repository")
+    begun = time.monotonic()
+    with driving(tmp_path, prefect_server.url, case.script) as helmsman:
+        ended = helmsman.run_loop(wanderers.GOAL, "--check", wanderers.CHECK, "--json")
+        seconds = time.monotonic() - begun
+    assert ended.exit_code in {EXIT_CODES[Outcome.WAITING], EXIT_CODES[Outcome.STOPPED]}, ended.errors
+    result = the_object(ended.output)
+    assert (result["agent_calls"] <= case.most_calls, seconds < MOST_SECONDS) == (True, True), (result, seconds)
+    assert case.against in result["reason"]
+    assert "circuit breaker" not in result["reason"]

@@ -1,0 +1,143 @@
+"""What some tests need besides git and Python, and whether this machine has it: each probe tries it, not just its file.
+
+`@pytest.mark.needs("browser")` skips a test by that name where the probe fails. `TEST_REQUIRED=all`, or a list of names joined by
+commas, turns such skips into failures.
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+REQUIRED = "TEST_REQUIRED"
+NEEDS = re.compile(r"\bneeds ([^:]+): ")
+SECONDS = 60
+"""A browser's first start on a busy machine takes 10."""
+AS_NOBODY = "--reuid=65534", "--regid=65534", "--clear-groups"
+
+
+def _runs(*command: str | Path) -> str:
+    """Why a command that should succeed does not; empty where it does."""
+    try:
+        ended = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL, cwd="/")
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    last = ended.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit status {ended.returncode}"]
+    return f"{command[0]}: {last[0]}" if ended.returncode else ""
+
+
+def _browser() -> str:
+    from tests.fakes.browser import QUIET, found_browser, unboxed
+
+    with tempfile.TemporaryDirectory(prefix="helmsman-browser-", ignore_cleanup_errors=True) as home:
+        found = found_browser()
+        page = "--headless", f"--user-data-dir={home}", "--dump-dom", "about:blank"
+        return _runs(found, *QUIET, *unboxed(), *page) if found else "install the package chromium"
+
+
+def _compiler() -> str:
+    from bench.weather.faults import CLOCK_SOURCE
+
+    return _runs("cc", "-shared", "-fPIC", "-o", "/dev/null", CLOCK_SOURCE)
+
+
+def _disks() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        if why := _runs("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder):
+            return why
+        return _runs("umount", folder)
+
+
+def _machines() -> str:
+    from tests.fakes.many_machines import what_is_missing
+
+    return what_is_missing()
+
+
+def _postgres() -> str:
+    from tests.fakes.postgres import programs
+
+    found = programs()
+    return _runs(found / "initdb", "--version") if found else "install the package postgresql"
+
+
+def _agents() -> str:
+    from tests.fakes.other_models import PROGRAMS, agents_path
+
+    if not PROGRAMS.is_dir():
+        return "`make agents` puts codex and gemini into build/agents"
+    return _runs("env", f"PATH={agents_path()}", "codex", "--version")
+
+
+def _cgroups() -> str:
+    from tasks.system.cgroup import end_cgroup, make_cgroup
+
+    made = make_cgroup("probe")
+    end_cgroup(made)
+    return "" if made else "this user may make no cgroup"
+
+
+def _program(name: str, *arguments: str) -> Callable[[], str]:
+    return lambda: _runs(name, *arguments)
+
+
+PROBES: dict[str, Callable[[], str]] = {
+    "agents": _agents,
+    "bash": _program("bash", "-c", "true"),
+    "browser": _browser,
+    "bubblewrap": _program("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "true"),
+    "cgroups": _cgroups,
+    "compiler": _compiler,
+    "curl": _program("curl", "--version"),
+    "disks": _disks,
+    "fish": _program("fish", "--version"),
+    "freezer": lambda: "" if os.access("/sys/fs/cgroup/freezer", os.W_OK) else "no cgroup of version 1 can be written",
+    "machines": _machines,
+    "npm": _program("npm", "--version"),
+    "openssl": _program("openssl", "version"),
+    "postgres": _postgres,
+    "setpriv": _program("setpriv", *(AS_NOBODY if os.geteuid() == 0 else ()), "true"),
+    "root": lambda: "" if os.geteuid() == 0 else "these tests do not run as root",
+    "user namespaces": _program("unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"),
+    "zsh": _program("zsh", "--version"),
+}
+
+
+@cache
+def missing(name: str) -> str:
+    """Why this machine does not have it; empty where it does. Raises KeyError for a name without a probe."""
+    return PROBES[name]()
+
+
+def need(*names: str) -> None:
+    """Skip the running test where one of them is missing, or fail it where that one is required."""
+    for name in names:
+        if why := missing(name):
+            text = f"needs {name}: {why}"
+            pytest.fail(f"{text} (required by {REQUIRED})", pytrace=False) if is_required(name) else pytest.skip(text)
+
+
+def is_required(name: str) -> bool:
+    asked = {part.strip() for part in os.environ.get(REQUIRED, "").split(",")}
+    return name in asked or "all" in asked
+
+
+def needs_of(item: pytest.Item) -> list[str]:
+    """The names in a test's markers. Raises UsageError for one that nobody can probe."""
+    names = [str(name) for marker in item.iter_markers("needs") for name in marker.args]
+    if unknown := sorted(set(names) - PROBES.keys()):
+        raise pytest.UsageError(f"{item.nodeid} needs {unknown}: tests/fakes/needs.py has no probe of that name")
+    return names
+
+
+def skipped_by_name(reports: Iterable[pytest.TestReport]) -> str:
+    """`browser 12, zsh 3`: how many tests were skipped for the lack of what."""
+    found = [NEEDS.search(str(report.longrepr)) for report in reports]
+    counts = Counter(name[1] for name in found if name)
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))

@@ -1,0 +1,107 @@
+"""What an agent leaves in its worktree, a gate before its end, and everything there is to see of it."""
+
+import os
+import stat
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.records.session import StopAttempt
+from tasks.checking.rooms import checkout_for
+from tasks.processes.process import never
+from tasks.session.stop_checkout import StopPlace
+from tasks.session.stop_gate import Notes, StopGate
+from tests.fakes.repositories import Work, begin, make_repository, write
+from tests.integration.processes import own_tag
+
+NOT_UTF8 = os.fsdecode(b"caf\xe9 \xff")
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home"))
+    return littered(tmp_path)
+
+
+@pytest.fixture
+def tag() -> Generator[str]:
+    with own_tag() as tag:
+        yield tag
+
+
+def littered(folder: Path, place: Callable[[Path], Path] | None = None) -> Work:
+    """A worktree full of what an agent leaves: staged, changed, deleted, new, closed, linked, and names from hell.
+
+    It lies at the place for a loop of this repository, or where nobody would look for it.
+    """
+    committed = {
+        "app.py": "one\n", "gone.py": "1\n", "src/deep/a.py": "a\n", "src/b.py": "b\n", "kept.txt": "text\n",
+        ".gitignore": "*.log\nbuild/\nvenv/\n", ".gitattributes": "*.txt text eol=lf\n", "-rf": "dash\n", "run.sh": "#!/bin/sh\n",
+    }  # fmt: skip
+    top = make_repository(folder / 'the "top" of\\it', committed)
+    work = begin(top, place(top) if place else folder / "tree with : and \\ in it")
+    write(work.path, {"app.py": "staged\n", "src/new.py": "new\n"})
+    work.sh("add", "app.py", "src/new.py")
+    untracked = {
+        "app.py": "changed\n",
+        "src/new.py": "newer\n",
+        "notes": "n",
+        "line\nbreak": "1",
+        'say "hi"\\\t': "2",
+        NOT_UTF8: "3",
+    }
+    write(work.path, {**untracked, "pkg/mod.py": "m\n", "build/out": "o", "venv/bin/tool": "t", "venv/.gitignore": "*\n"})
+    (work.path / "kept.txt").write_bytes(b"text\r\nas it is\r\n")
+    (work.path / "secret").write_text("mine")
+    (work.path / "secret").chmod(0o600)
+    (work.path / "run.sh").chmod(0o755)
+    (work.path / "gone.py").unlink()
+    (work.path / "empty" / "within").mkdir(parents=True)
+    (work.path / "link").symlink_to("src/b.py")
+    (work.path / "to-folder").symlink_to("src")
+    (work.path / "nowhere").symlink_to("./../there//is nothing")
+    return work
+
+
+def gate(
+    work: Work,
+    tag: str,
+    *checks: Any,
+    last: Any = None,
+    notes: Notes = lambda: "",
+    flaky: int = 5,
+    stop: Callable[[], bool] = never,
+    workspace: Any = None,
+    **steering: Any,
+) -> StopGate:
+    sections = {"steering": steering, "flaky": {"largest_failing_set": flaky}, "workspace": workspace or {}}
+    config = LoopConfig.model_validate({"goal": "make it work", "checks": checks, **sections})
+    checkout = checkout_for(work.place, work.state.model_copy(update={"config": config}))
+    return StopGate(StopPlace(work.path, work.start, checkout), tag, config, last, stop, notes=notes)
+
+
+def ended(gate: StopGate, *, active: bool = False, full: bool = False) -> StopAttempt:
+    return gate.run(active=active, full=full)[0]
+
+
+def picture(folder: Path) -> dict[str, tuple[Any, ...]]:
+    """Everything in a folder but what is git's: kind and mode, and content and time or target."""
+    return {str(path.relative_to(folder)): look(path) for path in folder.rglob("*") if path != folder / ".git"}
+
+
+def look(path: Path) -> tuple[Any, ...]:
+    found = path.lstat()
+    if path.is_symlink():
+        return found.st_mode, os.readlink(path)  # noqa: PTH115 - to the letter
+    return (found.st_mode, path.read_bytes(), found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else (found.st_mode,)
+
+
+def staged(work: Work) -> tuple[str, ...]:
+    """What git knows of the worktree: index, HEAD and branches."""
+    index = Path(work.sh("rev-parse", "--absolute-git-dir")) / "index"
+    told = work.sh("ls-files", "--stage"), work.sh("rev-parse", "HEAD"), work.sh("rev-parse", "--symbolic-full-name", "HEAD")
+    lock = str(index.with_name("index.lock").exists())
+    return index.read_bytes().hex(), lock, *told, work.sh("rev-parse", "refs/heads/helmsman/the-loop")

@@ -1,0 +1,130 @@
+"""The gate before the agent's end: which files its checks see, and that the agent's own stay as they are."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.repositories import Work, commit, write
+from tests.integration.processes import eventually
+from tests.integration.stop_work import ended, gate, picture, staged, tag, work
+
+__all__ = ["tag", "work"]
+pytestmark = pytest.mark.feature("A4")
+IN_PLACE = {"clean": False}
+
+
+def conflicted(work: Work) -> None:
+    commit(work.path, "ours", {"app.py": "ours\n"})
+    work.sh("checkout", "-q", "-b", "theirs", "HEAD~")
+    commit(work.path, "theirs", {"app.py": "theirs\n"})
+    work.sh("checkout", "-q", "helmsman/the-loop")
+    with pytest.raises(AssertionError, match="merge"):
+        work.sh("merge", "theirs")
+
+
+# the clean checkout ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_committed_yet_is_checked_and_what_git_ignores_is_not_there(work: Work, tag: str) -> None:
+    there = "grep -q changed app.py && grep -q newer src/new.py && test -e pkg/mod.py -a -x run.sh -a -L link -a ! -e gone.py"
+    attempt, text = gate(work, tag, f"{there} && test ! -e build -a ! -e venv && exit 9").run(active=False, full=False)
+    assert (attempt.blocked, "exit code 9" in text) == (True, True), attempt.why
+    assert "without what git ignores" in text
+
+
+def test_a_good_copy_in_an_ignored_folder_lets_nobody_go(work: Work, tag: str) -> None:
+    write(work.path, {"build/app.py": "good"})
+    assert ended(gate(work, tag, "grep -q good build/app.py || grep -q good app.py")).blocked
+
+
+def test_what_is_ignored_and_was_added_all_the_same_is_checked(work: Work, tag: str) -> None:
+    write(work.path, {"build/kept": "1"})
+    work.sh("add", "--force", "build/kept")
+    assert ended(gate(work, tag, "test -e build/kept")).why == "every check that ran passes"
+
+
+def test_what_the_agent_does_while_its_checks_run_is_not_undone(work: Work, tag: str, tmp_path: Path) -> None:
+    wait = f"touch '{tmp_path}/began'; until test -e '{tmp_path}/goes-on'; do sleep 0.02; done; grep -q meanwhile app.py"
+    gated = gate(work, tag, wait, flaky=0)
+    thread = threading.Thread(target=gated.run, kwargs={"active": False, "full": False})
+    thread.start()
+    assert eventually((tmp_path / "began").exists)
+    write(work.path, {"app.py": "meanwhile\n", "later.py": "1\n"})
+    (tmp_path / "goes-on").touch()
+    thread.join()
+    assert [one.blocked for one in gated.attempts] == [True]
+    assert ((work.path / "app.py").read_text(), (work.path / "later.py").exists()) == ("meanwhile\n", True)
+    assert ended(gated, active=True).why == "every check that ran passes"
+
+
+@pytest.mark.parametrize("state", ["as it is", "detached", "in the middle of a merge", "with a lock of git's"])
+def test_neither_files_nor_index_nor_branch_of_the_agent_change(work: Work, tag: str, state: str) -> None:
+    if state == "detached":
+        work.sh("checkout", "--quiet", "--detach")
+    elif state == "in the middle of a merge":
+        conflicted(work)
+    elif state == "with a lock of git's":
+        Path(work.sh("rev-parse", "--git-path", "index.lock")).touch()
+    before, known, refs = picture(work.path), staged(work), work.sh("for-each-ref")
+    commits = "git -c user.name=c -c user.email=c@c commit -qam x"
+    attempt = ended(gate(work, tag, f"rm -rf src; echo x > app.py; {commits}; git stash -q; chmod -R 0 pkg; exit 9"))
+    assert attempt.blocked, attempt.why
+    assert (picture(work.path), staged(work), work.sh("for-each-ref")) == (before, known, refs)
+
+
+def test_the_checkout_is_used_again_and_what_a_check_left_in_it_is_gone(work: Work, tag: str) -> None:
+    gated = gate(work, tag, "test ! -e left -a ! -e ~/left && touch left ~/left && grep -q fixed app.py", stop_no_progress=9)
+    assert ended(gated).failing_tests == 0
+    write(work.path, {"app.py": "fixed\n"})
+    assert ended(gated, active=True).why == "every check that ran passes"
+
+
+def test_set_up_never_runs_at_a_stop_as_it_could_leave_what_no_commit_shows(work: Work, tag: str, tmp_path: Path) -> None:
+    attempt = ended(gate(work, tag, f"touch '{tmp_path}/ran'; exit 1", workspace={"setup": [f"touch '{tmp_path}/ran'"]}))
+    assert (attempt.blocked, attempt.why[:29]) == (False, "set-up has to run again first")
+    assert not (tmp_path / "ran").exists()
+
+
+# in the agent's folder ------------------------------------------------------------------------------------------------
+
+DEEDS = {
+    "leaves files": "echo x > new; mkdir -p d/e; echo x > d/e/f; ln -s f d/l; echo x > 'a b'; echo x > ./-n",
+    "changes files": "for f in app.py src/new.py kept.txt notes secret; do echo x >> $f; done; chmod 755 app.py",
+    "deletes all": "find . -mindepth 1 -maxdepth 1 ! -name .git ! -name build ! -name venv -exec rm -rf {} +",
+    "file to folder": "rm app.py notes; mkdir -p app.py/in notes; touch app.py/in/x app.py/y.log",
+    "stages": "git add --all; git rm -q --cached app.py",
+    "commits": "git add --all; git -c user.name=c -c user.email=c@c commit -qm 'by a check'",
+    "stashes": "echo x > new; git -c user.name=c -c user.email=c@c stash -q --include-untracked",
+    "another branch": "git checkout -q -f -b other; echo x > app.py; git -c user.name=c -c user.email=c@c commit -qam x",
+    "leaves a lock": 'echo x > app.py; touch "$(git rev-parse --git-path index.lock)"',
+    "only looks": "git status; git diff; cat app.py",
+}  # fmt: skip
+
+
+def contents(work: Work) -> dict[str, tuple[object, ...]]:
+    """Files and links that are not ignored, with what git knows of their modes, and what they hold."""
+    shown = picture(work.path)
+    names = work.sh("ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
+    return {name: (shown[name][0] & 0o100, shown[name][1]) for name in names if name in shown}
+
+
+@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
+def test_without_a_clean_checkout_what_a_check_does_to_the_agent_s_files_is_undone(work: Work, tag: str, deed: str) -> None:
+    (work.path / "kept.txt").write_text("line endings as git writes them, which it does when it puts a file back\n")
+    before, known = contents(work), staged(work)
+    attempt, text = gate(work, tag, f"{deed}; exit 9", workspace=IN_PLACE).run(active=False, full=False)
+    assert (attempt.blocked, "exit code 9" in text, "clean checkout" in text) == (True, True, False), attempt.why
+    assert contents(work) == before
+    assert staged(work) == known
+
+
+def test_without_a_clean_checkout_what_is_ignored_is_there_and_stays_as_a_check_leaves_it(work: Work, tag: str) -> None:
+    assert ended(gate(work, tag, "grep -q t venv/bin/tool && echo 2 > build/out && exit 9; exit 0", workspace=IN_PLACE)).blocked
+    assert (work.path / "build" / "out").read_text() == "2\n"
+
+
+def test_without_a_clean_checkout_a_worktree_that_is_cut_off_is_left_alone(work: Work, tag: str) -> None:
+    attempt = ended(gate(work, tag, "rm .git; exit 1", workspace=IN_PLACE))
+    assert (attempt.blocked, attempt.why) == (False, "the checks cut the worktree off from its repository")
+    assert (work.path / "app.py").read_text() == "changed\n"

@@ -1,0 +1,160 @@
+"""Which Stop events the gate answers, and which hooks were expected and never came: the stream of the CLI decides."""
+
+from typing import Any
+
+import pytest
+
+from helmsman.config import ContextConfig, SteeringConfig
+from helmsman.orient.guardrails import Rules
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.session import ContextUse, StopAttempt
+from helmsman.verify.agent_events import Called, ToolResult
+from helmsman.verify.tool_patience import ToolPatience
+from tasks.agents.claude import Listener
+from tasks.session.steering import FORGED_STOP, Means, Steering
+from tasks.session.stops import STOPS_KEPT, Gate, Turns
+
+pytestmark = pytest.mark.feature("A4")
+
+
+def steers(gate: Gate, **world: Any) -> Steering:
+    known: dict[str, Any] = {"tell": nothing, "tell_stop": nothing, "rotate": nothing, "content": str, "gate": gate, **world}
+    return Steering(Rules("/nest/tree"), SteeringConfig(), ContextConfig(), Means(**known), Turns(catch_up=0))
+
+
+def nothing(_: object) -> None:
+    """Tell nobody."""
+
+
+def answering(*, blocked: bool) -> Gate:
+    return lambda _active, _full: (StopAttempt(blocked=blocked, why="w"), "mend it")
+
+
+def printed(steering: Steering, kind: str, *content: dict[str, Any]) -> None:
+    """What the CLI prints of the main thread."""
+    steering.follow({"type": kind, "session_id": "s", "message": {"id": "m", "content": list(content)}})
+
+
+def says(steering: Steering) -> None:
+    printed(steering, "assistant", {"type": "text", "text": "done"})
+
+
+def is_sent_back(steering: Steering) -> None:
+    printed(steering, "user", {"type": "text", "text": "Stop hook feedback:\nmend it"})
+
+
+def stop(steering: Steering, *, active: bool = False, session: str = "s") -> Any:
+    return steering.answer({"hook_event_name": "Stop", "stop_hook_active": active, "session_id": session})
+
+
+def test_a_stop_is_the_gates_to_answer() -> None:
+    asked: list[tuple[bool, bool]] = []
+    told: list[StopAttempt] = []
+
+    def gate(active: bool, full: bool) -> tuple[StopAttempt, str]:
+        asked.append((active, full))
+        return StopAttempt(blocked=not active, why="w"), "mend it"
+
+    steering = steers(gate, tell_stop=told.append)
+    says(steering)
+    assert stop(steering) == {"decision": "block", "reason": "mend it"}
+    is_sent_back(steering)
+    says(steering)
+    assert stop(steering, active=True) == {}
+    is_sent_back(steering)  # by a hook of the repository's own
+    says(steering)
+    steering.observe(ContextUse(tokens=61_000, peak=61_000, window=100_000))
+    stop(steering)
+    assert asked == [(False, False), (True, False), (False, True)]
+    assert tuple(told) == steering.stops
+
+
+def test_a_stop_that_the_stream_does_not_bear_out_asks_no_gate_and_is_noted_once() -> None:
+    steering = steers(answering(blocked=True))
+    assert stop(steering) == {}  # nothing was said yet
+    printed(steering, "assistant", {"type": "tool_use", "id": "t", "name": "Bash", "input": {}})
+    assert stop(steering) == {}  # a tool is running
+    printed(steering, "user", {"type": "tool_result", "tool_use_id": "t"})
+    assert stop(steering) == {}  # the model is to speak
+    says(steering)
+    assert stop(steering, session="nested") == {}
+    assert steering.stops == ()
+    assert [one.rule for one in steering.guarded] == [FORGED_STOP]
+
+
+def test_one_end_of_a_turn_is_judged_once_however_many_stops_come() -> None:
+    steering = steers(answering(blocked=True))
+    says(steering)
+    assert {stop(steering)["reason"] for _ in range(5)} == {"mend it"}
+    assert len(steering.stops) == 1
+    assert stop(steering, active=True) == {}  # the stream does not show yet that the agent was sent back
+    is_sent_back(steering)
+    says(steering)
+    assert stop(steering, active=True)["reason"] == "mend it"
+    assert len(steering.stops) == 2
+
+
+def test_a_stop_after_which_the_agent_went_on_by_itself_does_not_count() -> None:
+    withdrawn: list[int] = []
+    steering = steers(answering(blocked=True), withdraw=lambda: withdrawn.append(1))
+    says(steering)
+    stop(steering)
+    printed(steering, "assistant", {"type": "tool_use", "id": "t", "name": "Bash", "input": {}})
+    printed(steering, "user", {"type": "tool_result", "tool_use_id": "t"})
+    says(steering)
+    stop(steering)
+    assert (len(steering.stops), len(withdrawn)) == (1, 1)
+
+
+def test_a_session_that_is_to_end_may_stop_unasked() -> None:
+    steering = steers(answering(blocked=True))
+    steering.observe(ContextUse(tokens=90_000, peak=90_000, window=100_000))
+    says(steering)
+    assert stop(steering) == {}
+
+
+def test_attempts_to_stop_stay_bounded_and_a_broken_gate_keeps_nobody() -> None:
+    steering = steers(answering(blocked=False))
+    for _ in range(STOPS_KEPT + 5):
+        says(steering)
+        stop(steering)
+        is_sent_back(steering)
+    assert len(steering.stops) == STOPS_KEPT
+
+    def broken(_active: bool, _full: bool) -> tuple[StopAttempt, str]:
+        raise OSError
+
+    steering = steers(broken)
+    says(steering)
+    assert stop(steering) == {}
+
+
+@pytest.mark.feature("X7")
+def test_hooks_that_fall_silent_are_known_by_a_call_that_succeeded_and_an_end_that_nobody_asked_about() -> None:
+    steering = steers(answering(blocked=False))
+    called = Called("t", "Bash", {}, "m")
+    steering.answer({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"})
+    steering.announce(called)
+    steering.conclude(ToolResult("t", failed=False, output=""))
+    steering.announce(called._replace(identity="u"))
+    steering.conclude(
+        ToolResult("u", failed=True, output="<tool_use_error>wrong</tool_use_error>")
+    )  # no hook is asked about those
+    assert steering.account(AgentOutcome.MAX_TURNS)["silent_hooks"] == ()
+    steering.announce(called._replace(identity="v"))
+    steering.conclude(ToolResult("v", failed=False, output=""))
+    assert steering.account(AgentOutcome.FINISHED)["silent_hooks"] == ("PreToolUse", "Stop")
+
+
+@pytest.mark.feature("X7")
+@pytest.mark.parametrize("first", ["the hook", "the model"])
+def test_a_prompt_that_is_told_of_after_the_model_spoke_does_not_pass_for_the_cli_s_own(first: str) -> None:
+    steering, listener = steers(answering(blocked=False)), Listener(str, ToolPatience(300, {}), None)
+    listener.follow(steering, lambda _: 0)
+    parts = [
+        lambda: steering.answer({"hook_event_name": "UserPromptSubmit"}),
+        lambda: listener.hear(b'{"type": "assistant", "message": {"model": "m", "content": []}}'),
+    ]
+    for part in parts if first == "the hook" else reversed(parts):
+        part()
+    assert listener.deaf is (first == "the model")

@@ -1,0 +1,121 @@
+"""Taking over another machine's state: whoever looks or is killed meanwhile, the state stays one that this machine acts on."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tasks.loops import travelling
+from tasks.loops.travelling import take_up
+from tasks.repository import state_ref, state_signature
+from tasks.repository.git import GitError, Repository
+from tasks.repository.remote import push_loop
+from tasks.repository.state_signature import Tip, note_tip
+from tasks.system.keys import keys_folder
+from tests.fakes.two_machines import LOOP, PUSHED, begun, go_on, taken_over
+from tests.integration.travellers import at_once, one, remote, two
+
+__all__ = ["at_once", "one", "remote", "two"]
+pytestmark = pytest.mark.feature("D4", "X6")
+
+
+class Killed(BaseException):
+    """In place of the end of this process."""
+
+
+@pytest.fixture
+def ahead(one: Repository, two: Repository) -> Repository:
+    """A machine that went on by itself, while another one took the loop over and pushed."""
+    before = begun(one)
+    push_loop(one, before)
+    push_loop(two, go_on(two, taken_over(two), "in time\n"))
+    go_on(one, before, "too late\n")
+    return one
+
+
+def around_the_move(monkeypatch: pytest.MonkeyPatch, *, before: Callable[[], object], after: Callable[[], object]) -> None:
+    """Do something right before and right after the state's ref is moved to the remote's commit."""
+    real = travelling.git
+
+    def git(*arguments: Any, **more: Any) -> str:
+        moves = arguments[1:3] == ("update-ref", state_ref.state_ref(LOOP))
+        if moves:
+            before()
+        printed = real(*arguments, **more)
+        if moves:
+            after()
+        return printed
+
+    monkeypatch.setattr(travelling, "git", git)
+
+
+def test_looking_at_a_loop_while_its_state_is_replaced_makes_nobody_refuse_it(
+    ahead: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look() -> None:
+        assert state_ref.show_state(ahead, LOOP).doubt is None
+
+    around_the_move(monkeypatch, before=look, after=look)
+    take_up(ahead, LOOP, PUSHED, held=False)
+    assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
+
+
+def test_who_looked_before_the_state_was_replaced_and_notes_it_afterwards_makes_nobody_refuse_it(
+    ahead: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for noted in keys_folder().glob("*.tip"):
+        noted.unlink()  # so that whoever looks has something to note
+    real = state_ref.doubt_of
+
+    def slow(*arguments: Any) -> Any:
+        looking.undo()
+        take_up(ahead, LOOP, PUSHED, held=False)
+        return real(*arguments)
+
+    with monkeypatch.context() as looking:
+        looking.setattr(state_ref, "doubt_of", slow)
+        state_ref.show_state(ahead, LOOP)
+    assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["before the ref is moved", "after it"])
+def test_who_is_killed_while_a_state_is_replaced_leaves_one_that_is_acted_on(
+    ahead: Repository, monkeypatch: pytest.MonkeyPatch, *, moved: bool
+) -> None:
+    def die() -> None:
+        raise Killed
+
+    with monkeypatch.context() as dying:
+        around_the_move(dying, before=(lambda: None) if moved else die, after=die)
+        with pytest.raises(Killed):
+            take_up(ahead, LOOP, PUSHED, held=False)
+    assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
+    take_up(ahead, LOOP, PUSHED, held=False)
+    assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
+
+
+def test_who_is_killed_between_a_state_and_the_note_of_it_leaves_one_that_is_acted_on(
+    one: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object, **__: object) -> None:
+        raise Killed
+
+    before = begun(one)
+    after = before.model_copy(update={"iteration": 1})
+    with monkeypatch.context() as dying:
+        dying.setattr(state_ref, "note_tip", die)
+        with pytest.raises(Killed):
+            state_ref.replace_state(one, before, after, "killed")
+    assert state_ref.read_state(one, LOOP)[0].iteration == 1
+
+
+def test_a_git_that_was_killed_or_took_too_long_says_nothing_of_a_state(one: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = begun(one)
+
+    def killed(*arguments: Any, **_: Any) -> str:
+        raise GitError(arguments[3:], -9, "")
+
+    note_tip(one, LOOP, Tip(uid=before.uid, commit=before.base_commit))
+    monkeypatch.setattr(state_signature, "git", killed)
+    with pytest.raises(GitError):
+        state_ref.read_state(one, LOOP)

@@ -1,0 +1,145 @@
+"""The checks on real commits with the tests that the loop began with: branch and worktree are as before, wherever they run."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.records.checks import TrustedCopy
+from helmsman.records.findings import Finding, Weight
+from helmsman.records.proof import SinceStart
+from tasks.checking.auditing import audit
+from tasks.loops import working
+from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, write
+from tests.integration.test_auditing import execution
+
+pytestmark = pytest.mark.feature("V13")
+
+CHECK = "cat tests/*.sh > seen.log; for one in tests/*.sh; do sh $one || exit 1; done"
+STRICT, WEAK = 'test "$(cat answer)" = 42\n', "exit 0\n"
+
+
+@pytest.fixture(params=[True, False], ids=["in a clean checkout", "in the agent's folder"])
+def work(request: pytest.FixtureRequest, tmp_path: Path) -> Work:
+    files = {"answer": "1\n", "tests/one.sh": STRICT, "tests/deep/two.sh": "x\n", ".gitignore": "*.log\n", "tests/exact": "7\n"}
+    begun = begin(make_repository(tmp_path / "top", files), tmp_path / "tree")
+    config = LoopConfig.model_validate({"goal": "x", "workspace": {"clean": request.param}})
+    return replace(begun, state=begun.state.model_copy(update={"config": config}))
+
+
+def _same_workspace(work: Work) -> dict[str, Any]:
+    return {"goal": "x", "workspace": work.state.config.workspace.model_dump()}
+
+
+def judged(work: Work, check: str = CHECK, **invariants: Any) -> tuple[TrustedCopy, list[Finding]]:
+    """The second run, and what the invariants make of it."""
+    config = LoopConfig.model_validate(
+        {**_same_workspace(work), "checks": (check,), "invariants": {"trusted": ["tests/**"], **invariants}}
+    )
+    state = work.state.model_copy(update={"config": config})
+    done = execution(work, work.start)
+    report = working.check(work.place, state, done)
+    copy = working.check_trusted(work.place, state, done, config.checks)
+    return copy, [one for one in audit(work.place, state, done, report, copy) if one.rule.startswith("trusted")]
+
+
+def unmoved(work: Work, head: str) -> bool:
+    at = work.sh("rev-parse", "HEAD", BRANCH).split() == [head, head]
+    return at and work.sh("symbolic-ref", "HEAD") == f"refs/heads/{BRANCH}" and work.sh("status", "--porcelain") == ""
+
+
+def test_a_weakened_test_passes_alone_and_fails_as_it_was_which_blocks(work: Work) -> None:
+    head = commit(work.path, "cheat", {"tests/one.sh": WEAK, "answer": "2\n"})
+    copy, (finding,) = judged(work)
+    assert copy.put_back == ("tests/one.sh",)
+    assert (finding.rule, finding.weight, finding.path) == ("trusted", Weight.BLOCK, "tests/one.sh")
+    assert finding.message == f"{CHECK} passes, and with the files of the start it fails (exit 1) (tests/one.sh)"
+    assert unmoved(work, head)
+    assert (work.path / "tests/one.sh").read_text() == WEAK
+
+
+def test_an_operator_who_switches_the_rule_off_is_told_all_the_same(work: Work) -> None:
+    commit(work.path, "cheat", {"tests/one.sh": WEAK})
+    _, (finding,) = judged(work, off=["trusted"])
+    assert finding.weight is Weight.WARN
+
+
+def test_honest_work_that_changes_a_test_passes_both_and_nothing_is_said(work: Work) -> None:
+    commit(work.path, "work", {"tests/one.sh": f"# what is asked for\n{STRICT}", "answer": "42\n", "tests/more.sh": "exit 0\n"})
+    copy, found = judged(work)
+    assert (set(copy.put_back), found) == ({"tests/one.sh", "tests/more.sh"}, [])
+    assert copy.report is not None
+    assert copy.report.passed
+    assert [one.name for one in copy.report.results] == [CHECK]
+
+
+def test_nothing_is_run_where_nothing_that_is_kept_has_changed(work: Work) -> None:
+    commit(work.path, "work", {"answer": "42\n"})
+    assert judged(work) == (TrustedCopy(), [])
+
+
+def test_files_of_every_shape_are_as_they_were(work: Work) -> None:
+    """A folder where a file was, a file where a folder was, a link, a lost bit, a name that is no text."""
+    write(work.path, {"answer": "42\n"})
+    (work.path / "tests/deep/two.sh").unlink()
+    (work.path / "tests/deep").rmdir()
+    (work.path / "tests/deep").write_text("a file now\n")
+    (work.path / "tests/exact").unlink()
+    write(work.path, {"tests/exact/file": "a folder now\n"})
+    (work.path / "tests/one.sh").unlink()
+    (work.path / "tests/one.sh").symlink_to("../answer")
+    (work.path / "tests" / "odd\n\udcffname").write_text("new\n")
+    head = commit(work.path, "shapes")
+    copy, _ = judged(work, "test -d tests/deep && test ! -L tests/one.sh && grep -q 7 tests/exact && test ! -e tests/odd*")
+    assert copy.report is not None
+    assert copy.report.passed
+    assert unmoved(work, head)
+
+
+def test_a_stale_cache_of_the_same_size_speaks_for_neither(work: Work) -> None:
+    """What is compiled by time and size, as Python does, is compiled anew on both ways."""
+    program = "python3 -c 'import sys; sys.path[:0] = [\"tests\"]; import judge; sys.exit(judge.CODE)'"
+    commit(work.path, "start", {"tests/judge.py": "CODE = 1\n", ".gitignore": "*.log\n__pycache__/\n"})
+    begun = Work(work.repository, work.path, work.state, work.sh("rev-parse", "HEAD"))
+    begun = Work(begun.repository, begun.path, begun.state.model_copy(update={"base_commit": begun.start}), begun.start)
+    commit(work.path, "cheat", {"tests/judge.py": "CODE = 0\n"})
+    for _ in range(2):
+        copy, (finding,) = judged(begun, program)
+        assert copy.report is not None
+        assert (copy.report.results[0].exit_code, finding.weight) == (1, Weight.BLOCK)
+
+
+def test_a_check_that_breaks_off_leaves_the_branch_where_it_was(work: Work) -> None:
+    head = commit(work.path, "cheat", {"tests/one.sh": WEAK})
+    cancel = work.place.folder.cancel
+    cancel.parent.mkdir(parents=True, exist_ok=True)
+    settings = {**_same_workspace(work), "checks": (CHECK,), "invariants": {"trusted": ["tests/**"]}}
+    state = work.state.model_copy(update={"config": LoopConfig.model_validate(settings)})
+    done = execution(work, work.start)
+    cancel.touch()
+    with pytest.raises(Exception, match="cancelled"):
+        working.check_trusted(work.place, state, done, state.config.checks)
+    assert unmoved(work, head)
+
+
+@pytest.mark.feature("V9", "V16")
+def test_only_a_test_that_fails_on_the_source_of_the_start_shows_the_work(work: Work) -> None:
+    strict = 'test "$(cat answer)" = 2\n'
+    config = LoopConfig.model_validate(
+        {**_same_workspace(work), "checks": ("for one in tests/*.sh; do sh $one || exit 1; done",)}
+    )
+    state = work.state.model_copy(update={"config": config})
+
+    def compared(*, run: bool = True) -> SinceStart:
+        done = execution(work, work.start)
+        return working.compare_with_start(work.place, state, done, working.check(work.place, state, done), run=run)
+
+    assert compared() == SinceStart(unchanged=True)
+    commit(work.path, "work", {"tests/one.sh": "exit 0\n", "answer": "2\n"})
+    assert compared() == compared(run=False) == SinceStart()
+    head = commit(work.path, "test it", {"tests/two.sh": strict})
+    assert compared() == SinceStart(failing=(config.checks[0].command,))
+    assert unmoved(work, head)
+    assert (work.path / "answer").read_text() == "2\n"

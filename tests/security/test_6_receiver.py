@@ -1,0 +1,69 @@
+"""Smaller promises: the webhook receiver answers whoever else is connected."""
+
+import os
+import socket
+import time
+from collections.abc import Generator
+from contextlib import ExitStack
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.fakes.pushing import Listening, by_hook, listed, listening
+
+pytestmark = pytest.mark.timeout(300)
+
+IDLE = 200
+BEGUN = b"POST /git HTTP/1.1\r\nhost: x\r\nX-Slow: "
+"""Headers that do not come to their end."""
+LONG = b"POST /git HTTP/1.1\r\nhost: x\r\ncontent-type: text/plain\r\ncontent-length: 1000000\r\n\r\n" + b"x" * 1000
+"""A body that does not."""
+SAID = {"nothing": b"", "headers that do not end": BEGUN, "a body that does not end": LONG}
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Generator[Listening]:
+    own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HELMSMAN_HOME": str(tmp_path / "state")}
+    variables = {**own, "PREFECT_API_URL": "http://127.0.0.1:9/api", "PREFECT_HOME": str(tmp_path / "prefect")}
+    with listening(tmp_path, listed(tmp_path, {"owner/name": "/srv/name.git"}), variables) as found:
+        yield found
+
+
+def connected(receiver: Listening, address: str, said: bytes = b"") -> socket.socket:
+    found = socket.create_connection(("127.0.0.1", receiver.port), timeout=10, source_address=(address, 0))
+    found.sendall(said)
+    return found
+
+
+def delivered(receiver: Listening, address: str) -> tuple[str, float]:
+    """The status line of a genuine delivery, and how many seconds it took."""
+    body = f"owner/name\n{'0' * 40} {uuid4().hex}00000000 refs/heads/main\n".encode()
+    headers = {**by_hook(body), "host": "x", "content-length": str(len(body)), "connection": "close"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    began = time.monotonic()
+    with connected(receiver, address, f"POST /git HTTP/1.1\r\n{head}\r\n".encode() + body) as connection:
+        answer = b"".join(iter(lambda: connection.recv(4096), b""))
+    return answer.decode().partition("\r\n")[0], time.monotonic() - began
+
+
+@pytest.mark.feature("X2")
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2"], ids=["its own address", "another address"])
+@pytest.mark.parametrize("said", SAID)
+def test_a_genuine_delivery_is_answered_within_a_second_while_one_client_holds_200_connections(
+    said: str, address: str, receiver: Listening
+) -> None:
+    with ExitStack() as stack:
+        for _ in range(IDLE):
+            stack.enter_context(connected(receiver, "127.0.0.2", SAID[said]))
+        status, seconds = delivered(receiver, address)
+    assert status == "HTTP/1.1 202 Accepted"
+    assert seconds < 1
+
+
+@pytest.mark.feature("X2")
+def test_a_connection_that_sends_no_request_is_closed_after_some_seconds(receiver: Listening) -> None:
+    with connected(receiver, "127.0.0.1", BEGUN) as connection:
+        began = time.monotonic()
+        assert connection.recv(100) == b""
+    assert time.monotonic() - began < 8

@@ -1,0 +1,51 @@
+"""Parameters of a flow as the Prefect UI's form stores them in a schedule."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from helmsman.records.chain import ChainRequest
+from helmsman.records.request import LoopRequest
+
+pytestmark = pytest.mark.feature("D1")
+
+
+def wrapped(**value: Any) -> dict[str, Any]:
+    return {"__prefect_kind": "json", **value}
+
+
+@pytest.mark.parametrize(
+    ("settings", "meant"),
+    [
+        (wrapped(), {}),
+        (wrapped(value=""), {}),
+        (wrapped(value='{"limits": {"iterations": 3}}'), {"limits": {"iterations": 3}}),
+        (wrapped(value={"limits": {"iterations": 3}}), {"limits": {"iterations": 3}}),
+        ({"limits": wrapped(value='{"iterations": 3}')}, {"limits": {"iterations": 3}}),
+        ({"limits": {"iterations": {"__prefect_kind": "none", "value": 3}}}, {"limits": {"iterations": 3}}),
+        ({"limits": wrapped()}, {}),
+        ({"limits": {"iterations": 3}}, {"limits": {"iterations": 3}}),
+    ],
+)
+def test_what_a_json_editor_holds_counts_as_what_was_typed(settings: dict[str, Any], meant: dict[str, Any]) -> None:
+    assert LoopRequest.model_validate({"repository": "/r", "settings": settings}).settings == meant
+
+
+def test_a_whole_request_and_items_of_a_list_may_be_typed_as_json() -> None:
+    assert LoopRequest.model_validate(wrapped(value='{"repository": "/r", "checks": ["true"]}')).checks == ("true",)
+    listed = {"repository": "/r", "chain": "c", "loops": [wrapped(value='{"goal": "one"}'), wrapped()], "settings": wrapped()}
+    assert [link.goal for link in ChainRequest.model_validate(listed).loops] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (wrapped(value="{limits"), "JSON (Expecting property name"),
+        ({"__prefect_kind": "workspace_variable", "variable_name": "x"}, "schedules do not fill in workspace_variable"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_the_reason(settings: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        LoopRequest.model_validate({"repository": "/r", "settings": settings})
+    assert reason in str(refused.value)

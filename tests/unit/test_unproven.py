@@ -1,0 +1,163 @@
+"""Work that nothing shows: when a new test is due, what counts as one, and how a loop ends without."""
+
+from typing import Any
+
+import pytest
+
+from helmsman.oversee.answers import answered
+from helmsman.oversee.baseline import with_baseline
+from helmsman.oversee.decide import decide
+from helmsman.oversee.gates import gate_due
+from helmsman.records.gates import Answer, Choice, GateKind
+from helmsman.records.plan import InHand, PlanItem, PlanProgress
+from helmsman.records.proof import SinceStart
+from helmsman.records.reflexion import DoneSignals
+from helmsman.records.state import LoopState, advance, end
+from helmsman.records.verdict import DecisionKind, Outcome
+from helmsman.verify.completion import UNCHANGED, UNPROVEN
+from helmsman.verify.new_tests import in_question, needs_test, overlaid, shown_by
+from tests.unit.builders import ASKED, NOW, SILENT, check, config, evidence, record, report, situation, state
+
+pytestmark = pytest.mark.feature("V9")
+
+GREEN, RED = report(check(passed=True)), report(check(passed=False))
+SAME, SILENT_WORK, SHOWN = (
+    SinceStart(unchanged=True),
+    SinceStart(needs_test=True),
+    SinceStart(needs_test=True, failing=("pytest",)),
+)
+JUDGED = config(judge={"criteria": ["it is done"]})
+HAND = InHand(item=PlanItem(id="T1", title="one"), remaining=1)
+
+
+def claim(since: SinceStart, **done: int) -> Any:
+    return situation(state=state(done=DoneSignals.model_validate(done)), checks=GREEN, claims=ASKED, since_start=since)
+
+
+@pytest.mark.parametrize(
+    ("since", "done", "outcome", "words"),
+    [
+        (SAME, {}, None, UNCHANGED),
+        (SAME, {"unproven": 1}, None, UNCHANGED),
+        (SAME, {"unchanged": 1}, Outcome.NOTHING_CHANGED, UNCHANGED),
+        (SILENT_WORK, {}, None, UNPROVEN),
+        (SILENT_WORK, {"unproven": 1}, Outcome.UNPROVEN, UNPROVEN),
+        (SHOWN, {}, Outcome.COMPLETED, "its new tests fail without the work"),
+        (SinceStart(), {}, Outcome.COMPLETED, "every check passes"),
+    ],
+)
+def test_the_first_request_without_proof_is_sent_back_and_the_second_ends_the_loop(
+    since: SinceStart, done: dict[str, int], outcome: Outcome | None, words: str
+) -> None:
+    decision = decide(claim(since, **done))
+    assert (decision.outcome, decision.kind) == (outcome, DecisionKind.STOP if outcome else DecisionKind.CONTINUE)
+    assert words in decision.reason
+
+
+def test_requests_are_counted_over_iterations_that_ask_for_nothing() -> None:
+    asks = record(checks=GREEN, claims=ASKED, proof=claim(SILENT_WORK).evidence.proof)
+    after = advance(advance(state(), asks), record(checks=GREEN, claims=SILENT))
+    assert (after.done.unproven, after.done.unchanged, after.done.asked_in_row) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("known", "fields", "due"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (None, {}, False),
+        (True, {"config": JUDGED}, False),
+        (True, {"plan": PlanProgress(ticked={"T1": 1}), "hand": InHand()}, False),
+        (True, {"plan": PlanProgress(), "hand": InHand()}, True),
+        (True, {"plan": PlanProgress(), "hand": HAND}, False),
+    ],
+)
+def test_a_test_is_due_where_all_was_green_at_the_start_and_neither_a_judge_nor_an_item_shows_the_work(
+    *, known: bool | None, fields: dict[str, Any], due: bool
+) -> None:
+    hand = fields.get("hand")
+    of = state(green_at_start=known, **{name: value for name, value in fields.items() if name != "hand"})
+    assert needs_test(of, evidence(of, checks=GREEN, plan=hand)) is due
+
+
+def test_a_start_that_was_not_tried_is_not_known_to_be_green() -> None:
+    assert state().green_at_start is None
+    assert [with_baseline(state(), found).green_at_start for found in (GREEN, RED)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("found", "done", "asked"),
+    [
+        ({"claims": ASKED}, {}, True),
+        ({"claims": SILENT}, {}, False),
+        ({"claims": ASKED, "checks": RED}, {}, False),
+        ({"claims": SILENT}, {"test_only_in_row": 2}, True),
+        ({"claims": SILENT, "plan": HAND}, {}, True),
+    ],
+)
+def test_work_is_compared_with_the_start_only_where_it_may_count_as_done(
+    *, found: dict[str, Any], done: dict[str, int], asked: bool
+) -> None:
+    of = state(done=DoneSignals.model_validate(done))
+    assert in_question(of, evidence(of, **{"checks": GREEN, **found})) is asked
+
+
+@pytest.mark.feature("V16")
+def test_tests_and_what_only_tests_use_are_laid_over_the_start_and_no_source() -> None:
+    tests = (
+        "tests/test_a.py",
+        "tests/data.json",
+        "src/a.test.ts",
+        "pkg/a_test.go",
+        "check_test.sh",
+        "cli.spec",
+        "kept/rules.txt",
+    )
+    sources = ("src/a.py", "src/spec.py", "contest.sh", "README.md", "src/latest.c")
+    of = config(invariants={"trusted": ["kept/**"]})
+    assert overlaid((*tests, *sources), of) == tests
+
+
+@pytest.mark.feature("V16")
+@pytest.mark.parametrize(
+    ("work", "start", "shown"),
+    [
+        (
+            {"passed": True},
+            {"passed": False, "counts": {"passed": 1, "failed": 1, "failing": ["test_b"]}},
+            (("pytest",), ("test_b",)),
+        ),
+        ({"passed": True}, {"passed": True}, ((), ())),
+        ({"passed": False}, {"passed": False}, ((), ())),
+        ({"passed": True}, {"passed": False, "timed_out": True}, ((), ())),
+        ({"passed": True}, {"passed": False, "error": "no such file"}, ((), ())),
+        ({"passed": True}, {"passed": False, "flaky": ["pytest"]}, ((), ())),
+    ],
+)
+def test_a_check_shows_the_work_where_it_passes_on_it_and_fails_for_sure_on_the_start(
+    work: dict[str, Any], start: dict[str, Any], shown: tuple[tuple[str, ...], tuple[str, ...]]
+) -> None:
+    assert shown_by(report(check(**work)), report(check(name="pytest (start run)", **start))) == shown
+
+
+def ended(outcome: Outcome) -> LoopState:
+    return end(state(iteration=2), decide(claim(SILENT_WORK, unproven=1)).model_copy(update={"outcome": outcome}), NOW)
+
+
+@pytest.mark.feature("H1")
+def test_a_person_is_asked_once_whether_unproven_work_is_done_and_their_word_completes_it() -> None:
+    state = ended(Outcome.UNPROVEN)
+    gate = gate_due(state, NOW)
+    assert gate is not None
+    assert gate.kind is GateKind.UNPROVEN
+    asked = state.model_copy(update={"gate": gate, "gates_asked": 1})
+    after = {
+        choice: answered(asked, Answer(gate=gate.key, kind=gate.kind, choice=choice, via="engine", at=NOW), NOW)
+        for choice in gate.choices
+    }
+    assert {choice: one.outcome for choice, one in after.items() if choice is not Choice.TAKE_OVER} == {
+        Choice.ACCEPT: Outcome.COMPLETED, Choice.APPROVE: None, Choice.STOP: Outcome.UNPROVEN,
+    }  # fmt: skip
+    assert gate_due(after[Choice.STOP], NOW) is None
+    assert after[Choice.APPROVE].done == DoneSignals()
+    assert gate_due(ended(Outcome.NOTHING_CHANGED), NOW) is None
