@@ -147,7 +147,7 @@ DEEPER = [
         "E   ModuleNotFoundError: No module named 'yaml'\n=========================== short test summary info ============================\n"
         "ERROR tests/test_a.py\n!!!!!!!!!!!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!!!!!!!!!!!\n"
         "=============================== 1 error in 1.82s ===============================",
-        "tests/test_a.py",
+        "tests/test_a.py:1",
     ),
     (
         Class.MISSING_MODULE,
@@ -235,7 +235,15 @@ DEEPER = [
         "E     File \"/nest/tests/test_a.py\", line 3\nE       def test(\nE               ^\nE   SyntaxError: '(' was never closed\n"
         "=========================== short test summary info ============================\nERROR tests/test_a.py\n"
         "!!!!!!!!!!!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!!!!!!!!!!!\n1 error in 0.08s",
-        "tests/test_a.py",
+        "/nest/tests/test_a.py:3",
+    ),
+    (
+        Class.MISSING_MODULE,
+        "pytest -q",
+        "_______________________ ERROR collecting tests/test_a.py _______________________\n"
+        "tests/test_a.py:1: in <module>\n    import calc\ncalc.py:2: in <module>\n    import yaml\n"
+        "E   ModuleNotFoundError: No module named 'yaml'\nERROR tests/test_a.py\n1 error in 0.08s",
+        "calc.py:2",
     ),
     (
         Class.SYNTAX,
@@ -352,7 +360,7 @@ def test_what_objects_to_the_code_is_told_apart(kind: Class, command: str, outpu
 
 RECORDED = {
     "pytest_red": (Class.TEST, "test_calc.py::TestGroup::test_m"),
-    "pytest_collection_error": (Class.MISSING_MODULE, "broken/test_broken.py"),
+    "pytest_collection_error": (Class.MISSING_MODULE, "broken/test_broken.py:1"),
     "unittest_red": (Class.TEST, "test_err (sub_test.T.test_err)"),
     "unittest_import_error": (Class.MISSING_MODULE, "nowhere_at_all (unittest.loader._FailedTest.nowhere_at_all)"),
     "jest_red": (Class.TEST, "calc › inner › fails › with arrow"),

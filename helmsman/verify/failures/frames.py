@@ -6,7 +6,12 @@ _STRANGE = re.compile(
     r"site-packages|dist-packages|/lib/python|/lib64/python|node_modules|[<]|\bnode:|/usr/(?:lib|local/go|share)/|/pkg/mod/|"
     r"\.cargo/registry|/rustc/|\.venv/|/gems/|/vendor/"
 )
-_PYTHON = re.compile(r"^(?:E +)? *File \"([^\"\n]{1,400})\", line (\d+)", re.MULTILINE)
+_PYTHON = re.compile(
+    r"^(?:(?:E +)? *File \"(?P<file>[^\"\n]{1,400})\", line "
+    r"|(?P<short>[^\s:\"]{1,300}\.py):(?=\d+: in \S))"  # as pytest shortens it
+    r"(?P<line>\d+)",
+    re.MULTILINE,
+)
 _OTHERS = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
@@ -26,9 +31,10 @@ _JAVA_OWN = re.compile(
 
 def own_frame(text: str) -> str:
     """`path:line` of the innermost frame that belongs to no library: Python prints it last, the others first."""
-    found = [match for match in _PYTHON.finditer(text) if not _STRANGE.search(match[1])]
-    if found:
-        return f"{found[-1][1]}:{found[-1][2]}"
+    python = [f"{match['file'] or match['short']}:{match['line']}" for match in _PYTHON.finditer(text)]
+    own = [frame for frame in python if not _STRANGE.search(frame)]
+    if own:
+        return own[-1]
     text = _JAVA_OWN.sub("", text)
     frames = (match for pattern in _OTHERS for match in pattern.finditer(text))
     return next((f"{match[1]}:{match[2]}" for match in frames if not _STRANGE.search(match[1])), "")

@@ -23,6 +23,8 @@ from helmsman.verify.loose_json import text as loose_text
 _EXIT = re.compile(r"Exit code (\d{1,3})")
 _PYTEST_SAYS = re.compile(r"^E {2,}(?=\S)(.*)", re.MULTILINE)
 _SETTLING = frozenset({124, 126, 127, 137, 143})
+_FRAME_FIRST = frozenset({Class.NETWORK, Class.MISSING_MODULE, Class.SYNTAX})
+"""The runner names the test that imported or called what failed; the innermost frame is where it failed."""
 _OBJECTIONS = (*world.PERMISSION, *TYPES, *LINT, *BUILD)
 _WORLD = (*world.NETWORK, *world.TIMEOUT, *world.COMMAND, *world.FILES)
 _REFUSALS = (*world.GIT, *_WORLD, *world.USAGE)
@@ -117,6 +119,5 @@ def _unknown(scene: Scene) -> Hit:
 
 
 def _where(scene: Scene, hit: Hit) -> str:
-    if hit.kind is Class.NETWORK:
-        return own_frame(scene.text) or hit.at or scene.program
-    return hit.at or own_frame(scene.text) or hit.name or scene.program
+    places = (own_frame(scene.text), hit.at) if hit.kind in _FRAME_FIRST else (hit.at, own_frame(scene.text))
+    return next(filter(None, (*places, hit.name, scene.program)), "")
