@@ -146,7 +146,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         ("check of the item", own_check_section(state, orientation.plan)),
         ("unfinished request", (*_unfinished_request(state), *_unproven_request(state.done))),
         ("findings", _findings(state.findings)),
-        ("claims", _claims(state.contradictions)),
+        ("claims", _claims(state.contradictions) if state.done.refused else ()),
         ("judge feedback", _judge_feedback(state.judge)),
         ("last session", last_session(state.last_call, green=state.checks is not None and state.checks.passed)),
         ("drift", _drift(state.last_call.drift)),

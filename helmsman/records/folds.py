@@ -12,6 +12,7 @@ from helmsman.records.modes import Feedback
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Failed, Oversight, Stance, Strategy
 from helmsman.records.plan import Tick
+from helmsman.records.proof import Denial
 from helmsman.records.reflexion import NOTES_KEPT, REASON_KEPT, REJECTIONS_KEPT, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.session import KeptSession, LastCall
 
@@ -97,12 +98,25 @@ def done_signals(before: DoneSignals, record: IterationRecord) -> DoneSignals:
         return before
     proof, refused = record.proof, record.proof.refused_by
     return DoneSignals(
+        refused=_refused(record),
         unchanged=before.unchanged + ("unchanged" in refused),
         unproven=before.unproven + ("unproven" in refused),
         asked_in_row=before.asked_in_row + 1 if proof.asked and proof.green and not record.proven and not record.tick else 0,
         test_only_in_row=before.test_only_in_row + 1 if proof.test_only and proof.green else 0,
         indicators=(*before.indicators, proof.looks_complete)[-INDICATORS_KEPT:],
     )
+
+
+def _refused(record: IterationRecord) -> tuple[Denial, ...]:
+    """What stood against the agent's request to be done; nothing where it made none, or where it was granted."""
+    if not record.claims.wants_to_finish or record.proven or record.tick:
+        return ()
+    failing, item, judgement = record.checks.failures if record.checks else (), record.item, record.judgement
+    checks = Denial(rule="checks", why=f"{len(failing)} of the checks fail") if failing else None
+    unproven = Denial(rule="plan", why=item.why) if item and not item.proven else None
+    rejected = Denial(rule="judge", why=judgement.cause) if judgement and not judgement.approved else None
+    others = (one for one in record.proof.denied if one.rule != "plan" or not unproven)
+    return tuple(one for one in (checks, unproven, *others, rejected) if one)
 
 
 def remember(before: JudgeMemory, record: IterationRecord, limit: int, *, reset: bool) -> JudgeMemory:

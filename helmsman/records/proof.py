@@ -10,7 +10,10 @@ from helmsman.records.plan import ItemProof
 class Denial(Record):
     """One thing that stands against being done."""
 
-    rule: Literal["unchanged", "unproven", "invariants", "claims", "required_tests", "indicators", "plan", "processes"]
+    rule: Literal[
+        "checks", "unchanged", "unproven", "invariants", "claims", "required_tests", "indicators", "plan", "processes", "judge"
+    ]
+    """`claims` stands in older records only: no self-report denies anything."""
     why: str
     """A clause with the evidence."""
 

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from helmsman.records.base import Record
+from helmsman.records.proof import Denial
 
 REJECTIONS_KEPT = 10
 NOTES_KEPT = 40
@@ -43,6 +44,8 @@ class JudgeMemory(Record):
 class DoneSignals(Record):
     """How the last iterations spoke of being done; what saturation and the dual gate look at."""
 
+    refused: tuple[Denial, ...] = ()
+    """What stood against the request of the last iteration; empty where it made none."""
     asked_in_row: int = 0
     """Requests in a row, under green checks, that were not granted."""
     unchanged: int = 0

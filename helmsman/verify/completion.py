@@ -1,9 +1,9 @@
 """Is it done? Asking is a claim; this is what has to be true beside it, all of it read from evidence.
 
 Done = asked AND every check green AND a tree that differs from the start AND, where every check was green at the start, a new
-test that fails on the source of the start (or a judge, or proven items of a plan) AND no finding that blocks AND no claim that
-the evidence contradicts AND the required tests ran AND every item of the plan is proven (where there is one) AND (where the dual
-gate is on) enough of the last iterations look complete. The judge is asked last, when all of that holds.
+test that fails on the source of the start (or a judge, or proven items of a plan) AND no finding that blocks AND the required
+tests ran AND every item of the plan is proven (where there is one) AND (where the dual gate is on) enough of the last iterations
+look complete. The judge is asked last, when all of that holds. Nothing else that the agent says of itself counts, for or against.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from helmsman.records.plan_folds import remaining_after, standing_of
 from helmsman.records.proof import Denial, Proof
 from helmsman.records.reflexion import DoneSignals
 from helmsman.verify.cases.paths import is_test_file
-from helmsman.verify.objections import claims_that_are_untrue, findings_that_block, processes_left, some
+from helmsman.verify.objections import findings_that_block, processes_left, some
 
 ALL_TICKED = "every item of the plan is ticked"
 UNCHANGED = "nothing differs from the start"
@@ -95,11 +95,6 @@ def _invariants(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _
         yield Denial(rule="invariants", why=blocking)
 
 
-def _claims(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
-    if untrue := claims_that_are_untrue(evidence):
-        yield Denial(rule="claims", why=untrue)
-
-
 def _required(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
     if missing := unseen_tests(config, evidence.checks):
         yield Denial(rule="required_tests", why=f"required tests were not seen to run: {some(missing)}")
@@ -124,4 +119,4 @@ def _processes(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _l
         yield Denial(rule="processes", why=left)
 
 
-GATES: tuple[Gate, ...] = (_unchanged, _unproven, _invariants, _claims, _required, _indicators, _plan, _processes)
+GATES: tuple[Gate, ...] = (_unchanged, _unproven, _invariants, _required, _indicators, _plan, _processes)

@@ -1,9 +1,9 @@
 """Is the item in hand proven? Whoever worked on it may say so; the evidence decides.
 
-Proven = checks ran AND no finding that blocks AND no claim that the evidence contradicts AND, where the item has a check of its
-own: that passes, and nothing fails that did not fail before. Where it has none: every check of the loop passes, something was
-changed for it (or it only verifies), AND a test that names it has turned green, or the judge finds its acceptance criteria met,
-or a person says so. Judge and person are asked where the agent notes it as done; that word by itself proves nothing.
+Proven = checks ran AND no finding that blocks AND, where the item has a check of its own: that passes, and nothing fails that did
+not fail before. Where it has none: every check of the loop passes, something was changed for it (or it only verifies), AND a test
+that names it has turned green, or the judge finds its acceptance criteria met, or a person says so. Judge and person are asked
+where the agent notes it as done; that word by itself proves nothing, and no other word of the agent stands against it.
 """
 
 import re
@@ -18,7 +18,7 @@ from helmsman.records.judgement import Judgement
 from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.plan_folds import floor_of
 from helmsman.records.state import LoopState
-from helmsman.verify.objections import claims_that_are_untrue, findings_that_block, processes_left, some
+from helmsman.verify.objections import findings_that_block, processes_left, some
 
 ITEM = "plan."
 """How the id of the judge's criterion begins that stands for an item."""
@@ -95,10 +95,6 @@ def _blocked(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
     return findings_that_block(evidence)
 
 
-def _untrue(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
-    return claims_that_are_untrue(evidence)
-
-
 def _running(_state: LoopState, evidence: Evidence, _item: PlanItem) -> str:
     return processes_left(evidence)
 
@@ -161,4 +157,4 @@ def _names(results: tuple[CheckResult, ...]) -> str:
     return some([result.name for result in results])
 
 
-ALWAYS: tuple[Rule, ...] = (_unchecked, _blocked, _untrue, _running, _own_check, _failing)
+ALWAYS: tuple[Rule, ...] = (_unchecked, _blocked, _running, _own_check, _failing)

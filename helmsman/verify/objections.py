@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from helmsman.records.claims import ClaimLayer
 from helmsman.records.findings import Weight
 from helmsman.records.iteration import Evidence
 from helmsman.records.processes import survivors_named
@@ -26,9 +25,3 @@ def processes_left(evidence: Evidence) -> str:
     """What the agent started and nobody could end: it may change files, or answer for a server, while the checks run."""
     left = evidence.execution.call.survivors
     return f"processes that the agent started are still running: {survivors_named(left)}" if left else ""
-
-
-def claims_that_are_untrue(evidence: Evidence) -> str:
-    """What the agent said and the evidence contradicts; empty where it holds."""
-    untrue = [one for one in evidence.contradictions if one.layer is ClaimLayer.CONTRADICTION]
-    return some([f"it said \u201c{one.said}\u201d, but {one.found}" for one in untrue])

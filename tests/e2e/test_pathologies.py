@@ -18,7 +18,6 @@ CAUGHT = (
     "hard-codes the answers",
     "edits the check",
     "edits the rubric",
-    "claims a commit that is not there",
 )
 LET_BE = ("does it in two steps", "refactors all tests on the way", "mends what the judge rejects")
 """One for each way in which they are looked at; the others differ in what finds them (tests/unit/test_invariants_*), and

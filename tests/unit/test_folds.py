@@ -12,7 +12,8 @@ from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOut
 from helmsman.records.proof import Denial, Proof
 from helmsman.records.reflexion import NOTES_KEPT, REJECTIONS_KEPT, DoneSignals, JudgeMemory
 from helmsman.records.session import ContextUse, Drift, ErrorVector, FailureClass, LastCall
-from tests.unit.builders import WAIT, call, check, execution, record, report
+from tests.unit.builders import ASKED as WANTS
+from tests.unit.builders import SILENT, WAIT, call, check, execution, record, report
 
 ASKED = Proof(asked=True, green=True, looks_complete=True)
 DENIED = ASKED.model_copy(update={"denied": (Denial(rule="invariants", why="a test is gone"),)})
@@ -92,6 +93,15 @@ def test_only_contradictions_lower_the_trust() -> None:
     after = trust(trust(Trust(), (untrue, unticked), 4), (), 6)
     assert (after.checked, after.contradicted, after.score) == (10, 1, 0.9)
     assert Trust().score is None
+
+
+@pytest.mark.feature("V9")
+def test_what_stood_against_a_request_to_be_done_is_kept_until_the_next_iteration() -> None:
+    red = report(check(passed=False))
+    asked = record(iteration=1, claims=WANTS, checks=red, proof=Proof(asked=True))
+    refused = done_signals(DoneSignals(), asked)
+    assert [(one.rule, one.why) for one in refused.refused] == [("checks", "1 of the checks fail")]
+    assert not done_signals(refused, record(iteration=2, claims=SILENT, checks=red, proof=Proof())).refused
 
 
 def test_the_largest_number_of_tests_is_kept_for_each_check() -> None:

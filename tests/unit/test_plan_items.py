@@ -84,7 +84,7 @@ LIE = Contradiction(layer=ClaimLayer.CONTRADICTION, said="all pass", found="1 fa
         (CHECKED, {"own": own(passed=False, timed_out=True)}, "its check did not come to an end"),
         (CHECKED, {"own": None}, "its check was not run"),
         (CHECKED, {"own": own(passed=True), "findings": (FINDING,)}, "a test is gone"),
-        (CHECKED, {"own": own(passed=True), "contradictions": (LIE,)}, "it said \u201call pass\u201d, but 1 fails"),
+        (CHECKED, {"own": own(passed=True), "contradictions": (LIE,)}, ""),
         (CHECKED, {"own": own(passed=True), "checks": None}, "so nothing was checked"),
         (PLAIN, {"since_start": NAMED}, ""),
         (PLAIN, {"since_start": NAMED, "changed": 0}, "nothing was changed for it"),

@@ -18,7 +18,8 @@ from helmsman.records.memory import WorkingMemory
 from helmsman.records.modes import Feedback, Ladder, Rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Failed, Issue, Oversight, Stance, Strategy
-from helmsman.records.reflexion import JudgeMemory, Rejection
+from helmsman.records.proof import Denial
+from helmsman.records.reflexion import DoneSignals, JudgeMemory, Rejection
 from helmsman.records.session import Drift, ErrorVector, FailureClass, LastCall
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, config, orientation, report, state
@@ -38,6 +39,7 @@ FINDING = Finding(
     honest="Mend it.",
 )
 UNTRUE = Contradiction(layer=ClaimLayer.CONTRADICTION, said=HOSTILE, found="git shows no change in b.py", source="last message")
+REFUSED = DoneSignals(refused=(Denial(rule="checks", why="1 of the checks fail"),))
 REJECTION = Rejection(iteration=2, at=NOW, consecutive=2, reason=f"names: {HOSTILE}", criteria=("names",), repeated=1)
 FIXED = {"objective", "phase 0", "phases 1-4", "invariants", "guard rails", "closing"}
 OUTPUTS = st.one_of(
@@ -57,7 +59,13 @@ def full_state(of: LoopConfig | None = None, checks: CheckReport | None = None) 
     found = checks or report(failing("1 failed"))
     error = ErrorVector(kind=FailureClass.TEST, where=HOSTILE[:200], message=HOSTILE, times=3)
     last = LastCall(errors=(error,), rotated="the context is 81 % full", drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md")))
-    known = {"last_call": last, "findings": (FINDING,), "contradictions": (UNTRUE,), "judge": JudgeMemory(feedback=(REJECTION,))}
+    known = {
+        "last_call": last,
+        "findings": (FINDING,),
+        "contradictions": (UNTRUE,),
+        "judge": JudgeMemory(feedback=(REJECTION,)),
+        "done": REFUSED,
+    }
     return state(of, iteration=3, checks=found, salvaged=(SALVAGE,), memory=memory, notes=("completion.unproven",), **known)
 
 
@@ -223,8 +231,9 @@ def test_a_finding_says_whether_it_blocks_and_what_to_do_and_its_evidence_is_fen
 
 
 @pytest.mark.feature("V6")
-def test_words_that_did_not_hold_are_shown_with_what_was_found() -> None:
-    told = prompt(state(contradictions=(UNTRUE,)))
+def test_words_that_did_not_hold_are_shown_where_the_agent_asked_to_be_done_and_nowhere_else() -> None:
+    assert prompt(state(contradictions=(UNTRUE,))) == prompt(state())
+    told = prompt(state(contradictions=(UNTRUE,), done=REFUSED))
     assert "found: git shows no change in b.py" in told
     assert "Say only what is so." in outside_of_fences(told)
 
