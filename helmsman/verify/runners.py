@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from helmsman.records.checks import TestCounts
-from helmsman.verify.runs import Run, Tally, empty_runs, line_at, matching, read_labels, read_tally, run_counts, total
+from helmsman.verify.runs import Run, Tally, line_at, matching, read_labels, read_tally, run_counts, total
 from helmsman.verify.sessions import Mark, Span, outermost
 
 
@@ -58,9 +58,9 @@ def read_pytest(lines: list[str]) -> Iterator[Run]:
 def _pytest_counts(lines: list[str], tally: Tally) -> TestCounts:
     recap = _below_last(_PYTEST_RECAP, lines)
     return run_counts(
-        passed=total(tally, "passed", "xpassed"),
+        passed=total(tally, "passed"),
         failed=total(tally, "failed", "error", "errors"),
-        skipped=total(tally, "skipped", "xfailed"),
+        skipped=total(tally, "skipped", "xfailed", "xpassed"),
         names=(_pytest_name(match[1]) for _, match in matching(_PYTEST_FAILING, recap)),
     )
 
@@ -118,7 +118,6 @@ def read_jest(lines: list[str]) -> Iterator[Run]:
         if suites := _JEST_SUITES.fullmatch(line_at(lines, number - 1)):
             yield Run(number, number, _jest_counts(lines[start:number], read_tally(tests[0]), read_tally(suites[0])))
             start = number
-    yield from empty_runs("No tests found, exiting with code ", lines)
 
 
 def _jest_counts(lines: list[str], tests: Tally, suites: Tally) -> TestCounts:
@@ -141,7 +140,7 @@ def _jest_failures(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 # vitest ---------------------------------------------------------------------------------------------------------------
 
-_VITEST_TESTS = re.compile(r" +Tests  (?:no tests|[0-9].*)")
+_VITEST_TESTS = re.compile(r" +Tests  +(?:no tests|[0-9(].*)")
 _VITEST_FILES = re.compile(" Test Files  .+")
 _VITEST_BROKEN = re.compile("⎯++ Failed Suites ([0-9]{1,9}) ⎯++")
 _VITEST_ERRORS = re.compile(" +Errors  ([0-9]{1,9}) errors?")
@@ -155,7 +154,6 @@ def read_vitest(lines: list[str]) -> Iterator[Run]:
             counts = _vitest_counts(lines[start:number], read_tally(tests[0]), read_tally(files[0]), line_at(lines, number + 1))
             yield Run(number, number, counts)
             start = number
-    yield from empty_runs("No test files found, exiting with code ", lines)
 
 
 def _vitest_counts(lines: list[str], tests: Tally, files: Tally, next_line: str) -> TestCounts:
@@ -165,7 +163,7 @@ def _vitest_counts(lines: list[str], tests: Tally, files: Tally, next_line: str)
     broken = sum(int(match[1]) for _, match in matching(_VITEST_BROKEN, lines))
     failed = total(tests, "failed") + broken + errors or total(files, "failed")
     names = (_vitest_name(match[1]) for _, match in matching(_VITEST_FAILING, lines))
-    return run_counts(total(tests, "passed"), failed, total(tests, "skipped", "todo"), names if failed else ())
+    return run_counts(total(tests, "passed"), failed, total(tests, "skipped", "todo", "expected"), names if failed else ())
 
 
 def _vitest_name(text: str) -> str:
@@ -291,15 +289,18 @@ def _rspec_counts(totals: re.Match[str], above: list[str], below: list[str]) -> 
 
 # PHPUnit --------------------------------------------------------------------------------------------------------------
 
-_PHPUNIT_OK = re.compile(r"OK \(([0-9]{1,9}) tests?, [0-9]{1,9} assertions?\)|No tests executed!")
+_PHPUNIT_OK = re.compile(r"OK \(([0-9]{1,9}) tests?, [0-9]{1,9} assertions?\)")
 _PHPUNIT_TOTALS = re.compile(r"Tests: [0-9]++, Assertions: [0-9]++(?:, [A-Z][A-Za-z ]++: [0-9]++)*\.")
 _PHPUNIT_SECTION = re.compile("There (?:was|were) [0-9]{1,9} (.+):|.+ triggered [0-9]{1,9} .+:")
 _PHPUNIT_TITLE = re.compile(r"[0-9]{1,9}\) (.+)")
+_PHPUNIT_NO_TEST = re.compile('(?:   │ )?No tests found in class ".+"\\.')
+"""Until PHPUnit 9 a class without a test is itself a test, with a warning."""
+_PHPUNIT_TESTDOX = re.compile(r" ✘ (.+?)(?: \[[0-9.]++ m?s\])?")
 
 
 def read_phpunit(lines: list[str]) -> Iterator[Run]:
     for number, match in matching(_PHPUNIT_OK, lines):
-        yield Run(number, number, run_counts(int(match[1] or 0), 0, 0, ()))
+        yield Run(number, number, run_counts(int(match[1]), 0, 0, ()))
     start = 0
     for number, match in matching(_PHPUNIT_TOTALS, lines):
         if line_at(lines, number - 1).endswith("!"):
@@ -310,7 +311,9 @@ def read_phpunit(lines: list[str]) -> Iterator[Run]:
 def _phpunit_counts(lines: list[str], tally: Tally) -> TestCounts:
     failed = total(tally, "Errors", "Failures")
     skipped = total(tally, "Skipped", "Incomplete")
-    return run_counts(total(tally, "Tests") - failed - skipped, failed, skipped, _phpunit_names(lines))
+    no_tests = sum(1 for _ in matching(_PHPUNIT_NO_TEST, lines))
+    names = [*_phpunit_names(lines)] or [*_testdox_names(lines)]
+    return run_counts(total(tally, "Tests") - failed - skipped - no_tests, failed, skipped, names if failed else ())
 
 
 def _phpunit_names(lines: list[str]) -> Iterator[str]:
@@ -320,4 +323,50 @@ def _phpunit_names(lines: list[str]) -> Iterator[str]:
         if match := _PHPUNIT_SECTION.fullmatch(line):
             section = match[1] or ""
         elif (match := _PHPUNIT_TITLE.fullmatch(line)) and section.rstrip("s").endswith(("error", "failure")):
+            yield match[1]
+
+
+def _testdox_names(lines: list[str]) -> Iterator[str]:
+    """With `--testdox` failing tests are crossed below the name of their class."""
+    group = ""
+    for line in lines:
+        if line and not line.startswith(" "):
+            group = line
+        elif match := _PHPUNIT_TESTDOX.fullmatch(line):
+            yield f"{group} > {match[1]}"
+
+
+# Maven ----------------------------------------------------------------------------------------------------------------
+
+_MAVEN_TOTALS = re.compile(
+    r"(\[[A-Z]++\] )?+(Tests run: [0-9]++, Failures: [0-9]++, Errors: [0-9]++, Skipped: [0-9]++)(?:, Flakes: [0-9]++)?"
+)
+_MAVEN_RESULTS = "Results :"
+"""Before Surefire 2.20 lines have no level, and this stands above the totals."""
+_MAVEN_SECTION = re.compile(r"\[[A-Z]++\] ([A-Z][a-z]++): ?")
+_MAVEN_FAILING = re.compile(r"\[ERROR\] {2,4}([A-Za-z_][\w.$]*+(?:\([^()]*+\))?+(?:\[[^\]]*+\])?+).*")
+
+
+def read_maven(lines: list[str]) -> Iterator[Run]:
+    """Read runs of Maven's Surefire and Failsafe by the totals of each module; those of a class go on with a time."""
+    start = 0
+    for number, match in matching(_MAVEN_TOTALS, lines):
+        if match[1] or _MAVEN_RESULTS in lines[start:number]:
+            yield Run(number, number, _maven_counts(lines[start:number], read_labels(match[2])))
+            start = number
+
+
+def _maven_counts(lines: list[str], tally: Tally) -> TestCounts:
+    failed, skipped = total(tally, "Failures", "Errors"), total(tally, "Skipped")
+    names = _maven_names(lines) if failed else ()
+    return run_counts(total(tally, "Tests run") - failed - skipped, failed, skipped, names)
+
+
+def _maven_names(lines: list[str]) -> Iterator[str]:
+    """A message goes on in lines without a level."""
+    section = ""
+    for line in lines:
+        if match := _MAVEN_SECTION.fullmatch(line):
+            section = match[1]
+        elif section in {"Failures", "Errors"} and (match := _MAVEN_FAILING.fullmatch(line)):
             yield match[1]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from helmsman.records.checks import TestCounts
 from helmsman.verify.failing import failing_names
@@ -9,6 +10,7 @@ from helmsman.verify.runners import (
     read_cargo,
     read_go,
     read_jest,
+    read_maven,
     read_mocha,
     read_phpunit,
     read_pytest,
@@ -16,23 +18,61 @@ from helmsman.verify.runners import (
     read_unittest,
     read_vitest,
 )
-from helmsman.verify.runs import Run
+from helmsman.verify.runs import Run, matching
 from helmsman.verify.tap import read_node, read_tap
 
 Reader = Callable[[list[str]], Iterable[Run]]
 
-READERS: tuple[tuple[str, Reader], ...] = (
-    ("pytest", read_pytest),
-    ("unittest", read_unittest),
-    ("jest", read_jest),
-    ("vitest", read_vitest),
-    ("go", read_go),
-    ("cargo", read_cargo),
-    ("mocha", read_mocha),
-    ("rspec", read_rspec),
-    ("phpunit", read_phpunit),
-    ("node", read_node),
-    ("tap", read_tap),
+
+class Dialect(NamedTuple):
+    """How one runner tells what it did."""
+
+    runner: str
+    read: Reader
+    nothing: re.Pattern[str] | None = None
+    """What it prints instead of a summary where it found no test."""
+    begins: re.Pattern[str] | None = None
+    """How it announces itself. Where no summary follows, it was cut off or left by a test: nothing says that a test ran."""
+
+
+DIALECTS: tuple[Dialect, ...] = (
+    Dialect(
+        "pytest",
+        read_pytest,
+        nothing=re.compile(r"(?:=++ )?[0-9]++ tests? collected in [0-9.]++s(?: =++)?"),
+        begins=re.compile("=++ test session starts =++"),
+    ),
+    Dialect("unittest", read_unittest, begins=re.compile(r"test\w*+ \([\w.]++\) \.\.\. .*")),
+    Dialect(
+        "jest",
+        read_jest,
+        nothing=re.compile("No tests found, exiting with code [01]"),
+        begins=re.compile(r"  ●  process\.exit called with \"[0-9]++\""),
+    ),
+    Dialect(
+        "vitest",
+        read_vitest,
+        nothing=re.compile("No test files found, exiting with code [01]"),
+        begins=re.compile(r" RUN  v[0-9]++\.\S++ .+"),
+    ),
+    Dialect("go", read_go),
+    Dialect("cargo", read_cargo, begins=re.compile("running [1-9][0-9]*+ tests?")),
+    Dialect(
+        "maven",
+        read_maven,
+        nothing=re.compile(r"\[INFO\] (?:No tests to run|Tests are skipped)\."),
+        begins=re.compile(r"\[INFO\] --- (?:maven-)?(?:surefire|failsafe)(?:-plugin)?:\S++ .+"),
+    ),
+    Dialect("mocha", read_mocha, nothing=re.compile("Error: No test files found: .+")),
+    Dialect("rspec", read_rspec),
+    Dialect(
+        "phpunit",
+        read_phpunit,
+        nothing=re.compile("No tests executed!"),
+        begins=re.compile(r"PHPUnit [0-9]++\.\S++ by Sebastian Bergmann and contributors\."),
+    ),
+    Dialect("node", read_node),
+    Dialect("tap", read_tap),
 )
 
 _LINE_LENGTH = 1000
@@ -48,7 +88,7 @@ def read_summary(output: str) -> TestCounts | None:
     The output may be the head and the tail of a longer one.
     """
     lines = clean_lines(output)
-    runs = _unquoted(run for _, reader in READERS for run in reader(lines))
+    runs = _unquoted(run for dialect in DIALECTS for run in runs_in(dialect, lines))
     if not runs:
         return None
     return TestCounts(
@@ -57,6 +97,16 @@ def read_summary(output: str) -> TestCounts | None:
         skipped=sum(run.counts.skipped for run in runs),
         failing=failing_names(name for run in runs for name in run.counts.failing),
     )
+
+
+def runs_in(dialect: Dialect, lines: list[str]) -> list[Run]:
+    """The runs of one runner. One that began and has no summary is a run of no test."""
+    found = [*dialect.read(lines), *_empty(dialect.nothing, lines)]
+    return found or _empty(dialect.begins, lines)[:1]
+
+
+def _empty(pattern: re.Pattern[str] | None, lines: list[str]) -> list[Run]:
+    return [Run(number, number, TestCounts()) for number, _ in matching(pattern, lines)] if pattern else []
 
 
 def clean_lines(output: str) -> list[str]:

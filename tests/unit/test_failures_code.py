@@ -360,16 +360,17 @@ def test_what_objects_to_the_code_is_told_apart(kind: Class, command: str, outpu
 
 RECORDED = {
     "pytest_red": (Class.TEST, "test_calc.py::TestGroup::test_m"),
-    "pytest_collection_error": (Class.MISSING_MODULE, "broken/test_broken.py:1"),
+    "pytest_broken": (Class.MISSING_MODULE, "test_calc.py:1"),
     "unittest_red": (Class.TEST, "test_err (sub_test.T.test_err)"),
-    "unittest_import_error": (Class.MISSING_MODULE, "nowhere_at_all (unittest.loader._FailedTest.nowhere_at_all)"),
+    "unittest_broken": (Class.MISSING_MODULE, "/workspace/test_calc.py:1"),
     "jest_red": (Class.TEST, "calc › inner › fails › with arrow"),
     "vitest_red": (Class.TEST, "vitest/red.test.js > calc > inner > fails › with arrow"),
     "cargo_red": (Class.TEST, "integ_err"),
     "mocha_red": (Class.TEST, "calc deep: inner fails with text"),
-    "go_red": (Class.TEST, "TestSub"),
-    "go_build_failed": (Class.BUILD, "calc_test.go:8"),
-    "rspec_red": (Class.TEST, "'./spec/person_spec.rb[1:3]' # Person prints 3 examples, 2 failures"),
+    "go_failing": (Class.TEST, "TestSub"),
+    "go_broken": (Class.BUILD, "calc_test.go:5"),
+    "maven_failing": (Class.TEST, "CalcTest$Inner.deep"),
+    "rspec_failing": (Class.TEST, "'./spec/calc_spec.rb[1:3:2]' # calc with numbers is positive"),
     "phpunit_red": (Class.TEST, None),
 }
 

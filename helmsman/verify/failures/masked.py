@@ -111,6 +111,6 @@ def _shown(step: Step) -> set[str]:
 def _says_failed(lines: Sequence[str]) -> bool:
     shown = "\n".join(lines)
     counts = read_summary(shown)
-    if counts is not None and counts.failed:
-        return True
-    return bool(_OTHERS.search(shown) or (counts is None and _TESTS.search(shown)))
+    if counts is not None and counts.executed:
+        return bool(counts.failed or _OTHERS.search(shown))
+    return bool(_OTHERS.search(shown) or _TESTS.search(shown))

@@ -1,0 +1,225 @@
+"""What each runner's suites come to, recorded from the real runner in tests/recordings/summaries: exit status, and what is read.
+
+pytest 9.2, unittest of Python 3.11, jest 30.5, vitest 4.1, mocha 12, `node --test` of Node.js 20, go 1.19, cargo 1.95, Maven 3.8
+with Surefire 2.22 and JUnit 5.9, RSpec 3.12, PHPUnit 9.6. The suites:
+
+- passing, failing (passing ones beside), skipped, todo (with what is expected to fail)
+- empty: a file without tests; none: no such file; filtered: a filter that no test matches, or tests that are switched off
+- broken: a file that cannot be loaded or built; crashing: the process dies in a test; exiting: a test ends it with status 0
+- of some: setup: the suite's own start runs no test; leaving: an exit that the runner catches; risky: a test asserts nothing;
+  ignored: failures that an option forgives
+"""
+
+from typing import NamedTuple
+
+from helmsman.records.checks import TestCounts
+
+
+class Situation(NamedTuple):
+    exit: int
+    counts: TestCounts | None
+    also: tuple[str, ...] = ()
+    """Other forms of the output in which the same is read."""
+
+
+def told(exit_code: int, passed: int, failed: int, skipped: int, *failing: str, also: str = "") -> Situation:
+    counts = TestCounts(passed=passed, failed=failed, skipped=skipped, failing=failing)
+    return Situation(exit_code, counts, tuple(also.split()))
+
+
+def unread(exit_code: int) -> Situation:
+    """No number can be read of it."""
+    return Situation(exit_code, None)
+
+
+JEST_FAILING = ("calc › subtracts", "calc › is positive: -1", "throws")  # noqa: RUF001 - as jest prints it
+NODE_FAILING = {
+    "spec": tuple(f"failing/calc.test.js > {name}" for name in ("subtracts", "fails # with a hash", "child fails")),
+    "tap": ("subtracts", "calc > inner > fails # with a hash", "parent > child fails"),
+}
+"""Node.js counts a test of failing subtests as failing, but names only those."""
+
+SITUATIONS: dict[str, Situation] = {
+    # pytest
+    "pytest_passing": told(0, 2, 0, 0, also="quiet verbose"),
+    "pytest_failing": told(
+        1,
+        2,
+        3,
+        0,
+        "test_calc.py::test_table[-1]",
+        "test_calc.py::TestDivision::test_divides",
+        "test_calc.py::test_stores",
+        also="quiet verbose",
+    ),
+    "pytest_skipped": told(0, 0, 0, 2, also="quiet"),
+    "pytest_todo": told(0, 0, 0, 2, also="quiet"),
+    "pytest_empty": told(5, 0, 0, 0),
+    "pytest_none": told(5, 0, 0, 0, also="quiet"),
+    "pytest_broken": told(2, 0, 1, 0, "test_calc.py"),
+    "pytest_crashing": told(134, 0, 0, 0),
+    "pytest_exiting": told(0, 0, 0, 0),
+    # unittest
+    "unittest_passing": told(0, 2, 0, 0, also="verbose"),
+    "unittest_failing": told(
+        1,
+        1,
+        3,
+        0,
+        "test_divides (test_calc.CalcTest.test_divides)",
+        "test_subtracts (test_calc.CalcTest.test_subtracts)",
+        "test_table (test_calc.CalcTest.test_table) (n=-1)",
+        also="verbose",
+    ),
+    "unittest_skipped": told(0, 0, 0, 2, also="verbose"),
+    "unittest_todo": told(0, 0, 0, 1),
+    "unittest_empty": told(0, 0, 0, 0),
+    "unittest_none": told(0, 0, 0, 0),
+    "unittest_broken": told(1, 0, 1, 0, "test_calc (unittest.loader._FailedTest.test_calc)"),
+    "unittest_crashing_verbose": told(134, 0, 0, 0),
+    "unittest_exiting_verbose": told(0, 0, 0, 0),
+    # jest
+    "jest_passing": told(0, 2, 0, 0),
+    "jest_failing": told(1, 2, 3, 0, *JEST_FAILING, also="verbose"),
+    "jest_skipped": told(0, 0, 0, 2),
+    "jest_todo": told(0, 0, 0, 2),
+    "jest_empty": told(1, 0, 1, 0, "./calc.test.js"),
+    "jest_none": told(1, 0, 0, 0),
+    "jest_none_allowed": told(0, 0, 0, 0),
+    "jest_broken": told(1, 0, 1, 0, "./calc.test.js"),
+    "jest_crashing": unread(139),
+    "jest_exiting": told(0, 0, 0, 0),
+    "jest_filtered": told(0, 0, 0, 2),
+    # vitest
+    "vitest_passing": told(0, 2, 0, 0, also="verbose"),
+    "vitest_failing": told(
+        1,
+        2,
+        3,
+        0,
+        "calc.test.js > calc > subtracts",
+        "calc.test.js > calc > is positive: -1",
+        "calc.test.js > throws",
+        also="verbose",
+    ),
+    "vitest_skipped": told(0, 0, 0, 2),
+    "vitest_todo": told(0, 0, 0, 2, also="verbose"),
+    "vitest_xfail": told(0, 0, 0, 1),
+    "vitest_empty": told(1, 0, 1, 0, "calc.test.js"),
+    "vitest_none": told(1, 0, 0, 0),
+    "vitest_none_allowed": told(0, 0, 0, 0),
+    "vitest_broken": told(1, 0, 1, 0, "calc.test.js"),
+    "vitest_crashing": told(1, 0, 1, 0),
+    "vitest_exiting": told(1, 1, 1, 0, "calc.test.js > leaves"),
+    "vitest_filtered": told(0, 0, 0, 2),
+    # mocha
+    "mocha_passing": told(0, 2, 0, 0),
+    "mocha_failing": told(2, 1, 2, 0, "calc subtracts", 'hooked "before all" hook: opens for "never runs"', also="dots"),
+    "mocha_allfailing": told(1, 0, 1, 0, "subtracts"),
+    "mocha_skipped": told(0, 0, 0, 2, also="dots"),
+    "mocha_todo": told(0, 0, 0, 2),
+    "mocha_empty": told(0, 0, 0, 0),
+    "mocha_none": told(1, 0, 0, 0),
+    "mocha_broken": unread(1),
+    "mocha_crashing": unread(139),
+    "mocha_exiting": unread(0),
+    "mocha_filtered": told(0, 0, 0, 0),
+    # node
+    **{
+        f"node_{suite}_{reporter}": situation
+        for reporter, names in NODE_FAILING.items()
+        for suite, situation in {
+            "passing": told(0, 2, 0, 0),
+            "failing": told(1, 3, 4, 0, *names),
+            "skipped": told(0, 1, 0, 2),
+            "todo": told(0, 1, 0, 3),
+            "empty": told(0, 0, 0, 0),
+            "none": told(0, 0, 0, 0),
+            "crashing": told(1, 0, 1, 0, "/workspace/crashing/calc.test.js"),
+            "mixed": told(1, 2, 2, 0, "/workspace/mixed/a.test.js", "/workspace/mixed/b.test.js"),
+        }.items()
+    },
+    # go
+    "go_passing": told(0, 1, 0, 0),
+    "go_passing_verbose": told(0, 2, 0, 0),
+    "go_failing": told(1, 0, 3, 0, "TestSub", "TestTable", "TestTable/minus_one"),
+    "go_failing_verbose": told(1, 2, 3, 0, "TestSub", "TestTable", "TestTable/minus_one"),
+    "go_skipped": told(0, 1, 0, 0),
+    "go_skipped_verbose": told(0, 0, 0, 2),
+    "go_empty": told(0, 0, 0, 0),
+    "go_none": told(0, 0, 0, 0),
+    "go_filtered": told(0, 0, 0, 0),
+    "go_broken": told(2, 0, 1, 0, "example.com/calc"),
+    "go_crashing": told(1, 0, 1, 0, "TestDies"),
+    "go_crashing_verbose": told(1, 1, 1, 0, "TestDies"),
+    "go_exiting": told(1, 0, 1, 0, "TestLeaves"),
+    "go_exiting_verbose": told(1, 1, 1, 0, "TestLeaves"),
+    "go_setup": told(0, 1, 0, 0),
+    # cargo
+    "cargo_passing": told(0, 2, 0, 0, also="quiet"),
+    "cargo_failing": told(101, 1, 2, 0, "tests::panics", "tests::subtracts", also="quiet"),
+    "cargo_skipped": told(0, 0, 0, 2, also="quiet"),
+    "cargo_empty": told(0, 0, 0, 0),
+    "cargo_filtered": told(0, 0, 0, 0),
+    "cargo_broken": unread(101),
+    "cargo_crashing": told(101, 0, 0, 0),
+    "cargo_exiting": told(0, 0, 0, 0),
+    # maven
+    "maven_passing": told(0, 2, 0, 0),
+    "maven_passing_quiet": unread(0),
+    "maven_failing": told(
+        1, 1, 4, 0, "CalcTest$Inner.deep", "CalcTest.negates", "CalcTest.subtracts", "CalcTest.divides", also="quiet"
+    ),
+    "maven_skipped": told(0, 0, 0, 2),
+    "maven_empty": told(0, 0, 0, 0),
+    "maven_none": told(0, 0, 0, 0),
+    "maven_broken": unread(1),
+    "maven_crashing": told(1, 0, 0, 0),
+    "maven_exiting": told(1, 0, 0, 0),
+    "maven_filtered": told(0, 0, 0, 0, also="allowed"),
+    "maven_ignored": told(0, 0, 1, 0, "CalcTest.subtracts"),
+    "maven_junit4": told(1, 1, 1, 1, "CalcTest.subtracts"),
+    # rspec
+    "rspec_passing": told(0, 2, 0, 0),
+    "rspec_failing": told(
+        1,
+        2,
+        3,
+        0,
+        "./spec/calc_spec.rb:3 # calc subtracts",
+        "./spec/calc_spec.rb:5 # calc throws",
+        "'./spec/calc_spec.rb[1:3:2]' # calc with numbers is positive",
+        also="documented",
+    ),
+    "rspec_skipped": told(0, 0, 0, 2, also="documented"),
+    "rspec_todo": told(0, 0, 0, 2, also="documented"),
+    "rspec_empty": told(0, 0, 0, 0),
+    "rspec_none": told(0, 0, 0, 0),
+    "rspec_broken": told(1, 0, 1, 0, "./spec/calc_spec.rb"),
+    "rspec_crashing": unread(137),
+    "rspec_exiting": unread(0),
+    "rspec_leaving": told(0, 2, 0, 0),
+    "rspec_filtered": told(0, 0, 0, 0),
+    # phpunit
+    "phpunit_passing": told(0, 2, 0, 0, also="named"),
+    "phpunit_failing": told(
+        2, 2, 3, 0, "CalcTest::testDivides", "CalcTest::testSubtracts", 'CalcTest::testTable with data set "minus one" (-1)'
+    ),
+    "phpunit_failing_named": told(2, 2, 3, 0, "Calc > Subtracts", "Calc > Divides", 'Calc > Table with data set "minus one"'),
+    "phpunit_skipped": told(0, 0, 0, 2, also="named"),
+    "phpunit_todo": told(0, 0, 0, 1, also="named"),
+    "phpunit_risky": told(0, 1, 0, 0),
+    "phpunit_empty": told(0, 0, 0, 0, also="named"),
+    "phpunit_none": told(0, 0, 0, 0),
+    "phpunit_broken": unread(255),
+    "phpunit_crashing": told(137, 0, 0, 0),
+    "phpunit_exiting": told(0, 0, 0, 0),
+    "phpunit_filtered": told(0, 0, 0, 0),
+}
+
+RECORDED: dict[str, Situation] = {
+    name: situation
+    for first, situation in SITUATIONS.items()
+    for name in (first, *(f"{first}_{form}" for form in situation.also))
+}
+"""By the name of the recording."""
