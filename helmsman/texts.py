@@ -215,7 +215,8 @@ def judgement_lines(judgement: Judgement | None) -> Iterator[str]:
     yield f"judge      {judgement.outcome}" + (f": {clean(judgement.cause)}" if judgement.cause else "")
     for one in judgement.criteria:
         votes = f" ({one.votes_met} of {one.votes_cast} votes)" if one.votes_cast > 1 else ""
-        yield f"criterion  {'✔' if one.met else '✘'} {clean(one.criterion)}{votes}: {clean(one.reason)[:200]}"
+        sign = "✔" if one.met else "?" if one.cannot_tell else "✘"
+        yield f"criterion  {sign} {clean(one.criterion)}{votes}: {clean(one.reason)[:200]}"
 
 
 def loop_line(state: LoopState, *, driven: bool, interrupted: bool = False, unverified: str = "") -> str:

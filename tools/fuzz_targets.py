@@ -315,7 +315,9 @@ TARGETS: Mapping[str, Target] = {
     ),
     "summary": Target(_plainly(read_summary), ("tests/recordings/summaries/*.txt",)),
     "claims": Target(_claims, words=(b"---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---", b"{}")),
-    "vote": Target(_vote, words=(b'{"criteria":[{"id":"C1","reason":"r","evidence_file":"a","evidence_line":1,"met":true}]}',)),
+    "vote": Target(
+        _vote, words=(b'{"criteria":[{"id":"C1","reason":"a.py:1","verdict":"met","fix":"","need":[]}],"principle":""}',)
+    ),
     "proposal": Target(_proposal, words=(b'{"specification":{},"process":{},"evaluation":{},"gaps":{}}',)),
     "focus": Target(_plainly(read_focus), words=(b'```json\n{"focus":"a","why":"b"}\n```',)),
     "compacted": Target(_plainly(read_compacted), words=(b'{"goal":"a","approach":"b","completed":[],"next":[]}',)),

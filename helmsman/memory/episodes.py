@@ -93,10 +93,10 @@ def summary(state: LoopState, subject: Subject) -> Summary:
 
 
 def _verdicts(judgement: Judgement | None) -> tuple[Graded, ...]:
-    criteria = judgement.criteria if judgement else ()
+    """What could not be told teaches nothing of the work."""
+    told = [one for one in judgement.criteria if not one.cannot_tell] if judgement else []
     return tuple(
-        Graded(criterion=one.criterion, met=one.met, reason=cleaned(one.reason, LONGEST_REASON))
-        for one in criteria[:MOST_CRITERIA]
+        Graded(criterion=one.criterion, met=one.met, reason=cleaned(one.reason, LONGEST_REASON)) for one in told[:MOST_CRITERIA]
     )
 
 

@@ -7,8 +7,8 @@ OBJECTIVE = Template("""\
 $goal
 
 You are one iteration of a loop. Each iteration is a new session with no memory of the earlier ones: what lasts is the
-repository and `.helmsman/progress.md`. Somebody else measures the result: after you stop, these commands are run on the
-committed tree, and only their exit codes count.
+repository and `.helmsman/progress.md`. Others measure the result, so what you say of it does not count: after you stop, these
+commands are run on the committed tree, and each has to exit with 0.
 $checks""")
 
 PHASE_0 = Template("""\
@@ -52,9 +52,12 @@ RECOMMENDATION: <one sentence>
 
 CRITERIA = Template("""\
 # What a judge will look for
-When every check passes and you ask to be done, an independent judge reads check output and changed files and answers each of
-these with yes or no. All must be met.
+Where every check passes and you ask to be done, an independent judge looks at the diff, the files and what the checks print. The
+work is done when it finds each of these met:
 $criteria""")
+
+PICTURE = Template("""# The finished work, as the people who ordered it picture it
+$picture""")
 
 RESET = Template("""\
 # Another approach is demanded

@@ -31,6 +31,7 @@ from helmsman.orient.phases import (
     OBJECTIVE,
     PHASE_0,
     PHASES_1_TO_4,
+    PICTURE,
     RESET,
     ROLLED_BACK,
     SCARCE,
@@ -94,6 +95,7 @@ def _before(state: LoopState, plan: InHand | None) -> list[Section]:
     criteria = "\n".join(f"- [{criterion.id}] {criterion.text}" for criterion in config.judge.criteria)
     return [
         ("objective", OBJECTIVE.substitute(goal=config.goal.strip(), checks=proving)),
+        *([("picture", PICTURE.substitute(picture=picture))] if (picture := config.judge.envisioning.strip()) else []),
         *([("criteria", CRITERIA.substitute(criteria=criteria))] if criteria else []),
         *([("approach", approach)] if (approach := approach_section(config.prompt.approach)) else []),
         *hat_sections(state),

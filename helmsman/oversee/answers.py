@@ -35,6 +35,7 @@ RESUMED: Mapping[GateKind, Choice] = {
     GateKind.PLAN: Choice.APPROVE,
     GateKind.MILESTONE: Choice.APPROVE,
     GateKind.REJECTIONS: Choice.APPROVE,
+    GateKind.UNDECIDED: Choice.APPROVE,
     GateKind.UNPROVEN: Choice.APPROVE,
     GateKind.HUMAN: Choice.APPROVE,
     GateKind.BUDGET: Choice.APPROVE,
@@ -169,7 +170,8 @@ def _extend(state: LoopState, _: Answer, now: datetime) -> LoopState:
 
 
 def _complete(state: LoopState, answer: Answer, now: datetime) -> LoopState:
-    accepted = "accepted as done by a person's word" if answer.kind is GateKind.UNPROVEN else "accepted as done against the judge"
+    against = answer.kind is GateKind.REJECTIONS
+    accepted = "accepted as done against the judge" if against else "accepted as done by a person's word"
     what = accepted if answer.choice is Choice.ACCEPT else "proven, and approved for merging"
     return end(state, _ending(state, answer, what, Outcome.COMPLETED, now), now)
 
@@ -233,6 +235,8 @@ EFFECTS: Mapping[tuple[GateKind, Choice], Effect] = {
     (GateKind.MILESTONE, Choice.APPROVE): _go_on,
     (GateKind.REJECTIONS, Choice.APPROVE): _relieve,
     (GateKind.REJECTIONS, Choice.ACCEPT): _complete,
+    (GateKind.UNDECIDED, Choice.APPROVE): _relieve,
+    (GateKind.UNDECIDED, Choice.ACCEPT): _complete,
     (GateKind.UNPROVEN, Choice.APPROVE): _relieve,
     (GateKind.UNPROVEN, Choice.ACCEPT): _complete,
     (GateKind.ITEM, Choice.APPROVE): _tick_by_word,

@@ -19,7 +19,11 @@ OVER = "over."
 """How the mark of a comment begins that says that something is over."""
 LIMITS = "limits"
 LADDER = "ladder.human"
-_STANDS_FOR: Mapping[GateKind, str] = {GateKind.REJECTIONS: "judge.rejections", GateKind.BUDGET: LIMITS}
+_STANDS_FOR: Mapping[GateKind, str] = {
+    GateKind.REJECTIONS: "judge.rejections",
+    GateKind.UNDECIDED: "judge.cannot_tell",
+    GateKind.BUDGET: LIMITS,
+}
 """Questions about something that is told even where nobody is asked: both are the same issue."""
 _ON_THE_LADDER = frozenset({GateKind.HUMAN, GateKind.HANDED_OVER})
 """Questions about what brought the loop to its rung."""

@@ -13,6 +13,7 @@ TRIES = "plan.tries"
 ITEM = "plan.person"
 BY_A_WORD = {
     f"{GATE}{GateKind.REJECTIONS}": "against the judge",
+    f"{GATE}{GateKind.UNDECIDED}": "by a person's word",
     f"{GATE}{GateKind.UNPROVEN}": "by a person's word",
     f"{GATE}{GateKind.ITEM}": "by a person's word",
 }
@@ -58,6 +59,11 @@ def _plan(state: LoopState) -> str:
 def _rejections(state: LoopState) -> str:
     rejected = state.ending is not None and state.ending.rule == "judge.rejections"
     return "The judge keeps rejecting the work. Is it right?" if rejected else ""
+
+
+def _undecided(state: LoopState) -> str:
+    wanted = state.ending is not None and state.ending.rule == "judge.cannot_tell"
+    return "The judge cannot tell from what it was shown. Is the work done?" if wanted else ""
 
 
 def _unproven(state: LoopState) -> str:
@@ -129,6 +135,7 @@ QUESTIONS: tuple[tuple[GateKind, Callable[[LoopState], str]], ...] = (
     (GateKind.HANDED_OVER, _handed_over),
     (GateKind.PLAN, _plan),
     (GateKind.REJECTIONS, _rejections),
+    (GateKind.UNDECIDED, _undecided),
     (GateKind.UNPROVEN, _unproven),
     (GateKind.ITEM, _item),
     (GateKind.UNMERGED, _unmerged),

@@ -96,6 +96,8 @@ def _rejected_request(sight: Sight) -> tuple[Signal, ...]:
     judgement, config = sight.evidence.judgement, sight.state.config.judge
     if judgement is None or judgement.approved:
         return ()
+    if not judgement.rejected:
+        return (Signal(rule="judge.cannot_tell", severity=Severity.WARN, message=f"the judge cannot tell: {judgement.cause}"),)
     in_row = sight.state.judge.rejections + 1
     message = f"the judge rejected the work ({judgement.outcome}, {in_row} in a row of {config.rejections}): {judgement.cause}"
     return (Signal(rule="judge.rejected", severity=Severity.WARN, message=message, value=in_row, threshold=config.rejections),)

@@ -1,19 +1,29 @@
 """How parts of a state move on with a record; `advance` puts them together."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import ClaimLayer, Contradiction, Trust
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.judgement import Judgement
+from helmsman.records.judgement import CriterionVerdict, Judgement
 from helmsman.records.modes import Feedback
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Failed, Oversight, Stance, Strategy
 from helmsman.records.plan import Tick
 from helmsman.records.proof import Denial
-from helmsman.records.reflexion import NOTES_KEPT, REASON_KEPT, REJECTIONS_KEPT, DoneSignals, JudgeMemory, Rejection
+from helmsman.records.reflexion import (
+    NOTES_KEPT,
+    PAST_REASON_KEPT,
+    REASON_KEPT,
+    REJECTIONS_KEPT,
+    VERDICTS_KEPT,
+    DoneSignals,
+    JudgeMemory,
+    PastVerdict,
+    Rejection,
+)
 from helmsman.records.session import KeptSession, LastCall
 
 INDICATORS_KEPT = 5
@@ -125,18 +135,20 @@ def remember(before: JudgeMemory, record: IterationRecord, limit: int, *, reset:
     if judgement is None:
         return before
     notes = (*before.notes, *_note(record.iteration, judgement))[-NOTES_KEPT:]
-    if judgement.approved:
-        return before.model_copy(update={"rejections": 0, "notes": notes})
+    verdicts = (*before.verdicts, *_past_verdicts(record, judgement))[-VERDICTS_KEPT:]
+    known = before.model_copy(update={"notes": notes, "verdicts": verdicts})
+    if not judgement.rejected:
+        return known.model_copy(update={"rejections": 0}) if judgement.approved else known
     rejection = _rejection(before, record, judgement)
     kept = (*before.feedback, rejection)[-REJECTIONS_KEPT:]
-    after = before.model_copy(update={"rejections": rejection.consecutive, "feedback": kept, "notes": notes})
+    after = known.model_copy(update={"rejections": rejection.consecutive, "feedback": kept})
     if not reset or rejection.consecutive < limit:
         return after
     return after.model_copy(update={"rejections": 0, "resets": before.resets + 1, "reset_at": record.iteration})
 
 
 def _rejection(before: JudgeMemory, record: IterationRecord, judgement: Judgement) -> Rejection:
-    unmet = tuple(verdict.criterion for verdict in judgement.criteria if not verdict.met)
+    unmet = tuple(verdict.criterion for verdict in judgement.criteria if verdict.unmet)
     return Rejection(
         iteration=record.iteration,
         at=record.ended_at,
@@ -148,16 +160,30 @@ def _rejection(before: JudgeMemory, record: IterationRecord, judgement: Judgemen
 
 
 def _reason(judgement: Judgement) -> str:
-    """The cause, and for each criterion that is not met the judge's own words and where it looked."""
-    unmet = (verdict for verdict in judgement.criteria if not verdict.met)
-    lines = (f"- {one.criterion}: {one.reason}" + (f" ({one.evidence})" if one.evidence else "") for one in unmet)
+    """The cause, and for each criterion that is not met the judge's own words: what it saw, where, and what would mend it."""
+    unmet = (verdict for verdict in judgement.criteria if verdict.unmet)
+    lines = (f"- {one.criterion}: {one.reason}{_where(one)}" + (f" Fix: {one.fix}" if one.fix else "") for one in unmet)
     return "\n".join((judgement.cause, *lines))
 
 
+def _where(one: CriterionVerdict) -> str:
+    return f" ({one.evidence})" if one.evidence and one.evidence not in one.reason else ""
+
+
+def _past_verdicts(record: IterationRecord, judgement: Judgement) -> Iterator[PastVerdict]:
+    for one in judgement.criteria:
+        yield PastVerdict(
+            iteration=record.iteration,
+            commit=record.execution.change.commit,
+            criterion=one.criterion,
+            given=one.given,
+            reason=" ".join(one.reason.split())[:PAST_REASON_KEPT],
+        )
+
+
 def _note(iteration: int, judgement: Judgement) -> tuple[str, ...]:
-    verdict = "approved" if judgement.approved else "rejected"
     principle = " ".join(judgement.principle.split())[:300]
-    return (f"#{iteration} {verdict}: {principle}",) if principle else ()
+    return (f"#{iteration} {judgement.outcome}: {principle}",) if principle else ()
 
 
 def kept_session(before: KeptSession | None, record: IterationRecord, mode: str) -> KeptSession | None:
@@ -173,7 +199,7 @@ def kept_session(before: KeptSession | None, record: IterationRecord, mode: str)
 
 def _got_further(record: IterationRecord) -> bool:
     """A stuck agent should not read its own failed transcript. An attempt that was cut off has not failed yet."""
-    rejected = record.judgement is not None and not record.judgement.approved
+    rejected = record.judgement is not None and record.judgement.rejected
     return not record.counts or (record.execution.change.files_changed > 0 and not rejected)
 
 

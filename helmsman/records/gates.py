@@ -27,6 +27,8 @@ class GateKind(StrEnum):
     """Every so many iterations."""
     REJECTIONS = "rejections"
     """The judge has rejected the work too often in a row."""
+    UNDECIDED = "undecided"
+    """The judge cannot tell whether the work is done."""
     UNPROVEN = "unproven"
     """The agent asked to be done, and nothing shows that the work does what the goal asks for."""
     ITEM = "item"
@@ -76,6 +78,15 @@ GATES: Mapping[GateKind, Rule] = {
         {
             Choice.APPROVE: "The loop goes on, and rejections are counted anew.",
             Choice.ACCEPT: "The work is taken as done by your word, against the judge's.",
+            **_TAKE_OVER,
+            **_STOP,
+        },
+    ),
+    GateKind.UNDECIDED: Rule(
+        "The judge cannot tell",
+        {
+            Choice.ACCEPT: "The work is taken as done by your word.",
+            Choice.APPROVE: "The loop goes on, and the judge is asked again when the agent asks to be done.",
             **_TAKE_OVER,
             **_STOP,
         },

@@ -3,12 +3,15 @@
 from datetime import datetime
 
 from helmsman.records.base import Record
+from helmsman.records.judgement import Given
 from helmsman.records.proof import Denial
 
 REJECTIONS_KEPT = 10
 NOTES_KEPT = 40
 """Lines that go back to the judge."""
+VERDICTS_KEPT = 40
 REASON_KEPT = 1500
+PAST_REASON_KEPT = 300
 
 
 class Rejection(Record):
@@ -26,13 +29,27 @@ class Rejection(Record):
     """How many of the kept rejections before it failed on one of the same criteria."""
 
 
+class PastVerdict(Record):
+    """What the judge said of one criterion before, as it is shown that again."""
+
+    iteration: int
+    commit: str
+    """The tree that it was said of."""
+    criterion: str
+    given: Given
+    reason: str
+    """300 characters at most."""
+
+
 class JudgeMemory(Record):
-    """Bounded: the newest rejections and notes."""
+    """Bounded: the newest rejections, verdicts and notes."""
 
     rejections: int = 0
     """In a row; an approval and a person's resume set it back."""
     feedback: tuple[Rejection, ...] = ()
     """Newest last, 10 at most."""
+    verdicts: tuple[PastVerdict, ...] = ()
+    """By criterion, newest last, 40 at most."""
     notes: tuple[str, ...] = ()
     """One principle a verdict, newest last, 40 at most."""
     resets: int = 0

@@ -240,7 +240,7 @@ def _judge(judgement: Judgement) -> Iterator[Markup]:
     yield paragraph(mark(judgement.outcome, judge_kind(judgement)), escaped(f" {said}"))
     rows = [
         (
-            mark("met" if one.met else "not met", "good" if one.met else "bad"),
+            mark(one.given.replace("_", " "), "good" if one.met else "warn" if one.cannot_tell else "bad"),
             escaped(one.criterion),
             escaped(f"{one.votes_met} of {one.votes_cast}, {one.votes_needed} needed"),
             joined([escaped(f"{one.reason} "), *([code(one.evidence)] if one.evidence else ())]),

@@ -239,7 +239,8 @@ def _judged(state: LoopState, record: IterationRecord | None) -> Iterator[str]:
 
 def _criterion(one: CriterionVerdict) -> tuple[str, ...]:
     votes = f"{one.votes_met} of {one.votes_cast}, needs {one.votes_needed}"
-    return (_sign(good=one.met), code(one.criterion, 60), votes, prose(one.reason, 600), code(one.evidence, 160))
+    sign = "?" if one.cannot_tell else _sign(good=one.met)
+    return (sign, code(one.criterion, 60), votes, prose(one.reason, 600), code(one.evidence, 160))
 
 
 def _rejection(one: Rejection) -> tuple[str, ...]:

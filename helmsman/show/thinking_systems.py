@@ -29,7 +29,7 @@ def audit(state: LoopState, record: IterationRecord | None) -> System:
     """What is true, whatever is said."""
     report = state.checks
     blocking = sum(finding.weight is Weight.BLOCK for finding in state.findings)
-    rejected = bool(record and record.judgement and not record.judgement.approved)
+    rejected = bool(record and record.judgement and record.judgement.rejected)
     sign = worst(
         (
             (bool(blocking or state.contradictions or rejected), Sign.BAD),

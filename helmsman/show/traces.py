@@ -86,7 +86,11 @@ def judge_kind(judgement: Judgement | None) -> Kind:
     return _VERDICTS[judgement.outcome] if judgement else "neutral"
 
 
-_VERDICTS: dict[JudgementOutcome, Kind] = {JudgementOutcome.APPROVED: "good", JudgementOutcome.REJECTED: "bad"}
+_VERDICTS: dict[JudgementOutcome, Kind] = {
+    JudgementOutcome.APPROVED: "good",
+    JudgementOutcome.REJECTED: "bad",
+    JudgementOutcome.UNDECIDED: "warn",
+}
 
 
 def _claims_kind(record: IterationRecord) -> Kind:

@@ -71,6 +71,9 @@ def judged(proof: ItemProof, criterion: CriterionConfig, judgement: Judgement) -
     verdict = next((one for one in judgement.criteria if one.criterion == criterion.id), None)
     if verdict is not None and verdict.met:
         return taken_as_proven(proof)
+    if verdict is not None and verdict.cannot_tell:
+        why = f"the judge cannot tell whether it is done: {verdict.reason}"
+        return proof.model_copy(update={"proven": False, "missing": (why,), "needs_word": True})
     why = f"the judge does not see it done: {verdict.reason if verdict else judgement.cause}"
     return proof.model_copy(update={"proven": False, "missing": (why,), "needs_word": False})
 

@@ -1,19 +1,31 @@
 """The last gate: what has to be true before a loop is done, and the judge's word where all the rest is."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from helmsman.config import CheckConfig, CriterionConfig
+from helmsman.records.checks import CheckResult
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import Verdict
 from helmsman.records.state import LoopState
+from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.completion import prove
+from helmsman.verify.diff import FileDiff
+from helmsman.verify.invariants.reading.kinds import is_generated
 from helmsman.verify.items import criterion_of, judged, prove_item, taken_as_proven
-from helmsman.verify.judge.question import CheckOutput, JudgeQuestion
+from helmsman.verify.judge.named import files_testing, is_product, named_files
+from helmsman.verify.judge.question import CheckOutput, JudgeQuestion, Source
 from tasks.models.judge import ask_judge
-from tasks.repository.diffs import read_diff
+from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
 from tasks.worktrees.workplace import Workplace
 
 Credentials = Callable[[], Mapping[str, str]]
 """Looked up only where the judge is asked."""
+MOST_NAMED = 12
+"""Unchanged files that the judge is shown."""
+MOST_ASKED_FOR = 20
+"""Files that it may ask for."""
+LARGEST_SCRIPT = 20_000
+"""Bytes of a file that is searched for further names."""
 
 
 def adjudicate(place: Workplace, state: LoopState, evidence: Evidence, credentials: Credentials) -> Verdict:
@@ -27,12 +39,15 @@ def adjudicate(place: Workplace, state: LoopState, evidence: Evidence, credentia
     criteria = (*(state.config.judge.criteria if proof.open else ()), *([of_item] if of_item else ()))
     if not criteria:
         return Verdict(proof=proof, item=item)
+    config = state.config.judge.model_copy(update={"criteria": criteria})
+    tree = tree_of(place.worktree, evidence.execution.change.commit)
     judgement = ask_judge(
-        _question(place, state, evidence),
-        state.config.judge.model_copy(update={"criteria": criteria}),
+        _question(place, state, evidence, criteria, tree),
+        config,
         credentials=credentials(),
         claude=state.config.claude,
         tag=f"{place.tag(state)}/judge",
+        shelf=lambda paths: read_texts(place.worktree, tree, paths[:MOST_ASKED_FOR]),
         stop=place.folder.cancel.exists,
     )
     if item is None or of_item is None:
@@ -42,14 +57,67 @@ def adjudicate(place: Workplace, state: LoopState, evidence: Evidence, credentia
     return Verdict(proof=proof, judgement=judgement, item=item)
 
 
-def _question(place: Workplace, state: LoopState, evidence: Evidence) -> JudgeQuestion:
-    whole = read_diff(place.worktree, state.base_commit, evidence.execution.change.commit)
+def _question(
+    place: Workplace, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
+) -> JudgeQuestion:
+    commit = evidence.execution.change.commit
+    whole = read_diff(place.worktree, state.base_commit, commit)
     diff = [file for file in whole if file.path != state.config.plan.file]  # ticks are no evidence
-    results = evidence.checks.results if evidence.checks else ()
+    written = [file for file in diff if not _is_generated(file)]
     return JudgeQuestion(
         goal=state.config.goal,
-        outputs=tuple(CheckOutput(result.name, result.passed, result.head, result.tail) for result in results),
-        sources=tuple((file.path, file.after) for file in diff if file.status != "D"),
+        outputs=_outputs(evidence),
+        sources=tuple((file.path, file.after) for file in written if file.status != "D"),
         deleted=tuple(file.path for file in diff if file.status == "D"),
+        commits=f"{state.base_commit[:7]}..{commit[:7]}",
+        diff=tuple(written),
+        generated=tuple(file.path for file in diff if file.status != "D" and _is_generated(file)),
+        named=_named(place, state.config.checks, criteria, diff, tree),
+        paths=tuple(blob.path for blob in tree if not is_product(blob.path)),
+        findings=evidence.findings,
+        earlier=state.judge.verdicts,
         notes=state.judge.notes,
     )
+
+
+def _named(
+    place: Workplace,
+    checks: Sequence[CheckConfig],
+    criteria: Sequence[CriterionConfig],
+    diff: Sequence[FileDiff],
+    tree: Sequence[Blob],
+) -> tuple[Source, ...]:
+    """Unchanged files that criteria and checks name, that a script among those names, and tests of what was changed."""
+    changed = {file.path for file in diff}
+    paths = {blob.path: blob.size for blob in tree}
+    said = [text for one in criteria for text in (one.text, *one.tests, *one.checks)]
+    first = named_files([*said, *(check.command for check in checks)], paths)
+    scripts = read_texts(
+        place.worktree, tree, [path for path in first if paths[path] <= LARGEST_SCRIPT and not is_test_file(path)]
+    )
+    further = named_files((text for _, text in scripts if text), paths)
+    found = dict.fromkeys((*first, *further, *files_testing(changed, paths)))
+    wanted = [path for path in found if path not in changed and not is_product(path)][:MOST_NAMED]
+    return tuple(read_texts(place.worktree, tree, wanted))
+
+
+def _is_generated(file: FileDiff) -> bool:
+    text = file.after or file.before
+    return is_product(file.path) or text is None or is_generated(file.path, text)
+
+
+def _outputs(evidence: Evidence) -> tuple[CheckOutput, ...]:
+    results = evidence.checks.results if evidence.checks else ()
+    since = evidence.since_start
+    proving = [f"{name}: fails without the work, passes with it" for name in (since.tests if since else ())]
+    return tuple(
+        CheckOutput(result.name, result.passed, result.head, result.tail, (*_tests(result), *proving)) for result in results
+    )
+
+
+def _tests(result: CheckResult) -> Iterator[str]:
+    counts = result.counts
+    if counts:
+        yield f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped"
+        yield from (f"{name}: failed" for name in counts.failing)
+    yield from (f"{name}: ran" for name in result.ran)

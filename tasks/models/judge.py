@@ -10,7 +10,7 @@ from helmsman.records.judgement import Judgement
 from helmsman.records.usage import Usage
 from helmsman.verify.judge.answers import Answer
 from helmsman.verify.judge.prices import total
-from helmsman.verify.judge.question import JudgeQuestion
+from helmsman.verify.judge.question import JudgeQuestion, Shelf
 from helmsman.verify.judge.request import JudgeRequest, build_request
 from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read_vote
 from tasks.models.judge_api import ask_by_api
@@ -18,6 +18,8 @@ from tasks.models.judge_cli import ask_by_cli
 from tasks.processes.environment import agent_environment, ours
 from tasks.processes.process import never
 from tasks.system.secrets import register_credentials, without_secrets
+
+Ask = Callable[[JudgeRequest], Answer]
 
 
 def ask_judge(
@@ -27,11 +29,13 @@ def ask_judge(
     credentials: Mapping[str, str],
     claude: ClaudeConfig,
     tag: str,
+    shelf: Shelf = lambda _: (),
     stop: Callable[[], bool] = never,
 ) -> Judgement:
     """The judgement on a question, from as many votes as its most demanding criterion asks for.
 
-    `credentials` are variables on top of the environment's own; `tag` is the verdict's own, for the processes that it starts.
+    `shelf` has the files that it may ask for, which it is shown once. `credentials` are variables on top of the environment's
+    own; `tag` is the verdict's own, for the processes that it starts.
     Raises OperatorError, also where an answer could not be read twice; WorldError where it may be asked again; Cancelled.
     """
     if not config.criteria:
@@ -56,7 +60,8 @@ def ask_judge(
         return answer
 
     # One after the other, so that all but the first find the request in the cache.
-    votes = [_vote(ask, request, config) for _ in range(max(criterion.votes for criterion in config.criteria))]
+    most = max(criterion.votes for criterion in config.criteria)
+    votes = [_vote(ask, request, config, shelf) for _ in range(most)]
     judgement = count_votes(config.criteria, votes)
     return without_secrets(judgement).model_copy(
         update={
@@ -83,8 +88,17 @@ def way_of(config: JudgeConfig, environment: Mapping[str, str]) -> Literal["api"
     return "api" if environment.get("ANTHROPIC_API_KEY") else "claude"
 
 
-def _vote(ask: Callable[[JudgeRequest], Answer], request: JudgeRequest, config: JudgeConfig) -> Vote:
-    """One vote; an answer that cannot be read is asked for once more, with the cause."""
+def _vote(ask: Ask, request: JudgeRequest, config: JudgeConfig, shelf: Shelf) -> Vote:
+    """One vote. What it needs to tell of a criterion it is shown once; then it stands as it is."""
+    vote = _read_vote(ask, request, config)
+    if not vote.needs:
+        return vote
+    found = without_secrets(tuple(shelf(vote.needs)))
+    return _read_vote(ask, request.with_files(vote.needs, found, config.source_tokens // 2), config)
+
+
+def _read_vote(ask: Ask, request: JudgeRequest, config: JudgeConfig) -> Vote:
+    """One answer; one that cannot be read is asked for once more, with the cause."""
     names = [criterion.id for criterion in config.criteria]
     try:
         return read_vote(ask(request), names, request.view)

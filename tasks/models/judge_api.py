@@ -122,12 +122,17 @@ def _events(client: "Anthropic", request: JudgeRequest, config: JudgeConfig) -> 
         model=config.model,
         max_tokens=config.answer_tokens,
         system=[{"type": "text", "text": request.rules}],
-        messages=[{"role": "user", "content": [_cached(part) for part in (request.rubric, request.sources, request.evidence)]}],
+        messages=[{"role": "user", "content": _content(request)}],
         output_config={"format": {"type": "json_schema", "schema": dict(request.schema)}},
         stream=True,
     ) as stream:
         for event in stream:
             yield event.to_dict()
+
+
+def _content(request: JudgeRequest) -> "list[TextBlockParam]":
+    parts: list[TextBlockParam] = [_cached(part) for part in (request.rubric, request.sources, request.evidence)]
+    return [*parts, {"type": "text", "text": request.more}] if request.more else parts
 
 
 def _cached(part: str) -> "TextBlockParam":

@@ -87,6 +87,14 @@ def unchanged_tests(cwd: Path, tree: Sequence[Blob], diff: TreeDiff) -> dict[str
     return {blob.path: texts[blob.id] for blob in tests if blob.id in texts}
 
 
+def read_texts(cwd: Path, tree: Sequence[Blob], paths: Sequence[str]) -> list[tuple[str, str | None]]:
+    """Those of these files that are in a tree, in their order; None for what is no text, or too large."""
+    blobs = {blob.path: blob for blob in tree}
+    wanted = [blobs[path] for path in dict.fromkeys(paths) if path in blobs]
+    texts = _texts(cwd, _choice(cwd, [blob.id for blob in wanted]))
+    return [(blob.path, texts.get(blob.id)) for blob in wanted]
+
+
 def changed_files(raw: bytes) -> Iterator[Entry]:
     """What git says by `--raw -z --no-abbrev`; of several commits, before each its id."""
     parts, commit = iter(raw.split(b"\0")), ""

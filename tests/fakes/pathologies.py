@@ -275,6 +275,6 @@ def _verdict(said: Mapping[str, bool] | str) -> str:
 
 def verdict(said: Mapping[str, bool]) -> dict[str, Any]:
     """What a judge answers in the agreed form."""
-    evidence = {"reason": "as shop.py shows", "evidence_file": "shop.py", "evidence_line": 1}
-    criteria = [{"id": name, "met": met, **evidence} for name, met in said.items()]
+    said_of: dict[str, Any] = {"reason": "as shop.py:1 shows", "fix": "", "need": []}
+    criteria = [{"id": name, "verdict": "met" if met else "not_met", **said_of} for name, met in said.items()]
     return {"criteria": criteria, "principle": "look at edge cases"}

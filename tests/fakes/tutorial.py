@@ -103,11 +103,16 @@ def model(request: Request) -> Turn:
 
 
 def judged(*, refuses: bool) -> dict[str, Any]:
-    seen = {"evidence_file": "bill.py", "evidence_line": 3}
     nobody = "people < 1 raises a ValueError that names the cause" if refuses else "divmod by 0 raises a ZeroDivisionError"
-    criteria = [
-        {"id": "cents", "met": True, "reason": "the rest of the division is handed out, one cent each", **seen},
-        {"id": "nobody", "met": refuses, "reason": nobody, **seen},
+    criteria: list[dict[str, Any]] = [
+        {
+            "id": "cents",
+            "verdict": "met",
+            "reason": "the rest of the division is handed out, one cent each",
+            "fix": "",
+            "need": [],
+        },
+        {"id": "nobody", "verdict": "met" if refuses else "not_met", "reason": nobody, "fix": "", "need": []},
     ]
     return {"criteria": criteria, "principle": "try what no test has tried"}
 

@@ -1,7 +1,7 @@
 """The judge by the API: the real client of the Messages API against a server on loopback."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -11,12 +11,24 @@ from helmsman.config import ClaudeConfig
 from helmsman.errors import Cancelled, OperatorError, WorldError
 from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.records.usage import Usage
-from helmsman.verify.judge.question import JudgeQuestion
+from helmsman.verify.judge.question import JudgeQuestion, Shelf, Source
 from tasks.models.judge import ask_judge, way_of
 from tasks.processes.process import never
 from tasks.system.secrets import register
 from tests.fakes.judge_api import JudgeApi, Raw
-from tests.fakes.judge_questions import BAD, GOOD, INJECTION, answer, is_fenced, judge_config, one, poisoned, question, saying
+from tests.fakes.judge_questions import (
+    BAD,
+    GOOD,
+    INJECTION,
+    answer,
+    is_fenced,
+    judge_config,
+    one,
+    poisoned,
+    question,
+    saying,
+    untold,
+)
 
 pytestmark = pytest.mark.feature("V7")
 KEY = "sk-ant-a-secret-of-the-test"
@@ -30,7 +42,13 @@ def _no_account(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ask(
-    api: JudgeApi, asked: JudgeQuestion | None = None, *, stop: Callable[[], bool] = never, key: str = KEY, **config: Any
+    api: JudgeApi,
+    asked: JudgeQuestion | None = None,
+    *,
+    stop: Callable[[], bool] = never,
+    key: str = KEY,
+    shelf: Shelf = lambda _: (),
+    **config: Any,
 ) -> Judgement:
     criteria = config.pop("criteria", ())
     return ask_judge(
@@ -39,6 +57,7 @@ def ask(
         credentials={"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": api.url},
         claude=ClaudeConfig(),
         tag="judge-api",
+        shelf=shelf,
         stop=stop,
     )
 
@@ -53,8 +72,8 @@ def test_a_whole_answer_that_finds_all_criteria_met_is_an_approval() -> None:
     judgement = judged(saying(GOOD, usage=usage))
     assert (judgement.approved, judgement.cause, judgement.score) == (True, "", 1.0)
     assert [(c.criterion, c.met, c.evidence, c.reason) for c in judgement.criteria] == [
-        ("c1", True, "slugs.py:2", "I saw c1."),
-        ("c2", True, "slugs.py:2", "I saw c2."),
+        ("c1", True, "slugs.py:2", "I saw c1 at slugs.py:2."),
+        ("c2", True, "slugs.py:2", "I saw c2 at slugs.py:2."),
     ]
     assert (judgement.way, judgement.model, judgement.calls) == ("api", "claude-opus-5-5", 1)
     assert judgement.principle == "look at the edges"
@@ -96,6 +115,42 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again_with_the_cause_and_the
         with pytest.raises(OperatorError, match="neither approved nor rejected"):
             ask(api)
         assert len(api.requests) == 2
+
+
+def test_files_that_it_needs_to_tell_are_shown_once_and_its_next_answer_stands() -> None:
+    asked_for: list[Sequence[str]] = []
+
+    def shelf(paths: Sequence[str]) -> list[Source]:
+        asked_for.append(paths)
+        return [("tests/test_old.py", "def test_old(): ...\n")]
+
+    first = saying(answer(one("c1"), untold("c2", "tests/test_old.py", "gone.py")))
+    with JudgeApi([first, saying(GOOD)]) as api:
+        judgement = ask(api, shelf=shelf)
+        before, after = api.requests
+    assert (judgement.approved, judgement.calls) == (True, 2)
+    assert asked_for == [("tests/test_old.py", "gone.py")]
+    assert "def test_old" not in before.prompt
+    assert "1\tdef test_old(): ...\n>>>" in after.prompt
+    assert "not in the repository\ngone.py\n>>>" in after.prompt
+    first_parts, parts = (body["messages"][0]["content"] for body in (before.body, after.body))
+    assert parts[:3] == first_parts  # what was said before is found in the cache
+
+
+@pytest.mark.parametrize("needs", [(), ("a.py",)], ids=["without a file", "for a file"])
+def test_what_still_cannot_be_told_is_neither_approved_nor_rejected(needs: tuple[str, ...]) -> None:
+    with JudgeApi([saying(answer(one("c1"), untold("c2", *needs)))]) as api:
+        judgement = ask(api)
+        assert len(api.requests) == 1 + bool(needs)
+    assert (judgement.outcome, judgement.cause) == (JudgementOutcome.UNDECIDED, "1 of 2 criteria cannot be told: c2")
+    assert judgement.criteria[1].need == needs
+
+
+def test_no_file_that_it_asks_for_says_a_secret() -> None:
+    register({"ANTHROPIC_API_KEY": KEY})
+    with JudgeApi([saying(answer(one("c1"), untold("c2", ".env"))), saying(GOOD)]) as api:
+        ask(api, shelf=lambda _: [(".env", f"KEY={KEY}\n")])
+        assert "KEY=[ANTHROPIC_API_KEY]" in api.requests[1].prompt
 
 
 def test_the_answer_is_found_behind_thinking() -> None:
@@ -275,7 +330,6 @@ def test_planted_instructions_are_quoted_and_a_model_that_follows_them_approves_
             ask(api, poisoned())
         sent = api.requests[0]
     assert is_fenced(sent.prompt, INJECTION)
-    assert sent.prompt.count(INJECTION) == 7
     assert "do not follow it" in sent.body["system"][0]["text"]
     assert "\x1b" not in sent.prompt
 

@@ -15,7 +15,7 @@ from helmsman.records.proof import Verdict
 from tasks.checking.adjudicating import adjudicate
 from tasks.worktrees.changes import measure_change
 from tests.fakes.judge_api import JudgeApi
-from tests.fakes.judge_questions import answer, one, saying
+from tests.fakes.judge_questions import answer, one, saying, untold
 from tests.fakes.repositories import Work, begin, commit, make_repository, record_of
 
 pytestmark = pytest.mark.feature("M8", "V7")
@@ -44,7 +44,7 @@ def verdict_on(work: Work, api: JudgeApi, *, item: PlanItem = ITEM, remaining: i
 
 
 def judged(*met: tuple[str, bool]) -> Turn:
-    return saying(answer(*(one(name, met=flag, evidence_file="dates.py", evidence_line=1) for name, flag in met)))
+    return saying(answer(*(one(name, met=flag) for name, flag in met)))
 
 
 def test_an_item_in_the_middle_is_put_to_the_judge_alone(work: Work) -> None:
@@ -72,6 +72,14 @@ def test_with_the_last_item_the_judge_is_asked_of_the_whole_as_well(work: Work) 
     assert approved.proof.open
     assert approved.judgement is not None
     assert approved.judgement.approved
+
+
+def test_an_item_that_the_judge_cannot_tell_of_is_for_a_person(work: Work) -> None:
+    with JudgeApi([saying(answer(untold("plan.T001")))]) as api:
+        verdict = verdict_on(work, api)
+    assert verdict.item is not None
+    assert (verdict.item.proven, verdict.item.needs_word) == (False, True)
+    assert verdict.item.why == "the judge cannot tell whether it is done: It is not shown."
 
 
 def test_nobody_is_asked_of_an_item_that_is_not_proven_otherwise_or_has_a_check(work: Work) -> None:

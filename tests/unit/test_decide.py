@@ -329,6 +329,15 @@ def test_rejections_in_a_row_wait_for_a_person_with_the_whole_picture() -> None:
     assert asked(JUDGED, judgement=REJECTED, before={"judge": JudgeMemory(rejections=1)}).kind is CONTINUE
 
 
+@pytest.mark.feature("V7")
+def test_what_the_judge_cannot_tell_is_for_a_person_at_once_and_no_rejection() -> None:
+    untold = CriterionVerdict(criterion="names", met=False, cannot_tell=True, votes_met=0, votes_cast=1, reason="Not shown.")
+    undecided = Judgement(outcome=JudgementOutcome.UNDECIDED, cause="1 of 1 criteria cannot be told: names", criteria=(untold,))
+    decision = asked(JUDGED, judgement=undecided, before={"judge": JudgeMemory(rejections=2)})
+    assert (decision.kind, decision.rule, decision.outcome) == (STOP, "judge.cannot_tell", Outcome.WAITING)
+    assert decision.reason == "the judge cannot tell whether the work is done, so a person has to say: names: Not shown."
+
+
 @pytest.mark.feature("M3")
 def test_where_another_approach_is_demanded_instead_nobody_is_waited_for() -> None:
     sections = {"judge": {**JUDGED["judge"], "reset_strategy": True}}

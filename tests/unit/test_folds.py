@@ -57,7 +57,21 @@ def test_a_rejection_for_the_same_criterion_is_marked_as_repeated() -> None:
 
 @pytest.mark.feature("V8")
 def test_every_verdict_adds_one_principle() -> None:
-    assert judged(JudgeMemory(), rejected("a"), APPROVED, None).notes == ("#1 rejected: look", "#2 approved: trust")
+    memory = judged(JudgeMemory(), rejected("a"), APPROVED, None)
+    assert memory.notes == ("#1 rejected: look", "#2 approved: trust")
+    assert [(one.iteration, one.criterion, one.given, one.reason) for one in memory.verdicts] == [
+        (1, "a", "not_met", "no refusal"),
+        (1, "fine", "met", "no refusal"),
+        (2, "fine", "met", "no refusal"),
+    ]
+
+
+@pytest.mark.feature("V7")
+def test_what_cannot_be_told_is_remembered_and_counts_as_no_rejection() -> None:
+    untold = verdict("a", met=False).model_copy(update={"cannot_tell": True})
+    undecided = Judgement(outcome=JudgementOutcome.UNDECIDED, cause="?", criteria=(untold,))
+    memory = judged(JudgeMemory(), rejected("a"), undecided)
+    assert (memory.rejections, len(memory.feedback), memory.verdicts[-1].given) == (1, 1, "cannot_tell")
 
 
 @pytest.mark.feature("M3", "E8")

@@ -48,6 +48,7 @@ WHEN: list[tuple[GateKind, LoopState]] = [
     (GateKind.PLAN, loop({"plan": True})),
     (GateKind.MILESTONE, loop({"milestone_every": 3}, iteration=6)),
     (GateKind.REJECTIONS, loop(ending=ending("judge.rejections", Outcome.WAITING))),
+    (GateKind.UNDECIDED, loop(ending=ending("judge.cannot_tell", Outcome.WAITING))),
     (GateKind.HUMAN, loop(ending=ending("ladder.human", Outcome.WAITING))),
     (GateKind.BUDGET, loop({"budget": True}, ending=ending("limits.iterations", Outcome.STOPPED))),
     (GateKind.MERGE, loop({"merge": True}, ending=ending("completion.verified", Outcome.COMPLETED))),

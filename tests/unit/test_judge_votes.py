@@ -14,7 +14,7 @@ from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.verify.judge.answers import LONGEST, Answer
 from helmsman.verify.judge.view import View
 from helmsman.verify.judge.votes import Opinion, UnreadableError, Vote, count_votes, read_vote
-from tests.fakes.judge_questions import BAD, GOOD, answer, one
+from tests.fakes.judge_questions import BAD, GOOD, answer, one, untold
 
 pytestmark = pytest.mark.feature("V7")
 IDS = ("c1", "c2")
@@ -32,7 +32,7 @@ def judge(*votes: Vote, **criterion: Any) -> Judgement:
 
 def test_a_clean_answer_is_read_as_it_is() -> None:
     vote = read(GOOD)
-    assert vote.opinions == {name: Opinion(met=True, reason=f"I saw {name}.", evidence="slugs.py:2") for name in IDS}
+    assert vote.opinions == {name: Opinion("met", reason=f"I saw {name} at slugs.py:2.", evidence="slugs.py:2") for name in IDS}
     assert vote.principle == "look at the edges"
 
 
@@ -82,23 +82,22 @@ MET: dict[str, Any] = one("c1")
         json.dumps({"approved": True}),
         json.dumps(GOOD | {"approved": True}),
         json.dumps({"criteria": GOOD["criteria"]}),
-        json.dumps(answer(MET, one("c2", met="true"))),
-        json.dumps(answer(MET, one("c2", met="yes"))),
-        json.dumps(answer(MET, one("c2", met=1))),
-        json.dumps(answer(MET, one("c2", met=None))),
-        json.dumps(answer(MET, one("c2", met=[True]))),
+        json.dumps(answer(MET, one("c2", verdict="MET"))),
+        json.dumps(answer(MET, one("c2", verdict="yes"))),
+        json.dumps(answer(MET, one("c2", verdict=True))),
+        json.dumps(answer(MET, one("c2", verdict=None))),
+        json.dumps(answer(MET, one("c2", met=True) | {"met": True})),
         json.dumps(answer(MET, one("c2", reason=None))),
-        json.dumps(answer(MET, one("c2", evidence_line="2"))),
-        json.dumps(answer(MET, one("c2", evidence_line=2.5))),
-        json.dumps(answer(MET, one("c2", evidence_line=True))),
-        json.dumps(answer(MET, one("c2", evidence_file=None))),
+        json.dumps(answer(MET, one("c2", fix=None))),
+        json.dumps(answer(MET, one("c2", need="a.py"))),
+        json.dumps(answer(MET, one("c2", need=[1]))),
         json.dumps(answer(MET, one("c2"), principle=7)),
         json.dumps(answer(MET, one("c2"), one("c3"))),
         json.dumps(answer(MET, one("C2"))),
         json.dumps(answer(MET, one("c2"), one("c2", met=False))),
         json.dumps(answer(MET, one("c2", met=False), one("c2"))),
         '{"criteria": [], ' + json.dumps(GOOD)[1:],
-        json.dumps(GOOD).replace('"met": true', '"met": false, "met": true', 1),
+        json.dumps(GOOD).replace('"verdict": "met"', '"verdict": "not_met", "verdict": "met"', 1),
         json.dumps(answer()),
         json.dumps(answer(MET)),
         json.dumps(answer(MET, one("c2", reason=" "))),
@@ -121,7 +120,7 @@ def test_a_name_that_json_gives_twice_is_no_way_to_say_both() -> None:
 
 
 MUTATIONS = st.sampled_from(
-    ['"', "true", "false", "{", "}", ",", "c1", "c2", "met", "1", " ", "\n", "\\", "null", "[", "]", ":", "x"]
+    ['"', "not_", "cannot_tell", "{", "}", ",", "c1", "c2", "met", "1", " ", "\n", "\\", "null", "[", "]", ":", "x"]
 )
 
 
@@ -133,7 +132,7 @@ def test_an_answer_that_was_damaged_is_approved_only_if_it_still_says_the_same(p
         judgement = judge(read(damaged))
         criteria = json.loads(damaged)["criteria"]
         assert {criterion["id"] for criterion in criteria} == set(IDS)
-        assert all(criterion["met"] is True for criterion in criteria) or not judgement.approved
+        assert all(criterion["verdict"] == "met" for criterion in criteria) or not judgement.approved
 
 
 @given(st.text(st.characters(codec=None), max_size=200), st.text(max_size=20))
@@ -154,37 +153,31 @@ def test_an_answer_is_approved_exactly_where_every_criterion_is_there_and_met(me
 
 
 @pytest.mark.parametrize(
-    ("file", "line", "evidence"),
+    ("reason", "evidence"),
     [
-        ("slugs.py", 2, "slugs.py:2"),
-        ("slugs.py", 10, "slugs.py:10"),
-        ("./slugs.py", 1, "./slugs.py:1"),
-        ("slugs.py", 0, "slugs.py"),
-        ("empty.py", 0, "empty.py"),
-        ("old.py", 0, "old.py"),
-        ("", 0, ""),
-        ("", 7, ""),
+        ("It is at slugs.py:2, as asked.", "slugs.py:2"),
+        ("See `slugs.py:10`.", "slugs.py:10"),
+        ("See ./slugs.py:1 and old.py.", "./slugs.py:1"),
+        ("slugs.py has it.", "slugs.py"),
+        ("slugs.py:11 has it.", "slugs.py"),
+        ("old.py is gone.", "old.py"),
+        ("empty.py:1 is empty.", "empty.py"),
+        ("invented.py:1, then slugs.py:3.", "slugs.py:3"),
+        ("../slugs.py:1 or SLUGS.py:1", ""),
+        ("Nothing names a file.", ""),
     ],
 )
-def test_evidence_that_was_shown_is_kept(file: str, line: int, evidence: str) -> None:
-    vote = read(answer(one("c1", evidence_file=file, evidence_line=line), one("c2")))
-    assert vote.opinions["c1"] == Opinion(met=True, reason="I saw c1.", evidence=evidence)
+def test_the_evidence_is_the_first_place_of_the_reason_that_was_shown(reason: str, evidence: str) -> None:
+    vote = read(answer(one("c1", reason=reason), one("c2")))
+    assert vote.opinions["c1"] == Opinion("met", reason=reason, evidence=evidence)
 
 
-@pytest.mark.parametrize("line", [11, -1, 10**30])
-def test_a_line_that_was_not_shown_is_noted_and_the_file_still_counts(line: int) -> None:
-    opinion = read(answer(one("c1", evidence_line=line), one("c2"))).opinions["c1"]
-    assert (opinion.met, opinion.evidence) == (True, "slugs.py")
-    assert opinion.reason == f"[no such evidence: slugs.py has no line {line}] I saw c1."
-
-
-@pytest.mark.parametrize("file", ["invented.py", "slugs.pyc", "../slugs.py", "SLUGS.py", "a\nb"])
-def test_what_is_met_on_the_evidence_of_a_file_that_was_not_shown_is_not_met(file: str) -> None:
-    vote = read(answer(one("c1", evidence_file=file), one("c2")))
-    assert vote.opinions["c1"].met is False
-    assert vote.opinions["c1"].reason.startswith("[no such evidence: ")
-    assert vote.opinions["c1"].reason.isprintable()
-    assert judge(vote).outcome is JudgementOutcome.REJECTED
+def test_a_fix_belongs_to_what_is_not_met_and_a_need_to_what_cannot_be_told() -> None:
+    vote = read(answer(one("c1", met=False, fix="Compare.", need=["a.py"]), one("c2", fix="x", need=["b.py"])))
+    assert [(one.fix, one.need) for one in vote.opinions.values()] == [("Compare.", ()), ("", ())]
+    vote = read(answer(untold("c1", "./a.py", "b.py:7", "a.py", " "), untold("c2", "b.py", "c.py")))
+    assert vote.opinions["c1"].need == ("a.py", "b.py")
+    assert vote.needs == ("a.py", "b.py", "c.py")
 
 
 def test_what_the_judge_says_is_bounded_and_shows_what_it_is() -> None:
@@ -201,8 +194,8 @@ def test_half_a_letter_can_be_stored() -> None:
     assert Judgement.model_validate_json(judgement.model_dump_json()) == judgement
 
 
-def votes(*met: bool) -> list[Vote]:
-    return [read(answer(one("c1", met=each), one("c2"))) for each in met]
+def votes(*met: bool | None) -> list[Vote]:
+    return [read(answer(one("c1", met=each) if each is not None else untold("c1"), one("c2"))) for each in met]
 
 
 @pytest.mark.feature("V12")
@@ -217,10 +210,13 @@ def votes(*met: bool) -> list[Vote]:
         (3, [True, True, False], JudgementOutcome.REJECTED),
         (3, [True, True, True], JudgementOutcome.APPROVED),
         (2, [True], JudgementOutcome.REJECTED),
+        (1, [None], JudgementOutcome.UNDECIDED),
+        (2, [True, None, False], JudgementOutcome.UNDECIDED),
+        (2, [False, None, False], JudgementOutcome.REJECTED),
     ],
 )
 def test_a_criterion_is_met_where_as_many_votes_as_it_needs_say_so(
-    needed: int, met: list[bool], outcome: JudgementOutcome
+    needed: int, met: list[bool | None], outcome: JudgementOutcome
 ) -> None:
     judgement = judge(*votes(*met), needed=needed, votes=3)
     assert judgement.outcome is outcome
@@ -241,7 +237,7 @@ def test_a_criterion_with_fewer_votes_uses_the_first_ones() -> None:
 def test_the_reason_is_that_of_a_vote_that_decided() -> None:
     first = read(answer(one("c1", met=False, reason="It fails on the empty text."), one("c2")))
     judgement = judge(first, read(GOOD), read(GOOD), votes=3, needed=2)
-    assert judgement.criteria[0].reason == "I saw c1."
+    assert judgement.criteria[0].reason == "I saw c1 at slugs.py:2."
     assert judge(first, first, read(GOOD), votes=3, needed=2).criteria[0].reason == "It fails on the empty text."
 
 
@@ -249,6 +245,13 @@ def test_the_score_is_the_weighted_share_of_what_is_met() -> None:
     criteria = [CriterionConfig(id="c1", text="It works.", weight=3), CriterionConfig(id="c2", text="It is tested.")]
     judgement = count_votes(criteria, [read(BAD)])
     assert (judgement.score, judgement.outcome) == (0.75, JudgementOutcome.REJECTED)
+
+
+def test_what_is_not_met_outweighs_what_cannot_be_told() -> None:
+    judgement = judge(read(answer(one("c1", met=False, fix="Mend it."), untold("c2", "a.py"))))
+    assert (judgement.outcome, judgement.criteria[0].fix) == (JudgementOutcome.REJECTED, "Mend it.")
+    assert judgement.cause == "1 of 2 criteria not met: c1; 1 of 2 criteria cannot be told: c2"
+    assert [(one.unmet, one.cannot_tell, one.need) for one in judgement.criteria] == [(True, False, ()), (False, True, ("a.py",))]
 
 
 @pytest.mark.parametrize("cause", ["unreadable", "partial", "refused"])

@@ -321,7 +321,7 @@ def test_checks_are_good_bad_or_doubtful(found: CheckReport | None, kind: str) -
 
 @pytest.mark.parametrize(
     ("outcome", "kind"),
-    list(zip(JudgementOutcome, ("good", "bad"), strict=True)),
+    list(zip(JudgementOutcome, ("good", "bad", "warn"), strict=True)),
 )
 def test_a_verdict_is_good_or_bad(outcome: JudgementOutcome, kind: str) -> None:
     assert judge_kind(JUDGEMENT.model_copy(update={"outcome": outcome})) == kind

@@ -125,7 +125,7 @@ def test_the_objective_comes_first_and_last_with_the_promise_that_asks_to_be_don
 def test_the_prompt_names_every_check_and_says_who_runs_them() -> None:
     text = prompt(state(config(checks=("make test", "make lint"))))
     assert "    make test\n    make lint\n" in text
-    assert "only their exit codes count" in text
+    assert "each has to exit with 0" in text
 
 
 def test_without_checks_the_agent_is_told_that_nothing_will_be_verified() -> None:
@@ -255,8 +255,10 @@ def test_after_the_last_allowed_rejection_another_approach_is_demanded() -> None
 
 @pytest.mark.feature("V1")
 def test_the_criteria_are_told_before_the_work() -> None:
-    told = prompt(state(config(judge={"criteria": [{"id": "errors", "text": "Every error names its cause."}]})))
-    assert told.index("- [errors] Every error names its cause.") < told.index("# Phase 0")
+    criteria = [{"id": "errors", "text": "Every error names its cause."}]
+    told = prompt(state(config(judge={"criteria": criteria, "envisioning": "Somebody reads an error and knows."})))
+    picture, first = told.index("Somebody reads an error and knows."), told.index("- [errors] Every error names its cause.")
+    assert picture < first < told.index("# Phase 0")
 
 
 @pytest.mark.feature("O9")

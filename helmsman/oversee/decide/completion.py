@@ -4,8 +4,9 @@ import json
 import shlex
 
 from helmsman.oversee.decide.situation import Question, Situation, go_on, standing, stop
-from helmsman.plain import clean
+from helmsman.plain import clean, shortened
 from helmsman.records.findings import Weight
+from helmsman.records.judgement import JudgementOutcome
 from helmsman.records.modes import Rung
 from helmsman.records.plan_folds import tries_after
 from helmsman.records.verdict import Decision, Outcome
@@ -83,9 +84,9 @@ def _missing(s: Situation) -> str:
 def _judge_keeps_rejecting(s: Situation) -> Decision | None:
     judgement, config = s.evidence.judgement, s.state.config.judge
     in_row = s.state.judge.rejections + 1
-    if judgement is None or judgement.approved or s.state.config.resets_strategy or in_row < config.rejections:
+    if judgement is None or not judgement.rejected or s.state.config.resets_strategy or in_row < config.rejections:
         return None
-    unmet = ", ".join(verdict.criterion for verdict in judgement.criteria if not verdict.met)
+    unmet = ", ".join(verdict.criterion for verdict in judgement.criteria if verdict.unmet)
     about = f" (not met: {unmet})" if unmet else ""
     reason = f"the judge has rejected the work {in_row} times in a row, {config.rejections} are allowed: {judgement.cause}{about}"
     return stop(s, "judge.rejections", f"{reason}; a person has to look at the criteria or at the work", Outcome.WAITING)
@@ -95,8 +96,24 @@ def _rejections(s: Situation) -> str:
     judgement = s.evidence.judgement
     if judgement is None:
         return "no judge was asked"
-    in_row = 0 if judgement.approved else s.state.judge.rejections + 1
+    in_row = 0 if judgement.approved else s.state.judge.rejections + judgement.rejected
     return f"{counted(in_row, 'rejection')} in a row, {s.state.config.judge.rejections} are allowed"
+
+
+def _judge_cannot_tell(s: Situation) -> Decision | None:
+    """The item of a plan that it cannot tell of has a question of its own."""
+    judgement, of_item = s.evidence.judgement, s.evidence.item is not None and s.evidence.item.needs_word
+    if judgement is None or judgement.outcome is not JudgementOutcome.UNDECIDED or of_item:
+        return None
+    told = (f"{one.criterion}: {shortened(clean(one.reason), 300)}" for one in judgement.criteria if one.cannot_tell)
+    reason = f"the judge cannot tell whether the work is done, so a person has to say: {'; '.join(told)}"
+    return stop(s, "judge.cannot_tell", reason, Outcome.WAITING)
+
+
+def _undecided(s: Situation) -> str:
+    judgement = s.evidence.judgement
+    undecided = sum(one.cannot_tell for one in judgement.criteria) if judgement else 0
+    return f"{counted(undecided, 'criterion', 'criteria')} that cannot be told" if judgement else "no judge was asked"
 
 
 def _keeps_asking(s: Situation) -> Decision | None:
@@ -150,9 +167,8 @@ def _person_for_item(s: Situation) -> Decision | None:
     if proof is None or not proof.needs_word:
         return None
     named = f"the plan's item {proof.item} ({clean(proof.title)[:100]})"
-    return stop(
-        s, "plan.person", f"{named}: {proof.why}; there is no judge, so a person has to say whether it is done", Outcome.WAITING
-    )
+    no_judge = "" if s.evidence.judgement else "there is no judge, so "
+    return stop(s, "plan.person", f"{named}: {proof.why}; {no_judge}a person has to say whether it is done", Outcome.WAITING)
 
 
 def _tries(s: Situation) -> int:
@@ -216,6 +232,13 @@ REJECTED = Question(
     _judge_keeps_rejecting,
     _rejections,
     lambda _: "an approval, other criteria, or judge.reset_strategy",
+)
+CANNOT_TELL = Question(
+    "judge.cannot_tell",
+    "Is nothing unmet, and the judge cannot tell of the rest?",
+    _judge_cannot_tell,
+    _undecided,
+    lambda _: "a verdict on every criterion: one that names the files that show it, or a check in its place",
 )
 DENIED = Question(
     "completion.denied",

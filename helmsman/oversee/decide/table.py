@@ -17,6 +17,7 @@ QUESTIONS: tuple[Question, ...] = (
     world.FAILING_AGENT,
     conduct.CRITICAL,
     completion.REJECTED,
+    completion.CANNOT_TELL,
     completion.PERSON_FOR_ITEM,
     completion.TRIES,
     completion.DENIED,

@@ -1,17 +1,24 @@
 """What of a question the judge gets to see: which files, how much of each, and what is not shown told as such."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from helmsman.records.findings import Finding
+from helmsman.records.reflexion import PastVerdict
 from helmsman.verify.diff import lines_of
 from helmsman.verify.judge.fence import cut_middle, fence, label, name_list, visible
-from helmsman.verify.judge.question import CheckOutput
+from helmsman.verify.judge.question import CheckOutput, Source
 
 CHARACTERS_PER_TOKEN = 4
 """The common rule of thumb for English and code; the allowance needs no better."""
 NOTES = 40
 """Lines of its own notes that the judge is shown, the last ones."""
+EARLIER = 12
+"""Earlier verdicts that it is shown."""
+PATHS = 200
+"""Names of files that it is shown."""
+CHANGED = "changed files that are NOT shown"
 _NOTE = 300
 _LINE = 2000  # a longer line is minified or data
 _WORTHWHILE = 400  # characters; less of a file tells nothing
@@ -37,6 +44,10 @@ class View:
     gone: frozenset[str] = frozenset()
     """Names of deleted files."""
 
+    def plus(self, other: "View") -> "View":
+        """What can be cited of both, under the text of this one."""
+        return View(self.text, {**self.lines, **other.lines}, self.gone | other.gone)
+
 
 @dataclass(frozen=True)
 class _Excerpt:
@@ -45,7 +56,7 @@ class _Excerpt:
     shown: int
 
 
-def view_sources(sources: Iterable[tuple[str, str | None]], deleted: Sequence[str], tokens: int) -> View:
+def view_sources(sources: Iterable[Source], deleted: Sequence[str], tokens: int, hidden_as: str = CHANGED) -> View:
     """Files whole as long as they fit into so many tokens, the one that does not fit in part, the others by name."""
     room = tokens * CHARACTERS_PER_TOKEN
     blocks: list[str] = []
@@ -59,7 +70,7 @@ def view_sources(sources: Iterable[tuple[str, str | None]], deleted: Sequence[st
         blocks.append(fence(excerpt.title, excerpt.text))
         lines[label(path)] = excerpt.shown
         room -= len(blocks[-1])
-    blocks.append(name_list("changed files that are NOT shown", hidden))
+    blocks.append(name_list(hidden_as, hidden))
     blocks.append(name_list("files that were deleted", deleted))
     text = "\n\n".join(block for block in blocks if block)
     return View(text or "(no file was changed)", lines, frozenset(label(path) for path in deleted))
@@ -74,16 +85,44 @@ def view_outputs(outputs: Sequence[CheckOutput], tokens: int) -> str:
         text = cut_middle(visible(_printed(output)), share)
         room -= min(len(text), share)
         blocks.append(fence(f"output of the check {label(output.name)}, which {_verb(output)}", text))
+        if output.tests:
+            blocks.append(name_list(f"tests of the check {label(output.name)}", output.tests))
     return "\n\n".join(blocks) or "(no check was run)"
+
+
+def view_findings(findings: Sequence[Finding]) -> str:
+    """A line each, with what stood there and what stands there now; empty where there are none."""
+    return _lines("findings", [f"{one.rule} at {one.where}: {one.message}{_sides(one)}" for one in findings])
+
+
+def view_earlier(earlier: Sequence[PastVerdict], criteria: Collection[str]) -> str:
+    """The last verdicts on these criteria, newest first; empty where there are none."""
+    told = [one for one in earlier if one.criterion in criteria][::-1][:EARLIER]
+    lines = [f"iteration {one.iteration}, {one.commit[:10]}: [{one.criterion}] {one.given}, {one.reason}" for one in told]
+    return _lines("your earlier verdicts, newest first", lines)
+
+
+def view_paths(paths: Sequence[str], changed: Collection[str]) -> str:
+    """The repository's files, changed ones first and marked; empty where they are not known."""
+    ranked = sorted(paths, key=lambda path: (path not in changed, path))
+    marked = [f"{path} *" if path in changed else path for path in ranked]
+    return name_list("files of the repository, changed ones marked *", marked, PATHS)
 
 
 def view_notes(notes: Sequence[str]) -> str:
     """The last lines of the judge's own notes; empty where there are none."""
-    lines = [visible(line[:_NOTE]).replace("\n", " ") for line in notes[-NOTES:]]
-    return fence("your own notes on earlier verdicts", "\n".join(lines)) if lines else ""
+    return _lines("your own notes on earlier verdicts", [line[:_NOTE] for line in notes[-NOTES:]])
 
 
-def _rank(source: tuple[str, str | None]) -> tuple[int, int, str]:
+def _lines(title: str, lines: Sequence[str]) -> str:
+    return fence(title, "\n".join(visible(line).replace("\n", " ") for line in lines)) if lines else ""
+
+
+def _sides(finding: Finding) -> str:
+    return "".join(f" [{word}: {side}]" for word, side in (("before", finding.before), ("now", finding.after)) if side)
+
+
+def _rank(source: Source) -> tuple[int, int, str]:
     """What does the work first, then what tests it, then the rest; in each the small before the huge."""
     path, text = source
     end = path[-_LINE:]

@@ -1,6 +1,7 @@
 """Reading the judge's votes and counting them. Only a whole, clean answer is a vote: any text is read, none is trusted."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,13 +9,17 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from helmsman.config import CriterionConfig
-from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
+from helmsman.records.judgement import CriterionVerdict, Given, Judgement, JudgementOutcome
 from helmsman.verify.judge.answers import LONGEST, Answer
 from helmsman.verify.judge.fence import label, visible
 from helmsman.verify.judge.view import View
 
 _REASON = 1000
 _PRINCIPLE = 300
+_FIX = 500
+_NEEDED = 10
+"""Files that one vote may ask for, by criterion."""
+_PLACE = re.compile(r"(?P<path>[\w./@+-]*[\w@+-])(?::(?P<line>\d{1,9}))?")
 _SHOWN_IDS = 5
 
 _STOPS = {
@@ -34,9 +39,9 @@ class _CriterionAnswer(BaseModel):
 
     id: str
     reason: str
-    evidence_file: str
-    evidence_line: int
-    met: bool
+    verdict: Given
+    fix: str
+    need: list[str]
 
 
 class _Answer(BaseModel):
@@ -50,9 +55,12 @@ class _Answer(BaseModel):
 class Opinion:
     """What one vote says of one criterion."""
 
-    met: bool
+    given: Given
     reason: str
-    evidence: str
+    evidence: str = ""
+    """The first place in the reason that was shown."""
+    fix: str = ""
+    need: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,11 @@ class Vote:
 
     opinions: Mapping[str, Opinion]
     principle: str = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Files that it would have to see to tell of every criterion."""
+        return tuple(dict.fromkeys(path for opinion in self.opinions.values() for path in opinion.need))
 
 
 class UnreadableError(ValueError):
@@ -79,14 +92,22 @@ def read_vote(answer: Answer, criteria: Sequence[str], view: View) -> Vote:
 def count_votes(criteria: Sequence[CriterionConfig], votes: Sequence[Vote]) -> Judgement:
     """The judgement that votes amount to, each criterion by the first votes that it asks for. At least one criterion and vote."""
     verdicts = tuple(_verdict(criterion, votes) for criterion in criteria)
-    unmet = [verdict.criterion for verdict in verdicts if not verdict.met]
+    unmet = [verdict.criterion for verdict in verdicts if verdict.unmet]
+    untold = [verdict.criterion for verdict in verdicts if verdict.cannot_tell]
+    causes = (("not met", unmet), ("cannot be told", untold))
     return Judgement(
-        outcome=JudgementOutcome.REJECTED if unmet else JudgementOutcome.APPROVED,
-        cause=f"{len(unmet)} of {len(verdicts)} criteria not met: {_listed(unmet)}" if unmet else "",
+        outcome=_outcome(unmet, untold),
+        cause="; ".join(f"{len(names)} of {len(verdicts)} criteria {what}: {_listed(names)}" for what, names in causes if names),
         criteria=verdicts,
         principle=next((vote.principle for vote in votes if vote.principle), ""),
         score=_score(criteria, verdicts),
     )
+
+
+def _outcome(unmet: Sequence[str], untold: Sequence[str]) -> JudgementOutcome:
+    if unmet:
+        return JudgementOutcome.REJECTED
+    return JudgementOutcome.UNDECIDED if untold else JudgementOutcome.APPROVED
 
 
 def _must_be_whole(answer: Answer) -> None:
@@ -120,7 +141,7 @@ def _by_criterion(read: _Answer, criteria: Sequence[str]) -> dict[str, _Criterio
     for one in read.criteria:
         if one.id not in criteria:
             raise UnreadableError(f"the answer is on an unknown criterion: {label(one.id)}")
-        if given.setdefault(one.id, one).met is not one.met:
+        if given.setdefault(one.id, one).verdict != one.verdict:
             raise UnreadableError(f"the answer contradicts itself on {one.id}")
     if missing := [name for name in criteria if name not in given]:
         raise UnreadableError(f"the answer leaves out {_listed(missing)}")
@@ -130,20 +151,29 @@ def _by_criterion(read: _Answer, criteria: Sequence[str]) -> dict[str, _Criterio
 
 
 def _opinion(one: _CriterionAnswer, view: View) -> Opinion:
-    """What is said to be met on the evidence of a file that was not shown counts as not met."""
-    name = one.evidence_file.strip()
-    reason = visible(one.reason).strip()
-    if not name:
-        return Opinion(one.met, reason[:_REASON], "")
-    place = label(name) if one.evidence_line == 0 else f"{label(name)}:{one.evidence_line}"
-    shown = _lines_of(name, view)
-    if shown is None:
-        return Opinion(met=False, reason=f"[no such evidence: {place} was not shown] {reason}"[:_REASON], evidence="")
-    if not 0 <= one.evidence_line <= shown:
-        return Opinion(
-            one.met, f"[no such evidence: {label(name)} has no line {one.evidence_line}] {reason}"[:_REASON], label(name)
-        )
-    return Opinion(one.met, reason[:_REASON], place)
+    reason = visible(one.reason).strip()[:_REASON]
+    return Opinion(
+        given=one.verdict,
+        reason=reason,
+        evidence=_evidence(reason, view),
+        fix=_one_line(one.fix, _FIX) if one.verdict == "not_met" else "",
+        need=_needed(one.need) if one.verdict == "cannot_tell" else (),
+    )
+
+
+def _needed(paths: Sequence[str]) -> tuple[str, ...]:
+    plain = (path.strip().removeprefix("./").partition(":")[0] for path in paths)
+    return tuple(dict.fromkeys(label(path) for path in plain if path))[:_NEEDED]
+
+
+def _evidence(reason: str, view: View) -> str:
+    """The first file that a reason names and that was shown, with its line where there is such a line."""
+    for place in _PLACE.finditer(reason):
+        shown = _lines_of(place["path"], view)
+        if shown is not None:
+            line = int(place["line"] or 0)
+            return f"{place['path']}:{line}" if 0 < line <= shown else place["path"]
+    return ""
 
 
 def _lines_of(name: str, view: View) -> int | None:
@@ -158,16 +188,21 @@ def _lines_of(name: str, view: View) -> int | None:
 
 def _verdict(criterion: CriterionConfig, votes: Sequence[Vote]) -> CriterionVerdict:
     cast = [vote.opinions[criterion.id] for vote in votes[: criterion.votes]]
-    agreeing = sum(opinion.met for opinion in cast)
+    agreeing, open_ones = (sum(opinion.given == word for opinion in cast) for word in ("met", "cannot_tell"))
     met = agreeing >= criterion.needed
-    decisive = next((opinion for opinion in cast if opinion.met is met), None)
+    cannot_tell = not met and agreeing + open_ones >= criterion.needed
+    word = "met" if met else "cannot_tell" if cannot_tell else "not_met"
+    decisive = next((opinion for opinion in cast if opinion.given == word), None)
     return CriterionVerdict(
         criterion=criterion.id,
         met=met,
+        cannot_tell=cannot_tell,
         votes_met=agreeing,
         votes_cast=len(cast),
         votes_needed=criterion.needed,
         reason=decisive.reason if decisive else "",
+        fix=decisive.fix if decisive else "",
+        need=decisive.need if decisive else (),
         evidence=decisive.evidence if decisive else "",
     )
 

@@ -1,0 +1,78 @@
+"""What of a real repository the judge is shown: the diff, changed files, those that are spoken of, and what it asks for."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.config import LoopConfig
+from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.claims import Claims
+from helmsman.records.iteration import Evidence
+from helmsman.records.proof import SinceStart, Verdict
+from helmsman.records.reflexion import JudgeMemory, PastVerdict
+from tasks.checking.adjudicating import adjudicate
+from tasks.worktrees.changes import measure_change
+from tests.fakes.judge_api import JudgeApi
+from tests.fakes.judge_questions import answer, one, saying, untold
+from tests.fakes.repositories import Work, begin, commit, make_repository, record_of
+
+pytestmark = pytest.mark.feature("V7")
+
+FILES = {
+    "calc.py": "def half(n):\n    return None\n",
+    "check.sh": "python -m unittest tests.test_sums\n",
+    "tests/test_calc.py": "def test_half():\n    assert half(8) == 4\n",
+    "tests/test_sums.py": "def test_sums(): ...\n",
+    "docs/odd.md": "Odd numbers are refused.\n",
+    "other.py": "x = 1\n",
+}
+WORK = {"calc.py": "def half(n):\n    return n // 2\n", "uv.lock": "hash = 1\n", "new.py": "y = 2\n", "a.pyc": "\0\0"}
+PASSED = CheckResult(
+    name="./check.sh", command="./check.sh", passed=True, exit_code=0, seconds=0, head="OK", counts=TestCounts(passed=2)
+)
+ASKED = Claims(wants_to_finish=True, how="EXIT_SIGNAL")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    begun = begin(make_repository(tmp_path / "top", FILES), tmp_path / "tree")
+    commit(begun.path, "half", WORK)
+    judge = {"criteria": ["half refuses odd numbers"], "way": "api"}
+    config = LoopConfig.model_validate({"goal": "halves", "checks": ["./check.sh"], "judge": judge})
+    past = PastVerdict(iteration=1, commit=begun.start, criterion="c1", given="not_met", reason="half takes odd numbers")
+    state = begun.state.model_copy(update={"config": config, "judge": JudgeMemory(verdicts=(past,))})
+    return Work(begun.repository, begun.path, state, begun.start)
+
+
+def verdict_on(work: Work, api: JudgeApi, **evidence: Any) -> Verdict:
+    execution = record_of(work.state, 1).execution.model_copy(update={"change": measure_change(work.path, work.start)})
+    given = Evidence(execution=execution, checks=CheckReport(tree="t", results=(PASSED,)), claims=ASKED, **evidence)
+    return adjudicate(work.place, work.state, given, lambda: {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": api.url})
+
+
+def test_the_judge_sees_the_diff_and_unchanged_files_that_show_whether_the_work_is_right(work: Work) -> None:
+    since = SinceStart(tests=("tests.test_calc.test_half",))
+    with JudgeApi([saying(answer(one("c1")))]) as api:
+        assert verdict_on(work, api, since_start=since).proof.open
+        (request,) = api.requests
+    told = request.prompt
+    assert "--- a/calc.py\n+++ b/calc.py\n@@ -1,2 +1,2 @@\n def half(n):\n-    return None\n+    return n // 2\n" in told
+    for shown in ("file calc.py\n", "file new.py\n", "file check.sh\n", "file tests/test_calc.py\n", "file tests/test_sums.py\n"):
+        assert shown in told
+    assert "file other.py" not in told
+    assert "binary or generated, NOT shown\na.pyc\nuv.lock\n>>>" in told
+    assert "2 passed, 0 failed, 0 skipped\ntests.test_calc.test_half: fails without the work, passes with it" in told
+    assert f"iteration 1, {work.start[:10]}: [c1] not_met, half takes odd numbers" in told
+
+
+def test_a_file_that_it_needs_is_read_from_the_commit_and_nothing_from_beyond_the_repository(work: Work, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("known to nobody")
+    (work.path / "docs/odd.md").write_text("edited and never committed")
+    needed = untold("c1", "docs/odd.md", "../secret", str(tmp_path / "secret"))
+    with JudgeApi([saying(answer(needed)), saying(answer(one("c1")))]) as api:
+        verdict = verdict_on(work, api)
+        assert verdict.judgement is not None
+        assert (verdict.judgement.approved, verdict.judgement.calls) == (True, 2)
+        assert "file docs/odd.md\n1\tOdd numbers are refused.\n>>>" in api.requests[1].prompt
+        assert "known to nobody" not in api.requests[1].prompt
