@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from string import Template
 
 from helmsman.orient.budget import Piece
-from helmsman.orient.checks_told import commands, how, printed
+from helmsman.orient.checks_told import commands, failed
 from helmsman.plain import clean, clean_lines
 from helmsman.records.plan import InHand, PlanItem
 from helmsman.records.state import LoopState
@@ -61,7 +61,8 @@ def own_check_section(state: LoopState, hand: InHand | None) -> Sequence[Piece]:
     item, own = hand.item if hand else None, state.plan.own
     if item is None or own is None or own.passed or state.plan.now != item.id or own.command != item.check:
         return ()
-    return (f"# The check of item {item.id}\n`{clean(own.command)}`: {how(own)}", *printed(own))
+    heading, *rest = failed(own)
+    return (f"# The check of item {item.id}\n{heading}", *rest)
 
 
 def _item(state: LoopState, hand: InHand, item: PlanItem) -> list[str]:

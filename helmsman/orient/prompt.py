@@ -14,7 +14,7 @@ from helmsman.memory.wiki import NOTE as WIKI_NOTE
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.approaches import approach_section
 from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, fit, tokens, whole
-from helmsman.orient.checks_told import commands, how, printed
+from helmsman.orient.checks_told import commands, failed
 from helmsman.orient.compaction import compact_by_template, compacted_section, compacts, past_of
 from helmsman.orient.focus import focus_section
 from helmsman.orient.guardrails import as_text
@@ -49,7 +49,7 @@ from helmsman.oversee.drift import flagged, guidance
 from helmsman.oversee.usage import in_words, near
 from helmsman.plain import clean, clean_lines
 from helmsman.records.briefing import Briefing, Orientation
-from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Contradiction
 from helmsman.records.evidence import Commit
 from helmsman.records.findings import Finding, Weight
@@ -225,15 +225,8 @@ def _last_checks(report: CheckReport | None) -> Sequence[Piece]:
         return ()
     if report.passed:
         return ("# Checks\nAll checks passed when they ran last.",)
-    heading = f"# Checks\n{len(report.failures)} of {len(report.results)} checks failed when they ran last:"
-    return (heading, *(piece for result in report.failures for piece in _failure(result)))
-
-
-def _failure(result: CheckResult) -> Sequence[Piece]:
-    failing = result.counts.failing if result.counts else ()
-    tests = ("Failing tests:", Foreign("\n".join(failing))) if failing else ()
-    remark = (f"\n{clean(result.remark)}",) if result.remark else ()
-    return (f"\n## `{clean(result.command)}`: {how(result)}", *remark, *tests, *printed(result))
+    heading = f"# Checks\n{len(report.failures)} of {len(report.results)} checks failed when they ran last."
+    return (heading, *(piece for result in report.failures for piece in failed(result)))
 
 
 def _unfinished_request(state: LoopState) -> Sequence[Piece]:

@@ -32,6 +32,8 @@ class CheckResult(Record):
     head: str = ""
     tail: str = ""
     """First and last part of the output, bounded; tail is empty when head holds all of it."""
+    listed: tuple[str, ...] = ()
+    """What failed, a line each, 30 at most; the last lines of the output where nothing in it is known."""
     timed_out: bool = False
     error: str = ""
     """Why it could not run, where that is so."""

@@ -14,6 +14,7 @@ from helmsman.errors import Cancelled, OperatorError
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.events import CheckFinished, CheckStarted
 from helmsman.records.processes import survivors_named
+from helmsman.verify.failures import listed
 from helmsman.verify.flaky import doubtful, second_opinion
 from helmsman.verify.junit import read_junit, read_ran
 from helmsman.verify.required import ran
@@ -184,18 +185,21 @@ def _result(room: Room, check: CheckConfig, ended: Ended) -> CheckResult:
     left = survivors_named(ended.survivors)
     head, tail = _output(ended)
     report = _report(room.root, check)
+    counts, passed = _counts(report, f"{head}\n{tail}"), by_itself and ended.exit_code == 0 and not left
+    failing = counts.failing if counts else ()
     return CheckResult(
         name=check.title,
         command=check.command,
-        passed=by_itself and ended.exit_code == 0 and not left,
+        passed=passed,
         exit_code=ended.exit_code if by_itself else None,
         seconds=round(ended.seconds, 3),
         head=head,
         tail=tail,
+        listed=() if passed else listed(f"{head}\n{tail}", check.command, failing, str(room.root)),
         timed_out=ended.by == "deadline",
         error=f"processes that it started are still running: {left}" if left else "",
         remark=_remark(room, check),
-        counts=_counts(report, f"{head}\n{tail}"),
+        counts=counts,
         ran=ran(room.required, read_ran(report), f"{head}\n{tail}"),
     )
 

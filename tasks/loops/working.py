@@ -12,6 +12,7 @@ from pathlib import Path
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import Cancelled
 from helmsman.memory.guardrails_file import render_for_agent as render_guardrails
+from helmsman.orient.checks_told import LOGS, logs
 from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.orient.guardrails.rules import RESEARCH_FILE
 from helmsman.orient.hats import worn
@@ -63,7 +64,7 @@ MOST_TESTS = 200
 """Names of tests that fail on the source of the start, as a record holds them."""
 _BYTES = 4
 """Of one character in UTF-8 at most."""
-OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md"
+OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md", "checks"
 
 
 def gather(place: Workplace, state: LoopState, now: datetime) -> Orientation:
@@ -259,9 +260,19 @@ def _lay_out_memory(place: Workplace, state: LoopState, guardrails: Sequence[Gua
     if researching(state):
         _remove(folder / RESEARCH_FILE)  # what it says was found now
     _write_anew(folder / "guardrails.md", render_guardrails(guardrails))
+    _lay_out_logs(place, state)
     if state.config.judge.criteria:
         _write_anew(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
         _write_anew(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
+
+
+def _lay_out_logs(place: Workplace, state: LoopState) -> None:
+    """What the failing checks printed, for an agent that needs more than a line of each failure."""
+    _remove(place.worktree / LOGS)
+    (place.worktree / LOGS).mkdir()
+    reported = state.checks.results if state.checks else ()
+    for path, text in logs((*reported, *((state.plan.own,) if state.plan.own else ()))).items():
+        _write_anew(place.worktree / path, text)
 
 
 def _write_anew(path: Path, text: str) -> None:

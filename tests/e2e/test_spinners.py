@@ -58,7 +58,7 @@ def test_a_session_that_never_gives_up_stopping_is_let_go_before_the_command_lin
 def test_without_progress_a_session_is_sent_back_twice(tmp_path: Path, prefect_server: PrefectServer) -> None:
     records, requests = drive(tmp_path, prefect_server, lambda _: say("done"))
     assert [[attempt.blocked for attempt in record.execution.call.stops] for record in records] == [[True, True, False]] * 2
-    assert "`false`: exit code 1" in str(requests[1].body["messages"])
+    assert "`false` exits with 1" in str(requests[1].body["messages"])
 
 
 def test_a_session_whose_context_is_full_ends_in_good_order_and_the_next_one_begins_anew(

@@ -176,7 +176,7 @@ def test_failing_tests_and_output_reach_the_next_prompt(drive: Drive) -> None:
     driven = drive([says(), says()], checks=[check], limits={"iterations": 2})
     prompt = prompt_of(driven.agent, 1)
     assert "tests/test_a.py::test_sum" in prompt
-    assert "exit code 1" in prompt
+    assert "exits with 1" in prompt
     counts = driven.state.checks.results[0].counts if driven.state.checks else None
     assert counts is not None
     assert (counts.passed, counts.failed) == (2, 1)

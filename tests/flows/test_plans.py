@@ -106,7 +106,7 @@ def test_an_item_that_was_tried_too_often_is_a_question_and_going_on_gives_it_as
     assert "its check fails (exit code 2): grep -q one alpha" in ending.reason
     assert driven.state.gate is not None
     assert driven.state.gate.question == "T001 of the plan was tried 2 times in vain. How shall it go on?"
-    assert "`grep -q one alpha`: exit code 2" in prompt_of(driven.agent, 1)
+    assert "`grep -q one alpha` exits with 2" in prompt_of(driven.agent, 1)
     loop(LoopRequest(repository=str(repository), goal="", loop="loop", reopen=True), return_state=True)
     after, _ = read_state(open_repository(repository), "loop")
     assert (after.outcome, after.plan.done, after.plan.tries) == (Outcome.COMPLETED, 3, {})

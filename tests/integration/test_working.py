@@ -254,3 +254,16 @@ def test_the_judges_memory_is_laid_out_where_there_is_a_judge_and_is_never_work(
     assert "## Iteration 3, 2 in a row" in (folder / "JUDGE_FEEDBACK.md").read_text()
     assert "- #3 rejected: read the docstrings" in (folder / "JUDGE_EVOLUTION.md").read_text()
     assert dirty_paths(work.path) == ()
+
+
+@pytest.mark.feature("V2")
+def test_the_whole_output_of_a_failing_check_is_laid_out_for_the_agent_and_is_never_work(work: Work) -> None:
+    change = settle_work(work.repository, work.path, work.state, work.start)
+    report = checked(work, change, checks=("echo $PWD/a.py:3:1: F401 unused; false",))
+    gather(work.place, work.state.model_copy(update={"checks": report}), NOW)
+    (log,) = (work.path / ".helmsman" / "checks").iterdir()
+    assert log.read_text().endswith("/a.py:3:1: F401 unused\n")
+    assert report.results[0].listed == ("a.py:3 | F401 unused",)
+    assert dirty_paths(work.path) == ()
+    gather(work.place, work.state, NOW)
+    assert not list(log.parent.iterdir())

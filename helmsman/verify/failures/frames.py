@@ -29,6 +29,11 @@ _JAVA_OWN = re.compile(
 )
 
 
+def is_strange(path: str) -> bool:
+    """Whether a path belongs to a library or a runtime."""
+    return bool(_STRANGE.search(path))
+
+
 def own_frame(text: str) -> str:
     """`path:line` of the innermost frame that belongs to no library: Python prints it last, the others first."""
     python = [f"{match['file'] or match['short']}:{match['line']}" for match in _PYTHON.finditer(text)]

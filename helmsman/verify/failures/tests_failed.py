@@ -58,7 +58,7 @@ _TELLING = tuple(
         r"^ +error: '?(?P<said>[^|>'].*?)'?$",
     )
 )
-_HEADING = re.compile(
+HEADING = re.compile(
     r"_{3,} |=== RUN   |  ● |(?:FAIL|ERROR): | *--- FAIL: |---- | FAIL  | *\d+\) |\S+ > \S.* FAILED$|\(fail\) | *not ok "
     r"| +Failed "
 )
@@ -79,10 +79,10 @@ def telling(lines: Sequence[str], name: str) -> str:
     """The first telling line below the heading of a test, else the first that it has; without a heading what a recap says."""
     start = _heading(lines, name)
     if start is None:
-        return _recapped(lines, name) or _first_telling("\n".join(lines))
-    below = [*takewhile(lambda line: not _HEADING.match(line), lines[start + 1 :])]
+        return recapped(lines, name) or _first_telling("\n".join(lines))
+    below = [*takewhile(lambda line: not HEADING.match(line), lines[start + 1 :])]
     text = "\n".join([lines[start], *below])
-    return _first_telling(text) or _recapped(lines, name) or next((line.strip() for line in below if line.strip()), "")
+    return _first_telling(text) or recapped(lines, name) or next((line.strip() for line in below if line.strip()), "")
 
 
 def _first_telling(text: str) -> str:
@@ -95,9 +95,10 @@ def _heading(lines: Sequence[str], name: str) -> int | None:
     if not short:
         return None
     named = re.compile(rf"(?<!\w){re.escape(short)}(?!\w)")
-    return next((number for number, line in enumerate(lines) if _HEADING.match(line) and named.search(line)), None)
+    return next((number for number, line in enumerate(lines) if HEADING.match(line) and named.search(line)), None)
 
 
-def _recapped(lines: Sequence[str], name: str) -> str:
+def recapped(lines: Sequence[str], name: str) -> str:
+    """What the summary at the end says of it."""
     starts = (f"FAILED {name} - ", f"ERROR {name} - ")
     return next((line.partition(" - ")[2] for line in lines if line.startswith(starts)), "") if name else ""

@@ -1,0 +1,60 @@
+"""A failed check's output as one line for each distinct failure, read from what real runners printed."""
+
+from pathlib import Path
+
+import pytest
+
+from helmsman.verify.failures import listed
+from helmsman.verify.summaries import read_summary
+
+pytestmark = pytest.mark.feature("O3")
+RECORDINGS = Path(__file__).parents[1] / "recordings" / "summaries"
+
+
+def lines_of(name: str) -> tuple[str, ...]:
+    output = (RECORDINGS / f"{name}.txt").read_text()
+    counts = read_summary(output)
+    return listed(output, tests=counts.failing if counts else (), root="/repo")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("pytest_red", "test_calc.py:8 | test_bad[x y] | assert a == 5 | AssertionError: assert 'x y' == 5"),
+        ("pytest_red_colour", "test_calc.py:8 | test_bad[1] | assert a == 5 | assert 1 == 5"),
+        ("pytest_collection_error", "broken/test_broken.py:1 | broken/test_broken.py | ModuleNotFoundError: No module named"),
+        ("unittest_red", "sub_test.py:6 | T.test_no | assertEqual(1,2) | AssertionError: 1 != 2"),
+        ("go_red", "calc_test.go:14 | TestSub | got 3, want 1"),
+        ("cargo_red", "src/lib.rs:12 | tests::bad | left 2, right 3"),
+        ("jest_red", "jest/red.test.js:3 | top level | test('top level',()=>{expect(1).toBe(2)}) | expected 2, received 1"),
+        ("vitest_red", "vitest/red.test.js:4 | vitest/red.test.js > top level | AssertionError: expected 1 to be 2"),
+        ("node_failing_tap", "/workspace/failing/calc.test.js:6 | subtracts | expected 1, actual 3"),
+        ("phpunit_red", "tests/CalcTest.php:14 | Calc\\CalcTest::testSubtract | Failed asserting that 3 matches expected 1."),
+    ],
+)
+def test_a_failure_is_told_with_its_place_its_test_its_assertion_and_its_message(name: str, line: str) -> None:
+    assert [one for one in lines_of(name) if one.startswith(line)], lines_of(name)
+
+
+def test_what_linters_and_compilers_object_to_is_told_line_by_line() -> None:
+    output = "/work/a.py:3:1: F401 `os` imported but unused\n/work/b.py:9:5: E711 comparison to None\nFound 2 errors.\n"
+    assert listed(output, "ruff check", root="/work") == (
+        "a.py:3 | F401 `os` imported but unused",
+        "b.py:9 | E711 comparison to None",
+    )
+
+
+def test_tests_that_fail_alike_in_one_place_share_a_line_that_counts_them() -> None:
+    block = '======\nERROR: {0} (t.T.{0})\n------\n  File "/w/lib.py", line 3, in f\n    x.y\nKeyError: 1\n'
+    names = [f"test_{letter}" for letter in "abcde"]
+    told = listed("".join(map(block.format, names)), tests=[f"{name} (t.T.{name})" for name in names], root="/w")
+    assert told == ("lib.py:3 | T.test_a, T.test_b, T.test_c and 2 more | x.y | KeyError: 1 | ×5",)  # noqa: RUF001
+
+
+def test_of_an_output_that_nothing_knows_the_last_lines_are_told_each_once() -> None:
+    assert listed("first\n" + "total: 3\n" * 2 + "not equal\n") == ("first", "total: 3 ×2", "not equal")  # noqa: RUF001
+
+
+def test_ten_failures_take_some_600_tokens_whatever_the_output_is() -> None:
+    output = "".join(f"E {'x' * 900}\na{at}.py:{at}:1: F401 {'unused ' * 200}\n" for at in range(10))
+    assert sum(map(len, listed(output, "ruff check"))) / 4 <= 620
