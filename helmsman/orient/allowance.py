@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from helmsman.config import ClaudeConfig
 from helmsman.orient.hats import in_hat, worn_hat
-from helmsman.orient.treatments import treatment
+from helmsman.oversee.advice import advise
 from helmsman.records.control import Band
 from helmsman.records.state import LoopState
 
@@ -37,4 +37,4 @@ def claude_config(state: LoopState) -> ClaudeConfig:
 def _due_model(state: LoopState) -> str:
     config = state.config
     urgent = config.ladder.act and state.oversight.control.band is Band.PIVOT
-    return treatment(state.oversight, config).model or (config.ladder.redesign_model if urgent else "")
+    return advise(state).model or (config.ladder.redesign_model if urgent else "")

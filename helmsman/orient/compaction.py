@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import Foreign, Piece, fence, fit, tokens, trim
 from helmsman.orient.progress import render
-from helmsman.orient.treatments import planned_anew, treatment
+from helmsman.oversee.advice import advise, planned_anew
 from helmsman.plain import shortened
 from helmsman.records.briefing import Orientation
 from helmsman.records.checks import CheckReport
@@ -96,7 +96,7 @@ def past_of(state: LoopState, orientation: Orientation) -> Past:
         goal=state.config.goal,
         iteration=state.due,
         commits=orientation.commits,
-        memory=planned_anew(state.memory, treatment(state.oversight, state.config)),
+        memory=planned_anew(state.memory, state),
         checks=state.checks,
         history=state.worked,
     )
@@ -104,8 +104,7 @@ def past_of(state: LoopState, orientation: Orientation) -> Past:
 
 def compacts(state: LoopState, orientation: Orientation) -> bool:
     """Whether the iteration that is due reads the past in short: for a redesign, or where it has outgrown its allowance."""
-    redesign = treatment(state.oversight, state.config).plan == "regenerate"
-    return redesign or needs_compaction(past_of(state, orientation), state.config.prompt.compact_tokens)
+    return advise(state).anew or needs_compaction(past_of(state, orientation), state.config.prompt.compact_tokens)
 
 
 def needs_compaction(past: Past, allowance: int) -> bool:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from helmsman.config import ClaudeConfig
 from helmsman.orient.research import researching
-from helmsman.orient.treatments import Persona, treatment
+from helmsman.oversee.advice import Persona, advise
 from helmsman.records.findings import Weight
 from helmsman.records.hats import Condition, Hat, Preset, Worn
 from helmsman.records.modes import Rung
@@ -51,7 +51,7 @@ class Scene:
 
 def scene_of(state: LoopState) -> Scene:
     """The situation of the iteration that is due."""
-    given, report = treatment(state.oversight, state.config), state.checks
+    given, report = advise(state), state.checks
     red = report is not None and bool(report.failures)
     return Scene(
         phase="research" if researching(state) else "work",
@@ -64,7 +64,7 @@ def scene_of(state: LoopState) -> Scene:
         untrue=len(state.contradictions),
         taken_back=state.failed is not None,
         first=state.iteration <= state.memory.research.tries,  # research prepares, and does nothing yet
-        replan=given.plan == "regenerate",
+        replan=given.anew,
         conflict=state.merging.trouble is not None,
         item=_item(state.plan),
         persona=given.persona,

@@ -59,11 +59,6 @@ $criteria""")
 PICTURE = Template("""# The finished work, as the people who ordered it picture it
 $picture""")
 
-RESET = Template("""\
-# Another approach is demanded
-The judge has rejected this line of work $times times in a row. More of the same is not accepted. Read the reasons above, name the
-assumption that they have in common, and begin with an approach that does not rest on it, even if that undoes work.""")
-
 UNCHANGED = """\
 # A request that was refused
 An earlier iteration asked to be done. Nothing differs from the commit that this loop began with, so nothing is done. Do the work,

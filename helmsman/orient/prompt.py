@@ -32,7 +32,6 @@ from helmsman.orient.phases import (
     PHASE_0,
     PHASES_1_TO_4,
     PICTURE,
-    RESET,
     ROLLED_BACK,
     SCARCE,
     UNCHANGED,
@@ -42,12 +41,10 @@ from helmsman.orient.phases import (
 from helmsman.orient.plan import own_check_section, plan_sections
 from helmsman.orient.research import CLOSING as RESEARCH_CLOSING
 from helmsman.orient.research import research_phase, research_section, researching
-from helmsman.orient.strategy import strategy_section
-from helmsman.orient.treatment_told import treatment_section
-from helmsman.orient.validation import issues_section
+from helmsman.oversee.advice import PERSONAS, advise
 from helmsman.oversee.drift import flagged, guidance
 from helmsman.oversee.usage import in_words, near
-from helmsman.plain import clean, clean_lines
+from helmsman.plain import clean, clean_lines, one_line
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Contradiction
@@ -143,7 +140,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         ("usage", _scarce(state, orientation)),
         ("merge", merge_section(state.merging.trouble)),
         ("findings of research", () if researching(state) else research_section(state.memory.research)),
-        *_steering(state, planned),
+        ("advice", focus_section(planned.focus) or _advice(state)),
         (CHECKS, _last_checks(state.checks)),
         ("check of the item", own_check_section(state, orientation.plan)),
         ("unfinished request", (*_unfinished_request(state), *_unproven_request(state.done))),
@@ -172,17 +169,12 @@ def _scarce(state: LoopState, orientation: Orientation) -> Sequence[Piece]:
     return (SCARCE.substitute(told="; ".join(map(in_words, windows))),) if windows else ()
 
 
-def _steering(state: LoopState, planned: Planned) -> list[Fact]:
-    """How to go about it: what control between iterations has to say, and what a model wrote, which is paid for in any case."""
-    oversight, focus, hatted = state.oversight, ("focus", focus_section(planned.focus)), worn_hat(state) is not None
-    if not state.config.ladder.act:
-        return [focus]
-    return [
-        ("treatment", treatment_section(oversight, state.config, state.worked, state.checks, hatted=hatted)),
-        ("strategy", strategy_section(oversight.strategy, oversight.control) if state.worked else ()),
-        focus,
-        ("issues", issues_section(oversight.issues)),
-    ]
+def _advice(state: LoopState) -> Sequence[Piece]:
+    """The one paragraph of advice; a hat says by itself whose eyes it looks with."""
+    advice = advise(state)
+    persona = "" if worn_hat(state) else PERSONAS[advice.persona]
+    sentences = " ".join(one_line(sentence) for sentence in (advice.because, *advice.orders, persona) if sentence)
+    return (f"# How to go about this iteration\n{sentences}",) if sentences else ()
 
 
 def _fit(facts: Sequence[Fact], allowance: int) -> list[Section]:
@@ -276,9 +268,7 @@ def _judge_feedback(memory: JudgeMemory) -> Sequence[Piece]:
         return ()
     newest = memory.feedback[::-1][:REJECTIONS_SHOWN]
     heading = "# Why the judge rejected the work\nNewest first; all of them are in `.helmsman/JUDGE_FEEDBACK.md`."
-    reset = memory.reset_at == newest[0].iteration
-    demand = (RESET.substitute(times=newest[0].consecutive),) if reset else ()
-    return (heading, *(piece for rejection in newest for piece in _rejection(rejection)), *demand)
+    return (heading, *(piece for rejection in newest for piece in _rejection(rejection)))
 
 
 def _rejection(rejection: Rejection) -> Sequence[Piece]:
@@ -290,8 +280,8 @@ def _rejection(rejection: Rejection) -> Sequence[Piece]:
 def _drift(drift: Drift) -> Sequence[Piece]:
     if not flagged(drift):
         return ()
-    intro, names, order = guidance(drift)
-    return (f"# The last changes and the task\n{intro}", Foreign(names), order)
+    intro, names = guidance(drift)
+    return (f"# The last changes and the task\n{intro}", Foreign(names))
 
 
 def _interrupted(state: LoopState) -> Sequence[Piece]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from helmsman.orient.treatments import treatment
+from helmsman.oversee.advice import advise
 from helmsman.records.session import KeptSession
 from helmsman.records.state import LoopState
 
@@ -43,7 +43,7 @@ def _full(state: LoopState, _session: KeptSession, _now: datetime) -> bool:
 
 
 def _another_approach(state: LoopState, _session: KeptSession, _now: datetime) -> bool:
-    return treatment(state.oversight, state.config).fresh
+    return advise(state).fresh
 
 
 # What `hybrid` adds is not here: an iteration that did not get further leaves no session behind.

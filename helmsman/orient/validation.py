@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from helmsman.orient.budget import Foreign, Piece
 from helmsman.oversee.detectors import windows
 from helmsman.oversee.limits import gauges
 from helmsman.plain import clean
@@ -26,18 +25,6 @@ _WHERE = 120
 Failure = tuple[FailureClass, str]
 """Its class and where it was: what tells one failure from another."""
 
-TO_DO: dict[str, str] = {
-    "validation.no_channel": "Nothing can prove this work yet: write a test that does, and name its command in progress.md.",
-    "validation.unverified": "Nobody checks the result: run what you changed and report what it printed.",
-    "validation.no_hooks": "Nobody holds a tool call back in this session: look twice before a command that deletes or rewrites.",
-    "validation.strategy": "The order of work above is incomplete: choose the step that makes the first failing check pass.",
-    "validation.blocker": "Begin with this failure, which is still there: find its cause before anything else.",
-    "validation.budget": "Little of the budget is left: finish what is begun and leave every commit a working state.",
-    "validation.no_request": "Go through the objective point by point; where all of it is true, ask to be done.",
-    "validation.errors": "Read the output of a failing tool to the end before you call it again.",
-}
-"""What the agent is told to do about an issue, by its rule. What another section of the prompt orders is not here."""
-
 
 def before(state: LoopState, oversight: Oversight, history: Sequence[Moment]) -> tuple[Issue, ...]:
     """What is wrong before the iteration that is due."""
@@ -52,15 +39,6 @@ def before(state: LoopState, oversight: Oversight, history: Sequence[Moment]) ->
 def after(evidence: Evidence, progress: Progress) -> tuple[Issue, ...]:
     """What is odd about the iteration that has just ended. Nothing of it is critical: the gates themselves decide."""
     return (*_no_request(evidence, progress), *_asked_early(evidence), *_errors(evidence.execution.call.errors))[:MOST]
-
-
-def issues_section(issues: Sequence[Issue]) -> Sequence[Piece]:
-    """The issues for the prompt: what to do in our words, what was found fenced, because it may name things of the repository."""
-    if not issues:
-        return ()
-    orders = dict.fromkeys(TO_DO[issue.rule] for issue in issues if issue.rule in TO_DO)
-    found = "\n".join(issue.message for issue in issues[:MOST])
-    return ("# What a look at the loop itself found", *(f"- {order}" for order in orders), Foreign(found))
 
 
 def remaining(history: Sequence[Moment], checks: CheckReport | None = None) -> Collection[Failure]:

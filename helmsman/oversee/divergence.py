@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
-from helmsman.orient.treatments import PLAN_ANEW
 from helmsman.oversee.detectors import windows
 from helmsman.oversee.drift.paths import stem
 from helmsman.oversee.drift.words import telling
@@ -21,6 +20,10 @@ from helmsman.records.verdict import Severity, Signal
 from helmsman.verify.claims.paths import Paths, as_path, git_would_show
 from helmsman.verify.invariants.reading.kinds import language
 
+PLAN_ANEW = (
+    "Write a new plan into your notes, made from the goal, the checks and the files that are there now; look at each file before "
+    "you name it, and begin with the first step."
+)
 Exists = Callable[[str], bool]
 """Whether there is a file at a path, which a plan may name without its folders."""
 

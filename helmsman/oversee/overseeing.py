@@ -10,8 +10,8 @@ from functools import partial
 from typing import TypeVar
 
 from helmsman.orient.research import researching
-from helmsman.orient.strategy import plan
 from helmsman.orient.validation import after, before
+from helmsman.oversee.advice import strategy_of
 from helmsman.oversee.control import steer
 from helmsman.oversee.decide.situation import BLOWN
 from helmsman.oversee.detectors import detect, diagnose
@@ -231,8 +231,12 @@ def _concluded(view: _View, noticed: _Noticed, signals: Sequence[Signal], modes:
         best=_best(view, signals),
         gaps=(*view.earlier.gaps, view.observed.memory.remaining_gap[:GAP_KEPT])[-UNTOUCHED - 1 :],
         instructions=_instructions(signals),
+        redirected=tuple(dict.fromkeys(one.rule for one in signals if one.severity in _REDIRECTS))[:INSTRUCTIONS_KEPT],
     ).model_copy(update=modes)
-    strategy = view.guard("strategy", Strategy(), lambda: plan(gathered, signals))
+    following = _next(view).model_copy(
+        update={"oversight": gathered, "history": view.history, "checks": view.sight.evidence.checks}
+    )
+    strategy = view.guard("strategy", Strategy(), lambda: strategy_of(following))
     planned = gathered.model_copy(update={"strategy": strategy})
     issues = view.guard("validation", (), lambda: (
         *after(view.sight.evidence, view.progress), *before(_next(view), planned, view.history)
@@ -261,6 +265,7 @@ def _instructions(signals: Sequence[Signal]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(signal.instruction for signal in gravest if signal.instruction))[:INSTRUCTIONS_KEPT]
 
 
+_REDIRECTS = frozenset({Severity.PAUSE, Severity.REDIRECT})
 _GRAVITY = (Severity.ABORT, Severity.PAUSE, Severity.REDIRECT, Severity.WARN, Severity.LOG)
 
 

@@ -18,6 +18,7 @@ def relieved(state: LoopState, now: datetime) -> LoopState:
         "learning": (),
         "issues": (),
         "instructions": (),
+        "redirected": (),
         **_settled(earlier),
     }
     return state.model_copy(update={"oversight": earlier.model_copy(update=anew)})

@@ -98,7 +98,7 @@ def taken_back(oversight: Oversight, failed: Failed | None) -> Oversight:
     )
     progress = oversight.progress.model_copy(update={"completion": best.completion})
     feedback = Feedback.GREEN if best.green else Feedback.FAILING
-    anew = {"progress": progress, "feedback": feedback, "strategy": another, "issues": (), "instructions": ()}
+    anew = {"progress": progress, "feedback": feedback, "strategy": another, "issues": (), "instructions": (), "redirected": ()}
     return oversight.model_copy(update=anew)
 
 

@@ -187,6 +187,8 @@ class Oversight(Record):
     """The commit that measured best; of equals the latest."""
     instructions: tuple[str, ...] = ()
     """What signals of this iteration tell the next one to do, 10 at most."""
+    redirected: tuple[str, ...] = ()
+    """Rules of the signals of this iteration that ask for another way, 10 at most."""
     faults: tuple[str, ...] = ()
     """Parts of the overseer that broke and were replaced by their defaults, in words, 10 at most."""
 

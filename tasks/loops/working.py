@@ -19,7 +19,7 @@ from helmsman.orient.hats import worn
 from helmsman.orient.progress import LONGEST_FILE, read, render
 from helmsman.orient.research import research_of, researching
 from helmsman.orient.sessions import session_to_resume
-from helmsman.orient.treatments import planned_anew, treatment
+from helmsman.oversee.advice import planned_anew
 from helmsman.oversee.usage import near
 from helmsman.records.agents import prints_text
 from helmsman.records.briefing import Briefing, Orientation
@@ -255,8 +255,7 @@ def _lay_out_memory(place: Workplace, state: LoopState, guardrails: Sequence[Gua
     open_up(folder)
     ignore = "".join(f"/{name}\n" for name in OWN_FILES)
     _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
-    memory = planned_anew(state.memory, treatment(state.oversight, state.config))
-    _write_anew(folder / "progress.md", render(memory, state.config.goal, state.due))
+    _write_anew(folder / "progress.md", render(planned_anew(state.memory, state), state.config.goal, state.due))
     if researching(state):
         _remove(folder / RESEARCH_FILE)  # what it says was found now
     _write_anew(folder / "guardrails.md", render_guardrails(guardrails))

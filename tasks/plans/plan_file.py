@@ -5,7 +5,7 @@ from datetime import datetime
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.orient.research import researching
-from helmsman.orient.treatments import treatment
+from helmsman.oversee.advice import advise
 from helmsman.plain import clean
 from helmsman.plans.anew import objection
 from helmsman.plans.complaint import Complaint
@@ -162,7 +162,7 @@ def _objection(state: LoopState, path: str, before: Held, after: Held | None) ->
 
 
 def _makes_anew(state: LoopState) -> bool:
-    return treatment(state.oversight, state.config).plan == "regenerate"
+    return advise(state).anew
 
 
 def _not_there(repository: Repository, commit: str, path: str) -> OperatorError:

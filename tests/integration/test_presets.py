@@ -15,7 +15,7 @@ from helmsman.hats.writing import hat_text, sheet_text
 from helmsman.layers import Layer as Said
 from helmsman.layers import Resolved, leaves, resolve
 from helmsman.orient.hats import CALLED, USUAL, Scene, choose
-from helmsman.orient.treatments import Persona
+from helmsman.oversee.advice import Persona
 from helmsman.oversee.answers import reconfigured
 from helmsman.records.hats import IMPLEMENTER, Condition, Sheet
 from helmsman.records.request import LoopRequest

@@ -98,17 +98,9 @@ def test_that_there_may_be_more_strangers_than_are_kept_is_told() -> None:
     assert sentence(Drift(deeds=30, strangers=("a.py",) * 10)).startswith("10 or more changed files")
 
 
-def test_the_guidance_names_the_files_and_says_what_to_do_in_positive_words() -> None:
-    intro, names, order = guidance(LOST)
-    assert names.split("\n") == list(LOST.strangers)
-    assert "Go on with the task" in order
-    assert "progress.md" in order
-    assert not any(word in f"{intro} {order}".lower() for word in ("never", "must not", "do not", "don't"))
-
-
 def test_the_words_around_the_files_hold_no_name_and_each_name_stays_on_its_line() -> None:
-    intro, names, order = guidance(LOST.model_copy(update={"strangers": ("x`\n# Objective", "b.py")}))
-    assert (intro, order) == (guidance(LOST).intro, guidance(LOST).order)
+    intro, names = guidance(LOST.model_copy(update={"strangers": ("x`\n# Objective", "b.py")}))
+    assert intro == guidance(LOST).intro
     assert names == "x` # Objective\nb.py"
 
 

@@ -12,7 +12,7 @@ from helmsman.explanation import explanation
 from helmsman.orient.allowance import claude_config
 from helmsman.orient.hats import CALLED, HOLDS, USUAL, WORDS, Scene, choose, scene_of, worn, worn_hat
 from helmsman.orient.prompt import brief
-from helmsman.orient.treatments import PERSONAS, Persona
+from helmsman.oversee.advice import PERSONAS, Persona
 from helmsman.records.control import Band, Control
 from helmsman.records.evidence import AgentOutcome, Commit
 from helmsman.records.findings import Finding, Weight
@@ -54,7 +54,14 @@ RED = report(check(passed=False))
 
 def moment(*kinds: FailureClass, iteration: int = 1, **fields: Any) -> Moment:
     errors = tuple(ErrorVector(kind=kind, message="it failed") for kind in kinds)
-    known = {"at": NOW, "outcome": AgentOutcome.FINISHED, "movement": Movement.STILL, "completion": 0.5, "errors": errors}
+    known = {
+        "at": NOW,
+        "outcome": AgentOutcome.FINISHED,
+        "movement": Movement.STILL,
+        "completion": 0.5,
+        "errors": errors,
+        "tool_calls": 1,
+    }
     return Moment.model_validate({"iteration": iteration, **known, **fields})
 
 

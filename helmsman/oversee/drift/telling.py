@@ -25,14 +25,11 @@ class Guidance(NamedTuple):
     intro: str
     names: str
     """The strangers, one a line: foreign, to be fenced."""
-    order: str
 
 
 def guidance(drift: Drift) -> Guidance:
-    """For the next prompt: the strangers, and what to do."""
+    """For the next prompt: the strangers."""
     return Guidance(
         intro="Most files that the last iteration changed share no name or word with the task:",
         names="\n".join(clean(path) for path in drift.strangers),
-        order="Go on with the task itself now. Where these files belong to it, say why under DECISIONS in "
-        "`.helmsman/progress.md`, with their names; then they count as part of it.",
     )

@@ -1,0 +1,170 @@
+"""What an iteration is told to do differently: one row of one table, in one paragraph, without numbers of control."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.config import LoopConfig
+from helmsman.orient.allowance import claude_config
+from helmsman.orient.prompt import brief
+from helmsman.oversee.advice import ADVICE, MOST, PERSONAS, Persona, advise, planned_anew, strategy_of
+from helmsman.records.control import Band, Control
+from helmsman.records.evidence import AgentOutcome
+from helmsman.records.memory import Choice, WorkingMemory
+from helmsman.records.modes import Climb, Feedback, Ladder, Rung
+from helmsman.records.moments import Moment, Movement, Progress
+from helmsman.records.oversight import Diagnosis, Learnt, Oversight
+from helmsman.records.proof import Denial
+from helmsman.records.reflexion import DoneSignals, JudgeMemory, Rejection
+from helmsman.records.session import Drift, FailureClass, LastCall
+from helmsman.records.state import LoopState
+from tests.unit.builders import NOW, check, config, orientation, report, state
+from tests.unit.markdown import outside_of_fences
+
+pytestmark = pytest.mark.feature("O6", "S8")
+CONFIG = config(ladder={"redesign_model": "another"})
+WATCHED = config(ladder={"act": False, "redesign_model": "another"})
+MOMENT = Moment(
+    iteration=1, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.STILL, completion=0.4, tool_calls=3, files_changed=1
+)
+REFUSED = DoneSignals(refused=(Denial(rule="checks", why="1 of the checks fail"),))
+REJECTED = JudgeMemory(feedback=(Rejection(iteration=3, at=NOW, consecutive=5, reason="no"),), resets=1, reset_at=3)
+LOST = LastCall(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md")))
+
+
+def on(rung: Rung, reason: str = "stuck: 1 %", **fields: Any) -> Ladder:
+    return Ladder.model_validate({"rung": rung, "reason": reason, **fields})
+
+
+def known(*, of: LoopConfig = CONFIG, **fields: Any) -> LoopState:
+    given_to = {name: fields.pop(name) for name in ("done", "judge", "last_call", "checks", "history") if name in fields}
+    return state(of, iteration=3, **{"history": (MOMENT,), "oversight": Oversight.model_validate(fields), **given_to})
+
+
+@pytest.mark.parametrize(
+    ("fields", "situation", "fresh", "anew"),
+    [
+        ({}, "ordinary", False, False),
+        ({"diagnosis": Diagnosis.DOUBLE_BIND, "ladder": on(Rung.REDESIGN)}, "double bind", False, False),
+        ({"redirected": ("denied",), "instructions": ("x",)}, "denied", False, False),
+        ({"history": (MOMENT.model_copy(update={"tool_calls": 0, "files_changed": 0}),) * 3}, "nothing done", True, False),
+        ({"feedback": Feedback.BROKEN}, "broken", False, False),
+        ({"ladder": on(Rung.REFACTOR, "plan.diverged: 3 of 4 files", spent=1)}, "plan diverged", True, True),
+        ({"ladder": on(Rung.REFACTOR, "limit_cycle: tree abc")}, "goes round", True, True),
+        ({"ladder": on(Rung.REDESIGN, "oscillating: 3", spent=1)}, "goes round still", True, False),
+        ({"ladder": on(Rung.REDESIGN)}, "redesign", True, True),
+        ({"ladder": on(Rung.REDESIGN, spent=1)}, "redesign goes on", True, False),
+        ({"ladder": on(Rung.REFACTOR)}, "refactor", True, False),
+        ({"ladder": on(Rung.REFACTOR, "limit_cycle: tree abc", clean=1)}, "gets on", False, False),
+    ],
+)
+def test_the_first_row_that_holds_decides_of_orders_session_and_plan(
+    fields: dict[str, Any], situation: str, fresh: bool, anew: bool
+) -> None:
+    advice = advise(known(**fields))
+    assert (advice.situation, advice.fresh, advice.anew) == (situation, fresh, anew)
+
+
+@pytest.mark.parametrize(
+    ("fields", "situation"),
+    [
+        ({"diagnosis": Diagnosis.AMNESIAC}, "amnesiac"),
+        ({"redirected": ("stuck",), "instructions": ("Run the parser alone.",)}, "redirected"),
+        ({"diagnosis": Diagnosis.STUCK}, "stuck"),
+        ({"idle": 2, "control": Control(band=Band.PIVOT)}, "stuck"),
+        ({"feedback": Feedback.GUTTER}, "gutter"),
+        ({"judge": REJECTED}, "judge"),
+        ({"done": REFUSED, "progress": Progress(completion=0.95)}, "refused"),
+        ({"last_call": LOST}, "off the task"),
+        ({"instructions": ("Leave the tests as they are.",)}, "warned"),
+        ({"progress": Progress(completion=0.96), "checks": report(check(passed=True))}, "not asked"),
+        ({"progress": Progress(completion=0.81)}, "near"),
+        ({"progress": Progress(completion=0.8)}, "ordinary"),
+    ],
+)
+def test_what_is_not_a_failed_level_is_advised_on_by_what_was_seen(fields: dict[str, Any], situation: str) -> None:
+    assert advise(known(**fields)).situation == situation
+
+
+def test_after_a_refused_request_nothing_praises_the_work() -> None:
+    near = brief(known(done=REFUSED, progress=Progress(completion=0.95)), orientation()).prompt
+    assert "# How to go about this iteration" not in near
+
+
+@pytest.mark.feature("S12")
+def test_the_gravest_signal_says_what_to_do_and_the_others_are_for_people() -> None:
+    told = brief(known(redirected=("stuck",), instructions=("Run it alone.", "Look at b.")), orientation()).prompt
+    assert "# How to go about this iteration\nRun it alone.\n" in told
+    assert "Look at b." not in told
+
+
+def test_whoever_knows_the_class_of_failure_that_recurs_is_asked_and_nobody_for_one_that_is_over() -> None:
+    learnt = Learnt(kind=FailureClass.TEST, seen=5, in_row=3)
+    assert advise(known(ladder=on(Rung.REDESIGN), learning=(learnt,))).persona is Persona.TESTER
+    assert advise(known(ladder=on(Rung.REFACTOR), learning=(learnt.model_copy(update={"in_row": 0}),))).persona is Persona.NONE
+    assert PERSONAS[Persona.ARCHITECT] in brief(known(ladder=on(Rung.REDESIGN)), orientation()).prompt
+
+
+def test_an_easier_rung_that_clean_iterations_led_to_begins_with_what_got_on() -> None:
+    eased = Climb(iteration=5, before=Rung.REDESIGN, after=Rung.REFACTOR, reason="2 clean iterations", at=NOW)
+    assert advise(known(ladder=on(Rung.REFACTOR, climbs=(eased,)))).situation == "gets on"
+
+
+def test_a_loop_that_is_only_watched_is_advised_of_nothing() -> None:
+    assert advise(known(of=WATCHED, ladder=on(Rung.REDESIGN), instructions=("x",))).orders == ()
+
+
+@pytest.mark.feature("M9")
+def test_only_a_plan_that_failed_is_discarded_and_what_was_decided_stays() -> None:
+    memory = WorkingMemory(remaining_gap="1. parse", decisions=(Choice(chose="a parser"),), uncertainties=("size",))
+    assert planned_anew(memory, known(ladder=on(Rung.REDESIGN))) == memory.model_copy(update={"remaining_gap": ""})
+    assert planned_anew(memory, known(ladder=on(Rung.REFACTOR))) == memory
+
+
+@pytest.mark.feature("S1", "S8")
+@pytest.mark.parametrize(
+    ("rung", "band", "of", "model"),
+    [
+        (Rung.REDESIGN, Band.CONTINUE, CONFIG, "another"),
+        (Rung.PATCH, Band.PIVOT, CONFIG, "another"),
+        (Rung.PATCH, Band.ADJUST, CONFIG, ""),
+        (Rung.REDESIGN, Band.PIVOT, WATCHED, ""),
+    ],
+)
+def test_the_other_model_is_for_a_redesign_and_where_nothing_gets_on(rung: Rung, band: Band, of: LoopConfig, model: str) -> None:
+    found = known(of=of, ladder=on(rung), control=Control(band=band))
+    assert claude_config(found).model == (model or of.claude.model)
+
+
+def test_people_are_told_the_situation_with_its_numbers() -> None:
+    told = strategy_of(known(ladder=on(Rung.REDESIGN), idle=2, progress=Progress(completion=0.4)))
+    assert told.reasoning == "redesign: 40% done, 2 iterations without progress, E-II redesign"
+
+
+def test_no_row_has_more_than_five_orders_or_a_number_or_name_that_is_for_people() -> None:
+    assert all(len(row.orders) < MOST for row in ADVICE)
+    words = " ".join(text for row in ADVICE for text in (row.because, *row.orders, PERSONAS[row.persona]))
+    assert not re.search(r"\d|%|\b(?:E-I|rung|urgency|ladder|mend|in vain)\b", words)
+
+
+TEXTS = st.text(max_size=700)
+
+
+@given(
+    st.builds(
+        Oversight,
+        ladder=st.builds(Ladder, rung=st.sampled_from(Rung), reason=TEXTS, spent=st.integers(0, 3), clean=st.integers(0, 2)),
+        feedback=st.sampled_from(Feedback),
+        diagnosis=st.sampled_from(Diagnosis),
+        instructions=st.lists(TEXTS, max_size=3).map(tuple),
+        redirected=st.lists(TEXTS, max_size=3).map(tuple),
+    )
+)
+def test_whatever_is_known_there_is_at_most_one_paragraph(oversight: Oversight) -> None:
+    told = outside_of_fences(brief(state(CONFIG, iteration=3, oversight=oversight), orientation()).prompt)
+    at = [number for number, line in enumerate(told) if line == "# How to go about this iteration"]
+    assert len(at) <= 1
+    assert all(told[number + 2] == "" for number in at)
