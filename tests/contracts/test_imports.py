@@ -13,6 +13,7 @@ COMPUTES = {
     "string", "tomllib", "typing", "unicodedata", "warnings", "zoneinfo",
     "pydantic", "pydantic_core",
     "xml", "defusedxml", "markdown_it",  # read text that they are given
+    "jinja2",  # reads the package's own templates
     "helmsman",
 }  # fmt: skip
 """All that the core may import. What is missing here and only computes may be added; what acts belongs into tasks/."""

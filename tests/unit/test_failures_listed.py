@@ -22,9 +22,9 @@ def lines_of(name: str) -> tuple[str, ...]:
     [
         ("pytest_red", "test_calc.py:8 | test_bad[x y] | assert a == 5 | AssertionError: assert 'x y' == 5"),
         ("pytest_red_colour", "test_calc.py:8 | test_bad[1] | assert a == 5 | assert 1 == 5"),
-        ("pytest_collection_error", "broken/test_broken.py:1 | broken/test_broken.py | ModuleNotFoundError: No module named"),
+        ("pytest_broken", "test_calc.py:1 | test_calc.py | ModuleNotFoundError: No module named"),
         ("unittest_red", "sub_test.py:6 | T.test_no | assertEqual(1,2) | AssertionError: 1 != 2"),
-        ("go_red", "calc_test.go:14 | TestSub | got 3, want 1"),
+        ("go_failing", "calc_test.go:7 | TestSub | got 3, want 1"),
         ("cargo_red", "src/lib.rs:12 | tests::bad | left 2, right 3"),
         ("jest_red", "jest/red.test.js:3 | top level | test('top level',()=>{expect(1).toBe(2)}) | expected 2, received 1"),
         ("vitest_red", "vitest/red.test.js:4 | vitest/red.test.js > top level | AssertionError: expected 1 to be 2"),
@@ -37,8 +37,8 @@ def test_a_failure_is_told_with_its_place_its_test_its_assertion_and_its_message
 
 
 def test_what_linters_and_compilers_object_to_is_told_line_by_line() -> None:
-    output = "/work/a.py:3:1: F401 `os` imported but unused\n/work/b.py:9:5: E711 comparison to None\nFound 2 errors.\n"
-    assert listed(output, "ruff check", root="/work") == (
+    output = "/repo/a.py:3:1: F401 `os` imported but unused\n/repo/b.py:9:5: E711 comparison to None\nFound 2 errors.\n"
+    assert listed(output, "ruff check", root="/repo") == (
         "a.py:3 | F401 `os` imported but unused",
         "b.py:9 | E711 comparison to None",
     )
