@@ -55,6 +55,7 @@ bench: $(READY) ## print what control costs and is worth, what the invariants fi
 	$(BIN)/python bench/invariants.py
 	$(BIN)/python bench/simulate.py
 	$(BIN)/python bench/pathologies.py
+	$(BIN)/python bench/reading.py
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.parallel
 	$(BIN)/python -m bench.storm --loops 14 --away 5

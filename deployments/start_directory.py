@@ -7,17 +7,28 @@ from tasks.system.environment import neutral_directory
 
 NAME_PATHS = "HELMSMAN_HOME", "PREFECT_HOME", "PREFECT_PROFILES_PATH", "XDG_STATE_HOME"
 """Variables that hold the user's paths and are read later. A relative one is meant from where the command was started."""
+OF_A_REPOSITORY = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE",
+)  # fmt: skip
+"""What git tells a hook of its repository. A loop that a hook starts works in the one that it is told."""
+OF_GITPYTHON = "GIT_PYTHON_"
 STANDARD_STREAM = Path("-")
 _start: list[Path] = []
 
 
 def leave_start_directory() -> None:
-    """Stand in the neutral directory from now on. Called before anything is imported that reads the working directory."""
+    """Stand in the neutral directory from now on, and forget what a hook was told of its repository.
+
+    Called before anything is imported that reads either.
+    """
     _start[:] = [_working_directory()]
     os.chdir(neutral_directory())  # noqa: TID251 - the one place: from here on the working directory is nobody's
     for name in NAME_PATHS:
         if os.environ.get(name):
             os.environ[name] = str(from_start(os.environ[name]))
+    for name in [name for name in os.environ if name in OF_A_REPOSITORY or name.startswith(OF_GITPYTHON)]:
+        del os.environ[name]
     os.environ["PATH"] = _absolute_elements(os.environ.get("PATH", os.defpath))
 
 

@@ -6,14 +6,15 @@ from pathlib import Path
 from helmsman.agents.project_settings import asked_by_settings
 from helmsman.config import LoopConfig
 from helmsman.config.owners import Requested, Setting, as_json
-from tasks.repository.git import Repository, git, read_objects
+from tasks.repository.git import Repository
+from tasks.repository.objects import read_objects
+from tasks.repository.trees import LINK, entry_at
 from tasks.system.files import read_within
 from tasks.system.trust import consent_of, require_agreed
 
 FILES = {"project": ".claude/settings.json", "local": ".claude/settings.local.json"}
 """By the name that `claude.setting_sources` has for them. `.mcp.json` is not read: the CLI gets --strict-mcp-config."""
 LARGEST = 1 << 20
-_LINK = "120000"
 
 PROXIES = "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"
 ANTHROPIC = "https://api.anthropic.com"
@@ -52,17 +53,12 @@ def _reads_checkout(config: LoopConfig) -> bool:
 
 
 def _of_commit(repository: Repository, commit: str, files: list[str]) -> Iterator[Requested]:
-    listed = git(repository.common, "ls-tree", "-z", "--full-tree", commit, "--", ":(top,literal).claude", *files)
-    links = [path for mode, path in map(_entry, listed.split("\0")[:-1]) if mode == _LINK]
+    found = (entry_at(repository.common, commit, path) for path in (".claude", *files))
+    links = [entry.path for entry in found if entry is not None and entry.mode == LINK]
     yield from (Requested(path, (Setting("content", as_json("a link, which leads to whatever lies there")),)) for path in links)
     for file, found in zip(files, read_objects(repository.common, [f"{commit}:{file}" for file in files]), strict=True):
         if found is not None and file not in links:
             yield asked_by_settings(file, found[1].decode("utf-8-sig", "replace"))
-
-
-def _entry(line: str) -> tuple[str, str]:
-    head, _, path = line.partition("\t")
-    return head.split(" ")[0], path
 
 
 def _of_checkout(top: Path, files: list[str]) -> Iterator[Requested]:

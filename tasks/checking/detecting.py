@@ -1,6 +1,5 @@
 """A project's commands: its files read from the last commit, and each command tried for real in a scratch checkout of it."""
 
-import os
 import re
 import secrets
 import tempfile
@@ -22,8 +21,9 @@ from helmsman.records.checks import CheckResult
 from tasks.checking.checks import Room, run_check
 from tasks.places import state_home
 from tasks.processes.process import never
-from tasks.repository.branch_files import FILE_MODES
-from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes, read_objects, succeeds
+from tasks.repository.git import GitError, Repository, commit_and_tree, git, succeeds
+from tasks.repository.objects import read_objects
+from tasks.repository.trees import FILE_MODES, FOLDER, Entry, entries_in, entry_at, folder_entries, root_entries, sizes
 from tasks.worktrees.as_checkout import Worktree
 from tasks.worktrees.staging import missing_submodules
 from tasks.worktrees.worktree import restore
@@ -84,52 +84,41 @@ class Tried:
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Entry:
-    mode: str
-    oid: str
-    size: int
-    """Bytes; 0 for what is no file."""
-    path: str
-
-    @property
-    def readable(self) -> bool:
-        read = self.path.rpartition("/")[2] in TEXTS or is_workflow(self.path) or is_test_module(self.path)
-        return self.mode in FILE_MODES and self.size <= LARGEST_TEXT and read
-
-
 def read_project(repository: Repository) -> dict[str, Folder]:
     """The root, under an empty name, and the folders right below it that may hold a project, as the last commit has them."""
     commit, _ = commit_and_tree(repository.top)
-    root = _listed(repository, commit)
-    below = [entry.path for entry in root if entry.mode == "040000" and may_hold_a_project(entry.path)][:MOST_FOLDERS]
-    inner = _listed(repository, commit, *(f"{name}/" for name in below))
-    deeper = _listed(repository, commit, AUTOCHECKS, *(path for path in SCRIPTS if "/" in path), WORKFLOWS, "tests/", "test/")
+    root = root_entries(repository.common, commit)
+    below = [entry for entry in root if entry.mode == FOLDER and may_hold_a_project(entry.path)][:MOST_FOLDERS]
+    inner = [entry for folder in below for entry in folder_entries(repository.common, folder)]
+    deeper = list(_deeper(repository, commit))
     texts = _texts(repository, [*root, *inner, *deeper])
     folders = {"": _folder([entry.path for entry in (*root, *deeper)], "", texts)}
-    return folders | {name: _folder([entry.path for entry in inner], f"{name}/", texts) for name in below}
+    return folders | {one.path: _folder([entry.path for entry in inner], f"{one.path}/", texts) for one in below}
 
 
-def _listed(repository: Repository, commit: str, *paths: str) -> list[_Entry]:
-    listed = git_bytes(repository.top, "ls-tree", "-z", "-l", "--full-tree", commit, *paths)
-    return [_entry(os.fsdecode(line)) for line in listed.split(b"\0") if line]
+def _deeper(repository: Repository, commit: str) -> Iterator[Entry]:
+    """Files of certain names, and what lies in folders of certain names."""
+    named = (entry_at(repository.common, commit, path) for path in (AUTOCHECKS, *(path for path in SCRIPTS if "/" in path)))
+    yield from filter(None, named)
+    for folder in (WORKFLOWS.rstrip("/"), "tests", "test"):
+        yield from entries_in(repository.common, commit, folder)
 
 
-def _entry(line: str) -> _Entry:
-    """From `100644 blob ID SIZE<tab>path`; folders have a dash for a size."""
-    head, _, path = line.partition("\t")
-    mode, _, oid, size = head.split()
-    return _Entry(mode, oid, int(size) if size.isdigit() else 0, path)
+def _is_read(entry: Entry) -> bool:
+    return entry.mode in FILE_MODES and (entry.name in TEXTS or is_workflow(entry.path) or is_test_module(entry.path))
 
 
-def _texts(repository: Repository, entries: Sequence[_Entry]) -> dict[str, str]:
-    """By path, what the files say that are worth reading; those beyond the total are left out."""
-    chosen, total = list[_Entry](), 0
-    for entry in entries:
-        if entry.readable and total + entry.size <= LARGEST_TOTAL:
+def _texts(repository: Repository, entries: Sequence[Entry]) -> dict[str, str]:
+    """By path, what the files say that are worth reading; those that are too large, or beyond the total, are left out."""
+    read = [entry for entry in entries if _is_read(entry)]
+    known = sizes(repository.common, read)
+    chosen, total = list[Entry](), 0
+    for entry in read:
+        size = known.get(entry.id, LARGEST_TEXT + 1)
+        if size <= LARGEST_TEXT and total + size <= LARGEST_TOTAL:
             chosen.append(entry)
-            total += entry.size
-    contents = read_objects(repository.common, [entry.oid for entry in chosen])
+            total += size
+    contents = read_objects(repository.common, [entry.id for entry in chosen])
     pairs = zip(chosen, contents, strict=True)
     return {entry.path: found[1].decode("utf-8-sig", errors="replace") for entry, found in pairs if found}
 

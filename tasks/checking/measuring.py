@@ -11,7 +11,7 @@ from helmsman.records.oversight import Variety
 from helmsman.records.variety_facts import FileFacts
 from helmsman.verify.variety import facts_of, variety_of, worth_reading
 from tasks.repository.diffs import BINARY, Blob, tree_of
-from tasks.repository.git import read_objects
+from tasks.repository.objects import read_objects
 
 MOST_FILES = 5000
 LARGEST_FILE = 200 * 1024

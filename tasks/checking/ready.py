@@ -9,8 +9,10 @@ from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.verify.missing import missing
 from tasks.processes.environment import ours
-from tasks.repository.git import Repository, git
+from tasks.repository.git import Repository
+from tasks.repository.objects import read_objects
 from tasks.repository.setup import INSTALLED, PROPOSED, in_toml, proposed
+from tasks.repository.trees import root_entries
 
 HOLDS = (
     "{name}", "{name}.py", "bin/{name}", ".bin/{name}", "{name}.js",
@@ -64,12 +66,13 @@ def _module(name: str) -> str:
 
 
 def _mentions(repository: Repository, commit: str, lock: str, name: str) -> bool:
-    text = git(repository.common, "show", f"{commit}:{lock}")[:LARGEST_LOCK]
+    found = read_objects(repository.common, [f"{commit}:{lock}"])[0]
+    text = found[1].decode(errors="replace")[:LARGEST_LOCK] if found else ""
     return re.search(rf"(?<![\w-]){re.escape(_module(name))}(?![\w-])", text) is not None
 
 
 def _names(repository: Repository, commit: str) -> list[str]:
-    return git(repository.common, "ls-tree", "-z", "--name-only", commit).split("\0")
+    return [entry.path for entry in root_entries(repository.common, commit)]
 
 
 def _not_ready(result: CheckResult, name: str, where: str, commands: list[str]) -> OperatorError:

@@ -18,7 +18,6 @@ from tasks.checking.detecting import read_project
 from tasks.checking.scanning import secrets_in
 from tasks.leaving.wiki_files import read_bytes
 from tasks.repository.branch_files import (
-    FILE_MODES,
     NEW_FILE,
     Held,
     an_index,
@@ -28,6 +27,7 @@ from tasks.repository.branch_files import (
     work_of,
 )
 from tasks.repository.git import GitError, Repository, commit_and_tree, git, git_bytes
+from tasks.repository.trees import FILE_MODES, root_entries
 from tasks.system.files import FOR_ALL, write_atomic
 from tasks.system.secrets import redact
 from tasks.worktrees.workplace import Workplace
@@ -121,7 +121,7 @@ def _without_leaks(repository: Repository, state: LoopState, name: str, present:
 
 def _name(repository: Repository, commit: str) -> str:
     """The file as this project writes its name: two that differ in case alone cannot lie beside each other everywhere."""
-    names = git(repository.common, "ls-tree", "-z", "--name-only", "--full-tree", commit).split("\0")
+    names = [entry.path for entry in root_entries(repository.common, commit)]
     return AGENTS if AGENTS in names else next((name for name in names if name.lower() == AGENTS.lower()), AGENTS)
 
 

@@ -20,7 +20,8 @@ from tasks.leaving.wiki_files import READ_ONLY, fresh_folder, names_in, put_fold
 from tasks.lock import locked_within
 from tasks.loops.orders import read_orders
 from tasks.places import helmsman_folder
-from tasks.repository.git import Repository, git_bytes, read_objects
+from tasks.repository.git import Repository, git_bytes
+from tasks.repository.objects import read_objects
 from tasks.repository.state_ref import read_records
 from tasks.system.secrets import redact
 from tasks.worktrees.staging import open_up

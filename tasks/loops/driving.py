@@ -40,6 +40,7 @@ from tasks.merging.attempt import catch_up
 from tasks.places import LoopFolder, loop_folder
 from tasks.processes.nesting import refuse_nested
 from tasks.repository.git import Repository, open_repository
+from tasks.repository.objects import close_readers
 from tasks.repository.state_ref import Fenced, read_records, read_state, state_ref
 from tasks.system_errors import world_error
 from tasks.telemetry import watched
@@ -76,6 +77,7 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
     request = continued(request)
     repository = open_repository(Path(request.repository))
     with ExitStack() as stack:
+        stack.callback(close_readers)
         if request.loop:  # one that somebody drives is left as it is
             stack.enter_context(_holding(repository, request.loop))
         opened = open_loop(request, str(run_id()), now_utc())

@@ -16,7 +16,8 @@ from helmsman.records.state import LoopState
 from tasks.loops.opening import now_utc
 from tasks.plans.plan_file import tick_commit
 from tasks.repository.branch_files import Held, held_in, tree_with
-from tasks.repository.git import Repository, commit_and_tree, git, git_bytes
+from tasks.repository.git import Repository, commit_and_tree, git
+from tasks.repository.objects import read_object
 from tasks.worktrees.workplace import Workplace
 
 NAMED = 3
@@ -65,7 +66,7 @@ def _replayed(repository: Repository, apart: Apart, commit: str, onto: str) -> s
     tree = plan_back(repository, apart, commit)
     if tree == commit_and_tree(repository.common, onto)[1]:
         return onto
-    raw = git_bytes(repository.common, "cat-file", "commit", commit)
+    raw = read_object(repository.common, commit)
     head, _, message = raw.partition(b"\n\n")
     headers = f"tree {tree}\nparent {onto}\n".encode() + _HEADER.sub(b"", head + b"\n")
     return git(repository.common, "hash-object", "-t", "commit", "-w", "--stdin", stdin=headers + b"\n" + message).strip()

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from helmsman.records.evidence import Change
 from helmsman.verify.diff import Line
 from tasks.repository.diffs import Entry, changed_files
-from tasks.repository.git import current_branch, git, git_bytes, read_objects
+from tasks.repository.git import current_branch, git, git_bytes
+from tasks.repository.objects import read_headers, read_objects
 
 MOST_COMMITS = 50
 MOST_FILES = 2000
@@ -156,11 +157,7 @@ def _new_lines(before: str, after: str) -> list[Line]:
 
 
 def _sizes(worktree: Path, names: set[str]) -> dict[str, int]:
-    if not names:
-        return {}
-    listed = git(worktree, "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin="\n".join(sorted(names)).encode())
-    pairs = (line.split(" ") for line in listed.splitlines())
-    return {name: int(size) for name, size in pairs if size.isdigit()}
+    return {header.id: header.size for header in read_headers(worktree, sorted(names)) if header is not None}
 
 
 def _texts(worktree: Path, names: set[str]) -> dict[str, str]:

@@ -10,9 +10,9 @@ from helmsman.errors import OperatorError, WorldError
 from helmsman.plain import clean
 from helmsman.records.state import LoopState
 from tasks.repository.git import GitError, Repository, git, git_bytes, read_ref, succeeds
+from tasks.repository.objects import read_object
+from tasks.repository.trees import FILE_MODES, entry_at, size_of
 
-FILE_MODES = frozenset({"100644", "100755"})
-"""Neither a symbolic link, which may lead anywhere, nor a submodule."""
 NEW_FILE = "100644"
 LARGEST = 1_600_000
 """Bytes of a file that is read."""
@@ -41,14 +41,14 @@ def work_of(repository: Repository, state: LoopState) -> str:
 
 def held_in(repository: Repository, commit: str, name: str) -> Held | None:
     """The file as it is in a commit; None where there is nothing of that name. Raises OperatorError where it is no plain file."""
-    listed = git_bytes(repository.common, "ls-tree", "-z", "-l", "--full-tree", commit, "--", f":(top,literal){name}")
-    if not listed:
+    entry = entry_at(repository.common, commit, name)
+    if entry is None:
         return None
-    mode, _, blob, size = os.fsdecode(listed.split(b"\t", 1)[0]).split()
-    if mode not in FILE_MODES or int(size) > LARGEST:
-        found = f"{int(size):,} bytes" if mode in FILE_MODES else f"mode {mode}"
+    size = size_of(repository.common, entry) if entry.mode in FILE_MODES else 0
+    if entry.mode not in FILE_MODES or size > LARGEST:
+        found = f"{size:,} bytes" if entry.mode in FILE_MODES else f"mode {entry.mode}"
         raise OperatorError(f"{clean(name)} is no file that can be added to", expected="a plain file, and no link", found=found)
-    return Held(mode, blob, git_bytes(repository.common, "cat-file", "blob", blob))
+    return Held(entry.mode, entry.id, read_object(repository.common, entry.id))
 
 
 def tree_with(repository: Repository, commit: str, name: str, content: bytes, mode: str = NEW_FILE) -> str:

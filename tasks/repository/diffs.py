@@ -6,7 +6,8 @@ from pathlib import Path
 
 from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.diff import FileDiff, TreeDiff
-from tasks.repository.git import git_bytes, read_objects
+from tasks.repository.git import git_bytes
+from tasks.repository.objects import missing_object, read_headers, read_objects
 
 LARGEST_FILE = 512 * 1024
 """Bytes; a larger one is generated, or data."""
@@ -76,7 +77,7 @@ def _importance(entry: Entry) -> tuple[bool, bool]:
 def tree_of(cwd: Path, commit: str) -> tuple[Blob, ...]:
     """Every file of a commit."""
     listed = git_bytes(cwd, "ls-tree", "-r", "-z", "--long", commit).split(b"\0")
-    return tuple(_blob(line) for line in listed if line.startswith(REGULAR))
+    return tuple(_blob(cwd, line) for line in listed if line.startswith(REGULAR))
 
 
 def unchanged_tests(cwd: Path, tree: Sequence[Blob], diff: TreeDiff) -> dict[str, str]:
@@ -114,9 +115,11 @@ def _file(entry: Entry, texts: dict[str, str]) -> FileDiff:
     return FileDiff(path=entry.path, before=before, after=after, status=entry.status, old_path=renamed)
 
 
-def _blob(line: bytes) -> Blob:
+def _blob(cwd: Path, line: bytes) -> Blob:
     head, _, path = line.partition(b"\t")
     _, _, name, size = head.split()
+    if not size.isdigit():  # git writes BAD
+        raise missing_object(cwd, f"{name.decode()} ({_name(path)})")
     return Blob(_name(path), name.decode(), int(size))
 
 
@@ -139,19 +142,17 @@ def _texts(cwd: Path, chosen: Choice) -> dict[str, str]:
 
 def _choice(cwd: Path, names: Sequence[str]) -> Choice:
     """Blobs of a size that somebody writes, the first ones first, until there is enough of it."""
-    if not names:
-        return Choice((), frozenset())
-    stdin = "\n".join(dict.fromkeys(names)).encode()
-    listed = git_bytes(cwd, "cat-file", "--batch-check=%(objectsize) %(objectname)", stdin=stdin)
     chosen, no_room = list[str](), set[str]()
     room = LARGEST_DIFF
-    for line in listed.decode().splitlines():
-        size, _, name = line.partition(" ")
-        if not size.isdigit() or int(size) > LARGEST_FILE:
+    unique = list(dict.fromkeys(names))
+    for name, header in zip(unique, read_headers(cwd, unique), strict=True):
+        if header is None:
+            raise missing_object(cwd, name)
+        if header.size > LARGEST_FILE:
             continue
-        if int(size) <= room:
+        if header.size <= room:
             chosen.append(name)
-            room -= int(size)
+            room -= header.size
         else:
             no_room.add(name)
     return Choice(tuple(chosen), frozenset(no_room))

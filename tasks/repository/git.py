@@ -97,7 +97,7 @@ def git_bytes(
     except subprocess.TimeoutExpired as error:
         raise GitError(arguments, -1, f"no answer within {timeout:g} s") from error
     except OSError as error:
-        if (told := _cannot_start(cwd, error)) is None:
+        if (told := cannot_start(cwd, error)) is None:
             raise
         raise told from error
     if done.returncode != 0:
@@ -166,26 +166,6 @@ def current_branch(cwd: Path) -> str:
     return full.removeprefix("refs/heads/")  # not --short: that says heads/x where x is ambiguous
 
 
-def read_objects(cwd: Path, names: Sequence[str]) -> list[tuple[str, bytes] | None]:
-    """Ids and contents of those objects, in their order, by one process of git's; None where there is no such object."""
-    if not names:
-        return []
-    printed = git_bytes(cwd, "cat-file", "--batch", stdin="".join(f"{name}\n" for name in names).encode())
-    found: list[tuple[str, bytes] | None] = []
-    at = 0
-    while at < len(printed):
-        end = printed.index(b"\n", at)
-        head = printed[at:end]
-        at = end + 1
-        if head.endswith(b" missing"):
-            found.append(None)
-            continue
-        name, _, size = head.decode().split()
-        found.append((name, printed[at : at + int(size)]))
-        at += int(size) + 1
-    return found
-
-
 def read_ref(cwd: Path, ref: str) -> str | None:
     """Commit that a full ref name points to, or None."""
     return _tip(cwd, ref)[0]
@@ -229,7 +209,7 @@ def _connects(name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in CONNECTION)
 
 
-def _cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:
+def cannot_start(cwd: Path, error: OSError) -> HelmsmanError | None:
     """None where neither the world nor the operator is to blame."""
     if told := world_error(error):
         return told

@@ -1,15 +1,15 @@
 """What there is to know of a repository before anybody works in it: read from its last commit, bounded, and nothing is run."""
 
-import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from helmsman.config import LoopConfig
 from helmsman.orient.commands import find_commands
 from helmsman.plain import clean, clean_lines
 from helmsman.records.alignment import FoundCommand, RepositoryFacts
-from tasks.checking.detecting import FILE_MODES, LARGEST_TEXT, read_project
-from tasks.repository.git import Repository, commit_and_tree, git, git_bytes, read_objects
+from tasks.checking.detecting import LARGEST_TEXT, read_project
+from tasks.repository.git import Repository, commit_and_tree, git
+from tasks.repository.objects import read_objects
+from tasks.repository.trees import FILE_MODES, FOLDER, Entry, folder_entries, root_entries, sizes
 from tasks.system.secrets import redact
 
 MOST_NAMES = 300
@@ -21,24 +21,13 @@ LONGEST_NAME, LONGEST_SUBJECT, LONGEST_TEXT = 200, 200, 6_000
 GUIDES = ("agents.md", "claude.md")
 
 
-@dataclass(frozen=True)
-class _Entry:
-    mode: str
-    kind: str
-    oid: str
-    size: int
-    path: str
-
-    @property
-    def shown(self) -> str:
-        return clean(self.path)[:LONGEST_NAME] + ("/" if self.kind == "tree" else "")
-
-
 def gather_facts(repository: Repository, config: LoopConfig) -> RepositoryFacts:
     """Names, README, what agents are told, commands that the files name, subjects of commits; free of our secrets."""
     commit, _ = commit_and_tree(repository.top)
-    root = _listed(repository, commit)
-    names = [entry.shown for entry in (*root, *_below(repository, commit, root))]
+    root = root_entries(repository.common, commit)
+    folders = [entry for entry in root if entry.mode == FOLDER][:MOST_FOLDERS]
+    below = [entry for folder in folders for entry in folder_entries(repository.common, folder)]
+    names = [_shown(entry) for entry in (*root, *below)]
     found = find_commands(read_project(repository)).candidates
     return RepositoryFacts(
         commit=commit,
@@ -53,29 +42,16 @@ def gather_facts(repository: Repository, config: LoopConfig) -> RepositoryFacts:
     )
 
 
-def _below(repository: Repository, commit: str, root: Sequence[_Entry]) -> list[_Entry]:
-    """What lies in the folders of the root. A name that git could take for an option is not asked for."""
-    folders = [entry.path for entry in root if entry.kind == "tree" and not entry.path.startswith("-")]
-    return _listed(repository, commit, *(f"{name}/" for name in folders[:MOST_FOLDERS])) if folders else []
+def _shown(entry: Entry) -> str:
+    return clean(entry.path)[:LONGEST_NAME] + ("/" if entry.mode == FOLDER else "")
 
 
-def _listed(repository: Repository, commit: str, *paths: str) -> list[_Entry]:
-    listed = git_bytes(repository.top, "ls-tree", "-z", "-l", "--full-tree", commit, *paths)
-    return [_entry(os.fsdecode(line)) for line in listed.split(b"\0") if line]
-
-
-def _entry(line: str) -> _Entry:
-    """From `100644 blob ID SIZE<tab>path`; folders have a dash for a size."""
-    head, _, path = line.partition("\t")
-    mode, kind, oid, size = head.split()
-    return _Entry(mode, kind, oid, int(size) if size.isdigit() else 0, path)
-
-
-def _text(repository: Repository, root: Sequence[_Entry], beginning: str) -> str:
+def _text(repository: Repository, root: Sequence[Entry], beginning: str) -> str:
     """The beginning of the root's first file whose name begins so."""
-    wanted = (entry for entry in root if entry.path.lower().startswith(beginning) and entry.mode in FILE_MODES)
-    entry = next((entry for entry in wanted if 0 < entry.size <= LARGEST_TEXT), None)
-    found = read_objects(repository.common, [entry.oid])[0] if entry else None
+    wanted = [entry for entry in root if entry.path.lower().startswith(beginning) and entry.mode in FILE_MODES]
+    known = sizes(repository.common, wanted)
+    entry = next((entry for entry in wanted if 0 < known.get(entry.id, 0) <= LARGEST_TEXT), None)
+    found = read_objects(repository.common, [entry.id])[0] if entry else None
     if found is None:
         return ""
     return _safe(clean_lines(found[1].decode("utf-8-sig", errors="replace")).strip())[:LONGEST_TEXT]

@@ -10,7 +10,8 @@ from pathlib import Path
 from posixpath import basename
 
 from helmsman.errors import OperatorError
-from tasks.repository.git import Repository, git_bytes, succeeds
+from tasks.repository.git import Repository, git_bytes
+from tasks.repository.objects import read_objects
 
 INCLUDE = ".worktreeinclude"
 """Patterns as in `.gitignore`: files that git ignores and that a checkout needs all the same, such as `.env.test`."""
@@ -90,10 +91,11 @@ def copy_included(repository: Repository, base: str, folder: Path) -> None:
     Links, and what lies behind one, are left out.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if repository.bare or not succeeds(repository.common, "cat-file", "-e", f"{base}:{INCLUDE}"):
+    patterns = None if repository.bare else read_objects(repository.common, [f"{base}:{INCLUDE}"])[0]
+    if patterns is None:
         return
     top, rules = repository.top, folder.with_name("included.patterns")
-    rules.write_bytes(git_bytes(repository.common, "cat-file", "blob", f"{base}:{INCLUDE}"))
+    rules.write_bytes(patterns[1])
     for name in sorted(_listed(top, f"--exclude-from={rules}") & _listed(top, "--exclude-standard")):
         source, target = top / os.fsdecode(name), folder / os.fsdecode(name)
         if source.is_file() and not source.is_symlink() and source.resolve().is_relative_to(top.resolve()):

@@ -19,7 +19,8 @@ from helmsman.plain import clean
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import is_loop_id
 from helmsman.records.state import SCHEMA, LoopState
-from tasks.repository.git import IDENTITY, GitError, Repository, git, read_objects, read_ref
+from tasks.repository.git import IDENTITY, GitError, Repository, git, read_ref
+from tasks.repository.objects import read_objects
 from tasks.repository.state_signature import (
     Doubt,
     Stored,
@@ -42,7 +43,7 @@ STATE = "/state"
 DURABLY = "-c", "core.fsync=objects,reference"
 """A power cut must not leave a ref that points to an empty object; git's default is to trust the disk."""
 LARGEST_BATCH = 64
-"""Records that are read by one git process."""
+"""Records that are in memory at the same time."""
 STALE_LOCK_SECONDS = 60
 """A ref is locked for milliseconds; a lock of that age belongs to a git that was killed."""
 
@@ -156,7 +157,7 @@ def accept_state(repository: Repository, loop: str) -> None:
 
 
 def _stored(repository: Repository, ref: str) -> Stored | None:
-    """By one process of git's, which looks each name up by itself: where a writer came between them, they are read again."""
+    """Each name is looked up by itself: where a writer came between them, they are read again."""
     names = [ref, *(f"{ref}:{name}" for name in ("state.json", "record.json", "signature")), ref]
     while True:
         header, *files, again = read_objects(repository.common, names)
@@ -224,7 +225,7 @@ def _record(loop: str, name: str, content: bytes) -> IterationRecord:
 
 
 def _batches(number: int) -> Iterator[tuple[int, int]]:
-    """Starts and sizes: one first, because most readers want the newest; then as many as one git process may bring."""
+    """Starts and sizes: one first, because most readers want the newest; then as many as may be in memory at once."""
     first, size = 0, 1
     while first < number:
         yield first, size

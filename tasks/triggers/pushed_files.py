@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import shown
@@ -12,15 +12,14 @@ from tasks.agents.finding import AGENTS
 from tasks.alignment.aligning import place_in
 from tasks.hats.finding import HATS, MOST_FILES, PRESETS, is_path
 from tasks.loops.config_files import AUTOCHECKS, LARGEST_FILE, RUBRIC, read_rubric_file
-from tasks.repository.git import Repository, git, git_bytes
+from tasks.repository.git import Repository
+from tasks.repository.objects import read_object
+from tasks.repository.trees import FILE_MODES, FOLDER, entries_in, entry_at, size_of
 from tasks.system.files import resolve_inside
 
 FILES = ("helmsman.toml", "pyproject.toml", RUBRIC, AUTOCHECKS)
 IN_A_WORKTREE = {"workspace": {"in_place": False}}
 """A push never changes what somebody has checked out."""
-REGULAR = frozenset({"100644", "100755"})
-"""Modes of files; a link would lead out of the repository."""
-TREE = "040000"
 
 
 def lay_out(repository: Repository, commit: str, folder: Path) -> None:
@@ -36,8 +35,8 @@ def lay_out(repository: Repository, commit: str, folder: Path) -> None:
 
 def _own_files(repository: Repository, commit: str) -> Iterator[str]:
     for place, ending in ((PRESETS, ".md"), (HATS, ".md"), (AGENTS, ".toml")):
-        listed = git(repository.common, "ls-tree", "-z", "--name-only", "--full-tree", commit, "--", f":(top,literal){place}/")
-        yield from [name for name in listed.split("\0") if name.endswith(ending)][:MOST_FILES]
+        names = [entry.path for entry in entries_in(repository.common, commit, place)]
+        yield from [name for name in names if name.endswith(ending)][:MOST_FILES]
 
 
 def lay_out_file(repository: Repository, commit: str, named: object, folder: Path, key: str = "goal_file") -> Path:
@@ -61,8 +60,8 @@ def lay_out_alignment(repository: Repository, commit: str, file: str, folder: Pa
     path = PurePosixPath(place_in(folder, file).relative_to(folder))
     if _write(repository, commit, str(path), folder):
         return
-    above = {_entry(repository, commit, str(parent)).mode for parent in path.parents if parent.name}
-    if _entry(repository, commit, str(path)).mode or above - {"", TREE}:
+    above = [entry_at(repository.common, commit, str(parent)) for parent in path.parents if parent.name]
+    if entry_at(repository.common, commit, str(path)) or any(entry and entry.mode != FOLDER for entry in above):
         raise OperatorError(
             "the alignment file of the pushed commit cannot be read",
             expected="a file, and no link",
@@ -73,35 +72,21 @@ def lay_out_alignment(repository: Repository, commit: str, file: str, folder: Pa
 
 def text_of(repository: Repository, commit: str, file: str) -> bytes | None:
     """What a file of the commit holds; None where there is no such file."""
-    found = _entry(repository, commit, file)
-    return git_bytes(repository.common, "cat-file", "blob", found.oid) if found.mode in REGULAR else None
-
-
-class _Entry(NamedTuple):
-    """What a commit holds under a name; all empty where it holds nothing there."""
-
-    mode: str = ""
-    kind: str = ""
-    oid: str = ""
-    size: str = ""
-
-
-def _entry(repository: Repository, commit: str, name: str) -> _Entry:
-    listed = git(repository.common, "ls-tree", "-z", "--long", "--full-tree", commit, "--", f":(top,literal){name}")
-    return _Entry(*listed.partition("\t")[0].split())
+    found = entry_at(repository.common, commit, file)
+    return read_object(repository.common, found.id) if found and found.mode in FILE_MODES else None
 
 
 def _write(repository: Repository, commit: str, name: str, folder: Path) -> bool:
     """Whether there is such a file in the commit."""
-    found = _entry(repository, commit, name)
-    if found.mode not in REGULAR:
+    found = entry_at(repository.common, commit, name)
+    if found is None or found.mode not in FILE_MODES:
         return False
-    if int(found.size) > LARGEST_FILE:
+    if (size := size_of(repository.common, found)) > LARGEST_FILE:
         raise OperatorError(
-            f"{name} of the pushed commit is too large", expected=f"{LARGEST_FILE} bytes at most", found=found.size
+            f"{name} of the pushed commit is too large", expected=f"{LARGEST_FILE} bytes at most", found=f"{size}"
         )
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(git_bytes(repository.common, "cat-file", "blob", found.oid))
+    (folder / name).write_bytes(read_object(repository.common, found.id))
     return True
 
 

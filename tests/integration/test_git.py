@@ -2,6 +2,8 @@
 
 import os
 import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from tasks.places import worktree_of
 from tasks.repository.git import GitError, commit_and_tree, current_branch, git, has_identity, open_repository, read_ref, tip_of
 from tasks.worktrees.worktree import restore, salvage, settle_work
 from tests.fakes.repositories import LOOP, begin, commit, make_repository, sh, with_submodule, write
+
+ROOT = Path(__file__).parents[2]
 
 
 def refusal(path: Path) -> OperatorError:
@@ -146,6 +150,16 @@ def test_inside_a_hook_our_commands_stay_with_their_repository(tmp_path: Path, m
     monkeypatch.setenv("GIT_LITERAL_PATHSPECS", "1")
     assert open_repository(top).common == top / ".git"
     assert git(top, "ls-files", "--", ":(glob)**/m*").split() == ["mine"]
+
+
+def test_the_command_line_forgets_the_repository_of_a_hook_that_starts_it(tmp_path: Path) -> None:
+    code = (
+        "import os; from deployments.start_directory import leave_start_directory as leave; leave(); "
+        "print(*sorted(name for name in os.environ if name.startswith('GIT_')))"
+    )
+    given = {"GIT_DIR": "x", "GIT_COMMON_DIR": "x", "GIT_INDEX_FILE": "x", "GIT_PYTHON_REFRESH": "x", "GIT_SSH": "x"}
+    command, env = [sys.executable, "-c", code], {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **given}
+    assert subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=True).stdout == "GIT_SSH\n"
 
 
 def test_the_users_way_to_a_remote_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

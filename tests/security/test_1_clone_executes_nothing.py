@@ -13,10 +13,13 @@ import pytest
 
 from deployments.demo.model import Script, bash, by_call, call, say
 from tasks.repository.git import git
+from tasks.repository.objects import read_headers, read_objects
 from tests.fakes.bench import Ended
 from tests.fakes.command_line import Driving, driving, looking, make_repository
 from tests.fakes.migrated import give_database
 from tests.fakes.prefect_server import TEAM_SERVER, PrefectServer
+from tests.fakes.repositories import make_repository as repository_at
+from tests.fakes.repositories import sh
 
 pytestmark = [pytest.mark.feature("X5"), pytest.mark.timeout(300)]
 
@@ -193,3 +196,14 @@ def test_a_path_that_the_user_gives_is_looked_up_from_where_the_user_stands(tmp_
     assert helmsman.run("memory", "import", "out.json").exit_code == 0
     checked = helmsman.run("rubric", "check", "repository/kept/RUBRIC.md")
     assert checked.output.startswith("RUBRIC.md: 0 checks"), checked
+
+
+def test_reading_an_object_that_a_partial_clone_lacks_fetches_it_from_nowhere(tmp_path: Path) -> None:
+    """To fetch it, git would run whatever the clone's own configuration says."""
+    origin, top, ran = repository_at(tmp_path / "origin", {"a": "text\n"}), tmp_path / "top", tmp_path / "ran"
+    sh(origin, "config", "uploadpack.allowFilter", "true")
+    sh(tmp_path, "clone", "--quiet", "--no-checkout", "--filter=blob:none", origin.as_uri(), str(top))
+    sh(top, "config", "remote.origin.uploadpack", f"touch {ran}; git-upload-pack")
+    blob = sh(origin, "rev-parse", "HEAD:a")
+    assert (read_objects(top, [blob]), read_headers(top, [blob]), ran.exists()) == ([None], [None], False)
+    assert (sh(top, "cat-file", "blob", blob), ran.exists()) == ("text", True)

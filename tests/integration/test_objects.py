@@ -1,0 +1,174 @@
+"""Reading objects through one git that stays."""
+
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from helmsman.errors import OperatorError
+from tasks.repository import cat_file
+from tasks.repository.git import GitError, git
+from tasks.repository.objects import close_readers, read_headers, read_object, read_objects
+from tasks.repository.trees import FOLDER, LINK, entries_in, entry_at, folder_entries, root_entries
+from tests.fakes.repositories import commit, make_repository, sh
+
+pytestmark = pytest.mark.feature("E14")
+NOTE = "docs/a note.txt"
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    close_readers()
+    yield
+    close_readers()
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "top", {NOTE: "one\n", "run.sh": "exit\n"})
+
+
+def readers() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if "cat-file" in child.cmdline()]
+
+
+def of_head(top: Path, name: str = NOTE) -> bytes:
+    return read_object(top, f"HEAD:{name}")
+
+
+@pytest.mark.parametrize("form", ["sha1", "sha256"])
+def test_contents_sizes_and_folders_are_what_git_shows(tmp_path: Path, form: str) -> None:
+    top = tmp_path / "top"
+    sh(tmp_path, "init", "--quiet", f"--object-format={form}", str(top))
+    (top / "link").symlink_to("elsewhere")
+    head = commit(top, "files", {NOTE: "one\n", "empty": "", "x/y/z": "deep\n"})
+    note, empty = (sh(top, "rev-parse", f"HEAD:{name}") for name in (NOTE, "empty"))
+    assert read_objects(top, [note, f"{head}:nothing", empty]) == [(note, b"one\n"), None, (empty, b"")]
+    assert [header and (header.kind, header.size) for header in read_headers(top, [note, "0" * 40, head])][:2] == [
+        ("blob", 4),
+        None,
+    ]
+    listed = [f"{entry.mode} {entry.id} {entry.path}" for entry in root_entries(top, head)]
+    assert listed == sh(top, "ls-tree", "--format=%(objectmode) %(objectname) %(path)", head).splitlines()
+
+
+def test_a_path_is_followed_through_folders_and_through_nothing_else(top: Path) -> None:
+    (top / "link").symlink_to("docs")
+    head = commit(top, "deep", {"x/y/z": "deep\n", "x/new\nline": ""})
+    found = [entry_at(top, head, path) for path in ("x/y/z", "x/y", "link", "x/new\nline")]
+    assert [(entry.mode, entry.name) for entry in found if entry] == [
+        *(("100644", "z"), (FOLDER, "y"), (LINK, "link"), ("100644", "new\nline")),
+    ]
+    assert [entry_at(top, head, path) for path in ("link/a note.txt", "x/y/z/", "x/", "nothing", "X/y")] == [None] * 5
+    x = entry_at(top, head, "x")
+    assert x is not None
+    assert folder_entries(top, x) == entries_in(top, head, "x")
+    assert entries_in(top, head, "link") == []
+
+
+def test_what_is_written_packed_or_moved_later_is_seen_by_the_one_that_stays(top: Path) -> None:
+    assert of_head(top) == b"one\n"
+    pids = [reader.pid for reader in readers()]
+    for number, tidy in enumerate((("pack-refs", "--all"), ("repack", "-a", "-d", "-q"), ("gc", "--quiet", "--prune=now"))):
+        commit(top, "next", {NOTE: f"{number}\n"})
+        sh(top, *tidy)
+        assert of_head(top) == f"{number}\n".encode()
+    assert [reader.pid for reader in readers()] == pids
+
+
+def test_500_readings_leave_no_further_file_and_no_further_process_and_closing_leaves_none(top: Path) -> None:
+    def used() -> tuple[int, int, int]:
+        assert [found and found[1] for found in read_objects(top, [f"HEAD:{NOTE}", "nothing"])] == [b"one\n", None]
+        assert read_headers(top / ".git", ["HEAD"])
+        return this.num_fds(), len(this.children(recursive=True)), this.num_threads()
+
+    this, files = psutil.Process(), psutil.Process().num_fds()
+    first = used()
+    assert {used() for _ in range(500)} == {first}
+    close_readers()
+    assert (readers(), this.num_fds()) == ([], files)
+
+
+def test_no_more_than_a_few_repositories_keep_their_processes(tmp_path: Path) -> None:
+    for number in range(6):
+        of_head(make_repository(tmp_path / str(number), {NOTE: "one\n"}))
+    assert len(readers()) == 4
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_one_that_somebody_ended_is_started_again(top: Path, how: signal.Signals) -> None:
+    of_head(top)
+    (reader,) = readers()
+    reader.send_signal(how)
+    psutil.wait_procs([reader], timeout=5)
+    assert of_head(top) == b"one\n"
+
+
+def test_one_that_does_not_answer_is_ended_in_time(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_head(top)
+    (reader,) = readers()
+    reader.suspend()
+    monkeypatch.setattr(cat_file, "TIMEOUT_SECONDS", 0.2)
+    with pytest.raises(GitError, match=r"no answer within 0\.2 s"):
+        of_head(top)
+    monkeypatch.undo()
+    assert of_head(top) == b"one\n"
+    assert reader not in readers()
+
+
+def test_half_a_conversation_is_not_taken_for_the_next_answer(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_head(top)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cat_file.CatFile, "_answer", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            of_head(top)
+    with pytest.raises(ValueError, match="line feed"):
+        read_objects(top, [f"HEAD\nHEAD:{NOTE}"])
+    assert of_head(top, "run.sh") == b"exit\n"
+
+
+def test_another_repository_in_the_same_place_is_another_one(top: Path) -> None:
+    assert of_head(top) == b"one\n"
+    shutil.rmtree(top)
+    make_repository(top, {NOTE: "another\n"})
+    assert of_head(top) == b"another\n"
+
+
+def test_a_damaged_object_is_an_error_in_gits_words_and_the_next_one_is_read(top: Path) -> None:
+    name = sh(top, "rev-parse", f"HEAD:{NOTE}")
+    path = top / ".git/objects" / name[:2] / name[2:]
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes()[:-6])
+    with pytest.raises(GitError, match="cat-file failed"):
+        read_objects(top, [name])
+    assert of_head(top, "run.sh") == b"exit\n"
+
+
+def test_a_missing_object_is_named_with_what_to_do(top: Path) -> None:
+    with pytest.raises(OperatorError, match=r"(?s)no object nothing in .*fsck.*--refetch"):
+        read_object(top, "nothing")
+
+
+def test_without_git_the_error_is_our_own(top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OperatorError, match="git is not installed"):
+        of_head(top)
+
+
+def test_a_replaced_object_is_read_as_it_is_for_everybody_else(top: Path) -> None:
+    note, other = (sh(top, "rev-parse", f"HEAD:{name}") for name in (NOTE, "run.sh"))
+    sh(top, "replace", note, other)
+    assert read_object(top, note) == b"one\n"
+
+
+def test_a_worktree_and_its_repository_are_read_by_the_same_process(top: Path, tmp_path: Path) -> None:
+    git(top, "worktree", "add", "--quiet", "--detach", str(tmp_path / "side"))
+    assert read_object(tmp_path / "side", f"main:{NOTE}") == of_head(top / ".git") == b"one\n"
+    assert len(readers()) == 1
