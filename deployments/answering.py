@@ -63,8 +63,7 @@ def _open_gate(state: LoopState) -> Gate:
 def _valid(state: LoopState, gate: Gate, given: Mapping[str, Any]) -> Answer:
     """The answer, once it is certain that it can be followed. Raises OperatorError with the field or key named."""
     from_assignments(str(given["settings"]).splitlines())
-    asked = {name: given["guidance"] for name in form_for(gate).model_fields if name.startswith("answer_")}
-    answer = answer_of(state, gate, read_form(gate, {**given, **asked}), via="command line", now=now_utc())
+    answer = answer_of(state, gate, read_form(gate, given), via="command line", now=now_utc())
     answered(state, answer, now_utc())
     return answer
 

@@ -19,6 +19,7 @@ from helmsman.layers import Layer, shown
 from helmsman.orient.alignment import with_answers
 from helmsman.plain import clean
 from helmsman.records.alignment import ALIGNMENT, ROUNDS, Alignment, AlignRequest, AlignResult, Specification, result_of
+from helmsman.records.forms import LEFT
 from helmsman.show.alignment import result_lines
 from helmsman.texts import counted
 from tasks.alignment.aligning import Work, present, put, with_checkout
@@ -30,8 +31,6 @@ from tasks.repository.git import open_repository
 from tasks.system.secrets import without_secrets
 
 EXIT_CODES = {"aligned": 0, "stopped": 3, "questions": 4, "cancelled": 130}
-LEFT = "-"
-"""What is typed to leave a question to whoever does the work."""
 Drive = Callable[[AlignRequest], Any]
 
 

@@ -124,7 +124,6 @@ A person may have changed it since it was written: keep what it says, and change
 
 AGREED = "# Agreed before the start"
 _PREFACE = "Work to this. Where it says anything else than the objective above, the objective counts."
-_REMARK = "Said beside the answers to round"
 ON_YOUR_OWN = "decide this yourself, and say what you chose"
 
 
@@ -267,19 +266,14 @@ def _shortened(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(shortened(line, LONGEST_LINE) for line in _lines(lines)[:MOST_LINES])
 
 
-def with_answers(present: Alignment, answers: Mapping[str, str], remark: str = "") -> Alignment:
-    """With answers to questions that are open. A remark beside them is kept as an answer too. Raises OperatorError."""
+def with_answers(present: Alignment, answers: Mapping[str, str]) -> Alignment:
+    """With answers to questions that are open. Raises OperatorError."""
     known = {Asked(question=question).key: _sized(answer) for question, answer in answers.items()}
     questions = [
         one.model_copy(update={"answer": known[one.key]}) if one.open and one.key in known else one
         for one in present.gaps.questions
     ]
-    answered = present.with_questions(questions)
-    if not one_line(remark):
-        return answered
-    said = Asked(question=f"{_REMARK} {present.made.round}", answer=_sized(remark))
-    gaps = answered.gaps.model_copy(update={"answered": (*answered.gaps.answered, said)[-MOST_LINES:]})
-    return answered.model_copy(update={"gaps": gaps})
+    return present.with_questions(questions)
 
 
 def _sized(answer: str) -> str:

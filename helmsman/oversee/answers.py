@@ -13,8 +13,8 @@ from helmsman.oversee.landing import limited
 from helmsman.oversee.limits import reached
 from helmsman.oversee.relief import relieved
 from helmsman.plain import clean
-from helmsman.records.forms import Form, answers_given, extension
-from helmsman.records.gates import GATE, LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind, Way
+from helmsman.records.forms import Form, extension
+from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind, Way
 from helmsman.records.merging import Merging
 from helmsman.records.plan_folds import ticked_by_word
 from helmsman.records.state import LoopState, end, reopen
@@ -67,13 +67,11 @@ def answer_of(state: LoopState, gate: Gate, form: Form, *, via: Way, now: dateti
     """What a filled-in form says."""
     changed, more = form.changed(), extension(form, state.config.limits)
     limits = {**more.get("limits", {}), **_table(changed.get("limits", {}))}
-    said = zip(gate.questions, answers_given(form, gate.questions), strict=True)
-    words = [f"{question}\n{answer}" for question, answer in said]
     return Answer(
         gate=gate.key,
         kind=gate.kind,
         choice=Choice(form.decision),
-        guidance="\n\n".join(filter(None, (*words, form.guidance)))[:LONGEST_GUIDANCE],
+        guidance=form.guidance,
         settings={**changed, "limits": limits} if limits else changed,
         by=form.by,
         via=via,

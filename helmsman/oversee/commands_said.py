@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from helmsman.errors import OperatorError
 from helmsman.layers import from_assignments, shown
 from helmsman.oversee.answers import EFFECTS, answer_of, answered
-from helmsman.records.forms import LONGEST_SETTINGS, form_for, read_form
+from helmsman.records.forms import LONGEST_SETTINGS, read_form
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 
@@ -58,7 +58,6 @@ def sets_limits(gate: Gate) -> bool:
         GateKind.MERGE,
         GateKind.ITEM,
         GateKind.UNMERGED,
-        GateKind.QUESTIONS,
         GateKind.HANDED_OVER,
     }
 
@@ -95,8 +94,4 @@ def _guidance(words: str) -> str:
 
 
 def _filled_in(state: LoopState, gate: Gate, given: Mapping[str, str], at: datetime) -> Answer:
-    """Every question of a gate is answered by all that was said: a comment has no fields."""
-    asked = {name: given["guidance"] for name in form_for(gate).model_fields if name.startswith("answer_")}
-    form = read_form(gate, cast("Mapping[str, Any]", {**given, **asked}))
-    answer = answer_of(state, gate, form, via="tracker", now=at)
-    return answer.model_copy(update={"guidance": given["guidance"]}) if asked else answer
+    return answer_of(state, gate, read_form(gate, given), via="tracker", now=at)

@@ -168,7 +168,7 @@ class Alignment(Record):
 
 
 class AlignRequest(Request):
-    """The parameters of the align flow, the same from the command line, the UI and a schedule."""
+    """Have a goal looked at before a loop starts: what nobody has said yet is asked for in a form, and written into a file."""
 
     repository: str = Field(min_length=1)
     """Path of the repository on the machine that runs the flow; it needs a checkout to write in."""

@@ -27,7 +27,7 @@ class Link(Section):
 
 
 class ChainRequest(Request):
-    """The parameters of the chain flow, the same from the command line, the UI and a schedule."""
+    """Start loops one after the other, each on the work of the one before it, or go on with them."""
 
     repository: str = Field(min_length=1)
     """Path of the repository on the machine that runs the loops."""

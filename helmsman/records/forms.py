@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
@@ -14,13 +14,19 @@ from helmsman.toml_of import toml_of
 
 LONGEST_NAME = 100
 LONGEST_SETTINGS = 4000
+LEFT = "-"
+"""An answer that leaves a question to whoever does the work."""
+LEAVE = f"Empty: the question stays open. {LEFT} leaves it to the agent."
 MOST_WITHIN = 20
 """Semicolons that one value may have before what looks like a key."""
 _NEXT = re.compile(r";\s*(?=[\w-]+(?:\.[\w-]+)*=)", re.ASCII)
 
 
+NAME: Any = Field(default="", title="Your name", description="For the record. It may stay empty.", max_length=LONGEST_NAME)
+
+
 class Form(BaseModel):
-    """What every form has."""
+    """What the form of every gate of a loop has."""
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
@@ -38,7 +44,7 @@ class Form(BaseModel):
         "Any key of `helmsman config`.",
         max_length=LONGEST_SETTINGS,
     )
-    by: str = Field(default="", title="Your name", description="For the record. It may stay empty.", max_length=LONGEST_NAME)
+    by: str = NAME
 
     @field_validator("settings")
     @classmethod
@@ -73,7 +79,7 @@ EXTENSIONS: Mapping[str, str] = {
 
 
 @cache
-def form_of(kind: GateKind, choices: tuple[Choice, ...], questions: tuple[str, ...] = ()) -> type[Form]:
+def form_of(kind: GateKind, choices: tuple[Choice, ...]) -> type[Form]:
     """The form of a gate. The decision is required and has no default: an empty form decides nothing."""
     base = BudgetForm if kind is GateKind.BUDGET else Form
     one_of: Any = Literal[tuple(str(choice) for choice in choices)]  # pyright: ignore[reportInvalidTypeForm] - from the table
@@ -81,19 +87,42 @@ def form_of(kind: GateKind, choices: tuple[Choice, ...], questions: tuple[str, .
         one_of,
         Field(title="Decision", description=f"What shall happen: {', '.join(choices)}. Above it says what each will do."),
     )
-    asked = {f"answer_{at}": (str, Field(title=question, min_length=1)) for at, question in enumerate(questions, 1)}
     create = cast("Callable[..., type[Form]]", create_model)
-    return create(f"{base.__name__}{kind.title().replace('-', '')}", __base__=base, decision=decision, **asked)
+    return create(f"{base.__name__}{kind.title().replace('-', '')}", __base__=base, decision=decision)
 
 
 def form_for(gate: Gate) -> type[Form]:
-    return form_of(gate.kind, tuple(gate.choices), gate.questions)
+    return form_of(gate.kind, tuple(gate.choices))
 
 
 def read_form(gate: Gate, given: Mapping[str, Any]) -> Form:
     """Validate a filled-in form. Raises OperatorError with the field named."""
+    return _validated(form_for(gate), given)
+
+
+@cache
+def answers_form(questions: tuple[str, ...]) -> type[BaseModel]:
+    """The form of an alignment's questions: they come first, and none has to be answered."""
+    asked: dict[str, Any] = {
+        f"answer_{at}": (str, Field(default="", title=question, description=LEAVE)) for at, question in enumerate(questions, 1)
+    }
+    create = cast("Callable[..., type[BaseModel]]", create_model)
+    return create("Answers", __config__=Form.model_config, **asked, by=(str, NAME))
+
+
+def read_answers(questions: tuple[str, ...], given: Mapping[str, Any]) -> Mapping[str, str]:
+    """Answers by question, without those that stay open; empty text: whoever does the work decides."""
+    form = _validated(answers_form(questions), given)
+    said = {question: str(getattr(form, f"answer_{at}")) for at, question in enumerate(questions, 1)}
+    return {question: "" if answer == LEFT else answer for question, answer in said.items() if answer}
+
+
+F = TypeVar("F", bound=BaseModel)
+
+
+def _validated(form: type[F], given: Mapping[str, Any]) -> F:
     try:
-        return form_for(gate).model_validate(given)
+        return form.model_validate(given)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'the form'}: {one['msg']}" for one in error.errors()[:5])
         raise OperatorError("the answer cannot be read", found=problems, remedy="mend the field and answer again") from error
@@ -107,11 +136,6 @@ def extension(form: Form, limits: BaseModel) -> dict[str, Any]:
         if (more := getattr(form, field, 0)) and getattr(limits, key) is not None
     }
     return {"limits": raised} if raised else {}
-
-
-def answers_given(form: Form, questions: tuple[str, ...]) -> tuple[str, ...]:
-    """The answers, in the order of the questions."""
-    return tuple(str(getattr(form, f"answer_{at}")) for at in range(1, len(questions) + 1))
 
 
 def _lines(settings: str) -> list[str]:

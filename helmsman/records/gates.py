@@ -71,7 +71,7 @@ _TAKE_OVER = {Choice.TAKE_OVER: "You commit on the branch by hand; the loop wait
 
 GATES: Mapping[GateKind, Rule] = {
     GateKind.PLAN: Rule("Plan", {Choice.APPROVE: "The first iteration begins.", **_STOP}),
-    GateKind.QUESTIONS: Rule("Questions", {Choice.APPROVE: "Your answers go into the alignment.", **_STOP}),
+    GateKind.QUESTIONS: Rule("Questions", {}),
     GateKind.MILESTONE: Rule("Milestone", {Choice.APPROVE: "The loop goes on.", **_TAKE_OVER, **_STOP}),
     GateKind.REJECTIONS: Rule(
         "Rejected by the judge",

@@ -31,7 +31,7 @@ class Happened(StrEnum):
 
 
 class IssueEvent(Record):
-    """Something happened at an issue. Title, body and comment are anybody's words."""
+    """Something happened at an issue: a webhook's record, not to be filled in by hand. helmsman receive starts these runs."""
 
     repository: str = Field(min_length=1, max_length=300)
     """What the operator calls it."""

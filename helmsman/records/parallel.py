@@ -17,7 +17,7 @@ MOST_WORKERS = 32
 
 
 class ParallelRequest(Request):
-    """The parameters of the parallel flow, the same from the command line, the UI and a schedule."""
+    """Start loops side by side, or go on with them."""
 
     repository: str = Field(min_length=1)
     """Path of the repository on the machine that runs the loops."""

@@ -49,7 +49,7 @@ Commit = Annotated[str, AfterValidator(_commit)]
 
 
 class Push(Record):
-    """A branch was moved to a commit."""
+    """A branch was moved to a commit: a webhook's record, not to be filled in by hand. helmsman receive starts these runs."""
 
     repository: str = Field(min_length=1, max_length=300)
     """What the operator calls it."""

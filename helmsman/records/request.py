@@ -2,12 +2,15 @@
 
 import json
 import re
-from typing import Any, cast
+from collections.abc import Mapping
+from functools import reduce
+from typing import Annotated, Any, cast
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from helmsman.config import Section
+from helmsman.layers import merged
 from helmsman.naming import LOOP_ID
 
 LONGEST_LOOP_ID = 63
@@ -18,8 +21,15 @@ KIND = "__prefect_kind"
 _UNTOUCHED = object()
 
 
+def title(field: str) -> str:
+    """What the form calls a field."""
+    return field.replace("_", " ").capitalize()
+
+
 class Request(Section):
     """Parameters of a flow: from the command line, a schedule, the API or a form of the Prefect UI."""
+
+    model_config = ConfigDict(field_title_generator=lambda name, _: title(name))
 
     @model_validator(mode="before")
     @classmethod
@@ -56,23 +66,67 @@ def _meant(wrapped: dict[str, Any]) -> Any:
         raise PydanticCustomError("form_json", "JSON ({why})", {"why": str(error)}) from None
 
 
+def _one_number(schema: dict[str, Any]) -> None:
+    """A field for a number that stays empty; the page would show a choice between a number and nothing, and send the default."""
+    number, _ = schema.pop("anyOf")
+    del schema["default"]
+    schema |= number
+
+
 class LoopRequest(Request):
-    """What to start or to go on with."""
+    """Start a loop, or go on with one. Only Repository has to be filled in: what is left empty is as helmsman.toml there says."""
 
     repository: str = Field(min_length=1)
     """Path of the repository on the machine that runs the loop."""
     goal: str = ""
-    """What shall be true at the end. Empty: the repository's helmsman.toml says it, or the loop exists already."""
+    """What shall be true at the end."""
     checks: tuple[str, ...] = ()
-    """Commands that prove the goal. Empty: those of the repository's configuration, which these replace."""
-    loop: str = Field(default="", pattern=f"{LOOP_ID}|^$", max_length=LONGEST_LOOP_ID)
-    """Id of the loop. Empty: made from the goal. A cancelled loop that is named here goes on."""
+    """Commands that prove the goal, instead of those in helmsman.toml."""
+    max_iterations: Annotated[int, Field(ge=1)] | None = Field(default=None, json_schema_extra=_one_number)
+    """The loop stops after so many."""
+    max_dollars: Annotated[float, Field(gt=0)] | None = Field(default=None, json_schema_extra=_one_number)
+    """The loop stops when the agent has cost so many US dollars."""
+    preset: str = ""
+    """Hats, words and settings for a kind of work: a name that helmsman presets list shows."""
+    model: str = ""
+    """Model that Claude Code works with, for example opus. That of another agent is agent.model, under Settings."""
+    ask_before_start: bool = False
+    """Have goal, checks and limits confirmed in a form before the first iteration."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Further configuration, nested as in helmsman.toml; it wins over the repository's."""
+    """All other configuration as JSON, nested as in helmsman.toml: {"gates": {"merge": true}}. The fields above win over it."""
+    loop: str = Field(default="", title="Loop id", pattern=f"{LOOP_ID}|^$", max_length=LONGEST_LOOP_ID)
+    """Name of a new loop, made from the goal if empty; or a loop to go on with."""
     base: str = Field(default="", max_length=200, pattern=r"^([^\s-]\S*)?$")
     """Branch, tag or commit that a new loop begins with. Empty: what the repository has checked out."""
     reopen: bool = False
     """Go on with a loop that has ended, however it did. A cancelled one needs only its id."""
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What it says of the configuration but for goal and checks, nested as in helmsman.toml; a loop that goes on takes it."""
+        filled_in = {key: value for field, key in KEYS.items() if (value := getattr(self, field))}
+        return reduce(merged, (_nested(key, value) for key, value in filled_in.items()), self.settings)
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """All of it that is configuration, nested as in helmsman.toml."""
+        goal = {"goal": self.goal} if self.goal else {}
+        return {**self.changes, **goal, **({"checks": list(self.checks)} if self.checks else {})}
+
+
+def _nested(key: str, value: Any) -> dict[str, Any]:
+    section, _, name = key.rpartition(".")
+    return {section: {name: value}} if section else {name: value}
+
+
+KEYS: Mapping[str, str] = {
+    "max_iterations": "limits.iterations",
+    "max_dollars": "limits.cost_usd",
+    "preset": "preset",
+    "model": "claude.model",
+    "ask_before_start": "gates.plan",
+}
+"""Optional fields of the form -> keys of the configuration."""
 
 
 def is_loop_id(text: str) -> bool:

@@ -15,7 +15,7 @@ EVIDENCE_WIDTH = 160
 
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _INDENT = " " * 11
-_NEEDED = {GateKind.BUDGET: "--set limits.KEY=VALUE", GateKind.QUESTIONS: "--guidance TEXT"}
+_NEEDED = {GateKind.BUDGET: "--set limits.KEY=VALUE"}
 """Without it, an approval of that kind would say nothing."""
 
 
@@ -24,7 +24,6 @@ def gate_lines(gate: Gate, loop: str) -> list[str]:
     return [
         f"asked      {GATES[gate.kind].title} ({clean(gate.key)}), {gate.asked_at:%Y-%m-%d %H:%M} UTC{_asked_of(gate)}",
         f"question   {clean(gate.question)}",
-        *(f"{_INDENT}{number}. {clean(question)}" for number, question in enumerate(gate.questions, 1)),
         *([f"not taken  {clean(gate.refused)}"] if gate.refused else ()),
         *_evidence_lines(gate),
         *_choice_lines(gate, loop),

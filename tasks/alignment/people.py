@@ -7,9 +7,8 @@ from typing import Any
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment import with_answers
 from helmsman.oversee.answers import lapsed, refusal
-from helmsman.plain import clean
 from helmsman.records.alignment import Alignment, Asked
-from helmsman.records.forms import Form, answers_given, form_for, read_form
+from helmsman.records.forms import answers_form, read_answers
 from helmsman.records.gates import Choice, Gate
 from helmsman.show.alignment import question_evidence
 from helmsman.show.asking import form_text
@@ -21,14 +20,14 @@ from tasks.loops.opening import now_utc
 from tasks.people import pausing
 
 
-class Halted(Exception):  # noqa: N818 - what a person decided, not a failure
-    """A person has stopped it, or nobody answered in time."""
+class Halted(Exception):  # noqa: N818 - what silence comes to, not a failure
+    """Nobody answered in time."""
 
 
 def answered(work: Work, alignment: Alignment) -> Alignment:
-    """With answers to all that is open, from the file or a form. Raises Halted, Cancelled."""
+    """With answers to all that is open, from the file, or to as much of it as a form answers. Raises Halted, Cancelled."""
     gate = _gate(work, alignment)
-    form = form_for(gate)
+    form = answers_form(gate.questions)
     after = _from_file(work, gate)
     if after is None:
         after, problem = _from_earlier_forms(work, alignment, gate)
@@ -83,29 +82,13 @@ def _from_earlier_forms(work: Work, alignment: Alignment, gate: Gate) -> tuple[A
 
 
 def _from_form(work: Work, alignment: Alignment, gate: Gate, given: Mapping[str, Any]) -> tuple[Alignment | None, str]:
-    """The alignment after a filled-in form, or what is wrong with it. Raises Halted."""
+    """The alignment after a filled-in form, or what is wrong with it."""
     try:
-        form = read_form(gate, given)
-        _refuse_settings(form)
-        _halt(form)
-        answers = dict(zip(gate.questions, answers_given(form, gate.questions), strict=True))
+        answers = read_answers(gate.questions, given)
         latest = aligning.readable(work)  # somebody may have changed it while the form was open
-        return with_answers(latest or alignment, answers, form.guidance), ""
+        return with_answers(latest or alignment, answers), ""
     except OperatorError as error:
         return None, refusal(error)
-
-
-def _refuse_settings(form: Form) -> None:
-    if form.settings.strip():
-        raise OperatorError(
-            "settings: an alignment changes none", expected="nothing", found="some", remedy="write them into helmsman.toml"
-        )
-
-
-def _halt(form: Form) -> None:
-    if form.decision == Choice.STOP:
-        words = f': "{clean(form.guidance)[:300]}"' if form.guidance else ""
-        raise Halted(f"stopped by {clean(form.by) or 'a person'}{words}")
 
 
 def _waker(work: Work, gate: Gate) -> Callable[[], str]:

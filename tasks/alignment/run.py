@@ -37,7 +37,13 @@ TRIES = 2
 """Answers that are asked for in one round; the second time the model is told what was wrong with the first."""
 RETRIES_BEFORE_A_PERSON = 2
 """Where the run does not pause for people, somebody waits for it: it does not bridge half an hour of outage then."""
-STOPPED = (Halted, Cancelled, KeyboardInterrupt, TerminationSignal)
+
+
+class LeftOpen(Exception):  # noqa: N818 - what a person chose, not a failure
+    """Questions were left open in a form: the run ends, and asks them again when it is retried."""
+
+
+STOPPED = (LeftOpen, Halted, Cancelled, KeyboardInterrupt, TerminationSignal)
 """What ends the flow without being an error."""
 
 _log = logging.getLogger(__name__)
@@ -64,6 +70,7 @@ def making(request: AlignRequest) -> Generator[Work]:
 
 def concluded(work: Work, why: BaseException | None = None) -> State[dict[str, Any]]:
     """How the flow run ends. Whoever cancelled it goes on with what is paid for; every other end is one."""
+    why = None if isinstance(why, LeftOpen) else why
     found = aligning.present(work) if why is None else aligning.readable(work)
     alignment = found or Alignment(specification=Specification(goal=work.goal))
     if why is not None and not isinstance(why, Halted):
@@ -109,9 +116,12 @@ def started(work: Work) -> Alignment:
 
 
 def advanced(work: Work, alignment: Alignment) -> Alignment:
-    """One step further: people are asked, or their answers worked in. Raises Halted, Cancelled."""
+    """One step further: people are asked, or their answers worked in. Raises LeftOpen, Halted, Cancelled."""
     if alignment.due == "answers":
-        return _written(work, answered(work, alignment), over=alignment)
+        after = _written(work, answered(work, alignment), over=alignment)
+        if after.gaps.open:
+            raise LeftOpen
+        return after
     enough = alignment.made.round >= ROUNDS
     folded = settled(alignment, f"a model has been asked {ROUNDS} times") if enough else _drafted(work, alignment)
     return _written(work, folded, over=alignment)

@@ -60,10 +60,7 @@ def configure(
     from outside. Raises NotAgreed where they set more.
     `stronger` layers come right after the request, `weaker` ones last before the defaults, after what a preset says.
     """
-    said: dict[str, Any] = {**request.settings}
-    said |= {"goal": request.goal} if request.goal else {}
-    said |= {"checks": list(request.checks)} if request.checks else {}
-    by_hand = [Layer(COMMAND_LINE, said), *stronger, Layer("environment", from_environment(ours()))]
+    by_hand = [Layer(COMMAND_LINE, request.said), *stronger, Layer("environment", from_environment(ours()))]
     files, user = read_layers(repository), read_user_layer()
     preset = chosen(repository, by_hand, files, user)
     own = [Layer(f"preset {preset.name}", preset.sheet.settings)] if preset else []
@@ -176,7 +173,7 @@ def _existing(repository: Repository, request: LoopRequest, now: datetime) -> Lo
     state, _ = read_state(repository, request.loop)
     if not request.reopen or state.outcome is Outcome.COMPLETED:
         return state
-    config = without_secrets(reconfigured(state, request.settings))
+    config = without_secrets(reconfigured(state, request.changes))
     require_no_secret(config)
     unasked = config.gates.ask and gate_due(state.model_copy(update={"config": config}), now) is not None
     if state.gate is not None or unasked:  # the question comes first, and its answer says how to go on

@@ -32,10 +32,9 @@ from prefect.input.run_input import keyset_from_paused_state
 from prefect.logging import get_run_logger
 from prefect.states import Suspended
 from prefect.utilities.engine import propose_state_sync
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from helmsman.errors import Cancelled, WorldError
-from helmsman.records.forms import Form
 from helmsman.records.gates import Gate
 from tasks.engine.runs import run_id
 
@@ -71,7 +70,7 @@ def earlier_inputs(uid: str, gate: str) -> list[Mapping[str, Any]]:
         return []
 
 
-def pause(gate: str, form: type[Form], description: str, wake: Wake) -> Mapping[str, Any] | None:
+def pause(gate: str, form: type[BaseModel], description: str, wake: Wake) -> Mapping[str, Any] | None:
     """Show a form on this run and wait. Returns what was filled in, unchecked, or None when something else ended the wait."""
     run = run_id()
     key = _free_key(run, gate)
@@ -87,7 +86,7 @@ def pause(gate: str, form: type[Form], description: str, wake: Wake) -> Mapping[
     return _filled_in(run, key)  # a form that came first counts, whatever came another way meanwhile
 
 
-def suspend(gate: Gate, form: type[Form], description: str) -> NoReturn:
+def suspend(gate: Gate, form: type[BaseModel], description: str) -> NoReturn:
     """Leave the process until the form is filled in; the engine starts the run again then. Raises Pause.
 
     As `suspend_flow_run` does, whose state cannot have a message: here it is the question, which the list of runs shows.
@@ -136,10 +135,9 @@ def _runs_of(uid: str, states: list[StateType]) -> FlowRunFilter:
     )
 
 
-def stand_in(form: type[Form], decision: str) -> dict[str, str]:
-    """A form filled in with nothing but a decision, for an answer that came in another way."""
-    asked = {name: "see the record of the loop" for name in form.model_fields if name.startswith("answer_")}
-    return {"decision": decision, "by": STAND_IN, **asked}
+def stand_in(form: type[BaseModel], decision: str) -> dict[str, str]:
+    """A form filled in with nothing but a decision, where it has one, for an answer that came in another way."""
+    return {"by": STAND_IN} | ({"decision": decision} if "decision" in form.model_fields else {})
 
 
 class _Woken:
@@ -147,7 +145,7 @@ class _Woken:
 
 
 @contextmanager
-def _waking(run: UUID, form: type[Form], wake: Wake) -> Generator[_Woken]:
+def _waking(run: UUID, form: type[BaseModel], wake: Wake) -> Generator[_Woken]:
     """Look after what the engine does not know of, while the main thread waits for the engine."""
     done, woken = threading.Event(), _Woken()
     watch = threading.Thread(target=_watch, args=(run, form, wake, done, woken), name="gate-watch", daemon=True)
@@ -159,7 +157,7 @@ def _waking(run: UUID, form: type[Form], wake: Wake) -> Generator[_Woken]:
         watch.join(timeout=POLL_SECONDS + 5)
 
 
-def _watch(run: UUID, form: type[Form], wake: Wake, done: threading.Event, woken: _Woken) -> None:
+def _watch(run: UUID, form: type[BaseModel], wake: Wake, done: threading.Event, woken: _Woken) -> None:
     main = threading.main_thread().ident or 0
     while not done.wait(POLL_SECONDS):
         decision = wake()
@@ -212,5 +210,5 @@ def _free_key(run: UUID, gate: str) -> str:
         return f"{gate}-p{len(_pauses(client, run)) + 1}"
 
 
-def _shown(form: type[Form], description: str) -> Any:
+def _shown(form: type[BaseModel], description: str) -> Any:
     return RunInput.subclass_from_base_model_type(form).with_initial_data(description=description)

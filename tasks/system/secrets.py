@@ -36,7 +36,7 @@ _CUT = "…"
 """What is put where a line was cut."""
 _IDENTITIES = frozenset({
     "loop", "uid", "branch", "base_branch", "into", "ref", "state_ref", "repository", "location",
-    "LoopRequest.checks", "LoopRequest.settings", "Link.checks", "Link.settings",
+    "LoopRequest.checks", "LoopRequest.settings", "LoopRequest.preset", "LoopRequest.model", "Link.checks", "Link.settings",
     "ChainRequest.settings", "ParallelRequest.settings", "AlignRequest.settings",
 })  # fmt: skip
 """Fields by which things are found again: a password that is a common word must not change them."""

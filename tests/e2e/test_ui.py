@@ -221,6 +221,43 @@ def test_a_loop_that_sleeps_says_until_when_and_its_run_s_page_what_each_iterati
     picture(page, "sleeping")
 
 
+def fill_in(page: Page, **fields: str) -> None:
+    for label, text in fields.items():
+        page.get_by_label(label.replace("_", " ")).first.fill(text)
+
+
+def submitted(page: Page, team: Team) -> Mapping[str, Any]:
+    """The run that the form of a loop starts, once it has ended."""
+    with page.expect_response(lambda answer: answer.url.endswith("/create_flow_run") and answer.ok) as made:
+        page.get_by_role("button", name="Submit").click()
+    return team.ended(made.value.json()["id"])
+
+
+@pytest.mark.slow
+@pytest.mark.feature("D1")
+def test_the_form_of_a_loop_has_a_field_for_each_usual_limit_and_says_in_its_own_words_what_is_wrong(
+    page: Page, team: Team, tmp_path: Path
+) -> None:
+    bench, form = team.bench(tmp_path / "form"), f"deployments/deployment/{team.id_of('loop/loop')}/run"
+    look_at(page, team, form)
+    fill_in(page, Repository=str(bench.repository))
+    picture(page, "run-form")
+    assert "Goal: missing; fill it in, or give it as goal" in submitted(page, team)["state"]["message"]
+    look_at(page, team, form)
+    fill_in(page, Repository=str(bench.repository), Goal="an answer")
+    told = submitted(page, team)["state"]["message"]
+    assert "give a command under Checks, or checks = [...] in helmsman.toml, or" in told
+    assert "--" not in told
+    look_at(page, team, form)
+    fill_in(page, Repository=str(bench.repository), Goal="an answer", Max_iterations="3", Max_dollars="2.5", Model="opus")
+    page.get_by_role("button", name="Add item").click()
+    page.locator("textarea").nth(2).fill("test -e answer")
+    assert submitted(page, team)["state_type"] == "COMPLETED"
+    [found] = list_loops(open_repository(bench.repository))
+    config = found.state.config
+    assert (config.limits.iterations, config.limits.cost_usd, config.claude.model) == (3, 2.5, "opus")
+
+
 def add_schedule(page: Page, bench: Bench, settings: str) -> None:
     """With the page's own dialog: once an hour. `settings`: what is typed into its editor; empty: nobody types there."""
     page.get_by_role("button", name="Schedule", exact=True).click()

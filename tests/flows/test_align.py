@@ -35,7 +35,7 @@ from tests.unit.test_alignment import GOOD
 pytestmark = pytest.mark.feature("M1")
 ROOT = Path(__file__).parents[2]
 ASKS, KNOWS = say(json.dumps(GOOD)), say(json.dumps(GOOD | {"approach": "With semicolons.", "blockingQuestions": []}))
-ANSWER = {"decision": "approve", "answer_1": "a semicolon"}
+ANSWER = {"answer_1": "a semicolon"}
 AWAY = Turn(status=529, headers={"x-should-retry": "false"})
 QUICK = {"retry": {"attempts": 1, "first_delay_seconds": 0.01, "jitter": 0}}
 
@@ -115,22 +115,15 @@ def test_a_goal_that_leaves_nothing_open_is_written_down_and_done(desk: Desks) -
 @pytest.mark.feature("H1")
 def test_questions_pause_the_run_for_a_form_and_the_answers_go_into_a_second_request(desk: Desks, engine_url: str) -> None:
     at = desk([ASKS, KNOWS])
-    with answering(
-        engine_url, at.name, {"decision": "approve"}, {**ANSWER, "guidance": "Mind the header.", "by": "Ada"}
-    ) as person:
+    with answering(engine_url, at.name, {**ANSWER, "by": "Ada"}) as person:
         state = at.run()
     assert ending(state) == (StateType.COMPLETED, "Aligned")
-    assert person.statuses == ["REJECT", "ACCEPT"]
-    assert "answer_1" in person.problems[0]
-    assert person.forms[0]["properties"]["answer_1"]["title"] == "Which separator?"
+    fields = person.forms[0]["properties"]
+    assert [(name, field["title"]) for name, field in fields.items()] == [("answer_1", "Which separator?"), ("by", "Your name")]
     assert "export the rows" in person.forms[0]["description"]
     assert "Which separator?\na semicolon" in at.api.requests[1].prompt
-    assert "Mind the header." in at.api.requests[1].prompt
     written = at.written()
-    assert [(one.question, one.answer) for one in written.gaps.answered] == [
-        ("Said beside the answers to round 1", "Mind the header."),
-        ("Which separator?", "a semicolon"),
-    ]
+    assert [(one.question, one.answer) for one in written.gaps.answered] == [("Which separator?", "a semicolon")]
     assert (written.made.round, written.process.approach, at.asked) == (2, "With semicolons.", 2)
 
 
@@ -169,15 +162,22 @@ def test_answers_in_the_file_end_the_wait_for_a_form(desk: Desks, engine_url: st
 
 
 @pytest.mark.feature("H1")
-def test_a_person_can_stop_it_and_the_questions_stay(desk: Desks, engine_url: str) -> None:
-    at = desk([ASKS])
-    stop = {"decision": "stop", "answer_1": "-", "guidance": "Not now.", "by": "Ada"}
-    with answering(engine_url, at.name, {**ANSWER, "settings": "limits.iterations=3"}, stop) as person:
+def test_what_a_form_leaves_empty_stays_open_and_the_next_run_asks_that_again(desk: Desks, engine_url: str) -> None:
+    at = desk([say(json.dumps(GOOD | {"blockingQuestions": ["Which separator?", "Which columns?"]})), KNOWS])
+    with answering(engine_url, at.name, {"answer_1": "a tab"}):
         state = at.run()
-    assert ending(state) == (StateType.FAILED, "Stopped")
-    assert 'stopped by Ada: "Not now."' in (state.message or "")
-    assert "an alignment changes none" in person.forms[-1]["description"]
-    assert at.written().gaps.open == ("Which separator?",)
+    assert ending(state) == (StateType.FAILED, "Waiting")
+    assert [(one.question, one.answer) for one in at.written().gaps.questions] == [
+        ("Which separator?", "a tab"),
+        ("Which columns?", None),
+    ]
+    with answering(engine_url, at.name, {"by": "Ada"}):
+        assert ending(at.run()) == (StateType.FAILED, "Waiting")
+    with answering(engine_url, at.name, {"answer_1": "-"}) as person:
+        assert ending(at.run()) == (StateType.COMPLETED, "Aligned")
+    assert person.forms[0]["properties"]["answer_1"]["title"] == "Which columns?"
+    assert [one.answer for one in at.written().gaps.answered] == ["a tab", ""]
+    assert at.asked == 2
 
 
 @pytest.mark.feature("H1")

@@ -243,12 +243,9 @@ def test_what_is_due_is_answers_then_working_them_in_then_nothing() -> None:
     assert (begun.due, answered.due, settled(answered, "enough").due) == ("answers", "folding", "")
 
 
-def test_an_answer_is_kept_on_one_line_and_a_remark_beside_it_too() -> None:
-    after = with_answers(proposed(), {"which separator": "a semi-\ncolon", "Never asked?": "x"}, "Mind\nthe header.")
+def test_an_answer_is_kept_on_one_line() -> None:
+    after = with_answers(proposed(), {"which separator": "a semi-\ncolon", "Never asked?": "x"})
     assert [one.answer for one in after.gaps.questions] == ["a semi- colon"]
-    assert [(one.question, one.answer) for one in after.gaps.answered] == [
-        ("Said beside the answers to round 0", "Mind the header.")
-    ]
     assert read(render(after)) == after
 
 

@@ -137,15 +137,6 @@ def test_everything_that_is_offered_is_understood(kind: GateKind) -> None:
     assert [said(command, loop).gate for command in offered] == [loop.gate.key] * len(offered)
 
 
-def test_questions_one_by_one_are_answered_by_all_that_is_said() -> None:
-    loop = asking(GateKind.QUESTIONS)
-    assert loop.gate is not None
-    loop = loop.model_copy(update={"gate": loop.gate.model_copy(update={"questions": ("Which database?", "Which port?")})})
-    assert said("/helmsman approve\n1. SQLite\n2. 80", loop).guidance == "1. SQLite\n2. 80"
-    with pytest.raises(OperatorError, match="answer_1"):
-        said("/helmsman approve", loop)
-
-
 def test_guidance_that_is_too_long_is_refused_and_not_cut() -> None:
     assert len(said(f"/helmsman approve\n{'x' * LONGEST_GUIDANCE}").guidance) == LONGEST_GUIDANCE
     with pytest.raises(OperatorError, match="too long"):

@@ -55,7 +55,6 @@ def test_each_choice_of_each_kind_has_a_command_of_its_own(kind: GateKind) -> No
     ("kind", "choice", "command"),
     [
         (GateKind.BUDGET, Choice.APPROVE, "helmsman approve mend-it --set limits.KEY=VALUE"),
-        (GateKind.QUESTIONS, Choice.APPROVE, "helmsman approve mend-it --guidance TEXT"),
         (GateKind.MILESTONE, Choice.STOP, "helmsman reject mend-it"),
         (GateKind.MERGE, Choice.REVISE, "helmsman reject mend-it --guidance TEXT"),
         (GateKind.MERGE, Choice.STOP, "helmsman answer mend-it stop"),
@@ -66,12 +65,6 @@ def test_rejecting_means_revising_where_that_is_offered_and_stopping_elsewhere(
     kind: GateKind, choice: Choice, command: str
 ) -> None:
     assert answer_command(gate(kind), choice, "mend-it") == command
-
-
-def test_questions_are_told_one_by_one() -> None:
-    lines = gate_lines(gate(GateKind.QUESTIONS, questions=("Which database?", f"By when?{EVIL}")), "mend-it")
-    assert lines[2] == "           1. Which database?"
-    assert lines[3].startswith("           2. By when?good ]0;owned")
 
 
 def test_a_question_without_a_deadline_says_that_it_stays_open() -> None:

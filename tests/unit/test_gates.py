@@ -14,7 +14,7 @@ from helmsman.errors import OperatorError
 from helmsman.oversee.answers import EFFECTS, RESUMED, answer_of, answered, lapsed, reconfigured, refusal
 from helmsman.oversee.gates import SAFE_TO_ASSUME, gate_due, opened
 from helmsman.oversee.landing import landing_due
-from helmsman.records.forms import form_for, read_form
+from helmsman.records.forms import form_for, read_answers, read_form
 from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
@@ -293,12 +293,11 @@ def test_limits_that_are_no_table_are_refused() -> None:
 
 
 @pytest.mark.feature("H1")
-def test_questions_are_answered_one_by_one() -> None:
-    gate = opened(loop(), GateKind.QUESTIONS, "Please answer.", NOW).model_copy(update={"questions": ("Which port?", "Why?")})
-    with pytest.raises(OperatorError, match="answer_2"):
-        read_form(gate, {"decision": "approve", "answer_1": "8080", "answer_2": ""})
-    form = read_form(gate, {"decision": "approve", "answer_1": "8080", "answer_2": "So."})
-    assert answer_of(loop(), gate, form, via="engine", now=NOW).guidance == "Which port?\n8080\n\nWhy?\nSo."
+def test_questions_are_answered_one_by_one_and_what_is_left_empty_stays_open() -> None:
+    questions = ("Which port?", "Why?", "Who?")
+    assert read_answers(questions, {"answer_1": "8080", "answer_2": " ", "answer_3": "-"}) == {"Which port?": "8080", "Who?": ""}
+    with pytest.raises(OperatorError, match="decision"):
+        read_answers(questions, {"decision": "approve"})
 
 
 @pytest.mark.feature("H1")
