@@ -123,7 +123,7 @@ def _milestone(state: LoopState) -> str:
     every = state.config.gates.milestone_every
     reached = every is not None and state.ending is None and state.iteration > 0 and state.iteration % every == 0
     wanted = reached and not _answered(state, GateKind.MILESTONE)
-    return f"{counted(state.iteration, 'iteration')} are done. Shall the loop go on?" if wanted else ""
+    return f"Shall the loop go on after {counted(state.iteration, 'iteration')}?" if wanted else ""
 
 
 def _answered(state: LoopState, kind: GateKind) -> bool:

@@ -41,7 +41,7 @@ class Form(BaseModel):
         default="",
         title="Changed settings",
         description="KEY=VALUE, several separated by semicolons or lines, for example limits.iterations=40; goal=… "
-        "Any key of `helmsman config`.",
+        "helmsman config shows every key.",
         max_length=LONGEST_SETTINGS,
     )
     by: str = NAME
@@ -85,7 +85,7 @@ def form_of(kind: GateKind, choices: tuple[Choice, ...]) -> type[Form]:
     one_of: Any = Literal[tuple(str(choice) for choice in choices)]  # pyright: ignore[reportInvalidTypeForm] - from the table
     decision = (
         one_of,
-        Field(title="Decision", description=f"What shall happen: {', '.join(choices)}. Above it says what each will do."),
+        Field(title="Decision", description="One of the choices above."),
     )
     create = cast("Callable[..., type[Form]]", create_model)
     return create(f"{base.__name__}{kind.title().replace('-', '')}", __base__=base, decision=decision)

@@ -35,7 +35,7 @@ def answered(work: Work, alignment: Alignment) -> Alignment:
     while after is None:
         if lapsed(gate, now_utc()):
             raise Halted("nobody answered in time")
-        description = form_text(gate, work.name)
+        description = form_text(gate, gate.evidence)
         if is_under_a_worker():
             pausing.suspend(gate, form, description)
         given = pausing.pause(gate.key, form, description, _waker(work, gate))

@@ -19,7 +19,7 @@ from helmsman.records.gates import GATE, Answer, Choice, Gate, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState, end
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.show.asking import evidence, form_text
+from helmsman.show.asking import evidence, form_text, in_short
 from tasks.engine.runs import is_under_a_worker
 from tasks.loops.opening import now_utc
 from tasks.people import answer_box, pausing
@@ -125,7 +125,7 @@ def _asked(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
         return None
     form = form_for(gate)
     while state.gate is not None:
-        description = form_text(state.gate, state.loop)
+        description = form_text(state.gate, in_short(state))
         if is_under_a_worker():
             pausing.suspend(gate, form, description)
         given = pausing.pause(gate.key, form, description, _waker(place, state, gate))

@@ -26,7 +26,7 @@ BRANCHES = st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".joi
 def asked(branch: str, worktree: str = "/srv/tree") -> Reading:
     """The form of a gate of a loop on that branch, as it is read."""
     seen = evidence(state(branch=branch), worktree)
-    return read(form_text(Gate(key="merge-1", kind=GateKind.MERGE, question="Now?", asked_at=NOW, evidence=seen), "mend-it"))
+    return read(form_text(Gate(key="merge-1", kind=GateKind.MERGE, question="Now?", asked_at=NOW), seen))
 
 
 def look(found: Reading) -> str:

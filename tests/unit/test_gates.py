@@ -14,11 +14,12 @@ from helmsman.errors import OperatorError
 from helmsman.oversee.answers import EFFECTS, RESUMED, answer_of, answered, lapsed, reconfigured, refusal
 from helmsman.oversee.gates import SAFE_TO_ASSUME, gate_due, opened
 from helmsman.oversee.landing import landing_due
+from helmsman.records.checks import TestCounts
 from helmsman.records.forms import form_for, read_answers, read_form
-from helmsman.records.gates import GATES, Answer, Choice, Gate, GateKind
+from helmsman.records.gates import GATES, Answer, Choice, GateKind
 from helmsman.records.state import LoopState, Spending
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
-from helmsman.show.asking import evidence, form_text
+from helmsman.show.asking import evidence, form_text, in_short
 from tests.unit import builders
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -355,8 +356,8 @@ def test_nothing_foreign_becomes_markup_of_a_form(goal: str, reason: str, proble
     stopped = ending("ladder.human", Outcome.WAITING).model_copy(update={"reason": reason})
     report = builders.report(builders.check(passed=False, tail=output))
     state = builders.state(config).model_copy(update={"ending": stopped, "checks": report})
-    gate = opened(state, GateKind.HUMAN, "Well?", NOW).model_copy(update={"evidence": evidence(state, goal), "refused": problem})
-    text = form_text(gate, state.loop)
+    gate = opened(state, GateKind.HUMAN, "Well?", NOW).model_copy(update={"refused": problem})
+    text = form_text(gate, f"{in_short(state)}\n\n{evidence(state, goal)}")
     outside = [line for at, line in enumerate(text.split("\n")) if not _in_fence(text.split("\n"), at)]
     parser = _Elements()
     parser.feed("\n".join(line for line in outside if "`" not in line))
@@ -370,16 +371,29 @@ def _in_fence(lines: list[str], at: int) -> bool:
 
 
 @pytest.mark.feature("H1")
-def test_a_form_says_who_is_asked_what_was_seen_and_what_each_choice_does() -> None:
-    state = loop({"asked_of": "the platform team"}, iteration=3, ending=ending("ladder.human", Outcome.WAITING))
-    gate: Gate = opened(state, GateKind.HUMAN, "Well?", NOW).model_copy(update={"evidence": evidence(state, "here")})
-    text = form_text(gate, state.loop)
-    for words in (
-        "the platform team",
-        "because of ladder",
-        "make it so",
-        "3 of 30 iterations",
-        "**take-over**: You commit",
-        "2026-03-04",
-    ):
-        assert words in text, words
+def test_a_form_says_who_is_asked_how_the_loop_stands_what_fails_and_what_each_choice_does() -> None:
+    reason = (
+        "checks fail: `make test`; E-III human: 3 in vain; a person has to choose: go on with `helmsman resume x`; or leave it"
+    )
+    stopped = ending("ladder.human", Outcome.WAITING).model_copy(update={"reason": reason})
+    tests = tuple(f"test_a.py::test_{number}" for number in range(10))
+    red = builders.check(passed=False, counts=TestCounts(passed=4, failed=10, failing=tests))
+    report = builders.report(red, builders.check(passed=True))
+    state = loop({"asked_of": "the platform team"}, iteration=3, ending=stopped, checks=report)
+    assert form_text(opened(state, GateKind.HUMAN, "Does `it` do?", NOW), in_short(state)).split("\n\n") == [
+        "**Does 'it' do?** Asked of: the platform team.",
+        "\n".join(f"- **{choice}**: {effect}" for choice, effect in GATES[GateKind.HUMAN].choices.items()),
+        "Without an answer by 2026-03-04 12:00 UTC: **stop**.",
+        f"3 of 30 iterations · $0.00 of $50.00 · 0.0 s · 1 of 2 checks green · `{state.branch}`",
+        "Failing:",
+        "\n".join([*(f"- `{name}`" for name in tests[:8]), "- … and 2 more"]),
+        "Why it stopped: checks fail: 'make test'; E-III human: 3 in vain",
+        "Goal: make it so",
+    ]
+
+
+@pytest.mark.feature("H1")
+def test_a_form_before_the_first_iteration_lists_the_checks() -> None:
+    state = loop(iteration=0, checks=builders.report(builders.check(passed=False, command="make test")))
+    assert "Checks:\n\n- ✘ `make test`" in in_short(state)
+    assert "Checks:\n\n- `make test`" in in_short(state.model_copy(update={"checks": None}))
