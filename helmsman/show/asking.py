@@ -47,7 +47,7 @@ def in_short(state: LoopState) -> str:
 
 def _in_short(state: LoopState) -> Iterator[str]:
     yield _standing(state)
-    if checks := list(_failing(state.checks) if state.iteration and state.checks else _agreed(state)):
+    if checks := list(failing(state.checks) if state.iteration and state.checks else _agreed(state)):
         yield f"{'Failing' if state.iteration else 'Checks'}:\n\n{_list(checks)}"
     if state.ending:
         yield f"Why it stopped: {_quoted(_without_advice(state.ending.reason), 400)}"
@@ -85,7 +85,7 @@ def _agreed(state: LoopState) -> Iterator[str]:
     yield from (f"{signs.get(check.command, '')}{code(check.command, 200)}" for check in state.config.checks)
 
 
-def _failing(report: CheckReport) -> Iterator[str]:
+def failing(report: CheckReport) -> Iterator[str]:
     """Tests by name; a command that names none by itself."""
     for result in report.failures:
         names = result.counts.failing if result.counts else ()

@@ -94,8 +94,13 @@ def is_retried() -> bool:
 
 
 def loop_tags(state: LoopState) -> set[str]:
-    """Tags by which every run of a loop is found."""
+    """Tags of the run that drives a loop."""
     return {"helmsman", f"loop:{state.loop}", f"uid:{state.uid}"}
+
+
+def iteration_tags(state: LoopState) -> set[str]:
+    """Tags of the runs inside it: with the loop's own, a list of loops would be one of iterations."""
+    return {"helmsman-iteration", f"loop:{state.loop}", f"uid:{state.uid}"}
 
 
 def announce(name: str, uid: str, tags: set[str], repository: Path | None = None) -> None:

@@ -26,6 +26,7 @@ from tasks.engine.runs import (
     hearing_cancel,
     is_started_elsewhere,
     is_under_a_worker,
+    iteration_tags,
     leaving_what_others_drive,
     loop_tags,
     run_id,
@@ -91,7 +92,7 @@ def driving(request: LoopRequest) -> Generator[LoopState]:
         stand_at_best(workplace(request.repository, state), state)
         announce(state.loop, state.uid, loop_tags(state), repository.top)
         stack.enter_context(leaving_what_others_drive())
-        stack.enter_context(tags(*loop_tags(state)))
+        stack.enter_context(tags(*iteration_tags(state)))
         stack.enter_context(without_heartbeats())
         stack.enter_context(watched(repository, folder, state, get_run_logger().warning))
         stack.enter_context(listening(journal_to(folder.journal)))

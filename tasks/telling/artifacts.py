@@ -1,4 +1,4 @@
-"""What a loop shows in the engine's UI: dashboard, tables and a progress bar.
+"""What a loop shows in the engine's UI: summary, dashboard, tables and a progress bar.
 
 On the page of the loop's own run each of them is there once and always the latest. What tells of one iteration stands on the page
 of that iteration as well, as a further version under the same key. An observer: what goes wrong is one line in the log.
@@ -27,6 +27,7 @@ from helmsman.records.state import LoopState
 from helmsman.show.dashboard import dashboard, standing
 from helmsman.show.group import group_page
 from helmsman.show.plan import plan_page
+from helmsman.show.summary import summary
 from helmsman.show.tables import checks_table, gates_table, iterations_table, verdicts_table
 from helmsman.texts import counted
 from tasks.engine.runs import run_id
@@ -104,7 +105,7 @@ def publish_group(result: ParallelResult) -> None:
         ):
             stands = f"{result.completed} of {counted(len(result.loops), 'loop')} completed"
             page = Page("loops", group_page(result), stands)
-            _put(client, _shelf(client, run, result.group), page, f"{result.group}-{page.name}", run, None)
+            _put(client, _shelf(client, run, result.group), page, _key(page.name, result.group), run, None)
     except Exception as error:  # noqa: BLE001 - as for a single loop
         get_run_logger().warning("the artifact of group %s is not up to date: %s", result.group, _in_a_line(error))
 
@@ -115,11 +116,11 @@ def bring_up_to_date(
     """Write what has changed, and a version for the page of the iteration."""
     iteration = _iteration_run(client, run, record) if record else None
     for page in pages_of(*without_secrets((state, record or shelf.last))):  # before anything is cut
-        _put(client, shelf, page, f"{state.loop}-{page.name}", run, iteration)
+        _put(client, shelf, page, _key(page.name, state.loop), run, iteration)
 
 
 def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
-    """All that is shown of a loop."""
+    """All that is shown of a loop; pages list what is last here first."""
     plan = plan_page(state)
     stands = f"{standing(state)} after iteration {state.iteration}"
     done = round(100 * max(0.0, min(1.0, state.oversight.progress.completion)), 1)
@@ -131,6 +132,7 @@ def pages_of(state: LoopState, record: IterationRecord | None) -> list[Page]:
         *([Page("plan", plan, f"{stands}: the plan and its items", of_iteration=True)] if plan else ()),
         Page("iterations", iterations_table(state), f"{stands}: all iterations in a table"),
         Page("dashboard", dashboard(state, record), f"{stands}: the loop as a viable system", of_iteration=True),
+        Page("summary", summary(state), f"{stands}: what is done, what proves it, what comes next"),
     ]
 
 
@@ -139,11 +141,17 @@ def _shelf(client: SyncPrefectClient, run: UUID, loop: str) -> Shelf:
     if (run, loop) not in _shelves:
         mine = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run]))
         made = client.read_artifacts(artifact_filter=mine, limit=50)
-        known = {artifact.key: [artifact.id] for artifact in made if artifact.key and artifact.key.startswith(f"{loop}-")}
+        keys = {artifact.key: [artifact.id] for artifact in made if artifact.key}
+        known = {key: ids for key, ids in keys.items() if key == _key(key.partition("-")[0], loop)}
         for oldest in list(_shelves)[: 1 - SHELVES_REMEMBERED]:
             _shelves.pop(oldest)
         _shelves[run, loop] = Shelf(_has_ui(client), known)
     return _shelves[run, loop]
+
+
+def _key(name: str, loop: str) -> str:
+    """What it is comes first: pages cut long keys, and ids of loops begin alike."""
+    return f"{name}-{loop}"
 
 
 def _has_ui(client: SyncPrefectClient) -> bool:

@@ -115,11 +115,11 @@ def test_a_person_fills_in_the_form_wrongly_then_rightly_and_the_loop_goes_on(pa
     assert told.exit_code == 0, told
     answer = bench.state.answers[-1]
     assert (answer.choice, answer.by, answer.guidance) == (Choice.APPROVE, "Ada", "Mind the <b>gap</b>.")
-    look_at_artifact(page, team, f"{LOOP}-dashboard")
+    look_at_artifact(page, team, f"dashboard-{LOOP}")
     for words in ("System 1", "System 3*", "System 5", "Write the <i>answer</i> to a file of that name"):
         expect(page.get_by_text(words).first).to_be_visible()
     picture(page, "dashboard")
-    look_at_artifact(page, team, f"{LOOP}-gates")
+    look_at_artifact(page, team, f"gates-{LOOP}")
     expect(page.get_by_text("Mind the <b>gap</b>.").first).to_be_visible()
 
 
@@ -184,7 +184,7 @@ def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_s
     form.get_by_role("textbox").nth(2).fill("Ada")
     submit(form)
     assert team.ended(run)["state_name"] == "Stopped"
-    look_at_artifact(page, team, f"{LOOP}-gates")
+    look_at_artifact(page, team, f"gates-{LOOP}")
     warnings = [line for level, line in team.log_of(run) if level == "WARNING"]
     assert warnings == [
         f"this loop waits for a person: {asked.question} Answer it by Resume in the menu of this run.",

@@ -9,7 +9,7 @@ import pytest
 from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, FlowRunFilter, FlowRunFilterTags, LogFilter
-from prefect.client.schemas.objects import Artifact
+from prefect.client.schemas.objects import Artifact, FlowRun
 
 from helmsman.records.oversight import Oversight
 from helmsman.records.state import LoopState
@@ -22,7 +22,7 @@ from tests.unit.builders import STOP
 from tests.unit.shown import troubled_gate, troubled_record, troubled_state
 
 pytestmark = pytest.mark.usefixtures("engine_url")
-NAMES = ("dashboard", "iterations", "checks", "verdicts", "gates", "progress")
+NAMES = ("summary", "dashboard", "iterations", "checks", "verdicts", "gates", "progress")
 KINDS = {"progress": "progress"}
 SECRET = "sk-ant-api03-0123456789abcdef"
 
@@ -51,10 +51,14 @@ def in_a_run(what: Callable[[], object]) -> UUID:
     return showing()
 
 
-def loop_run(uid: str) -> UUID:
+def runs_tagged(tag: str, uid: str) -> list[FlowRun]:
     with get_client(sync_client=True) as client:
-        runs = client.read_flow_runs(flow_run_filter=FlowRunFilter(tags=FlowRunFilterTags(all_=[f"uid:{uid}"])))
-    return next(run.id for run in runs if run.parent_task_run_id is None)
+        return client.read_flow_runs(flow_run_filter=FlowRunFilter(tags=FlowRunFilterTags(all_=[tag, f"uid:{uid}"])))
+
+
+def loop_run(uid: str) -> UUID:
+    [run] = runs_tagged("helmsman", uid)
+    return run.id
 
 
 def told(run: UUID) -> list[str]:
@@ -72,11 +76,14 @@ def ended(**fields: Any) -> LoopState:
 def test_a_driven_loop_leaves_each_artifact_once_on_its_own_page(drive: Drive) -> None:
     driven = drive([says(), says(PROMISE, shell="echo 42 > answer")], name="auth-fix")
     left = artifacts_of(loop_run(driven.state.uid))
-    assert Counter(artifact.key for artifact in left) == dict.fromkeys((f"auth-fix-{name}" for name in NAMES), 1)
-    assert {artifact.key: artifact.type for artifact in left} == {f"auth-fix-{n}": KINDS.get(n, "markdown") for n in NAMES}
+    assert Counter(artifact.key for artifact in left) == dict.fromkeys((f"{name}-auth-fix" for name in NAMES), 1)
+    assert {artifact.key: artifact.type for artifact in left} == {f"{n}-auth-fix": KINDS.get(n, "markdown") for n in NAMES}
     shown = {str(artifact.key): str(artifact.data) for artifact in left}
-    assert shown["auth-fix-dashboard"].startswith("# auth-fix: ✔ completed")
-    assert shown["auth-fix-iterations"].startswith("# auth-fix: 2 iterations")
+    assert shown["dashboard-auth-fix"].startswith("# auth-fix: ✔ completed")
+    assert shown["iterations-auth-fix"].startswith("# auth-fix: 2 iterations")
+    assert "proven at" in shown["summary-auth-fix"]
+    assert [run.name for run in runs_tagged("helmsman", driven.state.uid)] == ["auth-fix"]
+    assert {run.name for run in runs_tagged("helmsman-iteration", driven.state.uid)} == {"auth-fix #1", "auth-fix #2"}
 
 
 @pytest.mark.feature("H5")
@@ -86,9 +93,9 @@ def test_what_is_shown_again_is_brought_up_to_date_and_not_shown_twice() -> None
         publish_artifacts(ended(iteration=11), troubled_record())
 
     run = in_a_run(show)
-    assert Counter(artifact.key for artifact in artifacts_of(run)) == dict.fromkeys((f"mend-it-{name}" for name in NAMES), 1)
-    assert "11 iterations of 30" in by_key(run)["mend-it-dashboard"]
-    assert by_key(run)["mend-it-progress"] == 48.0
+    assert Counter(artifact.key for artifact in artifacts_of(run)) == dict.fromkeys((f"{name}-mend-it" for name in NAMES), 1)
+    assert "11 iterations of 30" in by_key(run)["dashboard-mend-it"]
+    assert by_key(run)["progress-mend-it"] == 48.0
 
 
 @pytest.mark.feature("H5")
@@ -96,11 +103,11 @@ def test_one_that_somebody_deleted_is_made_anew() -> None:
     def show() -> None:
         publish_artifacts(ended(iteration=10), troubled_record())
         with get_client(sync_client=True) as client:
-            client.delete_artifact(next(one.id for one in artifacts_of(run_id()) if str(one.key).endswith("progress")))
+            client.delete_artifact(next(one.id for one in artifacts_of(run_id()) if str(one.key).startswith("progress")))
         publish_artifacts(ended(iteration=11, notes=("changed",)), troubled_record())
         publish_artifacts(ended(iteration=12), troubled_record())
 
-    assert "12 iterations of 30" in by_key(in_a_run(show))["mend-it-dashboard"]
+    assert "12 iterations of 30" in by_key(in_a_run(show))["dashboard-mend-it"]
 
 
 @pytest.mark.feature("H5")
@@ -121,10 +128,10 @@ def test_an_iteration_keeps_what_it_came_to_on_its_own_page() -> None:
             bring_up_to_date(client, shelf, run_id(), ended(iteration=2, gate=troubled_gate("How?")), None)
 
     run = in_a_run(show)
-    assert set(by_key(pages[0])) == {"mend-it-dashboard", "mend-it-checks", "mend-it-verdicts"}
-    assert "1 iteration of 30" in by_key(pages[0])["mend-it-dashboard"]
+    assert set(by_key(pages[0])) == {"dashboard-mend-it", "checks-mend-it", "verdicts-mend-it"}
+    assert "1 iteration of 30" in by_key(pages[0])["dashboard-mend-it"]
     for page in (run, pages[1]):  # the newest version goes on to tell how the loop stands
-        assert by_key(page)["mend-it-dashboard"].startswith("# mend-it: ? a person is asked")
+        assert by_key(page)["dashboard-mend-it"].startswith("# mend-it: ? a person is asked")
 
 
 @pytest.mark.feature("H5")
@@ -140,7 +147,7 @@ def test_what_an_iteration_did_is_still_told_when_a_person_is_asked_after_it() -
         publish_artifacts(ended(ending=None), troubled_record())
         publish_artifacts(troubled_state())
 
-    assert "40 passed, 2 failed" in by_key(in_a_run(show))["mend-it-dashboard"]
+    assert "40 passed, 2 failed" in by_key(in_a_run(show))["dashboard-mend-it"]
 
 
 @pytest.mark.feature("M11")
@@ -150,8 +157,8 @@ def test_a_loop_of_a_chain_is_not_shown_what_the_one_before_it_did() -> None:
         publish_artifacts(ended(loop="next", iteration=0, checks=None, oversight=Oversight()))
 
     shown = by_key(in_a_run(show))
-    assert "40 passed, 2 failed" in shown["mend-it-dashboard"]
-    assert "40 passed, 2 failed" not in shown["next-dashboard"]
+    assert "40 passed, 2 failed" in shown["dashboard-mend-it"]
+    assert "40 passed, 2 failed" not in shown["dashboard-next"]
 
 
 @pytest.mark.feature("H5")
