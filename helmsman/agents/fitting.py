@@ -34,7 +34,7 @@ ONLY_CLAUDE_S = (
     "claude.binary", "claude.block", "claude.model", "claude.fallback_model", "claude.permission_mode", "claude.allowed_tools",
     "claude.disallowed_tools", "claude.setting_sources", "claude.append_system_prompt", "claude.max_turns",
     "claude.max_cost_usd", "claude.environment", "claude.session_hours", "steering.failures_in_row", "steering.stop_seconds",
-    "steering.stop_blocks", "steering.stop_no_progress", "context.window", "context.warn_at", "context.rotate_at",
+    "steering.stop_blocks", "context.window", "context.warn_at", "context.rotate_at",
     "context.noise_at", "context.noise_tokens",
 )  # fmt: skip
 """Settings that say nothing to another agent."""

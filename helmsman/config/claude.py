@@ -56,11 +56,9 @@ class SteeringConfig(Section):
     failures_in_row: int = Field(default=5, ge=2)
     """Tool calls that fail one after the other until the agent is told to change its approach."""
     stop_seconds: float = Field(default=120, ge=0, le=3600)
-    """Seconds that checks may take in all when the agent wants to end its turn; those that fail are handed back. 0: none runs."""
-    stop_blocks: int = Field(default=3, ge=0, le=7)
-    """Times that a session is sent back to work because checks fail. The CLI itself ends a session at the ninth."""
-    stop_no_progress: int = Field(default=2, ge=1)
-    """Times in a row that it is sent back with no fewer failures, until it may end."""
+    """Seconds that checks may take in all when the agent says that it is done; those that fail are handed back. 0: none runs."""
+    stop_blocks: int = Field(default=2, ge=0, le=7)
+    """Times that a session is sent back to work because checks fail although it says that it is done."""
 
 
 class ContextConfig(Section):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 OLD_KEYS: Mapping[str, str] = {
+    "steering.stop_no_progress": "steering.stop_blocks says how often an agent is sent back that says it is done",
     "breaker.half_open_after": "lack of progress leads up the ladder without a pause; ladder.patience says how soon",
 }
 

@@ -6,6 +6,8 @@ from typing import Literal
 from helmsman.records.base import Record
 from helmsman.records.session import Drift
 
+LONGEST_BLOCKED = 300
+
 
 class StatusReport(Record):
     """The RALPH_STATUS block; what is missing or cannot be read stays empty."""
@@ -56,6 +58,10 @@ class Claims(Record):
     wants_to_finish: bool = False
     how: str = ""
     """The words that asked for it: the promise text or EXIT_SIGNAL."""
+    blocked: str = ""
+    """Why it says that it cannot go on by itself, 300 characters at most; empty where it does not, or asks to be done."""
+    goes_on: bool = False
+    """Whether it says that work remains, and does not ask to be done."""
     status: StatusReport | None = None
     claims: tuple[Claim, ...] = ()
     """50 at most."""

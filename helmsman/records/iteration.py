@@ -1,6 +1,5 @@
 """One iteration from start to decision: the only thing that journal, log, report and display are fed from."""
 
-import re
 from datetime import datetime
 
 from helmsman.records.base import Record
@@ -23,7 +22,6 @@ from helmsman.records.verdict import Decision, Outcome, Signal
 
 LAST_WORDS = 600
 """Characters of what the agent said last that people are shown: its summary comes at the end."""
-_BLOCKED = re.compile(r"^[ \t>*_]*BLOCKED[*_]*:", re.MULTILINE)
 
 
 class Evidence(Record):
@@ -116,9 +114,8 @@ class IterationRecord(Evidence):
 
     @property
     def blocked(self) -> bool:
-        """Whether the agent says that it cannot go on by itself, in its status block or by `BLOCKED: reason`."""
-        status = self.claims.status
-        return bool(status and status.status == "blocked") or bool(_BLOCKED.search(self.execution.call.final_text))
+        """Whether the agent says that it cannot go on by itself."""
+        return bool(self.claims.blocked)
 
     @property
     def last_words(self) -> str:

@@ -18,6 +18,7 @@ from helmsman.verify.agent_outcome import FINAL, EndedBy, Ending, ResultEvent, o
 from helmsman.verify.context_reader import SYNTHETIC, ContextReader, never_ran, refused_by_hook
 from helmsman.verify.deed_reader import DeedReader, Tools
 from helmsman.verify.loose_json import amount, count, ends, items, last, mapping, text
+from helmsman.verify.turn_reader import TurnReader
 from helmsman.verify.usage_limits import ahead, reached, read_limit
 
 LONGEST_OUTPUT = 20_000
@@ -34,7 +35,6 @@ _BILLED = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "o
 _REPORTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _ROUNDING = 1e-6
 _IDENTITY = 100
-_SENT_BACK = "Stop hook feedback:"
 
 
 def parse_event(line: bytes) -> dict[str, Any] | None:
@@ -51,10 +51,9 @@ def spoken_by_model(event: Mapping[str, Any]) -> bool:
     return event.get("type") == "assistant" and mapping(event.get("message")).get("model") != SYNTHETIC
 
 
-def sent_back(event: Mapping[str, Any]) -> bool:
-    """Whether a user event is what a Stop hook answered to the agent's wish to end its turn."""
-    content = items(mapping(event.get("message")).get("content"))[:1]
-    return text(mapping(content[0] if content else None).get("text")).startswith(_SENT_BACK)
+def spoken_text(event: Mapping[str, Any]) -> str:
+    """What an assistant event says."""
+    return "\n".join(text(block.get("text")) for block in _blocks(event, "text"))
 
 
 class Called(NamedTuple):
@@ -117,7 +116,7 @@ class CallReader:
         self._hooked = set[str]()
         self._deeds = DeedReader(_TOOLS)
         self._turns = self._retries = 0
-        self._context = ContextReader()
+        self._context, self._turn = ContextReader(), TurnReader()
         self._result: ResultEvent | None = None
         self._billed = Usage()
         self._window = 0
@@ -131,7 +130,7 @@ class CallReader:
             ("system", "api_retry"): self._retry,
             ("system", "permission_denied"): self._denial,
             ("assistant", ""): self._message,
-            ("user", ""): self._answer,
+            ("user", ""): self._results,
             ("rate_limit_event", ""): self._window_state,
             ("result", ""): self._conclusion,
         }
@@ -140,6 +139,8 @@ class CallReader:
         """Take in one event; unknown ones change nothing."""
         self._spoke = True
         self._context.feed(event)
+        if self._turn.feed(event):
+            self._said = ""  # what it said before it was sent back is not its last word
         kind = text(event.get("type"))
         reader = self._readers.get((kind, text(event.get("subtype")) if kind == "system" else ""))
         if reader:
@@ -235,11 +236,6 @@ class CallReader:
             called = block.get("type") == "tool_use"
             said = "" if called else f"{self._said}\n{last(block.get('text'), FINAL)}"
             self._said = said.lstrip("\n")[-FINAL:]
-
-    def _answer(self, event: Mapping[str, Any]) -> None:
-        self._results(event)
-        if sent_back(event):
-            self._said = ""  # what it said before it was sent back is not its last word
 
     def _results(self, event: Mapping[str, Any]) -> None:
         refused = never_ran(event)

@@ -126,10 +126,13 @@ def _make_call(work: _Work, session: KeptSession | None) -> AgentCall:
 def _steered_call(work: _Work, binary: str, options: list[str], listener: "Listener") -> AgentCall:
     order, state, home = work.order, work.order.state, work.environment.get("HOME", "")
     tell, rotate, stop = listener.guarded, work.folder.note_rotation, order.stop
-    with steering(order.place, state, order.start, home, tell=tell, rotate=rotate, stop=stop) as (steers, server):
+    with steering(order.place, state, order.start, home, tell=tell, rotate=rotate, stop=stop, item=order.item) as (
+        steers,
+        server,
+    ):
         own = pinned(work.environment, state.config)
         listener.follow(steers, lambda model: window_of(state, model))
-        options = ["--settings", settings(server, stop_seconds(state), own), *options]
+        options = ["--settings", settings(server, stop_seconds(state, order.item), own), *options]
         command = Command([binary, *options], {**work.environment, TOKEN: server.token})
         enough = lambda: bool(listener.pain) or steers.overdue or listener.deaf  # noqa: E731 - what it says is all
         ended = _run(work, command, listener, lambda: stop() or enough(), hooks=(server.port,))

@@ -25,6 +25,8 @@ class Order:
     credentials: dict[str, str] = field(default_factory=dict[str, str])
     """Variables for Claude Code, from its block."""
     stop: Callable[[], bool] = never
+    item: str = ""
+    """The own check of the plan's item in hand, where it has one."""
 
 
 def unreachable(call: AgentCall) -> WorldError:

@@ -92,7 +92,8 @@ def execute(
     start = orientation.start_commit
     session = session_to_resume(state, orientation.started_at)
     stop = place.folder.cancel.exists
-    call = call_agent(Order(place, state, briefing.prompt, start, session, credentials, stop))
+    item = orientation.plan.item.check if orientation.plan and orientation.plan.item else ""
+    call = call_agent(Order(place, state, briefing.prompt, start, session, credentials, stop, item))
     take_over_work(place, state)
     change = settle_work(place.repository, place.worktree, state, start)
     if researching(state):

@@ -29,7 +29,6 @@ from tasks.worktrees.workplace import Workplace
 
 LARGEST_CONTENT = 4 * 1024 * 1024
 """Bytes of a file whose content is compared with what it was; such a file is not written by hand."""
-PROGRESS = ".helmsman/progress.md"
 SHARE_OF_IDLE = 0.5
 """Of the time without a line of output that counts as a hang: the agent is silent while it waits for the checks."""
 
@@ -44,15 +43,19 @@ def steering(
     tell: Callable[[Guarded], None],
     rotate: Callable[[str], None],
     stop: Callable[[], bool],
+    item: str = "",
 ) -> Generator[tuple[Steering, HookServer]]:
-    """Guard rails for a call that begins at this commit, and where its CLI finds them. At the end nothing of it runs any more."""
-    gate = _gate(place, state, start, stop)
+    """Guard rails for a call that begins at this commit, and where its CLI finds them. At the end nothing of it runs any more.
+
+    `item`: the own check of the plan's item in hand.
+    """
+    gate = _gate(place, state, start, stop, item)
     means = Means(
         tell=tell,
         tell_stop=lambda attempt: publish(StopAnswered(attempt=attempt)),
         rotate=rotate,
         content=lambda path: _content(place.worktree, path),
-        gate=(lambda active, full: gate.run(active=active, full=full)) if gate else None,
+        gate=(lambda active, full, said: gate.run(active=active, full=full, said=said)) if gate else None,
         withdraw=gate.withdraw if gate else nothing_to_withdraw,
     )
     steers = Steering(_rules(place, state, start, home), state.config.steering, state.config.context, means)
@@ -64,10 +67,10 @@ def steering(
                 gate.close()
 
 
-def stop_seconds(state: LoopState) -> float:
+def stop_seconds(state: LoopState, item: str = "") -> float:
     """Seconds that checks may take when the agent wants to stop; 0 where none runs then."""
     config = state.config
-    asked = checks_allowance(state) if config.checks and config.steering.stop_blocks and not researching(state) else 0
+    asked = checks_allowance(state) if (config.checks or item) and config.steering.stop_blocks and not researching(state) else 0
     return min(asked, SHARE_OF_IDLE * config.claude.idle_timeout_minutes * 60)
 
 
@@ -77,14 +80,14 @@ def window_of(state: LoopState, model: str) -> int:
     return known_window(configured if "[1m]" in configured else model, state.windows, state.config.context.window)
 
 
-def _gate(place: Workplace, state: LoopState, start: str, stop: Callable[[], bool]) -> StopGate | None:
-    seconds = stop_seconds(state)
+def _gate(place: Workplace, state: LoopState, start: str, stop: Callable[[], bool], item: str) -> StopGate | None:
+    seconds = stop_seconds(state, item)
     if not seconds:
         return None
     allowed = state.config.steering.model_copy(update={"stop_seconds": seconds})
     config = state.config.model_copy(update={"steering": allowed})
     where = StopPlace(place.worktree, start, checkout_for(place, state), git_folder(place.folder))
-    return StopGate(where, place.tag(state), config, state.checks, stop, notes=lambda: _content(place.worktree, PROGRESS))
+    return StopGate(where, place.tag(state), config, state.checks, stop, item)
 
 
 def _rules(place: Workplace, state: LoopState, start: str, home: str) -> Rules:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from helmsman.config import CheckConfig, LoopConfig
@@ -10,7 +10,9 @@ from helmsman.errors import HelmsmanError
 from helmsman.orient.stop_gate import MOST_ATTEMPTS, failures, judge_stop, let_go, reason
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.claims import Claims
 from helmsman.records.session import StopAttempt
+from helmsman.verify.claims.reading import read_claims
 from helmsman.verify.flaky import doubtful, second_opinion
 from tasks.checking.checks import Room, run_check
 from tasks.processes.process import never
@@ -19,10 +21,6 @@ from tasks.system.secrets import redact
 
 PROBLEM_SHOWN = 300
 
-Notes = Callable[[], str | None]
-"""Digest of what the agent has written down for the next iteration; empty or None where nothing can be read."""
-
-
 FAULTS = HelmsmanError, OSError, ValueError, RecursionError
 """What a full disk, a weird tree or a broken repository may raise."""
 
@@ -30,9 +28,8 @@ FAULTS = HelmsmanError, OSError, ValueError, RecursionError
 @dataclass
 class _Found:
     results: list[CheckResult] = field(default_factory=list[CheckResult])
-    places: list[int] = field(default_factory=list[int])
-    """Of the checks that the results are of."""
-    skipped: list[str] = field(default_factory=list[str])
+    checks: list[CheckConfig] = field(default_factory=list[CheckConfig])
+    """That the results are of."""
     hindrance: str = ""
 
 
@@ -46,22 +43,26 @@ class StopGate:
         config: LoopConfig,
         last: CheckReport | None = None,
         stop: Callable[[], bool] = never,
-        notes: Notes = lambda: "",
+        item: str = "",
     ) -> None:
-        """`last` tells how long the checks take and what failed before the session, `stop` when nothing matters any more."""
+        """`last` tells how long the checks take and what failed before the session, `stop` when nothing matters any more.
+
+        `item` is the own check of the plan's item in hand: where there is one it alone is run, for all others may fail till the
+        last item is done.
+        """
         self.attempts: list[StopAttempt] = []
-        self._place, self._tag, self._config, self._last, self._stop, self._notes = place, tag, config, last, stop, notes
+        self._place, self._tag, self._config, self._stop = place, tag, config, stop
+        self._item = (CheckConfig(command=item),) if item else ()
         self._seconds = {result.command: result.seconds for result in last.results} if last else dict[str, float]()
         self._preparing = 0.0  # seconds that laying out the files took, before any check could begin
         self._known = last
-        self._noted_then: str | None = None
         self._lock, self._closed = threading.Lock(), threading.Event()
 
-    def run(self, *, active: bool, full: bool) -> tuple[StopAttempt, str]:
-        """An attempt to end, and what the agent is told where it is sent back. Raises nothing."""
+    def run(self, *, active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
+        """An attempt to end, and what the agent is told where it is sent back. Raises nothing. `said`: what it said last."""
         with self._lock:
             try:
-                attempt, text = self._judge(active=active, full=full)
+                attempt, text = self._judge(active=active, full=full, said=said)
             except Exception as error:  # noqa: BLE001 - a fault of ours must not keep an agent from its end
                 attempt, text = StopAttempt(blocked=False, why=f"the gate broke: {_words(error)}"), ""
             if len(self.attempts) < MOST_ATTEMPTS:
@@ -79,34 +80,28 @@ class StopGate:
         with self._lock:
             pass
 
-    def _judge(self, *, active: bool, full: bool) -> tuple[StopAttempt, str]:
-        began, steering, noted = time.monotonic(), self._config.steering, self._noted()
+    def _judge(self, *, active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
+        began, steering = time.monotonic(), self._config.steering
         free = let_go(self.attempts, active=active, config=steering, full=full)
-        found = _Found() if free else self._check(began + steering.stop_seconds)
+        found = _Found() if free else self._check(said, began + steering.stop_seconds)
         attempt = judge_stop(
             self.attempts,
             found.results,
             active=active,
             config=steering,
             full=full,
-            noted=noted,
             seconds=time.monotonic() - began,
             hindrance=found.hindrance,
         )
         if not attempt.blocked:
             return attempt, ""
-        self._noted_then = self._notes()
-        times = 1 + sum(one.blocked for one in self.attempts)
-        return attempt, reason(times, found.results, found.skipped, steering, self._last, clean=self._place.checkout.clean)
+        return attempt, reason(1 + sum(one.blocked for one in self.attempts), found.results, steering)
 
-    def _noted(self) -> bool:
-        """Whether the agent has written something down since it was sent back."""
-        now = self._notes()
-        return bool(now) and now != self._noted_then
-
-    def _check(self, until: float) -> _Found:
+    def _check(self, said: str, until: float) -> _Found:
         """Run what can be run until that instant. A hindrance takes the place of all results."""
-        if hindrance := self._hindrance(until):
+        claims = read_claims(said, self._config.completion.promise)
+        checks = self._item or self._config.checks
+        if hindrance := _nothing_claimed(claims, of_item=bool(self._item)) or self._hindrance(checks, until):
             return _Found(hindrance=hindrance)
         found, begun = _Found(), time.monotonic()
         try:
@@ -114,7 +109,7 @@ class StopGate:
                 self._preparing = time.monotonic() - begun
                 tag, box = f"{self._tag}/stop/{len(self.attempts) + 1}", self._config.sandbox
                 room = Room(self._place.checkout, tag, self._ended, sandbox=box)
-                self._run_checks(room, found, until)
+                self._run_checks(room, checks, found, until)
                 self._run_again(room, found, until)
         except FAULTS as error:
             return _Found(hindrance=_words(error))
@@ -123,43 +118,42 @@ class StopGate:
         self._known = CheckReport(tree="", results=tuple(failures(found.results)))
         return found
 
-    def _hindrance(self, until: float) -> str:
+    def _hindrance(self, checks: Sequence[CheckConfig], until: float) -> str:
         """Why there is no need to begin."""
         left = until - time.monotonic()
         answers = (
-            (not self._config.checks, "there are no checks"),
+            (not checks, "there are no checks"),
             (left <= 0, "checks are given no time before the end"),
             (
-                not any(self._fits(check, until - self._preparing) for check in self._config.checks),
+                not any(self._fits(check, until - self._preparing) for check in checks),
                 "every check takes longer than it may",
             ),
             (self._ended(), "the session is at its end"),
         )
         return next((why for holds, why in answers if holds), "")
 
-    def _run_checks(self, room: Room, found: _Found, until: float) -> None:
-        for place, check in enumerate(self._config.checks):
+    def _run_checks(self, room: Room, checks: Sequence[CheckConfig], found: _Found, until: float) -> None:
+        for check in checks:
             if self._ended():
                 return
-            if not self._fits(check, until):
-                found.skipped.append(check.title)
-                continue
-            found.results.append(self._run(room, place, until))
-            found.places.append(place)
+            if self._fits(check, until):
+                found.results.append(self._run(room, check, until))
+                found.checks.append(check)
 
     def _run_again(self, room: Room, found: _Found, until: float) -> None:
         """What fails by chance sends nobody back; whether it is tolerated is decided when the checks run on a commit."""
         for number in doubtful(found.results, self._config.flaky.largest_failing_set, self._known):
             if self._ended():
                 return
-            if not self._fits(self._config.checks[found.places[number]], until):
+            check = found.checks[number]
+            if not self._fits(check, until):
                 continue
             room.checkout.reset()
-            again = self._run(room, found.places[number], until)
+            again = self._run(room, check, until)
             found.results[number] = second_opinion(found.results[number], again, tolerate=True)
 
-    def _run(self, room: Room, place: int, until: float) -> CheckResult:
-        check = self._config.checks[place]
+    def _run(self, room: Room, check: CheckConfig, until: float) -> CheckResult:
+        place = self._config.checks.index(check) if check in self._config.checks else 0
         result = run_check(room, place, check, min(check.timeout_seconds, max(until - time.monotonic(), 0)))
         self._learn(result)
         return result
@@ -175,6 +169,17 @@ class StopGate:
 
     def _ended(self) -> bool:
         return self._closed.is_set() or self._stop()
+
+
+def _nothing_claimed(claims: Claims, *, of_item: bool) -> str:
+    """Why there is nothing to check; empty where it says, or may mean, that something is done."""
+    if claims.wants_to_finish:
+        return ""
+    if claims.blocked:
+        return "it says that it is blocked"
+    if claims.goes_on:
+        return "it says that work remains"
+    return "" if of_item else "it does not ask to be done"
 
 
 def _words(error: Exception) -> str:

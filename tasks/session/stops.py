@@ -2,7 +2,8 @@
 
 The hooks' token is in the environment of the agent's tools, so any process of the agent can post a Stop. What such a process
 does not change is what the CLI prints: a turn is over when the main thread spoke last and none of its tools is running, and a
-refusal reached the agent when the stream shows it as feedback. So a forged Stop uses up none of the refusals that a session has.
+refusal reached the agent when the model then speaks again. So a forged Stop uses up none of the refusals that a session has.
+What is judged is what the stream shows that the agent said last, not what the event says of that.
 """
 
 import threading
@@ -11,16 +12,19 @@ from contextlib import suppress
 from typing import Any
 
 from helmsman.records.session import StopAttempt
-from helmsman.verify.agent_events import sent_back, tool_calls, tool_results
+from helmsman.verify.agent_events import spoken_text, tool_calls, tool_results
 from helmsman.verify.loose_json import text
+from helmsman.verify.turn_reader import TurnReader
 
 STOPS_KEPT = 10
 CATCH_UP = 5.0
 """Seconds that a Stop waits for the stream: the CLI may post it before we have read what it printed."""
 
 Output = Mapping[str, Any]
-Gate = Callable[[bool, bool], tuple[StopAttempt, str]]
-"""From whether a stop hook already holds the agent, and whether its context is filling up, to what the checks say of its stop."""
+Gate = Callable[[bool, bool, str], tuple[StopAttempt, str]]
+"""From whether a stop hook already holds the agent, whether its context is filling up, and what it said last, to an answer."""
+LONGEST_SAID = 20_000
+"""Characters of the end of that."""
 
 
 class Turns:
@@ -34,6 +38,7 @@ class Turns:
         self._spoke_last = False
         self._number, self._judged = 1, 0
         self._sent_back: set[int] = set()
+        self._reader, self._said = TurnReader(), ""
 
     def hear(self, event: Mapping[str, Any]) -> None:
         """Fold an event of the stream; those of subagents say nothing about the session's turn."""
@@ -42,13 +47,20 @@ class Turns:
             return
         with self._changed:
             self._session = text(event.get("session_id"))
+            back = self._reader.feed(event)
+            self._sent_back |= {self._number} if back else set()
+            self._number += back or kind == "user"
+            self._said = "" if back or kind == "user" else self._said
+            self._said = f"{self._said}\n{spoken_text(event)}".strip("\n")[-LONGEST_SAID:]
             self._running |= {called.identity for called in tool_calls(event)}
             self._running -= {result.identity for result in tool_results(event)}
             self._spoke_last = kind == "assistant"
-            if kind == "user":
-                self._sent_back |= {self._number} if sent_back(event) else set()
-                self._number += 1
             self._changed.notify_all()
+
+    @property
+    def said(self) -> str:
+        """What the main thread said last."""
+        return self._said
 
     def over(self, session: str, *, active: bool) -> int | None:
         """The number of the turn that a Stop ends; None where the stream shows, also after a while, that none has ended.
@@ -99,9 +111,9 @@ class Stops:
         if not self._turns.judge(turn) and self._judged:  # the agent went on without our answer: that Stop was not its own
             self._withdraw()
             self.attempts = self.attempts[:-1]
-        attempt, reason = self._gate(active, full)
+        attempt, reason = self._gate(active, full, self._turns.said)
         self._judged = turn
         self.attempts = [*self.attempts, attempt][:STOPS_KEPT]
         with suppress(Exception):  # who is told must not decide
             self._tell(attempt)
-        return {"decision": "block", "reason": reason} if attempt.blocked else {}
+        return {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": reason}} if attempt.blocked else {}

@@ -19,6 +19,7 @@ from tests.fakes.spinners import MOST, SPINNERS, Spinner
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("A2", "A3", "A4", "S9", "S12")]
 
+DONE = say("All is done.\n<promise>COMPLETE</promise>")
 
 TOLD = ("repeated", "same_failure", "reverted", "", "context")
 """Of each kind one; bench/pathologies.py runs them all."""
@@ -47,18 +48,31 @@ def drive(
 def test_a_session_that_never_gives_up_stopping_is_let_go_before_the_command_line_loses_patience(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
-    patient = ("steering.stop_blocks=7", "steering.stop_no_progress=7", "limits.iterations=1")
-    records, requests = drive(tmp_path, prefect_server, lambda _: say("done"), *patient)
+    patient = ("steering.stop_blocks=7", "limits.iterations=1")
+    records, requests = drive(tmp_path, prefect_server, lambda _: DONE, *patient)
     (record, *_) = records
     assert [attempt.blocked for attempt in record.execution.call.stops] == [True] * 7 + [False]
     assert sum(request.call == 0 for request in requests) == 8
     assert record.execution.call.outcome is AgentOutcome.FINISHED
 
 
-def test_without_progress_a_session_is_sent_back_twice(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    records, requests = drive(tmp_path, prefect_server, lambda _: say("done"))
+def test_a_session_that_asks_to_be_done_is_sent_back_twice_with_a_word_that_it_hears_once(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    turns = [DONE, DONE, say("CONTINUE: nothing makes `false` pass.")]
+    records, requests = drive(tmp_path, prefect_server, lambda request: turns[min(request.turn, 2)])
     assert [[attempt.blocked for attempt in record.execution.call.stops] for record in records] == [[True, True, False]] * 2
-    assert "`false` exits with 1" in str(requests[1].body["messages"])
+    told = str(requests[2].body["messages"])
+    assert [told.count(f"({word} of 2 reminders)") for word in ("first", "second")] == [1, 1]
+    assert not any(record.claims.wants_to_finish for record in records)  # what it said before it was sent back is over
+
+
+def test_a_session_that_does_not_ask_to_be_done_ends_at_once(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    records, requests = drive(tmp_path, prefect_server, lambda _: say("One half is done."))
+    assert [[attempt.why for attempt in record.execution.call.stops] for record in records] == [
+        ["it does not ask to be done"]
+    ] * 2
+    assert len(requests) == 2
 
 
 def test_a_session_whose_context_is_full_ends_in_good_order_and_the_next_one_begins_anew(

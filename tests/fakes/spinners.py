@@ -20,7 +20,7 @@ WRONG = "def double(n):\n    return n\n"
 WORSE = "def double(n):\n    return n + 1\n"
 RIGHT = "def double(n):\n    return 2 * n\n"
 CHECKS = "from app import double\n\nassert double(2) == 4, 'double(2) is not 4'\nassert double(0) == 0\n"
-GUIDANCE = ("hook additional context", "hook error: ", "Stop hook feedback")
+GUIDANCE = ("hook additional context", "hook error: ")
 """How the command line passes on what a hook said."""
 WINDOW = 100_000
 

@@ -13,10 +13,11 @@ from helmsman.records.session import StopAttempt
 from tasks.checking.rooms import checkout_for
 from tasks.processes.process import never
 from tasks.session.stop_checkout import StopPlace
-from tasks.session.stop_gate import Notes, StopGate
+from tasks.session.stop_gate import StopGate
 from tests.fakes.repositories import Work, begin, make_repository, write
 from tests.integration.processes import own_tag
 
+ASKS = "All is done.\n<promise>COMPLETE</promise>"
 NOT_UTF8 = os.fsdecode(b"caf\xe9 \xff")
 
 
@@ -71,7 +72,7 @@ def gate(
     tag: str,
     *checks: Any,
     last: Any = None,
-    notes: Notes = lambda: "",
+    item: str = "",
     flaky: int = 5,
     stop: Callable[[], bool] = never,
     workspace: Any = None,
@@ -80,11 +81,11 @@ def gate(
     sections = {"steering": steering, "flaky": {"largest_failing_set": flaky}, "workspace": workspace or {}}
     config = LoopConfig.model_validate({"goal": "make it work", "checks": checks, **sections})
     checkout = checkout_for(work.place, work.state.model_copy(update={"config": config}))
-    return StopGate(StopPlace(work.path, work.start, checkout), tag, config, last, stop, notes=notes)
+    return StopGate(StopPlace(work.path, work.start, checkout), tag, config, last, stop, item)
 
 
-def ended(gate: StopGate, *, active: bool = False, full: bool = False) -> StopAttempt:
-    return gate.run(active=active, full=full)[0]
+def ended(gate: StopGate, *, active: bool = False, full: bool = False, said: str = ASKS) -> StopAttempt:
+    return gate.run(active=active, full=full, said=said)[0]
 
 
 def picture(folder: Path) -> dict[str, tuple[Any, ...]]:

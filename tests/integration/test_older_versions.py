@@ -19,7 +19,7 @@ REPLACED = {".execution.call.context_tokens", ".execution.call.context_window"}
 """What only the first versions noted: now it is `context`, and nothing goes by the size of a context of long ago."""
 
 
-GONE = (".config.breaker.half_open_after", ".oversight.breaker")
+GONE = (".config.breaker.half_open_after", ".config.steering.stop_no_progress", ".oversight.breaker")
 """What older versions noted of the breaker, which now pauses for an outage alone; nothing goes by it any more."""
 
 

@@ -217,7 +217,9 @@ def stopped(scene: Scene, command: str, *, clean: bool = True) -> StopAttempt:
     made = CleanCheckout(open_repository(scene.repository), scene.worktree, scene.root / "checkouts/loop", "u", BRANCH, base)
     place = StopPlace(scene.worktree, base, made if clean else Worktree(scene.worktree), git_folder(scene.folder))
     told = {"goal": "g", "checks": [command], "sandbox": {"kind": "bubblewrap"}, "steering": {"stop_seconds": 30}}
-    return StopGate(place, f"gate-{scene.root}", LoopConfig.model_validate(told)).run(active=False, full=False)[0]
+    return StopGate(place, f"gate-{scene.root}", LoopConfig.model_validate(told)).run(
+        active=False, full=False, said="<promise>COMPLETE</promise>"
+    )[0]
 
 
 @pytest.mark.parametrize("clean", [True, False], ids=["clean checkout", "in its folder"])

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.repositories import Work, write
 from tests.integration.processes import STUBBORN, carriers, eventually
-from tests.integration.stop_work import ended, gate, picture, tag, work
+from tests.integration.stop_work import ASKS, ended, gate, picture, tag, work
 from tests.unit.builders import check, report
 
 __all__ = ["tag", "work"]
@@ -20,18 +20,44 @@ FAILS = "echo 'FAILED tests/test_a.py::test_one'; echo '1 failed, 2 passed in 0.
 # what it answers ------------------------------------------------------------------------------------------------------
 
 
-def test_a_failing_check_is_handed_back_until_there_is_no_progress(work: Work, tag: str) -> None:
+def test_a_failing_check_is_handed_back_twice_to_an_agent_that_asks_to_be_done(work: Work, tag: str) -> None:
     gated = gate(work, tag, "true", FAILS)
-    first, text = gated.run(active=False, full=False)
+    first, text = gated.run(active=False, full=False, said=ASKS)
     assert (first.blocked, first.failing, first.failing_tests) == (True, (FAILS,), 1)
-    assert "sent back 1 of 3 times" in text
+    assert "first of 2 reminders" in text
     assert "tests/test_a.py::test_one" in text
-    assert "1 failed, 2 passed" in text
-    assert "sent back 2 of 3 times" in gated.run(active=True, full=False)[1]
-    third, text = gated.run(active=True, full=False)
+    assert "second of 2 reminders" in gated.run(active=True, full=False, said=ASKS)[1]
+    third, text = gated.run(active=True, full=False, said=ASKS)
     assert (third.blocked, text) == (False, "")
-    assert third.why.startswith("no progress")
+    assert third.why == "it was sent back 2 times, and may be no more"
     assert len(gated.attempts) == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("I fixed the parser; the lexer is next.", "it does not ask to be done"),
+        ("CONTINUE: the lexer is next.", "it says that work remains"),
+        ("---RALPH_STATUS---\nSTATUS: IN_PROGRESS\nEXIT_SIGNAL: false\n---END_RALPH_STATUS---", "it says that work remains"),
+        ("BLOCKED: the test contradicts the goal.", "it says that it is blocked"),
+    ],
+)
+def test_whoever_does_not_ask_to_be_done_may_end_and_no_check_runs(
+    work: Work, tag: str, tmp_path: Path, said: str, why: str
+) -> None:
+    attempt = ended(gate(work, tag, f"touch '{tmp_path}/ran'; exit 1"), said=said)
+    assert (attempt.blocked, attempt.why) == (False, why)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_with_an_item_of_a_plan_in_hand_its_own_check_alone_is_run(work: Work, tag: str, tmp_path: Path) -> None:
+    gated = gate(work, tag, f"touch '{tmp_path}/ran'; exit 1", item="grep -q fixed app.py")
+    first = ended(gated, said="T001 is in.")
+    assert (first.blocked, first.failing) == (True, ("grep -q fixed app.py",))
+    assert ended(gated, active=True, said="CONTINUE: half of T001 is in.").why == "it says that work remains"
+    write(work.path, {"app.py": "fixed\n"})
+    assert ended(gated, active=True, said="T001 is in.").why == "every check that ran passes"
+    assert not (tmp_path / "ran").exists()
 
 
 def test_the_agent_fixes_it_and_may_end(work: Work, tag: str) -> None:
@@ -39,31 +65,6 @@ def test_the_agent_fixes_it_and_may_end(work: Work, tag: str) -> None:
     assert ended(gated).blocked
     write(work.path, {"app.py": "fixed\n"})
     assert ended(gated, active=True).why == "every check that ran passes"
-
-
-def test_an_agent_that_has_written_down_what_fails_is_not_sent_back_again(work: Work, tag: str, tmp_path: Path) -> None:
-    notes = work.path / ".helmsman" / "progress.md"
-    write(work.path, {".helmsman/progress.md": "as it was before the session"})
-    gated = gate(work, tag, f"echo >> '{tmp_path}/ran'; exit 1", notes=notes.read_text, stop_no_progress=9)
-    notes.write_text("written before anything was said")
-    assert ended(gated).blocked
-    assert ended(gated, active=True).blocked
-    notes.write_text("this fails, and I know why")
-    assert ended(gated, active=True).why == "it gets no further and has written down what remains"
-    assert (tmp_path / "ran").read_text() == "\n" * 3
-
-
-@pytest.mark.parametrize("after", ["", None], ids=["gone", "unreadable"])
-def test_notes_that_are_gone_are_no_notes(work: Work, tag: str, after: str | None) -> None:
-    found = iter(["before", "before", after, after])
-    gated = gate(work, tag, "exit 1", notes=lambda: next(found))
-    assert [ended(gated).blocked, ended(gated, active=True).blocked] == [True, True]
-
-
-def test_what_failed_before_the_session_is_told(work: Work, tag: str) -> None:
-    last = report(check(passed=False, command="exit 1"), check(passed=True, command="exit 2"))
-    text = gate(work, tag, "exit 1", "exit 2", last=last).run(active=False, full=False)[1]
-    assert "(sent back 1 of 3 times at most; failed before this session already: exit 1)." in text
 
 
 @pytest.mark.parametrize(
@@ -89,23 +90,22 @@ def test_no_check_runs_where_its_result_would_not_matter(
 
 def test_processes_carry_the_tag_and_the_number_of_the_attempt(work: Work, tag: str) -> None:
     gated = gate(work, tag, "true", "echo $HELMSMAN_TAG; exit 1")
-    assert f"\n{tag}/stop/1/1\n" in gated.run(active=False, full=False)[1]
-    assert f"\n{tag}/stop/2/1\n" in gated.run(active=True, full=False)[1]
+    assert f"\n{tag}/stop/1/1\n" in gated.run(active=False, full=False, said=ASKS)[1]
+    assert f"\n{tag}/stop/2/1\n" in gated.run(active=True, full=False, said=ASKS)[1]
 
 
 def test_no_secret_is_handed_back(work: Work, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "hunter2-hunter2")
-    text = gate(work, tag, {"command": "echo $DEPLOY_TOKEN; exit 1", "environment": ["DEPLOY_TOKEN"]}).run(
-        active=False, full=False
-    )[1]
+    gated = gate(work, tag, {"command": "echo $DEPLOY_TOKEN; exit 1", "environment": ["DEPLOY_TOKEN"]})
+    text = gated.run(active=False, full=False, said=ASKS)[1]
     assert "hunter2-hunter2" not in text.replace("$DEPLOY_TOKEN", "")
     assert "\n[DEPLOY_TOKEN]\n" in text
 
 
 def test_attempts_from_several_threads_wait_for_one_another(work: Work, tag: str, tmp_path: Path) -> None:
     alone = f"mkdir '{tmp_path}/one' && sleep 0.1 && rmdir '{tmp_path}/one' && exit 7"
-    gated = gate(work, tag, alone, stop_blocks=7, stop_no_progress=9)
-    threads = [threading.Thread(target=gated.run, kwargs={"active": True, "full": False}) for _ in range(3)]
+    gated = gate(work, tag, alone, stop_blocks=7)
+    threads = [threading.Thread(target=gated.run, kwargs={"active": True, "full": False, "said": ASKS}) for _ in range(3)]
     ended(gated)
     for thread in threads:
         thread.start()
@@ -121,9 +121,8 @@ def test_attempts_from_several_threads_wait_for_one_another(work: Work, tag: str
 def test_a_check_that_takes_longer_than_what_is_left_is_not_started(work: Work, tag: str, tmp_path: Path) -> None:
     slow, quick = f"touch '{tmp_path}/slow'", f"touch '{tmp_path}/quick'; exit 1"
     last = report(check(passed=True, command=slow, seconds=31), check(passed=True, command=quick, seconds=29))
-    attempt, text = gate(work, tag, slow, quick, last=last, stop_seconds=30).run(active=False, full=False)
+    attempt, _ = gate(work, tag, slow, quick, last=last, stop_seconds=30).run(active=False, full=False, said=ASKS)
     assert (attempt.blocked, attempt.failing) == (True, (quick,))
-    assert f"Not run to the end: {slow}" in text
     assert not (tmp_path / "slow").exists()
     assert (tmp_path / "quick").exists()
 
@@ -156,7 +155,7 @@ def test_a_check_that_was_ended_is_known_to_take_that_long(work: Work, tag: str)
 def test_whoever_closes_the_gate_waits_until_no_check_runs(work: Work, tag: str, tmp_path: Path) -> None:
     before, began = picture(work.path), tmp_path / "began"
     gated = gate(work, tag, f"rm -rf src; echo x > app.py; touch '{began}'; {STUBBORN}", f"touch '{tmp_path}/second'; exit 1")
-    thread = threading.Thread(target=gated.run, kwargs={"active": False, "full": False})
+    thread = threading.Thread(target=gated.run, kwargs={"active": False, "full": False, "said": ASKS})
     thread.start()
     assert eventually(began.exists)
     gated.close()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.repositories import Work, begin, commit, make_repository, with_submodule, write
-from tests.integration.stop_work import ended, gate, picture, tag, work
+from tests.integration.stop_work import ASKS, ended, gate, picture, tag, work
 
 __all__ = ["tag", "work"]
 pytestmark = pytest.mark.feature("A4")
@@ -27,7 +27,7 @@ def test_where_the_files_cannot_be_laid_out_no_check_runs_and_it_may_end(work: W
     assert ended(gated).blocked
     hinder(work, name)
     before = picture(work.path)
-    attempt, text = gated.run(active=True, full=False)
+    attempt, text = gated.run(active=True, full=False, said=ASKS)
     assert (attempt.blocked, text) == (False, "")
     assert attempt.why not in {"", "no check could be run to its end"}
     assert (tmp_path / "ran").read_text() == "\n"

@@ -1,5 +1,6 @@
 """Which Stop events the gate answers, and which hooks were expected and never came: the stream of the CLI decides."""
 
+from itertools import count
 from typing import Any
 
 import pytest
@@ -27,16 +28,20 @@ def nothing(_: object) -> None:
 
 
 def answering(*, blocked: bool) -> Gate:
-    return lambda _active, _full: (StopAttempt(blocked=blocked, why="w"), "mend it")
+    return lambda _active, _full, _said: (StopAttempt(blocked=blocked, why="w"), "mend it")
+
+
+NUMBERS = count()
+SENT_BACK = {"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": "mend it"}}
 
 
 def printed(steering: Steering, kind: str, *content: dict[str, Any]) -> None:
-    """What the CLI prints of the main thread."""
-    steering.follow({"type": kind, "session_id": "s", "message": {"id": "m", "content": list(content)}})
+    """What the CLI prints of the main thread: another message each time."""
+    steering.follow({"type": kind, "session_id": "s", "message": {"id": f"m{next(NUMBERS)}", "content": list(content)}})
 
 
-def says(steering: Steering) -> None:
-    printed(steering, "assistant", {"type": "text", "text": "done"})
+def says(steering: Steering, words: str = "done") -> None:
+    printed(steering, "assistant", {"type": "text", "text": words})
 
 
 def is_sent_back(steering: Steering) -> None:
@@ -48,24 +53,23 @@ def stop(steering: Steering, *, active: bool = False, session: str = "s") -> Any
 
 
 def test_a_stop_is_the_gates_to_answer() -> None:
-    asked: list[tuple[bool, bool]] = []
+    asked: list[tuple[bool, bool, str]] = []
     told: list[StopAttempt] = []
 
-    def gate(active: bool, full: bool) -> tuple[StopAttempt, str]:
-        asked.append((active, full))
+    def gate(active: bool, full: bool, said: str) -> tuple[StopAttempt, str]:
+        asked.append((active, full, said))
         return StopAttempt(blocked=not active, why="w"), "mend it"
 
     steering = steers(gate, tell_stop=told.append)
     says(steering)
-    assert stop(steering) == {"decision": "block", "reason": "mend it"}
-    is_sent_back(steering)
-    says(steering)
+    assert stop(steering) == SENT_BACK
+    says(steering, "mended")
     assert stop(steering, active=True) == {}
     is_sent_back(steering)  # by a hook of the repository's own
     says(steering)
     steering.observe(ContextUse(tokens=61_000, peak=61_000, window=100_000))
     stop(steering)
-    assert asked == [(False, False), (True, False), (False, True)]
+    assert asked == [(False, False, "done"), (True, False, "mended"), (False, True, "done")]
     assert tuple(told) == steering.stops
 
 
@@ -85,12 +89,11 @@ def test_a_stop_that_the_stream_does_not_bear_out_asks_no_gate_and_is_noted_once
 def test_one_end_of_a_turn_is_judged_once_however_many_stops_come() -> None:
     steering = steers(answering(blocked=True))
     says(steering)
-    assert {stop(steering)["reason"] for _ in range(5)} == {"mend it"}
+    assert [stop(steering) for _ in range(5)] == [SENT_BACK] * 5
     assert len(steering.stops) == 1
     assert stop(steering, active=True) == {}  # the stream does not show yet that the agent was sent back
-    is_sent_back(steering)
     says(steering)
-    assert stop(steering, active=True)["reason"] == "mend it"
+    assert stop(steering, active=True) == SENT_BACK
     assert len(steering.stops) == 2
 
 
@@ -99,8 +102,7 @@ def test_a_stop_after_which_the_agent_went_on_by_itself_does_not_count() -> None
     steering = steers(answering(blocked=True), withdraw=lambda: withdrawn.append(1))
     says(steering)
     stop(steering)
-    printed(steering, "assistant", {"type": "tool_use", "id": "t", "name": "Bash", "input": {}})
-    printed(steering, "user", {"type": "tool_result", "tool_use_id": "t"})
+    printed(steering, "user", {"type": "text", "text": "Output token limit hit. Resume directly"})
     says(steering)
     stop(steering)
     assert (len(steering.stops), len(withdrawn)) == (1, 1)
@@ -121,7 +123,7 @@ def test_attempts_to_stop_stay_bounded_and_a_broken_gate_keeps_nobody() -> None:
         is_sent_back(steering)
     assert len(steering.stops) == STOPS_KEPT
 
-    def broken(_active: bool, _full: bool) -> tuple[StopAttempt, str]:
+    def broken(_active: bool, _full: bool, _said: str) -> tuple[StopAttempt, str]:
         raise OSError
 
     steering = steers(broken)

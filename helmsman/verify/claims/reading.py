@@ -11,6 +11,7 @@ from helmsman.verify.claims.changes import Told, read_changes
 from helmsman.verify.claims.results import read_results
 from helmsman.verify.claims.sentences import CODE_FENCE, sentences
 from helmsman.verify.claims.status_report import read_status
+from helmsman.verify.claims.way_out import way_out
 from helmsman.verify.claims.words import ADMITS, ELSEWHEN, HARMLESS
 from helmsman.verify.diff import shown
 
@@ -45,7 +46,15 @@ def read_claims(
     found = {
         (claim.kind, claim.subject): claim for claim in reversed([*_said(final_text), *_reported(status), *_noted(before, after)])
     }
-    return Claims(wants_to_finish=bool(how), how=how, status=status, claims=tuple(reversed(found.values()))[:MOST_CLAIMS])
+    blocked, goes_on = ("", False) if how else way_out(final_text, status)
+    return Claims(
+        wants_to_finish=bool(how),
+        how=how,
+        blocked=blocked,
+        goes_on=goes_on,
+        status=status,
+        claims=tuple(reversed(found.values()))[:MOST_CLAIMS],
+    )
 
 
 def _request(final_text: str, promise: str) -> str:
