@@ -35,6 +35,7 @@ SIGNS = {
     Outcome.EJECTED: "⏏ ejected",
     Outcome.UNPROVEN: "? unproven",
     Outcome.NOTHING_CHANGED: "○ nothing changed",
+    Outcome.BLOCKED: "⊘ blocked",
     Outcome.CANCELLED: "■ cancelled",
     None: "▶ to be continued",
 }
@@ -83,7 +84,7 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     if record.claims.wants_to_finish:
         yield f"    claim      asks to be done ({clean(record.claims.how)})"
     if record.blocked:
-        yield f"    blocked    {short_line(record.last_words, SAID_SHOWN)}"
+        yield f"    blocked    {clean(record.claims.blocked)}"
     yield from (f"    untrue     {clean(one.said)}: {clean(one.found)}" for one in record.contradictions)
     yield from (f"    {line}" for line in judgement_lines(record.judgement))
     yield from (f"    {signal.severity.lower():<10} {clean(signal.message)}" for signal in record.signals)
@@ -103,7 +104,7 @@ def summary_lines(record: IterationRecord) -> tuple[str, str, str, str, str]:
     failing = [clean(result.name) for result in record.checks.failures] if record.checks else []
     failures = f"; failing: {', '.join(failing[:FAILING_SHOWN])}" if failing else ""
     claim = f"asks to be done ({clean(record.claims.how)})" if record.claims.wants_to_finish else "does not ask to be done"
-    claim = f"is blocked: {short_line(record.last_words, SAID_SHOWN)}" if record.blocked else claim
+    claim = f"is blocked: {clean(record.claims.blocked)}" if record.blocked else claim
     judged = f"; judge: {record.judgement.outcome}" if record.judgement else ""
     return (
         _agent_line(record),
@@ -334,6 +335,9 @@ def next_lines(result: LoopResult) -> Iterator[str]:
         return
     if result.outcome is Outcome.UNPROVEN:  # it is asked about, and a resume would answer that it is not done
         yield f"next       helmsman answer {result.loop} accept takes it as done; helmsman approve {result.loop} has it proven"
+        return
+    if result.outcome is Outcome.BLOCKED:
+        yield f"next       clear away what stands in the way, then: helmsman approve {result.loop} --guidance TEXT"
         return
     yield f"next       helmsman log {result.loop}; helmsman resume {result.loop}"
 

@@ -151,7 +151,7 @@ def _conclude(result: ParallelResult, *, as_json: bool) -> int:
 
 
 NEXT_SHOWN = 5
-STATUSES = ((Outcome.CANCELLED, 130), (Outcome.WAITING, 4), (Outcome.EJECTED, 5), (Outcome.STOPPED, 3))
+STATUSES = ((Outcome.CANCELLED, 130), (Outcome.WAITING, 4), (Outcome.EJECTED, 5), (Outcome.BLOCKED, 8), (Outcome.STOPPED, 3))
 """Exit statuses by what the loops that did not complete came to, the most telling first; else 1."""
 
 

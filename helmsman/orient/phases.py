@@ -37,8 +37,10 @@ CLOSING = Template("""\
 $goal
 
 When all of it is true and every check passes, end your last message with $promise on a line of its own.
-Otherwise end with one sentence on what remains; the next iteration goes on from there. In both cases put this block before it,
-filled in with what is so (it is compared with the diff and the checks):
+Otherwise end with `CONTINUE: ` and one sentence on what remains; the next iteration goes on from there. Where only a person can
+take the next step (checks that contradict each other or the goal, something missing that you may not install), end with
+`BLOCKED: ` and the reason; somebody else looks at it, then a person is asked. In each case put this block before it, filled in
+with what is so (it is compared with the diff and the checks):
 
 ---RALPH_STATUS---
 STATUS: IN_PROGRESS | COMPLETE | BLOCKED
@@ -68,6 +70,11 @@ UNPROVEN = """\
 # A request that was refused
 An earlier iteration asked to be done. The checks were green before your change, so they do not show it: add a test that fails
 without it and passes with it, and commit that."""
+
+BLOCKED = """\
+# The last session said that it is blocked
+Look at it afresh. Where there is a way, take it. Where there is none, change nothing for its sake and end with `BLOCKED: ` and
+what shows it: then a person is asked. It said:"""
 
 INTERRUPTED = Template("""\
 An earlier attempt at this iteration was cut off in mid-work. Its partial work is not in your tree; it is kept as commit

@@ -23,6 +23,7 @@ from helmsman.orient.hats import hat_sections, worn_hat
 from helmsman.orient.last_session import last_session
 from helmsman.orient.merging import merge_section
 from helmsman.orient.phases import (
+    BLOCKED,
     CLOSING,
     CRITERIA,
     INTERRUPTED,
@@ -143,6 +144,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         ("advice", focus_section(planned.focus) or _advice(state)),
         (CHECKS, _last_checks(state.checks)),
         ("check of the item", own_check_section(state, orientation.plan)),
+        ("blocked", _blocked(state.done)),
         ("unfinished request", (*_unfinished_request(state), *_unproven_request(state.done))),
         ("findings", _findings(state.findings)),
         ("claims", _claims(state.contradictions) if state.done.refused else ()),
@@ -231,6 +233,13 @@ def _unproven_request(done: DoneSignals) -> Sequence[Piece]:
     if done.unproven:
         return (UNPROVEN,)
     return (UNCHANGED,) if done.unchanged else ()
+
+
+def _blocked(done: DoneSignals) -> Sequence[Piece]:
+    if not done.blocked:
+        return ()
+    seen = ("The judge looked as well, and does not see it:", Foreign(done.blocked_seen)) if done.blocked_seen else ()
+    return (BLOCKED, Foreign(done.blocked_by), *seen)
 
 
 def _findings(findings: Sequence[Finding]) -> Sequence[Piece]:

@@ -85,6 +85,8 @@ def _unmerged(state: LoopState) -> str:
 
 
 def _human(state: LoopState) -> str:
+    if state.outcome is Outcome.BLOCKED:
+        return f"The agent says that it is blocked ({state.done.blocked_by}). How shall it go on?"
     stuck = state.ending is not None and state.ending.outcome is Outcome.WAITING and not state.ending.rule.startswith(GATE)
     if stuck and state.ending and state.ending.rule == TRIES:
         return f"{state.plan.now} of the plan was tried {counted(state.plan.tried, 'time')} in vain. How shall it go on?"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import ClaimLayer, Contradiction, Trust
@@ -111,6 +112,7 @@ def done_signals(before: DoneSignals, record: IterationRecord) -> DoneSignals:
         refused=_refused(record),
         unchanged=before.unchanged + ("unchanged" in refused),
         unproven=before.unproven + ("unproven" in refused),
+        **_blocked(before, record),
         asked_in_row=before.asked_in_row + 1 if proof.asked and proof.green and not record.proven and not record.tick else 0,
         test_only_in_row=before.test_only_in_row + 1 if proof.test_only and proof.green else 0,
         indicators=(*before.indicators, proof.looks_complete)[-INDICATORS_KEPT:],
@@ -127,6 +129,14 @@ def _refused(record: IterationRecord) -> tuple[Denial, ...]:
     rejected = Denial(rule="judge", why=judgement.cause) if judgement and not judgement.approved else None
     others = (one for one in record.proof.denied if one.rule != "plan" or not unproven)
     return tuple(one for one in (checks, unproven, *others, rejected) if one)
+
+
+def _blocked(before: DoneSignals, record: IterationRecord) -> dict[str, Any]:
+    if not record.blocked:
+        return {}
+    judged = record.block_judged
+    seen = judged.criteria[0].reason if judged and judged.rejected else ""
+    return {"blocked": before.blocked + 1, "blocked_by": record.claims.blocked, "blocked_seen": seen}
 
 
 def remember(before: JudgeMemory, record: IterationRecord, limit: int, *, reset: bool) -> JudgeMemory:
@@ -190,7 +200,7 @@ def kept_session(before: KeptSession | None, record: IterationRecord, mode: str)
     """The session that the next iteration may go on with."""
     call = record.execution.call
     ended_well = call.outcome in GOES_ON and not call.rotated and _ID.fullmatch(call.session_id)
-    if mode == "fresh" or not ended_well or (mode == "hybrid" and not _got_further(record)):
+    if mode == "fresh" or not ended_well or record.blocked or (mode == "hybrid" and not _got_further(record)):
         return None
     earlier = before if call.resumed else None
     total, calls = (earlier.total.plus(call.usage), earlier.calls + 1) if earlier else (call.usage, 1)

@@ -1,6 +1,7 @@
 """One iteration from start to decision: the only thing that journal, log, report and display are fed from."""
 
 from datetime import datetime
+from functools import reduce
 
 from helmsman.records.base import Record
 from helmsman.records.checks import CheckReport
@@ -49,6 +50,8 @@ class Evidence(Record):
     proof: Proof = Proof()
     judgement: Judgement | None = None
     """None where no judge was asked."""
+    block_judged: Judgement | None = None
+    """Whether the judge sees what the agent says stands in its way; None where it was not asked that."""
     plan: InHand | None = None
     """What of a plan it had in hand; None where there is no plan, or it was not for the work itself."""
     own: CheckReport | None = None
@@ -59,7 +62,7 @@ class Evidence(Record):
     """Whether that item is proven."""
 
     def judged(self, verdict: Verdict) -> "Evidence":
-        return self.model_copy(update={"proof": verdict.proof, "judgement": verdict.judgement, "item": verdict.item})
+        return self.model_copy(update=dict(verdict))
 
     def ticks(self, decision: Decision) -> bool:
         """Whether the item in hand is to be ticked: it is proven, and its work stays on the branch."""
@@ -74,7 +77,8 @@ class Evidence(Record):
     @property
     def usage(self) -> Usage:
         """What agent, judge and the model that wrote for the prompt used up."""
-        return self.execution.call.usage.plus(self.writing).plus(self.judgement.usage if self.judgement else Usage())
+        judged = (one.usage for one in (self.judgement, self.block_judged) if one)
+        return reduce(Usage.plus, judged, self.execution.call.usage.plus(self.writing))
 
     @property
     def at_work(self) -> float:

@@ -70,3 +70,5 @@ class Verdict(Record):
     judgement: Judgement | None = None
     item: ItemProof | None = None
     """Of the plan's item in hand, where there is one."""
+    block_judged: Judgement | None = None
+    """Whether the judge sees what the agent says stands in its way; None where it was not asked that."""

@@ -69,6 +69,12 @@ class DoneSignals(Record):
     """Requests on a tree that is as it was at the start, since a person looked."""
     unproven: int = 0
     """Requests for work that nothing shows to be more than what was green before, since a person looked."""
+    blocked: int = 0
+    """Iterations in a row that said they cannot go on without a person."""
+    blocked_by: str = ""
+    """What the last one said stands in its way."""
+    blocked_seen: str = ""
+    """What the judge said of that, where it was asked and does not see it."""
     test_only_in_row: int = 0
     """Iterations in a row, under green gates, that changed nothing but tests."""
     indicators: tuple[bool, ...] = ()

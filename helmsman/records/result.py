@@ -17,6 +17,7 @@ EXIT_CODES = {
     Outcome.EJECTED: 5,
     Outcome.UNPROVEN: 6,
     Outcome.NOTHING_CHANGED: 7,
+    Outcome.BLOCKED: 8,
     Outcome.CANCELLED: 130,
 }
 OPERATOR_EXIT_CODE = 2

@@ -55,6 +55,8 @@ class Outcome(StrEnum):
     """The agent kept asking to be done, and the tree is the one that the loop began with."""
     UNPROVEN = "unproven"
     """The agent kept asking to be done, and nothing shows that the work does what the goal asks for."""
+    BLOCKED = "blocked"
+    """The agent says that it cannot go on by itself, and the judge or a fresh session sees that too."""
 
 
 class DecisionKind(StrEnum):

@@ -33,6 +33,7 @@ ENDINGS: dict[Outcome | None, Kind | Literal["calm"]] = {
     Outcome.STOPPED: "warn",
     Outcome.UNPROVEN: "warn",
     Outcome.NOTHING_CHANGED: "warn",
+    Outcome.BLOCKED: "warn",
     Outcome.CANCELLED: "neutral",
     Outcome.FAILED: "bad",
     Outcome.EJECTED: "bad",

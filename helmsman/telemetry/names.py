@@ -42,9 +42,9 @@ ATTRIBUTES = {
     "helmsman.proven": "whether everything that completion needs was there",
     "helmsman.decision": "`continue`, `wait` or `stop`",
     "helmsman.decision.rule": "the rule that decided",
-    "helmsman.outcome": "how the loop ended: `completed`, `unproven`, `nothing_changed`, `stopped`, `waiting`, `ejected`,"
-    " `failed` or `cancelled`",
-    "helmsman.verdict": "the judge's: `approved` or `rejected`",
+    "helmsman.outcome": "how the loop ended: `completed`, `unproven`, `nothing_changed`, `blocked`, `stopped`, `waiting`,"
+    " `ejected`, `failed` or `cancelled`",
+    "helmsman.verdict": "the judge's: `approved`, `rejected` or `undecided`",
     "helmsman.verdict.score": "weighted share of criteria that are met, 0 to 1",
     "helmsman.cost_usd": "US dollars, agent, judge and other calls together",
     "helmsman.paid_for": "what the money went to: `agent`, `judge`, `prompt`",

@@ -25,6 +25,12 @@ ITEM = "plan."
 LONGEST_CRITERION = 4_000
 NO_EVIDENCE = "nothing shows that it is done but the agent's word"
 
+BLOCKED = """\
+What the agent says stands in its way is so, and only a person can clear it away: checks that contradict each other or the goal, a
+test that demands what the goal forbids, or something that is missing and that the agent may not install or decide. Work that is
+merely hard, long or not tried yet is not that."""
+"""The judge's criterion for an agent that says it is blocked."""
+
 Rule = Callable[[LoopState, Evidence, PlanItem], str]
 
 
@@ -64,6 +70,11 @@ def criterion_of(item: PlanItem | None, config: JudgeConfig) -> CriterionConfig 
     wanted = "\n".join(f"- {line}" for line in item.acceptance) or item.details
     text = f"This item of the plan is done, completely: {item.title}\n{wanted}".strip()
     return CriterionConfig(id=f"{ITEM}{_plain(item.id)}"[:60], text=text[:LONGEST_CRITERION])
+
+
+def criterion_of_block(config: JudgeConfig) -> CriterionConfig | None:
+    """What the judge is asked of an agent that says it is blocked; None where there is no judge."""
+    return CriterionConfig(id="agent.blocked", text=BLOCKED) if config.criteria else None
 
 
 def judged(proof: ItemProof, criterion: CriterionConfig, judgement: Judgement) -> ItemProof:

@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.records.checks import CheckResult
 from helmsman.records.iteration import Evidence
+from helmsman.records.judgement import Judgement
 from helmsman.records.proof import Verdict
 from helmsman.records.state import LoopState
 from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.completion import prove
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.invariants.reading.kinds import is_generated
-from helmsman.verify.items import criterion_of, judged, prove_item, taken_as_proven
+from helmsman.verify.items import criterion_of, criterion_of_block, judged, prove_item, taken_as_proven
 from helmsman.verify.judge.named import files_testing, is_product, named_files
 from helmsman.verify.judge.question import CheckOutput, JudgeQuestion, Source
 from tasks.models.judge import ask_judge
@@ -38,23 +39,35 @@ def adjudicate(place: Workplace, state: LoopState, evidence: Evidence, credentia
     proof = prove(state.config, state.done, evidence)  # what is left to the judge of the whole, if it finds the item done
     criteria = (*(state.config.judge.criteria if proof.open else ()), *([of_item] if of_item else ()))
     if not criteria:
-        return Verdict(proof=proof, item=item)
-    config = state.config.judge.model_copy(update={"criteria": criteria})
+        of_block = criterion_of_block(state.config.judge) if _claims_block(state, evidence) else None
+        seen = _ask(place, state, evidence, (of_block,), credentials) if of_block else None
+        return Verdict(proof=proof, item=item, block_judged=seen)
+    judgement = _ask(place, state, evidence, criteria, credentials)
+    if item is None or of_item is None:
+        return Verdict(proof=proof, judgement=judgement, item=item)
+    item = judged(item, of_item, judgement)
+    proof = prove(state.config, state.done, evidence.model_copy(update={"item": item}))
+    return Verdict(proof=proof, judgement=judgement, item=item)
+
+
+def _claims_block(state: LoopState, evidence: Evidence) -> bool:
+    """Whether the agent says for the first time that it is blocked; the second time it is believed whatever the judge says."""
+    return bool(evidence.claims.blocked) and evidence.checks is not None and not state.done.blocked
+
+
+def _ask(
+    place: Workplace, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], credentials: Credentials
+) -> Judgement:
     tree = tree_of(place.worktree, evidence.execution.change.commit)
-    judgement = ask_judge(
+    return ask_judge(
         _question(place, state, evidence, criteria, tree),
-        config,
+        state.config.judge.model_copy(update={"criteria": tuple(criteria)}),
         credentials=credentials(),
         claude=state.config.claude,
         tag=f"{place.tag(state)}/judge",
         shelf=lambda paths: read_texts(place.worktree, tree, paths[:MOST_ASKED_FOR]),
         stop=place.folder.cancel.exists,
     )
-    if item is None or of_item is None:
-        return Verdict(proof=proof, judgement=judgement, item=item)
-    item = judged(item, of_item, judgement)
-    proof = prove(state.config, state.done, evidence.model_copy(update={"item": item}))
-    return Verdict(proof=proof, judgement=judgement, item=item)
 
 
 def _question(
@@ -74,6 +87,7 @@ def _question(
         generated=tuple(file.path for file in diff if file.status != "D" and _is_generated(file)),
         named=_named(place, state.config.checks, criteria, diff, tree),
         paths=tuple(blob.path for blob in tree if not is_product(blob.path)),
+        blocked_by=evidence.claims.blocked,
         findings=evidence.findings,
         earlier=state.judge.verdicts,
         notes=state.judge.notes,

@@ -67,6 +67,7 @@ STATE_TYPES = {
     Outcome.WAITING: (StateType.FAILED, "Waiting"),
     Outcome.UNPROVEN: (StateType.FAILED, "Unproven"),
     Outcome.NOTHING_CHANGED: (StateType.FAILED, "Nothing changed"),
+    Outcome.BLOCKED: (StateType.FAILED, "Blocked"),
 }
 """How an outcome shows in the Prefect UI."""
 

@@ -199,8 +199,8 @@ def _moved(state: LoopState, head: str) -> OperatorError:
 
 
 def _left_open(place: Workplace, state: LoopState, gate: Gate) -> LoopState:
-    """End as waiting, or stay unproven: nothing is spent, and an answer counts whenever the loop is driven again."""
-    if state.outcome in {Outcome.WAITING, Outcome.UNPROVEN}:
+    """End as waiting, or stay unproven or blocked: nothing is spent, and an answer counts whenever the loop is driven again."""
+    if state.outcome in {Outcome.WAITING, Outcome.UNPROVEN, Outcome.BLOCKED}:
         return state
     before = f"; before that: {state.ending.reason}" if state.ending else ""
     ways = f"helmsman approve {state.loop}, or reject, or answer; helmsman status {state.loop} shows the choices"

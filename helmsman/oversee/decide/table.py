@@ -1,6 +1,6 @@
 """The only place that chooses. One table, in order; the first question that is answered with yes decides."""
 
-from helmsman.oversee.decide import completion, conduct, world
+from helmsman.oversee.decide import blocked, completion, conduct, world
 from helmsman.oversee.decide.situation import Question, Situation
 from helmsman.records.verdict import Considered, Decision
 
@@ -11,6 +11,7 @@ QUESTIONS: tuple[Question, ...] = (
     completion.COMPLETED_BEFORE,
     completion.NOTHING_CHANGED,
     completion.UNPROVEN_WORK,
+    blocked.BLOCKED,
     world.LIMIT,
     world.USAGE_LIMIT,
     world.KILLED_AT_ONCE,

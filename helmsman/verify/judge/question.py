@@ -28,7 +28,7 @@ class CheckOutput:
 
 @dataclass(frozen=True)
 class JudgeQuestion:
-    """Never the agent's reasoning, its transcript, its commit messages or its claims: only what can be looked at."""
+    """Never the agent's reasoning, its transcript, its commit messages or its claims, but for one that is asked about."""
 
     goal: str
     outputs: tuple[CheckOutput, ...] = ()
@@ -46,6 +46,8 @@ class JudgeQuestion:
     """Unchanged files that a criterion or a check names, or that test what was changed."""
     paths: tuple[str, ...] = ()
     """All files of the repository."""
+    blocked_by: str = ""
+    """What the agent says stands in its way, where that is what is asked about."""
     findings: tuple[Finding, ...] = ()
     earlier: tuple[PastVerdict, ...] = ()
     """Oldest first."""

@@ -76,6 +76,7 @@ def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
     evidence = render(
         "judge_evidence",
         checks=view_outputs(question.outputs, config.output_tokens),
+        blocked=fence("what the agent says", question.blocked_by) if question.blocked_by else "",
         findings=view_findings(question.findings),
         earlier=view_earlier(question.earlier, criteria),
         notes=view_notes(question.notes),

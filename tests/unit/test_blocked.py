@@ -1,0 +1,93 @@
+"""An agent that says it is blocked: believed where the judge or a fresh session sees it too, and then a person is asked."""
+
+from typing import Any
+
+import pytest
+
+from helmsman.oversee.decide import decide
+from helmsman.oversee.gates import gate_due
+from helmsman.records.claims import Claims
+from helmsman.records.gates import GateKind
+from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
+from helmsman.records.reflexion import DoneSignals
+from helmsman.records.state import advance, end, reopen
+from helmsman.records.verdict import Decision, DecisionKind, Outcome
+from tests.unit.builders import ASKED, NOW, check, config, record, report, situation, state
+from tests.unit.test_prompt import prompt
+
+pytestmark = pytest.mark.feature("V17")
+
+GREEN, RED = report(check(passed=True)), report(check(passed=False))
+SAYS = Claims(blocked="two checks contradict each other")
+ONCE = DoneSignals(blocked=1, blocked_by="two checks contradict each other")
+
+
+def judged(outcome: JudgementOutcome) -> Judgement:
+    met, cannot_tell = outcome is JudgementOutcome.APPROVED, outcome is JudgementOutcome.UNDECIDED
+    one = CriterionVerdict(
+        criterion="agent.blocked", met=met, cannot_tell=cannot_tell, votes_met=met, votes_cast=1, reason="They do not."
+    )
+    return Judgement(outcome=outcome, cause="", criteria=(one,))
+
+
+def decided(before: DoneSignals, **found: Any) -> Decision:
+    return decide(situation(state=state(done=before), **{"checks": RED, "claims": SAYS, **found}))
+
+
+SEES, REFUTES, CANNOT_TELL = (judged(outcome) for outcome in JudgementOutcome)
+
+
+@pytest.mark.parametrize(
+    ("before", "found", "outcome"),
+    [
+        (DoneSignals(), {}, None),
+        (DoneSignals(), {"block_judged": SEES}, Outcome.BLOCKED),
+        (DoneSignals(), {"block_judged": REFUTES}, None),
+        (DoneSignals(), {"block_judged": CANNOT_TELL}, None),
+        (ONCE, {}, Outcome.BLOCKED),
+        (ONCE, {"claims": Claims()}, None),
+        (ONCE, {"claims": ASKED, "checks": GREEN}, Outcome.COMPLETED),
+    ],
+    ids=["first", "judge sees", "judge refutes", "judge cannot tell", "again", "not again", "done after all"],
+)
+def test_the_judge_or_a_second_session_in_a_row_confirms_it(
+    before: DoneSignals, found: dict[str, Any], outcome: Outcome | None
+) -> None:
+    decision = decided(before, **found)
+    assert (decision.outcome, decision.kind) == (outcome, DecisionKind.STOP if outcome else DecisionKind.CONTINUE)
+
+
+def test_the_end_says_who_confirms_it_why_it_is_blocked_and_what_comes_next() -> None:
+    decision = decided(ONCE)
+    assert decision.rule == "agent.blocked"
+    for told in ("a fresh session", "two checks contradict each other", "the work is kept on", "--guidance TEXT"):
+        assert told in decision.reason
+    assert "the judge sees it too" in decided(DoneSignals(), block_judged=SEES).reason
+
+
+def test_it_is_counted_in_a_row_and_anew_after_a_person_has_looked() -> None:
+    first = advance(state(), record(checks=RED, claims=SAYS, block_judged=REFUTES))
+    assert (first.done.blocked, first.done.blocked_by, first.done.blocked_seen) == (1, SAYS.blocked, "They do not.")
+    assert advance(first, record(checks=RED, claims=SAYS)).done.blocked == 2
+    assert advance(first, record(checks=RED)).done == DoneSignals(indicators=(False, False))
+    assert reopen(first, first.config, NOW).done == DoneSignals()
+
+
+def test_the_next_session_is_a_fresh_one_that_is_told_what_was_said_and_what_the_judge_saw() -> None:
+    resuming = state(config(claude={"session": "resume"}))
+    call = record().execution.call.model_copy(update={"session_id": "abc"})
+    execution = record().execution.model_copy(update={"call": call})
+    assert advance(resuming, record(checks=RED, execution=execution)).session is not None
+    assert advance(resuming, record(checks=RED, execution=execution, claims=SAYS)).session is None
+    told = prompt(state(done=ONCE.model_copy(update={"blocked_seen": "They do not."})))
+    assert "The last session said that it is blocked" in told
+    assert (
+        "```\ntwo checks contradict each other\n```\nThe judge looked as well, and does not see it:\n```\nThey do not.\n```"
+        in told
+    )
+
+
+def test_a_person_is_asked_how_it_shall_go_on() -> None:
+    gate = gate_due(end(state(done=ONCE), decided(ONCE), NOW), NOW)
+    assert gate is not None
+    assert (gate.kind, "two checks contradict each other" in gate.question) == (GateKind.HUMAN, True)
