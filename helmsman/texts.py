@@ -201,6 +201,7 @@ def check_text(result: CheckResult) -> str:
     failing = f" – {', '.join(clean(name) for name in counts.failing[:3])}" if counts and counts.failing else ""
     flaky = f"; flaky, passed when run again: {', '.join(clean(name) for name in result.flaky[:3])}" if result.flaky else ""
     remark = f"; {clean(result.remark)}" if result.remark else ""
+    remark = f"; no test ran{remark}" if result.ran_no_test else remark
     return f"{sign} {clean(result.name)}{numbers}{how}{failing}{flaky}{remark}"
 
 

@@ -76,6 +76,11 @@ BLOCKED = """\
 Look at it afresh. Where there is a way, take it. Where there is none, change nothing for its sake and end with `BLOCKED: ` and
 what shows it: then a person is asked. It said:"""
 
+NO_TEST_RAN = Template("""\
+# A request that was refused
+An earlier iteration asked to be done. No test ran in $checks: there is none, or every one is skipped, a todo or expected to fail.
+A check that passes without a test shows nothing. Have tests run in it that fail without your work, and commit that.""")
+
 INTERRUPTED = Template("""\
 An earlier attempt at this iteration was cut off in mid-work. Its partial work is not in your tree; it is kept as commit
 $commit ($files changed against your starting point). Look at it with `git show --stat $commit` and take over what is

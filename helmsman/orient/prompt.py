@@ -29,6 +29,7 @@ from helmsman.orient.phases import (
     INTERRUPTED,
     INVARIANTS,
     LEFT_OFF,
+    NO_TEST_RAN,
     OBJECTIVE,
     PHASE_0,
     PHASES_1_TO_4,
@@ -52,12 +53,13 @@ from helmsman.records.claims import Contradiction
 from helmsman.records.evidence import Commit
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.focus import Planned
+from helmsman.records.folds import without_test
 from helmsman.records.lessons import Recalled
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import LATER, Failed
 from helmsman.records.plan import InHand
-from helmsman.records.reflexion import DoneSignals, JudgeMemory, Rejection
+from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import PAIN
@@ -145,7 +147,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         (CHECKS, _last_checks(state.checks)),
         ("check of the item", own_check_section(state, orientation.plan)),
         ("blocked", _blocked(state.done)),
-        ("unfinished request", (*_unfinished_request(state), *_unproven_request(state.done))),
+        ("unfinished request", (*_unfinished_request(state), *_unproven_request(state))),
         ("findings", _findings(state.findings)),
         ("claims", _claims(state.contradictions) if state.done.refused else ()),
         ("judge feedback", _judge_feedback(state.judge)),
@@ -218,7 +220,8 @@ def _last_checks(report: CheckReport | None) -> Sequence[Piece]:
     if report is None or not report.results:
         return ()
     if report.passed:
-        return ("# Checks\nAll checks passed when they ran last.",)
+        empty = ", ".join(f"`{clean(result.command)}`" for result in report.results if result.ran_no_test)
+        return ("# Checks\nAll checks passed when they ran last." + (f" No test ran in {empty}." if empty else ""),)
     heading = f"# Checks\n{len(report.failures)} of {len(report.results)} checks failed when they ran last."
     return (heading, *(piece for result in report.failures for piece in failed(result)))
 
@@ -229,10 +232,11 @@ def _unfinished_request(state: LoopState) -> Sequence[Piece]:
     return ("# A claim that did not hold\nAn earlier iteration asked to be done while checks failed. Ask when they pass.",)
 
 
-def _unproven_request(done: DoneSignals) -> Sequence[Piece]:
-    if done.unproven:
-        return (UNPROVEN,)
-    return (UNCHANGED,) if done.unchanged else ()
+def _unproven_request(state: LoopState) -> Sequence[Piece]:
+    if not state.done.unproven:
+        return (UNCHANGED,) if state.done.unchanged else ()
+    empty = without_test(state.checks, state.most_tests)
+    return (NO_TEST_RAN.substitute(checks=clean(", ".join(empty))) if empty else UNPROVEN,)
 
 
 def _blocked(done: DoneSignals) -> Sequence[Piece]:

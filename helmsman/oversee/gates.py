@@ -4,10 +4,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from helmsman.oversee.landing import is_hindered
+from helmsman.records.folds import without_test
 from helmsman.records.gates import GATE, Choice, Gate, GateKind
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
+from helmsman.verify.completion import UNPROVEN
+from helmsman.verify.objections import no_test_ran_in
 
 TRIES = "plan.tries"
 ITEM = "plan.person"
@@ -68,7 +71,9 @@ def _undecided(state: LoopState) -> str:
 
 def _unproven(state: LoopState) -> str:
     wanted = state.outcome is Outcome.UNPROVEN and not _answered(state, GateKind.UNPROVEN)
-    return "Every check was green before the work, and no new test fails without it. Is the work done?" if wanted else ""
+    empty = without_test(state.checks, state.most_tests, state.without_test_at_start)
+    why = no_test_ran_in(empty) if empty else UNPROVEN
+    return f"{why[0].upper()}{why[1:]}. Is the work done?" if wanted else ""
 
 
 def _item(state: LoopState) -> str:

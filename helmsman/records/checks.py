@@ -46,6 +46,11 @@ class CheckResult(Record):
     """Of the required tests those that it ran, unskipped."""
 
     @property
+    def ran_no_test(self) -> bool:
+        """Whether it passed and its summary counts no test that ran: there is none, or all were skipped."""
+        return self.passed and self.counts is not None and not self.counts.executed
+
+    @property
     def by_chance(self) -> bool:
         """Whether it failed only by what then passed on the same tree."""
         failing = self.counts.failing if self.counts else ()

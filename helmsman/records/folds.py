@@ -1,7 +1,7 @@
 """How parts of a state move on with a record; `advance` puts them together."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from helmsman.records.checks import CheckReport
@@ -59,6 +59,16 @@ def most_tests(before: Mapping[str, int], report: CheckReport | None) -> dict[st
     counted = {result.command: result.counts.executed for result in report.results if result.counts} if report else {}
     most = {command: max(ran, before.get(command, 0)) for command, ran in counted.items()}
     return dict(list((dict(before) | most).items())[-CHECKS_KEPT:])
+
+
+def without_test(report: CheckReport | None, most: Mapping[str, int], at_start: Collection[str] = ()) -> tuple[str, ...]:
+    """Names of checks that pass although no test ran in them, or none that could be counted where some could before.
+
+    `most`: as `most_tests` gives it; `at_start`: commands that are left out, as they passed before any work and ran none then.
+    """
+    found = report.results if report else ()
+    empty = (one for one in found if one.ran_no_test or (one.passed and one.counts is None and most.get(one.command)))
+    return tuple(one.name for one in empty if one.command not in at_start)
 
 
 def best_checks(before: CheckReport | None, record: IterationRecord) -> CheckReport | None:

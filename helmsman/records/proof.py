@@ -26,6 +26,8 @@ class SinceStart(Record):
     needs_test: bool = False
     """Whether only a test that fails on the source of the start can show the change: every check was green at the start, and
     there is neither a judge nor an item of a plan."""
+    without_test: tuple[str, ...] = ()
+    """Checks that pass on the work although no test ran in them; those that passed like that before any work are left out."""
     failing: tuple[str, ...] = ()
     """Checks that pass on the work, and fail where its tests are run on the source of the start."""
     tests: tuple[str, ...] = ()

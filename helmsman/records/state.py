@@ -135,6 +135,8 @@ class LoopState(Record):
     """The last iterations in short, newest last, `detect.remembered` of them."""
     green_at_start: bool | None = None
     """Whether every check passed before any work; None: nobody looked."""
+    without_test_at_start: tuple[str, ...] = ()
+    """Commands of checks that passed before any work although no test ran in them."""
     best_checks: CheckReport | None = None
     """The report on `oversight.best`."""
     failed: Failed | None = None

@@ -133,6 +133,7 @@ def _result(result: CheckResult) -> tuple[str, ...]:
         "timed out" if result.timed_out else "",
         prose(result.error),
         prose(result.remark),
+        "no test ran" if result.ran_no_test else "",
         f"{counts.skipped:,} skipped" if counts and counts.skipped else "",
         f"flaky: {', '.join(code(name, 120) for name in result.flaky[:3])}" if result.flaky else "",
     )

@@ -1,9 +1,10 @@
 """Is it done? Asking is a claim; this is what has to be true beside it, all of it read from evidence.
 
 Done = asked AND every check green AND a tree that differs from the start AND, where every check was green at the start, a new
-test that fails on the source of the start (or a judge, or proven items of a plan) AND no finding that blocks AND the required
-tests ran AND every item of the plan is proven (where there is one) AND (where the dual gate is on) enough of the last iterations
-look complete. The judge is asked last, when all of that holds. Nothing else that the agent says of itself counts, for or against.
+test that fails on the source of the start (or a judge, or proven items of a plan) AND tests ran in the checks that tell of
+tests (in those that told of none at the start they need not) AND no finding that blocks AND the required tests ran AND every item
+of the plan is proven (where there is one) AND (where the dual gate is on) enough of the last iterations look complete. The judge
+is asked last, when all of that holds. Nothing else that the agent says of itself counts, for or against.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from helmsman.records.plan_folds import remaining_after, standing_of
 from helmsman.records.proof import Denial, Proof
 from helmsman.records.reflexion import DoneSignals
 from helmsman.verify.cases.paths import is_test_file
-from helmsman.verify.objections import findings_that_block, processes_left, some
+from helmsman.verify.objections import findings_that_block, no_test_ran_in, processes_left, some
 
 ALL_TICKED = "every item of the plan is ticked"
 UNCHANGED = "nothing differs from the start"
@@ -90,6 +91,12 @@ def _unproven(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _co
         yield Denial(rule="unproven", why=UNPROVEN)
 
 
+def _no_test_ran(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _complete: bool) -> Iterator[Denial]:
+    since = evidence.since_start
+    if since and since.without_test and not since.unchanged:
+        yield Denial(rule="unproven", why=no_test_ran_in(since.without_test))
+
+
 def _invariants(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _looks: bool) -> Iterator[Denial]:
     if blocking := findings_that_block(evidence):
         yield Denial(rule="invariants", why=blocking)
@@ -119,4 +126,4 @@ def _processes(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _l
         yield Denial(rule="processes", why=left)
 
 
-GATES: tuple[Gate, ...] = (_unchanged, _unproven, _invariants, _required, _indicators, _plan, _processes)
+GATES: tuple[Gate, ...] = (_unchanged, _unproven, _no_test_ran, _invariants, _required, _indicators, _plan, _processes)

@@ -18,7 +18,7 @@ from helmsman.records.judgement import Judgement
 from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.plan_folds import floor_of
 from helmsman.records.state import LoopState
-from helmsman.verify.objections import findings_that_block, processes_left, some
+from helmsman.verify.objections import findings_that_block, no_test_ran_in, processes_left, some
 
 ITEM = "plan."
 """How the id of the judge's criterion begins that stands for an item."""
@@ -119,7 +119,14 @@ def _own_check(_state: LoopState, evidence: Evidence, item: PlanItem) -> str:
     result = next(iter(evidence.own.results), None) if evidence.own else None
     if result is None:
         return f"its check was not run: {item.check}"
+    if result.ran_no_test:
+        return f"no test ran in its check: {item.check}"
     return "" if result.passed else f"its check {_how(result)}: {item.check}"
+
+
+def _no_test_ran(_state: LoopState, evidence: Evidence, item: PlanItem) -> str:
+    empty = evidence.since_start.without_test if evidence.since_start and not item.check else ()
+    return no_test_ran_in(empty) if empty else ""
 
 
 def _failing(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
@@ -171,4 +178,4 @@ def _names(results: tuple[CheckResult, ...]) -> str:
     return some([result.name for result in results])
 
 
-ALWAYS: tuple[Rule, ...] = (_unchecked, _blocked, _running, _own_check, _failing)
+ALWAYS: tuple[Rule, ...] = (_unchecked, _blocked, _running, _own_check, _failing, _no_test_ran)

@@ -67,7 +67,7 @@ def shown_by(report: CheckReport, start: CheckReport) -> tuple[tuple[str, ...], 
 
     A check that did not end, could not be run or is flaky on the start shows nothing.
     """
-    passing = {result.command for result in report.results if result.passed}
+    passing = {result.command for result in report.results if result.passed and not result.ran_no_test}
     failing = [one for one in start.failures if one.command in passing and not (one.timed_out or one.error or one.by_chance)]
     tests = (name for one in failing if one.counts for name in one.counts.failing)
     names = {result.command: result.name for result in report.results}

@@ -21,6 +21,11 @@ def findings_that_block(evidence: Evidence) -> str:
     return some([f"{one.message} ({one.rule}, {one.where})" for one in evidence.findings if one.weight is Weight.BLOCK])
 
 
+def no_test_ran_in(checks: Sequence[str]) -> str:
+    """Of checks that pass."""
+    return f"no test ran in {some(checks)}: a check that passes without one shows nothing"
+
+
 def processes_left(evidence: Evidence) -> str:
     """What the agent started and nobody could end: it may change files, or answer for a server, while the checks run."""
     left = evidence.execution.call.survivors

@@ -29,6 +29,7 @@ from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding
 from helmsman.records.focus import Planned
+from helmsman.records.folds import without_test
 from helmsman.records.issue import PullRequest
 from helmsman.records.iteration import Evidence, IterationRecord
 from helmsman.records.lessons import Drawn, Learned
@@ -233,7 +234,8 @@ def compared_with_start(repository: str, state: LoopState, evidence: Evidence) -
     if report is None or not new_tests.in_question(state, evidence):
         return evidence
     since = since_start(repository, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
-    known = since.model_copy(update={"needs_test": new_tests.needs_test(state, evidence)})
+    empty = without_test(report, state.most_tests, state.without_test_at_start)
+    known = since.model_copy(update={"needs_test": new_tests.needs_test(state, evidence), "without_test": empty})
     return evidence.model_copy(update={"since_start": known})
 
 

@@ -83,6 +83,7 @@ LIE = Contradiction(layer=ClaimLayer.CONTRADICTION, said="all pass", found="1 fa
         (CHECKED, {"own": own(passed=False), "claims": NOTED}, "its check fails (exit code 1): make parser"),
         (CHECKED, {"own": own(passed=False, timed_out=True)}, "its check did not come to an end"),
         (CHECKED, {"own": None}, "its check was not run"),
+        (CHECKED, {"own": own(passed=True, counts=TestCounts(skipped=1))}, "no test ran in its check: make parser"),
         (CHECKED, {"own": own(passed=True), "findings": (FINDING,)}, "a test is gone"),
         (CHECKED, {"own": own(passed=True), "contradictions": (LIE,)}, ""),
         (CHECKED, {"own": own(passed=True), "checks": None}, "so nothing was checked"),

@@ -4,19 +4,22 @@ from typing import Any
 
 import pytest
 
+from helmsman.orient.prompt import brief
 from helmsman.oversee.answers import answered
 from helmsman.oversee.baseline import with_baseline
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
+from helmsman.records.folds import without_test
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.plan import InHand, PlanItem, PlanProgress
 from helmsman.records.proof import SinceStart
 from helmsman.records.reflexion import DoneSignals
 from helmsman.records.state import LoopState, advance, end
 from helmsman.records.verdict import DecisionKind, Outcome
+from helmsman.texts import check_text
 from helmsman.verify.completion import UNCHANGED, UNPROVEN
 from helmsman.verify.new_tests import in_question, needs_test, overlaid, shown_by
-from tests.unit.builders import ASKED, NOW, SILENT, check, config, evidence, record, report, situation, state
+from tests.unit.builders import ASKED, NOW, SILENT, check, config, evidence, orientation, record, report, situation, state
 
 pytestmark = pytest.mark.feature("V9")
 
@@ -26,6 +29,8 @@ SAME, SILENT_WORK, SHOWN = (
     SinceStart(needs_test=True),
     SinceStart(needs_test=True, failing=("pytest",)),
 )
+EMPTY = SinceStart(without_test=("pytest",))
+NO_TEST = {"counts": {"skipped": 2}}
 JUDGED = config(judge={"criteria": ["it is done"]})
 HAND = InHand(item=PlanItem(id="T1", title="one"), remaining=1)
 
@@ -44,6 +49,8 @@ def claim(since: SinceStart, **done: int) -> Any:
         (SILENT_WORK, {"unproven": 1}, Outcome.UNPROVEN, UNPROVEN),
         (SHOWN, {}, Outcome.COMPLETED, "its new tests fail without the work"),
         (SinceStart(), {}, Outcome.COMPLETED, "every check passes"),
+        (EMPTY, {}, None, "no test ran in pytest"),
+        (EMPTY, {"unproven": 1}, Outcome.UNPROVEN, "no test ran in pytest"),
     ],
 )
 def test_the_first_request_without_proof_is_sent_back_and_the_second_ends_the_loop(
@@ -83,6 +90,47 @@ def test_a_test_is_due_where_all_was_green_at_the_start_and_neither_a_judge_nor_
 def test_a_start_that_was_not_tried_is_not_known_to_be_green() -> None:
     assert state().green_at_start is None
     assert [with_baseline(state(), found).green_at_start for found in (GREEN, RED)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("passed", "counts", "most", "at_start", "empty"),
+    [
+        (True, {"skipped": 2}, {}, (), True),
+        (True, {}, {}, (), True),
+        (True, {"passed": 1, "skipped": 2}, {}, (), False),
+        (True, None, {}, (), False),
+        (True, None, {"pytest": 3}, (), True),
+        (False, {"skipped": 2}, {}, (), False),
+        (True, {"skipped": 2}, {}, ("pytest",), False),
+    ],
+    ids=["all skipped", "none there", "one ran", "no runner", "not counted any more", "red", "as at the start"],
+)
+def test_a_check_without_a_test_is_one_that_passes_and_ran_none(
+    *, passed: bool, counts: dict[str, int] | None, most: dict[str, int], at_start: tuple[str, ...], empty: bool
+) -> None:
+    assert without_test(report(check(passed=passed, counts=counts)), most, at_start) == (("pytest",) if empty else ())
+
+
+def test_checks_that_passed_without_a_test_before_any_work_are_known() -> None:
+    found = report(check(passed=True, counts={}), check(passed=True, command="ruff"), check(passed=False, command="x", counts={}))
+    assert with_baseline(state(), found).without_test_at_start == ("pytest",)
+
+
+def test_the_agent_is_told_in_which_check_no_test_ran() -> None:
+    done = DoneSignals(unproven=1)
+    told = brief(state(done=done, checks=report(check(passed=True, **NO_TEST))), orientation()).prompt
+    assert "All checks passed when they ran last. No test ran in `pytest`." in told
+    assert "An earlier iteration asked to be done. No test ran in pytest:" in told
+    assert "were green before your change" not in told
+    assert "were green before your change" in brief(state(done=done, checks=GREEN), orientation()).prompt
+
+
+def test_a_person_is_told_in_which_check_no_test_ran() -> None:
+    assert check_text(check(passed=True, **NO_TEST)) == "✔ pytest: 0 passed, 0 failed, 2 skipped; no test ran"
+    ends = state(iteration=2, checks=report(check(passed=True, **NO_TEST)))
+    gate = gate_due(end(ends, decide(claim(EMPTY, unproven=1)), NOW), NOW)
+    assert gate is not None
+    assert gate.question.startswith("No test ran in pytest: a check that passes without one shows nothing. Is the work done?")
 
 
 @pytest.mark.parametrize(
@@ -128,6 +176,7 @@ def test_tests_and_what_only_tests_use_are_laid_over_the_start_and_no_source() -
             (("pytest",), ("test_b",)),
         ),
         ({"passed": True}, {"passed": True}, ((), ())),
+        ({"passed": True, **NO_TEST}, {"passed": False}, ((), ())),
         ({"passed": False}, {"passed": False}, ((), ())),
         ({"passed": True}, {"passed": False, "timed_out": True}, ((), ())),
         ({"passed": True}, {"passed": False, "error": "no such file"}, ((), ())),

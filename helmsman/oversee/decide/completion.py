@@ -11,7 +11,8 @@ from helmsman.records.modes import Rung
 from helmsman.records.plan_folds import tries_after
 from helmsman.records.verdict import Decision, Outcome
 from helmsman.texts import counted
-from helmsman.verify.completion import ALL_TICKED, UNCHANGED, UNPROVEN
+from helmsman.verify.completion import ALL_TICKED, UNCHANGED
+from helmsman.verify.objections import some
 
 MOST_REFUSED = 2
 """Requests for nothing, or for what nothing shows: after the first the agent is told what is missing."""
@@ -56,7 +57,9 @@ def _checked(s: Situation) -> str:
     if not s.state.config.checks or report is None:
         return "NOTHING WAS VERIFIED, because no check is configured"
     where = ", verified in the agent's folder" if report.clean is False else ""
-    return f"every check passes ({len(report.results)} of {len(report.results)}{where})"
+    empty = some([result.name for result in report.results if result.ran_no_test])
+    untested = f", no test ran in {empty}" if empty else ""
+    return f"every check passes ({len(report.results)} of {len(report.results)}{untested}{where})"
 
 
 def _gates(s: Situation) -> str:
@@ -136,7 +139,8 @@ def _nothing_changed(s: Situation) -> Decision | None:
 def _unproven(s: Situation) -> Decision | None:
     if "unproven" not in s.evidence.proof.refused_by or s.state.done.unproven + 1 < MOST_REFUSED:
         return None
-    asked = f"the agent asked to be done {MOST_REFUSED} times ({s.evidence.proof.how}), and {UNPROVEN}"
+    why = "; ".join(denial.why for denial in s.evidence.proof.denied if denial.rule == "unproven")
+    asked = f"the agent asked to be done {MOST_REFUSED} times ({s.evidence.proof.how}), and {why}"
     kept = f"the work is kept on {s.state.branch}; accept it by your word, or go on with a test, check or criterion that shows it"
     return stop(s, "completion.no_proof", f"{asked}; {kept}", Outcome.UNPROVEN)
 
