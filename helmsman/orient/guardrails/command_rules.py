@@ -246,6 +246,8 @@ def _pids(words: tuple[str, ...]) -> tuple[str, ...]:
 
 _FETCHERS = frozenset({"curl", "wget"})
 _INTERPRETERS = word_set("node perl ruby php deno bun")
+_SOURCES = frozenset({"source", "."})
+_STDIN = frozenset({"", "/dev/stdin", "/dev/fd/0"})
 _FETCHED = "\ue000"
 """Stands in a script for what was put there before it is read; UNKNOWN itself is dropped from every text."""
 
@@ -264,7 +266,9 @@ def _reads_script(command: Command) -> bool:
     program, words = command.program, command.arguments
     if program in SHELLS:
         call = shell_call(words)
-        return not ("c" in call.letters or _only_checks(call)) and ("s" in call.letters or not call.first)
+        return not ("c" in call.letters or _only_checks(call)) and ("s" in call.letters or call.first in _STDIN)
+    if program in _SOURCES:
+        return "".join(words[:1]) in _STDIN
     if INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
         return all(word == "-" or re.fullmatch("-[uBEsSIO]+", word) for word in words) and not command.stdin
     return False
@@ -276,8 +280,8 @@ def _only_checks(call: ShellCall) -> bool:
 
 
 def _runs_words(command: Command) -> bool:
-    """`sh -c "$(curl …)"`, `bash <(curl …)`, `eval`, `source`: what was fetched is run, and not an argument of what runs."""
-    if _runs(command, UNKNOWN):
+    """`$(curl …)`, `sh -c "$(curl …)"`, `bash <(curl …)`, `eval`: what was fetched is run, and not an argument of what runs."""
+    if "".join(command.words[:1]).startswith(UNKNOWN) or _runs(command, UNKNOWN):
         return True
     if command.program in SHELLS and _only_checks(shell_call(command.arguments)):
         return False
@@ -292,8 +296,10 @@ def _runs(command: Command, mark: str) -> bool:
         call = shell_call(words)
         return not _only_checks(call) and any(word.lstrip().startswith(mark) for word in (call.first, call.start_up))
     if INTERPRETER.fullmatch(program) or program in _INTERPRETERS:
-        return any(flag in {"-c", "-e"} and script.lstrip().startswith(mark) for flag, script in pairwise(words))
-    return program in {"eval", "source", ".", "trap"} and any(word.lstrip().startswith(mark) for word in words)
+        file = next((word for word in words if not word.startswith("-")), "") if "-m" not in words else ""
+        scripts = [script.lstrip() for flag, script in pairwise(words) if flag in {"-c", "-e"}]
+        return any(text.startswith(mark) for text in (file, *scripts))
+    return program in {"eval", "trap", *_SOURCES} and any(word.lstrip().startswith(mark) for word in words)
 
 
 _RULES: tuple[CommandRule, ...] = (

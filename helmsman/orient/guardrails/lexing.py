@@ -116,7 +116,7 @@ class _Lexer:
         target, operator = self._word(), text.lstrip("0123456789")
         literal = "".join(part for part in target.parts if isinstance(part, str))
         if operator == "<<<":
-            found.append(Here(literal))
+            found.append(Here(literal) if literal.strip() else Redirect("<", target))  # `<<< "$(…)"` is `< <(…)`
         elif operator.startswith("<<"):
             pending.append(_Pending(len(found), literal, operator == "<<-"))
             found.append(Here(""))

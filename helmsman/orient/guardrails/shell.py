@@ -52,7 +52,7 @@ class Command:
     """Targets of its redirections."""
     stdin: str = ""
     upstream: tuple[str, ...] = ()
-    """Programs before it in its pipeline."""
+    """Programs whose output it reads: those before it in its pipeline, and in `< <(…)`."""
     inner: tuple[str, ...] = ()
     """Programs in the substitutions of its words."""
     wrappers: tuple[str, ...] = ()
@@ -99,36 +99,45 @@ class _Reader:
             if not isinstance(token, Operator):
                 gathered.append(token)
                 continue
-            program = self._simple(gathered, upstream, background=token.text == "&")
+            programs = self._simple(gathered, upstream, background=token.text == "&")
             gathered = []
-            upstream = (*upstream, program)[-20:] if token.text in {"|", "|&"} else ()
+            upstream = (*upstream, *programs)[-20:] if token.text in {"|", "|&"} else ()
             if token.text == "(":
                 folders.append(self.folder)
             elif token.text == ")" and folders:
                 self.folder = folders.pop()
 
-    def _simple(self, gathered: Sequence[Token], upstream: tuple[str, ...], *, background: bool) -> str:
-        """One command: give its program."""
+    def _simple(self, gathered: Sequence[Token], upstream: tuple[str, ...], *, background: bool) -> tuple[str, ...]:
+        """One command: give its program, and those in the substitutions of its words."""
         if not gathered or len(self.commands) >= _MOST_COMMANDS:
-            return ""
+            return ()
         start = len(self.commands)
         words = [text for token in gathered if isinstance(token, Word) for text in self._words(token)]
         writes = self._writes(gathered)
         inner = tuple(one.program for one in self.commands[start:])
+        read_from = self._read_from(gathered)
         wrappers, bare = unwrap(self._bare(words))
         command = Command(
             words=bare,
             folder=self.folder,
             writes=tuple(target for target in writes if not target.isdigit() and target != "-"),
             stdin="\n".join(token.body for token in gathered if isinstance(token, Here)),
-            upstream=upstream,
+            upstream=(*upstream, *read_from),
             inner=inner,
             wrappers=wrappers,
             background=background,
         )
         self.commands.append(command)
         self._follow(command)
-        return command.program
+        return *inner, command.program
+
+    def _read_from(self, gathered: Iterable[Token]) -> tuple[str, ...]:
+        """Programs in the substitutions that it reads instead of a file."""
+        start = len(self.commands)
+        for token in gathered:
+            if isinstance(token, Redirect) and token.operator == "<":
+                self._text(token.target)
+        return tuple(one.program for one in self.commands[start:])
 
     def _writes(self, gathered: Iterable[Token]) -> list[str]:
         """Targets of redirections; between `[[`, where it begins the command, and `]]` the sign compares."""
