@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helmsman.errors import OperatorError
 from helmsman.verify.diff import FileDiff
 from tasks.repository import diffs
 from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
@@ -89,6 +90,15 @@ def test_the_tests_beside_the_diff_are_read_as_well(top: Path) -> None:
     commit(top, "change", {"tests/test_b.py": "def test_b(): ...\n"})
     tests = unchanged_tests(top, tree_of(top, "HEAD"), read_diff(top, "HEAD~1", "HEAD"))
     assert tests == {"tests/test_a.py": "def test_a(): ...\n"}
+
+
+@pytest.mark.parametrize("name", ["app.py", "tests/test_a.py"])
+def test_a_missing_object_is_named_with_what_to_do(top: Path, name: str) -> None:
+    commit(top, "change", {"app.py": "new\n"})
+    blob = sh(top, "rev-parse", f"HEAD:{name}")
+    (top / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(OperatorError, match=rf"(?s)no object {blob}.*git -C .* fsck.*git fetch --refetch"):
+        unchanged_tests(top, tree_of(top, "HEAD"), read_diff(top, "HEAD~1", "HEAD"))
 
 
 def test_two_equal_commits_differ_in_nothing(top: Path) -> None:
