@@ -3,15 +3,16 @@
 Whoever changes a test may make it pass. So the same work is judged once more by the files that judged it at the start.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from posixpath import dirname
+from types import MappingProxyType
 
 from helmsman.config import CheckConfig, InvariantsConfig
 from helmsman.plain import clean
 from helmsman.records.checks import CheckResult, TrustedCopy
 from helmsman.records.findings import Finding, Weight
 from helmsman.texts import counted
-from helmsman.verify.cases.paths import is_test_file
+from helmsman.verify.cases.paths import is_test_file, only_text_tells
 from helmsman.verify.globs import matches_any
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 from helmsman.verify.invariants.settings.commands import simple_commands
@@ -38,15 +39,26 @@ def watched(config: InvariantsConfig) -> bool:
     return bool(config.protect or config.trusted)
 
 
+def in_doubt(changed: Iterable[str], base: Iterable[str], config: InvariantsConfig) -> list[str]:
+    """Files of the start whose text `as_at_start` needs: they may be tests, and something changed that governs tests."""
+    governors = any(matches_any(path, GOVERNORS) for path in changed)
+    return [path for path in base if only_text_tells(path) and matches_any(path, _patterns(config))] if governors else []
+
+
 def as_at_start(
-    changed: Iterable[str], base: Collection[str], checks: Sequence[CheckConfig], config: InvariantsConfig
+    changed: Iterable[str],
+    base: Collection[str],
+    checks: Sequence[CheckConfig],
+    config: InvariantsConfig,
+    texts: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[str, ...]:
     """Of the paths that the loop changed those that a trusted copy holds as they were; one that was not there is not there.
 
-    `base`: every path at the start. A file that a check names and that is new stays: without it there is nothing to run.
+    `base`: every path at the start; `texts`: what those in doubt held. A file that a check names and that is new stays: without
+    it there is nothing to run.
     """
     kept = [path for path in base if matches_any(path, _patterns(config))]
-    governed = frozenset(above for path in kept if is_test_file(path) for above in _folders(path))
+    governed = frozenset(above for path in kept if is_test_file(path, texts.get(path, "")) for above in _folders(path))
     asked = _asked_for(checks, base)
     return tuple(
         path

@@ -12,12 +12,15 @@ from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
 from helmsman.verify.cases.reading import cases_in
 from helmsman.verify.new_tests import overlaid
-from helmsman.verify.trusted import as_at_start
+from helmsman.verify.trusted import as_at_start, in_doubt
 from tasks.repository.branch_files import held_in
 from tasks.repository.git import git_bytes
+from tasks.repository.objects import read_objects
 from tasks.worktrees.workplace import Workplace
 
 TOLD = 200
+MOST_READ = 500
+"""Files of the start that are read because their names do not tell whether they are tests."""
 Entries = dict[str, bytes]
 """By path the line of git's index that makes it as it was."""
 Sides = tuple[bytes, bytes]
@@ -28,9 +31,12 @@ def as_they_were(place: Workplace, state: LoopState, commit: str) -> Entries:
     """Entries of the start for what is protected and what the loop has changed of it."""
     config, repository = state.config, place.repository.common
     lines = {path: before for path, (before, _) in changed_since_start(place, state, commit).items()}
-    listed = git_bytes(repository, "ls-tree", "-r", "-z", "--name-only", state.base_commit).split(b"\0")
-    base = frozenset(os.fsdecode(name) for name in listed if name)
-    return {path: lines[path] for path in as_at_start(lines, base, config.checks, config.invariants)}
+    listed = (line.partition(b"\t") for line in git_bytes(repository, "ls-tree", "-r", "-z", state.base_commit).split(b"\0"))
+    base = {os.fsdecode(path): head.split()[-1].decode() for head, _, path in listed if path}
+    doubtful = in_doubt(lines, base, config.invariants)[:MOST_READ]
+    read = zip(doubtful, read_objects(repository, [base[path] for path in doubtful]), strict=True)
+    texts = {path: found[1].decode(errors="replace") for path, found in read if found is not None}
+    return {path: lines[path] for path in as_at_start(lines, base, config.checks, config.invariants, texts)}
 
 
 def tests_of_the_work(changed: Mapping[str, Sides], config: LoopConfig) -> Entries:

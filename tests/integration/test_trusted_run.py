@@ -11,6 +11,7 @@ from helmsman.records.checks import TrustedCopy
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.proof import SinceStart
 from tasks.checking.auditing import audit
+from tasks.checking.trusted_run import as_they_were
 from tasks.loops import working
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, write
 from tests.integration.test_auditing import execution
@@ -96,6 +97,15 @@ def test_files_of_every_shape_are_as_they_were(work: Work) -> None:
     assert copy.report is not None
     assert copy.report.passed
     assert unmoved(work, head)
+
+
+def test_settings_beside_a_test_that_only_its_text_tells_are_as_they_were(tmp_path: Path) -> None:
+    files = {"test/words.js": "describe('words', () => {})\n", ".mocharc.json": "{}\n"}
+    work = begin(make_repository(tmp_path / "top", files), tmp_path / "tree")
+    config = LoopConfig.model_validate({"goal": "x", "checks": ("mocha",), "invariants": {"trusted": ["test/**"]}})
+    head = commit(work.path, "cheat", {".mocharc.json": '{"grep": "nothing"}\n'})
+    state = work.state.model_copy(update={"config": config})
+    assert list(as_they_were(work.place, state, head)) == [".mocharc.json"]
 
 
 def test_a_stale_cache_of_the_same_size_speaks_for_neither(work: Work) -> None:

@@ -8,7 +8,7 @@ from helmsman.config import CheckConfig
 from helmsman.config.proof import InvariantsConfig
 from helmsman.records.checks import CheckResult, TestCounts, TrustedCopy
 from helmsman.records.findings import Weight
-from helmsman.verify.trusted import as_at_start, differences, watched
+from helmsman.verify.trusted import as_at_start, differences, in_doubt, watched
 from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("V13")
@@ -65,6 +65,14 @@ def test_a_runner_s_own_settings_are_put_back_only_where_tests_are_kept_and_neve
     assert put_back(
         "conftest.py", "tests/test_app.py", config=InvariantsConfig(trusted=("tests/**",), allow=("conftest.py",))
     ) == ("tests/test_app.py",)
+
+
+def test_settings_are_put_back_also_where_only_the_text_of_a_file_tells_that_it_is_a_test() -> None:
+    base, config = {"test/words.js", "test/helper.js"}, InvariantsConfig(trusted=("test/**",))
+    assert sorted(in_doubt([".mocharc.json"], base, config)) == ["test/helper.js", "test/words.js"]
+    assert in_doubt(["words.js"], base, config) == []
+    for text, expected in (("describe('words', () => {})\n", (".mocharc.json",)), ("module.exports = {}\n", ())):
+        assert as_at_start([".mocharc.json"], base, [], config, {"test/words.js": text}) == expected
 
 
 @given(changed=st.lists(PATHS, max_size=6), protect=PATTERNS, trusted=PATTERNS, allow=PATTERNS)

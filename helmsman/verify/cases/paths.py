@@ -82,6 +82,12 @@ def is_test_file(path: str, text: str = "") -> bool:
     return bool(named) or _in_source_set(language, folders) or _is_told_by_text(language, folders, text)
 
 
+def only_text_tells(path: str) -> bool:
+    """Whether it may be a test file that is not named like one."""
+    language, folders = language_of(path), path.split("/")[:-1]
+    return not is_test_file(path) and (language == "rust" or (language == "javascript" and "test" in folders))
+
+
 def _is_told_by_text(language: str, folders: list[str], text: str) -> bool:
     """A source of Rust may hold its own tests; mocha and Node take what lies below `test`, beside helpers and fixtures."""
     if language == "rust":
