@@ -61,25 +61,10 @@ $criteria""")
 PICTURE = Template("""# The finished work, as the people who ordered it picture it
 $picture""")
 
-UNCHANGED = """\
-# A request that was refused
-An earlier iteration asked to be done. Nothing differs from the commit that this loop began with, so nothing is done. Do the work,
-or end with one sentence on what stands in its way."""
-
-UNPROVEN = """\
-# A request that was refused
-An earlier iteration asked to be done. The checks were green before your change, so they do not show it: add a test that fails
-without it and passes with it, and commit that."""
-
 BLOCKED = """\
 # The last session said that it is blocked
 Look at it afresh. Where there is a way, take it. Where there is none, change nothing for its sake and end with `BLOCKED: ` and
 what shows it: then a person is asked. It said:"""
-
-NO_TEST_RAN = Template("""\
-# A request that was refused
-An earlier iteration asked to be done. No test ran in $checks: there is none, or every one is skipped, a todo or expected to fail.
-A check that passes without a test shows nothing. Have tests run in it that fail without your work, and commit that.""")
 
 INTERRUPTED = Template("""\
 An earlier attempt at this iteration was cut off in mid-work. Its partial work is not in your tree; it is kept as commit

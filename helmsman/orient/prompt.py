@@ -29,20 +29,19 @@ from helmsman.orient.phases import (
     INTERRUPTED,
     INVARIANTS,
     LEFT_OFF,
-    NO_TEST_RAN,
     OBJECTIVE,
     PHASE_0,
     PHASES_1_TO_4,
     PICTURE,
     ROLLED_BACK,
     SCARCE,
-    UNCHANGED,
-    UNPROVEN,
     UNSAFE,
 )
 from helmsman.orient.plan import own_check_section, plan_sections
+from helmsman.orient.refusal import refusal_section
 from helmsman.orient.research import CLOSING as RESEARCH_CLOSING
 from helmsman.orient.research import research_phase, research_section, researching
+from helmsman.orient.trend import trend_section
 from helmsman.oversee.advice import PERSONAS, advise
 from helmsman.oversee.drift import flagged, guidance
 from helmsman.oversee.usage import in_words, near
@@ -53,13 +52,12 @@ from helmsman.records.claims import Contradiction
 from helmsman.records.evidence import Commit
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.focus import Planned
-from helmsman.records.folds import without_test
 from helmsman.records.lessons import Recalled
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import LATER, Failed
 from helmsman.records.plan import InHand
-from helmsman.records.reflexion import JudgeMemory, Rejection
+from helmsman.records.reflexion import DoneSignals, JudgeMemory, Rejection
 from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import PAIN
@@ -139,15 +137,16 @@ def _guard_rails(state: LoopState) -> list[Section]:
 def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list[Fact]:
     """What was found out, most specific first."""
     return [
+        ("refusal", refusal_section(state)),
         ("guidance", _guidance(state.guidance)),
         ("usage", _scarce(state, orientation)),
         ("merge", merge_section(state.merging.trouble)),
         ("findings of research", () if researching(state) else research_section(state.memory.research)),
         ("advice", focus_section(planned.focus) or _advice(state)),
         (CHECKS, _last_checks(state.checks)),
+        ("trend", trend_section(state)),
         ("check of the item", own_check_section(state, orientation.plan)),
         ("blocked", _blocked(state.done)),
-        ("unfinished request", (*_unfinished_request(state), *_unproven_request(state))),
         ("findings", _findings(state.findings)),
         ("claims", _claims(state.contradictions) if state.done.refused else ()),
         ("judge feedback", _judge_feedback(state.judge)),
@@ -224,19 +223,6 @@ def _last_checks(report: CheckReport | None) -> Sequence[Piece]:
         return ("# Checks\nAll checks passed when they ran last." + (f" No test ran in {empty}." if empty else ""),)
     heading = f"# Checks\n{len(report.failures)} of {len(report.results)} checks failed when they ran last."
     return (heading, *(piece for result in report.failures for piece in failed(result)))
-
-
-def _unfinished_request(state: LoopState) -> Sequence[Piece]:
-    if "completion.unproven" not in state.notes or state.checks is None or not state.checks.failures:
-        return ()
-    return ("# A claim that did not hold\nAn earlier iteration asked to be done while checks failed. Ask when they pass.",)
-
-
-def _unproven_request(state: LoopState) -> Sequence[Piece]:
-    if not state.done.unproven:
-        return (UNCHANGED,) if state.done.unchanged else ()
-    empty = without_test(state.checks, state.most_tests)
-    return (NO_TEST_RAN.substitute(checks=clean(", ".join(empty))) if empty else UNPROVEN,)
 
 
 def _blocked(done: DoneSignals) -> Sequence[Piece]:

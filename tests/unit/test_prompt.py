@@ -65,7 +65,7 @@ def full_state(of: LoopConfig | None = None, checks: CheckReport | None = None) 
         "judge": JudgeMemory(feedback=(REJECTION,)),
         "done": REFUSED,
     }
-    return state(of, iteration=3, checks=found, salvaged=(SALVAGE,), memory=memory, notes=("completion.unproven",), **known)
+    return state(of, iteration=3, checks=found, salvaged=(SALVAGE,), memory=memory, **known)
 
 
 def prompt(of: LoopState, subjects: tuple[str, ...] = ()) -> str:
@@ -95,8 +95,8 @@ def test_facts_stand_between_phase_0_and_the_work_the_most_specific_first() -> N
     assert [name for name, _ in briefing.sections] == [
         "objective",
         "phase 0",
+        "refusal",
         "last checks",
-        "unfinished request",
         "findings",
         "claims",
         "judge feedback",
@@ -167,12 +167,6 @@ def test_passing_checks_are_told_in_a_line() -> None:
 
 def test_of_a_report_without_checks_nothing_is_told() -> None:
     assert prompt(state(checks=report())) == prompt(state())
-
-
-def test_a_request_to_be_done_that_did_not_hold_is_told_until_the_checks_pass() -> None:
-    asked = state(notes=("completion.unproven",), checks=report(check(passed=False)))
-    assert "# A claim that did not hold" in prompt(asked)
-    assert "# A claim that did not hold" not in prompt(asked.model_copy(update={"checks": report(check(passed=True))}))
 
 
 def test_interrupted_work_is_told_with_the_commit_that_keeps_it() -> None:

@@ -1,0 +1,36 @@
+"""The first thing that an iteration is told after a request to be done: that it was refused, and why."""
+
+from collections.abc import Mapping, Sequence
+
+from helmsman.orient.budget import Foreign, Piece
+from helmsman.plain import clean_lines
+from helmsman.records.state import LoopState
+
+WHY: Mapping[str, str] = {
+    "checks": "checks fail",
+    "unchanged": "nothing differs from the commit that this loop began with, so nothing is done",
+    "unproven": "nothing shows the change; add a test that fails without it and passes with it, and commit that",
+    "invariants": "the diff contains what an honest change does not; each point stands under the findings",
+    "required_tests": "tests that have to run did not run",
+    "indicators": "completion has to be seen in more than one iteration",
+    "plan": "something of the plan is not proven",
+    "processes": "processes that you started are still running",
+    "judge": "a reviewer finds criteria that are not met; each stands below",
+}
+"""What stood against it, in our words."""
+DETAILED = frozenset({"unproven", "required_tests", "plan", "processes"})
+"""Of these the detail is told here; that of the others has a section of its own."""
+ORDER = """\
+Deal with each point in the code. If you are sure that one of them is mistaken, leave that part alone and end with BLOCKED and the
+evidence, so that a person decides."""
+
+
+def refusal_section(state: LoopState) -> Sequence[Piece]:
+    """Nothing where the last iteration did not ask, or where its request was granted."""
+    refused = state.done.refused
+    if not refused:
+        return ()
+    reasons = "; ".join(dict.fromkeys(WHY[one.rule] for one in refused if one.rule in WHY))
+    details = "\n".join(clean_lines(one.why) for one in refused if one.rule in DETAILED)
+    heading = f"# Completion was refused\nYou asked for completion in iteration {state.iteration}. It was refused: {reasons}."
+    return (heading, *((Foreign(details),) if details else ()), ORDER)

@@ -1,0 +1,115 @@
+"""What changed since the last iteration, as facts: fixed, newly broken, failing for how long, undone, never touched."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from helmsman.orient.budget import Foreign, Piece
+from helmsman.oversee.movement import BASE
+from helmsman.plain import one_line, shortened
+from helmsman.records.checks import CheckReport
+from helmsman.records.moments import MOST_NAMES, Moment, Movement
+from helmsman.records.state import LoopState
+from helmsman.texts import counted
+
+SHOWN = 10
+"""Names in one line."""
+NAME = 120
+IDLE = 2
+"""Iterations in a row without progress from which what they did is told, one by one."""
+TRIES = 3
+FORGOTTEN = 3
+"""Iterations that changed files, from which it is told that none of them touched what the goal names."""
+_PATH = re.compile(r"(?<![\w/.-])[\w./-]{0,150}\w\.[A-Za-z]{1,5}(?![\w/])")
+
+
+def trend_section(state: LoopState) -> Sequence[Piece]:
+    """Empty before the first iteration, and where the last one's work is not on the branch any more."""
+    if not state.worked or state.failed:
+        return ()
+    seen = [moment for moment in state.history if moment.checked and _counts(moment) and not moment.undone]
+    compared = _compared(state.checks, seen[-2], seen) if state.checks and len(seen) > 1 else ()
+    lines = [*compared, *_taken_back(state.history), *_tries(state), *_untouched(state)]
+    before = f"iteration {state.worked[-2].iteration}" if len(state.worked) > 1 else "the start"
+    return (f"# What changed since {before}", Foreign("\n".join(lines))) if lines else ()
+
+
+def _counts(moment: Moment) -> bool:
+    return moment.movement is not Movement.WAITED or moment.iteration == BASE
+
+
+def _compared(now: CheckReport, before: Moment, seen: Sequence[Moment]) -> Iterator[str]:
+    """The report against that of the iteration before; names that a moment has no room for are not called new."""
+    failing = _failing(now)
+    known = {result.name for result in now.results if not result.passed} | set(failing)
+    yield _line("fixed", [name for name in before.failing if name not in known])
+    again = {name: _passed_in(name, seen[:-1]) for name in failing if name not in before.failing}
+    complete = len(before.failing) < MOST_NAMES
+    yield _line("newly broken", [name for name, passed in again.items() if complete and not passed])
+    yield from (f"broken again: {_name(name)} ({passed})" for name, passed in list(again.items())[:SHOWN] if passed)
+    for many in sorted({_in_row(name, seen) for name in failing} - {0, 1}, reverse=True):
+        yield _line(f"failing for {counted(many, 'iteration')}", [name for name in failing if _in_row(name, seen) == many])
+
+
+def _failing(report: CheckReport) -> list[str]:
+    """Failing tests, and checks that name none."""
+    named = ((one.counts.failing if one.counts else ()) or (one.name,) for one in report.failures)
+    return [name for names in named for name in names]
+
+
+def _in_row(name: str, seen: Sequence[Moment]) -> int:
+    row = next((at for at, moment in enumerate(reversed(seen)) if name not in moment.failing), len(seen))
+    return row - (row == len(seen) and seen[0].iteration == BASE)  # the start is no iteration
+
+
+def _passed_in(name: str, seen: Sequence[Moment]) -> str:
+    """Where a failure had been fixed: after it was there, the last iteration that ended without it."""
+    had = next((at for at, moment in enumerate(seen) if name in moment.failing), len(seen))
+    without = [moment for moment in seen[had:] if name not in moment.failing]
+    return f"it passed after iteration {without[-1].iteration}, commit {without[-1].commit[:10]}" if without else ""
+
+
+def _taken_back(history: Sequence[Moment]) -> Iterator[str]:
+    """Approaches that failed, so that nobody takes them for done."""
+    undone = [moment for moment in history if moment.undone][-TRIES:]
+    for moment in undone:
+        yield f"failed and taken off the branch: iteration {moment.iteration}, commit {moment.commit[:10]}{_files(moment)}"
+
+
+def _tries(state: LoopState) -> Iterator[str]:
+    """What iterations without progress did, and whether one only brought back what was there."""
+    worked = state.worked
+    for at, moment in [*enumerate(worked)][-TRIES:]:
+        twin = next((one for one in reversed(worked[: max(0, at - 1)]) if one.tree and one.tree == moment.tree), None)
+        if twin and worked[at - 1].tree != moment.tree:
+            back = f"the files of iteration {twin.iteration} ({twin.commit[:10]})"
+            yield f"iteration {moment.iteration} ({moment.commit[:10]}) brought back {back} and undid what came between"
+        elif state.oversight.idle >= IDLE:
+            calls = "" if "tools" in moment.untold else f", {counted(moment.tool_calls, 'tool call')}"
+            did = f"{counted(moment.files_changed, 'file')} changed{calls}{_files(moment)}"
+            yield f"no progress in iteration {moment.iteration}: {did}"
+
+
+def _files(moment: Moment) -> str:
+    return f" ({', '.join(_name(path) for path in moment.files[:3])})" if moment.files else ""
+
+
+def _untouched(state: LoopState) -> Iterator[str]:
+    """Files that the goal names and no iteration changed; silent where not all changed files are known."""
+    changing = [moment for moment in state.worked if moment.files_changed]
+    if len(changing) < FORGOTTEN or any(moment.files_changed > len(moment.files) for moment in changing):
+        return
+    touched = {path.rpartition("/")[2] for moment in changing for path in moment.files}
+    named = dict.fromkeys(match[0] for match in _PATH.finditer(state.config.goal))
+    commands = " ".join(check.command for check in state.config.checks)
+    never = [path for path in named if path.rpartition("/")[2] not in touched and path not in commands]
+    if never:
+        yield _line(f"named by the goal and never changed in {counted(len(changing), 'iteration')}", never)
+
+
+def _line(what: str, names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{what}: {', '.join(map(_name, names[:SHOWN])) or 'none'}{more}"
+
+
+def _name(name: str) -> str:
+    return shortened(one_line(name), NAME)
