@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from deployments.align.named import loop_that_asks
+from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError, WorldError
 from helmsman.layers import from_assignments
-from helmsman.oversee.answers import answer_of, answered
+from helmsman.oversee.answers import answer_of, answered, lapsed
 from helmsman.records.forms import form_for, read_form
 from helmsman.records.gates import Answer, Choice, Gate
 from helmsman.records.state import LoopState
@@ -52,6 +53,18 @@ def rejection(repo: Path, loop: str) -> Choice:
     """What a rejection comes to: another try where the question offers one, else the end."""
     gate = _open_gate(loop_that_asks(repo, open_repository(repo), loop))
     return Choice.REVISE if Choice.REVISE in gate.choices else Choice.STOP
+
+
+def waits_for_answer(repository: Repository, state: LoopState, config: LoopConfig) -> bool:
+    """Whether a driver would find the question as open as it is: it does not ask, and nobody and no lapse of time has answered.
+
+    What was said in a tracker only a driver hears.
+    """
+    gate = state.gate
+    if gate is None or config.gates.ask or config.tracker.kind:
+        return False
+    known = answer_box.find(loop_folder(repository, state.loop).answers, state.uid, gate.key)
+    return known is None and lapsed(gate, now_utc()) is None
 
 
 def _open_gate(state: LoopState) -> Gate:

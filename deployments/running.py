@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.accepting import require_verified
+from deployments.answering import waits_for_answer
 from deployments.choosing import driver_of, interruption
 from deployments.detaching import drive_apart
 from deployments.dialogue import YES, say, typed
@@ -24,10 +25,11 @@ from helmsman.oversee.landing import landing_due
 from helmsman.plain import clean
 from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.request import LONGEST_LOOP_ID, LoopRequest, is_loop_id
-from helmsman.records.result import exit_code, result_of
+from helmsman.records.result import EXIT_CODES, exit_code, result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.texts import money, next_lines, result_lines
+from helmsman.show.next_steps import next_lines
+from helmsman.texts import money, result_lines
 from tasks.agents.claude import as_it_is_called, refuse_root
 from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program
@@ -93,19 +95,26 @@ def _go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, yes: bool, ac
         require_verified(repository, loop, accepted)
         state, _ = read_state(repository, loop)
         if _is_done(repository, state):
-            console = Console(stderr=as_json, highlight=False)
-            console.print(f"loop {loop} is completed, and nothing is left to do", markup=False, soft_wrap=True)
-            return _conclude(state, console, as_json=as_json)
-        refuse_agent(state.config, state.agent.kind if state.agent else None, repository.top)
+            return _told(state, f"loop {loop} is completed, and nothing is left to do", as_json=as_json)
+        settings = from_assignments(assignments)
+        config = state.config if state.outcome is Outcome.COMPLETED else reconfigured(state, settings)
+        if waits_for_answer(repository, state, config):
+            kept = ", and nothing was changed: --set goes with the answer" if settings else ""
+            _told(state, f"loop {loop} waits for your answer, which resume does not give{kept}", as_json=as_json)
+            return EXIT_CODES[Outcome.WAITING]
+        require_no_secret(config)  # said before the engine starts; from inside the run nobody would read of it
+        refuse_agent(config, state.agent.kind if state.agent else None, repository.top)
     if told := interruption(repository, state):
         Console(stderr=as_json, highlight=False).print(f"interrupted {told}", markup=False, soft_wrap=True)
-    settings = from_assignments(assignments)
-    if state.outcome is not Outcome.COMPLETED:
-        require_no_secret(
-            reconfigured(state, settings)
-        )  # said before the engine starts; from inside the run nobody would read of it
     request = LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True)
     return (drive_apart if detach else drive)(repository, request, as_json=as_json)
+
+
+def _told(state: LoopState, words: str, *, as_json: bool) -> int:
+    """Say why there is nothing to drive, and how the loop stands."""
+    console = Console(stderr=as_json, highlight=False)
+    console.print(words, markup=False, soft_wrap=True)
+    return _conclude(state, console, as_json=as_json)
 
 
 def _is_done(repository: Repository, state: LoopState) -> bool:
@@ -226,5 +235,5 @@ def _conclude(state: LoopState, console: Console, *, as_json: bool) -> int:
     if as_json:
         print(result.model_dump_json())
     else:
-        console.print("\n".join(["", *result_lines(result), *next_lines(result)]), markup=False, soft_wrap=True)
+        console.print("\n".join(["", *result_lines(result), *next_lines(result, state.gate)]), markup=False, soft_wrap=True)
     return exit_code(state)

@@ -1,6 +1,5 @@
 """What people read of records, in words: the same lines in the live view, in plain output and in the log."""
 
-import shlex
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 
@@ -318,29 +317,6 @@ def result_lines(result: LoopResult, *, driver: str = "", interrupted: str = "")
     if result.issue:
         yield f"issue      {issue_text(result.issue)}"
     yield f"state      {result.state_ref}"
-
-
-def next_lines(result: LoopResult) -> Iterator[str]:
-    """What a person may want to do now."""
-    if result.unverified:
-        yield f"next       helmsman resume {result.loop} says what can be done about an unverified state, and does nothing else"
-        return
-    if result.merged:
-        commit = result.merged.commit[:12]
-        undo = "" if result.merged.commit == result.merged.base else f"; git revert -m 1 {commit}  # takes it out again"
-        yield f"next       git show --stat --first-parent {commit}{undo}"
-        return
-    if result.outcome is Outcome.COMPLETED:
-        branch = shlex.quote(clean(result.branch))  # git allows what a shell would run, and whoever reads it may copy it
-        yield f"next       git diff ...{branch}; git merge {branch}"
-        return
-    if result.outcome is Outcome.UNPROVEN:  # it is asked about, and a resume would answer that it is not done
-        yield f"next       helmsman answer {result.loop} accept takes it as done; helmsman approve {result.loop} has it proven"
-        return
-    if result.outcome is Outcome.BLOCKED:
-        yield f"next       clear away what stands in the way, then: helmsman approve {result.loop} --guidance TEXT"
-        return
-    yield f"next       helmsman log {result.loop}; helmsman resume {result.loop}"
 
 
 def _how_failed(result: CheckResult) -> str:

@@ -20,6 +20,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of
 from helmsman.records.state import SALVAGES_REMEMBERED, LoopState
 from helmsman.show.gates import gate_lines
+from helmsman.show.next_steps import next_lines
 from helmsman.texts import (
     context_text,
     finding_lines,
@@ -27,7 +28,6 @@ from helmsman.texts import (
     iteration_lines,
     loop_line,
     merging_lines,
-    next_lines,
     plan_lines,
     result_lines,
     said_lines,

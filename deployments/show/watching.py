@@ -22,8 +22,9 @@ from helmsman.records.request import is_loop_id
 from helmsman.records.result import result_of
 from helmsman.show.doings import Doings, Told, after
 from helmsman.show.gates import gate_lines
+from helmsman.show.next_steps import next_lines
 from helmsman.show.terminal import LABEL, Row, Sight, changed_rows, frame
-from helmsman.texts import next_lines, result_lines
+from helmsman.texts import result_lines
 from tasks.people.answer_box import seen
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository

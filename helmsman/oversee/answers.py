@@ -31,19 +31,6 @@ _MAY_CHANGE = "binary", "model", "arguments", "environment"
 """Of the agent, while a loop goes on."""
 Effect = Callable[[LoopState, Answer, datetime], LoopState]
 
-RESUMED: Mapping[GateKind, Choice] = {
-    GateKind.PLAN: Choice.APPROVE,
-    GateKind.MILESTONE: Choice.APPROVE,
-    GateKind.REJECTIONS: Choice.APPROVE,
-    GateKind.UNDECIDED: Choice.APPROVE,
-    GateKind.UNPROVEN: Choice.APPROVE,
-    GateKind.HUMAN: Choice.APPROVE,
-    GateKind.BUDGET: Choice.APPROVE,
-    GateKind.UNMERGED: Choice.APPROVE,
-    GateKind.HANDED_OVER: Choice.APPROVE,
-}
-"""What it answers when a person goes on with a loop without a word. A gate that is not here wants one."""
-
 
 def answered(state: LoopState, answer: Answer, now: datetime) -> LoopState:
     """The loop after an answer to its open question. Raises OperatorError where the answer cannot be followed."""

@@ -17,11 +17,12 @@ from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.show.details import ENDINGS, HEADS, answers_table, iteration
 from helmsman.show.markup import NOTHING, Markup, element, escaped, joined, opening
+from helmsman.show.next_steps import next_steps
 from helmsman.show.pieces import bullets, code, facts, folded, output, paragraph, span, table
 from helmsman.show.plan import plan_section
 from helmsman.show.style import STYLE
 from helmsman.show.traces import Trace, figures_of, trace_of
-from helmsman.texts import SIGNS, counted, dollars_told, duration, merged_text, money, next_lines
+from helmsman.texts import SIGNS, counted, dollars_told, duration, merged_text, money
 
 MOST_DETAILED = 500
 """Iterations that are shown one by one."""
@@ -106,7 +107,7 @@ def _why(state: LoopState, state_ref: str) -> Markup:
     result, kind = result_of(state, state_ref), ENDINGS[state.outcome]
     rule = [escaped(" "), code(result.rule)] if result.rule else []
     until = f" It goes on at {state.waiting.until:%Y-%m-%d %H:%M} UTC." if state.waiting and not state.ending else ""
-    steps = [step.strip() for line in next_lines(result) for step in line.removeprefix("next").split("; ")]
+    steps = [command for _, command in next_steps(result, state.gate)]
     return element(
         "div",
         paragraph(element("strong", escaped(SIGNS[state.outcome])), *rule),

@@ -175,9 +175,8 @@ def _existing(repository: Repository, request: LoopRequest, now: datetime) -> Lo
         return state
     config = without_secrets(reconfigured(state, request.changes))
     require_no_secret(config)
-    unasked = config.gates.ask and gate_due(state.model_copy(update={"config": config}), now) is not None
-    if state.gate is not None or unasked:  # the question comes first, and its answer says how to go on
-        asking = state.model_copy(update={"config": config})
+    asking = state.model_copy(update={"config": config})
+    if gate_due(asking, now) is not None:  # the question comes first, asked or not, and its answer says how to go on
         return replace_state(repository, state, asking, "resume")
     require_budget(state, config)
     if state.ending is None and config == state.config:

@@ -4,14 +4,13 @@ A question is open in the loop's state before anybody is asked, so it survives e
 mailbox (command line, tracker, lapse of time) or as a form that was filled in for a paused run (Prefect UI, API).
 """
 
-import logging
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.oversee.answers import RESUMED, answer_of, answered, lapsed, refusal
+from helmsman.oversee.answers import answer_of, answered, lapsed, refusal
 from helmsman.oversee.gates import gate_due
 from helmsman.records.events import GateAnswered, GateOpened
 from helmsman.records.forms import form_for, read_form
@@ -36,22 +35,19 @@ from tasks.worktrees.worktree import ensure_worktree
 ID_BYTES = 8
 """Of a question's key, so that nobody can answer it before it is asked."""
 
-_log = logging.getLogger(__name__)
-
 
 def passed(request: LoopRequest, state: LoopState) -> LoopState:
     """Ask whatever has to be asked before the loop goes on. Returns the loop after the answers, or ended with a question open."""
-    place, going_on = workplace(request.repository, state), request if request.reopen and state.gate else None
+    place = workplace(request.repository, state)
     state = with_words(place, state)
     while (due := gate_due(state, now_utc())) is not None:
         state, gate = _written_down(place, state, due)
         state = _with_known_answer(place, state, gate)
         if state.gate is not None:
-            after = _by_going_on(place, state, gate, going_on) or _lapsed(place, state, gate) or _asked(place, state, gate)
+            after = _lapsed(place, state, gate) or _asked(place, state, gate)
             if after is None:
                 return _left_open(place, state, gate)
             state = after
-        going_on = None
     tell_news(state, place)
     return state
 
@@ -104,19 +100,6 @@ def _not_taken(place: Workplace, state: LoopState, problem: str) -> LoopState:
 def _lapsed(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:
     lapse = lapsed(gate, now_utc())
     return _closed(place, state, lapse) if lapse else None
-
-
-def _by_going_on(place: Workplace, state: LoopState, gate: Gate, request: LoopRequest | None) -> LoopState | None:
-    """Who goes on with a loop that ended with a question has answered it, unless that wants a word. One that waits asks again."""
-    choice = RESUMED.get(gate.kind)
-    if request is None or choice is None or state.config.gates.ask:
-        return None
-    answer = Answer(gate=gate.key, kind=gate.kind, choice=choice, via="command line", at=now_utc())
-    try:
-        return _closed(place, state, answer)
-    except OperatorError as problem:
-        _log.warning("%s", problem)
-        return None
 
 
 def _asked(place: Workplace, state: LoopState, gate: Gate) -> LoopState | None:

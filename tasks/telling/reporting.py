@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from helmsman.explanation import explanation
+from helmsman.oversee.gates import gate_due
 from helmsman.plain import clean
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.modes import short_rung
+from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
+from helmsman.show.next_steps import next_steps
 from helmsman.texts import SIGNS, dollars_told, duration, iteration_lines, tokens_told
 from tasks.worktrees.workplace import Workplace
 
@@ -37,7 +40,8 @@ def _lines(place: Workplace, state: LoopState, record: IterationRecord) -> Itera
     if state.failed:
         yield f"- taken off the branch: `{state.failed.ref}` after iteration {state.failed.iteration}: {clean(state.failed.why)}"
     yield f"- worktree: {clean(str(place.worktree))}"
-    yield f"- go on: `helmsman resume {state.loop}`"
+    due = gate_due(state, state.updated_at)  # it is asked right after this is written
+    yield from (f"- {label}: `{command}`" for label, command in next_steps(result_of(state, ""), due))
     yield "\n## How it went\n\n| # | completion | movement | rung | work |\n|---|---|---|---|---|"
     for moment in state.worked:
         taken = "taken back" if moment.undone else ""

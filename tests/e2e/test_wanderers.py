@@ -119,7 +119,9 @@ def explains(helmsman: Driving) -> None:
 
 @pytest.mark.slow
 @pytest.mark.feature("S7", "S8")
-def test_a_person_who_resumes_after_the_question_begins_with_a_redesign(tmp_path: Path, prefect_server: PrefectServer) -> None:
+def test_a_loop_that_a_person_approves_at_the_end_of_the_ladder_begins_with_a_redesign(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
     wanderer = BY_NAME["does nothing"]
     wanderers.repository(tmp_path / "repository", wanderer)
     with driving(tmp_path, prefect_server.url, wanderers.script(wanderer)) as helmsman:
@@ -127,7 +129,8 @@ def test_a_person_who_resumes_after_the_question_begins_with_a_redesign(tmp_path
         assert asked.exit_code == EXIT_CODES[Outcome.WAITING]
         before = helmsman.tell("status", "loop")["iterations"]
         assert before <= wanderer.most
-        helmsman.run("resume", "loop", "--repo", helmsman.repository, "--set", f"limits.iterations={before + 1}")
+        helmsman.run("approve", "loop", "--repo", helmsman.repository, "--set", f"limits.iterations={before + 1}")
+        helmsman.run("resume", "loop", "--repo", helmsman.repository)
         (record,) = helmsman.tell("log", "loop")[before:]
         status = helmsman.run("status", "loop", "--repo", helmsman.repository)
     assert record["moment"]["rung"] == Rung.REDESIGN

@@ -151,12 +151,15 @@ def test_a_budget_is_extended_by_what_the_form_says_and_by_nothing_less(drive: D
     assert "a limit is still reached" in person.forms[-1]["description"]
 
 
-@pytest.mark.feature("H1", "E6")
-def test_who_goes_on_with_a_loop_at_its_limit_gives_more_of_it(drive: Drive) -> None:
-    driven = drive([NOISE, SOLVED], gates={"budget": True}, limits={"iterations": 1})
-    assert driven.state.outcome is Outcome.WAITING
-    assert resume(driven.repository).outcome is Outcome.WAITING
-    assert resume(driven.repository, limits={"iterations": 2}).outcome is Outcome.COMPLETED
+@pytest.mark.feature("H1", "E6", "M7")
+@pytest.mark.parametrize(("asking", "most"), [({"milestone_every": 1}, 9), ({"budget": True}, 1)])
+def test_going_on_answers_no_question(drive: Drive, asking: dict[str, object], most: int) -> None:
+    driven = drive([NOISE, SOLVED], gates=asking, limits={"iterations": most})
+    for settings in ({}, {"limits": {"iterations": 5}}):
+        after = resume(driven.repository, **settings)
+        assert (after.outcome, after.answers, after.iteration) == (Outcome.WAITING, (), driven.state.iteration)
+    put(driven.repository, Choice.APPROVE)
+    assert resume(driven.repository).answers[0].choice is Choice.APPROVE
 
 
 @pytest.mark.feature("H1")
@@ -172,10 +175,9 @@ def test_proven_work_counts_as_completed_only_once_it_is_approved(drive: Drive, 
 
 
 @pytest.mark.feature("H1")
-def test_proven_work_that_waits_for_approval_wants_a_word(drive: Drive) -> None:
+def test_proven_work_that_waits_for_approval_is_done_once_it_is_given(drive: Drive) -> None:
     driven = drive([SOLVED], gates={"merge": True})
     assert driven.state.outcome is Outcome.WAITING
-    assert resume(driven.repository).outcome is Outcome.WAITING
     put(driven.repository, Choice.APPROVE)
     assert resume(driven.repository).outcome is Outcome.COMPLETED
 
@@ -228,11 +230,12 @@ def test_a_second_driver_that_is_refused_leaves_an_open_question_as_it_is(
 
 
 @pytest.mark.feature("H1", "E3")
-def test_a_driver_that_died_before_it_asked_asks_when_it_is_driven_again(drive: Drive) -> None:
+@pytest.mark.parametrize("ask", [True, False])
+def test_a_driver_that_died_before_it_asked_asks_when_it_is_driven_again(drive: Drive, ask: bool) -> None:
     driven = drive([NOISE], gates={"milestone_every": 1})
     repository, before = open_repository(driven.repository), driven.state
     stuck = Decision(kind=DecisionKind.STOP, rule="ladder.human", reason="stuck", at=before.updated_at, outcome=Outcome.WAITING)
-    asks = before.config.model_copy(update={"gates": GatesConfig(ask=True)})
+    asks = before.config.model_copy(update={"gates": GatesConfig(ask=ask)})
     unasked = before.model_copy(update={"ending": stuck, "gate": None, "config": asks})
     replace_state(repository, before, unasked, "as it was when the driver died")
     request = LoopRequest(repository=str(driven.repository), loop="loop", reopen=True)
@@ -246,11 +249,12 @@ def test_a_loop_is_handed_back_also_where_its_worktree_is_gone(drive: Drive) -> 
     assert resume(driven.repository).outcome is Outcome.WAITING
     worktree = worktree_of(open_repository(driven.repository), "loop", driven.state.config.workspace)
     git(driven.repository, "worktree", "remove", "--force", str(worktree))
+    put(driven.repository, Choice.APPROVE)
     assert resume(driven.repository).outcome is Outcome.COMPLETED
 
 
 @pytest.mark.feature("H1")
-def test_who_goes_on_after_the_deadline_has_answered(drive: Drive) -> None:
+def test_a_loop_whose_question_has_lapsed_goes_on_without_an_answer(drive: Drive) -> None:
     driven = drive([NOISE, SOLVED], gates={"budget": True, "timeout_hours": 1e-9}, limits={"iterations": 1})
     assert resume(driven.repository, limits={"iterations": 5}).outcome is Outcome.COMPLETED
 

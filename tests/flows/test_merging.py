@@ -13,7 +13,7 @@ from prefect.client.orchestration import get_client
 
 from flows.loop import loop
 from helmsman.records.events import Event, LoopMerged, MergeFailed
-from helmsman.records.gates import GateKind
+from helmsman.records.gates import Choice, GateKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
@@ -26,6 +26,7 @@ from tests.fakes.agents import PROMISE, calls_made, prompt_of, says
 from tests.fakes.bench import eventually
 from tests.fakes.repositories import sh
 from tests.flows.conftest import Drive
+from tests.flows.test_gates import put
 from tests.flows.test_loop import SOLVE
 
 pytestmark = pytest.mark.feature("M4")
@@ -93,6 +94,7 @@ def test_what_a_person_has_to_clear_away_is_asked_and_no_work_is_done_twice(driv
     assert gate.kind is GateKind.UNMERGED
     assert "check.sh" in gate.evidence
     sh(repository, "checkout", "--quiet", "--", "check.sh")
+    put(repository, Choice.APPROVE)
     after = resume(repository)
     assert after.outcome is Outcome.COMPLETED
     assert after.merged is not None

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from flows.loop import loop
+from helmsman.records.gates import Choice
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.request import LoopRequest
 from helmsman.records.verdict import Outcome
 from tasks.repository.git import git, open_repository
-from tasks.repository.state_ref import read_records, read_state
+from tasks.repository.state_ref import read_records
 from tests.fakes.agents import PROMISE, Call, prompt_of, says
 from tests.flows.conftest import Drive
+from tests.flows.test_gates import put, resume
 
 PLAN = """\
 # what is to be done
@@ -92,7 +92,7 @@ def test_a_plan_is_followed_item_by_item_and_ticked_by_evidence_whatever_the_age
 
 
 @pytest.mark.feature("M8", "H1")
-def test_an_item_that_was_tried_too_often_is_a_question_and_going_on_gives_it_as_many_tries_again(
+def test_an_item_that_was_tried_too_often_is_a_question_and_approving_gives_it_as_many_tries_again(
     drive: Drive, repository: Path
 ) -> None:
     put_plan(repository)
@@ -107,6 +107,6 @@ def test_an_item_that_was_tried_too_often_is_a_question_and_going_on_gives_it_as
     assert driven.state.gate is not None
     assert driven.state.gate.question == "T001 of the plan was tried 2 times in vain. How shall it go on?"
     assert "`grep -q one alpha` exits with 2" in prompt_of(driven.agent, 1)
-    loop(LoopRequest(repository=str(repository), goal="", loop="loop", reopen=True), return_state=True)
-    after, _ = read_state(open_repository(repository), "loop")
+    put(repository, Choice.APPROVE)
+    after = resume(repository)
     assert (after.outcome, after.plan.done, after.plan.tries) == (Outcome.COMPLETED, 3, {})

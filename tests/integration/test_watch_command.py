@@ -276,7 +276,7 @@ def test_a_pipe_gets_a_line_for_each_thing_as_it_comes_and_no_cursor_movement(he
         told = output.read_text("utf-8")
     assert told.startswith("#2  the agent starts\n    Bash: ls good")
     assert "#2  agent finished" in told
-    assert told.rstrip().splitlines()[-1].startswith("next       git diff")
+    assert told.rstrip().splitlines()[-1].startswith("next       git merge")
     assert [told.count(words) for words in ("helmsman approve mend-it", "answered   revise")] == [1, 1]
     assert not {character for character in told if not character.isprintable()} - {"\n"}
 

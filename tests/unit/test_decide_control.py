@@ -129,7 +129,7 @@ def test_a_person_is_asked_with_both_sentences_and_the_choices() -> None:
     asked = decide(situation(oversight=overseen(Rung.HUMAN, conflicts=(bind,))))
     assert (asked.kind, asked.outcome) == (DecisionKind.STOP, Outcome.WAITING)
     assert "AGENTS.md:4 says 'Never change src/api.py.' and goal says 'change src/api.py'" in asked.reason
-    assert "helmsman resume mend-it" in asked.reason
+    assert "helmsman approve mend-it" in asked.reason
     assert asked.reason.startswith("two orders contradict each other: about src/api.py")
     stuck = decide(situation(oversight=overseen(Rung.HUMAN)))
     assert stuck.reason.startswith("1 of 1 checks fail; ")

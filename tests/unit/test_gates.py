@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.oversee.answers import EFFECTS, RESUMED, answer_of, answered, lapsed, reconfigured, refusal
+from helmsman.oversee.answers import EFFECTS, answer_of, answered, lapsed, reconfigured, refusal
 from helmsman.oversee.gates import SAFE_TO_ASSUME, gate_due, opened
 from helmsman.oversee.landing import landing_due
 from helmsman.records.checks import TestCounts
@@ -313,11 +313,6 @@ def test_silence_never_accepts_work_nor_spends_more(kind: GateKind, declared: st
     approves = declared == "approve" and kind in SAFE_TO_ASSUME
     assert (lapse.choice, lapse.via) == (Choice.APPROVE if approves else Choice.STOP, "timeout")
     assert not {GateKind.MERGE, GateKind.BUDGET, GateKind.QUESTIONS} & SAFE_TO_ASSUME
-
-
-@pytest.mark.feature("H1")
-def test_only_a_word_approves_work_or_answers_questions() -> None:
-    assert set(GateKind) - RESUMED.keys() == {GateKind.MERGE, GateKind.ITEM, GateKind.LEARNINGS, GateKind.QUESTIONS}
 
 
 class _Elements(HTMLParser):

@@ -136,7 +136,7 @@ def test_nothing_is_loaded_and_the_browser_is_told_so() -> None:
 def test_the_whole_record_is_there() -> None:
     text = text_of(page(full_state(), [full_record()], REF))
     for words in (
-        "Mend the shop.", "All of it.", "… waiting", "ladder.human", "a person has to choose", "helmsman resume mend-it",
+        "Mend the shop.", "All of it.", "… waiting", "ladder.human", "a person has to choose", "helmsman approve mend-it",
         "What shall become of it?", "Which of the two orders counts?", "| 7 | 62% |", "beginning with a redesign", "the team",
         "Leave the tests alone.", '{"limits": {"iterations": 40}}', "ada (command line)",
         "Is there pain?", "rung 3 of 3", "otherwise with: a clean iteration", "nothing moves", "told: Go on.", "3 / 2",

@@ -12,13 +12,14 @@ from helmsman.oversee.gates import gate_due
 from helmsman.records.folds import without_test
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.plan import InHand, PlanItem, PlanProgress
-from helmsman.records.proof import SinceStart
+from helmsman.records.proof import Denial, SinceStart
 from helmsman.records.reflexion import DoneSignals
 from helmsman.records.state import LoopState, advance, end
 from helmsman.records.verdict import DecisionKind, Outcome
 from helmsman.texts import check_text
 from helmsman.verify.completion import UNCHANGED, UNPROVEN
 from helmsman.verify.new_tests import in_question, needs_test, overlaid, shown_by
+from helmsman.verify.objections import no_test_ran_in
 from tests.unit.builders import ASKED, NOW, SILENT, check, config, evidence, orientation, record, report, situation, state
 
 pytestmark = pytest.mark.feature("V9")
@@ -117,12 +118,11 @@ def test_checks_that_passed_without_a_test_before_any_work_are_known() -> None:
 
 
 def test_the_agent_is_told_in_which_check_no_test_ran() -> None:
-    done = DoneSignals(unproven=1)
+    refused = Denial(rule="unproven", why=no_test_ran_in(("pytest",)))
+    done = DoneSignals(unproven=1, refused=(refused,))
     told = brief(state(done=done, checks=report(check(passed=True, **NO_TEST))), orientation()).prompt
     assert "All checks passed when they ran last. No test ran in `pytest`." in told
-    assert "An earlier iteration asked to be done. No test ran in pytest:" in told
-    assert "were green before your change" not in told
-    assert "were green before your change" in brief(state(done=done, checks=GREEN), orientation()).prompt
+    assert refused.why in told
 
 
 def test_a_person_is_told_in_which_check_no_test_ran() -> None:

@@ -53,7 +53,7 @@ def _person(s: Situation) -> Decision | None:
     reason = f"{objection}; {ladder.rung.title}: {ladder.reason}"
     choices = (
         f"a person has to choose: change the goal, the checks or an order that contradicts another, and go on with"
-        f" `helmsman resume {s.state.loop}` (it begins with a redesign); or take the branch over by hand; or leave it"
+        f" `helmsman approve {s.state.loop}` (it begins with a redesign); or take the branch over by hand; or leave it"
     )
     return stop(s, "ladder.human", f"{reason}; {choices}", Outcome.WAITING)
 
