@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from helmsman.errors import OperatorError
 from helmsman.records.events import StepStarted
 from helmsman.records.state import LoopState
+from helmsman.show.loop_list import Listed
 from helmsman.texts import interrupted_text
 from tasks.lock import holder
 from tasks.places import group_folder, loop_folder
 from tasks.repository.git import Repository, read_ref
-from tasks.repository.state_ref import loop_names, show_state, state_ref
+from tasks.repository.state_ref import Shown, loop_names, show_state, state_ref
 from tasks.telling.journal import last_entries
 
 
@@ -67,6 +68,12 @@ def interruption(repository: Repository, state: LoopState) -> str:
     entries = last_entries(folder.journal)
     step = next((event for _, event in reversed(entries) if isinstance(event, StepStarted)), None)
     return interrupted_text(step, entries[-1][0]) if step else ""
+
+
+def listed(repository: Repository, shown: Shown) -> Listed:
+    """A loop with what is known of its driver."""
+    driven = driver_of(repository, shown.state.loop) is not None
+    return Listed(shown.state, driven, bool(interruption(repository, shown.state)), shown.unverified)
 
 
 def _moment(text: Any) -> datetime | None:

@@ -13,6 +13,7 @@ from deployments.choosing import driver_of, interruption
 from deployments.detaching import drive_apart
 from deployments.dialogue import YES, say, typed
 from deployments.show.display import display
+from deployments.show.lines import show_on
 from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_programs, refuse_untrusted, settle
 from deployments.wishes import Wishes, wished
 from helmsman.agents.telling import in_short
@@ -105,7 +106,7 @@ def _go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, yes: bool, ac
         require_no_secret(config)  # said before the engine starts; from inside the run nobody would read of it
         refuse_agent(config, state.agent.kind if state.agent else None, repository.top)
     if told := interruption(repository, state):
-        Console(stderr=as_json, highlight=False).print(f"interrupted {told}", markup=False, soft_wrap=True)
+        show_on(Console(stderr=as_json, highlight=False), [f"interrupted {told}"])
     request = LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True)
     return (drive_apart if detach else drive)(repository, request, as_json=as_json)
 
@@ -113,7 +114,7 @@ def _go_on(repo: Path, loop: str, assignments: tuple[str, ...], *, yes: bool, ac
 def _told(state: LoopState, words: str, *, as_json: bool) -> int:
     """Say why there is nothing to drive, and how the loop stands."""
     console = Console(stderr=as_json, highlight=False)
-    console.print(words, markup=False, soft_wrap=True)
+    show_on(console, [words])
     return _conclude(state, console, as_json=as_json)
 
 
@@ -235,5 +236,5 @@ def _conclude(state: LoopState, console: Console, *, as_json: bool) -> int:
     if as_json:
         print(result.model_dump_json())
     else:
-        console.print("\n".join(["", *result_lines(result), *next_lines(result, state.gate)]), markup=False, soft_wrap=True)
+        show_on(console, ["", *result_lines(result), *next_lines(result, state.gate)])
     return exit_code(state)

@@ -10,7 +10,7 @@ from helmsman.records.modes import Rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Diagnosis, Oversight
 from helmsman.records.verdict import Considered
-from helmsman.texts import counted, hat_line
+from helmsman.texts import counted, hat_line, signal_word, told_signals
 
 LEARNT_SHOWN = 5
 REASON_SHOWN = 100
@@ -20,7 +20,7 @@ def explanation(record: IterationRecord) -> Iterator[str]:
     """The decision of one iteration."""
     decision = record.decision
     attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
-    yield f"#{record.iteration}{attempt}  {decision.kind} ({decision.rule})"
+    yield f"#{record.iteration}{attempt}  {decision.word} ({decision.rule})"
     yield f"    {clean(decision.reason)}"
     yield "way"
     for step in decision.path:
@@ -32,7 +32,7 @@ def explanation(record: IterationRecord) -> Iterator[str]:
         yield hat_line(record.hat)
     if record.moment:
         yield f"movement   {record.moment.movement}"
-    yield from (f"{signal.severity.lower():<10} {clean(signal.rule)}: {clean(signal.message)}" for signal in record.signals)
+    yield from (f"{signal_word(signal):<10} {clean(signal.rule)}: {clean(signal.message)}" for signal in told_signals(record))
     yield from recalled_lines(record.recalled)
     yield from (f"learned    {clean(lesson)}" for lesson in record.learned.lessons)
     if record.failed:

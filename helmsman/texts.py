@@ -17,7 +17,7 @@ from helmsman.records.merging import Merged
 from helmsman.records.result import LoopResult
 from helmsman.records.session import ContextUse, LastCall, StopAttempt
 from helmsman.records.state import LoopState
-from helmsman.records.verdict import Outcome
+from helmsman.records.verdict import Outcome, Severity, Signal
 
 GUARDED_SHOWN = 5
 FAILING_SHOWN = 3
@@ -45,6 +45,15 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else str(whole)  # noqa: PLR2004 - a minute
 
 
+def age(seconds: float) -> str:
+    """How long ago something was, in its greatest unit: `3 days`, `5 min`."""
+    units = ((86400, "day"), (3600, "hour"))
+    for size, name in units:
+        if seconds >= size:
+            return counted(int(seconds // size), name)
+    return f"{max(int(seconds // 60), 0)} min"
+
+
 def money(dollars: float) -> str:
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"  # noqa: PLR2004 - a cent
 
@@ -64,6 +73,26 @@ def tools_told(calls: int, untold: Collection[str]) -> str:
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"
+
+
+def be(number: int) -> str:
+    """The verb that fits a number: 1 iteration *is* done, 2 iterations *are*."""
+    return "is" if number == 1 else "are"
+
+
+def are_allowed(number: int) -> str:
+    return f"{number} {be(number)} allowed"
+
+
+def signal_word(signal: Signal) -> str:
+    """How strongly something was noticed; a limit that is reached is called one."""
+    return "limit" if signal.severity is Severity.ABORT and signal.rule.startswith("limits.") else signal.severity.lower()
+
+
+def told_signals(record: IterationRecord) -> Iterator[Signal]:
+    """What is worth telling: that work which is done used up what it was given is not."""
+    done = record.decision.outcome is Outcome.COMPLETED
+    yield from (signal for signal in record.signals if not (done and signal.rule.startswith("limits.")))
 
 
 def iteration_lines(record: IterationRecord) -> Iterator[str]:
@@ -86,8 +115,8 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
         yield f"    blocked    {clean(record.claims.blocked)}"
     yield from (f"    untrue     {clean(one.said)}: {clean(one.found)}" for one in record.contradictions)
     yield from (f"    {line}" for line in judgement_lines(record.judgement))
-    yield from (f"    {signal.severity.lower():<10} {clean(signal.message)}" for signal in record.signals)
-    yield f"    → {record.decision.kind}: {clean(record.decision.reason)}"
+    yield from (f"    {signal_word(signal):<10} {clean(signal.message)}" for signal in told_signals(record))
+    yield f"    → {record.decision.word}: {clean(record.decision.reason)}"
     if record.execution.change.leftovers_committed:
         yield "    note       the agent left work uncommitted; Helmsman committed it"
 
@@ -110,7 +139,7 @@ def summary_lines(record: IterationRecord) -> tuple[str, str, str, str, str]:
         f"    tree       {_change_text(record)}",
         f"    checks     {brought(record)}{failures}",
         f"    claim      {claim}{judged}",
-        f"    → {record.decision.kind}: {clean(record.decision.reason)}",
+        f"    → {record.decision.word}: {clean(record.decision.reason)}",
     )
 
 
@@ -166,12 +195,14 @@ def session_lines(call: AgentCall) -> Iterator[str]:
 
 def stop_text(attempt: StopAttempt) -> str:
     """What the checks said of the agent's wish to stop."""
-    return f"{'sent back' if attempt.blocked else 'let go'}: {clean(attempt.why)}"
+    return f"{'blocked' if attempt.blocked else 'allowed'}: {clean(attempt.why)}"
 
 
 def _stops_text(attempts: Sequence[StopAttempt]) -> str:
     times = sum(attempt.blocked for attempt in attempts)
-    before = f"sent back {counted(times, 'time')}, then " if times > 1 or (times and not attempts[-1].blocked) else ""
+    before = f"blocked {counted(times, 'time')} (checks fail), then " if times and not attempts[-1].blocked else ""
+    if times > 1 and attempts[-1].blocked:
+        return f"blocked {counted(times, 'time')}, the last time: {clean(attempts[-1].why)}"
     return f"{before}{stop_text(attempts[-1])}"
 
 
@@ -218,16 +249,6 @@ def judgement_lines(judgement: Judgement | None) -> Iterator[str]:
         votes = f" ({one.votes_met} of {one.votes_cast} votes)" if one.votes_cast > 1 else ""
         sign = "✔" if one.met else "?" if one.cannot_tell else "✘"
         yield f"criterion  {sign} {clean(one.criterion)}{votes}: {clean(one.reason)[:200]}"
-
-
-def loop_line(state: LoopState, *, driven: bool, interrupted: bool = False, unverified: str = "") -> str:
-    sign = "▶ running" if driven and state.outcome is None else "✘ interrupted" if interrupted else SIGNS[state.outcome]
-    limit = state.config.limits.iterations
-    goal = clean(state.config.goal.strip().splitlines()[0])[:60]
-    spent = state.spending.cost_usd
-    mark = f"(unverified: {clean(unverified)}) " if unverified else ""
-    dollars = "not told" if "cost" in state.untold and not spent else money(spent)
-    return f"{state.loop:<40} {sign:<18} {state.iteration:>3}/{limit:<3} {dollars:>8}  {mark}{goal}"
 
 
 def issue_text(link: IssueLink) -> str:

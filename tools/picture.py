@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from deployments.show.display import line_style
+from deployments.show.lines import style_of
 
 LONGEST = 118
 
@@ -17,7 +17,7 @@ def main() -> None:
     with Path("/dev/null").open("w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=LONGEST + 2, file=nowhere)
         for line in sys.stdin.read().splitlines():
-            style = "bold green" if line.startswith("outcome") else line_style(line)
+            style = "bold green" if line.startswith("outcome") else style_of(line)
             console.print(Text(line if len(line) <= LONGEST else line[: LONGEST - 1] + "…", style=style))
         picture = console.export_svg(title="helmsman demo")
     without_remote_fonts = re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL)

@@ -11,7 +11,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from deployments.show.display import line_style, plain_lines
+from deployments.show.display import plain_lines
+from deployments.show.lines import style_of
 from helmsman.plain import clean
 from helmsman.records.events import (
     AgentIntroduced,
@@ -86,7 +87,7 @@ class GroupView:
     def look(self) -> None:
         for row in self._rows:
             for line in row.look():
-                self._console.print(Text(f"{row.name}  {line}", style=line_style(line)), soft_wrap=True)
+                self._console.print(Text(f"{row.name}  {line}", style=style_of(line)), soft_wrap=True)
 
     def render(self) -> Table:
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)

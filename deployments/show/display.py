@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from deployments.show.lines import in_local_time, show_on
 from helmsman.plain import clean
 from helmsman.records.events import (
     AgentIntroduced,
@@ -78,8 +79,7 @@ class PlainLines:
         self._console = console
 
     def __call__(self, event: Event) -> None:
-        for line in plain_lines(event):
-            self._console.print(Text(line), soft_wrap=True)
+        show_on(self._console, plain_lines(event))
 
 
 def plain_lines(event: Event) -> Iterator[str]:
@@ -95,7 +95,7 @@ def plain_lines(event: Event) -> Iterator[str]:
         case ToolGuarded():
             yield f"    {guard_text(event.guarded)}"
         case StopAnswered():
-            yield f"    stop: {stop_text(event.attempt)}"
+            yield f"    stop {stop_text(event.attempt)}"
         case IterationRecorded():
             yield from iteration_lines(event.record)
         case WaitStarted():
@@ -214,23 +214,8 @@ class LiveView:
 
     def _settle(self, lines: Iterable[str]) -> None:
         """Above the live line, to stay."""
-        for line in lines:
-            self._console.print(Text(line, style=line_style(line)), soft_wrap=True)
+        show_on(self._console, lines)
 
     def _on_wait(self, event: WaitStarted) -> None:
-        self._enter(f"waiting until {event.until:%H:%M:%S} UTC,")
+        self._enter(in_local_time(f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC,"))
         self._detail = clean(event.reason)
-
-
-def line_style(line: str) -> str:
-    """How a line stands out."""
-    text = line.strip()
-    styles = (
-        ("#", "bold"),
-        ("check      ✔", "green"),
-        ("check      ✘", "red"),
-        ("→", "cyan"),
-        ("warn", "yellow"),
-        ("abort", "red"),
-    )
-    return next((style for start, style in styles if text.startswith(start)), "")

@@ -2,10 +2,13 @@
 
 import json
 
-from deployments.choosing import driver_of, holder_name
+from deployments.choosing import holder_name, listed
+from deployments.show.lines import show
 from helmsman.plain import clean
 from helmsman.records.result import result_of
-from helmsman.texts import counted, loop_line
+from helmsman.show.loop_list import list_lines
+from helmsman.texts import counted
+from tasks.loops.opening import now_utc
 from tasks.places import group_folder
 from tasks.repository.git import Repository
 from tasks.repository.state_ref import list_loops, state_ref
@@ -22,6 +25,4 @@ def show_group(repository: Repository, group: str, *, as_json: bool) -> None:
         return
     print(f"group      {clean(group)}, {counted(len(loops), 'loop')}")
     print(f"driven by  {clean(driver) if driver else 'nobody now; the command that began it goes on with it'}")
-    for shown in loops:
-        driven = driver_of(repository, shown.state.loop) is not None
-        print(loop_line(shown.state, driven=driven, unverified=shown.unverified))
+    show(list_lines([listed(repository, shown) for shown in loops], now_utc()))

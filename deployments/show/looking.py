@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from deployments.choosing import chosen_loop, driver_of, interruption, is_group
+from deployments.choosing import chosen_loop, driver_of, interruption, is_group, listed
 from deployments.show.configuration import plain_value
 from deployments.show.groups import show_group
+from deployments.show.lines import show
 from helmsman.agents.telling import in_short
 from helmsman.errors import OperatorError
 from helmsman.explanation import explanation, steering_lines
@@ -20,13 +21,13 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of
 from helmsman.records.state import SALVAGES_REMEMBERED, LoopState
 from helmsman.show.gates import gate_lines
+from helmsman.show.loop_list import list_lines
 from helmsman.show.next_steps import next_lines
 from helmsman.texts import (
     context_text,
     finding_lines,
     hat_line,
     iteration_lines,
-    loop_line,
     merging_lines,
     plan_lines,
     result_lines,
@@ -60,7 +61,7 @@ def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
         }
         print(json.dumps({**result.model_dump(mode="json"), **known}))
         return
-    print("\n".join(_status_lines(repository, state, result, driver or "")))
+    show(_status_lines(repository, state, result, driver or ""))
 
 
 def _status_lines(repository: Repository, state: LoopState, result: LoopResult, driver: str) -> Sequence[str]:
@@ -104,10 +105,8 @@ def show_list(repo: Path, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps([_result(shown).model_dump(mode="json") for shown in loops]))
         return
-    for shown in loops:
-        driven = driver_of(repository, shown.state.loop) is not None
-        cut = bool(interruption(repository, shown.state))
-        print(loop_line(shown.state, driven=driven, interrupted=cut, unverified=shown.unverified))
+    if loops:
+        show(list_lines([listed(repository, shown) for shown in loops], now_utc()))
     if not loops and not unreadable:
         print("no loop was started in this repository yet; start one with: helmsman run GOAL --check CMD")
 
@@ -135,10 +134,9 @@ def show_log(repo: Path, loop: str, iteration: int | None, *, as_json: bool) -> 
     cuts = read_cuts(repository, loop)
     for record in records:
         while cuts and cuts[0].iteration <= record.iteration:
-            print(clean(f"    cut off    {cuts.pop(0).words}"))
-        print("\n".join(iteration_lines(record)))
-    for cut in cuts:
-        print(clean(f"    cut off    {cut.words}"))
+            show([clean(f"    cut off    {cuts.pop(0).words}")])
+        show(iteration_lines(record))
+    show(clean(f"    cut off    {cut.words}") for cut in cuts)
     if not records:
         print("no iteration has ended yet")
 
@@ -151,7 +149,7 @@ def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: b
         told = {"decision", "signals", "oversight", "moment", "failed", "iteration", "attempt", "hat"}
         print(record.model_dump_json(include=told))
         return
-    print("\n".join(explanation(record)))
+    show(explanation(record))
 
 
 def _now_lines(folder: LoopFolder) -> list[str]:
@@ -181,7 +179,7 @@ def _show_one(repository: Repository, loop: str, iteration: int, *, as_json: boo
     if as_json:
         print(record.model_dump_json())
         return
-    print("\n".join([*iteration_lines(record), *_evidence(repository, record)]))
+    show([*iteration_lines(record), *_evidence(repository, record)])
 
 
 def _record(repository: Repository, loop: str, iteration: int | None) -> IterationRecord:

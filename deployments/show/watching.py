@@ -15,6 +15,7 @@ from rich.text import Text
 
 from deployments.choosing import Driver, chosen_loop, driver_of
 from deployments.show.display import PlainLines
+from deployments.show.lines import in_local_time, show_on
 from deployments.show.looking import show_status
 from helmsman.plain import clean
 from helmsman.records.events import GateAnswered, GateOpened, IterationRecorded
@@ -211,7 +212,7 @@ def _on_screen(watched: Watched, console: Console, news: Sequence[Told]) -> None
         while not (sight := watched.sight).over:
             if news or size != console.size or time.monotonic() - drawn >= DRAW_SECONDS:
                 drawn, size = time.monotonic(), console.size
-                rows = [*frame(sight, size.width, size.height), FOOT]
+                rows = [*_rows(sight, size.width, size.height), FOOT]
                 live.update(Group(*fit(rows, console, size.width, size.height)), refresh=True)
             time.sleep(LOOK_SECONDS)
             news = watched.look()
@@ -231,8 +232,13 @@ def _ending_in_order() -> Generator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def _rows(sight: Sight, width: int, height: int) -> list[Row]:
+    """What the screen holds, with moments as the clock on the wall shows them."""
+    return [row._replace(text=in_local_time(row.text)) for row in frame(sight, width, height)]
+
+
 def _show_frame(sight: Sight, console: Console, *, cut: bool) -> None:
-    rows = frame(sight, *console.size)
+    rows = _rows(sight, *console.size)
     if cut:
         console.print(Group(*fit(rows, console, console.width, len(rows) * WIDEST)))
     else:
@@ -241,7 +247,7 @@ def _show_frame(sight: Sight, console: Console, *, cut: bool) -> None:
 
 def _print(console: Console, rows: Sequence[Row]) -> None:
     for row in rows:
-        console.print(Text(row.text, row.style), soft_wrap=True)
+        console.print(Text(in_local_time(row.text), row.style), soft_wrap=True)
 
 
 def _conclude(sight: Sight, console: Console) -> None:
@@ -249,5 +255,4 @@ def _conclude(sight: Sight, console: Console) -> None:
     state = sight.state
     result = result_of(state, state_ref(state.loop), sight.unverified)
     what_next = gate_lines(state.gate, state.loop) if state.gate else next_lines(result)
-    for line in (*result_lines(result, driver=sight.driver), *what_next):
-        console.print(Text(line), soft_wrap=True)
+    show_on(console, (*result_lines(result, driver=sight.driver), *what_next))

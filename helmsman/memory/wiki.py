@@ -248,7 +248,7 @@ def _iterations(state: LoopState, records: Sequence[IterationRecord]) -> Iterato
         yield f"- checks: {_checks(record.checks)}"
         if record.judgement:
             yield f"- judge: {record.judgement.outcome} {plain(record.judgement.cause, _LINE)}".rstrip()
-        yield f"- decided: {record.decision.kind} ({record.decision.rule}): {plain(record.decision.reason, _LINE)}"
+        yield f"- decided: {record.decision.word} ({record.decision.rule}): {plain(record.decision.reason, _LINE)}"
 
 
 def _checks(report: CheckReport | None) -> str:

@@ -29,7 +29,7 @@ def let_go(before: Sequence[StopAttempt], *, active: bool, config: SteeringConfi
     answers = (
         (active and not sent_back, "another hook keeps it from ending"),
         (full, "its context is full: a new session serves better"),
-        (sent_back >= config.stop_blocks, f"it was sent back {counted(sent_back, 'time')}, and may be no more"),
+        (sent_back >= config.stop_blocks, f"it was blocked {counted(sent_back, 'time')}, as often as it may be"),
         (len(before) >= MOST_ATTEMPTS, f"it wanted to end {len(before)} times already"),
     )
     return next((why for holds, why in answers if holds), "")

@@ -107,7 +107,7 @@ def _budgets(state: LoopState) -> Iterator[Issue]:
     limits = state.config.limits
     for gauge in gauges(limits, state.spending, state.iteration):
         if gauge.share > limits.alarm_at:
-            used = f"{gauge.used:.4g} of {gauge.limit:.4g} {gauge.unit} are used"
+            used = f"{gauge.told} are used"
             yield _issue("budget", f"{used} ({gauge.share:.0%}, more than {limits.alarm_at:.0%})")
 
 

@@ -94,7 +94,7 @@ def _human(state: LoopState) -> str:
         return f"The agent says that it is blocked ({state.done.blocked_by}). How shall it go on?"
     stuck = state.ending is not None and state.ending.outcome is Outcome.WAITING and not state.ending.rule.startswith(GATE)
     if stuck and state.ending and state.ending.rule == TRIES:
-        return f"{state.plan.now} of the plan was tried {counted(state.plan.tried, 'time')} in vain. How shall it go on?"
+        return f"{state.plan.now} of the plan was tried {counted(state.plan.tried, 'time')} without success. How shall it go on?"
     return "The loop does not get on by itself. How shall it go on?" if stuck else ""
 
 

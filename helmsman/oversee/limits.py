@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from helmsman.config import LimitsConfig
 from helmsman.records.state import Spending
 from helmsman.records.verdict import Severity, Signal
+from helmsman.texts import duration, money
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,17 @@ class Gauge:
     @property
     def share(self) -> float:
         return self.used / self.limit
+
+    @property
+    def told(self) -> str:
+        """`$45.68 of $50.00`, `1.4 s of 12 hours`, `3 of 30 iterations`."""
+        match self.name:
+            case "cost_usd":
+                return f"{money(self.used)} of {money(self.limit)}"
+            case "wall_clock_hours":
+                return f"{duration(self.used * 3600)} of {self.limit:g} hours"
+            case _:
+                return f"{self.used:,.0f} of {self.limit:,.0f} {self.unit}"
 
 
 def gauges(limits: LimitsConfig, spending: Spending, iterations: int) -> tuple[Gauge, ...]:
@@ -65,7 +77,7 @@ def _signal(gauge: Gauge, limits: LimitsConfig) -> Signal | None:
     )
     for threshold, suffix, severity in steps:
         if gauge.share >= threshold:
-            message = f"{gauge.used:.4g} of {gauge.limit:.4g} {gauge.unit} used ({gauge.share:.0%})"
+            message = f"{gauge.told} used ({gauge.share:.0%})"
             rule = f"limits.{gauge.name}{suffix}"
             return Signal(rule=rule, severity=severity, message=message, value=gauge.used, threshold=gauge.limit * threshold)
     return None

@@ -155,7 +155,7 @@ def _budgets(state: LoopState, history: Sequence[Moment], spending: Spending) ->
 
 def _budget_signal(gauge: Gauge, blown: float) -> Signal:
     message = (
-        f"{gauge.used:.4g} of {gauge.limit:.4g} {gauge.unit} used: {gauge.share:.0%} of the limit, pain begins at {blown:.0%};"
+        f"{gauge.told} used: {gauge.share:.0%} of the limit, pain begins at {blown:.0%};"
         f" find out what used so much in one iteration before limits.{gauge.name} is raised"
     )
     return _pain("budget", message, value=gauge.used, threshold=gauge.limit * blown)

@@ -99,3 +99,8 @@ class Decision(Record):
     """The questions that were asked, in order; the last one decided."""
     back_to: str = ""
     """Commit that the branch returns to; empty where it stays."""
+
+    @property
+    def word(self) -> str:
+        """What it is called where people read it: an end by its outcome, `completed` and not `stop`."""
+        return (self.outcome or self.kind).replace("_", " ")

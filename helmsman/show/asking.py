@@ -147,7 +147,7 @@ def _who_says(state: LoopState) -> str:
 def _numbers(state: LoopState) -> str:
     spent, oversight = state.spending, state.oversight
     rows_of = gauges(state.config.limits, spent, state.iteration)
-    used = ", ".join(f"{gauge.used:,.4g} of {gauge.limit:,.6g} {gauge.unit}" for gauge in rows_of)
+    used = ", ".join(gauge.told for gauge in rows_of)
     rows = (
         f"- used: {used}",
         *([f"- progress {oversight.progress.completion:.0%}, {oversight.ladder.rung.title}"] if state.iteration else ()),

@@ -54,7 +54,7 @@ def _last(state: LoopState, record: IterationRecord | None) -> str:
     if record is None:
         return ""
     decision, hat = record.decision, f" in the hat of a {prose(record.hat.name, 40)}" if record.hat else ""
-    return f"**after #{record.iteration}{hat}: {decision.kind}** by {prose(decision.rule, 80)}: {prose(decision.reason, 600)}"
+    return f"**after #{record.iteration}{hat}: {decision.word}** by {prose(decision.rule, 80)}: {prose(decision.reason, 600)}"
 
 
 def _overview(systems: list[System]) -> str:

@@ -18,7 +18,7 @@ from helmsman.records.events import (
     ToolCalled,
     ToolGuarded,
 )
-from helmsman.texts import check_text, guard_text, stop_text
+from helmsman.texts import check_text, guard_text, signal_word, stop_text
 
 CALLS_KEPT = 8
 CHECKS_KEPT = 20
@@ -71,7 +71,7 @@ def after(doings: Doings, told: Told) -> Doings:
         case StopAnswered():
             now = _said(doings, at, f"wants to stop, {stop_text(event.attempt)}")
         case SignalRaised():
-            now = _said(doings, at, f"{event.signal.severity.lower()}: {clean(event.signal.message)}")
+            now = _said(doings, at, f"{signal_word(event.signal)}: {clean(event.signal.message)}")
         case CheckStarted():
             now = _checked(doings, event.name, Said(at, f"… {clean(event.name)}"))
         case CheckFinished():

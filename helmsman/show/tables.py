@@ -186,7 +186,7 @@ def verdicts_table(state: LoopState, record: IterationRecord | None = None) -> s
 
 def _decision(record: IterationRecord) -> Iterator[str]:
     decision, proof = record.decision, record.proof
-    yield f"## After iteration {record.iteration}: {decision.kind}"
+    yield f"## After iteration {record.iteration}: {decision.word}"
     yield f"**{prose(decision.rule, 80)}**: {prose(decision.reason, 600)}"
     yield table(("", "Asked", "Answer"), map(_considered, decision.path), (2, 46, 46))
     last = decision.path[-1] if decision.path else None

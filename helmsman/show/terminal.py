@@ -227,7 +227,7 @@ def _said_last(sight: Sight) -> Iterator[Row]:
     decision = state.ending or (record.decision if record else None)
     if decision is not None:
         number = f"#{record.iteration} " if record else ""
-        yield Row(f"decision   {number}{decision.kind} ({clean(decision.rule)}): {clean(decision.reason)}", rank=6)
+        yield Row(f"decision   {number}{decision.word} ({clean(decision.rule)}): {clean(decision.reason)}", rank=6)
 
 
 def _judged(state: LoopState, record: IterationRecord | None) -> Iterator[Row]:

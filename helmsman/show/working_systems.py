@@ -15,7 +15,7 @@ from helmsman.records.state import LoopState
 from helmsman.records.verdict import Severity, Signal
 from helmsman.show.cells import BREAK, code, prose
 from helmsman.show.system import Row, Sign, System, worst
-from helmsman.texts import context_text, counted, dollars_told, duration, money, stop_text, tokens_told
+from helmsman.texts import context_text, counted, dollars_told, duration, stop_text, tokens_told
 
 SHOWN = 5
 """Of commits, rules, signals: so many, and how many more there are."""
@@ -179,17 +179,7 @@ def _terms(state: LoopState) -> str:
 
 def _gauge(gauge: Gauge) -> str:
     full = max(0, min(STEPS, round(gauge.share * STEPS)))
-    return f"{'█' * full}{'░' * (STEPS - full)} {_used(gauge)} ({gauge.share:.0%})"
-
-
-def _used(gauge: Gauge) -> str:
-    match gauge.name:
-        case "cost_usd":
-            return f"{money(gauge.used)} of {money(gauge.limit)}"
-        case "wall_clock_hours":
-            return f"{duration(gauge.used * 3600)} of {gauge.limit:g} h"
-        case _:
-            return f"{gauge.used:,.0f} of {gauge.limit:,.0f}"
+    return f"{'█' * full}{'░' * (STEPS - full)} {gauge.told} ({gauge.share:.0%})"
 
 
 def _because(reason: str) -> str:

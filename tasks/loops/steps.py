@@ -386,7 +386,7 @@ def record(repository: str, state: LoopState, what: IterationRecord) -> Iteratio
         plan_file.stand_at(place, state, what.tick)
     require_ours(place.repository, state)
     after = advance(state, what)
-    subject = f"iteration {what.iteration}: {what.decision.kind} - {what.decision.reason}"
+    subject = f"iteration {what.iteration}: {what.decision.word} - {what.decision.reason}"
     replace_state(place.repository, state, after, subject[:200], what)
     if state.config.remote.push:
         push_loop(place.repository, after)

@@ -119,9 +119,7 @@ def explains(helmsman: Driving) -> None:
 
 @pytest.mark.slow
 @pytest.mark.feature("S7", "S8")
-def test_a_loop_that_a_person_approves_at_the_end_of_the_ladder_begins_with_a_redesign(
-    tmp_path: Path, prefect_server: PrefectServer
-) -> None:
+def test_after_the_question_and_an_approval_it_begins_with_a_redesign(tmp_path: Path, prefect_server: PrefectServer) -> None:
     wanderer = BY_NAME["does nothing"]
     wanderers.repository(tmp_path / "repository", wanderer)
     with driving(tmp_path, prefect_server.url, wanderers.script(wanderer)) as helmsman:

@@ -72,7 +72,7 @@ def test_the_agent_fixes_it_and_may_end(work: Work, tag: str) -> None:
     [
         ((), {}, "there are no checks"),
         (("RUN",), {"stop_seconds": 0}, "checks are given no time before the end"),
-        (("RUN",), {"stop_blocks": 0}, "it was sent back 0 times, and may be no more"),
+        (("RUN",), {"stop_blocks": 0}, "it was blocked 0 times, as often as it may be"),
         (("RUN",), {"full": True}, "its context is full: a new session serves better"),
         (("RUN",), {"active": True}, "another hook keeps it from ending"),
     ],

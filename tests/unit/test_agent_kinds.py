@@ -20,7 +20,7 @@ from helmsman.layers import Layer, leaves, resolve
 from helmsman.memory.handoff import handoff_of
 from helmsman.oversee.answers import reconfigured
 from helmsman.records.agents import TELLS, Agent, AgentKind, Capability
-from helmsman.texts import loop_line
+from helmsman.show.loop_list import Listed, list_lines
 from tests.fakes.repositories import loop_state
 
 pytestmark = pytest.mark.feature("A5")
@@ -233,7 +233,7 @@ def test_a_loop_keeps_its_agent_and_what_that_cannot_do_stays_off() -> None:
             reconfigured(state, settings)
     assert type(state).model_validate_json(state.model_dump_json()) == state
     assert "cost" in state.untold
-    assert "not told" in loop_line(state, driven=False)
+    assert "not told" in list(list_lines([Listed(state)], state.updated_at))[1]
     assert "dollars not told" in handoff_of(state).text
 
 

@@ -195,7 +195,7 @@ def test_a_stop_for_the_operator_says_what_to_do_and_repeats_the_programs_words(
 def test_a_stop_after_failing_calls_says_how_many_there_were_and_how_the_last_one_ended() -> None:
     broken = execution(call(AgentOutcome.HUNG, error="no output"), files_changed=0)
     decision = decide(situation(state=state(failed_calls=2), execution=broken))
-    assert decision.reason == "3 agent calls in a row came to nothing (3 are allowed), the last one hung: no output"
+    assert decision.reason == "3 agent calls in a row brought nothing (3 are allowed), the last one hung: no output"
 
 
 @pytest.mark.feature("E7")
@@ -245,7 +245,8 @@ def test_a_full_hour_of_calls_is_waited_for_until_its_first_call_is_an_hour_old(
     of = config(limits={"calls_per_hour": 4})
     decision = decide(situation(state=state(of, recent_calls=FULL_HOUR)))
     assert decision.until == FULL_HOUR[0] + HOUR
-    assert decision.reason == "4 agent calls in the last hour (4 are allowed); waiting until 12:10:00 UTC"
+    until = f"{decision.until:%Y-%m-%d} 12:10:00 UTC"
+    assert decision.reason == f"4 agent calls in the last hour (4 are allowed); waiting until {until}"
     assert record(decision).counts
 
 
@@ -324,7 +325,7 @@ def test_rejections_in_a_row_wait_for_a_person_with_the_whole_picture() -> None:
     third = asked(JUDGED, judgement=REJECTED, before={"judge": JudgeMemory(rejections=2)})
     assert (third.kind, third.rule, third.outcome) == (STOP, "judge.rejections", Outcome.WAITING)
     assert third.reason.startswith(
-        "the judge has rejected the work 3 times in a row, 3 are allowed: 1 of 2 criteria is not met (not met: names)"
+        "the judge rejected the work 3 times in a row, 3 are allowed: 1 of 2 criteria is not met (not met: names)"
     )
     assert asked(JUDGED, judgement=REJECTED, before={"judge": JudgeMemory(rejections=1)}).kind is CONTINUE
 

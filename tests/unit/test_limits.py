@@ -53,7 +53,7 @@ def test_a_limit_warns_at_70_alarms_at_90_and_stops_at_100_percent(
 
 def test_a_signal_says_how_much_is_used_in_numbers() -> None:
     signal = limit_signals(limits(cost_usd=50), Spending(cost_usd=45.678), 0)[0]
-    assert signal.message == "45.68 of 50 US dollars used (91%)"
+    assert signal.message == "$45.68 of $50.00 used (91%)"
     assert (signal.value, signal.threshold) == (45.678, 45)
 
 

@@ -86,7 +86,7 @@ def test_why_nothing_could_be_run_is_told_where_it_is_known() -> None:
     [
         ({"active": True}, "another hook keeps it from ending"),
         ({"full": True}, "its context is full: a new session serves better"),
-        ({"stop_blocks": 0}, "it was sent back 0 times, and may be no more"),
+        ({"stop_blocks": 0}, "it was blocked 0 times, as often as it may be"),
     ],
     ids=["another hook", "full", "turned off"],
 )

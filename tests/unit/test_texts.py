@@ -47,7 +47,7 @@ def test_what_happened_inside_a_session_is_told() -> None:
     )
     assert "agent finished (resumed)" in told
     assert "rotated    the context is 81 % full" in told
-    assert "stop       sent back 1 time, then let go: no progress" in told
+    assert "stop       blocked 1 time (checks fail), then allowed: no progress" in told
     assert "failure    3 times test test_a: assert 1 == 2" in told
     assert "compacted  900,000 → 20,000 tokens (auto)" in told
     assert "\x1b" not in told

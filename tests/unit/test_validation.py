@@ -13,6 +13,7 @@ from helmsman.records.oversight import Oversight, Stance, Strategy
 from helmsman.records.proof import Proof
 from helmsman.records.session import ErrorVector, FailureClass
 from helmsman.records.state import LoopState, Spending
+from helmsman.texts import money
 from tests.unit.builders import ASKED, NOW, call, check, config, evidence, execution, report, state
 
 pytestmark = pytest.mark.feature("O7")
@@ -123,7 +124,7 @@ def test_a_budget_of_which_more_than_nine_tenths_are_used_is_told(used: float, e
     spent = state(config(limits={"cost_usd": 10}), spending=Spending(cost_usd=used))
     issues = before(spent, Oversight(), ())
     assert [issue.rule for issue in issues] == ["validation.budget"] * expected
-    assert all(f"{used:.4g} of 10 US dollars" in issue.message for issue in issues)
+    assert all(f"{money(used)} of $10.00" in issue.message for issue in issues)
 
 
 def test_an_ordinary_iteration_leaves_no_issue() -> None:

@@ -78,8 +78,8 @@ def test_tool_calls_and_what_was_answered_to_them_stand_in_one_list_and_only_cal
     assert [said.text for said in doings.calls] == [
         "Bash: ls",
         "denied (destructive): Bash rm -rf /",
-        "wants to stop, sent back: 1 of 1 checks fail",
-        "abort: 50 of 50 US dollars used (100%)",
+        "wants to stop, blocked: 1 of 1 checks fail",
+        "limit: 50 of 50 US dollars used (100%)",
     ]
     assert doings.tool_calls == 1
 

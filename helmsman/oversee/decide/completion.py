@@ -10,7 +10,7 @@ from helmsman.records.judgement import JudgementOutcome
 from helmsman.records.modes import Rung
 from helmsman.records.plan_folds import tries_after
 from helmsman.records.verdict import Decision, Outcome
-from helmsman.texts import counted
+from helmsman.texts import are_allowed, counted
 from helmsman.verify.completion import ALL_TICKED, UNCHANGED
 from helmsman.verify.objections import some
 
@@ -91,7 +91,7 @@ def _judge_keeps_rejecting(s: Situation) -> Decision | None:
         return None
     unmet = ", ".join(verdict.criterion for verdict in judgement.criteria if verdict.unmet)
     about = f" (not met: {unmet})" if unmet else ""
-    reason = f"the judge has rejected the work {in_row} times in a row, {config.rejections} are allowed: {judgement.cause}{about}"
+    reason = f"the judge rejected the work {in_row} times in a row, {are_allowed(config.rejections)}: {judgement.cause}{about}"
     return stop(s, "judge.rejections", f"{reason}; a person has to look at the criteria or at the work", Outcome.WAITING)
 
 
@@ -100,7 +100,7 @@ def _rejections(s: Situation) -> str:
     if judgement is None:
         return "no judge was asked"
     in_row = 0 if judgement.approved else s.state.judge.rejections + judgement.rejected
-    return f"{counted(in_row, 'rejection')} in a row, {s.state.config.judge.rejections} are allowed"
+    return f"{counted(in_row, 'rejection')} in a row, {are_allowed(s.state.config.judge.rejections)}"
 
 
 def _judge_cannot_tell(s: Situation) -> Decision | None:
@@ -158,7 +158,7 @@ def _tried_too_often(s: Situation) -> Decision | None:
         return None
     named = f"{proof.item} ({clean(proof.title)[:100]})"
     spent = counted(_tries(s), "iteration")
-    last = f"{spent} did not prove the plan's item {named}, {allowed} are allowed; what is missing: {proof.why}"
+    last = f"{spent} did not prove the plan's item {named}, {are_allowed(allowed)}; what is missing: {proof.why}"
     choices = (
         f"a person has to look: mend the item or its check in {s.state.config.plan.file} on {s.state.branch}, or tell the agent"
         f" how; then `helmsman approve {s.state.loop}` gives it {allowed} more"

@@ -9,6 +9,7 @@ from helmsman.records.agents import AgentKind
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.state import CALLS_WINDOW, MOST_KILLED, failed_calls, killed_at_once, recent_calls
 from helmsman.records.verdict import Decision, Outcome
+from helmsman.texts import are_allowed, counted
 
 OPERATORS_FAULT: Mapping[AgentOutcome, str] = {
     AgentOutcome.AUTHENTICATION: (
@@ -98,7 +99,7 @@ def _agent_keeps_failing(s: Situation) -> Decision | None:
     if failed < allowed:
         return None
     words = f": {s.call.error}" if s.call.error else ""
-    reason = f"{failed} agent calls in a row came to nothing ({allowed} are allowed), the last one {s.call.outcome}{words}"
+    reason = f"{failed} agent calls in a row brought nothing ({are_allowed(allowed)}), the last one {s.call.outcome}{words}"
     if s.state.attempt <= PAUSES.get(s.call.outcome, 0):
         return _paused(s, reason)
     return stop(s, "limits.agent_failures", reason, Outcome.FAILED, fault="agent")
@@ -107,7 +108,7 @@ def _agent_keeps_failing(s: Situation) -> Decision | None:
 def _paused(s: Situation, reason: str) -> Decision:
     """The circuit breaker opens. The attempt is made again after the pause, and one that comes to something closes it."""
     until = s.now + timedelta(minutes=s.state.config.breaker.cool_down_minutes)
-    told = f"{reason}; trying again at {until:%H:%M:%S} UTC, which costs no iteration"
+    told = f"{reason}; trying again at {until:%Y-%m-%d %H:%M:%S} UTC, which costs no iteration"
     return wait(s, "breaker.open", told, until, repeat=True)
 
 
@@ -122,7 +123,7 @@ def _killed_at_once(s: Situation) -> Decision | None:
 
 
 def _failures(s: Situation) -> str:
-    return f"{failed_calls(s.state, s.evidence.execution)} of {s.state.config.limits.agent_failures} in a row came to nothing"
+    return f"{failed_calls(s.state, s.evidence.execution)} of {s.state.config.limits.agent_failures} in a row brought nothing"
 
 
 def _calls_per_hour(s: Situation) -> Decision | None:
@@ -130,7 +131,8 @@ def _calls_per_hour(s: Situation) -> Decision | None:
     if len(calls) < allowed:
         return None
     until = min(calls[0], s.now) + CALLS_WINDOW
-    reason = f"{len(calls)} agent calls in the last hour ({allowed} are allowed); waiting until {until:%H:%M:%S} UTC"
+    made = f"{counted(len(calls), 'agent call')} in the last hour ({are_allowed(allowed)})"
+    reason = f"{made}; waiting until {until:%Y-%m-%d %H:%M:%S} UTC"
     return wait(s, "limits.calls_per_hour", reason, until)
 
 

@@ -1,0 +1,56 @@
+"""Lines as a terminal shows them: local time, hanging indents, and nothing broken that somebody may copy."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from deployments.show.lines import in_local_time, laid_out
+from helmsman.show.loop_list import Listed, list_lines
+from tests.unit.builders import state
+
+pytestmark = pytest.mark.feature("H4")
+
+
+@pytest.fixture
+def in_new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_new_york")
+def test_moments_are_told_in_local_time_with_the_zone() -> None:
+    told = in_local_time("until 2026-11-22 13:00:05 UTC, asked 2026-07-22 12:00 UTC")
+    assert told == "until 2026-11-22 08:00:05 EST, asked 2026-07-22 08:00 EDT"
+
+
+@pytest.mark.parametrize(
+    ("line", "pieces"),
+    [
+        (
+            "why        one two three four five six seven eight",
+            ["why        one two three four five six", "           seven eight"],
+        ),
+        ("    → continue: 1 of 1 checks fail and more", ["    → continue: 1 of 1 checks fail and", "      more"]),
+        ("interrupted in step execute of iteration 1 and", ["interrupted in step execute of iteration", "1 and"]),
+        ("next       helmsman resume loop --set limits.iterations=9", None),
+        ("           helmsman answer a-loop-of-a-long-name take-over", None),
+    ],
+)
+def test_a_long_line_hangs_under_its_beginning_and_a_command_stays_in_one_piece(line: str, pieces: list[str] | None) -> None:
+    assert list(laid_out(line, 40)) == (pieces or [line])
+
+
+def test_without_a_terminal_nothing_is_broken() -> None:
+    assert list(laid_out("why        " + "word " * 99)) == ["why        " + "word " * 99]
+
+
+def test_loops_are_listed_under_a_head_with_their_age_and_branch() -> None:
+    one = state()
+    head, row = list_lines([Listed(one, driven=True)], one.updated_at.replace(year=one.updated_at.year + 1))
+    assert head.split() == ["LOOP", "STATE", "ITERATIONS", "COST", "CHANGED", "BRANCH", "GOAL"]
+    assert [part in row for part in ("▶ running", "0 of 30", "365 days ago", one.branch)] == [True] * 4
+    assert row.index(one.branch) == head.index("BRANCH")
