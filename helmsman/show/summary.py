@@ -8,7 +8,8 @@ from helmsman.records.verdict import Outcome
 from helmsman.show.asking import LISTED, failing
 from helmsman.show.cells import BREAK, code, prose, stacked, table
 from helmsman.show.dashboard import standing
-from helmsman.texts import counted, dollars_told, duration, merged_text, money, next_lines, tokens_told
+from helmsman.show.next_steps import next_steps
+from helmsman.texts import counted, dollars_told, duration, merged_text, money, tokens_told
 
 WIDTHS = (10, 70)
 
@@ -74,5 +75,4 @@ def _next(state: LoopState) -> Iterator[str]:
     elif state.outcome is None:
         yield "the loop works; nothing is asked of you"
     else:
-        steps = (step.strip() for line in next_lines(result_of(state, "")) for step in line.removeprefix("next").split("; "))
-        yield from (code(step) for step in steps)
+        yield from (code(command) for _, command in next_steps(result_of(state, "")))

@@ -12,7 +12,6 @@ from flows.loop import loop
 from helmsman.config import LoopConfig
 from helmsman.records.events import Event, MemoryNoted, StepFinished, StepStarted
 from helmsman.records.gates import GateKind
-from helmsman.records.lessons import LessonKind
 from helmsman.records.request import LoopRequest
 from helmsman.records.verdict import Outcome
 from tasks.memory import opening
@@ -104,10 +103,10 @@ class Left:
     def stays_done(self, what: str) -> bool:
         return self.endings[what]["name"] == "Completed"
 
-    def conventions(self, what: str) -> list[str]:
+    def summed_up(self, what: str) -> list[str]:
         """What later loops know of it."""
         with opening(self.works[what].state.config.memory.url, NOW) as store:
-            return [one.text for one in store.lessons(kind=LessonKind.CONVENTION)]
+            return [one.loop for one in store.summaries()]
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +150,7 @@ def test_who_cancels_while_a_model_is_asked_waits_for_no_lesson_and_the_work_sta
     work = left.works[CANCELLED]
     assert left.stays_done(CANCELLED)
     assert any("no model was asked what it teaches: cancelled" in line for line in left.told(CANCELLED))
-    assert left.conventions(CANCELLED) == left.conventions(NOTHING) != []
+    assert left.summed_up(CANCELLED) == left.summed_up(NOTHING) == [LOOP]
     state, _ = read_state(work.repository, work.state.loop)
     assert (state.outcome, state.proposed) == (Outcome.COMPLETED, ("Check your work with `make test`.",))
 
@@ -160,7 +159,7 @@ def test_who_cancels_while_a_model_is_asked_waits_for_no_lesson_and_the_work_sta
 def test_a_loop_that_cannot_be_written_any_more_stays_done_and_the_reason_is_told(left: Left, what: str) -> None:
     assert left.stays_done(what)
     assert any("the state of loop the-loop cannot be read" in line for line in left.told(what))
-    assert left.conventions(what) == left.conventions(NOTHING)
+    assert left.summed_up(what) == left.summed_up(NOTHING)
 
 
 def test_a_driver_of_a_loop_that_another_one_moved_on_goes_no_further(left: Left) -> None:
