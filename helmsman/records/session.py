@@ -13,7 +13,7 @@ class FailureClass(StrEnum):
     TEST = "test"
     """A test ran and failed."""
     BUILD = "build"
-    """A compiler, linker or build tool stopped."""
+    """A compiler, linker or build tool stopped, or test files could not be imported."""
     TYPES = "types"
     """A type checker objects."""
     LINT = "lint"

@@ -87,6 +87,7 @@ def test_the_first_iteration_can_break_what_passed_before_it() -> None:
         [moment(1, 10), moment(2, 1, 9)],
         [moment(1, 10), moment(2, 0, 1)],
         [moment(1, 10), moment(2, 0, 10, FailureClass.MISSING_MODULE)],
+        [moment(1, 10), moment(2, 0, 10, FailureClass.BUILD)],
         [moment(1, 10), moment(2, 0, 10, FailureClass.NETWORK)],
         [moment(1, 10), moment(2, 0, 0, FailureClass.BUILD), moment(3, 0, 0, FailureClass.BUILD), moment(4, 10)],
         [moment(1, 10), moment(2, 0, 10, test_only=True)],
@@ -99,7 +100,8 @@ def test_the_first_iteration_can_break_what_passed_before_it() -> None:
     ],
     ids=[
         "first iteration", "never green", "too few tests", "red before", "one still passes", "one collection error",
-        "a broken import once", "a database that is down once", "a build mended soon", "tests first", "only waited",
+        "a broken import once", "test files without an import once",
+        "a database that is down once", "a build mended soon", "tests first", "only waited",
         "not checked", "never built", "no tests at all", "a long refactoring", "no history",
     ],
 )  # fmt: skip

@@ -58,6 +58,10 @@ _TELLING = tuple(
         r"^ +error: '?(?P<said>[^|>'].*?)'?$",
     )
 )
+_UNIMPORTED = re.compile(
+    r"^_+ ERROR collecting |\bInterrupted: \d+ errors? during collection|: Failed to import test module", re.MULTILINE
+)
+"""Each file that could not be imported is counted as a failed test, and none of its tests has said anything yet."""
 HEADING = re.compile(
     r"_{3,} |=== RUN   |  ● |(?:FAIL|ERROR): | *--- FAIL: |---- | FAIL  | *\d+\) |\S+ > \S.* FAILED$|\(fail\) | *not ok "
     r"| +Failed "
@@ -71,7 +75,8 @@ def failing_test(lines: Sequence[str], programs: frozenset[str]) -> Hit | None:
     hit = first_hit(UNSUMMED, text, programs)
     if counts is not None and counts.failed:
         name = min(counts.failing, default=hit.at if hit else "")
-        return Hit(Class.TEST, telling(lines, name) or f"{counts.failed} failed", name)
+        ran = any("::" in one for one in counts.failing) or not _UNIMPORTED.search(text)
+        return Hit(Class.TEST if ran else Class.BUILD, telling(lines, name) or f"{counts.failed} failed", name)
     return hit and hit._replace(said=telling(lines, hit.at) or hit.said)
 
 
