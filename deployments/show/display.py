@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from deployments.show.lines import in_local_time, show_on
-from helmsman.plain import clean
+from helmsman.plain import clean, short_line
 from helmsman.records.events import (
     AgentIntroduced,
     AttemptInterrupted,
@@ -20,6 +20,7 @@ from helmsman.records.events import (
     GateAnswered,
     GateOpened,
     IterationRecorded,
+    LinkStarted,
     LoopBegun,
     LoopMerged,
     MemoryNoted,
@@ -88,6 +89,8 @@ def plain_lines(event: Event) -> Iterator[str]:
         yield from _news(event)
         return
     match event:
+        case LinkStarted():
+            yield _link(event)
         case StepStarted(step="execute"):
             yield f"#{event.iteration}  the agent starts"
         case ToolCalled():
@@ -127,6 +130,10 @@ def _news(event: News) -> Iterator[str]:
             yield answer_line(event.answer)
 
 
+def _link(event: LinkStarted) -> str:
+    return f"loop {event.number} of {event.loops}  {event.loop}: {short_line(event.goal)}"
+
+
 class LiveView:
     """The current step with a clock, above it everything that is settled."""
 
@@ -159,6 +166,7 @@ class LiveView:
 
     def _handlers(self) -> dict[type, Callable[..., None]]:
         return {
+            LinkStarted: self._on_link,
             LoopBegun: self._on_news,
             AgentIntroduced: self._on_agent,
             MemoryNoted: self._on_news,
@@ -182,6 +190,11 @@ class LiveView:
 
     def _on_news(self, event: News) -> None:
         self._settle(_news(event))
+
+    def _on_link(self, event: LinkStarted) -> None:
+        self._iteration = 0
+        self._enter(f"beginning {event.loop}")
+        self._settle([_link(event)])
 
     def _on_agent(self, event: AgentIntroduced) -> None:
         self._untold = event.untold

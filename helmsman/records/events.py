@@ -13,6 +13,16 @@ from helmsman.records.session import StopAttempt
 from helmsman.records.verdict import Signal
 
 
+class LinkStarted(Record):
+    """A chain drives this loop from here on."""
+
+    event: Literal["link_started"] = "link_started"
+    loop: str
+    number: int
+    loops: int
+    goal: str
+
+
 class LoopBegun(Record):
     """The checks have been tried before any work, unless that was not wanted."""
 
@@ -163,7 +173,8 @@ class GateAnswered(Record):
 
 
 Event = (
-    LoopBegun
+    LinkStarted
+    | LoopBegun
     | AgentIntroduced
     | MemoryNoted
     | AttemptInterrupted

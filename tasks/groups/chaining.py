@@ -9,6 +9,7 @@ from prefect.client.schemas.objects import State, StateType
 from helmsman.layers import merged
 from helmsman.plain import clean
 from helmsman.records.chain import ChainedLoop, ChainRequest, ChainResult, Link
+from helmsman.records.events import LinkStarted
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
@@ -17,6 +18,7 @@ from tasks.engine.end_states import EndState
 from tasks.groups.goals import in_a_line, require_same_goal
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import known_state
+from tasks.telling.journal import publish
 from tasks.worktrees.workplace import has_left
 
 
@@ -29,11 +31,14 @@ def next_loop(request: ChainRequest, driven: str = "") -> LoopRequest | None:
     before: LoopState | None = None
     for number, link in enumerate(request.loops, 1):
         state = known_state(repository, request.name(number))
-        if state is None:
-            return _leaving(request, before, driven) or _begun(request, link, request.name(number), before)
-        require_same_goal("chain", request.chain, state, link)
-        if state.outcome is not Outcome.COMPLETED:
-            return _gone_on(request, link, state.loop)
+        if state is None and (leaving := _leaving(request, before, driven)):
+            return leaving
+        if state is not None:
+            require_same_goal("chain", request.chain, state, link)
+        if state is None or state.outcome is not Outcome.COMPLETED:
+            name = request.name(number)
+            publish(LinkStarted(loop=name, number=number, loops=len(request.loops), goal=link.goal))
+            return _gone_on(request, link, name) if state else _begun(request, link, name, before)
         before = state
     return _leaving(request, before, driven)
 

@@ -65,6 +65,8 @@ def test_a_loop_of_a_chain_begins_with_the_work_before_it_and_a_chain_goes_on_wh
         again = helmsman.run("chain", tmp_path / "chain.toml", "--repo", helmsman.repository, "--set", "limits.iterations=3")
         assert again.exit_code == 0, again
         assert "numbers: 2 of 2 loops completed" in again.output
+        assert "loop 2 of 2  numbers-2: " in again.output
+        assert "loop 1 of 2" not in again.output
         firsts = [request for request in helmsman.model.requests if FIRST in request.prompt and SECOND not in request.prompt]
     assert len({request.call for request in firsts}) == 1  # what has completed is not done again
     repository = tmp_path / "repository"

@@ -8,6 +8,7 @@ import pytest
 from prefect.client.schemas.objects import State, StateType
 
 from deployments.several.chaining import Said, chain, chain_lines, chain_request
+from deployments.show.display import plain_lines
 from helmsman.errors import OperatorError, WorldError
 from helmsman.records.chain import ChainRequest, Link
 from helmsman.records.gates import Gate, GateKind
@@ -20,6 +21,7 @@ from tasks.loops.opening import open_loop
 from tasks.places import loop_folder
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import replace_state
+from tasks.telling.journal import listening
 from tasks.worktrees.workplace import workplace
 from tasks.worktrees.worktree import ensure_worktree, remove_worktree
 from tests.fakes.repositories import NOW, commit, make_repository, sh
@@ -134,6 +136,16 @@ def test_a_loop_that_has_ended_otherwise_is_gone_on_with(top: Path) -> None:
     with_changes(request, state, ending=STOP.model_copy(update={"outcome": Outcome.STOPPED}))
     assert due(request) == LoopRequest(repository=str(top), loop="num-1", reopen=True)
     assert due(request, driven="num-1").loop == "num-1"
+
+
+def test_the_console_is_told_which_loop_begins_or_goes_on(top: Path) -> None:
+    request, lines = chain_of(top, {}, {}), list[str]()
+    with listening(lambda event: lines.extend(plain_lines(event))):
+        state = begun(request)
+        assert due(request).loop == "num-1"
+        left(request, with_changes(request, state, ending=STOP))
+        assert due(request).loop == "num-2"
+    assert lines == ["loop 1 of 2  num-1: the first"] * 2 + ["loop 2 of 2  num-2: the second"]
 
 
 # --- in place -----------------------------------------------------------------------------------------------------
