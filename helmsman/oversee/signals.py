@@ -132,11 +132,11 @@ def _drifting(sight: Sight) -> tuple[Signal, ...]:
     drift = sight.evidence.drift
     if not flagged(drift):
         return ()
-    strangers = len(drift.strangers)
+    if drift.documents:
+        return (Signal(rule="drift.documents", severity=Severity.LOG, message=sentence(drift), value=len(drift.documents)),)
+    value = len(drift.strangers)
     return (
-        Signal(
-            rule="drift.strangers", severity=Severity.LOG, message=sentence(drift), value=strangers, threshold=LEAST_STRANGERS
-        ),
+        Signal(rule="drift.strangers", severity=Severity.LOG, message=sentence(drift), value=value, threshold=LEAST_STRANGERS),
     )
 
 

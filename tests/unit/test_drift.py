@@ -343,3 +343,26 @@ def test_the_deeds_are_taken_from_the_execution() -> None:
     done = execution(call(looked=("/nest/tree/a.py",), edited=("/nest/tree/never.py",), commands=(ran,)))
     done = done.model_copy(update={"change": done.change.model_copy(update={"files": ("b.py",)})})
     assert deeds_of(done, "/nest/tree") == Deeds(("b.py",), ("/nest/tree/a.py",), (ran,), "/nest/tree")
+
+
+BUG = Task("Fix the parser: a nested list loses its last element", failing=("tests/test_parser.py::test_nested",))
+
+
+@pytest.mark.parametrize(
+    ("task", "changed", "told"),
+    [
+        (BUG, "README.md docs/setup/install.html", True),
+        (BUG, "README.md CMakeLists.txt", False),
+        (BUG, "README.md src/lexer.py", False),
+        (BUG, "docs/parser.md", False),
+        (Task("Fix the parser and describe it in the README", failing=BUG.failing), "README.md", False),
+        (Task(BUG.goal), "README.md", False),
+    ],
+    ids=["documents alone", "a build file", "code as well", "about the task", "asked for", "no test fails"],
+)
+def test_documents_alone_while_tests_fail_are_told_apart_from_work(task: Task, changed: str, told: bool) -> None:
+    found = drift(task, deeds(changed))
+    assert flagged(found) is told
+    if told:
+        assert sentence(found) == "only documents changed while tests fail: README.md, docs/setup/install.html"
+        assert "only documents" in guidance(found).intro

@@ -5,6 +5,7 @@ cause is, and imports are not seen here. So a file is called a stranger only whe
 or where the agent has set up a building site elsewhere and changed nothing that was asked.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from itertools import chain
 
 from helmsman.oversee.drift.account import Deeds, Task
 from helmsman.oversee.drift.commands import serves
-from helmsman.oversee.drift.paths import above, folder, is_side_work, is_support, parts, relative, shown, stem, words
+from helmsman.oversee.drift.paths import above, folder, is_document, is_side_work, is_support, parts, relative, shown, stem, words
 from helmsman.oversee.drift.subject import Subject, subject_of
 from helmsman.oversee.drift.words import VAGUE, WordSet, concepts
 from helmsman.records.session import Drift
@@ -22,6 +23,11 @@ LEAST_STRANGERS = 3
 """One odd file is a helper, two are a helper and its test."""
 STRANGERS_A_FRIEND = 4
 """So many for each related file: whoever changes what was asked may need the other files there, as imports would show."""
+
+
+ASKS_FOR_DOCUMENTS = re.compile(
+    r"\b(?:doc(?:s|ument\w*)?|readme|changelog|guides?|manuals?|tutorials?|\w+\.(?:md|rst|adoc))\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,14 @@ def drift(task: Task, deeds: Deeds) -> Drift:
         deeds=judged + len(beside) + commands,
         related=len(related) + commands,
         strangers=tuple(map(shown, (strangers + beside)[:STRANGERS_KEPT])) if strangers and outweigh else (),
+        documents=tuple(map(shown, changed[:STRANGERS_KEPT])) if _only_documents(changed, task, subject) else (),
     )
+
+
+def _only_documents(changed: Sequence[str], task: Task, subject: Subject) -> bool:
+    """Whether nothing else was changed, tests fail, and no word of the task asks for documents."""
+    unasked = task.failing and not any(map(ASKS_FOR_DOCUMENTS.search, (task.goal, *task.asked)))
+    return bool(changed) and bool(unasked) and all(is_document(path) and not subject.covers(path) for path in changed)
 
 
 def _inside(paths: Sequence[str], worktree: str) -> tuple[str, ...]:

@@ -80,9 +80,18 @@ _SUPPORT_FOLDERS = word_set(
     "fixtures __fixtures__ golden goldens generated gen __generated__ migrations dist build target out coverage locales locale "
     "i18n translations assets static public changes .changeset changelog.d newsfragments cassettes"
 )
+_READ = tuple(ending for ending in _DOCUMENTS if ending != ".txt")
+"""Those of documents alone; requirements.txt and CMakeLists.txt are none."""
 _DOCUMENT_FOLDERS = word_set("docs doc documentation man")
 _SIDE_FOLDERS = word_set(".github .gitlab .circleci .buildkite")
 _SIDE_NAMES = re.compile(r"(?:docker|container)file.*|(?:docker-)?compose.*\.ya?ml|jenkinsfile|\.gitlab-ci\.yml|\.travis\.yml")
+
+
+def is_document(path: str) -> bool:
+    """Whether it is there to be read by people."""
+    *above, name = parts(path) or ("",)
+    read = name.endswith(_READ) or not _DOCUMENT_FOLDERS.isdisjoint(above)
+    return read and _SUPPORT_FOLDERS.isdisjoint(above)
 
 
 def is_side_work(path: str) -> bool:
