@@ -7,11 +7,11 @@ from prefect.client.schemas.objects import State
 
 from tasks.engine.end_states import ending_with_reason
 from tasks.loops.reviving import SETTLED_SECONDS
-from tasks.loops.sweeping import swept
+from tasks.loops.sweeping import forget_idle, swept
 from tasks.loops.unstarted import UNSTARTED_SECONDS
 
 
-@flow(name="sweep", persist_result=False)
+@flow(name="sweep", persist_result=False, on_completion=[forget_idle])
 @ending_with_reason
 def sweep(settled_seconds: float = SETTLED_SECONDS, unstarted_seconds: float = UNSTARTED_SECONDS) -> State[dict[str, Any]]:
     """Start again what crashed for the first time, what never began, and what waits for an answer that is there or too late."""

@@ -50,8 +50,6 @@ MOST_MARKED = 60
 MOST_CELLS = 200
 MOST_BARS = 24
 LEFT, RIGHT = 66, 18
-LABEL_WIDTH = 220
-"""What is left to the label of the axis beside the legend."""
 NAME_WIDTH = 6.4
 """Of a character at 11 pixels; a guess on the wide side, since nothing here measures fonts."""
 
@@ -102,7 +100,8 @@ def line_chart(
     across = whole_scale(min(xs), max(xs), LEFT, width - RIGHT - 6, most=12)
     frame = _Frame(width, height, across, rounded_scale(min(ys), max(ys), height - 26, head + 6, most=4))
     lines = [part for number, one in enumerate(drawn) for part in _curve(frame, one, number, alone=len(drawn) == 1)]
-    labels = [words(12, 38, shortened(y_label, 32)), *(_legend(frame, drawn) if len(drawn) > 1 else ())]
+    label = shortened(y_label, 32)
+    labels = [words(12, 38, label), *(_legend(frame, drawn, 24 + len(label) * NAME_WIDTH) if len(drawn) > 1 else ())]
     return picture(title, width, height, [*labels, *_axes(frame, x_label), *lines])
 
 
@@ -122,13 +121,13 @@ def _x_ticks(scale: Scale, bottom: float, x_label: str) -> Iterator[Markup]:
     yield words(scale.begin - 16, bottom + 17, x_label, anchor="end", size=10, font_style="italic")
 
 
-def _legend(frame: _Frame, series: Sequence[Series]) -> Iterator[Markup]:
+def _legend(frame: _Frame, series: Sequence[Series], begin: float) -> Iterator[Markup]:
     """Names at the right of the second row, the last one at the edge; as long as there is room for, many only in part."""
-    right, share = frame.width - RIGHT, (frame.width - LABEL_WIDTH) / len(series)
+    right, share = frame.width - RIGHT, (frame.width - RIGHT - begin) / len(series)
     for number, one in reversed(list(enumerate(series))):
         name = shortened(one.name, min(24, max(int((share - 40) / NAME_WIDTH), 1)))
         left = right - len(name) * NAME_WIDTH
-        if left < LABEL_WIDTH:
+        if left - 26 < begin:
             return
         yield words(left, 38, name)
         yield line(left - 26, 34, left - 6, 34, **_pen(number))

@@ -12,11 +12,12 @@ from helmsman.records.modes import Rung
 from helmsman.show.charts import Kind, Series, bars, line_chart, strip, timeline
 from helmsman.show.markup import Markup
 
-WIDTH = 560
-"""Of a chart, so that two stand side by side."""
-LOW = 200
-"""Height of the charts that tell less."""
+WIDTH = 440
+"""Of a chart, so that two stand side by side, and one on a phone with letters that can be read."""
+HIGH, LOW = 190, 160
+"""Heights; those that tell less are low."""
 RULES_SHOWN = 10
+JUDGE = "Verdicts of the judge"
 TITLES = tuple(rung.title for rung in Rung)
 
 
@@ -114,18 +115,19 @@ def figures_of(traces: Sequence[Trace]) -> Iterator[tuple[Markup, ...]]:
 
 
 def _strips(traces: Sequence[Trace]) -> tuple[Markup, ...]:
-    """One under the other, iteration under iteration."""
+    """One under the other, iteration under iteration. A judge that was never asked has none."""
     kinds = {
         "Checks": [(trace.label, trace.checks) for trace in traces],
         "Claims against evidence": [(trace.label, trace.claims) for trace in traces],
-        "Verdicts of the judge": [(trace.label, trace.judge) for trace in traces],
+        JUDGE: [(trace.label, trace.judge) for trace in traces],
     }
-    return tuple(strip(title, cells, width=WIDTH) for title, cells in kinds.items())
+    asked = any(trace.judge != "neutral" for trace in traces)
+    return tuple(strip(title, cells, width=WIDTH) for title, cells in kinds.items() if asked or title != JUDGE)
 
 
 def _progress(traces: Sequence[Trace]) -> Markup:
     series = Series("completion", [(trace.iteration, 100 * trace.completion) for trace in traces])
-    return line_chart("Progress", [series], y_label="% complete by evidence", y_range=(0, 100), width=WIDTH)
+    return line_chart("Progress", [series], y_label="% complete by evidence", y_range=(0, 100), width=WIDTH, height=HIGH)
 
 
 def _control(traces: Sequence[Trace]) -> Markup:
@@ -136,7 +138,7 @@ def _control(traces: Sequence[Trace]) -> Markup:
         "urgency": lambda trace: trace.output,
     }
     series = [Series(name, [(trace.iteration, term(trace)) for trace in traces]) for name, term in terms.items()]
-    return line_chart("Control", series, y_label="terms and output", y_range=(0, 1), width=WIDTH)
+    return line_chart("Control", series, y_label="terms", y_range=(0, 1), width=WIDTH, height=HIGH)
 
 
 def _cost(traces: Sequence[Trace]) -> Markup:

@@ -41,7 +41,8 @@ from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
 
 SWEEPS_KEPT = timedelta(hours=1)
-"""Runs of the sweep itself are of no interest afterwards, and there are hundreds a day."""
+"""Runs of the sweep itself are of no interest afterwards."""
+IDLE = "NothingToDo"
 
 _log = logging.getLogger(__name__)
 
@@ -57,8 +58,15 @@ def swept(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECONDS) 
     found = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived, "rescheduled": unstarted}
     told = f"{found['waiting']} wait for a person; woken: {_listed(woken)}; revived after a crash: {_listed(revived)}"
     told += f"; taken up anew, since no process of theirs came: {_listed(unstarted)}" if unstarted else ""
-    name = "Woken" if woken or revived or unstarted else "NothingToDo"
+    name = "Woken" if woken or revived or unstarted else IDLE
     return State(type=StateType.COMPLETED, name=name, message=told, data=found)
+
+
+def forget_idle(flow: Any, flow_run: FlowRun, state: State[Any]) -> None:  # noqa: ARG001 - as Prefect calls it
+    """Once a sweep has ended: one that did nothing would only fill the list of runs, hundreds of times a day."""
+    if state.name == IDLE and flow_run.deployment_id is not None:
+        with get_client(sync_client=True) as client:
+            client.delete_flow_run(flow_run.id)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -336,3 +336,11 @@ def test_a_trace_holds_the_records_numbers() -> None:
         "checks": "bad", "claims": "bad", "judge": "bad", "rules": ("stuck", "limits.cost_usd"),
     }  # fmt: skip
     assert {name: getattr(trace_of(made), name) for name in expected} == expected
+
+
+def test_a_judge_that_was_never_asked_has_no_chart() -> None:
+    def html(judgement: Any) -> str:
+        return page(full_state(), [full_record().model_copy(update={"judgement": judgement})], REF)
+
+    assert "Verdicts of the judge" in html(JUDGEMENT)
+    assert "Verdicts of the judge" not in html(None)
