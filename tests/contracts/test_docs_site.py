@@ -86,6 +86,16 @@ def test_the_site_is_read_without_asking_anybody_else_and_fits(address: str, wid
         assert [asked for asked in heard.requests if not asked.startswith(address)] == []
 
 
+def test_the_site_has_a_search_where_it_is_served_and_claims_none_where_it_is_read_from_a_disk(site: Path, address: str) -> None:
+    with browser_page() as (page, _):
+        page.goto(f"{address}push.html")
+        page.get_by_placeholder("Search").fill("heartbeat")
+        page.locator(".md-search-result__item").first.wait_for()
+        page.goto((site / "push.html").as_uri())
+        assert page.locator(".md-search").count() == page.locator("label[for=__search]").count() == 0
+        assert page.locator("h1").is_visible()
+
+
 def test_the_reference_tells_every_command_key_detector_and_decision() -> None:
     commands, keys, rules = commands_page(), settings_page(), rules_page()
     assert [name for name in COMMANDS if f"## helmsman {name}\n" not in commands] == []
