@@ -228,11 +228,17 @@ def check_text(result: CheckResult) -> str:
     counts = result.counts
     numbers = f": {counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped" if counts else ""
     how = "" if result.passed else f" ({_how_failed(result)})"
-    failing = f" – {', '.join(clean(name) for name in counts.failing[:3])}" if counts and counts.failing else ""
+    failing = f" – {', '.join(_case_text(name) for name in counts.failing[:3])}" if counts and counts.failing else ""
     flaky = f"; flaky, passed when run again: {', '.join(clean(name) for name in result.flaky[:3])}" if result.flaky else ""
     remark = f"; {clean(result.remark)}" if result.remark else ""
     remark = f"; no test ran{remark}" if result.ran_no_test else remark
     return f"{sign} {clean(result.name)}{numbers}{how}{failing}{flaky}{remark}"
+
+
+def _case_text(name: str) -> str:
+    """A test's name; unittest says it twice, `test_a (module.Case.test_a)`."""
+    short, _, where = clean(name).partition(" (")
+    return short if where.removesuffix(")").endswith(f".{short}") else clean(name)
 
 
 def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:

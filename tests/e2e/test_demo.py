@@ -1,6 +1,7 @@
 """`helmsman demo` as somebody sees it who has just installed it."""
 
 import os
+import re
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,21 @@ def test_the_demo_shows_a_lie_that_is_not_believed(told: Told) -> None:
     assert "→ completed: the agent asked to be done" in third
     assert "stop allowed: every check that ran passes" in third
     assert "✔" in third
+
+
+README = Path(__file__).parents[2] / "README.md"
+TOLD = re.compile(r"#\d+  (?!the agent starts)|    (stop   |tree|check|claim|warn|→)|[a-z]+ {4,}|$")
+VARIES = re.compile(r"\b[0-9a-f]{10,12}\b|\b[\d.]+ s\b")
+
+
+@of_one_demo
+def test_the_readme_shows_the_demo_as_it_is(told: Told) -> None:
+    shown = README.read_text(encoding="utf-8").partition("```text\n")[2].partition("```")[0].splitlines()
+    run = told.run.output.partition("#0")[1:]
+    lines = [line for line in "".join(run).partition("\n\nThe branch")[0].splitlines() if TOLD.match(line)]
+    recorded = [line for line in lines if not line.startswith("state ")]
+    assert [VARIES.sub("…", line) for line in shown] == [VARIES.sub("…", line) for line in recorded]
+    assert len(shown) <= 30
 
 
 def iterations(output: str) -> list[str]:
