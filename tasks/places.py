@@ -102,6 +102,11 @@ class LoopFolder(DrivenFolder):
         return self.root / "words"
 
     @property
+    def notes(self) -> Path:
+        """What judge and research wrote down, once the worktree is gone."""
+        return self.root / "notes"
+
+    @property
     def left(self) -> Path:
         """Which end of the loop has left all that it leaves."""
         return self.root / "left"

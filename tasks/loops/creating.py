@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from helmsman.orient.alignment import own_goal
 from helmsman.records.agents import Agent
 from helmsman.records.hats import Preset
 from helmsman.records.push import OWN_BRANCHES
+from helmsman.records.reflexion import JudgeMemory
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.agents.finding import find_agent
@@ -29,7 +31,7 @@ from tasks.places import LoopFolder, loop_folder
 from tasks.plans.plan_file import begun_plan
 from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref, require_head
 from tasks.repository.remote import require_remote
-from tasks.repository.state_ref import known_state, read_state, state_ref, write_state
+from tasks.repository.state_ref import known_state, list_loops, read_state, state_ref, write_state
 from tasks.sandbox.entering import git_folder
 from tasks.system.secrets import settings_with_secrets, without_secrets
 from tasks.tracker.remembering import forget
@@ -37,6 +39,7 @@ from tasks.worktrees.worktree import require_clean
 
 LOOPS_LOOKED_AT = 50
 """As many as a chain may have."""
+PRINCIPLES_HANDED_ON = 10
 
 
 class Begun(NamedTuple):
@@ -104,7 +107,17 @@ def first_state(repository: Repository, resolved: Resolved, begun: Begun, now: d
         preset=resolved.preset,
         agent=resolved.agent,
         plan=begun_plan(repository, begun.commit, config),
+        judge=_handed_on(repository, config),
     )
+
+
+def _handed_on(repository: Repository, config: LoopConfig) -> JudgeMemory:
+    """The last principles of the judge of the repository's latest loop that had any; of states that Helmsman signed."""
+    if not config.judge.criteria:
+        return JudgeMemory()
+    latest = islice(list_loops(repository, lambda _: None), LOOPS_LOOKED_AT)
+    notes = next((shown.state.judge.notes for shown in latest if shown.state.judge.notes and not shown.unverified), ())
+    return JudgeMemory(notes=tuple(f"earlier: {note.removeprefix('earlier: ')}" for note in notes[-PRINCIPLES_HANDED_ON:]))
 
 
 def write_first(repository: Repository, state: LoopState, subject: str) -> bool:
@@ -122,7 +135,7 @@ def write_first(repository: Repository, state: LoopState, subject: str) -> bool:
 
 def _forget_earlier(folder: LoopFolder) -> None:
     """What a loop of that name left that was removed (docs/what-lasts.md): it would pass for this one's."""
-    for left in (folder.answers, folder.words, folder.calls, git_folder(folder)):
+    for left in (folder.answers, folder.words, folder.calls, folder.notes, git_folder(folder)):
         shutil.rmtree(left, ignore_errors=True)
     forget(folder)
 

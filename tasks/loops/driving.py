@@ -34,6 +34,7 @@ from tasks.engine.runs import (
 )
 from tasks.lock import drive_alone
 from tasks.loops.continuing import continued
+from tasks.loops.kept_notes import keep_notes
 from tasks.loops.opening import close, knows_call, lost_elsewhere, mark_interrupted, mend, now_utc, open_loop
 from tasks.loops.ready import tear_down
 from tasks.loops.travelling import claim, is_claimed_between, is_ours, left_there, take_up
@@ -207,6 +208,7 @@ def tidy(repository: str, state: LoopState) -> None:
     if state.outcome is not Outcome.COMPLETED or state.config.workspace.in_place or not place.worktree.exists():
         return
     try:
+        keep_notes(place, state)
         mark_left(place, state)
         remove_worktree(place.repository, place.worktree)
     except (HelmsmanError, OSError) as error:

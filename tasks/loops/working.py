@@ -230,15 +230,15 @@ def fold_memory(place: Workplace, state: LoopState, changed: Sequence[str] = ())
     """
     found = state.memory.research
     if researching(state):
-        found = research_of(state, _own_file(place, RESEARCH_FILE) or "", changed)
-    text = _own_file(place, "progress.md")
+        found = research_of(state, own_file(place, RESEARCH_FILE) or "", changed)
+    text = own_file(place, "progress.md")
     if text is None:
         gone = ("the file was gone; it has been written again",)
         return state.memory.model_copy(update={"problems": gone, "research": found})
     return read(text, state.config.goal).model_copy(update={"research": found})
 
 
-def _own_file(place: Workplace, name: str) -> str | None:
+def own_file(place: Workplace, name: str) -> str | None:
     """A file that the agent was to write. A link to somewhere else is no file of ours."""
     folder = place.worktree / OWN_FOLDER
     path = folder / name
