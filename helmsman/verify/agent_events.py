@@ -17,6 +17,7 @@ from helmsman.records.usage import Usage
 from helmsman.verify.agent_outcome import FINAL, EndedBy, Ending, ResultEvent, outcome_of, read_result, words_of
 from helmsman.verify.context_reader import SYNTHETIC, ContextReader, never_ran, refused_by_hook
 from helmsman.verify.deed_reader import DeedReader, Tools
+from helmsman.verify.judge.prices import priced
 from helmsman.verify.loose_json import amount, count, ends, items, last, mapping, text
 from helmsman.verify.turn_reader import TurnReader
 from helmsman.verify.usage_limits import ahead, reached, read_limit
@@ -160,8 +161,11 @@ class CallReader:
 
     @property
     def usage(self) -> Usage:
-        """What was used up so far. The dollars of turns without a result are not known."""
-        return self._billed.plus(self._unbilled)
+        """What was used up so far. The CLI tells the dollars of a turn with its result.
+
+        Those of a turn that was cut off are what its tokens cost by the price list; 0 for a model that is not in it.
+        """
+        return self._billed.plus(priced(self._unbilled, self._model))
 
     def conclude(self, *, exit_code: int | None, ended_by: EndedBy, stderr: str, seconds: float, now: datetime) -> AgentCall:
         """The whole call, once its process has ended."""

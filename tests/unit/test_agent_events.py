@@ -10,6 +10,7 @@ from helmsman.records.evidence import AgentCall
 from helmsman.records.usage import Usage
 from helmsman.verify.agent_events import Called, CallReader, detail_of, parse_event, tool_calls
 from helmsman.verify.deed_reader import OTHER_TOOLS
+from helmsman.verify.judge.prices import priced
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay
 
 
@@ -93,16 +94,19 @@ def test_of_several_results_the_last_one_speaks_for_all() -> None:
 
 
 @pytest.mark.feature("E6")
-def test_a_call_that_was_killed_shows_the_tokens_of_the_messages_that_came() -> None:
+def test_a_call_that_was_killed_shows_the_tokens_and_the_dollars_of_the_messages_that_came() -> None:
     call = replay("sigterm", 143)
-    assert call.usage == Usage(input_tokens=200, cache_creation_tokens=2000, cache_read_tokens=40_000, output_tokens=2)
+    tokens = Usage(input_tokens=200, cache_creation_tokens=2000, cache_read_tokens=40_000, output_tokens=2)
+    assert call.usage == priced(tokens, call.model)
+    assert call.usage.cost_usd > 0
     assert (call.turns, call.context.tokens, call.tool_calls) == (2, 21_100, 2)
 
 
 @pytest.mark.feature("E6")
 def test_what_came_after_the_last_result_is_added_to_it() -> None:
     call = fold(*events("success"), says(words("More."), identity="later", input_tokens=7), exit_code=143)
-    assert (call.usage.input_tokens, call.usage.cost_usd, call.turns) == (407, 0.0172, 6)
+    assert (call.usage.input_tokens, call.usage.cost_usd, call.turns) == (407, pytest.approx(0.0172, abs=1e-3), 6)
+    assert call.usage.cost_usd > 0.0172
 
 
 @pytest.mark.feature("E6")
@@ -116,7 +120,7 @@ def test_a_result_without_usage_by_model_is_read_by_its_own_usage() -> None:
 def test_a_message_in_several_events_is_counted_once() -> None:
     part = says(words("a"), identity="one", input_tokens=5, output_tokens=1)
     other = says(words("b"), identity="two", parent="tool", input_tokens=3)
-    assert fold(part, other, part, other).usage == Usage(input_tokens=8, output_tokens=1)
+    assert fold(part, other, part, other).usage == priced(Usage(input_tokens=8, output_tokens=1), "claude-opus-5-5")
 
 
 @pytest.mark.feature("E6")
