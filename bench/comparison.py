@@ -303,7 +303,7 @@ def _killed_helmsman(folder: Path, agent: Wanderer, engine: str, watch: Watch) -
     at_work = threading.Event()
     with driving(folder, engine, _slow_second(agent, at_work), warm=False) as driver:
         begun = time.monotonic()
-        wanted = ("run", agent.goal, "--check", CHECK, "--name", "loop", "--repo", driver.repository)
+        wanted = ("run", agent.goal, "--check", CHECK, "--name", "loop", "--yes", "--repo", driver.repository)
         first = driver.start(*wanted)
         at_work.wait(PATIENCE)
         first.send_signal(signal.SIGKILL)

@@ -11,7 +11,7 @@ from deployments.accepting import require_verified
 from deployments.answering import waits_for_answer
 from deployments.choosing import driver_of, interruption
 from deployments.detaching import drive_apart
-from deployments.dialogue import YES, say, typed
+from deployments.dialogue import YES, is_anybody_there, say, typed
 from deployments.show.display import display
 from deployments.show.lines import show_on
 from deployments.trust import COMMANDS, consenting, is_trusted, may_ask, refuse_programs, refuse_untrusted, settle
@@ -73,6 +73,8 @@ def start(repo: Path, wishes: Wishes, *, yes: bool, as_json: bool, detach: bool 
         refuse_taken(repository, name, config.remote)
     if ask:
         _confirm(repository, config, name, resolved.agent)
+    elif not (yes or detach or is_anybody_there()):
+        raise OperatorError("nobody is there to be asked whether to start", remedy="--yes starts without asking")
     trust_commands(repository.common)
     state = create_loop(repository, resolved, name, now_utc(), new=True)
     request = LoopRequest(repository=str(repository.top), loop=state.loop)

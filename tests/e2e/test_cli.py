@@ -212,7 +212,7 @@ def test_a_killed_wait_for_the_usage_limit_goes_on_until_the_same_moment(tmp_pat
     script = LimitedOnce()
     with driving(tmp_path, prefect_server.url, script) as made:
         helmsman = with_subscription(made)
-        run = "run", "g", "--check", CHECK, "--name", "loop", "--set", "usage_limit.margin_seconds=0"
+        run = "run", "g", "--check", CHECK, "--name", "loop", "--yes", "--set", "usage_limit.margin_seconds=0"
         waiter = helmsman.start(*run, "--repo", helmsman.repository, "--json")
         assert eventually(lambda: waits(helmsman.repository), 100), waiter.poll()
         seen = helmsman.tell("status", "loop")

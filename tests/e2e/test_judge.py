@@ -26,7 +26,7 @@ PATIENCE = 60
 FORM = "StructuredOutput"
 """The tool by which the command line has a schema filled in."""
 AGENT = Agent("does it at once", [(FIX, done("It is done."))], honest=True, verdicts=[MET])
-START = ("run", GOAL, "--check", CHECK, "--max-iterations", "3", "--name", "loop", "--json", "--repo")
+START = ("run", GOAL, "--check", CHECK, "--max-iterations", "3", "--name", "loop", "--yes", "--json", "--repo")
 
 
 class Court:

@@ -46,7 +46,9 @@ def _solves(goal: str, tried: int, request: Request) -> bool:
 
 def drive(helmsman: Driving, name: str, goal: str, iterations: int) -> tuple[int, str]:
     most = f"limits.iterations={iterations}"
-    ended = helmsman.run("run", goal, "--check", CHECK, "--name", name, "--repo", helmsman.repository, *ALONE, "--set", most)
+    ended = helmsman.run(
+        "run", goal, "--yes", "--check", CHECK, "--name", name, "--repo", helmsman.repository, *ALONE, "--set", most
+    )
     return ended.exit_code, ended.output
 
 
@@ -131,7 +133,7 @@ def test_two_loops_that_learn_at_once_lose_nothing(tmp_path: Path, prefect_serve
     repository(tmp_path / "repository", WANDERERS[0])
     with driving(tmp_path, prefect_server.url, script(prompts)) as helmsman:
         common = ("--check", CHECK, "--repo", helmsman.repository, *ALONE, "--set", "limits.iterations=4")
-        both = [helmsman.start("run", VAIN, "--name", name, *common) for name in ("one", "two")]
+        both = [helmsman.start("run", VAIN, "--yes", "--name", name, *common) for name in ("one", "two")]
         for process in both:
             output, errors = process.communicate(timeout=300)
             assert process.returncode in {3, 4}, output + errors

@@ -41,7 +41,7 @@ def script(folder: Path) -> Script:
 
 def order(helmsman: Driving, goal: str) -> list[str | Path]:
     where: list[str | Path] = ["--repo", helmsman.repository, "--name", goal.rsplit(maxsplit=1)[-1], "--merge", ".", "--json"]
-    return ["run", goal, "--check", "sh check.sh", *where, "--set", "steering.stop_blocks=0"]
+    return ["run", goal, "--yes", "--check", "sh check.sh", *where, "--set", "steering.stop_blocks=0"]
 
 
 @pytest.mark.feature("M4")

@@ -108,7 +108,7 @@ class Driving(CommandLine):
 
     def run_loop(self, *arguments: str | Path, **variables: str) -> Ended:
         """Start a loop named `loop` in the repository and wait for its end."""
-        return self.run("run", *arguments, "--name", "loop", "--repo", self.repository, **variables)
+        return self.run("run", *arguments, "--name", "loop", "--yes", "--repo", self.repository, **variables)
 
     def tell(self, command: str, *arguments: str | Path) -> Any:
         """What a command prints as JSON."""

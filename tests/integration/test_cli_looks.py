@@ -72,7 +72,7 @@ MISTAKES = {
     ),
     "no goal": Mistake(started(goal=None), ("goal", "missing", "HELMSMAN_GOAL", "helmsman.toml")),
     "a blank goal": Mistake(started(goal="  "), ("goal (command line)", "'  '")),
-    "no checks": Mistake(started(check=None), ("no check is configured", "--check", "--no-checks")),
+    "no checks": Mistake(started("--yes", check=None), ("no check is configured", "--check", "--no-checks")),
     "an empty check": Mistake(started(check=""), ("checks[0].command (command line)", "''")),
     "an unknown key": Mistake(
         started("--set", "limits.iteration=3"), ("limits.iteration (command line): unknown key", "did you mean limits.iterations")
@@ -112,9 +112,9 @@ MISTAKES = {
         started("--name", "mend-it"), ("a loop mend-it already", "helmsman resume mend-it", "--name"), start_a_loop
     ),
     "in place with uncommitted work": Mistake(
-        started("--in-place"), ("uncommitted changes", "found: draft", "commit or stash"), write("repository/draft")
+        started("--in-place", "--yes"), ("uncommitted changes", "found: draft", "commit or stash"), write("repository/draft")
     ),
-    "in place on a detached HEAD": Mistake(started("--in-place"), ("--in-place", "a detached HEAD", "switch to"), detach),
+    "in place on a detached HEAD": Mistake(started("--in-place", "--yes"), ("a detached HEAD", "switch to"), detach),
     "in place in a bare repository": Mistake(
         started("--in-place", "--yes", repo="bare"),
         ("--in-place", "found: a bare repository", "leave --in-place out"),
@@ -183,6 +183,16 @@ def test_an_engine_that_nobody_could_reach_is_refused_before_a_loop_is_begun(
     told = helmsman.run(*started("--yes", *further), PREFECT_API_URL="localhost:4200/api")
     assert told.exit_code == 2
     assert not [word for word in ("PREFECT_API_URL", "http://HOST:PORT/api", "localhost:4200/api") if word not in told.errors]
+    assert "no loop was started" in helmsman.run("list", "--repo", helmsman.repository).output
+
+
+@pytest.mark.feature("O1")
+@pytest.mark.parametrize("further", [(), ("--json",)])
+def test_a_run_about_which_nobody_can_be_asked_is_refused_with_the_flag_named(
+    helmsman: CommandLine, further: tuple[str, ...]
+) -> None:
+    told = helmsman.run(*started(*further))
+    assert (told.exit_code, "--yes starts without asking" in told.errors) == (2, True), told
     assert "no loop was started" in helmsman.run("list", "--repo", helmsman.repository).output
 
 

@@ -107,7 +107,10 @@ def test_a_start_takes_the_preset_by_name_or_by_a_path_from_where_it_was_given(h
     arguments = ("run", "g", "--check", "true", "--repo", "repository", "--set", "claude.binary=nowhere/claude")
     assert "nowhere/claude" in helmsman.run(*arguments, "--preset", "team/shared.md").errors  # everything before that was right
     assert "did you mean bugfix?" in helmsman.run(*arguments, "--preset", "bugfx").errors
-    assert "for a bugfix: a test that fails" in helmsman.run("run", "g", "--repo", "repository", "--preset", "bugfix").errors
+    assert (
+        "for a bugfix: a test that fails"
+        in helmsman.run("run", "g", "--yes", "--repo", "repository", "--preset", "bugfix").errors
+    )
     shown = helmsman.run("config", "--repo", "repository", "--set", "preset=team/../bugfix", "--json")
     assert shown.exit_code == 2
     shown = helmsman.run("config", "--repo", "repository", "--set", "preset=bugfix", "--json")

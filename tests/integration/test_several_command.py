@@ -31,7 +31,7 @@ def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
         (("parallel", "loops.toml", "--best-of", "2"), ("loops.toml, and goals beside it",)),
         (("parallel", "loops.toml", "--approach", "from behind"), ("loops.toml, and goals beside it",)),
         (("chain", "loops.toml", "--draft"), ("a draft is made of a goal", "loops.toml")),
-        (("run", "g", "--set", "plan=nix", "--plan", "nowhere.md"), ("nowhere.md",)),
+        (("run", "g", "--yes", "--set", "plan=nix", "--plan", "nowhere.md"), ("nowhere.md",)),
         (("run", "g", "--set", "agent=nix", "--agent", "template"), ("names no command",)),
     ],
     ids=lambda value: repr(value)[:40],
