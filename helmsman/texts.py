@@ -105,6 +105,7 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
         yield f"    its words: {clean(call.error)[:300]}"
     yield from (f"    guard      {guard_text(guarded)}" for guarded in call.guarded[:GUARDED_SHOWN])
     yield from (f"    {line}" for line in session_lines(call))
+    yield from _research_lines(record)
     yield f"    tree       {_change_text(record)}"
     yield from (f"    {line}" for line in check_lines(record.checks))
     yield from (f"    {line}" for line in finding_lines(record.findings))
@@ -151,13 +152,25 @@ def brought(record: IterationRecord) -> str:
     return f"{sum(one.passed for one in results)} of {counted(len(results), 'check')} green" if results else "no check configured"
 
 
+def _research_lines(record: IterationRecord) -> Iterator[str]:
+    """What research came to, and what of it is incomplete."""
+    found = record.memory.research
+    if not record.researched:
+        return
+    yield f"    research   {'complete' if found.complete else 'incomplete'}" + (
+        f": {short_line(found.approach, SAID_SHOWN)}" if found.complete else ""
+    )
+    yield from (f"    missing    {clean(problem)}" for problem in found.problems)
+
+
 def _agent_line(record: IterationRecord) -> str:
     """Which attempt, how the agent's call ended, and what it took."""
     call = record.execution.call
     attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
     resumed = " (resumed)" if call.resumed else ""
     used = tools_told(call.tool_calls, call.untold), dollars_told(call.usage.cost_usd, call.untold), duration(call.seconds)
-    return f"#{record.iteration}{attempt}  agent {call.outcome}{resumed}: {', '.join(used)}"
+    what = "research, agent" if record.researched else "agent"
+    return f"#{record.iteration}{attempt}  {what} {call.outcome}{resumed}: {', '.join(used)}"
 
 
 def hat_line(hat: Worn) -> str:

@@ -117,6 +117,11 @@ class IterationRecord(Evidence):
         return self.tick.commit if self.tick else self.execution.change.commit
 
     @property
+    def researched(self) -> bool:
+        """Whether it only looked: research comes before all work, so its iterations are the first ones."""
+        return self.iteration <= self.memory.research.tries
+
+    @property
     def blocked(self) -> bool:
         """Whether the agent says that it cannot go on by itself."""
         return bool(self.claims.blocked)

@@ -4,6 +4,8 @@ import pytest
 
 from helmsman.records.claims import Claims, StatusReport
 from helmsman.records.evidence import AgentOutcome
+from helmsman.records.memory import WorkingMemory
+from helmsman.records.research import Research
 from helmsman.records.session import Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
 from helmsman.records.state import advance
 from helmsman.show.asking import evidence
@@ -104,3 +106,15 @@ def test_the_last_words_of_an_agent_that_is_not_blocked_are_shown_where_a_person
     assert "blocked" not in "\n".join(iteration_lines(found))
     assert list(said_lines(after.last_call)) == ["said       Half of it is done."]
     assert "The agent's last words: Half of it is done" in evidence(after, "here")
+
+
+@pytest.mark.feature("M6")
+def test_research_is_called_so_and_what_is_incomplete_is_told() -> None:
+    approach = "One file after the other."
+    told = "\n".join(iteration_lines(record(memory=WorkingMemory(research=Research(tries=1, approach=approach)))))
+    assert "#1  research, agent finished" in told
+    assert f"research   complete: {approach}" in told
+    short = WorkingMemory(research=Research(tries=1, problems=("## GAPS is missing",)))
+    told = "\n".join(iteration_lines(record(memory=short)))
+    assert "research   incomplete\n    missing    ## GAPS is missing\n" in told
+    assert "research" not in "\n".join(iteration_lines(record(iteration=2, memory=short)))
