@@ -11,6 +11,7 @@ import typer
 from deployments.borrowed_flags import in_words, refuse_borrowed
 from deployments.complaints import report as report_error
 from deployments.complaints import report_misuse, report_unforeseen
+from deployments.help import GroupedCommands
 from deployments.memory.commands import memory
 from deployments.options import (
     HERE,
@@ -50,6 +51,7 @@ from helmsman.errors import HelmsmanError
 
 app = typer.Typer(
     name="helmsman",
+    cls=GroupedCommands,
     help="Steer a coding agent toward a goal that can be verified; survive crashes; say why it stopped.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["--help", "-h"]},
