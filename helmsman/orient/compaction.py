@@ -158,9 +158,8 @@ def compact_by_template(past: Past) -> Compacted:
 
 
 def compacted_section(compacted: Compacted) -> Sequence[Piece]:
-    """The past in short for the prompt, fenced: agent, tools or a model wrote its words."""
+    """The past in short for the prompt, fenced: agent, tools or a model wrote its words. The goal stands there already."""
     bodies = {
-        "END GOAL": compacted.end_goal,
         "APPROACH": compacted.approach,
         "COMPLETED": "\n".join(f"- {line}" for line in compacted.completed),
         "CURRENT STATE": compacted.current_state,
@@ -168,7 +167,7 @@ def compacted_section(compacted: Compacted) -> Sequence[Piece]:
     }
     return (
         _HEADING[compacted.by],
-        Foreign("\n\n".join(f"{name}\n{body or '(nothing is known)'}" for name, body in bodies.items())),
+        Foreign("\n\n".join(f"{name}\n{body}" for name, body in bodies.items() if body)),
     )
 
 
@@ -179,8 +178,8 @@ def _state(past: Past) -> str:
         parts.append(f"{len(past.checks.failures)} of {len(past.checks.results)} checks fail.")
     if past.history:
         newest, forward = past.history[-1], sum(moment.movement is Movement.FORWARD for moment in past.history)
-        counts = f"; {counted(newest.failing_tests, 'test')} failing, {newest.passing_tests} passing"
-        parts.append(f"Completion {newest.completion:.0%}{counts if newest.failing_tests or newest.passing_tests else ''}.")
+        if newest.failing_tests or newest.passing_tests:
+            parts.append(f"{counted(newest.failing_tests, 'test')} failing, {newest.passing_tests} passing.")
         parts.append(f"{forward} of the last {counted(len(past.history), 'iteration')} got further.")
     kinds = Counter(str(kind) for moment in past.history for kind in {error.kind for error in moment.errors})
     if kinds:

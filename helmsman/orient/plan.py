@@ -17,31 +17,30 @@ LONGEST_MISSING = 600
 
 ITEM = Template("""\
 # The item in hand: $id of `$file`
-The work is split into a plan, `$file`: $done of $items are done. This iteration is for one item, and that is the atomic unit of
-work that is meant below. $others
-$id: $title$details""")
+The work is split into a plan, `$file`: $done of $items are done. This iteration is for one item. $others
+<item>
+$id: $title$details
+</item>""")
 PROVEN_BY_CHECK = Template("""\
-It is proven when this command exits with 0 on the committed tree, nothing that passed before fails, and no finding blocks:
+It is proven when this command exits with 0 on your last commit and nothing that passed before fails:
 $check""")
 PROVEN_BY_ALL = Template("""\
-It is proven when every check passes on the committed tree, no finding blocks, $changed, and a test that has `$id` in its name
-fails without your change and passes with it. Where no test can show it, note it as done, one line `$id: …` under COMPLETED in
-`.helmsman/progress.md`: $who looks at it then. Your word alone proves nothing.""")
-TICKS = Template("The loop ticks it in `$file` once it is proven. Leave that file as it is: what you change there is put back.")
+It is proven when every check passes on your last commit, $changed, and a test that has `$id` in its name fails without your
+change and passes with it. If no test can show it, write a line `$id: done` into your notes, and $who will look at it.""")
+TICKS = Template("The loop ticks it in `$file` once it is proven. What you change in that file is put back.")
 VERIFIES = """\
-It is there to verify: look, run what it names, and say what is so. No change of the source is asked for; where you find something
-broken, mend it."""
-MORE = "Items remain after this one, so do not ask to be done with the whole."
-LAST = "It is the last one: where the objective holds as well, ask to be done, as is said at the end."
-TRIES = Template("$spent of $allowed iterations have been spent on it. At the end of the last one this was missing: $missing")
+It asks for verification, not for a change of the source: run what it names, and fix what you find broken."""
+MORE = "Do not ask for completion of the whole: other items remain after this one."
+LAST = "It is the last item: if the goal is true as well, ask for completion."
+TRIES = Template("$spent of $allowed iterations were spent on it. After the last one this was missing: $missing")
 ALL_DONE = Template("""\
 # The plan is done
-Every item of `$file` that this loop is for is ticked. What remains is the objective itself: mend what the checks or the findings
-still show, then ask to be done.""")
+Every item of `$file` that this loop is for is ticked. What remains is the goal itself: fix what the checks or the findings still
+show, then ask for completion.""")
 ANEW = Template("""\
-The way that it went so far has failed, so the plan may be made anew in this iteration: where the open items of `$file` are cut
-wrongly, rewrite them from the goal and from what is there now, and commit. What is done stays as it is, and so does each check
-of an item; tick nothing, write no new checks. A plan that cannot be followed is put back.""")
+The approach so far has failed, so the plan may be changed in this iteration: if the open items of `$file` are cut wrongly,
+rewrite them from the goal and the present code, and commit. Leave what is done and the check of each item as they are; tick
+nothing and add no checks. A plan that cannot be followed is put back.""")
 TOUCHED = Template("In the last iteration `$file` was changed, and it was put back: $why.")
 
 

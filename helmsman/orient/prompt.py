@@ -1,7 +1,6 @@
-"""From state and orientation to the briefing: which sections, in which order, under which allowance.
+"""From state and orientation to the briefing: the constant system text, and the message in sections under an allowance.
 
-Order: the objective and what proves it first, facts from specific to general, the fixed rules, and the objective again at the
-end, where models weigh most.
+The texts are templates in `helmsman/prompts`. The message says what is wanted, then what is known, the most specific first.
 """
 
 from collections.abc import Sequence
@@ -11,41 +10,23 @@ from helmsman.config import MemoryConfig
 from helmsman.memory.handoff import handoff_section
 from helmsman.memory.telling import lessons_section
 from helmsman.memory.wiki import NOTE as WIKI_NOTE
-from helmsman.orient.alignment import own_goal
 from helmsman.orient.approaches import approach_section
 from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, fit, tokens, whole
-from helmsman.orient.checks_told import commands, failed
-from helmsman.orient.compaction import compact_by_template, compacted_section, compacts, past_of
+from helmsman.orient.checks_told import failed
+from helmsman.orient.compaction import compact_by_template, compacted_section, needs_compaction, past_of
 from helmsman.orient.focus import focus_section
-from helmsman.orient.guardrails import as_text
-from helmsman.orient.guardrails.of_loop import rules_of
 from helmsman.orient.hats import hat_sections, worn_hat
 from helmsman.orient.last_session import last_session
 from helmsman.orient.merging import merge_section
-from helmsman.orient.phases import (
-    BLOCKED,
-    CLOSING,
-    CRITERIA,
-    INTERRUPTED,
-    INVARIANTS,
-    LEFT_OFF,
-    OBJECTIVE,
-    PHASE_0,
-    PHASES_1_TO_4,
-    PICTURE,
-    ROLLED_BACK,
-    SCARCE,
-    UNSAFE,
-)
 from helmsman.orient.plan import own_check_section, plan_sections
 from helmsman.orient.refusal import refusal_section
-from helmsman.orient.research import CLOSING as RESEARCH_CLOSING
 from helmsman.orient.research import research_phase, research_section, researching
 from helmsman.orient.trend import trend_section
 from helmsman.oversee.advice import PERSONAS, advise
 from helmsman.oversee.drift import flagged, guidance
 from helmsman.oversee.usage import in_words, near
 from helmsman.plain import clean, clean_lines, one_line
+from helmsman.prompts import render
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Contradiction
@@ -56,7 +37,6 @@ from helmsman.records.lessons import Recalled
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import LATER, Failed
-from helmsman.records.plan import InHand
 from helmsman.records.reflexion import DoneSignals, JudgeMemory, Rejection
 from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
@@ -64,6 +44,7 @@ from helmsman.records.verdict import PAIN
 from helmsman.texts import counted
 
 REJECTIONS_SHOWN = 3
+MOST_PATHS = 20
 CHECKS = "last checks"
 RESERVED = 3
 """A third of the allowance is kept for the section of the checks, where it needs that much: without its headings a quarter is
@@ -77,46 +58,46 @@ def brief(state: LoopState, orientation: Orientation, planned: Planned | None = 
     """The prompt of the iteration that is due. `planned`: what a model wrote for it, where one was asked."""
     facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or Planned()) if pieces]
     fitted = _fit(facts, state.config.prompt.orientation_tokens)
-    fixed_before, fixed_after = _before(state, orientation.plan), _looking(state) if researching(state) else _after(state)
     remembered = _remembered(orientation.recalled, state.config.memory)
-    sections = [*fixed_before, *(section for section in fitted if section[1]), *fixed_after[:-1], *remembered, fixed_after[-1]]
+    sections = [*_task(state, orientation), *(section for section in fitted if section[1]), *remembered]
     return Briefing(
+        system=_system(state),
         prompt="\n\n".join(text for _, text in sections) + "\n",
         sections=tuple((name, tokens(text)) for name, text in sections),
         trimmed=tuple(name for (name, pieces), (_, text) in zip(facts, fitted, strict=True) if whole(pieces) != text),
     )
 
 
-def _before(state: LoopState, plan: InHand | None) -> list[Section]:
+def _system(state: LoopState) -> str:
+    """What every iteration of a loop is told in the same words."""
+    kept = state.config.invariants
+    return render(
+        "system",
+        branch=state.branch,
+        promise=state.config.completion.promise,
+        protected=", ".join(f"`{path}`" for path in kept.protect[:MOST_PATHS]),
+        allowed=", ".join(f"`{path}`" for path in kept.allow[:MOST_PATHS]),
+    )
+
+
+def _task(state: LoopState, orientation: Orientation) -> list[Section]:
+    """What is wanted, the same in every iteration before what is due in this one."""
     config = state.config
-    proving = commands(check.command for check in config.checks) or "    (none was given: nothing will be verified)"
-    criteria = "\n".join(f"- [{criterion.id}] {criterion.text}" for criterion in config.judge.criteria)
+    wanted = render(
+        "iteration",
+        goal=config.goal.strip(),
+        checks="\n".join(clean_lines(check.command) for check in config.checks),
+        picture=config.judge.envisioning.strip(),
+        criteria=config.judge.criteria,
+    )
+    where = f"Iteration {state.due} of {config.limits.iterations}, on commit {orientation.start_commit[:10]}."
     return [
-        ("objective", OBJECTIVE.substitute(goal=config.goal.strip(), checks=proving)),
-        *([("picture", PICTURE.substitute(picture=picture))] if (picture := config.judge.envisioning.strip()) else []),
-        *([("criteria", CRITERIA.substitute(criteria=criteria))] if criteria else []),
+        ("task", wanted),
         *([("approach", approach)] if (approach := approach_section(config.prompt.approach)) else []),
         *hat_sections(state),
-        *plan_sections(state, plan),
-        ("phase 0", PHASE_0.substitute()),
-    ]
-
-
-def _looking(state: LoopState) -> list[Section]:
-    """What ends the prompt of an iteration of research: it has another task, and cannot ask to be done."""
-    return [
-        *((name, whole(pieces)) for name, pieces in research_phase(state.config, state.memory.research)),
-        *_guard_rails(state),
-        ("closing", RESEARCH_CLOSING.substitute(goal=own_goal(state.config.goal))),
-    ]
-
-
-def _after(state: LoopState) -> list[Section]:
-    return [
-        ("phases 1-4", PHASES_1_TO_4.substitute()),
-        ("invariants", INVARIANTS.substitute(branch=state.branch)),
-        *_guard_rails(state),
-        ("closing", CLOSING.substitute(goal=own_goal(state.config.goal), promise=state.config.completion.promise)),
+        *plan_sections(state, orientation.plan),
+        ("iteration", where if state.worked or state.checks else f"{where} Nothing has been done yet."),
+        *((name, whole(pieces)) for name, pieces in research_phase(state)),
     ]
 
 
@@ -124,14 +105,6 @@ def _remembered(recalled: Recalled, config: MemoryConfig) -> list[Section]:
     """Lessons and guardrails stand right before the objective is said again: at the end, where models weigh most."""
     text = fit(lessons_section(recalled), config.tokens)
     return [("memory", text)] if text else []
-
-
-def _guard_rails(state: LoopState) -> list[Section]:
-    """The rules that tool calls are judged by, in the words of the rules themselves; nothing where nobody judges."""
-    if not state.config.steering.hooks:
-        return []
-    lines = (f"- {line}" for line in as_text(rules_of(state)))
-    return [("guard rails", "\n".join(("# Guard rails: a tool call that leaves them is refused", *lines)))]
 
 
 def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list[Fact]:
@@ -169,7 +142,7 @@ def _guidance(said: Sequence[str]) -> Sequence[Piece]:
 
 def _scarce(state: LoopState, orientation: Orientation) -> Sequence[Piece]:
     windows = near(state.config.usage_limit, state.usage, orientation.started_at)
-    return (SCARCE.substitute(told="; ".join(map(in_words, windows))),) if windows else ()
+    return (render("scarce", windows="; ".join(map(in_words, windows))),) if windows else ()
 
 
 def _advice(state: LoopState) -> Sequence[Piece]:
@@ -229,7 +202,7 @@ def _blocked(done: DoneSignals) -> Sequence[Piece]:
     if not done.blocked:
         return ()
     seen = ("The judge looked as well, and does not see it:", Foreign(done.blocked_seen)) if done.blocked_seen else ()
-    return (BLOCKED, Foreign(done.blocked_by), *seen)
+    return (render("blocked"), Foreign(done.blocked_by), *seen)
 
 
 def _findings(findings: Sequence[Finding]) -> Sequence[Piece]:
@@ -287,21 +260,25 @@ def _interrupted(state: LoopState) -> Sequence[Piece]:
     if not state.salvaged:
         return ()
     last = state.salvaged[-1]
-    return ("# Interrupted work\n" + INTERRUPTED.substitute(commit=last.commit[:12], files=counted(last.files, "file")),)
+    return (render("interrupted", commit=last.commit[:12], files=counted(last.files, "file")),)
 
 
 def _rolled_back(failed: Failed | None, history: Sequence[Moment]) -> Sequence[Piece]:
     """Nothing of `Failed.why`, which is written for a person and names what was found."""
     if failed is None:
         return ()
-    if failed.rule.startswith(PAIN):
-        return (UNSAFE.substitute(rule=clean(failed.rule), back_to=failed.back_to[:12]),)
-    files = (Foreign("\n".join(map(clean, failed.files))),) if failed.files else ()
-    if failed.rule == LATER:
-        return (LEFT_OFF.substitute(commit=failed.commit[:12], back_to=failed.back_to[:12]), *files)
     falls = _falls(history)
-    many = f"{counted(falls, 'iteration')} in a row" if falls > 1 else "The last iteration"
-    return (ROLLED_BACK.substitute(falls=many, commit=failed.commit[:12], back_to=failed.back_to[:12]), *files)
+    told = render(
+        "taken_back",
+        unsafe=failed.rule.startswith(PAIN),
+        later=failed.rule == LATER,
+        rule=clean(failed.rule),
+        commit=failed.commit[:12],
+        back_to=failed.back_to[:12],
+        falls=f"{counted(falls, 'iteration')} in a row" if falls > 1 else "The last iteration",
+    )
+    names = "" if failed.rule.startswith(PAIN) else "\n".join(map(clean, failed.files))
+    return (told, *((Foreign(names),) if names else ()))
 
 
 def _falls(history: Sequence[Moment]) -> int:
@@ -319,16 +296,17 @@ def _memory_problems(memory: WorkingMemory) -> Sequence[Piece]:
 
 
 def _past(state: LoopState, orientation: Orientation, planned: Planned) -> Sequence[Piece]:
-    """Commit by commit; in short for a redesign, which begins with what is known, or where it has outgrown its allowance."""
+    """Commit by commit; in short where a model wrote that, or where it has outgrown its allowance."""
     if planned.compacted is not None:
         return compacted_section(planned.compacted)
-    if compacts(state, orientation):
-        return compacted_section(compact_by_template(past_of(state, orientation)))
-    return _history(orientation.commits, state)
+    past = past_of(state, orientation)
+    if needs_compaction(past, state.config.prompt.compact_tokens):
+        return compacted_section(compact_by_template(past))
+    return _history(orientation.commits)
 
 
-def _history(commits: Sequence[Commit], state: LoopState) -> Sequence[Piece]:
+def _history(commits: Sequence[Commit]) -> Sequence[Piece]:
     if not commits:
         return ()
     log = "\n".join(f"{commit.id[:10]} {commit.subject}" for commit in commits)
-    return (f"# What this loop has done so far\nIteration {state.due} begins. Commits, newest first:", Foreign(log))
+    return ("# Commits of this loop\nCommits, newest first:", Foreign(log))

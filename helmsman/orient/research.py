@@ -6,13 +6,12 @@ It is bounded: what is incomplete is asked for again, a few times, and then the 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from string import Template
 
-from helmsman.config import LoopConfig
 from helmsman.orient.budget import Foreign, Piece
 from helmsman.orient.guardrails.rules import RESEARCH_FILE as FILE
 from helmsman.orient.progress import percent
 from helmsman.plain import clean, clean_lines
+from helmsman.prompts import render
 from helmsman.records.research import Research
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
@@ -26,36 +25,6 @@ LONGEST_FILE = 64 * 1024
 
 _HEADING = re.compile(r"^#{1,3} *([A-Z_]+)[ \t:]*$", re.MULTILINE)
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])\s+(\S.*)")
-
-PHASE = Template("""\
-# Research: this iteration changes no source
-Nothing is implemented yet. Read the goal, the code that it touches and its tests, and run what only looks. Take four views, one
-after the other, and write what each of them found to `.helmsman/$file`, the only file beside `.helmsman/progress.md` that you may
-write; whatever else you change is taken back.
-- Defender: what is there already that this can rest on? (STRENGTHS)
-- Critic: what would a strict reviewer object to in the obvious way of doing it? (RISKS)
-- Risk scout: what can break, for whom, and how would it be noticed? (RISKS)
-- Gap detector: what does the goal leave open, which test or fact is missing? (GAPS)
-Then weigh at least one other way, choose one, and say how sure you are. The file has these headings and no others:
-
-## STRENGTHS
-- <what, with the file where it is>
-## RISKS
-- <what, and how it would show>
-## GAPS
-- <what is missing or open>
-## APPROACHES_CONSIDERED
-- <a way, and why or why not>
-## APPROACH
-<the way that the next iterations take, in two sentences at least: which parts change, in which order, proven by what>
-## CONFIDENCE
-<0 to 100>""")
-
-CLOSING = Template("""\
-# Again: the objective that this prepares
-$goal
-
-End with one sentence on the approach. The next iteration begins the work with your file before it.""")
 
 
 def researching(state: LoopState) -> bool:
@@ -86,15 +55,18 @@ def read(text: str) -> Research:
     )
 
 
-def research_phase(config: LoopConfig, found: Research) -> Iterator[tuple[str, Sequence[Piece]]]:
-    """The sections of a prompt that asks for research, what was wrong with the last try first."""
+def research_phase(state: LoopState) -> Iterator[tuple[str, Sequence[Piece]]]:
+    """The sections of a prompt that asks for research, what was wrong with the last try first; none in one for the work."""
+    if not researching(state):
+        return
+    config, found = state.config, state.memory.research
     if found.problems:
         lines = "\n".join(f"- {problem}" for problem in found.problems)
         yield (
             "research problems",
             (f"# The research is not complete yet (try {found.tries} of {config.research.tries})", Foreign(lines)),
         )
-    yield "research", (PHASE.substitute(file=FILE),)
+    yield "research", (render("research", file=FILE),)
 
 
 def research_section(found: Research) -> Sequence[Piece]:

@@ -27,6 +27,8 @@ class Orientation(Record):
 class Briefing(Record):
     """The prompt of one call and what it was made of."""
 
+    system: str = ""
+    """What is the same in every iteration, so that the provider's cache serves it."""
     prompt: str
     sections: tuple[tuple[str, int], ...] = ()
     """Section names with their size in tokens, in order."""

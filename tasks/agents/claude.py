@@ -75,7 +75,9 @@ def _lost_session(folder: CallFolder, call: AgentCall) -> bool:
     return unknown and session_asked_for(folder) is not None
 
 
-def arguments(config: ClaudeConfig, *, cost_left: float | None, session: KeptSession | None = None) -> list[str]:
+def arguments(
+    config: ClaudeConfig, *, cost_left: float | None, system: str = "", session: KeptSession | None = None
+) -> list[str]:
     """The command line after the program's name. The prompt goes by standard input: arguments are limited to 128 KiB."""
     costs = [cost for cost in (config.max_cost_usd, cost_left) if cost is not None]
     options = (
@@ -83,7 +85,7 @@ def arguments(config: ClaudeConfig, *, cost_left: float | None, session: KeptSes
         ("--setting-sources", ",".join(config.setting_sources)),
         ("--model", config.model),
         ("--fallback-model", config.fallback_model),
-        ("--append-system-prompt", config.append_system_prompt),
+        ("--append-system-prompt", "\n\n".join(text for text in (system, config.append_system_prompt) if text)),
         ("--allowedTools", ",".join(config.allowed_tools)),
         ("--disallowedTools", ",".join(config.disallowed_tools)),
         ("--max-turns", str(config.max_turns or "")),
@@ -114,7 +116,7 @@ def _make_call(work: _Work, session: KeptSession | None) -> AgentCall:
     patience = ToolPatience(config.idle_timeout_minutes * 60, environment)
     listener = Listener(wording(order), patience, session, config.disallowed_tools)
     listener.watch = watch_for_pain(order, environment, lambda: listener.reader.usage.tokens)
-    options = arguments(config, cost_left=_cost_left(state), session=session)
+    options = arguments(config, cost_left=_cost_left(state), system=order.system, session=session)
     if not state.config.steering.hooks:
         alone = json.dumps({"env": pinned(environment, state.config)})
         command = Command([str(binary), "--settings", alone, *options], environment)

@@ -27,6 +27,8 @@ class Order:
     stop: Callable[[], bool] = never
     item: str = ""
     """The own check of the plan's item in hand, where it has one."""
+    system: str = ""
+    """Appended to its system text, where its program takes that; else the prompt begins with it."""
 
 
 def unreachable(call: AgentCall) -> WorldError:

@@ -70,7 +70,7 @@ def _did_nothing(kind: AgentKind, call: AgentCall, order: Order) -> bool:
 
 
 def _make_call(order: Order, folder: CallFolder, environment: dict[str, str]) -> AgentCall:
-    place, state, prompt = order.place, order.state, order.prompt
+    place, state, prompt = order.place, order.state, "\n\n".join(filter(None, (order.system, order.prompt)))
     kind, config = kind_of(state), state.config
     command = command_line(
         kind,

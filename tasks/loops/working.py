@@ -93,7 +93,7 @@ def execute(
     session = session_to_resume(state, orientation.started_at)
     stop = place.folder.cancel.exists
     item = orientation.plan.item.check if orientation.plan and orientation.plan.item else ""
-    call = call_agent(Order(place, state, briefing.prompt, start, session, credentials, stop, item))
+    call = call_agent(Order(place, state, briefing.prompt, start, session, credentials, stop, item, briefing.system))
     take_over_work(place, state)
     change = settle_work(place.repository, place.worktree, state, start)
     if researching(state):

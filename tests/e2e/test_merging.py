@@ -29,7 +29,7 @@ def script(folder: Path) -> Script:
     def answer(request: Request) -> Turn:
         if request.turn:
             return say(f"Done.\n{status(files=2)}\n{PROMISE}")
-        goal = LOUD if LOUD in request.prompt.split("# Phase 0")[0] else POLITE
+        goal = LOUD if LOUD in request.prompt.split("Iteration ")[0] else POLITE
         if "merge two intents" in request.prompt:
             return call(bash("echo 'echo HELLO, please' > greet.sh\n" + keep("Loud and polite")))
         name = goal.split()[-1]

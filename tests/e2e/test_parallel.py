@@ -29,7 +29,7 @@ def script(request: Request) -> Turn:
         return say(f"Done.\n{status(files=2)}\n{PROMISE}")
     if "merge two intents" in request.prompt:
         return call(bash("echo 'echo HELLO, please, friend' > greet.sh\n" + keep("Say all of it")))
-    name = next(name for name in WORDS if f"The greeting is {name}" in request.prompt.split("# Phase 0")[0])
+    name = next(name for name in WORDS if f"The greeting is {name}" in request.prompt.split("Iteration ")[0])
     rule = f"sh greet.sh | grep -q {WORDS[name]}"
     return call(bash(f"echo 'echo {WORDS[name]}' > greet.sh; echo '{rule}' > tests/{name}.sh\n" + keep(f"Be {name}")))
 
@@ -60,7 +60,7 @@ def test_a_group_whose_driver_is_killed_leaves_nothing_at_work_and_goes_on_by_th
     how = ("--check", "sh check.sh", "--name", "greet", "--set", "steering.stop_blocks=0", "--json")
 
     def held(request: Request) -> Turn:
-        loop = "loud" if "The greeting is loud" in request.prompt.split("# Phase 0")[0] else "warm"
+        loop = "loud" if "The greeting is loud" in request.prompt.split("Iteration ")[0] else "warm"
         if request.turn:
             return say(f"Done.\n{status(files=1)}\n{PROMISE}")
         wait = f"touch {tmp_path}/at-work-{loop}; while test -e {tmp_path}/hold; do sleep 0.1; done\n"

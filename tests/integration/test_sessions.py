@@ -75,6 +75,12 @@ def test_the_session_is_named_on_the_command_line() -> None:
     assert line[line.index("--resume") + 1] == KEPT.id
 
 
+@pytest.mark.feature("O2")
+def test_the_constant_text_is_appended_to_the_system_text_before_the_operators_own() -> None:
+    line = arguments(ClaudeConfig(append_system_prompt="mine"), cost_left=None, system="ours")
+    assert line[line.index("--append-system-prompt") + 1] == "ours\n\nmine"
+
+
 def call_with(tmp_path: Path, *calls: Call, died_after: str = "") -> tuple[AgentCall, Work]:
     """The call that is due, of a loop that goes on with a session; its driver may have died after that recording."""
     agent = scripted_agent(tmp_path / "agent", calls)

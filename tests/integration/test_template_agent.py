@@ -82,6 +82,16 @@ def test_the_prompt_arrives_as_it_was_written(tmp_path: Path, prompt: Any, optio
     assert not (work.path / "hacked").exists()
 
 
+@pytest.mark.feature("O2")
+def test_a_program_that_takes_no_system_text_is_given_it_first(tmp_path: Path) -> None:
+    work = loop(tmp_path, str(program(tmp_path / "agent", "cat")), prompt="stdin")
+    calling.call_agent(Order(work.place, work.state, "go on", work.start, system="You work unattended."))
+    assert (
+        CallFolder(work.place.folder.call(work.state.due, 1), work.state.uid).prompt.read_text()
+        == "You work unattended.\n\ngo on"
+    )
+
+
 def test_a_prompt_beyond_what_an_argument_holds_is_refused_and_goes_by_file_or_standard_input(tmp_path: Path) -> None:
     long = "x" * (LONGEST_ARGUMENT + 1)
     agent = program(tmp_path / "agent", 'wc -c < "${1:-/dev/stdin}"')

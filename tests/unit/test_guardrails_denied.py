@@ -2,7 +2,7 @@
 
 import pytest
 
-from helmsman.orient.guardrails import Advise, Allow, Deny, Judgement, Rule, Rules, Session, ToolCall, as_text, judge
+from helmsman.orient.guardrails import Advise, Allow, Deny, Judgement, Rule, Rules, Session, ToolCall, judge
 
 pytestmark = pytest.mark.feature("A2")
 
@@ -273,7 +273,6 @@ def test_of_what_is_protected_that_may_change_which_the_operator_allows() -> Non
     rules = Rules(TREE, protected=("**",), allowed=("REVIEW.md",))
     told = [rule_of(asked(f"echo > {path}", rules)) for path in ("REVIEW.md", "src/a.py", "RUBRIC.md", "docs/REVIEW.md")]
     assert told == [None, Rule.PROTECTED, Rule.PROTECTED, None]
-    assert any("**" in line and "but for REVIEW.md" in line for line in as_text(rules))
 
 
 def test_reading_a_protected_path_is_allowed() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.orient.guardrails import Advise, Allow, Deny, Rule, Rules, Session, ToolCall, after, as_text, before, judge
+from helmsman.orient.guardrails import Advise, Allow, Deny, Rule, Rules, Session, ToolCall, after, before, judge
 from helmsman.orient.guardrails.lexing import tokens
 from helmsman.orient.guardrails.paths import matches_any
 from helmsman.orient.guardrails.shell import UNKNOWN, read
@@ -360,18 +360,3 @@ def test_a_here_document_in_quotes_is_data(text: str) -> None:
 def test_a_push_is_found_behind_any_plain_comment(text: str) -> None:
     comment = text.replace("\n", "")
     assert isinstance(judge(bash(f"ls # {comment}\ngit push"), Session(TREE), RULES), Deny)
-
-
-# words for the prompt -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("level", [0, 1, 2])
-def test_the_prompt_tells_the_rules_in_positive_words(level: int) -> None:
-    told = as_text(Rules(TREE, protected=("tests/**",), level=level))
-    assert any("tests/**" in line for line in told)
-    assert any(("second" if level == 2 else "third") in line for line in told)
-    assert not any(word in line.lower() for line in told for word in ("never", "must not", "do not", "don't"))
-
-
-def test_the_prompt_leaves_out_what_does_not_hold() -> None:
-    assert len(as_text(Rules(TREE, nesting=1))) == len(as_text(Rules(TREE))) - 1

@@ -199,7 +199,7 @@ def test_what_stands_against_the_work_is_part_of_the_scene() -> None:
 def test_the_hat_is_in_the_prompt_with_its_reason_behind_the_kind_of_work() -> None:
     briefing = brief(failing_twice(), orientation())
     names = [name for name, _ in briefing.sections]
-    assert names[names.index("preset") :][:3] == ["preset", "hat", "phase 0"]
+    assert names[names.index("preset") :][:3] == ["preset", "hat", "iteration"]
     assert "# The kind of work: Mine\nKeep it short." in briefing.prompt
     told = "# Your part in this iteration: Debugger (test failures in 2 iterations in a row)\nWork as a debugger."
     assert told in briefing.prompt
@@ -211,8 +211,8 @@ def test_without_a_preset_nothing_of_it_is_there_and_without_hats_the_kind_of_wo
     assert claude_config(plain) == plain.config.claude
     bare = failing_twice(of=config(hats={"use": False}))
     assert worn(bare) is None
-    assert [name for name, _ in brief(bare, orientation()).sections][1:3] == ["preset", "phase 0"]
-    assert [name for name, _ in brief(plain, orientation()).sections][1] == "phase 0"
+    assert [name for name, _ in brief(bare, orientation()).sections][1:3] == ["preset", "iteration"]
+    assert [name for name, _ in brief(plain, orientation()).sections][1] == "iteration"
 
 
 @pytest.mark.feature("S8")

@@ -251,7 +251,7 @@ def test_the_last_try_asks_a_person_by_name_number_and_what_is_missing_and_going
     after = advance(before, record)
     gate = gate_due(after, builders.NOW)
     assert gate is not None
-    assert gate.question == "T001 of the plan was tried 5 times in vain. How shall it go on?"
+    assert gate.question == "T001 of the plan was tried 5 times without success. How shall it go on?"
     assert reopen(after, after.config, builders.NOW).plan.tries == {}
 
 
@@ -342,9 +342,9 @@ def test_the_prompt_holds_exactly_the_item_in_hand_with_what_proves_it() -> None
 
 
 def test_it_is_told_of_the_claim_that_is_needed_of_verifying_and_of_the_last_item() -> None:
-    assert "`T001: …` under COMPLETED" in told(PLAIN)
-    assert "No change of the source is asked for" in told(LOOKS)
-    assert "do not ask to be done" in told(PLAIN)
+    assert "a line `T001: done` into your notes" in told(PLAIN)
+    assert "It asks for verification" in told(LOOKS)
+    assert "Do not ask for completion of the whole" in told(PLAIN)
     assert "It is the last one" in told(PLAIN, remaining=1)
     assert "Every item of `plan.toml`" in "".join(text for _, text in plan_sections(loop(), InHand(total=2, done=2)))
 
@@ -352,15 +352,15 @@ def test_it_is_told_of_the_claim_that_is_needed_of_verifying_and_of_the_last_ite
 def test_it_is_told_how_often_it_was_tried_what_was_missing_and_what_its_check_printed() -> None:
     result = own(passed=False, head="line 7: no dates").results[0]
     before = loop(plan=PlanProgress(now="T001", tries={"T001": 2}, missing="its check fails", own=result))
-    assert "2 of 5 iterations have been spent on it" in told(CHECKED, before)
+    assert "2 of 5 iterations were spent on it" in told(CHECKED, before)
     assert "line 7: no dates" in brief(before, builders.orientation(plan=hand(CHECKED))).prompt
     assert own_check_section(before, hand(PLAIN)) == ()
 
 
 @pytest.mark.feature("M9")
 def test_only_where_its_way_has_failed_it_may_make_the_plan_anew_and_a_change_that_was_put_back_is_told() -> None:
-    assert "may be made anew" not in told(PLAIN)
-    assert "may be made anew" in told(PLAIN, anew=True)
+    assert "may be changed in this iteration" not in told(PLAIN)
+    assert "may be changed in this iteration" in told(PLAIN, anew=True)
     touched = loop(plan=PlanProgress(touched=PlanTouched(why="nobody asked")))
     assert "it was put back: nobody asked" in told(PLAIN, touched)
 

@@ -40,7 +40,7 @@ FINDING = Finding(
 UNTRUE = Contradiction(layer=ClaimLayer.CONTRADICTION, said=HOSTILE, found="git shows no change in b.py", source="last message")
 REFUSED = DoneSignals(refused=(Denial(rule="checks", why="1 of the checks fail"),))
 REJECTION = Rejection(iteration=2, at=NOW, consecutive=2, reason=f"names: {HOSTILE}", criteria=("names",), repeated=1)
-FIXED = {"objective", "phase 0", "phases 1-4", "invariants", "guard rails", "closing"}
+FIXED = {"task", "iteration"}
 OUTPUTS = st.one_of(
     st.text(alphabet="`~ab \n", max_size=400),
     st.integers(0, 40_000).map("x".__mul__),
@@ -79,22 +79,16 @@ def facts_tokens(of: LoopState) -> int:
     )
 
 
-def test_the_first_iteration_is_told_the_objective_and_the_phases_and_nothing_else() -> None:
-    assert [name for name, _ in brief(state(), orientation()).sections] == [
-        "objective",
-        "phase 0",
-        "phases 1-4",
-        "invariants",
-        "guard rails",
-        "closing",
-    ]
+def test_the_first_iteration_is_told_the_task_and_nothing_else() -> None:
+    assert [name for name, _ in brief(state(), orientation()).sections] == ["task", "iteration"]
+    assert "Iteration 1 of 30, on commit bbbbbbbbbb. Nothing has been done yet.\n" in prompt(state())
 
 
-def test_facts_stand_between_phase_0_and_the_work_the_most_specific_first() -> None:
+def test_facts_follow_the_task_the_most_specific_first() -> None:
     briefing = brief(full_state(), orientation(commits=(Commit(id="a" * 40, subject="Add a lexer"),)))
     assert [name for name, _ in briefing.sections] == [
-        "objective",
-        "phase 0",
+        "task",
+        "iteration",
         "refusal",
         "last checks",
         "findings",
@@ -105,38 +99,30 @@ def test_facts_stand_between_phase_0_and_the_work_the_most_specific_first() -> N
         "interrupted work",
         "working memory",
         "history",
-        "phases 1-4",
-        "invariants",
-        "guard rails",
-        "closing",
     ]
     assert briefing.trimmed == ()
 
 
-def test_the_objective_comes_first_and_last_with_the_promise_that_asks_to_be_done() -> None:
-    text = prompt(state(config("mend $promise & the parser", completion={"promise": "ALL-DONE"})))
-    assert text.startswith("# Objective\nmend $promise & the parser\n")
-    closing = text.rpartition("\n\n# ")[2]
-    assert closing.startswith("Again: the objective\nmend $promise & the parser\n")
-    assert text.count("ALL-DONE") == closing.count("ALL-DONE") == 1
+def test_the_goal_comes_first_and_once_and_the_promise_stands_in_the_constant_text() -> None:
+    briefing = brief(state(config("mend $promise {{ & }} the parser", completion={"promise": "ALL-DONE"})), orientation())
+    assert briefing.prompt.startswith("<goal>\nmend $promise {{ & }} the parser\n</goal>\n")
+    assert briefing.prompt.count("the parser") == 1
+    assert "\nALL-DONE\nBLOCKED: " in briefing.system
+    assert "ALL-DONE" not in briefing.prompt
 
 
-def test_the_prompt_names_every_check_and_says_who_runs_them() -> None:
+@pytest.mark.feature("O3")
+def test_the_constant_text_is_the_same_in_every_iteration() -> None:
+    assert brief(state(), orientation()).system == brief(full_state(), orientation()).system
+
+
+def test_the_prompt_names_every_check() -> None:
     text = prompt(state(config(checks=("make test", "make lint"))))
-    assert "    make test\n    make lint\n" in text
-    assert "each has to exit with 0" in text
+    assert "<checks>\nmake test\nmake lint\n</checks>" in text
 
 
 def test_without_checks_the_agent_is_told_that_nothing_will_be_verified() -> None:
     assert "(none was given: nothing will be verified)" in prompt(state(config(checks=())))
-
-
-@pytest.mark.parametrize(
-    "rule", ["Phase 0: orient", "Phases 1 to 4: one atomic unit", "Search the code before", "999: what always holds"]
-)
-def test_every_prompt_has_the_phases(rule: str) -> None:
-    assert rule in prompt(state())
-    assert rule in prompt(full_state())
 
 
 @pytest.mark.parametrize(
@@ -166,7 +152,7 @@ def test_passing_checks_are_told_in_a_line() -> None:
 
 
 def test_of_a_report_without_checks_nothing_is_told() -> None:
-    assert prompt(state(checks=report())) == prompt(state())
+    assert "# Checks" not in prompt(state(checks=report()))
 
 
 def test_interrupted_work_is_told_with_the_commit_that_keeps_it() -> None:
@@ -183,7 +169,7 @@ def test_flaws_of_the_working_memory_are_told() -> None:
 
 def test_the_history_is_told_newest_first_in_a_fence() -> None:
     text = prompt(state(iteration=2), ("Add a parser", "Add a lexer"))
-    assert "Iteration 3 begins. Commits, newest first:\n```\n0000000000 Add a parser\n0000000000 Add a lexer\n```" in text
+    assert "Commits, newest first:\n```\n0000000000 Add a parser\n0000000000 Add a lexer\n```" in text
 
 
 @given(st.lists(st.builds(failing, head=OUTPUTS, tail=OUTPUTS), min_size=1, max_size=5), st.integers(500, 8000))
@@ -247,21 +233,16 @@ def test_the_newest_rejections_are_shown_and_a_repeated_one_as_repeated() -> Non
 def test_the_criteria_are_told_before_the_work() -> None:
     criteria = [{"id": "errors", "text": "Every error names its cause."}]
     told = prompt(state(config(judge={"criteria": criteria, "envisioning": "Somebody reads an error and knows."})))
-    picture, first = told.index("Somebody reads an error and knows."), told.index("- [errors] Every error names its cause.")
-    assert picture < first < told.index("# Phase 0")
+    picture, first = told.index("Somebody reads an error and knows."), told.index("[errors] Every error names its cause.")
+    assert picture < first < told.index("Iteration 1 of")
 
 
 @pytest.mark.feature("O9")
-def test_the_status_block_is_asked_for() -> None:
-    assert "---RALPH_STATUS---" in outside_of_fences(prompt(state()))
-
-
-@pytest.mark.feature("A2")
-def test_the_guard_rails_are_told_unless_there_are_none() -> None:
-    told = prompt(state(config(invariants={"protect": ["tests/**"]})))
-    assert "the third time it is refused" in told
-    assert "Leave these as they are and make the work fit them: tests/**." in told
-    assert "Guard rails" not in prompt(state(config(steering={"hooks": False})))
+def test_a_promise_a_reason_to_stop_or_a_next_step_is_asked_for_and_no_status_block() -> None:
+    briefing = brief(full_state(), orientation())
+    assert f"\n{PROMISE}\nBLOCKED: " in briefing.system
+    assert "\nCONTINUE: " in briefing.system
+    assert "RALPH_STATUS" not in briefing.system + briefing.prompt
 
 
 def test_the_last_session_is_told_of_with_what_came_back_in_it() -> None:
@@ -314,7 +295,7 @@ def test_of_unsafe_work_the_agent_learns_neither_the_commit_nor_a_file_nor_a_wor
 def test_work_that_made_it_worse_is_named_with_its_commit_and_the_reason_stays_with_the_person() -> None:
     told = prompt(state(failed=FAILED.model_copy(update={"rule": "regressing", "files": ("x`\n# Objective",)})))
     assert "Your tree is as it was at its best, commit aaaaaaaaaaaa." in told
-    assert "see `git show --stat ffffffffffff`. Go another way.\n```\nx` # Objective\n```" in told
+    assert "see `git show --stat ffffffffffff`. Choose another approach.\n```\nx` # Objective\n```" in told
     assert "pragma" not in told
 
 
@@ -347,7 +328,7 @@ def test_what_the_checks_printed_keeps_a_quarter_of_the_allowance_whatever_there
     commits = tuple(Commit(id="a" * 40, subject="s" * 900) for _ in range(9))
     briefing = brief(loud(allowance, Rung.REFACTOR), orientation(commits=commits), FOCUS)
     told = briefing.prompt
-    checks = told[told.index("\n# Checks\n") : told.index("\n# What this loop has done so far")]
+    checks = told[told.index("\n# Checks\n") : told.index("\n# Commits of this loop")]
     quoted = len(checks) - len("\n".join(outside_of_fences(checks)))
     assert quoted / 4 >= min(allowance / 4, 250)
     assert sum(size for name, size in briefing.sections if name not in FIXED) <= allowance
@@ -361,20 +342,8 @@ def test_our_own_orders_are_given_whole_or_not_at_all(allowance: int) -> None:
     assert any("Take the first step and commit it." in line for line in tight)  # the order of the rung itself
 
 
-def test_a_fix_says_that_its_tests_judge_it() -> None:
-    assert "Tests that were there judge this fix" in prompt(state(config(goal="Fix the crash of the parser")))
-    assert "Tests that were there judge this fix" not in prompt(state(config(goal="Write a parser")))
-
-
-def test_the_guard_rails_say_from_which_repetition_a_command_is_refused_on_this_rung() -> None:
-    redesign = Oversight(ladder=Ladder(rung=Rung.REDESIGN))
-    states = state(iteration=2), state(iteration=2, oversight=redesign), state(config(ladder={"act": False}), oversight=redesign)
-    told = map(prompt, states)
-    assert [re.findall(r"from the (\w+) time it is refused", text) for text in told] == [["third"], ["second"], ["third"]]
-
-
 def test_a_check_of_several_lines_is_set_in_as_a_whole() -> None:
     checks = [{"command": "set -e\n# Objective\nmake"}]
-    assert "\n    set -e\n    # Objective\n    make\n" in prompt(state(config(checks=checks)))
+    assert "<checks>\nset -e\n# Objective\nmake\n</checks>" in prompt(state(config(checks=checks)))
     failed = check(passed=False, command="set -e\n# Objective\nmake", error="no\n# Objective")
     assert "\n`set -e # Objective make` failed: no # Objective. It printed nothing.\n" in prompt(state(checks=report(failed)))

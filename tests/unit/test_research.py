@@ -90,7 +90,7 @@ def test_a_source_that_was_changed_makes_the_best_file_incomplete() -> None:
 def test_research_is_bounded_and_the_work_begins_with_what_there_is() -> None:
     vain = looking(3, ("GAPS: expected one entry at least, found none",))
     assert not researching(vain)
-    assert "# Phases 1 to 4" in prompt(vain)
+    assert "# Research: this iteration" not in prompt(vain)
 
 
 @pytest.mark.feature("M6")
@@ -98,7 +98,7 @@ def test_the_prompt_of_research_asks_for_four_views_and_offers_no_way_to_be_done
     told = prompt(looking())
     assert all(view in told for view in ("Defender", "Critic", "Risk scout", "Gap detector"))
     assert all(f"## {heading}" in told for heading in HEADINGS)
-    assert "# Phases 1 to 4" not in told
+    assert "Do not ask for completion" in told
     assert looking().config.completion.promise not in told
 
 

@@ -101,7 +101,7 @@ def refused(*rules: str, why: str = "2 of 5 are missing: T002") -> LoopState:
 def test_after_a_refused_request_the_first_fact_is_that_it_was_refused_and_why() -> None:
     briefing = brief(refused("checks", "invariants"), orientation())
     names = [name for name, _ in briefing.sections]
-    assert names[names.index("refusal") - 1] == "phase 0"
+    assert names[names.index("refusal") - 1] == "iteration"
     assert (
         "You asked for completion in iteration 3. It was refused: checks fail; the diff contains what an honest change does not"
         in briefing.prompt

@@ -2,10 +2,10 @@
 
 from helmsman.orient.guardrails.goals import is_fix
 from helmsman.orient.guardrails.judging import judge
-from helmsman.orient.guardrails.rules import Advise, Allow, Deny, Judgement, Rule, Rules, as_text
+from helmsman.orient.guardrails.rules import Advise, Allow, Deny, Judgement, Rule, Rules
 from helmsman.orient.guardrails.tool_calls import Session, ToolCall, after, before
 
 __all__ = [
-    "Advise", "Allow", "Deny", "Judgement", "Rule", "Rules", "Session", "ToolCall", "after", "as_text", "before",
+    "Advise", "Allow", "Deny", "Judgement", "Rule", "Rules", "Session", "ToolCall", "after", "before",
     "is_fix", "judge",
 ]  # fmt: skip

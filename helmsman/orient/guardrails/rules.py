@@ -146,31 +146,3 @@ class Finding(NamedTuple):
 
     rule: Rule
     text: str
-
-
-def as_text(rules: Rules) -> tuple[str, ...]:
-    """The rules as the prompt tells them: what to do, one sentence each."""
-    level = rules.strictness
-    protected, but = ", ".join(rules.protected[:20]), ", ".join(rules.allowed[:20])
-    return (
-        f"Change something before you run the same command again; from the {_ORDINALS[level.same_command]} time it is refused.",
-        f"Write inside the working tree or in {TEMPORARY[0]}.",
-        *(
-            [f"Leave these as they are and make the work fit them: {protected}{f' (but for {but})' * bool(but)}."]
-            if protected
-            else []
-        ),
-        *(["Tests that were there judge this fix: add to them, leave what they say."] if rules.fix else []),
-        _LOOKS_ONLY if rules.looks_only else _OWN,
-        "Commit on this branch; the loop pushes, publishes and merges.",
-        "Rewrite only commits that you made in this session; undo older ones with `git revert`.",
-        "Delete by name what you no longer need: build folders, caches, files that you made.",
-        "Stop only processes that you started, by `kill $!`, `kill %1` or their own pid; work without sudo.",
-        "Download a script, read it, then run it from a file.",
-        *([] if rules.nesting > 0 else ["Do the work yourself: start no further agent or loop from here."]),
-    )
-
-
-_ORDINALS = {2: "second", 3: "third"}
-_OWN = f"Of {OWN_FOLDER}/ write {AGENTS_FILE} only; leave RUBRIC.md, helmsman.toml and .git to the loop."
-_LOOKS_ONLY = f"Of the working tree write {OWN_FOLDER}/{AGENTS_FILE} and {OWN_FOLDER}/{RESEARCH_FILE} only: this iteration looks."

@@ -1,0 +1,145 @@
+"""Situations of a loop, as the state before an iteration: what the agent is told in each is kept in `tests/fixtures/prompts`."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from helmsman.records.checks import CheckReport, TestCounts
+from helmsman.records.evidence import AgentOutcome, Commit, Salvage
+from helmsman.records.findings import Finding, Weight
+from helmsman.records.modes import Ladder, Rung
+from helmsman.records.moments import Moment, Movement
+from helmsman.records.oversight import Diagnosis, Failed, Oversight
+from helmsman.records.plan import InHand, PlanItem, Sketched
+from helmsman.records.proof import Denial
+from helmsman.records.reflexion import DoneSignals, JudgeMemory, Rejection
+from helmsman.records.session import Drift, LastCall
+from helmsman.records.state import LoopState
+from tests.unit.builders import NOW, check, config, orientation, report, state
+
+GOAL = "Make every function in calc.py right, so that ./check.sh passes"
+ALL = ("test_add", "test_sub", "test_half", "test_mx")
+OF = config(GOAL, checks=("./check.sh",))
+JUDGED = config(
+    GOAL,
+    checks=("./check.sh",),
+    judge={
+        "criteria": [{"id": "documented", "text": "Every function in calc.py has a docstring."}],
+        "envisioning": "Somebody who reads calc.py knows what each function does.",
+    },
+)
+GREEN = report(check(passed=True, command="./check.sh", name="check"))
+COMMITS = (
+    Commit(id="674ed9a" * 5, subject="calc: sub returns its value"),
+    Commit(id="2138cb4" * 5, subject="calc: add is right"),
+)
+
+
+class Situation(NamedTuple):
+    """What is known before an iteration, what has to be told, and what must not."""
+
+    state: LoopState
+    says: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ("RALPH_STATUS", "E-I", "urgency", "%", "mend ", "in vain")
+    commits: tuple[Commit, ...] = ()
+    hand: InHand | None = None
+
+    @property
+    def orientation(self) -> Any:
+        return orientation(commits=self.commits, plan=self.hand)
+
+
+def red(*failing: str) -> CheckReport:
+    lines = tuple(f"tests/test_calc.py:{number} | TestCalc.{name} | None != 5" for number, name in enumerate(failing, 8))
+    counts = TestCounts(passed=4 - len(failing), failed=len(failing), failing=failing)
+    return report(check(passed=False, command="./check.sh", name="check", counts=counts, listed=lines, head="\n".join(lines)))
+
+
+def moment(iteration: int, *failing: str, **fields: Any) -> Moment:
+    known = {"at": NOW, "outcome": AgentOutcome.FINISHED, "movement": Movement.FORWARD, "completion": 0.5, "tool_calls": 3}
+    where = {"commit": f"{iteration:x}" * 40, "tree": f"t{iteration}", "failing": ("check", *failing), "files": ("calc.py",)}
+    return Moment.model_validate({"iteration": iteration, **known, **where, "files_changed": 1, **fields})
+
+
+START = moment(0, *ALL, movement=Movement.WAITED)
+WORKED = (START, moment(1, *ALL[1:]), moment(2, *ALL[2:]))
+
+
+def after(*failing: str, **fields: Any) -> LoopState:
+    history = fields.pop("history", WORKED)
+    known = {"iteration": history[-1].iteration, "history": history, "checks": red(*failing) if failing else GREEN}
+    return state(fields.pop("of", OF), **{**known, **fields})
+
+
+def refused(*rules: str, why: str = "it is so") -> DoneSignals:
+    return DoneSignals(refused=tuple(Denial.model_validate({"rule": rule, "why": why}) for rule in rules))
+
+
+def on(rung: Rung, reason: str = "stuck: 1 %", **fields: Any) -> Oversight:
+    return Oversight(ladder=Ladder(rung=rung, reason=reason), **fields)
+
+
+def hand(*, own: bool) -> InHand:
+    item = PlanItem(id="T001", title="Write the parser", check="make parser" if own else "")
+    sketch = (Sketched(id="T001", title="Write the parser"), Sketched(id="T002", title="Print"))
+    return InHand(item=item, left=("T001", "T002"), remaining=2, next="T002", total=2, sketch=sketch)
+
+
+COPIED = Finding(
+    rule="hard_coded",
+    weight=Weight.BLOCK,
+    path="calc.py",
+    line=2,
+    after="return {(2, 3): 5}.get(args)",
+    message="answers copied from the tests",
+    honest="Compute the result from the arguments.",
+)
+REJECTED = Rejection(
+    iteration=2, at=NOW, consecutive=1, reason="documented: half says nothing of odd numbers", criteria=("documented",)
+)
+FAILED = Failed(
+    iteration=2, ref="r", commit="f" * 40, back_to="a" * 40, why="worse", rule="regressing", files=("calc.py",)
+)  # fmt: skip
+BACK = (moment(1, *ALL[1:], tree="A"), moment(2, *ALL, tree="B"), moment(3, *ALL[1:], tree="A"))
+IDLE = tuple(moment(number, *ALL, tool_calls=0, files=(), files_changed=0, movement=Movement.STILL) for number in (1, 2, 3))
+SALVAGE = Salvage(iteration=1, attempt=1, ref="r", commit="e" * 40, files=2)
+PLANNED = config(GOAL, checks=("./check.sh",), plan={"file": "plan.toml"})
+
+SITUATIONS: Mapping[str, Situation] = {
+    "first": Situation(state(OF, checks=red(*ALL)), ("Iteration 1 of 30", "TestCalc.test_add", "4 tests failing")),
+    "first-without-report": Situation(state(OF), ("Nothing has been done yet.",)),
+    "without-checks": Situation(state(config(GOAL, checks=())), ("nothing will be verified",)),
+    "progress": Situation(
+        after(*ALL[2:]), ("fixed: test_sub\nnewly broken: none", "failing for 2 iterations: test_half"), commits=COMMITS,
+    ),
+    "newly-broken": Situation(after("test_half", "test_add"), ("broken again: test_add (it passed after iteration 1",)),
+    "green-not-asked": Situation(after(), ("All checks passed",)),
+    "claim-under-red-checks": Situation(after("test_mx", done=refused("checks")), ("It was refused: checks fail.",)),
+    "claim-with-finding": Situation(
+        after(done=refused("invariants"), findings=(COPIED,)), ("It was refused: the diff", "Compute the result"),
+    ),
+    "claim-rejected-by-judge": Situation(
+        after(of=JUDGED, done=refused("judge"), judge=JudgeMemory(feedback=(REJECTED,))),
+        ("It was refused: a reviewer", "half says nothing of odd numbers", "[documented]", "Somebody who reads calc.py"),
+    ),
+    "claim-unproven": Situation(after(done=refused("unproven")), ("add a test that fails without it",)),
+    "claim-unchanged": Situation(after(done=refused("unchanged")), ("nothing differs from the commit",)),
+    "nothing-done": Situation(
+        after(*ALL, history=IDLE, oversight=on(Rung.REDESIGN, idle=3)),
+        ("no tool was called", "no progress in iteration 3: 0 files changed, 0 tool calls", "Start with one failure"),
+    ),
+    "oscillating": Situation(
+        after(*ALL[1:], history=BACK, oversight=on(Rung.REFACTOR, "oscillating: 3")),
+        ("iteration 3 (3333333333) brought back the files of iteration 1 (1111111111)", "undo each other"),
+    ),
+    "redesign": Situation(after(*ALL[2:], oversight=on(Rung.REDESIGN)), ("which assumption failed",)),
+    "double-bind": Situation(after("test_mx", oversight=Oversight(diagnosis=Diagnosis.DOUBLE_BIND)), ("contradict each other",)),
+    "taken-back": Situation(after("test_mx", failed=FAILED), ("made the checks worse", "commit ffffffffffff"), ("fixed:",)),
+    "interrupted": Situation(after("test_mx", salvaged=(SALVAGE,)), ("kept as commit eeeeeeeeeeee",)),
+    "off-the-task": Situation(
+        after("test_mx", last_call=LastCall(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md")))), ("a.md\nb.md\nc.md",),
+    ),
+    "plan-item-with-check": Situation(
+        state(PLANNED, checks=red(*ALL)), ("T001: Write the parser", "make parser"), hand=hand(own=True),
+    ),
+    "plan-item-without-check": Situation(state(PLANNED, checks=red(*ALL)), ("has `T001` in its name",), hand=hand(own=False)),
+}  # fmt: skip

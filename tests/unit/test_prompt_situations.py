@@ -1,0 +1,45 @@
+"""What the agent reads in twenty situations: the facts of each, and the whole text as a file that a person can read.
+
+`UPDATE_SNAPSHOTS=1` writes the files anew.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from helmsman.orient.prompt import brief
+from tests.unit.prompt_situations import SITUATIONS
+
+pytestmark = pytest.mark.feature("O2")
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "prompts"
+SYSTEM = "system.md"
+
+
+def told(name: str) -> str:
+    situation = SITUATIONS[name]
+    return brief(situation.state, situation.orientation).prompt
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_a_situation_is_told_by_its_facts_with_one_paragraph_of_advice_at_most(name: str) -> None:
+    words, situation = told(name), SITUATIONS[name]
+    assert [fact for fact in situation.says if fact not in words] == []
+    assert [word for word in situation.silent if word in words] == []
+    assert words.count("# How to go about this iteration") <= 1
+    assert words.count(situation.state.config.goal) == 1
+
+
+def test_the_texts_are_those_that_a_person_has_read() -> None:
+    texts = {f"{name}.md": told(name) for name in SITUATIONS}
+    texts[SYSTEM] = brief(SITUATIONS["first"].state, SITUATIONS["first"].orientation).system + "\n"
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        for name, text in texts.items():
+            (FIXTURES / name).write_text(text)
+    assert {path.name: path.read_text() for path in FIXTURES.iterdir()} == texts, "UPDATE_SNAPSHOTS=1 writes them anew"
+
+
+def test_beside_goal_and_failures_an_iteration_is_told_less_than_900_tokens_with_the_constant_text() -> None:
+    system = len((FIXTURES / SYSTEM).read_text()) / 4
+    assert all(system + len(told(name)) / 4 < 1_300 for name in SITUATIONS)
+    assert system < 600
