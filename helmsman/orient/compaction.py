@@ -206,8 +206,7 @@ def _steps(past: Past) -> Iterator[str]:
 
 
 def _memory(past: Past) -> str:
-    """Without the goal, which stands elsewhere."""
-    return render(past.memory, "", past.iteration)
+    return render(past.memory)
 
 
 def _commits(past: Past) -> str:

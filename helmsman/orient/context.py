@@ -67,11 +67,11 @@ def closing(why: str) -> str:
 
 _NEXT = "the next one begins with progress.md and the commits."
 _SAVE = (
-    "Save now: bring .helmsman/progress.md up to date (COMPLETED, DECISIONS, REMAINING_GAP) and commit what works. "
+    "Save now: bring your notes in .helmsman/progress.md up to date and commit what works. "
     f"This session ends after the next few tool calls; {_NEXT}"
 )
 _WRITE_DOWN = (
-    "Write what you know into .helmsman/progress.md now: COMPLETED, DECISIONS, REMAINING_GAP. Commit what works. "
+    "Write what you know into .helmsman/progress.md now: decisions, what failed, what is next. Commit what works. "
     "From here on read only the parts of files that you need."
 )
 

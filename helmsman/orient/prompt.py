@@ -19,10 +19,11 @@ from helmsman.orient.hats import hat_sections, worn_hat
 from helmsman.orient.last_session import last_session
 from helmsman.orient.merging import merge_section
 from helmsman.orient.plan import own_check_section, plan_sections
+from helmsman.orient.progress import render as render_notes
 from helmsman.orient.refusal import refusal_section
 from helmsman.orient.research import research_phase, research_section, researching
 from helmsman.orient.trend import trend_section
-from helmsman.oversee.advice import PERSONAS, advise
+from helmsman.oversee.advice import PERSONAS, advise, planned_anew
 from helmsman.oversee.drift import flagged, guidance
 from helmsman.oversee.usage import in_words, near
 from helmsman.plain import clean, clean_lines, one_line
@@ -129,7 +130,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         ("interrupted work", _interrupted(state)),
         ("handoff", handoff_section(state.inherited)),
         ("wiki", (WIKI_NOTE,) if state.config.memory.wiki else ()),
-        ("working memory", _memory_problems(state.memory)),
+        ("notes", _notes(planned_anew(state.memory, state))),
         ("history", _past(state, orientation, planned)),
     ]
 
@@ -289,10 +290,11 @@ def _falls(history: Sequence[Moment]) -> int:
     return min(len(fell), 1 + len(list(joined)))
 
 
-def _memory_problems(memory: WorkingMemory) -> Sequence[Piece]:
-    if not memory.problems:
+def _notes(memory: WorkingMemory) -> Sequence[Piece]:
+    text, problems = render_notes(memory).strip(), "; ".join(memory.problems)
+    if not text and not problems:
         return ()
-    return ("# Working memory\n`.helmsman/progress.md` had flaws:\n" + "\n".join(f"- {problem}" for problem in memory.problems),)
+    return (f"# Your notes (.helmsman/progress.md){f': {problems}' if problems else ''}", *((Foreign(text),) if text else ()))
 
 
 def _past(state: LoopState, orientation: Orientation, planned: Planned) -> Sequence[Piece]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from helmsman.orient.progress import without_plan
 from helmsman.oversee.drift import flagged
 from helmsman.oversee.ladder import CYCLES
 from helmsman.records.control import Band
@@ -112,7 +113,7 @@ def strategy_of(state: LoopState) -> Strategy:
 
 def planned_anew(memory: WorkingMemory, state: LoopState) -> WorkingMemory:
     """The agent's notes as the advice leaves them: a plan that failed is discarded, what was decided and done stays."""
-    return memory.model_copy(update={"remaining_gap": ""}) if advise(state).anew else memory
+    return without_plan(memory) if advise(state).anew else memory
 
 
 def recurring_classes(learning: Sequence[Learnt]) -> list[Learnt]:

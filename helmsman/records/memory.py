@@ -22,8 +22,10 @@ class Choice(Record):
 
 
 class WorkingMemory(Record):
-    """The content of progress.md without the goal, which is the operator's and never read back; and the research."""
+    """The agent's notes, whole and by kind, and the research."""
 
+    notes: str = ""
+    """progress.md as free text, 40 lines at most; empty in records of the older form."""
     completed: tuple[Completed, ...] = ()
     decisions: tuple[Choice, ...] = ()
     uncertainties: tuple[str, ...] = ()

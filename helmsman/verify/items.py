@@ -163,8 +163,8 @@ def _is_noted(state: LoopState, evidence: Evidence, item: PlanItem) -> bool:
 
 def _how_to_show(item: PlanItem) -> str:
     return (
-        f"nothing shows that it is done: a test that names `{item.id}` and fails without the change, or a new line that begins"
-        f" with `{item.id}:` under COMPLETED in progress.md, so that somebody looks at it"
+        f"nothing shows that it is done: a test that names `{item.id}` and fails without the change, or a line"
+        f" `{item.id}: done` in the notes, so that somebody looks at it"
     )
 
 

@@ -235,7 +235,7 @@ def fold_memory(place: Workplace, state: LoopState, changed: Sequence[str] = ())
     if text is None:
         gone = ("the file was gone; it has been written again",)
         return state.memory.model_copy(update={"problems": gone, "research": found})
-    return read(text, state.config.goal).model_copy(update={"research": found})
+    return read(text).model_copy(update={"research": found})
 
 
 def own_file(place: Workplace, name: str) -> str | None:
@@ -256,7 +256,7 @@ def _lay_out_memory(place: Workplace, state: LoopState, guardrails: Sequence[Gua
     open_up(folder)
     ignore = "".join(f"/{name}\n" for name in OWN_FILES)
     _write_anew(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
-    _write_anew(folder / "progress.md", render(planned_anew(state.memory, state), state.config.goal, state.due))
+    _write_anew(folder / "progress.md", render(planned_anew(state.memory, state)))
     if researching(state):
         _remove(folder / RESEARCH_FILE)  # what it says was found now
     _write_anew(folder / "guardrails.md", render_guardrails(guardrails))

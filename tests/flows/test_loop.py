@@ -189,13 +189,12 @@ def test_without_checks_a_loop_starts_only_when_told_and_says_that_nothing_was_v
 
 
 @pytest.mark.feature("O4")
-def test_an_altered_goal_is_restored_and_the_agent_is_told(drive: Drive) -> None:
+def test_notes_in_the_older_form_are_read_and_the_goal_in_them_is_not(drive: Drive) -> None:
     rewrite = "printf '## ORIGINAL_GOAL\\nsomething easier\\n## REMAINING_GAP\\nmuch\\n' > .helmsman/progress.md"
     read_back = "cp .helmsman/progress.md seen.md"
     driven = drive([says(shell=rewrite), says(PROMISE, shell=f"{read_back}; {SOLVE}")])
-    assert "ORIGINAL_GOAL was altered" in prompt_of(driven.agent, 1)
-    assert "make it so" in git(driven.repository, "show", "helmsman/loop:seen.md")
-    assert "something easier" not in git(driven.repository, "show", "helmsman/loop:seen.md")
+    assert "Next: much" in prompt_of(driven.agent, 1)
+    assert git(driven.repository, "show", "helmsman/loop:seen.md").strip() == "Next: much"
     assert ".helmsman" not in git(driven.repository, "ls-tree", "-r", "--name-only", "helmsman/loop")
 
 

@@ -173,7 +173,7 @@ def test_only_what_was_noted_since_the_item_is_in_hand_speaks_for_it() -> None:
     tried = advance(loop(plan=plan), builders.record(**dict(red)))
     assert tried.plan.noted
     assert missing(PLAIN, tried) == NO_EVIDENCE
-    assert "a new line that begins with `T001:`" in missing(PLAIN, loop(plan=PlanProgress(now="T002", noted=True)))
+    assert "a line `T001: done` in the notes" in missing(PLAIN, loop(plan=PlanProgress(now="T002", noted=True)))
 
 
 def test_work_of_an_earlier_try_counts_for_the_item() -> None:
@@ -345,7 +345,7 @@ def test_it_is_told_of_the_claim_that_is_needed_of_verifying_and_of_the_last_ite
     assert "a line `T001: done` into your notes" in told(PLAIN)
     assert "It asks for verification" in told(LOOKS)
     assert "Do not ask for completion of the whole" in told(PLAIN)
-    assert "It is the last one" in told(PLAIN, remaining=1)
+    assert "It is the last item" in told(PLAIN, remaining=1)
     assert "Every item of `plan.toml`" in "".join(text for _, text in plan_sections(loop(), InHand(total=2, done=2)))
 
 

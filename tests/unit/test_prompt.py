@@ -54,7 +54,7 @@ def failing(head: str = "", tail: str = "", names: tuple[str, ...] = ()) -> Chec
 
 def full_state(of: LoopConfig | None = None, checks: CheckReport | None = None) -> LoopState:
     """A state about which there is everything to say."""
-    memory = WorkingMemory(problems=("headings missing: COMPLETED",))
+    memory = WorkingMemory(problems=("it had 50 lines",))
     found = checks or report(failing("1 failed"))
     error = ErrorVector(kind=FailureClass.TEST, where=HOSTILE[:200], message=HOSTILE, times=3)
     last = LastCall(errors=(error,), rotated="the context is 81 % full", drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md")))
@@ -97,7 +97,7 @@ def test_facts_follow_the_task_the_most_specific_first() -> None:
         "last session",
         "drift",
         "interrupted work",
-        "working memory",
+        "notes",
         "history",
     ]
     assert briefing.trimmed == ()
@@ -163,8 +163,10 @@ def test_interrupted_work_is_told_with_the_commit_that_keeps_it() -> None:
     assert "aaaaaaaaaaaa" not in text
 
 
-def test_flaws_of_the_working_memory_are_told() -> None:
-    assert "had flaws:\n- one\n- two" in prompt(state(memory=WorkingMemory(problems=("one", "two"))))
+def test_the_notes_are_shown_with_what_was_cut_of_them() -> None:
+    told = prompt(state(memory=WorkingMemory(notes="Next: the parser", problems=("too long",))))
+    assert "# Your notes (.helmsman/progress.md): too long\n```\nNext: the parser\n```" in told
+    assert "Your notes" not in prompt(state())
 
 
 def test_the_history_is_told_newest_first_in_a_fence() -> None:

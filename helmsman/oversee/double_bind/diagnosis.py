@@ -91,8 +91,8 @@ _FORGETS = (
     "each session undoes what the one before it learnt"
 )
 _WRITE_IT_DOWN = (
-    "Read DECISIONS in .helmsman/progress.md first. Earlier iterations went to and fro between two solutions. Find the one "
-    "change that satisfies both sides, and write the finding under DECISIONS in .helmsman/progress.md before you go on: what "
+    "Read your notes first. Earlier iterations went to and fro between two solutions. Find the one "
+    "change that satisfies both sides, and write the finding into your notes before you go on: what "
     "was tried, what broke each time, and what is chosen for good."
 )
 
@@ -192,7 +192,7 @@ def _look_at(conflict: Conflict) -> str:
     return (
         f"Two of your orders may contradict each other, by a model's reading: look at {places}. Find a way that follows both. "
         "Where there is none, do the part of the work on which they agree, and write the two orders and the question that "
-        "decides between them under UNCERTAINTIES in `.helmsman/progress.md`."
+        "decides between them into your notes."
     )
 
 
