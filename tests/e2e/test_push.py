@@ -221,7 +221,7 @@ def test_a_push_that_orders_an_alignment_waits_for_a_form_without_a_process_and_
     scene.served.commit("loops again", FILES)
     waiting = eventually(lambda: [run["state_name"] for run in scene.runs_of(commit)] == ["Suspended"], PATIENCE)
     assert waiting, [run["state"] for run in scene.runs_of(commit)]
-    with answering(scene.server.url, scene.runs_of(commit)[0]["name"], {"decision": "approve", "answer_1": "42"}):
+    with answering(scene.server.url, scene.runs_of(commit)[0]["name"], {"answer_1": "42"}):
         pass
     run = scene.run_of(commit)
     assert (run["state_type"], run["state_name"]) == ("COMPLETED", "Aligned"), run["state"]

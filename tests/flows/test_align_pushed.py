@@ -40,7 +40,7 @@ pytestmark = pytest.mark.feature("D2", "M1")
 ROOT = Path(__file__).parents[2]
 GOAL = "export the rows"
 ASKS, KNOWS = say(json.dumps(GOOD)), say(json.dumps(GOOD | {"approach": "With semicolons.", "blockingQuestions": []}))
-ANSWER = {"decision": "approve", "answer_1": "a semicolon"}
+ANSWER = {"answer_1": "a semicolon"}
 CONFIGURATION = f"""
 goal = "{GOAL}"
 [on_push]
@@ -173,11 +173,11 @@ def test_what_is_merged_starts_nothing_until_a_person_wants_the_loop(desk: Desks
     assert at.asked == 1
 
 
-def test_a_person_who_stops_it_finds_the_open_questions_on_the_branch(desk: Desks, engine_url: str) -> None:
+def test_a_person_who_leaves_questions_open_finds_them_on_the_branch(desk: Desks, engine_url: str) -> None:
     at = desk([ASKS])
-    with answering(engine_url, at.name, {"decision": "stop", "answer_1": "-", "by": "Ada"}):
+    with answering(engine_url, at.name, {"answer_1": "", "by": "Ada"}):
         state = at.run()
-    assert ending(state) == (StateType.FAILED, "Stopped")
+    assert ending(state) == (StateType.FAILED, "Waiting")
     assert f"branch     {at.branch}" in (state.message or "")
     assert "- [ ] Which separator?" in at.shown(f"{at.branch}:{ALIGNMENT}")
     assert at.run().name == "NothingToDo"
