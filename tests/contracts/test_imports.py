@@ -10,7 +10,7 @@ from tests.contracts.source import PACKAGES, ROOT, imports, modules, named, tree
 COMPUTES = {
     "ast", "base64", "bisect", "collections", "configparser", "dataclasses", "datetime", "difflib", "enum", "fnmatch",
     "functools", "graphlib", "hashlib", "html", "itertools", "json", "math", "operator", "posixpath", "re", "reprlib", "shlex",
-    "string", "tomllib", "typing", "unicodedata", "warnings", "zoneinfo",
+    "string", "tomllib", "types", "typing", "unicodedata", "warnings", "zoneinfo",
     "pydantic", "pydantic_core",
     "xml", "defusedxml", "markdown_it",  # read text that they are given
     "jinja2",  # reads the package's own templates

@@ -24,7 +24,7 @@ def test_a_loop_whose_agent_is_blocked_ends_as_that_with_the_reason_wherever_a_p
         seen = [helmsman.run(*view, "--repo", helmsman.repository).output for view in VIEWS]
     assert told.exit_code == 8, told.output
     assert "outcome    ⊘ blocked" in told.output
-    assert "then: helmsman approve loop --guidance TEXT" in told.output
+    assert "helmsman approve loop --guidance TEXT" in told.output
     assert (result["outcome"], result["rule"], result["iterations"]) == ("blocked", "agent.blocked", 2)
     assert [WHY in view for view in (told.output, result["reason"], *seen)] == [True] * (2 + len(VIEWS))
     assert "The last session said that it is blocked" in helmsman.model.requests[-1].prompt
