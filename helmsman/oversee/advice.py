@@ -339,6 +339,12 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice("refused", _refused),
     Advice(
+        "only documents",
+        lambda state: bool(state.last_call.drift.documents),
+        because="The last iteration changed only documents while tests fail.",
+        orders=("Change the code now; documents come last.",),
+    ),
+    Advice(
         "off the task",
         lambda state: flagged(state.last_call.drift),
         because="Most files that the last iteration changed have nothing to do with the task.",

@@ -381,23 +381,3 @@ def test_outputs_of_real_runners_are_read(name: str) -> None:
     vector = error_vector("Bash", name.partition("_")[0], "Exit code 1\n" + (RECORDINGS / f"{name}.txt").read_text("utf-8"))
     assert vector.kind is kind
     assert vector.where == where or (where is None and "calc" in vector.where.lower())
-
-
-@pytest.mark.parametrize(
-    ("ending", "kind", "where"),
-    [
-        ("ERROR test_a.py - NameError: name 'x' is not defined\n!!!!!!!!!! Interrupted: 2 errors during collection !!!!!!!!!!", Class.BUILD, "test_a.py"),
-        ("ERROR test_a.py - NameError: name 'x' is not defined\nFAILED test_b.py::test_it - assert 1 == 2", Class.TEST, "test_a.py"),
-    ],
-    ids=["no test ran", "others ran and failed"],
-)  # fmt: skip
-def test_a_test_file_that_cannot_be_imported_is_a_broken_build_and_no_test_that_failed(
-    ending: str, kind: Class, where: str
-) -> None:
-    output = (
-        "____________________________ ERROR collecting test_a.py ____________________________\n"
-        "test_a.py:1: in <module>\n    import words\nwords.py:1: in <module>\n    y = x\n        ^\nE   NameError: name 'x' is not defined\n"
-        f"============================= short test summary info ==============================\n{ending}\n2 errors in 0.15s"
-    )
-    found = error_vector("Bash", "pytest -q", f"Exit code 2\n{output}")
-    assert (found.kind, found.where, found.message) == (kind, where, "NameError: name 'x' is not defined")
