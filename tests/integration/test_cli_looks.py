@@ -186,16 +186,6 @@ def test_an_engine_that_nobody_could_reach_is_refused_before_a_loop_is_begun(
     assert "no loop was started" in helmsman.run("list", "--repo", helmsman.repository).output
 
 
-@pytest.mark.feature("O1")
-@pytest.mark.parametrize("further", [(), ("--json",)])
-def test_a_run_about_which_nobody_can_be_asked_is_refused_with_the_flag_named(
-    helmsman: CommandLine, further: tuple[str, ...]
-) -> None:
-    told = helmsman.run(*started(*further))
-    assert (told.exit_code, "--yes starts without asking" in told.errors) == (2, True), told
-    assert "no loop was started" in helmsman.run("list", "--repo", helmsman.repository).output
-
-
 # --- configuration ------------------------------------------------------------------------------------------------
 
 LAYERS = {
