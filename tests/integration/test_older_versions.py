@@ -19,8 +19,13 @@ REPLACED = {".execution.call.context_tokens", ".execution.call.context_window"}
 """What only the first versions noted: now it is `context`, and nothing goes by the size of a context of long ago."""
 
 
-GONE = (".config.breaker.half_open_after", ".config.steering.stop_no_progress", ".oversight.breaker")
-"""What older versions noted of the breaker, which now pauses for an outage alone; nothing goes by it any more."""
+GONE = (
+    ".config.breaker.half_open_after",
+    ".config.steering.stop_no_progress",
+    ".oversight.breaker",
+    ".execution.call.first_used",
+)
+"""What older versions noted and nothing goes by any more."""
 
 
 def lost(before: Any, after: Any, at: str = "") -> list[str]:
