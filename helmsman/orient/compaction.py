@@ -200,7 +200,7 @@ def _choices(memory: WorkingMemory) -> Iterator[str]:
 
 
 def _steps(past: Past) -> Iterator[str]:
-    yield from (f"Mend the check {result.name}" for result in (past.checks.failures[:_CHOICES] if past.checks else ()))
+    yield from (f"Fix the check {result.name}" for result in (past.checks.failures[:_CHOICES] if past.checks else ()))
     yield past.memory.remaining_gap
     yield from (f"Find out: {question}" for question in past.memory.uncertainties)
 

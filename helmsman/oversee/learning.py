@@ -37,7 +37,7 @@ INTERVENTIONS: Mapping[FailureClass, str] = {
         "checker pass on them, then fill in the bodies."
     ),
     FailureClass.LINT: (
-        "Guard rail: run the project's formatter and the linter's own fixes first, then mend what is left rule by rule, "
+        "Guard rail: run the project's formatter and the linter's own fixes first, then fix what is left rule by rule, "
         "reading the explanation of each rule."
     ),
     FailureClass.SYNTAX: (
@@ -84,7 +84,7 @@ INTERVENTIONS: Mapping[FailureClass, str] = {
     ),
     FailureClass.EXCEPTION: (
         "Guard rail: reproduce the exception alone with the smallest input, follow the trace down to the first line of the "
-        "project's own code, write a test for that case, and mend the cause there."
+        "project's own code, write a test for that case, and fix the cause there."
     ),
     FailureClass.OTHER: (
         "Restructure the task: cut what fails into its smallest part that can be run alone, write down what you expect of it "

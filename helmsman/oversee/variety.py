@@ -56,7 +56,7 @@ def _files(variety: Variety) -> float:
 _LINES = "per 1,000 lines"
 
 _TABLE = (
-    _Row("suppressions", lambda v: v.suppressions, _thousands, _LINES, -1.0, 2, "mend what the suppressions hide"),
+    _Row("suppressions", lambda v: v.suppressions, _thousands, _LINES, -1.0, 2, "fix what the suppressions hide"),
     _Row("skipped tests", lambda v: v.skips, _thousands, _LINES, -1.0, 1, "make the skipped tests run"),
     _Row("casts", lambda v: v.casts, _thousands, _LINES, -0.75, 4, "give what is cast or `any` its true type"),
     _Row("modules in cycles of imports", lambda v: v.cycles, _thousands, _LINES, -0.75, 2, "break the cycles of imports"),

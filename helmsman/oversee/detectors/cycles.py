@@ -63,7 +63,7 @@ def limit_cycle(history: Sequence[Moment], _config: DetectConfig) -> Signal | No
     rounds = "two rounds by now" if period else "and the first came back after one turn"
     message = f"the same {period or 2} states of the checks come in turn, {rounds}; what fails in them: {named(names)}"
     instruction = (
-        "Mending one of these failures brings back the other. Set the present plan aside and write a new one whose design "
+        "Fixing one of these failures brings back the other. Set the present plan aside and write a new one whose design "
         "serves both at once: list what each of them demands, find the one structure that meets all of it, and build that."
     )
     return redirect("limit_cycle", message, instruction, value=period or 2, threshold=CYCLE_PERIODS[0])

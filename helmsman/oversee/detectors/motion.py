@@ -76,7 +76,7 @@ def regressing(history: Sequence[Moment], config: DetectConfig) -> Signal | None
     )
     instruction = (
         "The last changes made things worse. Look at the diff since the best commit, keep what a check proves useful, "
-        "take the rest back, and mend what broke before anything new."
+        "take the rest back, and fix what broke before anything new."
     )
     return redirect("regressing", message, instruction, value=len(falls), threshold=config.falls)
 
