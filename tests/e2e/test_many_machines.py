@@ -26,7 +26,7 @@ SOON = 60
 
 
 def script(request: Request) -> Turn:
-    turns = SESSIONS[2 if "Iteration 2 begins" in request.prompt else 1]
+    turns = SESSIONS[2 if "Iteration 2 of " in request.prompt else 1]
     return turns[min(request.turn, len(turns) - 1)]
 
 

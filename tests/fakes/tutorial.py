@@ -98,7 +98,7 @@ def model(request: Request) -> Turn:
         return say(json.dumps(AGREED | {"blockingQuestions": [] if ASKED[0] in request.prompt else ASKED}))
     if "criteria" in form:
         return say(json.dumps(judged(refuses="raise ValueError" in request.prompt)))
-    turns = SESSIONS["Iteration 2 begins" in request.prompt]
+    turns = SESSIONS["Iteration 2 of " in request.prompt]
     return turns[min(request.turn, len(turns) - 1)]
 
 

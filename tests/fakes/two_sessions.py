@@ -34,7 +34,7 @@ TWO_WHOLE_SESSIONS = [(1, len(SESSIONS[1]) + SENT_BACK), (2, len(SESSIONS[2]))]
 
 
 def iteration_of(request: Request) -> int:
-    return 2 if "Iteration 2 begins" in request.prompt else 1
+    return 2 if "Iteration 2 of " in request.prompt else 1
 
 
 def script(request: Request) -> Turn:
