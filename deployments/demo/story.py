@@ -76,7 +76,7 @@ OPENING = """\
 A small repository with a failing test suite was made in {folder}
 The agent is the real Claude Code CLI; the model behind it is SCRIPTED, on loopback: it answers from a list, nothing is sent
 anywhere. It will lie in its first session, do half of the work in its second and finish in its third. Each time it wants to stop
-the checks run, and where they fail its stop is blocked, twice at most without progress. Watch what Helmsman believes.
+the checks run, and where they fail its stop is blocked, twice at most. Watch what Helmsman believes.
 """
 
 

@@ -52,9 +52,9 @@ def spoken_by_model(event: Mapping[str, Any]) -> bool:
     return event.get("type") == "assistant" and mapping(event.get("message")).get("model") != SYNTHETIC
 
 
-def spoken_text(event: Mapping[str, Any]) -> str:
-    """What an assistant event says."""
-    return "\n".join(text(block.get("text")) for block in _blocks(event, "text"))
+def spoken_text(event: Mapping[str, Any], limit: int) -> str:
+    """The end of what an assistant event says, where agents say whether they are done."""
+    return last("\n".join(last(block.get("text"), limit) for block in _blocks(event, "text")), limit)
 
 
 class Called(NamedTuple):

@@ -51,7 +51,7 @@ class Turns:
             self._sent_back |= {self._number} if back else set()
             self._number += back or kind == "user"
             self._said = "" if back or kind == "user" else self._said
-            self._said = f"{self._said}\n{spoken_text(event)}".strip("\n")[-LONGEST_SAID:]
+            self._said = f"{self._said}\n{spoken_text(event, LONGEST_SAID)}".strip("\n")[-LONGEST_SAID:]
             self._running |= {called.identity for called in tool_calls(event)}
             self._running -= {result.identity for result in tool_results(event)}
             self._spoke_last = kind == "assistant"

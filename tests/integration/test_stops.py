@@ -13,7 +13,7 @@ from helmsman.verify.agent_events import Called, ToolResult
 from helmsman.verify.tool_patience import ToolPatience
 from tasks.agents.claude import Listener
 from tasks.session.steering import FORGED_STOP, Means, Steering
-from tasks.session.stops import STOPS_KEPT, Gate, Turns
+from tasks.session.stops import LONGEST_SAID, STOPS_KEPT, Gate, Turns
 
 pytestmark = pytest.mark.feature("A4")
 
@@ -160,3 +160,17 @@ def test_a_prompt_that_is_told_of_after_the_model_spoke_does_not_pass_for_the_cl
     for part in parts if first == "the hook" else reversed(parts):
         part()
     assert listener.deaf is (first == "the model")
+
+
+def test_of_a_long_message_the_gate_hears_the_end_where_agents_say_that_they_are_done() -> None:
+    heard: list[str] = []
+
+    def gate(_active: bool, _full: bool, said: str) -> tuple[StopAttempt, str]:
+        heard.append(said)
+        return StopAttempt(blocked=False, why="w"), ""
+
+    steering = steers(gate)
+    says(steering, f"{'What was done. ' * 2000}\n<promise>COMPLETE</promise>")
+    stop(steering)
+    assert heard[0].endswith("\n<promise>COMPLETE</promise>")
+    assert len(heard[0]) == LONGEST_SAID
