@@ -178,7 +178,7 @@ def test_what_is_proposed_for_agents_md_is_committed_once_a_person_says_so(
     with answering(engine_url, LOOP, {"decision": decision}) as person:
         driven(NOTHING, work.repository.top)
         driven(NOTHING, work.repository.top)  # done again, it neither asks nor commits anew
-    assert "Learnt, for AGENTS.md:\n\n- Check your work with" in person.forms[0]["description"]
+    assert "For AGENTS.md:\n\n- Check your work with" in person.forms[0]["description"]
     state, _ = read_state(work.repository, work.state.loop)
     assert (state.outcome, [answer.kind for answer in state.answers]) == (Outcome.COMPLETED, [GateKind.LEARNINGS])
     changed = git(
