@@ -23,6 +23,7 @@ EXITS = {
     "ejected": "Pain: a secret in the diff, wrecked tests, destruction. The loop ended at once.",
     "unproven": "The agent asked twice to be done, every check was green before its work, and nothing shows the work.",
     "nothing_changed": "The agent asked twice to be done, and nothing differs from the start.",
+    "blocked": "The agent said that it cannot go on and why, and the judge or a fresh session confirmed it; the work is kept.",
     "cancelled": "Somebody asked it to stop; work and state are kept.",
 }
 RETRIED = {"WorldError": "yes, with growing delays"}
