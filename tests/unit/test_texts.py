@@ -2,7 +2,6 @@
 
 import pytest
 
-from helmsman.records.claims import Claims, StatusReport
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.research import Research
@@ -10,6 +9,7 @@ from helmsman.records.session import Compaction, ContextUse, ErrorVector, Failur
 from helmsman.records.state import advance
 from helmsman.show.asking import evidence
 from helmsman.texts import brought, context_text, iteration_lines, said_lines, summary_lines
+from helmsman.verify.claims.reading import read_claims
 from tests.unit.builders import call, check, execution, record, report, state
 
 pytestmark = pytest.mark.feature("H4")
@@ -43,13 +43,13 @@ def test_what_happened_inside_a_session_is_told() -> None:
     told = lines(
         resumed=True,
         rotated=f"the context is 81 % full{ESCAPE}",
-        stops=(StopAttempt(blocked=True, why="1 of 2 checks fail: unit"), StopAttempt(blocked=False, why="no progress")),
+        stops=(StopAttempt(blocked=True, why="1 of 2 checks fail: unit"), StopAttempt(blocked=False, why="it goes on")),
         errors=(ErrorVector(kind=FailureClass.TEST, where="test_a", message="assert 1 == 2", times=3),),
         context=ContextUse(compactions=(Compaction(trigger="auto", before=900_000, after=20_000),)),
     )
     assert "agent finished (resumed)" in told
     assert "rotated    the context is 81 % full" in told
-    assert "stop       blocked 1 time (checks fail), then allowed: no progress" in told
+    assert "stop       blocked 1 time (checks fail), then allowed: it goes on" in told
     assert "failure    3 times test test_a: assert 1 == 2" in told
     assert "compacted  900,000 → 20,000 tokens (auto)" in told
     assert "\x1b" not in told
@@ -79,13 +79,16 @@ BLOCKED = (
 )
 
 
-@pytest.mark.parametrize("said", [BLOCKED, "A person has to connect the terminal."])
+IN_THE_REPORT = (
+    "A person has to connect the terminal.\n---RALPH_STATUS---\nSTATUS: BLOCKED\n"
+    "RECOMMENDATION: a person has to connect the \x1bterminal.\n---END_RALPH_STATUS---"
+)
+
+
+@pytest.mark.parametrize("said", [BLOCKED, IN_THE_REPORT], ids=["in the message", "in the status report"])
 def test_an_agent_that_says_that_it_is_blocked_is_heard_wherever_a_person_looks(said: str) -> None:
-    status = StatusReport(status="blocked") if said is not BLOCKED else None
-    found = record(
-        execution=execution(call(AgentOutcome.FINISHED, final_text=said, context=ContextUse(peak=1))),
-        claims=Claims(status=status),
-    )
+    spoken = execution(call(AgentOutcome.FINISHED, final_text=said, context=ContextUse(peak=1)))
+    found = record(execution=spoken, claims=read_claims(said, "ALL_DONE"))
     after = advance(state(), found)
     assert after.last_call.blocked
     for shown in (
