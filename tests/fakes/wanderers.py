@@ -115,7 +115,7 @@ def _refactors(number: int, _prompt: str) -> Session:
 
 def _breaks_through(number: int, prompt: str) -> Session:
     """It does the same in vain until it is told to go another way."""
-    if "# Another approach" in prompt or "# A redesign" in prompt:
+    if "Working on as before did not help" in prompt or "The approach taken so far has failed" in prompt:
         return Session(put("shop.py", SOLVED) + keep("Another way"), DONE)
     return _in_vain(number, prompt)
 
