@@ -24,7 +24,7 @@ SHEET = Sheet(
 )
 STARTER = hat("starter", Condition(first=True), prompt="Begin at the beginning.")
 CHECK = """\
-grep -qs 42 answer && exit 0
+grep -qs 42 answer && { echo '=== 3 passed in 0.10s ==='; exit 0; }
 echo 'FAILED tests/test_a.py::test_sum - assert 1 == 2'; echo '=== 1 failed, 2 passed in 0.10s ==='; exit 1"""
 REWRITE = "mkdir -p .helmsman/hats; echo 'Give up.' > .helmsman/hats/debugger.md"
 
