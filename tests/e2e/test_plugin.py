@@ -89,6 +89,7 @@ def test_a_loop_started_in_the_editor_outlives_the_session_and_its_goal_reaches_
     assert not [path for path in tmp_path.rglob("stolen") if path.is_file()]
 
 
+@pytest.mark.slow
 def test_a_loop_started_from_a_terminal_that_closed_is_cancelled_and_resumed_in_the_editor(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:

@@ -259,6 +259,7 @@ def test_a_message_with_a_wrong_signature_starts_nothing(scene: Scene) -> None:
     assert scene.runs_of(commit) == []
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D6")
 def test_a_label_becomes_a_loop_that_asks_in_its_issue_and_ends_as_a_pull_request(scene: Scene) -> None:
     issue = scene.forge.open_issue("mallory", "There shall be an answer.", ["helmsman"])
@@ -283,6 +284,7 @@ def test_a_label_becomes_a_loop_that_asks_in_its_issue_and_ends_as_a_pull_reques
     assert loop.issue.pull_request in end
 
 
+@pytest.mark.slow
 def test_a_push_while_the_engine_is_down_is_run_once_it_is_back(scene: Scene) -> None:
     scene.server.kill()
     commit = scene.served.commit("nobody there", {"notes": uuid4().hex})

@@ -62,6 +62,7 @@ def assert_quiet(heard: Heard, address: str) -> None:
     assert heard.requests == [address]
 
 
+@pytest.mark.slow
 def test_a_real_loops_report_shows_its_course_and_asks_nobody(tmp_path: Path, prefect_server: PrefectServer) -> None:
     (agent,) = [one for one in wanderers.WANDERERS if one.name.startswith("breaks through")]
     fared = wander(agent, tmp_path / "loop", prefect_server.url)

@@ -22,6 +22,7 @@ from tests.fakes.team import ENDED, Team
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("team")]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D1", "D9")
 def test_each_firing_of_a_schedule_drives_a_loop_of_its_own_even_within_one_second(team: Team, tmp_path: Path) -> None:
     bench, loop = team.bench(tmp_path / "a"), team.id_of("loop/loop")

@@ -92,6 +92,7 @@ def is_paused(team: Team, bench: Bench) -> bool:
     return any(run["state_type"] == "PAUSED" for run in runs)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1", "H5", "X3")
 def test_a_person_fills_in_the_form_wrongly_then_rightly_and_the_loop_goes_on(page: Page, team: Team, tmp_path: Path) -> None:
     bench = team.bench(tmp_path / "asking")
@@ -197,6 +198,7 @@ def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_s
     assert "Retry this run to go on" in lines[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D1", "X3")
 def test_a_loop_that_sleeps_says_until_when_and_its_run_s_page_what_each_iteration_brought(
     page: Page, team: Team, tmp_path: Path
