@@ -18,7 +18,7 @@ SESSIONS = {
         call(bash("echo one > one.txt && git add one.txt && git commit --quiet --message 'Half of it'")),
         call(bash("echo two > two.txt; setsid sleep 300 > /dev/null 2>&1 &")),
         call(bash(f"touch ~/held; {HOLDING}; do sleep 0.1; done")),
-        say("Half of it is done."),
+        say("Half of it is done, and I take that for all of it.\n<promise>COMPLETE</promise>"),
     ),
     2: (
         call(bash("echo three > three.txt && git add three.txt && git commit --quiet --message 'The rest'")),
@@ -28,7 +28,7 @@ SESSIONS = {
 """By iteration. The first leaves a process behind that has left every process group."""
 
 SENT_BACK = 2
-"""Times that the first session is sent back from its end, because the check fails and it does not get further."""
+"""Times that the first session is sent back from its end, because it says that it is done while the check fails."""
 TWO_WHOLE_SESSIONS = [(1, len(SESSIONS[1]) + SENT_BACK), (2, len(SESSIONS[2]))]
 """Iteration and number of requests of each, where nothing disturbs them."""
 
