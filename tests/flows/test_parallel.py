@@ -83,7 +83,7 @@ def test_a_loop_that_fails_and_one_whose_process_is_killed_stop_no_other_and_all
 def page_of_the_group() -> str:
     """What the run of the group shows."""
     with get_client(sync_client=True) as client:
-        wanted = ArtifactFilter(key=ArtifactFilterKey(any_=["num-loops"]))
+        wanted = ArtifactFilter(key=ArtifactFilterKey(any_=["loops-num"]))
         newest, *_ = client.read_artifacts(artifact_filter=wanted, sort=ArtifactSort.CREATED_DESC)
     return str(newest.data)
 
@@ -176,7 +176,9 @@ def _cancel(repository: Path, at_work: Sequence[Path]) -> None:
 
 
 def _works_in(process: psutil.Process, folder: Path) -> bool:
+    """Whether it is at work there. The command that drives the group, which is this process, may still read objects of git."""
     try:
-        return process.pid != os.getpid() and process.cwd().startswith(str(folder))
+        reads = process.ppid() == os.getpid() and "cat-file" in process.cmdline()
+        return process.pid != os.getpid() and not reads and process.cwd().startswith(str(folder))
     except psutil.Error:
         return False
