@@ -141,7 +141,7 @@ def test_the_next_iteration_is_told_that_it_goes_on_from_the_best_and_where_the_
     after = left_at(ended(0.9, 0.5, 0.4), best_of(ended(0.9, 0.5, 0.4).history), KEPT.model_copy(update={"files": ("src/x.py",)}))
     going_on = reopen(after, after.config, NOW)
     prompt = brief(going_on, orientation()).prompt
-    assert "The loop goes on from its best tree" in prompt
+    assert "Your tree is the one that measured best, commit commit1." in prompt
     assert "`git diff commit1 commit3`" in prompt
     assert "src/x.py" in prompt
     assert "was taken off" not in prompt
