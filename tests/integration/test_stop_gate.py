@@ -29,7 +29,7 @@ def test_a_failing_check_is_handed_back_twice_to_an_agent_that_asks_to_be_done(w
     assert "second of 2 reminders" in gated.run(active=True, full=False, said=ASKS)[1]
     third, text = gated.run(active=True, full=False, said=ASKS)
     assert (third.blocked, text) == (False, "")
-    assert third.why == "it was sent back 2 times, and may be no more"
+    assert third.why == "it was blocked 2 times, as often as it may be"
     assert len(gated.attempts) == 3
 
 
