@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from helmsman.records.session import FailureClass as Class
+from helmsman.verify.failures.frames import own_frame
 from helmsman.verify.failures.rules import Hit, Rule, first_hit, rule
 from helmsman.verify.summaries import read_summary
 
@@ -76,7 +77,8 @@ def failing_test(lines: Sequence[str], programs: frozenset[str]) -> Hit | None:
     if counts is not None and counts.failed:
         name = min(counts.failing, default=hit.at if hit else "")
         ran = any("::" in one for one in counts.failing) or not _UNIMPORTED.search(text)
-        return Hit(Class.TEST if ran else Class.BUILD, telling(lines, name) or f"{counts.failed} failed", name)
+        said = telling(lines, name) or f"{counts.failed} failed"
+        return Hit(Class.TEST, said, name) if ran else Hit(Class.BUILD, said, own_frame(text) or name)
     return hit and hit._replace(said=telling(lines, hit.at) or hit.said)
 
 
