@@ -44,7 +44,7 @@ def test_a_loop_in_which_nothing_was_done_ends_as_nothing_changed(tmp_path: Path
     assert (result["outcome"], result["rule"], result["iterations"]) == ("nothing_changed", "completion.nothing_changed", 2)
     assert "nothing differs from the start" in result["reason"]
     assert "nothing differs from the start" in explained.output
-    assert "Nothing differs from the commit that this loop began with" in helmsman.model.requests[-1].prompt
+    assert "nothing differs from the commit that this loop began with" in helmsman.model.requests[-1].prompt
 
 
 @pytest.mark.feature("V9")
@@ -66,7 +66,7 @@ def test_work_that_no_test_shows_is_first_sent_back_and_then_ends_as_unproven(
     told_by = {"console": told.output, "log": log, "report": report, "status": result["reason"]}
     assert [name for name, said in told_by.items() if sentence not in re.sub(r"\s+", " ", said)] == []
     prompt = " ".join(helmsman.model.requests[-1].prompt.split())
-    assert "The checks were green before your change" in prompt
+    assert "every check was green before the change, and no new test fails without it" in prompt
     assert "add a test that fails without it" in prompt
     assert git(helmsman.repository, "log", "-1", "--format=%s", "helmsman/loop") == "Add reverse\n"
     assert "next       helmsman answer loop accept  # The work is taken as done by your word." in told.output
@@ -97,4 +97,4 @@ def test_a_green_check_in_which_no_test_ran_proves_nothing(tmp_path: Path, prefe
     assert "0 passed, 0 failed, 1 skipped; no test ran" in told.output
     assert (result["outcome"], result["rule"], result["iterations"]) == ("unproven", "completion.no_proof", 2)
     assert "a check that passes without one shows nothing" in result["reason"]
-    assert "Have tests run in it that fail without your work" in helmsman.model.requests[-1].prompt
+    assert "a check that passes without one shows nothing" in helmsman.model.requests[-1].prompt
