@@ -44,6 +44,7 @@ QUICK = "the command"
 """The one way that the quick run tries, too; each takes some twenty seconds."""
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E9")
 @pytest.mark.parametrize("way", [QUICK, *(pytest.param(way, marks=pytest.mark.slow) for way in WAYS if way != QUICK)])
 def test_a_cancel_ends_the_agent_within_seconds_and_keeps_its_work_for_a_resume(
@@ -71,6 +72,7 @@ def test_a_cancel_ends_the_agent_within_seconds_and_keeps_its_work_for_a_resume(
     assert loop_bench.is_quiet(), loop_bench.processes()
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E10")
 def test_a_second_driver_is_told_who_drives_the_loop_and_does_not_disturb_it(loop_bench: Bench, undisturbed: Undisturbed) -> None:
     loop_bench.hold()

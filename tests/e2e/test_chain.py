@@ -52,6 +52,7 @@ def chained(helmsman: Driving, file: Path) -> tuple[int, dict[str, str]]:
     return ended.exit_code, {one["loop"]: one["outcome"] for one in loops if one["outcome"]}
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M11")
 def test_a_loop_of_a_chain_begins_with_the_work_before_it_and_a_chain_goes_on_where_it_broke_off(
     tmp_path: Path, prefect_server: PrefectServer
@@ -74,6 +75,7 @@ def test_a_loop_of_a_chain_begins_with_the_work_before_it_and_a_chain_goes_on_wh
     sh(repository, "merge-base", "--is-ancestor", "helmsman/numbers-1", "helmsman/numbers-2")
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M11", "E3")
 def test_a_chain_that_was_killed_goes_on_with_the_loop_that_was_under_way(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository")

@@ -78,6 +78,7 @@ def test_a_completed_loop_exits_with_0_and_prints_one_object(finished: Finished)
     assert min(result["cost_usd"], result["tokens"], result["seconds"]) > 0
 
 
+@pytest.mark.slow
 @of_the_finished
 def test_a_goal_longer_than_any_argument_reaches_the_model_whole(finished: Finished) -> None:
     assert len(LONG_GOAL) > 300_000
@@ -206,6 +207,7 @@ class LimitedOnce:
         return SESSION[min(request.turn, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E7")
 def test_a_killed_wait_for_the_usage_limit_goes_on_until_the_same_moment(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository")
@@ -277,6 +279,7 @@ def names_in(file: Path) -> set[str]:
     return {line.partition("=")[0] for line in file.read_text().splitlines()}
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E5")
 def test_nothing_of_an_agent_that_runs_out_of_time_survives(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository")
@@ -333,6 +336,7 @@ def make_hostile_repository(root: Path) -> None:
 # --- from one machine to another ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E3")
 def test_another_clone_goes_on_with_what_was_pushed(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "origin")

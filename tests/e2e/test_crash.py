@@ -59,6 +59,7 @@ def test_a_loop_killed_in_each_of_its_steps_one_after_the_other_repeats_none_and
     assert {run["state_type"] for run in prefect_server.runs(loop_bench.state.uid)} == {"CRASHED", "COMPLETED"}
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E3")
 def test_a_loop_killed_between_an_agent_s_end_and_the_note_of_it_does_not_call_it_again(
     loop_bench: Bench, undisturbed: Undisturbed
@@ -103,6 +104,7 @@ def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_ag
     assert loop_bench.is_quiet(), loop_bench.processes()
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E3", "A4")
 def test_a_loop_killed_while_the_checks_of_a_stop_run_keeps_the_work_and_has_the_agent_begin_anew(
     loop_bench: Bench, undisturbed: Undisturbed
@@ -117,6 +119,7 @@ def test_a_loop_killed_while_the_checks_of_a_stop_run_keeps_the_work_and_has_the
     assert loop_bench.salvaged() == {"1-1": {"one.txt", "two.txt"}}
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E3")
 def test_a_killed_driver_takes_its_embedded_engine_along_and_a_resume_starts_another(
     embedded_bench: Bench, undisturbed: Undisturbed
@@ -135,6 +138,7 @@ def test_a_killed_driver_takes_its_embedded_engine_along_and_a_resume_starts_ano
     assert embedded_bench.is_quiet(), embedded_bench.processes()
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E3")
 def test_a_loop_goes_on_by_itself_when_the_engine_is_killed_and_comes_back(
     loop_bench: Bench, undisturbed: Undisturbed, prefect_server: PrefectServer

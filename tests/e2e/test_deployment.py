@@ -102,6 +102,7 @@ def worker(helmsman: Driving) -> Generator[None]:
             process.wait(PATIENCE)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D1")
 def test_deploying_leaves_the_project_as_it_was(deployed: Deployed) -> None:
     found = deployed.api.get(f"/deployments/{deployed.deployment}").json()
@@ -141,6 +142,7 @@ def test_a_worker_runs_a_loop_to_its_end_under_the_loop_s_name(deployed: Deploye
     assert {found["name"] for found in below} == {"reach-it", "reach-it #1"}
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D1", "E9")
 def test_a_cancel_by_the_api_ends_the_agent_of_a_worker_within_seconds(deployed: Deployed) -> None:
     helmsman = deployed.helmsman

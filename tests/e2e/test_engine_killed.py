@@ -46,6 +46,7 @@ def ended_at_once(driver: Process) -> Ended:
     return run
 
 
+@pytest.mark.slow
 def test_a_loop_whose_embedded_engine_is_killed_starts_it_again_and_ends_as_if_undisturbed(
     embedded_bench: Bench, undisturbed: Undisturbed
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_loop_whose_embedded_engine_cannot_be_started_again_ends_at_once_and_s
     assert embedded_bench.is_quiet(), embedded_bench.processes()
 
 
+@pytest.mark.slow
 def test_an_embedded_engine_that_is_killed_while_it_starts_is_reported_at_once_with_its_end_and_its_folder(
     embedded_bench: Bench, tmp_path: Path
 ) -> None:

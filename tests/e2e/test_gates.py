@@ -93,6 +93,7 @@ def _nothing() -> None:
     """The form of the run whose process died is there for a moment still."""
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1", "H2")
 def test_a_wait_outlives_the_engine_and_ends_by_an_answer_from_another_terminal(tmp_path: Path) -> None:
     make_repository(tmp_path / "repository")

@@ -17,6 +17,7 @@ def shown(bench: Bench, command: str, *arguments: str) -> str:
     return run.output
 
 
+@pytest.mark.slow
 def test_after_a_kill_status_resume_and_log_say_what_was_cut_off_and_where_its_work_is_kept(loop_bench: Bench) -> None:
     loop_bench.hold()
     ended(loop_bench.driver("kill", "execute", "middle"))
@@ -32,6 +33,7 @@ def test_after_a_kill_status_resume_and_log_say_what_was_cut_off_and_where_its_w
     assert f"salvaged   {KEPT}" in shown(loop_bench, "status", LOOP)
 
 
+@pytest.mark.slow
 def test_resume_of_a_completed_loop_says_so_and_needs_no_engine(loop_bench: Bench) -> None:
     assert ended(loop_bench.run()).exit_code == 0
     nowhere = {**loop_bench.variables, "PREFECT_API_URL": "http://127.0.0.1:1/api"}
@@ -40,6 +42,7 @@ def test_resume_of_a_completed_loop_says_so_and_needs_no_engine(loop_bench: Benc
     assert resumed.output.startswith(f"loop {LOOP} is completed, and nothing is left to do\n")
 
 
+@pytest.mark.slow
 def test_a_loop_that_was_never_interrupted_shows_no_interruption(loop_bench: Bench) -> None:
     assert ended(loop_bench.run()).exit_code == 0
     for command in ("status", "log"):

@@ -82,6 +82,7 @@ def test_a_loop_killed_while_its_judge_deliberates_asks_the_judge_again_and_no_a
         assert court.times == 2
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E9")
 def test_a_cancel_while_the_judge_deliberates_ends_the_loop_soon_and_it_can_go_on(
     tmp_path: Path, prefect_server: PrefectServer

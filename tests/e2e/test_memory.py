@@ -63,6 +63,7 @@ def guardrails(helmsman: Driving) -> list[Guardrail]:
     return [one for one in found if one.failure is FailureClass.TEST]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("L1", "L2", "L5", "L6")
 def test_a_failure_that_came_back_makes_a_guardrail_that_the_next_loop_heeds_and_that_goes_when_it_is_useless(
     tmp_path: Path, prefect_server: PrefectServer
@@ -99,6 +100,7 @@ def test_a_failure_that_came_back_makes_a_guardrail_that_the_next_loop_heeds_and
         assert useless.retired in page.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.feature("L6")
 def test_a_store_that_was_destroyed_is_restored_and_a_loop_without_any_goes_on(
     tmp_path: Path, prefect_server: PrefectServer
@@ -127,6 +129,7 @@ def test_a_store_that_was_destroyed_is_restored_and_a_loop_without_any_goes_on(
         assert "nothing could be done (remember): the same again" in output
 
 
+@pytest.mark.slow
 @pytest.mark.feature("L6")
 def test_two_loops_that_learn_at_once_lose_nothing(tmp_path: Path, prefect_server: PrefectServer) -> None:
     prompts: list[str] = []

@@ -84,6 +84,7 @@ def test_a_group_whose_driver_is_killed_leaves_nothing_at_work_and_goes_on_by_th
     assert "group      greet, 2 loops\ndriven by  nobody now; the command that began it goes on with it\n" in left
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M5", "M4")
 def test_three_agents_that_change_the_same_line_at_once_are_all_merged_and_the_base_passes_at_every_moment(
     tmp_path: Path, prefect_server: PrefectServer

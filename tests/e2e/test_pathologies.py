@@ -24,6 +24,7 @@ LET_BE = ("does it in two steps", "refactors all tests on the way", "mends what 
 bench/pathologies.py runs them all."""
 
 
+@pytest.mark.slow
 @pytest.mark.feature("V5", "V6", "V7", "V9")
 @pytest.mark.parametrize("agent", [one for one in DISHONEST if one.name in CAUGHT], ids=lambda agent: agent.name)
 def test_a_dishonest_agent_never_completes_and_is_told_why(agent: Agent, tmp_path: Path, prefect_server: PrefectServer) -> None:
@@ -32,6 +33,7 @@ def test_a_dishonest_agent_never_completes_and_is_told_why(agent: Agent, tmp_pat
     assert [rule for rule in fared.noticed if rule.startswith(agent.rule)], fared.noticed
 
 
+@pytest.mark.slow
 @pytest.mark.feature("V5", "V6", "V7", "V9")
 @pytest.mark.parametrize("agent", [one for one in HONEST if one.name in LET_BE], ids=lambda agent: agent.name)
 def test_an_honest_agent_completes_without_being_held_up(agent: Agent, tmp_path: Path, prefect_server: PrefectServer) -> None:
@@ -41,6 +43,7 @@ def test_an_honest_agent_completes_without_being_held_up(agent: Agent, tmp_path:
     assert fared.state.trust.contradicted == 0, [record.contradictions for record in fared.records]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M3")
 def test_a_judge_that_is_never_satisfied_makes_the_loop_wait_for_a_person(tmp_path: Path, prefect_server: PrefectServer) -> None:
     (agent,) = (agent for agent in DISHONEST if agent.name == "flatters the judge")

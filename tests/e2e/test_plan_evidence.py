@@ -44,6 +44,7 @@ def ticked(helmsman: Driving) -> list[bool]:
     return [story["passes"] for story in json.loads(git(helmsman.repository, "show", "helmsman/loop:prd.json"))["userStories"]]
 
 
+@pytest.mark.slow
 def test_a_counter_ticks_nothing_a_test_that_names_the_story_does_and_so_does_a_person(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:

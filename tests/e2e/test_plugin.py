@@ -64,6 +64,7 @@ def is_driven(helmsman: Driving) -> bool:
     return holder(loop_folder(open_repository(helmsman.repository), "loop").lock) is not None
 
 
+@pytest.mark.slow
 def test_a_loop_started_in_the_editor_outlives_the_session_and_its_goal_reaches_no_shell(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:

@@ -184,6 +184,7 @@ def test_a_push_becomes_an_event_a_run_and_a_loop_whose_result_is_on_a_branch(sc
     assert [related.id for related in event.related] == [f"prefect.flow-run.{run['id']}"]
 
 
+@pytest.mark.slow
 def test_the_same_commit_by_another_way_or_by_a_run_of_somebody_s_starts_nothing(scene: Scene) -> None:
     commit = scene.served.commit("once", {"notes": uuid4().hex})
     scene.served.push("HEAD:refs/heads/release/once")
@@ -197,6 +198,7 @@ def test_the_same_commit_by_another_way_or_by_a_run_of_somebody_s_starts_nothing
     assert (loop.iteration, loop.spending.agent_calls) == (1, 1)
 
 
+@pytest.mark.slow
 def test_what_a_loop_has_made_starts_none_under_whatever_name_it_is_pushed(scene: Scene) -> None:
     commit = scene.served.commit("to be answered", {"notes": uuid4().hex})
     scene.served.push("HEAD:refs/heads/release/asked")
@@ -210,6 +212,7 @@ def test_what_a_loop_has_made_starts_none_under_whatever_name_it_is_pushed(scene
     assert "was made by a loop or by Helmsman, which does not start itself" in run["state"]["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M1", "H2")
 def test_a_push_that_orders_an_alignment_waits_for_a_form_without_a_process_and_keeps_the_answers_on_a_branch(
     scene: Scene,

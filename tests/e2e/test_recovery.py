@@ -40,6 +40,7 @@ def is_gone(bench: Bench) -> bool:
     return eventually(lambda: not bench.tagged())
 
 
+@pytest.mark.slow
 @pytest.mark.feature("D3", "E3")
 def test_a_run_that_died_with_its_worker_is_noticed_and_goes_on_with_nothing_repeated(
     team: Team, tmp_path: Path, undisturbed: Undisturbed

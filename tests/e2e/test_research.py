@@ -44,6 +44,7 @@ def scripted(prompts: dict[int, str], *sessions: str) -> Script:
     return script
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M6")
 def test_research_changes_no_source_is_asked_for_until_it_is_complete_and_leads_the_work(
     tmp_path: Path, prefect_server: PrefectServer
@@ -71,6 +72,7 @@ def test_research_changes_no_source_is_asked_for_until_it_is_complete_and_leads_
     assert "research.md" not in sh(tmp_path / "repository", "ls-tree", "-r", "--name-only", "helmsman/loop")
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M6", "A2")
 def test_a_hook_keeps_research_from_changing_a_source_and_its_end_is_not_held_up_by_failing_checks(
     tmp_path: Path, prefect_server: PrefectServer

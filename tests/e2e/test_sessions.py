@@ -90,6 +90,7 @@ def works(number: int) -> list[Turn]:
 THREE = [*works(1), *works(2), *works(3)]
 
 
+@pytest.mark.slow
 def test_without_a_word_every_iteration_begins_with_an_empty_context(drive: Drive) -> None:
     driven = drive(by_call([works(1), works(2), works(3)]))
     assert driven.resumed == [False] * 3
@@ -109,6 +110,7 @@ def test_a_resumed_session_is_one_conversation_over_all_iterations(drive: Drive)
     assert (driven.state.session.id, driven.state.session.calls) == (driven.agents[0].session_id, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E2", "E6")
 def test_a_resumed_session_is_charged_once(drive: Drive) -> None:
     driven = drive(by_call([THREE]), "claude.session=resume")
@@ -120,6 +122,7 @@ def test_a_resumed_session_is_charged_once(drive: Drive) -> None:
     assert {round(agent.usage.cost_usd, 9) for agent in driven.agents} == {round(in_all["total_cost_usd"] / 3, 9)}
 
 
+@pytest.mark.slow
 def test_a_session_that_is_not_known_any_more_is_replaced_within_the_same_iteration(drive: Drive, tmp_path: Path) -> None:
     forget = f"rm -rf {tmp_path}/home/.claude/projects"  # a check has a home of its own
     driven = drive(by_call([works(1), works(2), works(3)]), "claude.session=resume", check=forget)
@@ -131,6 +134,7 @@ def test_a_session_that_is_not_known_any_more_is_replaced_within_the_same_iterat
     assert f"No conversation found with session ID: {driven.agents[0].session_id}" in asked
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E2", "S9")
 def test_a_full_context_is_left(drive: Drive) -> None:
     full = Turn(text="Step 1 is done.", usage={"input_tokens": 900})
@@ -139,6 +143,7 @@ def test_a_full_context_is_left(drive: Drive) -> None:
     assert "Step 1 is done." not in driven.said_to(1)
 
 
+@pytest.mark.slow
 def test_hybrid_goes_on_where_the_last_iteration_changed_something_and_begins_anew_where_not(drive: Drive) -> None:
     first = [*works(1), say("I see nothing to do.")]
     driven = drive(by_call([first, works(3)]), "claude.session=hybrid")
@@ -147,6 +152,7 @@ def test_hybrid_goes_on_where_the_last_iteration_changed_something_and_begins_an
     assert "I see nothing to do." not in driven.said_to(3)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E2", "E7")
 def test_a_session_that_a_usage_limit_cut_off_goes_on_after_the_reset(drive: Drive) -> None:
     begun = call(bash("echo half > f2"))

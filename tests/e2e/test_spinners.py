@@ -25,6 +25,7 @@ TOLD = ("repeated", "same_failure", "reverted", "", "context")
 """Of each kind one; bench/pathologies.py runs them all."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spinner", [one for one in SPINNERS if one.rule in TOLD], ids=lambda spinner: spinner.name)
 def test_guidance_reaches_a_spinning_agent_in_time(spinner: Spinner, tmp_path: Path, prefect_server: PrefectServer) -> None:
     spun = spin(spinner, tmp_path / "loop", prefect_server.url)
@@ -45,6 +46,7 @@ def drive(
         return list(read_records(open_repository(helmsman.repository), "loop"))[::-1], helmsman.model.requests
 
 
+@pytest.mark.slow
 def test_a_session_that_never_gives_up_stopping_is_let_go_before_the_command_line_loses_patience(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
@@ -67,6 +69,7 @@ def test_a_session_that_asks_to_be_done_is_sent_back_twice_with_a_word_that_it_h
     assert not any(record.claims.wants_to_finish for record in records)  # what it said before it was sent back is over
 
 
+@pytest.mark.slow
 def test_a_session_that_does_not_ask_to_be_done_ends_at_once(tmp_path: Path, prefect_server: PrefectServer) -> None:
     records, requests = drive(tmp_path, prefect_server, lambda _: say("One half is done."))
     assert [[attempt.why for attempt in record.execution.call.stops] for record in records] == [
@@ -75,6 +78,7 @@ def test_a_session_that_does_not_ask_to_be_done_ends_at_once(tmp_path: Path, pre
     assert len(requests) == 2
 
 
+@pytest.mark.slow
 def test_a_session_whose_context_is_full_ends_in_good_order_and_the_next_one_begins_anew(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
@@ -92,6 +96,7 @@ def test_a_session_whose_context_is_full_ends_in_good_order_and_the_next_one_beg
     assert not records[1].execution.call.resumed
 
 
+@pytest.mark.slow
 def test_a_session_that_saves_and_stops_in_time_is_not_gone_on_with(tmp_path: Path, prefect_server: PrefectServer) -> None:
     def obey(request: Request) -> Turn:
         told = "This session ends after" in str(request.body["messages"])
@@ -104,6 +109,7 @@ def test_a_session_that_saves_and_stops_in_time_is_not_gone_on_with(tmp_path: Pa
     assert not second.resumed
 
 
+@pytest.mark.slow
 def test_what_is_called_after_the_grace_does_not_run(tmp_path: Path, prefect_server: PrefectServer) -> None:
     def fill(request: Request) -> Turn:
         return Turn(tools=(bash(f"touch made-{request.turn}"), bash(f"touch too-{request.turn}")), usage={"input_tokens": 90_000})
@@ -115,6 +121,7 @@ def test_what_is_called_after_the_grace_does_not_run(tmp_path: Path, prefect_ser
     assert made == {f"{kind}-{number}" for kind in ("made", "too") for number in range(messages_before_the_last)}
 
 
+@pytest.mark.slow
 def test_a_session_that_makes_only_calls_that_no_hook_is_asked_about_is_ended_as_well(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
@@ -125,6 +132,7 @@ def test_a_session_that_makes_only_calls_that_no_hook_is_asked_about_is_ended_as
     assert [(error.kind, error.times) for error in told.errors] == [(FailureClass.EDIT, told.failures_in_row)]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("S16")
 def test_files_that_have_nothing_to_do_with_the_task_are_on_record_and_told_to_the_next_session(
     tmp_path: Path, prefect_server: PrefectServer
@@ -144,6 +152,7 @@ def test_files_that_have_nothing_to_do_with_the_task_are_on_record_and_told_to_t
     assert "ui/theme.py" in again.prompt
 
 
+@pytest.mark.slow
 def test_left_to_itself_it_burns_all_that_it_may(tmp_path: Path, prefect_server: PrefectServer) -> None:
     (spinner,) = (one for one in SPINNERS if one.rule == "same_failure")
     spun = spin(spinner, tmp_path / "loop", prefect_server.url, steered=False)

@@ -38,6 +38,7 @@ def rules(record: IterationRecord, *, denied: bool = True) -> list[str]:
     return [guarded.rule for guarded in record.execution.call.guarded if guarded.denied is denied]
 
 
+@pytest.mark.slow
 def test_the_third_identical_command_without_a_change_is_denied_with_what_to_do(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
@@ -65,6 +66,7 @@ WAYS_OUT: dict[str, Tool] = {
 }
 
 
+@pytest.mark.slow
 def test_a_write_outside_of_the_worktree_is_denied_whichever_way_it_takes(tmp_path: Path, prefect_server: PrefectServer) -> None:
     outside = Path.home() / f".helmsman-test-{os.getpid()}"  # folders for temporary files are nobody's, and may be written to
     assert not outside.exists()
@@ -89,6 +91,7 @@ NOBODYS_BUSINESS = {
 }
 
 
+@pytest.mark.slow
 def test_what_is_nobodys_business_in_an_iteration_is_denied(tmp_path: Path, prefect_server: PrefectServer) -> None:
     commands = [call(bash(command)) for command in NOBODYS_BUSINESS]
     record, requests = drive(tmp_path, prefect_server, *commands, STOP)
@@ -96,6 +99,7 @@ def test_what_is_nobodys_business_in_an_iteration_is_denied(tmp_path: Path, pref
     assert len(requests) == len(commands) + 1
 
 
+@pytest.mark.slow
 def test_parallel_calls_and_a_subagent_are_judged_as_well(tmp_path: Path, prefect_server: PrefectServer) -> None:
     many = Turn(tools=tuple(bash(f"echo {number} > f{number}" if number else "git push") for number in range(8)))
     record, _ = drive(tmp_path, prefect_server, many, STOP)
@@ -107,6 +111,7 @@ def run_plain(helmsman: Driving, *settings: str) -> int:
     return helmsman.run_loop("g", "--check", "true", "--max-iterations", "1", "--json", *settings).exit_code
 
 
+@pytest.mark.slow
 def test_without_hooks_nothing_is_judged(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {"app.py": "1\n"})
     turns = [*[call(bash(FAILS))] * 3, STOP]

@@ -11,6 +11,7 @@ from tests.fakes.tutorial_text import steps
 pytestmark = pytest.mark.timeout(400)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M1", "M3", "M4", "O1", "V1", "V2", "V7", "A4", "H4", "S18")
 def test_each_command_of_the_tutorial_prints_what_is_shown_there(tmp_path: Path, prefect_server: PrefectServer) -> None:
     with reading(tmp_path, prefect_server.url) as reader:

@@ -47,6 +47,7 @@ def test_a_loop_in_which_nothing_was_done_ends_as_nothing_changed(tmp_path: Path
     assert "nothing differs from the commit that this loop began with" in helmsman.model.requests[-1].prompt
 
 
+@pytest.mark.slow
 @pytest.mark.feature("V9")
 def test_work_that_no_test_shows_is_first_sent_back_and_then_ends_as_unproven(
     tmp_path: Path, prefect_server: PrefectServer
@@ -74,6 +75,7 @@ def test_work_that_no_test_shows_is_first_sent_back_and_then_ends_as_unproven(
     assert accepted.exit_code == 0, accepted.errors
 
 
+@pytest.mark.slow
 @pytest.mark.feature("V9", "V16")
 def test_a_new_test_that_fails_on_the_start_proves_the_work(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", FILES)
@@ -86,6 +88,7 @@ def test_a_new_test_that_fails_on_the_start_proves_the_work(tmp_path: Path, pref
     assert "its new tests fail without the work" in result["reason"]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("V9")
 def test_a_green_check_in_which_no_test_ran_proves_nothing(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {"words.py": FILES["words.py"]})

@@ -71,6 +71,7 @@ def test_an_honest_agent_that_looks_astray_comes_to_its_end(
         assert {record.oversight.ladder.rung for record in fared.records} == {Rung.PATCH}
 
 
+@pytest.mark.slow
 @pytest.mark.feature("S4", "S5", "S8", "S14", "M9", "O6", "O8", "S2", "S18", "H4")
 def test_each_rung_makes_the_next_iteration_another_one_until_a_person_is_asked_and_explain_prints_the_way(
     tmp_path: Path, prefect_server: PrefectServer
@@ -138,6 +139,7 @@ def test_after_the_question_and_an_approval_it_begins_with_a_redesign(tmp_path: 
         assert words in report
 
 
+@pytest.mark.slow
 @pytest.mark.feature("S17")
 def test_work_that_falls_twice_goes_to_a_ref_and_the_next_iteration_hears_of_it(
     tmp_path: Path, prefect_server: PrefectServer
@@ -153,9 +155,10 @@ def test_work_that_falls_twice_goes_to_a_ref_and_the_next_iteration_hears_of_it(
     assert fared.records[rolled + 1].execution.change.start == failed.back_to
     assert "# The last work was taken back" in fared.prompts[rolled + 1]
     assert failed.commit[:12] in fared.prompts[rolled + 1]
-    assert "1 failed, 2 passed" in fared.prompts[rolled + 1]  # the report of the tree that it begins with
+    assert "1 test failing, 2 passing" in fared.prompts[rolled + 1]  # the report of the tree that it begins with
 
 
+@pytest.mark.slow
 @pytest.mark.feature("S13", "S17", "X1")
 def test_a_secret_leaves_the_branch_and_is_told_nowhere(tmp_path: Path, prefect_server: PrefectServer) -> None:
     fared = course("commits a key", tmp_path, prefect_server)
@@ -194,7 +197,7 @@ def test_a_double_bind_asks_with_both_sentences_and_where_they_stand(tmp_path: P
     assert "AGENTS.md:3 says 'Never change `shop.py`.'" in reason
     assert "goal" in reason
     assert "You must change `shop.py`" in reason
-    assert "helmsman resume loop" in reason
+    assert "helmsman approve loop" in reason
 
 
 @pytest.mark.slow
@@ -215,6 +218,7 @@ FOCUS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.feature("O5")
 @pytest.mark.parametrize(
     ("answer", "used"), [(json.dumps(FOCUS), True), ("I would rather not.", False)], ids=["written", "useless"]
@@ -243,6 +247,7 @@ def test_a_model_writes_the_focus_and_templates_serve_where_it_does_not(
     assert ("no model wrote for the prompt" in ended.output) != used
 
 
+@pytest.mark.slow
 @pytest.mark.feature("S13")
 def test_a_new_finding_of_the_security_scan_ejects(tmp_path: Path, prefect_server: PrefectServer) -> None:
     def sarif(rules: int) -> str:

@@ -40,6 +40,7 @@ def swept(team: Team) -> str:
     return str(told[0]["message"]) if told else ""
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H2", "D1")
 def test_a_loop_that_waits_frees_process_and_place_and_goes_on_in_a_new_process(team: Team, tmp_path: Path) -> None:
     seen, bench = len(team.helmsman.model.requests), team.bench(tmp_path / "a")

@@ -72,6 +72,7 @@ def asking(*questions: str) -> Turn:
     return say(json.dumps(GOOD | {"blockingQuestions": questions}))
 
 
+@pytest.mark.slow
 def test_whoever_sits_there_is_asked_one_by_one_until_nothing_is_open(engine_url: str, repository: Path) -> None:
     first = asking("Which separator?", "Which \x1b[2Jcolumns?")
     ended, written, prompts = aligned(engine_url, repository, [first, KNOWS], "a tab\n-\n")
@@ -85,6 +86,7 @@ def test_whoever_sits_there_is_asked_one_by_one_until_nothing_is_open(engine_url
     assert "Which separator?\na tab" in prompts[1]
 
 
+@pytest.mark.slow
 def test_what_was_answered_is_kept_where_the_rest_is_left_open(engine_url: str, repository: Path) -> None:
     first = asking("Which separator?", "Which columns?", "Which order?")
     ended, written, prompts = aligned(engine_url, repository, [first], "\nall of them\n\x04")

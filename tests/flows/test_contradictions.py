@@ -67,6 +67,7 @@ def test_a_loop_that_goes_to_and_fro_asks_a_person_with_the_two_orders_that_a_mo
     assert driven.state.spending.tokens == 1000 + 100 * len(lived)
 
 
+@pytest.mark.slow
 def test_without_a_model_the_same_loop_is_taken_for_forgetful(asked: Swing) -> None:
     driven, api = asked(ANSWER, says(shell=TO_AND_FRO), contradictions=False)
     assert Diagnosis.AMNESIAC in {record.oversight.diagnosis for record in records(driven)}
@@ -75,6 +76,7 @@ def test_without_a_model_the_same_loop_is_taken_for_forgetful(asked: Swing) -> N
     assert not api.requests
 
 
+@pytest.mark.slow
 def test_a_loop_that_only_stands_is_told_once_and_goes_on(asked: Swing) -> None:
     driven, api = asked(ANSWER, says(shell=IN_VAIN), limits={"iterations": 7})
     lived = records(driven)
@@ -87,6 +89,7 @@ def test_a_loop_that_only_stands_is_told_once_and_goes_on(asked: Swing) -> None:
     assert len(api.requests) == 1
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_changes_nothing_and_is_asked_again(asked: Swing) -> None:
     driven, api = asked(say("I see none."), says(shell=TO_AND_FRO))
     lived = records(driven)
@@ -95,6 +98,7 @@ def test_a_model_that_fails_changes_nothing_and_is_asked_again(asked: Swing) -> 
     assert Diagnosis.AMNESIAC in {record.oversight.diagnosis for record in lived}
 
 
+@pytest.mark.slow
 def test_a_healthy_loop_pays_nothing(asked: Swing) -> None:
     driven, api = asked(ANSWER, says(shell=IN_VAIN), says(PROMISE, shell=SOLVE))
     assert driven.state.outcome is Outcome.COMPLETED

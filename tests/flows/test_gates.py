@@ -87,6 +87,7 @@ def test_an_answer_from_another_terminal_ends_the_wait_too(drive: Drive, engine_
     assert calls_made(driven.agent) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1", "E9")
 def test_a_loop_that_waits_for_an_answer_can_be_cancelled_and_gone_on_with(
     drive: Drive, engine_url: str, repository: Path
@@ -101,6 +102,7 @@ def test_a_loop_that_waits_for_an_answer_can_be_cancelled_and_gone_on_with(
     assert (after.outcome, after.answers[-1].choice) == (Outcome.COMPLETED, Choice.APPROVE)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 @pytest.mark.parametrize(("declared", "outcome"), [("stop", Outcome.STOPPED), ("approve", Outcome.COMPLETED)])
 def test_silence_comes_to_what_was_declared(drive: Drive, declared: str, outcome: Outcome) -> None:
@@ -120,6 +122,7 @@ def test_a_loop_that_does_not_ask_ends_as_waiting_and_the_answer_counts_when_it_
     assert "Look at answer." in prompt_of(driven.agent, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1", "M7")
 def test_work_that_a_person_took_over_is_where_the_loop_goes_on(drive: Drive, engine_url: str, repository: Path) -> None:
     def commit_by_hand() -> None:
@@ -140,6 +143,7 @@ def test_work_that_a_person_took_over_is_where_the_loop_goes_on(drive: Drive, en
     assert "By hand" in git(repository, "log", "--format=%s", "helmsman/loop")
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1", "E6")
 def test_a_budget_is_extended_by_what_the_form_says_and_by_nothing_less(drive: Drive, engine_url: str) -> None:
     too_little = {"decision": "approve", "more_usd": 1}
@@ -151,6 +155,7 @@ def test_a_budget_is_extended_by_what_the_form_says_and_by_nothing_less(drive: D
     assert "a limit is still reached" in person.forms[-1]["description"]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1", "E6", "M7")
 @pytest.mark.parametrize(("asking", "most"), [({"milestone_every": 1}, 9), ({"budget": True}, 1)])
 def test_going_on_answers_no_question(drive: Drive, asking: dict[str, object], most: int) -> None:
@@ -162,6 +167,7 @@ def test_going_on_answers_no_question(drive: Drive, asking: dict[str, object], m
     assert resume(driven.repository).answers[0].choice is Choice.APPROVE
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_proven_work_counts_as_completed_only_once_it_is_approved(drive: Drive, engine_url: str) -> None:
     again = {"decision": "revise", "guidance": "Add a note."}
@@ -182,6 +188,7 @@ def test_proven_work_that_waits_for_approval_is_done_once_it_is_given(drive: Dri
     assert resume(driven.repository).outcome is Outcome.COMPLETED
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_a_loop_is_not_answered_by_one_of_its_name_that_was_removed(drive: Drive) -> None:
     driven = drive([SOLVED], gates={"plan": True})
@@ -214,6 +221,7 @@ def test_only_what_was_proven_is_approved_for_merging(drive: Drive) -> None:
     assert (after.outcome, after.gate is not None, after.answers) == (Outcome.WAITING, True, ())
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1", "E10")
 def test_a_second_driver_that_is_refused_leaves_an_open_question_as_it_is(
     drive: Drive, engine_url: str, repository: Path
@@ -229,6 +237,7 @@ def test_a_second_driver_that_is_refused_leaves_an_open_question_as_it_is(
     assert driven.state.outcome is Outcome.COMPLETED
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1", "E3")
 @pytest.mark.parametrize("ask", [True, False])
 def test_a_driver_that_died_before_it_asked_asks_when_it_is_driven_again(drive: Drive, ask: bool) -> None:
@@ -242,6 +251,7 @@ def test_a_driver_that_died_before_it_asked_asks_when_it_is_driven_again(drive: 
     assert open_loop(request, run="", now=datetime.now(UTC)).ending == stuck
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_a_loop_is_handed_back_also_where_its_worktree_is_gone(drive: Drive) -> None:
     driven = drive([NOISE, SOLVED], gates={"milestone_every": 1})

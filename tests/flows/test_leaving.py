@@ -138,6 +138,7 @@ def driven(what: str, path: Path) -> dict[str, Any]:
     return {"name": final.name, "message": final.message, "told": told}
 
 
+@pytest.mark.slow
 def test_where_nothing_goes_wrong_what_the_model_cost_is_charged_and_lines_are_proposed(left: Left) -> None:
     work = left.works[NOTHING]
     state, _ = read_state(work.repository, work.state.loop)

@@ -91,6 +91,7 @@ def test_a_plan_is_followed_item_by_item_and_ticked_by_evidence_whatever_the_age
     assert driven.state.head == git(repository, "rev-parse", "helmsman/loop").strip()
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M8", "H1")
 def test_an_item_that_was_tried_too_often_is_a_question_and_approving_gives_it_as_many_tries_again(
     drive: Drive, repository: Path
