@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PRODUCT_READY := $(VENV)/.product-ready
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check
-SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
 
 # The first of these that runs and is supported.
-PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
+PYTHON ?= $(shell for python in python3.13 python3.14 python3.12 python3.11 python3; do \
 	if "$$python" -c '$(SUPPORTED)' 2>/dev/null; then command -v "$$python"; break; fi; done)
 
 # Two, and three where there are four cores: tests of workers and crashes wait for heartbeats, which come late on a machine with more
@@ -94,7 +94,7 @@ clean: ## remove everything that make has made, the virtual environment included
 
 define require_python
 if ! "$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null; then \
-	echo 'Helmsman needs Python 3.11, 3.12 or 3.13. Found: $(or $(PYTHON),none). Install one of them, or name it: make PYTHON=/path/to/python3.12' >&2; \
+	echo 'Helmsman needs Python 3.11 to 3.14. Found: $(or $(PYTHON),none). Install one of them, or name it: make PYTHON=/path/to/python3.12' >&2; \
 	exit 1; \
 fi
 endef

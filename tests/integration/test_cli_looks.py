@@ -369,7 +369,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(look:
 @pytest.mark.feature("X3")
 def test_a_hostile_file_name_reaches_no_terminal_by_way_of_an_error(helmsman: CommandLine) -> None:
     (helmsman.repository / EVIL).touch()
-    told = helmsman.run(*started("--in-place"))
+    told = helmsman.run(*started("--in-place", "--yes"))
     assert told.exit_code == 2
     assert "good" in told.errors
     assert not {character for character in told.errors if not character.isprintable()} - {"\n"}
