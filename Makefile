@@ -56,6 +56,7 @@ bench: $(READY) ## print what control costs and is worth, what the invariants fi
 	$(BIN)/python bench/simulate.py
 	$(BIN)/python bench/pathologies.py
 	$(BIN)/python bench/reading.py
+	$(BIN)/python -m bench.tokens
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.parallel
 	$(BIN)/python -m bench.storm --loops 14 --away 5

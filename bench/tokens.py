@@ -1,0 +1,194 @@
+"""What Helmsman adds to the requests of an agent, in tokens: loops of several kinds through the real command line.
+
+    python -m bench.tokens [NAME …]
+
+Only the model is scripted. For each loop: what is added in the iteration with most of it, beyond the goal, the checks and quoted
+text of the repository (system text, own words of the message, texts of the stop hook); how much more that is in the last iteration
+than in the first; and which share of a whole request is the same as in the iteration before, block by block from its beginning,
+so that the provider's cache serves it. Last: tokens for each failure of a check that fails in many ways, and the fixed texts of
+public loops for comparison.
+"""
+
+import argparse
+import json
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise, takewhile
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from deployments.demo.model import Request, Script, Turn, bash, call, say
+from helmsman.orient.budget import tokens
+from tests.fakes import pathologies, wanderers
+from tests.fakes.command_line import driving
+from tests.fakes.prefect_server import PrefectServer
+from tests.fakes.repositories import make_repository
+
+STEPS = 12
+"""Iterations of the loop that grows."""
+OURS = "You are working unattended in a loop"
+"""How our system text begins."""
+GIVEN = re.compile(r"<(goal|checks|criteria|picture-of-the-finished-work)>.*?</\1>\n*", re.DOTALL)
+QUOTED = re.compile(r"^(`{3,})[^`\n]*\n.*?^\1$\n?", re.DOTALL | re.MULTILINE)
+LOOPS = Path(__file__).parent / "public_loops"
+PEERS = "fixed texts of comparable loops: 933 to 2,700"
+PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {shlex.quote(sys.executable)} -B -m pytest -q -p no:cacheprovider"
+MANY = 10
+"""Failures of the check that fails in many ways."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A loop of one kind: its repository, what is asked for, and what the model answers."""
+
+    name: str
+    prepare: Callable[[Path], object]
+    """Makes the repository in a folder."""
+    goal: str
+    script: Script
+    options: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What one session was told by us, in tokens, and the blocks of its first request."""
+
+    system: int
+    message: int
+    stops: int
+    whole: int
+    """The message with goal, checks and quoted text."""
+    blocks: tuple[str, ...]
+    text: str
+
+    @property
+    def added(self) -> int:
+        return self.system + self.message + self.stops
+
+
+def blocks_of(body: dict[str, Any]) -> tuple[str, ...]:
+    """The parts of a request in the order in which the provider caches them: tools, system, messages."""
+    tools = [json.dumps(tool, sort_keys=True) for tool in body.get("tools", ())]
+    messages = [block for message in body["messages"] for block in texts_of(message["content"])]
+    return (*tools, *texts_of(body.get("system", "")), *messages)
+
+
+def texts_of(content: Any) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    return [block.get("text", "") if block.get("type") == "text" else json.dumps(block, sort_keys=True) for block in content]
+
+
+def iteration(requests: Sequence[Request]) -> Iteration:
+    """One session, by its requests in order."""
+    first, last = requests[0], requests[-1]
+    system = next((text[text.index(OURS) :] for text in texts_of(first.body["system"]) if OURS in text), "")
+    message = first.prompt[first.prompt.index("<goal>") :]
+    own = QUOTED.sub("", GIVEN.sub("", message))
+    said = last.body["messages"][len(first.body["messages"]) :]
+    stops = [text for one in said if one["role"] == "user" for text in texts_of(one["content"]) if not text.startswith('{"')]
+    return Iteration(
+        tokens(system), tokens(own), sum(map(tokens, stops)), tokens(message), blocks_of(first.body), f"{system}\n{message}"
+    )
+
+
+def drive(situation: Situation, folder: Path, api_url: str) -> list[Iteration]:
+    """The sessions of one loop, in order."""
+    folder.mkdir()
+    situation.prepare(folder / "repository")
+    with driving(folder, api_url, situation.script) as helmsman:
+        helmsman.run_loop(situation.goal, *situation.options)
+        sessions: dict[int, list[Request]] = {}
+        for request in helmsman.model.requests:
+            if OURS in json.dumps(request.body.get("system", "")):
+                sessions.setdefault(request.call, []).append(request)
+    return [iteration(sessions[number]) for number in sorted(sessions)]
+
+
+def same(before: Sequence[str], after: Sequence[str]) -> float:
+    """Which share of a request its leading blocks are that the one before had as well, by characters."""
+    equal = takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))
+    return sum(len(text) for text, _ in equal) / sum(map(len, after))
+
+
+def step_by_step() -> Situation:
+    """One failing test less in each iteration, until all of them pass."""
+    tests = "import numbers_of\n\n" + "".join(
+        f"\ndef test_number_{n}():\n    assert numbers_of.number_{n}() == {n}\n\n" for n in range(STEPS)
+    )
+
+    def script(request: Request) -> Turn:
+        done = request.call == STEPS - 1
+        line = f"printf 'def number_{request.call}():\\n    return {request.call}\\n\\n\\n' >> numbers_of.py"
+        note = f"mkdir -p .helmsman; echo '- number_{request.call} is there; next is the following one' >> .helmsman/progress.md"
+        turns = (
+            call(bash(f"{line}; {note}; git add numbers_of.py; git commit -qm 'Add number {request.call}'")),
+            say("All numbers are there.\n<promise>COMPLETE</promise>" if done else "CONTINUE: one more number is there."),
+        )
+        return turns[min(request.turn, 1)]
+
+    prepare = partial(make_repository, files={"numbers_of.py": "", "test_numbers.py": tests})
+    options = ("--check", PYTEST, "--max-iterations", str(STEPS + 1))
+    return Situation("step by step", prepare, "numbers_of.py does what its tests say.", script, options)
+
+
+def at_once(agent: pathologies.Agent) -> Situation:
+    options = [part for setting in agent.settings for part in ("--set", setting)]
+    fixed = ("--check", pathologies.CHECK, "--max-iterations", "3")
+    prepare = partial(pathologies.repository, agent=agent)
+    return Situation(agent.name, prepare, pathologies.GOAL, pathologies.script(agent), (*fixed, *options))
+
+
+def astray(wanderer: wanderers.Wanderer) -> Situation:
+    options = ("--check", wanderers.CHECK, "--max-iterations", str(STEPS))
+    prepare = partial(wanderers.repository, wanderer=wanderer)
+    return Situation(wanderer.name, prepare, wanderer.goal, wanderers.script(wanderer), options)
+
+
+def line(situation: Situation, sessions: Sequence[Iteration]) -> str:
+    """How one loop fared."""
+    growth = sessions[-1].added / sessions[0].added - 1
+    shares = [same(before.blocks, after.blocks) for before, after in pairwise(sessions)]
+    most = max(sessions, key=lambda one: one.added)
+    added = f"{most.system:7} {most.message:8} {most.stops:6} {most.added:6}"
+    whole = max(one.whole for one in sessions)
+    return f"{situation.name:28} {len(sessions):4} {added} {growth:+8.0%} {mean(shares) if shares else 1:10.0%} {whole:8}"
+
+
+def failing_in_many_ways() -> Situation:
+    """A check with as many distinct failures, with what a long assertion prints."""
+    tests = "".join(f"def test_{n}():\n    assert list(range({n + 30})) == [{n}] * {n + 30}\n\n\n" for n in range(MANY))
+    prepare = partial(make_repository, files={"test_it.py": tests})
+    options = ("--check", PYTEST, "--max-iterations", "2")
+    return Situation("fails in many ways", prepare, "The tests pass.", lambda _: say("CONTINUE: I looked."), options)
+
+
+def main() -> None:
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("names", nargs="*", metavar="NAME")
+    names = given.parse_args().names
+    known = [step_by_step(), *map(at_once, pathologies.AGENTS), *map(astray, wanderers.WANDERERS)]
+    chosen = [one for one in known if one.name in names] or known
+    print(f"{'loop':28} iter  system  message  stops  added   growth  identical    whole")
+    with tempfile.TemporaryDirectory(prefix="helmsman-tokens-") as scratch:
+        folder = Path(scratch)
+        with PrefectServer.running(folder / "engine") as server:
+            for number, situation in enumerate(chosen):
+                if sessions := drive(situation, folder / str(number), server.url):
+                    print(line(situation, sessions), flush=True)
+            many = drive(failing_in_many_ways(), folder / "many", server.url)
+    checks = many[-1].text.partition("# Checks")[2]
+    print(f"\ntokens for each of {MANY} failures: {tokens(checks) / MANY:.0f}")
+    print(PEERS)
+    for file in sorted(LOOPS.iterdir()):
+        print(f"bench/public_loops/{file.name}: {tokens(file.read_text(encoding='utf-8')):,} tokens of script and text")
+
+
+if __name__ == "__main__":
+    main()
