@@ -2,11 +2,11 @@
 
     python -m bench.tokens [NAME …]
 
-Only the model is scripted. For each loop: what is added in the iteration with most of it, beyond the goal, the checks and quoted
-text of the repository (system text, own words of the message, texts of the stop hook); how much more that is in the last
-iteration than in the first; and which share of a whole request is the same as in the iteration before, block by block from its beginning,
-so that the provider's cache serves it. Last: tokens for each failure of a check that fails in many ways, and the fixed texts of
-public loops for comparison.
+Only the model is scripted. For each loop: what is added in the iteration with most of it, beyond the goal, the checks and
+quoted text of the repository (system text, own words of the message, texts of the stop hook); how much more that is in the last
+iteration than in the first; and which share of a whole request is the same as in the iteration before, block by block from its
+beginning, so that the provider's cache serves it. Last: tokens for each failure of a check that fails in many ways, and the
+fixed texts of public loops for comparison.
 """
 
 import argparse

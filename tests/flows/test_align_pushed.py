@@ -246,6 +246,7 @@ on_push(Push.model_validate_json(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E3", "H2")
 def test_another_run_of_the_push_goes_on_where_one_was_killed_and_pays_nothing_twice(
     desk: Desks, engine_url: str, tmp_path: Path

@@ -300,6 +300,7 @@ def _limited(code: str, file: Path, size: int) -> str:
     return told(process("from helmsman.errors import WorldError\n" + limit + code, url(file)))
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_a_change_and_harms_nothing(file: Path) -> None:
     fill(file)
     code = """

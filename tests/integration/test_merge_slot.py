@@ -52,6 +52,7 @@ def age(leases: Path) -> None:
     (leases / "expirations.json").write_text(json.dumps(dict.fromkeys(expiries(leases), past)))
 
 
+@pytest.mark.slow
 def test_who_died_holding_the_slot_keeps_it_from_others_only_for_as_long_as_its_lease(tmp_path: Path) -> None:
     leases = tmp_path / "prefect" / "concurrency_leases"
     with PrefectServer.running(tmp_path, ON_DISK) as server, temporary_settings({PREFECT_API_URL: server.url}):

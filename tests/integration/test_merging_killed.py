@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.feature("M4", "E3"), pytest.mark.timeout(200)]
 WELL: dict[str, object] = {"failed": 0, "trouble": "", "branch": True, "worktree": True, "clean": True, "unverified": []}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "step", "least", "after"),
     [

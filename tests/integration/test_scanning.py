@@ -224,6 +224,7 @@ def test_text_of_any_unicode_is_read(top: Path, encoding: str) -> None:
     assert places(top, start) == ["a.ps1:2"]
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read_and_takes_no_other_s_room(top: Path) -> None:
     start = sh(top, "rev-parse", "HEAD")
     lines = "".join(f"value {number} and some more words\n" for number in range(60_000))

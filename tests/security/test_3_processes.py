@@ -176,6 +176,7 @@ def test_a_process_that_cannot_be_ended_is_named(tag: str, tmp_path: Path) -> No
 # --- the verdict
 
 
+@pytest.mark.slow
 @pytest.mark.feature("V18")
 @pytest.mark.timeout(300)
 def test_a_daemon_that_swaps_a_file_while_the_checks_run_completes_no_loop(tmp_path: Path, engine_url: str) -> None:

@@ -296,6 +296,7 @@ def repository(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "repository", {".gitignore": "build/\n", "answer": "none\n"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exploit", LOOPS)
 def test_a_loop_is_not_completed_by(home: Path, drive: Drive, exploit: str) -> None:
     check, plant = LOOPS[exploit]

@@ -52,6 +52,7 @@ def asks(helmsman: Driving) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_process_without_the_login_neither_approves_nor_cancels_through_the_embedded_engine(helmsman: Driving) -> None:
     loop = helmsman.start("run", "reach it", *ASKING, "--name", "loop", "--repo", helmsman.repository)
     assert eventually(lambda: asks(helmsman), PATIENCE), ended(loop)
@@ -71,6 +72,7 @@ def test_a_process_without_the_login_neither_approves_nor_cancels_through_the_em
     assert "AUTH_STRING" not in seen
 
 
+@pytest.mark.slow
 def test_a_login_of_the_operators_own_server_is_left_alone(helmsman: Driving) -> None:
     """It belongs to another server, and the embedded one has its own."""
     own = {LOGIN: "ada:of-the-team", "PREFECT_SERVER_API_AUTH_STRING": "ada:of-the-team"}

@@ -215,6 +215,7 @@ def unsigned(repository: Repository) -> LoopState:
     return state
 
 
+@pytest.mark.slow
 def test_a_state_of_an_earlier_version_is_shown_and_gone_on_with_once_somebody_agreed(
     helmsman: CommandLine, repository: Repository
 ) -> None:

@@ -74,6 +74,7 @@ def forged(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectServ
         yield Attacked(helmsman, helmsman.run_loop("reach it", "--check", "false", *UNGUARDED, "--json"))
 
 
+@pytest.mark.slow
 def test_a_loop_whose_agent_forged_its_state_does_not_end_as_completed(forged: Attacked) -> None:
     assert forged.run.exit_code not in {0, 130}, forged.run.output
     assert '"outcome": "completed"' in git(forged.helmsman.repository, "show", f"{REF}:state.json")
@@ -88,6 +89,7 @@ def test_status_and_list_believe_nothing_of_a_state_that_the_agent_forged(forged
     assert "\nunverified a signature that does not match in " in shown.output
 
 
+@pytest.mark.slow
 def test_resume_goes_on_from_the_last_state_that_helmsman_wrote_and_from_no_forged_one(forged: Attacked) -> None:
     helmsman = forged.helmsman
     refused = helmsman.run("resume", "loop", "--repo", helmsman.repository)
@@ -118,6 +120,7 @@ def test_an_answer_that_was_there_before_the_question_answers_nothing(planted: A
     assert (result["outcome"], result["rule"], result["agent_calls"]) == ("waiting", "gate.milestone", 1), planted.run.errors
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E3", "H1")
 def test_a_person_s_answer_counts_and_neither_planted_words_nor_a_planted_call_do(planted: Attacked) -> None:
     helmsman = planted.helmsman
@@ -130,6 +133,7 @@ def test_a_person_s_answer_counts_and_neither_planted_words_nor_a_planted_call_d
     assert "Skip the tests" not in second[0].prompt
 
 
+@pytest.mark.slow
 def test_whoever_stays_alive_after_the_call_cannot_bring_the_ref_back_to_an_earlier_signed_state(planted: Attacked) -> None:
     helmsman = planted.helmsman
     last = git(helmsman.repository, "rev-parse", REF).strip()
@@ -141,6 +145,7 @@ def test_whoever_stays_alive_after_the_call_cannot_bring_the_ref_back_to_an_earl
         git(helmsman.repository, "update-ref", REF, last)
 
 
+@pytest.mark.slow
 def test_no_key_lies_where_the_agent_of_a_pushed_or_copied_repository_would_find_it(planted: Attacked) -> None:
     state = Path(planted.helmsman.variables["HELMSMAN_HOME"])
     keys = [path.read_bytes() for path in state.glob("keys/*.key")]

@@ -90,6 +90,7 @@ def told_of(process: psutil.Process) -> tuple[list[str], list[str]] | None:
     return None
 
 
+@pytest.mark.slow
 def test_driver_engine_and_members_of_a_group_are_hidden_while_their_agents_work(tmp_path: Path) -> None:
     """Root gives them a group of their own, for else it could not be told who owns what."""
     make_repository(tmp_path / "repository")

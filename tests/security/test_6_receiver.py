@@ -47,6 +47,7 @@ def delivered(receiver: Listening, address: str) -> tuple[str, float]:
     return answer.decode().partition("\r\n")[0], time.monotonic() - began
 
 
+@pytest.mark.slow
 @pytest.mark.feature("X2")
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2"], ids=["its own address", "another address"])
 @pytest.mark.parametrize("said", SAID)
@@ -61,6 +62,7 @@ def test_a_genuine_delivery_is_answered_within_a_second_while_one_client_holds_2
     assert seconds < 1
 
 
+@pytest.mark.slow
 @pytest.mark.feature("X2")
 def test_a_connection_that_sends_no_request_is_closed_after_some_seconds(receiver: Listening) -> None:
     with connected(receiver, "127.0.0.1", BEGUN) as connection:
