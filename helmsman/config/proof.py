@@ -164,5 +164,7 @@ class InvariantsConfig(Section):
     """Glob patterns of further paths that must stay as they are. Checks run a second time with them as they were at the start."""
     trusted: tuple[str, ...] = ()
     """Glob patterns of tests and settings that may change. Checks run a second time with them as they were at the start."""
+    changed_expectations: Literal["ask", "block", "allow"] = "ask"
+    """Tests that passed at the start and fail on the new source as they were: ask the judge, else a person; block; or allow."""
     revert: bool = False
     """Put protected paths back at the end of every iteration, instead of only telling."""

@@ -10,6 +10,7 @@ WHY: Mapping[str, str] = {
     "checks": "checks fail",
     "unchanged": "nothing differs from the commit that this loop began with, so nothing is done",
     "unproven": "nothing shows the change; add a test that fails without it and passes with it, and commit that",
+    "expectations": "tests of the start fail on your source; make it pass them as they were, unless the goal demands otherwise",
     "invariants": "the diff contains what an honest change does not; each point stands under the findings",
     "required_tests": "tests that have to run did not run",
     "indicators": "completion has to be seen in more than one iteration",
@@ -18,7 +19,7 @@ WHY: Mapping[str, str] = {
     "judge": "a reviewer finds criteria that are not met; each stands below",
 }
 """What stood against it, in our words."""
-DETAILED = frozenset({"unproven", "required_tests", "plan", "processes"})
+DETAILED = frozenset({"unproven", "expectations", "required_tests", "plan", "processes"})
 """Of these the detail is told here; that of the others has a section of its own."""
 ORDER = """\
 Deal with each point in the code. If you are sure that one of them is mistaken, leave that part alone and end with BLOCKED and the

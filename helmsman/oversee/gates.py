@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from helmsman.oversee.landing import is_hindered
 from helmsman.records.folds import without_test
 from helmsman.records.gates import GATE, Choice, Gate, GateKind
+from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
@@ -72,7 +73,8 @@ def _undecided(state: LoopState) -> str:
 def _unproven(state: LoopState) -> str:
     wanted = state.outcome is Outcome.UNPROVEN and not _answered(state, GateKind.UNPROVEN)
     empty = without_test(state.checks, state.most_tests, state.without_test_at_start)
-    why = no_test_ran_in(empty) if empty else UNPROVEN
+    said = next((denial.why for denial in state.done.refused if denial.rule in NEEDS_WORD), UNPROVEN)
+    why = no_test_ran_in(empty) if empty else said
     return f"{why[0].upper()}{why[1:]}. Is the work done?" if wanted else ""
 
 

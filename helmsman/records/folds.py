@@ -13,7 +13,7 @@ from helmsman.records.modes import Feedback
 from helmsman.records.moments import Moment
 from helmsman.records.oversight import Failed, Oversight, Stance, Strategy
 from helmsman.records.plan import Tick
-from helmsman.records.proof import Denial
+from helmsman.records.proof import NEEDS_WORD, Denial
 from helmsman.records.reflexion import (
     NOTES_KEPT,
     PAST_REASON_KEPT,
@@ -121,7 +121,7 @@ def done_signals(before: DoneSignals, record: IterationRecord) -> DoneSignals:
     return DoneSignals(
         refused=_refused(record),
         unchanged=before.unchanged + ("unchanged" in refused),
-        unproven=before.unproven + ("unproven" in refused),
+        unproven=before.unproven + bool(refused & NEEDS_WORD),
         **_blocked(before, record),
         asked_in_row=before.asked_in_row + 1 if proof.asked and proof.green and not record.proven and not record.tick else 0,
         test_only_in_row=before.test_only_in_row + 1 if proof.test_only and proof.green else 0,

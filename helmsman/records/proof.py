@@ -11,11 +11,16 @@ class Denial(Record):
     """One thing that stands against being done."""
 
     rule: Literal[
-        "checks", "unchanged", "unproven", "invariants", "claims", "required_tests", "indicators", "plan", "processes", "judge"
-    ]
+        "checks", "unchanged", "unproven", "expectations", "invariants", "claims", "required_tests", "indicators", "plan",
+        "processes", "judge"
+    ]  # fmt: skip
     """`claims` stands in older records only: no self-report denies anything."""
     why: str
     """A clause with the evidence."""
+
+
+NEEDS_WORD = frozenset({"unproven", "expectations"})
+"""Rules of what a person may accept, by a word, after a second request."""
 
 
 class SinceStart(Record):
@@ -32,6 +37,8 @@ class SinceStart(Record):
     """Checks that pass on the work, and fail where its tests are run on the source of the start."""
     tests: tuple[str, ...] = ()
     """Tests that fail there, as far as the runners name them; 200 at most."""
+    changed_expectations: tuple[str, ...] = ()
+    """Tests, or checks that name none, that pass on the work and fail on it with the tests of the start."""
 
 
 class Proof(Record):

@@ -17,6 +17,7 @@ from helmsman.records.proof import Denial, Proof
 from helmsman.records.reflexion import DoneSignals
 from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.objections import findings_that_block, no_test_ran_in, processes_left, some
+from helmsman.verify.outcomes import asks_for
 
 ALL_TICKED = "every item of the plan is ticked"
 UNCHANGED = "nothing differs from the start"
@@ -91,6 +92,13 @@ def _unproven(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _co
         yield Denial(rule="unproven", why=UNPROVEN)
 
 
+def _expectations(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _complete: bool) -> Iterator[Denial]:
+    """Where there is a judge, it is asked instead."""
+    since = evidence.since_start
+    if since and since.changed_expectations and not config.judge.criteria:
+        yield Denial(rule="expectations", why=asks_for(since.changed_expectations))
+
+
 def _no_test_ran(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _complete: bool) -> Iterator[Denial]:
     since = evidence.since_start
     if since and since.without_test and not since.unchanged:
@@ -126,4 +134,14 @@ def _processes(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _l
         yield Denial(rule="processes", why=left)
 
 
-GATES: tuple[Gate, ...] = (_unchanged, _unproven, _no_test_ran, _invariants, _required, _indicators, _plan, _processes)
+GATES: tuple[Gate, ...] = (
+    _unchanged,
+    _unproven,
+    _expectations,
+    _no_test_ran,
+    _invariants,
+    _required,
+    _indicators,
+    _plan,
+    _processes,
+)

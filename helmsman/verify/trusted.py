@@ -59,13 +59,13 @@ def as_at_start(
     """
     kept = [path for path in base if matches_any(path, _patterns(config))]
     governed = frozenset(above for path in kept if is_test_file(path, texts.get(path, "")) for above in _folders(path))
-    asked = _asked_for(checks, base)
+    asked = asked_for(checks, base)
     return tuple(
         path
         for path in dict.fromkeys(changed)
         if not matches_any(path, config.allow)
         and (matches_any(path, _patterns(config)) or _governs(path, governed))
-        and (path in base or not _below(path, asked))
+        and (path in base or not below(path, asked))
     )
 
 
@@ -93,7 +93,7 @@ def _governs(path: str, governed: Collection[str]) -> bool:
     return dirname(path) in governed and matches_any(path, GOVERNORS)
 
 
-def _asked_for(checks: Sequence[CheckConfig], base: Collection[str]) -> tuple[str, ...]:
+def asked_for(checks: Sequence[CheckConfig], base: Collection[str]) -> tuple[str, ...]:
     """Paths that checks name and that were not there when the loop began."""
     words = (
         one.path(word.partition("::")[0])
@@ -106,7 +106,7 @@ def _asked_for(checks: Sequence[CheckConfig], base: Collection[str]) -> tuple[st
     return tuple(word for word in dict.fromkeys(words) if word not in there and word != ".")
 
 
-def _below(path: str, places: Iterable[str]) -> bool:
+def below(path: str, places: Iterable[str]) -> bool:
     return any(path == place or path.startswith(f"{place}/") for place in places)
 
 

@@ -6,12 +6,14 @@ The trusted run: the work with the tests and settings of the start. The start ru
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.state import LoopState
 from helmsman.verify.cases.reading import cases_in
 from helmsman.verify.new_tests import overlaid
+from helmsman.verify.outcomes import tests_of_start
 from helmsman.verify.trusted import as_at_start, in_doubt
 from tasks.repository.branch_files import held_in
 from tasks.repository.git import git_bytes
@@ -31,12 +33,18 @@ def as_they_were(place: Workplace, state: LoopState, commit: str) -> Entries:
     """Entries of the start for what is protected and what the loop has changed of it."""
     config, repository = state.config, place.repository.common
     lines = {path: before for path, (before, _) in changed_since_start(place, state, commit).items()}
-    listed = (line.partition(b"\t") for line in git_bytes(repository, "ls-tree", "-r", "-z", state.base_commit).split(b"\0"))
-    base = {os.fsdecode(path): head.split()[-1].decode() for head, _, path in listed if path}
+    base = _files_of(repository, state.base_commit)
     doubtful = in_doubt(lines, base, config.invariants)[:MOST_READ]
     read = zip(doubtful, read_objects(repository, [base[path] for path in doubtful]), strict=True)
     texts = {path: found[1].decode(errors="replace") for path, found in read if found is not None}
     return {path: lines[path] for path in as_at_start(lines, base, config.checks, config.invariants, texts)}
+
+
+def tests_as_they_were(place: Workplace, state: LoopState, commit: str) -> Entries:
+    """Entries of the start for the tests, and what only tests use, where the loop has changed any that was there."""
+    lines = {path: before for path, (before, _) in changed_since_start(place, state, commit).items()}
+    base = _files_of(place.repository.common, state.base_commit)
+    return {path: lines[path] for path in tests_of_start(lines, base, state.config.checks, state.config.invariants)}
 
 
 def tests_of_the_work(changed: Mapping[str, Sides], config: LoopConfig) -> Entries:
@@ -70,6 +78,12 @@ def put_back_paths(paths: Iterable[str]) -> tuple[str, ...]:
 _PLAINLY = "--no-renames", "--no-abbrev", "--no-ext-diff"
 _GONE = b"0 "
 """How the line of a file begins that is not there."""
+
+
+def _files_of(repository: Path, commit: str) -> dict[str, str]:
+    """Name of the object of each file."""
+    listed = (line.partition(b"\t") for line in git_bytes(repository, "ls-tree", "-r", "-z", commit).split(b"\0"))
+    return {os.fsdecode(path): head.split()[-1].decode() for head, _, path in listed if path}
 
 
 def _entries(raw: bytes) -> dict[str, Sides]:

@@ -40,6 +40,8 @@ from helmsman.records.proof import SinceStart, Verdict
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Decision
 from helmsman.verify import new_tests
+from helmsman.verify.invariants.weighing import weigh
+from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
 from helmsman.verify.trusted import UNSURE, watched
 from tasks.agents.hearing import hear
 from tasks.checking.adjudicating import adjudicate
@@ -126,7 +128,8 @@ class TrustedKey(CachePolicy):
         if _spoilt(inputs):
             return None
         state, checks = inputs["state"], working.trusted_fingerprint(inputs["state"], inputs["checks"])
-        return f"helmsman-{state.uid}-trusted-{checks}-{inputs['execution'].change.tree}"
+        what = "tests" if inputs["tests"] else "trusted"
+        return f"helmsman-{state.uid}-{what}-{checks}-{inputs['execution'].change.tree}"
 
 
 @dataclass
@@ -225,7 +228,7 @@ def trusted_copy(
     checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in (own.results if own else ())))
     unsure = any(finding.rule == UNSURE for finding in state.findings)
     run = partial(_opaquely, trusted_run.with_options(refresh_cache=True)) if unsure else trusted_run
-    return run(repository, state, execution, checks)
+    return run(repository, state, execution, checks, tests=False)
 
 
 def compared_with_start(repository: str, state: LoopState, evidence: Evidence) -> Evidence:
@@ -235,8 +238,20 @@ def compared_with_start(repository: str, state: LoopState, evidence: Evidence) -
         return evidence
     since = since_start(repository, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
     empty = without_test(report, state.most_tests, state.without_test_at_start)
-    known = since.model_copy(update={"needs_test": new_tests.needs_test(state, evidence), "without_test": empty})
-    return evidence.model_copy(update={"since_start": known})
+    found = _with_tests_of_start(repository, state, evidence.execution, report)
+    needed = new_tests.needs_test(state, evidence)
+    known = since.model_copy(update={"needs_test": needed, "without_test": empty, "changed_expectations": found.changed})
+    return evidence.model_copy(update={"since_start": known, "findings": (*evidence.findings, *found.findings)})
+
+
+def _with_tests_of_start(repository: str, state: LoopState, execution: Execution, report: CheckReport) -> Outcomes:
+    """What the tests of the start say of the work. Where only source and new tests differ, there is nothing to run."""
+    config = state.config.invariants
+    if config.changed_expectations == "allow":
+        return Outcomes()
+    copy = trusted_run(repository, state, execution, state.config.checks, tests=True)
+    found = outcomes(report, copy, failing_at_start(state.history), state.config.goal, config)
+    return found._replace(findings=weigh(found.findings, (), config))
 
 
 def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -297,9 +312,11 @@ def merge_checks(repository: str, state: LoopState, commit: str, tree: str) -> C
 
 
 @step(TrustedKey())
-def trusted_run(repository: str, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedCopy:
-    """Those checks on the work with the protected files of the loop's start, where any of them has changed."""
-    return working.check_trusted(workplace(repository, state), state, execution, checks)
+def trusted_run(
+    repository: str, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...], tests: bool
+) -> TrustedCopy:
+    """Those checks on the work with the protected files of the loop's start, or with its tests, where any has changed."""
+    return working.check_trusted(workplace(repository, state), state, execution, checks, tests=tests)
 
 
 @step(StepKey())

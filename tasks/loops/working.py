@@ -41,7 +41,14 @@ from tasks.checking.auditing import put_back_protected
 from tasks.checking.checks import run_checks
 from tasks.checking.only_there import explained
 from tasks.checking.rooms import room_of
-from tasks.checking.trusted_run import as_they_were, cases_at, changed_since_start, put_back_paths, tests_of_the_work
+from tasks.checking.trusted_run import (
+    as_they_were,
+    cases_at,
+    changed_since_start,
+    put_back_paths,
+    tests_as_they_were,
+    tests_of_the_work,
+)
 from tasks.leaving.wiki import lay_out as lay_out_wiki
 from tasks.loops.remembering import recalled
 from tasks.merging.work import stand_on
@@ -136,13 +143,19 @@ def check_item(place: Workplace, state: LoopState, execution: Execution, item: P
     return _checked(place, state, _Subject(execution.change.commit, execution.change.tree, config))
 
 
-def check_trusted(place: Workplace, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedCopy:
-    """Run those checks on the tree that the iteration ended with, its protected files as they were when the loop began."""
+def check_trusted(
+    place: Workplace, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...], *, tests: bool = False
+) -> TrustedCopy:
+    """Run those checks on the tree that the iteration ended with, its protected files as they were when the loop began.
+
+    `tests`: its tests instead.
+    """
     asked = state.model_copy(update={"config": state.config.model_copy(update={"checks": checks})})
-    overlay = as_they_were(place, asked, execution.change.commit)
+    overlay = (tests_as_they_were if tests else as_they_were)(place, asked, execution.change.commit)
     if not overlay:
         return TrustedCopy()
-    named = tuple(check.model_copy(update={"name": f"{check.title} (trusted run)"}) for check in checks)  # for whoever watches
+    what = "tests of the start" if tests else "trusted run"
+    named = tuple(check.model_copy(update={"name": f"{check.title} ({what})"}) for check in checks)  # for whoever watches
     config = state.config.model_copy(update={"checks": named})
     subject = _Subject(execution.change.commit, execution.change.tree, config, tuple(overlay.values()))
     report = _checked(place, state, subject)

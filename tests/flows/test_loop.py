@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -299,3 +300,42 @@ def test_a_loop_that_weakens_a_test_is_told_what_the_test_says_as_it_was_and_com
     assert (first.proof.green, first.proven, second.proven) == (True, False, True)
     assert not [one for one in second.findings if one.rule == "trusted"]
     assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 2)
+
+
+PYTHON_CHECK = f"{sys.executable} -B -m pytest -q -p no:cacheprovider"
+REWRITE = "sed -i 's/double(2) == 4/double(2) == 5/' test_double.py; git commit -qam Expect"
+TRIPLE = "printf 'def double(n):\\n    return n + 3\\n' > calc.py"
+
+
+def with_tests(repository: Path, source: str) -> None:
+    """Two tests of `double`, of which `source` passes one or both."""
+    (repository / "calc.py").write_text(source)
+    tests = "def test_two():\n    assert double(2) == 4\n\n\ndef test_one():\n    assert double(1) == 4\n"
+    (repository / "test_double.py").write_text(f"from calc import double\n\n\n{tests}")
+    git(repository, "add", "--all")
+    git(repository, "commit", "--quiet", "--message", "tests")
+
+
+@pytest.mark.feature("V5", "V13")
+def test_a_red_test_that_is_rewritten_to_pass_completes_no_loop(drive: Drive, repository: Path) -> None:
+    with_tests(repository, "def double(n):\n    return n + 3\n")  # test_two is red
+    driven = drive([says(PROMISE, shell=REWRITE)], checks=(PYTHON_CHECK,), limits={"iterations": 1})
+    (record,) = read_records(open_repository(driven.repository), "loop")
+    (finding,) = [one for one in record.findings if one.rule == "trusted.expectations"]
+    assert finding.message.startswith("test_double.py::test_two was red at the start")
+    assert record.proof.green
+    assert driven.state.outcome is Outcome.STOPPED
+
+
+@pytest.mark.feature("V5", "V9")
+def test_where_an_expectation_that_held_is_changed_a_person_decides(drive: Drive, repository: Path) -> None:
+    with_tests(repository, "def double(n):\n    return 4\n")
+    (repository / "more.sh").write_text("test -e more\n")
+    git(repository, "add", "--all")
+    git(repository, "commit", "--quiet", "--message", "more")
+    work = f"{TRIPLE}; touch more; git add more; {REWRITE}"
+    driven = drive([says(PROMISE, shell=work), says(PROMISE)], checks=(PYTHON_CHECK, "sh more.sh"))
+    assert driven.state.outcome is Outcome.UNPROVEN
+    assert driven.state.ending
+    assert "tests of the start fail on the new source: test_double.py::test_two" in driven.state.ending.reason
+    assert "make it pass them as they were, unless the goal demands otherwise" in prompt_of(driven.agent, 1)

@@ -9,6 +9,7 @@ from helmsman.records.findings import Weight
 from helmsman.records.judgement import JudgementOutcome
 from helmsman.records.modes import Rung
 from helmsman.records.plan_folds import tries_after
+from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.verdict import Decision, Outcome
 from helmsman.texts import are_allowed, counted
 from helmsman.verify.completion import ALL_TICKED, UNCHANGED
@@ -137,9 +138,9 @@ def _nothing_changed(s: Situation) -> Decision | None:
 
 
 def _unproven(s: Situation) -> Decision | None:
-    if "unproven" not in s.evidence.proof.refused_by or s.state.done.unproven + 1 < MOST_REFUSED:
+    if not s.evidence.proof.refused_by & NEEDS_WORD or s.state.done.unproven + 1 < MOST_REFUSED:
         return None
-    why = "; ".join(denial.why for denial in s.evidence.proof.denied if denial.rule == "unproven")
+    why = "; ".join(denial.why for denial in s.evidence.proof.denied if denial.rule in NEEDS_WORD)
     asked = f"the agent asked to be done {MOST_REFUSED} times ({s.evidence.proof.how}), and {why}"
     kept = f"the work is kept on {s.state.branch}; accept it by your word, or go on with a test, check or criterion that shows it"
     return stop(s, "completion.no_proof", f"{asked}; {kept}", Outcome.UNPROVEN)
@@ -147,7 +148,7 @@ def _unproven(s: Situation) -> Decision | None:
 
 def _refusals(s: Situation) -> str:
     done, refused = s.state.done, s.evidence.proof.refused_by
-    unchanged, unproven = done.unchanged + ("unchanged" in refused), done.unproven + ("unproven" in refused)
+    unchanged, unproven = done.unchanged + ("unchanged" in refused), done.unproven + bool(refused & NEEDS_WORD)
     return f"{unchanged} on an unchanged tree, {unproven} without proof, {MOST_REFUSED} of either end it"
 
 

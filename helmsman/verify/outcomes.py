@@ -1,0 +1,105 @@
+"""Three outcomes of each test: at the start, at the end with the tests as the work left them, and with those of the start.
+
+    start   own     start's tests   consequence
+    red     green   red             the test was changed to pass: blocks
+    green   green   red             an expectation was changed: the judge is asked whether the goal demands it, else a person
+    any     green   cannot run      the interface may have had to change: as above
+    any     green   green           nothing
+
+A runner that names no test is compared by what its check said as a whole.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from posixpath import basename
+from typing import NamedTuple
+
+from helmsman.config import CheckConfig, InvariantsConfig
+from helmsman.plain import clean
+from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
+from helmsman.records.findings import Finding
+from helmsman.records.moments import MOST_NAMES, Moment
+from helmsman.verify.cases.paths import is_test_file, is_test_support
+from helmsman.verify.globs import matches_any
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot
+from helmsman.verify.objections import some
+from helmsman.verify.trusted import GOVERNORS, asked_for, below
+
+RULE = "trusted.expectations"
+_REPORTER = Reporter(
+    RULE,
+    "Put the test back as it was when the loop began and make the source pass it. Where the goal itself asks for another result"
+    " there, say so and let a person except the file.",
+)
+_CHANGE = r"\b(?:adapt|adjust|change|delete|drop|edit|migrate|move|remove|rename|replace|rewrite|update)\w*\b[^.!?\n]{0,80}"
+"""Verbs by which a goal asks for other tests. `fix` is none of them: who is to fix a test mostly is to fix what it tests."""
+
+
+class Outcomes(NamedTuple):
+    """What the start's tests say of the new source where the work's own tests pass."""
+
+    findings: tuple[Finding, ...] = ()
+    """Tests that were red and were changed to pass; with `changed_expectations = "block"` all that follow as well."""
+    changed: tuple[str, ...] = ()
+    """Tests, or checks, whose expectations were changed."""
+
+
+def tests_of_start(
+    changed: Collection[str], base: Collection[str], checks: Sequence[CheckConfig], config: InvariantsConfig
+) -> tuple[str, ...]:
+    """Of the paths that the work changed those that tests consist of, which are put back as they were.
+
+    None where the work only adds test files: these change no expectation. A new file that a check names stays. Tests inside of a
+    source file (Rust) stay as well: putting them back would undo the source.
+    """
+    side = [path for path in changed if _is_for_tests(path) and not matches_any(path, config.allow)]
+    asked = asked_for(checks, base)
+    kept = tuple(path for path in side if path in base or not below(path, asked))
+    return kept if any(path in base or not is_test_file(path) for path in kept) else ()
+
+
+def failing_at_start(history: Sequence[Moment]) -> frozenset[str] | None:
+    """Tests, and checks that name none, that failed before any work; None where that is not known whole."""
+    start = next((moment for moment in history if moment.iteration == 0 and moment.checked), None)
+    return frozenset(start.failing) if start and len(start.failing) < MOST_NAMES else None
+
+
+def outcomes(own: CheckReport, copy: TrustedCopy, red: Collection[str] | None, goal: str, config: InvariantsConfig) -> Outcomes:
+    """Weigh both runs. `red`: what failed at the start."""
+    pairs = zip(own.results, copy.report.results, strict=True) if copy.report else ()
+    fallen = [name for one, other in pairs if one.passed for name in _fallen(other) if not _is_to_change(goal, name)]
+    cheated = [name for name in fallen if red is not None and name in red]
+    changed = tuple(dict.fromkeys(name for name in fallen if name not in cheated))
+    blocking = [*cheated, *(changed if config.changed_expectations == "block" else ())]
+    found = tuple(_finding(name, copy, was_red=name in cheated) for name in dict.fromkeys(blocking))
+    return Outcomes(found, () if config.changed_expectations == "block" else changed)
+
+
+def _is_for_tests(path: str) -> bool:
+    return is_test_file(path) or is_test_support(path) or matches_any(path, GOVERNORS)
+
+
+def _fallen(result: CheckResult) -> Iterator[str]:
+    """Tests that fail with the files of the start, else the check by its name."""
+    if result.passed or result.by_chance:
+        return
+    failing = [name for name in (result.counts.failing if result.counts else ()) if name not in result.flaky]
+    yield from failing or [result.name]
+
+
+def _is_to_change(goal: str, name: str) -> bool:
+    """Whether the goal asks for a change of that test, or of its file."""
+    path, _, case = name.partition("::")
+    words = {basename(path), re.split(r"\W", case.rpartition("::")[2])[0]} - {""}
+    return any(re.search(rf"{_CHANGE}{re.escape(word)}(?!\w)", goal, re.IGNORECASE) for word in words)
+
+
+def _finding(name: str, copy: TrustedCopy, *, was_red: bool) -> Finding:
+    path = next((path for path in copy.put_back if path in name), copy.put_back[0])
+    before = "was red at the start and passes" if was_red else "passed at the start and passes"
+    return _REPORTER.block(Spot(path), f"{clean(name)} {before} only as it was changed: with the tests of the start it fails")
+
+
+def asks_for(changed: Sequence[str]) -> str:
+    """What stands against completion where nobody has judged that yet."""
+    return f"tests of the start fail on the new source: {some([clean(name) for name in changed])}"

@@ -1,0 +1,90 @@
+"""Three outcomes of each test: which tests are put back for the second run, and what follows from it."""
+
+import pytest
+
+from helmsman.config import CheckConfig
+from helmsman.config.proof import InvariantsConfig
+from helmsman.records.checks import CheckResult, TestCounts, TrustedCopy
+from helmsman.verify import outcomes as of_tests
+from tests.unit.builders import check, report
+
+pytestmark = pytest.mark.feature("V5")
+
+BASE = frozenset({"app.py", "tests/test_app.py", "tests/data/rows.json", "src/lib.rs", "check_it.py"})
+ASK = InvariantsConfig()
+A, B = "tests/test_app.py::test_a", "tests/test_app.py::test_b"
+
+
+def ran(*failing: str, **fields: object) -> CheckResult:
+    counts = TestCounts(passed=3 - len(failing), failed=len(failing), failing=failing)
+    return check(passed=not failing, counts=counts, exit_code=1 if failing else 0, **fields)
+
+
+def weighed(
+    trusted: CheckResult, *red: str, goal: str = "Make it work.", known: bool = True, config: InvariantsConfig = ASK
+) -> tuple[list[str], tuple[str, ...]]:
+    copy = TrustedCopy(put_back=("tests/test_app.py",), report=report(trusted))
+    found = of_tests.outcomes(report(ran()), copy, red if known else None, goal, config)
+    return [one.message.partition(" ")[0] for one in found.findings], found.changed
+
+
+@pytest.mark.parametrize(
+    ("changed", "command", "expected"),
+    [
+        (("app.py",), "pytest", ()),
+        (("app.py", "tests/test_new.py"), "pytest", ()),
+        (("app.py", "tests/test_app.py", "tests/test_new.py"), "pytest", ("tests/test_app.py", "tests/test_new.py")),
+        (("tests/data/rows.json",), "pytest", ("tests/data/rows.json",)),
+        (("tests/conftest.py", "app.py"), "pytest", ("tests/conftest.py",)),
+        (("pytest.ini",), "pytest", ("pytest.ini",)),
+        (("tests/test_app.py", "tests/test_new.py"), "pytest tests/test_new.py", ("tests/test_app.py",)),
+        (("src/lib.rs",), "cargo test", ()),
+    ],
+)
+def test_tests_are_put_back_where_any_that_was_there_or_what_governs_them_has_changed(
+    changed: tuple[str, ...], command: str, expected: tuple[str, ...]
+) -> None:
+    assert of_tests.tests_of_start(changed, BASE, [CheckConfig(command=command)], ASK) == expected
+
+
+def test_what_the_operator_allows_to_change_is_not_put_back() -> None:
+    free = InvariantsConfig(allow=("tests/**",))
+    assert of_tests.tests_of_start(("tests/test_app.py",), BASE, [CheckConfig(command="pytest")], free) == ()
+
+
+def test_a_test_that_was_red_and_passes_only_as_it_was_changed_blocks() -> None:
+    assert weighed(ran(A), A) == ([A], ())
+
+
+def test_a_test_that_was_green_and_fails_as_it_was_is_a_question() -> None:
+    assert weighed(ran(A, B), B) == ([B], (A,))
+    assert weighed(ran(A), known=False) == ([], (A,))
+
+
+def test_a_check_that_names_no_test_is_compared_as_a_whole() -> None:
+    plain = check(passed=False, exit_code=1)
+    assert weighed(plain, plain.name) == ([plain.name.partition(" ")[0]], ())
+    assert weighed(plain) == ([], (plain.name,))
+
+
+def test_tests_that_pass_as_they_were_or_fail_by_chance_say_nothing() -> None:
+    assert weighed(ran(), A) == ([], ())
+    assert weighed(ran(A, flaky=(A,)), A) == ([], ())
+
+
+@pytest.mark.parametrize(
+    ("goal", "asked"),
+    [
+        ("Update test_a to expect kilometres.", False),
+        ("Rename total to sum and adapt tests/test_app.py.", False),
+        ("Fix test_a.", True),
+        ("Make app.py do what tests/test_app.py says.", True),
+        ("Update test_ab.", True),
+    ],
+)
+def test_a_test_that_the_goal_asks_to_change_may_change(goal: str, asked: bool) -> None:
+    assert weighed(ran(A), goal=goal) == ([], (A,) if asked else ())
+
+
+def test_an_operator_may_have_every_changed_expectation_block() -> None:
+    assert weighed(ran(A, B), B, config=InvariantsConfig(changed_expectations="block")) == ([B, A], ())
