@@ -16,7 +16,7 @@ from helmsman.orient.progress import render
 from helmsman.oversee.advice import advise, planned_anew
 from helmsman.plain import shortened
 from helmsman.records.briefing import Orientation
-from helmsman.records.checks import CheckReport
+from helmsman.records.checks import CheckReport, checks_fail
 from helmsman.records.evidence import Commit
 from helmsman.records.focus import Compacted, Question
 from helmsman.records.memory import WorkingMemory
@@ -175,7 +175,8 @@ def _state(past: Past) -> str:
     """Numbers and names of ours only."""
     parts = [f"Iteration {past.iteration} begins."]
     if past.checks is not None:
-        parts.append(f"{len(past.checks.failures)} of {len(past.checks.results)} checks fail.")
+        failing = checks_fail(len(past.checks.failures), len(past.checks.results))
+        parts.append(f"{failing[0].upper()}{failing[1:]}.")
     if past.history:
         newest, forward = past.history[-1], sum(moment.movement is Movement.FORWARD for moment in past.history)
         if newest.failing_tests or newest.passing_tests:

@@ -195,7 +195,8 @@ def _last_checks(report: CheckReport | None) -> Sequence[Piece]:
     if report.passed:
         empty = ", ".join(f"`{clean(result.command)}`" for result in report.results if result.ran_no_test)
         return ("# Checks\nAll checks passed when they ran last." + (f" No test ran in {empty}." if empty else ""),)
-    heading = f"# Checks\n{len(report.failures)} of {len(report.results)} checks failed when they ran last."
+    all_of = f"{len(report.failures)} of {len(report.results)} checks failed when they"
+    heading = f"# Checks\n{all_of if len(report.results) > 1 else 'The check failed when it'} ran last."
     return (heading, *(piece for result in report.failures for piece in failed(result)))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from helmsman.config import SteeringConfig
 from helmsman.orient.budget import Foreign, fit
 from helmsman.plain import shortened
-from helmsman.records.checks import CheckResult
+from helmsman.records.checks import CheckResult, checks_fail
 from helmsman.records.session import StopAttempt
 from helmsman.texts import counted
 
@@ -52,7 +52,7 @@ def judge_stop(
     names = [result.name for result in failed]
     return StopAttempt(
         blocked=not why,
-        why=why or f"{len(failed)} of {len(ran)} checks fail: {_names(names)}",
+        why=why or f"{checks_fail(len(failed), len(ran))}: {_names(names)}",
         failing=tuple(names),
         failing_tests=sum(result.counts.failed for result in failed if result.counts),
         seconds=round(seconds, 3),

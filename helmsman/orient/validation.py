@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from helmsman.oversee.detectors import windows
 from helmsman.oversee.limits import gauges
 from helmsman.plain import clean
-from helmsman.records.checks import CheckReport
+from helmsman.records.checks import CheckReport, checks_fail
 from helmsman.records.iteration import Evidence
 from helmsman.records.modes import Rung
 from helmsman.records.moments import Moment, Movement, Progress
@@ -120,7 +120,7 @@ def _no_request(evidence: Evidence, progress: Progress) -> Iterator[Issue]:
 def _asked_early(evidence: Evidence) -> Iterator[Issue]:
     checks = evidence.checks
     if evidence.claims.wants_to_finish and checks is not None and checks.failures:
-        failing = f"{len(checks.failures)} of {len(checks.results)} checks fail"
+        failing = checks_fail(len(checks.failures), len(checks.results))
         yield _issue("asked_early", f"the agent asked to be done while {failing}")
 
 

@@ -57,6 +57,13 @@ class CheckResult(Record):
         return not self.passed and bool(self.flaky) and set(failing) <= set(self.flaky)
 
 
+def checks_fail(failed: int, total: int) -> str:
+    """That checks fail, in a clause: the check fails, 1 of 2 checks fails, 2 of 3 checks fail."""
+    if total == 1 and failed:
+        return "the check fails"
+    return f"{failed} of {total} checks {'fails' if failed == 1 else 'fail'}"
+
+
 class CheckReport(Record):
     """All commands on one committed tree."""
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from helmsman.records.checks import CheckReport
+from helmsman.records.checks import CheckReport, checks_fail
 from helmsman.records.claims import ClaimLayer, Contradiction, Trust
 from helmsman.records.evidence import AgentCall, AgentOutcome
 from helmsman.records.iteration import IterationRecord
@@ -133,8 +133,9 @@ def _refused(record: IterationRecord) -> tuple[Denial, ...]:
     """What stood against the agent's request to be done; nothing where it made none, or where it was granted."""
     if not record.claims.wants_to_finish or record.proven or record.tick:
         return ()
-    failing, item, judgement = record.checks.failures if record.checks else (), record.item, record.judgement
-    checks = Denial(rule="checks", why=f"{len(failing)} of the checks fail") if failing else None
+    report, item, judgement = record.checks, record.item, record.judgement
+    why = checks_fail(len(report.failures), len(report.results)) if report and report.failures else ""
+    checks = Denial(rule="checks", why=why) if why else None
     unproven = Denial(rule="plan", why=item.why) if item and not item.proven else None
     rejected = Denial(rule="judge", why=judgement.cause) if judgement and not judgement.approved else None
     others = (one for one in record.proof.denied if one.rule != "plan" or not unproven)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.plans.naming import is_named_by, means
-from helmsman.records.checks import CheckResult
+from helmsman.records.checks import CheckResult, checks_fail
 from helmsman.records.claims import ClaimKind
 from helmsman.records.iteration import Evidence
 from helmsman.records.judgement import Judgement
@@ -153,7 +153,7 @@ def _failing(state: LoopState, evidence: Evidence, item: PlanItem) -> str:
         floors = (state.plan.floor or floor_of(state.best_checks), floor_of(state.checks))
         failing = tuple(result for result in failing if any(_worse(floor.get(result.command, -1), result) for floor in floors))
         return f"it made worse what was better before: {_names(failing)}" if failing else ""
-    return f"{len(failing)} of {len(evidence.checks.results)} checks fail: {_names(failing)}" if failing else ""
+    return f"{checks_fail(len(failing), len(evidence.checks.results))}: {_names(failing)}" if failing else ""
 
 
 def _worse(before: int, now: CheckResult) -> bool:

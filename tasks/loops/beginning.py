@@ -5,7 +5,7 @@ from helmsman.memory.estimates import in_words
 from helmsman.orient.decomposition import too_much
 from helmsman.oversee.baseline import with_baseline
 from helmsman.oversee.start_warnings import start_warnings
-from helmsman.records.checks import CheckReport
+from helmsman.records.checks import CheckReport, checks_fail
 from helmsman.records.events import AgentIntroduced, LoopBegun, MemoryNoted, SignalRaised
 from helmsman.records.state import LoopState
 from tasks.checking.ready import require_ready
@@ -39,7 +39,7 @@ def begun(repository: str, state: LoopState) -> LoopState:
     after = with_baseline(expected, report).model_copy(update={"updated_at": now_utc()}) if report else expected
     if after == state:
         return state
-    told = f"baseline: {len(report.failures)} of {len(report.results)} checks fail" if report else f"a {after.task_type}"
+    told = f"baseline: {checks_fail(len(report.failures), len(report.results))}" if report else f"a {after.task_type}"
     return replace_state(place.repository, state, after, told)
 
 

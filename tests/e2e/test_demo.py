@@ -64,12 +64,12 @@ def test_the_demo_says_that_its_model_is_scripted_and_ends_well(told: Told) -> N
 def test_the_demo_shows_a_lie_that_is_not_believed(told: Told) -> None:
     first, second, third = iterations(told.run.output)
     assert "claim      asks to be done (<promise>COMPLETE</promise>)" in first
-    assert first.count("stop blocked: 1 of 1 checks fail") == 2
+    assert first.count("stop blocked: the check fails") == 2
     assert "stop allowed: it was blocked 2 times" in first
     assert "✘" in first
-    assert "→ continue: 1 of 1 checks fail; the agent asked to be done all the same" in first
+    assert "→ continue: the check fails; the agent asked to be done all the same" in first
     assert "claim" not in second
-    assert "→ continue: 1 of 1 checks fail" in second
+    assert "→ continue: the check fails" in second
     assert "→ completed: the agent asked to be done" in third
     assert "stop allowed: every check that ran passes" in third
     assert "✔" in third

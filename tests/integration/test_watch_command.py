@@ -144,7 +144,7 @@ def test_a_screen_follows_a_loop_from_another_terminal_and_ends_with_it(helmsman
         loop.tell(IterationRecorded(record=record), step(iteration=2))
         assert shown.shows("#2 of 30  execute")
         assert shown.shows("$1.50 of $50.00")
-        assert shown.shows("decision   #1 continue (continue): 1 of 1 checks fail")
+        assert shown.shows("decision   #1 continue (continue): the check fails")
         loop.move(ending=DONE)
         loop.let_go()
         assert shown.end() == 0

@@ -89,7 +89,7 @@ def test_the_template_has_the_five_parts_from_records_alone() -> None:
         end_goal="make the tests pass",
         approach="one pass\na table rather than regexes, because they are slow",
         completed=("the parser", "the lexer", "Write the lexer"),
-        current_state="Iteration 7 begins. 1 of 2 checks fail. 2 tests failing, 6 passing. 1 of the last 2 "
+        current_state="Iteration 7 begins. 1 of 2 checks fails. 2 tests failing, 6 passing. 1 of the last 2 "
         "iterations got further. Iterations by class of failure: test 2, lint 1.\nfails: unit (test_a, test_b)",
         next_steps=("Fix the check unit", "the printer", "Find out: does it take tabs"),
         by="template",

@@ -181,7 +181,7 @@ def test_a_stop_at_a_limit_names_every_limit_and_how_far_the_work_is() -> None:
     tokens = LIMIT_REACHED.model_copy(update={"rule": "limits.tokens", "message": "9 of 8 tokens used (112%)"})
     decision = decide(situation(signals=(LIMIT_REACHED, tokens), checks=REPORTS["fail"], claims=ASKED))
     assert decision.reason == (
-        "50 of 50 US dollars used (100%); 9 of 8 tokens used (112%); at the end 1 of 2 checks fail; "
+        "50 of 50 US dollars used (100%); 9 of 8 tokens used (112%); at the end 1 of 2 checks fails; "
         "the agent asked to be done all the same; pytest fails"
     )
 
@@ -263,7 +263,7 @@ def test_a_clock_that_was_set_back_makes_no_wait_longer_than_an_hour() -> None:
         ("not run", "the agent's call ended as finished, so nothing was checked"),
         ("none configured", "nothing is checked and the agent has not asked to be done"),
         ("pass", "all checks pass, but the agent has not asked to be done"),
-        ("fail", "1 of 2 checks fail"),
+        ("fail", "1 of 2 checks fails"),
     ],
 )
 def test_going_on_is_explained_by_how_the_work_stands(checks: str, reason: str) -> None:

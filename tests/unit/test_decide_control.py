@@ -105,7 +105,7 @@ def test_each_step_of_the_way_says_what_it_rests_on_and_what_would_have_changed_
         assert step.question.endswith("?"), step
         assert step.because, step
         assert step.otherwise, step
-    assert "1 of 1 checks fail" in decision.path[-1].because
+    assert "the check fails" in decision.path[-1].because
 
 
 @pytest.mark.feature("S13")
@@ -132,7 +132,7 @@ def test_a_person_is_asked_with_both_sentences_and_the_choices() -> None:
     assert "helmsman approve mend-it" in asked.reason
     assert asked.reason.startswith("two orders contradict each other: about src/api.py")
     stuck = decide(situation(oversight=overseen(Rung.HUMAN)))
-    assert stuck.reason.startswith("1 of 1 checks fail; ")
+    assert stuck.reason.startswith("the check fails; ")
     assert "; E-III human: 3 iterations gained 0 %; a person has to choose" in stuck.reason
 
 
@@ -267,5 +267,5 @@ def test_force_max_ends_completed_where_nothing_can_be_improved_any_more() -> No
 @pytest.mark.feature("S8")
 def test_going_on_names_the_rung_and_why() -> None:
     assert decide(situation(checks=RED, oversight=overseen(Rung.REFACTOR))).reason == (
-        "1 of 1 checks fail; E-I refactor: 3 iterations gained 0 %"
+        "the check fails; E-I refactor: 3 iterations gained 0 %"
     )

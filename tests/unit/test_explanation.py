@@ -63,14 +63,14 @@ def test_a_fall_is_told_with_its_tests_only_where_any_ran() -> None:
 
 
 def test_a_decision_is_told_with_its_way_what_would_have_changed_it_and_what_was_taken_off() -> None:
-    yes = Considered(rule="continue", question="Go on?", held=True, because="1 of 1 checks fail", otherwise="any yes above")
+    yes = Considered(rule="continue", question="Go on?", held=True, because="the check fails", otherwise="any yes above")
     no = Considered(rule="limits", question="Is a limit reached?", held=False, because="3 of 50", otherwise="more iterations")
     failed = Failed(iteration=1, ref="refs/x", commit="f" * 40, back_to="a" * 40, why="it fell", rule="regressing")
     decided = record(CONTINUE.model_copy(update={"path": (no, yes)}), failed=failed)
     lines = list(explanation(decided))
     assert lines[3:6] == [
         "    no  Is a limit reached? 3 of 50",
-        "    yes Go on? 1 of 1 checks fail",
+        "    yes Go on? the check fails",
         "        otherwise with: any yes above",
     ]
     assert lines[-1] == "taken off  ffffffffff stays at refs/x; the branch is at aaaaaaaaaa"

@@ -114,7 +114,7 @@ def test_what_stood_against_a_request_to_be_done_is_kept_until_the_next_iteratio
     red = report(check(passed=False))
     asked = record(iteration=1, claims=WANTS, checks=red, proof=Proof(asked=True))
     refused = done_signals(DoneSignals(), asked)
-    assert [(one.rule, one.why) for one in refused.refused] == [("checks", "1 of the checks fail")]
+    assert [(one.rule, one.why) for one in refused.refused] == [("checks", "the check fails")]
     assert not done_signals(refused, record(iteration=2, claims=SILENT, checks=red, proof=Proof())).refused
 
 

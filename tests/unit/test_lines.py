@@ -34,7 +34,7 @@ def test_moments_are_told_in_local_time_with_the_zone() -> None:
             "why        one two three four five six seven eight",
             ["why        one two three four five six", "           seven eight"],
         ),
-        ("    → continue: 1 of 1 checks fail and more", ["    → continue: 1 of 1 checks fail and", "      more"]),
+        ("    → continue: 2 of 3 checks fail and more", ["    → continue: 2 of 3 checks fail and", "      more"]),
         ("interrupted in step execute of iteration 1 and", ["interrupted in step execute of iteration", "1 and"]),
         ("next       helmsman resume loop --set limits.iterations=9", None),
         ("           helmsman answer a-loop-of-a-long-name take-over", None),

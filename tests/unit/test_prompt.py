@@ -38,7 +38,7 @@ FINDING = Finding(
     honest="Mend it.",
 )
 UNTRUE = Contradiction(layer=ClaimLayer.CONTRADICTION, said=HOSTILE, found="git shows no change in b.py", source="last message")
-REFUSED = DoneSignals(refused=(Denial(rule="checks", why="1 of the checks fail"),))
+REFUSED = DoneSignals(refused=(Denial(rule="checks", why="the check fails"),))
 REJECTION = Rejection(iteration=2, at=NOW, consecutive=2, reason=f"names: {HOSTILE}", criteria=("names",), repeated=1)
 FIXED = {"task", "iteration"}
 OUTPUTS = st.one_of(

@@ -43,7 +43,7 @@ def test_what_happened_inside_a_session_is_told() -> None:
     told = lines(
         resumed=True,
         rotated=f"the context is 81 % full{ESCAPE}",
-        stops=(StopAttempt(blocked=True, why="1 of 2 checks fail: unit"), StopAttempt(blocked=False, why="it goes on")),
+        stops=(StopAttempt(blocked=True, why="1 of 2 checks fails: unit"), StopAttempt(blocked=False, why="it goes on")),
         errors=(ErrorVector(kind=FailureClass.TEST, where="test_a", message="assert 1 == 2", times=3),),
         context=ContextUse(compactions=(Compaction(trigger="auto", before=900_000, after=20_000),)),
     )

@@ -153,7 +153,7 @@ def test_near_the_end_under_green_checks_a_missing_request_is_told(
 def test_a_request_while_checks_fail_is_told_with_their_number() -> None:
     (issue,) = after(evidence(claims=ASKED, checks=RED), Progress(completion=0.5))
     assert (issue.rule, issue.critical) == ("validation.asked_early", False)
-    assert issue.message == "the agent asked to be done while 1 of 2 checks fail"
+    assert issue.message == "the agent asked to be done while 1 of 2 checks fails"
 
 
 @pytest.mark.parametrize(("times", "expected"), [(5, 0), (6, 1)])

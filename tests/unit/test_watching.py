@@ -73,12 +73,12 @@ def test_the_step_that_began_and_has_not_ended_is_the_one_under_way() -> None:
 
 def test_tool_calls_and_what_was_answered_to_them_stand_in_one_list_and_only_calls_are_counted() -> None:
     denied = ToolGuarded(guarded=Guarded(rule="destructive", tool="Bash", detail="rm -rf /", denied=True))
-    sent_back = StopAnswered(attempt=StopAttempt(blocked=True, why="1 of 1 checks fail"))
+    sent_back = StopAnswered(attempt=StopAttempt(blocked=True, why="the check fails"))
     doings = done(EXECUTE, tool("ls"), denied, sent_back, SignalRaised(signal=LIMIT_REACHED), WaitStarted(until=NOW, reason="r"))
     assert [said.text for said in doings.calls] == [
         "Bash: ls",
         "denied (destructive): Bash rm -rf /",
-        "wants to stop, blocked: 1 of 1 checks fail",
+        "wants to stop, blocked: the check fails",
         "limit: 50 of 50 US dollars used (100%)",
     ]
     assert doings.tool_calls == 1
@@ -214,7 +214,7 @@ def test_the_last_verdict_and_decision_are_told() -> None:
     judged = Judgement(outcome=JudgementOutcome.REJECTED, cause="c2 is not met")
     rows = shown(sight(record=builders.record(judgement=judged, iteration=3), iteration=3))
     assert "judge      rejected: c2 is not met" in rows
-    assert "decision   #3 continue (continue): 1 of 1 checks fail" in rows
+    assert "decision   #3 continue (continue): the check fails" in rows
 
 
 def test_where_the_last_iteration_was_not_judged_the_last_rejection_is_told() -> None:

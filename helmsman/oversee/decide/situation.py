@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from helmsman.plain import clean, shortened
-from helmsman.records.checks import CheckResult
+from helmsman.records.checks import CheckResult, checks_fail
 from helmsman.records.evidence import AgentCall
 from helmsman.records.iteration import Evidence
 from helmsman.records.oversight import Oversight
@@ -97,7 +97,7 @@ def standing(s: Situation) -> str:
         return f"the agent's call ended as {s.call.outcome}, so nothing was checked"
     if report.results and not report.passed:
         all_the_same = "; the agent asked to be done all the same" if asked else ""
-        return f"{len(report.failures)} of {len(report.results)} checks fail{all_the_same}"
+        return f"{checks_fail(len(report.failures), len(report.results))}{all_the_same}"
     if not asked and s.evidence.item:
         return _item_standing(s, s.evidence.item)
     if not asked:
