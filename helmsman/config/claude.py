@@ -31,7 +31,8 @@ class ClaudeConfig(Section):
     max_turns: Count = None
     """Turns of one call at most. "none": no limit but the time."""
     max_cost_usd: Dollars = None
-    """US dollars of one call at most; the rest of the loop's budget binds as well."""
+    """US dollars of one call at most; the rest of the loop's budget binds as well. They are counted from its tokens by list
+    prices as it works; the call ends before its next tool call. A model without a known price is held to it by the CLI."""
     timeout_minutes: float = Field(default=60, ge=1, le=240)
     """Wall-clock minutes of one call."""
     idle_timeout_minutes: float = Field(default=5, gt=0, le=120)

@@ -10,6 +10,7 @@ from helmsman.records.gates import Answer, Gate
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.merging import Merged
 from helmsman.records.session import StopAttempt
+from helmsman.records.usage import Usage
 from helmsman.records.verdict import Signal
 
 
@@ -21,6 +22,13 @@ class LinkStarted(Record):
     number: int
     loops: int
     goal: str
+
+
+class PreparationStarted(Record):
+    """What comes before the work takes its time: the engine starts, a command of the set-up runs."""
+
+    event: Literal["preparation_started"] = "preparation_started"
+    what: str
 
 
 class LoopBegun(Record):
@@ -85,6 +93,11 @@ class AgentStarted(Record):
     iteration: int
     attempt: int
     process_id: int
+    cost_usd: float = 0.0
+    """What the loop had used up before, and the tokens likewise."""
+    tokens: int = 0
+    cost_limit: float | None = None
+    """US dollars that the loop may use up in all."""
 
 
 class ToolCalled(Record):
@@ -102,6 +115,13 @@ class ToolReturned(Record):
     event: Literal["tool_returned"] = "tool_returned"
     id: str
     failed: bool
+
+
+class UsageCounted(Record):
+    """The call of the agent that runs has used so much, from its beginning."""
+
+    event: Literal["usage_counted"] = "usage_counted"
+    usage: Usage
 
 
 class ToolGuarded(Record):
@@ -174,6 +194,7 @@ class GateAnswered(Record):
 
 Event = (
     LinkStarted
+    | PreparationStarted
     | LoopBegun
     | AgentIntroduced
     | MemoryNoted
@@ -184,6 +205,7 @@ Event = (
     | AgentStarted
     | ToolCalled
     | ToolReturned
+    | UsageCounted
     | ToolGuarded
     | StopAnswered
     | CheckStarted

@@ -180,7 +180,7 @@ class Interrupted(Record):
     ended_at: datetime
     """When it was last heard of."""
     usage: Usage = Usage()
-    """As far as it was reported; dollars are reported only at the end of a turn."""
+    """As far as its messages tell; the dollars by list prices."""
 
 
 class Commit(Record):

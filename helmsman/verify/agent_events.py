@@ -4,7 +4,6 @@ The stream is hostile input: the agent writes parts of it. Every field may have 
 """
 
 import json
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
@@ -17,8 +16,8 @@ from helmsman.records.usage import Usage
 from helmsman.verify.agent_outcome import FINAL, EndedBy, Ending, ResultEvent, outcome_of, read_result, words_of
 from helmsman.verify.context_reader import SYNTHETIC, ContextReader, never_ran, refused_by_hook
 from helmsman.verify.deed_reader import DeedReader, Tools
-from helmsman.verify.judge.prices import priced
 from helmsman.verify.loose_json import amount, count, ends, items, last, mapping, text
+from helmsman.verify.spent_reader import SpentReader, usage_of
 from helmsman.verify.turn_reader import TurnReader
 from helmsman.verify.usage_limits import ahead, reached, read_limit
 
@@ -28,12 +27,10 @@ _TOOLS = Tools(run={"Bash": "command"}, write=WRITERS, read=READERS)
 _DENIALS = 20
 _HOOKED = 1000
 """Calls refused by hooks that are told apart from denied permissions; more are counted as denied."""
-_MESSAGES = 256  # events of one message come close together, also where subagents run in parallel
 _DETAIL = 120
 _NAME = 60
 _DETAIL_KEYS = ("command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "prompt")
 _BILLED = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
-_REPORTED = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _ROUNDING = 1e-6
 _IDENTITY = 100
 
@@ -122,14 +119,14 @@ class CallReader:
         self._billed = Usage()
         self._window = 0
         self._limit: RateLimit | None = None
-        self._messages: deque[str] = deque(maxlen=_MESSAGES)
         # What came after the last result, which speaks for all before it.
-        self._unbilled = Usage()
+        self._unbilled = SpentReader()
         self._unfinished_turns = 0
         self._readers: dict[tuple[str, str], Callable[[Mapping[str, Any]], None]] = {
             ("system", "init"): self._start,
             ("system", "api_retry"): self._retry,
             ("system", "permission_denied"): self._denial,
+            ("system", "thinking_tokens"): self._unbilled.think,
             ("assistant", ""): self._message,
             ("user", ""): self._results,
             ("rate_limit_event", ""): self._window_state,
@@ -161,11 +158,8 @@ class CallReader:
 
     @property
     def usage(self) -> Usage:
-        """What was used up so far. The CLI tells the dollars of a turn with its result.
-
-        Those of a turn that was cut off are what its tokens cost by the price list; 0 for a model that is not in it.
-        """
-        return self._billed.plus(priced(self._unbilled, self._model))
+        """What was used up so far: the CLI tells it of a turn with its result, and until then the messages do."""
+        return self._billed.plus(self._unbilled.usage)
 
     def conclude(self, *, exit_code: int | None, ended_by: EndedBy, stderr: str, seconds: float, now: datetime) -> AgentCall:
         """The whole call, once its process has ended."""
@@ -219,19 +213,11 @@ class CallReader:
         if message.get("model") == SYNTHETIC:
             self._kind = text(event.get("error")) if main else self._kind
             return
-        self._count_message(message, main=main)
+        self._unfinished_turns += self._unbilled.add(message, main=main) and main
         for block in _blocks(event, "tool_use"):
             self._deeds.call(text(block.get("id"), _IDENTITY), _name(block), mapping(block.get("input")))
         if main:
             self._listen(event, message)
-
-    def _count_message(self, message: Mapping[str, Any], *, main: bool) -> None:
-        identity = text(message.get("id"))
-        if identity in self._messages:
-            return
-        self._messages.append(identity)
-        self._unbilled = self._unbilled.plus(usage_of(mapping(message.get("usage"))))
-        self._unfinished_turns += main
 
     def _listen(self, event: Mapping[str, Any], message: Mapping[str, Any]) -> None:
         self._kind = ""
@@ -272,7 +258,7 @@ class CallReader:
         by_model = mapping(event.get("modelUsage"))
         self._billed = _billed(event, by_model, self._resumed.total if self._resumed else Usage())
         self._window = _window_of(self._model, by_model)
-        self._unbilled = Usage()
+        self._unbilled.clear()
         self._unfinished_turns = 0
         for denial in items(event.get("permission_denials")):
             self._denial(mapping(denial))
@@ -328,12 +314,6 @@ def _billed(event: Mapping[str, Any], by_model: Mapping[str, Any], earlier: Usag
 
 def _less(account: Usage, before: Usage) -> Usage:
     return Usage.model_validate({name: max(getattr(account, name) - getattr(before, name), 0) for name in Usage.model_fields})
-
-
-def usage_of(counts: Mapping[str, Any], keys: tuple[str, str, str, str] = _REPORTED) -> Usage:
-    """Tokens of an account: not from the cache, into it, from it, and what came back."""
-    fresh, written, read, out = (count(counts.get(key)) for key in keys)
-    return Usage(input_tokens=fresh, cache_creation_tokens=written, cache_read_tokens=read, output_tokens=out)
 
 
 def _window_of(model: str, by_model: Mapping[str, Any]) -> int:

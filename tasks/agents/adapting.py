@@ -59,7 +59,16 @@ def _begun(folder: CallFolder, state: LoopState) -> Generator[Callable[[int], No
 
     def begun(process: int) -> None:
         processes.append(process)
-        publish(AgentStarted(iteration=state.due, attempt=state.attempt, process_id=process))
+        publish(
+            AgentStarted(
+                iteration=state.due,
+                attempt=state.attempt,
+                process_id=process,
+                cost_usd=state.spending.cost_usd,
+                tokens=state.spending.tokens,
+                cost_limit=state.config.limits.cost_usd,
+            )
+        )
 
     try:
         with blaming_the_world():

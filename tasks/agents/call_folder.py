@@ -34,7 +34,7 @@ class _Text(TypedDict):
 PURPOSE = "helmsman call 1"
 _AS_IT_IS = _Text(encoding="utf-8", errors="surrogateescape", newline="")
 """Whatever a program prints."""
-_STOPPED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED, AgentOutcome.CRASHED})
+STOPPED = frozenset({AgentOutcome.BLOCKED_BY_HOOK, AgentOutcome.ABORTED, AgentOutcome.CRASHED})
 """A session that had to be killed counts as crashed."""
 
 
@@ -105,7 +105,7 @@ def finished_call(folder: CallFolder) -> AgentCall | None:
 
 def with_rotation(call: AgentCall, why: str) -> AgentCall:
     """The call with the reason why we brought it to its end, and under its own name where it was us that stopped it."""
-    stopped = {"outcome": AgentOutcome.ROTATED, "error": ""} if why and call.outcome in _STOPPED else {}
+    stopped = {"outcome": AgentOutcome.ROTATED, "error": ""} if why and call.outcome in STOPPED else {}
     return call.model_copy(update={"rotated": why, **stopped})
 
 

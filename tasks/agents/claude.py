@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 from helmsman.config import ClaudeConfig, LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.orient.allowance import claude_config
+from helmsman.prices import known_price
 from helmsman.records.events import ToolGuarded
 from helmsman.records.evidence import AgentCall, AgentOutcome, Guarded
 from helmsman.records.session import KeptSession
@@ -20,6 +21,7 @@ from helmsman.verify.tool_patience import ToolPatience
 from tasks.agents.adapting import IN_WORLD, ended_by, left_running, run_program, watch_for_pain, wording
 from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, session_asked_for, set_aside, with_rotation
 from tasks.agents.claude_binary import find_binary
+from tasks.agents.meter import Meter, allowed_cost
 from tasks.agents.order import Order, unreachable
 from tasks.agents.project_settings import pinned
 from tasks.agents.tool_events import tool_called, tool_returned
@@ -76,10 +78,9 @@ def _lost_session(folder: CallFolder, call: AgentCall) -> bool:
 
 
 def arguments(
-    config: ClaudeConfig, *, cost_left: float | None, system: str = "", session: KeptSession | None = None
+    config: ClaudeConfig, *, max_cost: float | None = None, system: str = "", session: KeptSession | None = None
 ) -> list[str]:
     """The command line after the program's name. The prompt goes by standard input: arguments are limited to 128 KiB."""
-    costs = [cost for cost in (config.max_cost_usd, cost_left) if cost is not None]
     options = (
         ("--permission-mode", config.permission_mode),
         ("--setting-sources", ",".join(config.setting_sources)),
@@ -89,7 +90,7 @@ def arguments(
         ("--allowedTools", ",".join(config.allowed_tools)),
         ("--disallowedTools", ",".join(config.disallowed_tools)),
         ("--max-turns", str(config.max_turns or "")),
-        ("--max-budget-usd", f"{max(min(costs), 0.01):.4f}" if costs else ""),
+        ("--max-budget-usd", "" if max_cost is None else f"{max_cost:.4f}"),
         ("--resume", session.id if session else ""),
     )
     named = [part for name, value in options if value or name == "--setting-sources" for part in (name, value)]
@@ -114,13 +115,14 @@ def _make_call(work: _Work, session: KeptSession | None) -> AgentCall:
     begin(work.folder, order.prompt, order.start, session)
     config = claude_config(state)
     patience = ToolPatience(config.idle_timeout_minutes * 60, environment)
-    listener = Listener(wording(order), patience, session, config.disallowed_tools)
+    allowed, here = allowed_cost(state, config.max_cost_usd), prices_known(config, state, environment)
+    listener = Listener(wording(order), patience, session, config.disallowed_tools, Meter(allowed if here else None))
     listener.watch = watch_for_pain(order, environment, lambda: listener.reader.usage.tokens)
-    options = arguments(config, cost_left=_cost_left(state), system=order.system, session=session)
+    options = arguments(config, max_cost=None if here else allowed, system=order.system, session=session)
     if not state.config.steering.hooks:
         alone = json.dumps({"env": pinned(environment, state.config)})
         command = Command([str(binary), "--settings", alone, *options], environment)
-        ended = _run(work, command, listener, lambda: order.stop() or bool(listener.pain))
+        ended = _run(work, command, listener, lambda: order.stop() or bool(listener.pain or listener.meter.used_up))
         return _conclude(order, listener, ended)
     return _steered_call(work, str(binary), options, listener)
 
@@ -162,8 +164,10 @@ class Listener:
         patience: ToolPatience,
         resumed: KeptSession | None,
         disallowed: Sequence[str] = (),
+        meter: Meter | None = None,
     ) -> None:
         """Nothing has been said yet. `disallowed`: rules of tools that the CLI refuses because we say so."""
+        self.meter = meter or Meter(None)
         self.reader = CallReader(resumed, disallowed)
         self.watch: Watch | None = None
         self.patience = patience
@@ -187,11 +191,15 @@ class Listener:
         self.reader.feed(event)
         if self._steers and not self._steers.heard and spoken_by_model(event):
             self.deaf = True
-        for called in tool_calls(event):
+        calls, results = tool_calls(event), tool_results(event)
+        self.meter.read(self.reader.usage, goes_on=bool(calls or results))
+        if self._steers and self.meter.used_up:
+            self._steers.end(self.meter.used_up)
+        for called in calls:
             publish(tool_called(called, self._wording))
             for follower in self._followers():
                 follower.announce(called)
-        for result in tool_results(event):
+        for result in results:
             publish(tool_returned(result, self._wording))
             for follower in self._followers():
                 follower.conclude(result)
@@ -232,10 +240,11 @@ def _without_hooks(reader: CallReader, server: HookServer) -> OperatorError:
 
 def _conclude(order: Order, listener: Listener, ended: Ended) -> AgentCall:
     reader = listener.reader
-    by = ended_by(ended, by_its_own_account=reader.finished or bool(listener.pain))
+    by = ended_by(ended, by_its_own_account=reader.finished or bool(listener.pain or listener.meter.used_up))
     call = reader.conclude(
         exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds, now=datetime.now(UTC)
     )
+    call = listener.meter.conclude(call)
     return call.model_copy(update={"pain": listener.pain, "survivors": left_running(order, ended)})
 
 
@@ -252,6 +261,7 @@ def as_it_is_called(config: LoopConfig) -> dict[str, str]:
     return {**agent_environment(ours(), config.claude.environment), **boxed}
 
 
-def _cost_left(state: LoopState) -> float | None:
-    limit = state.config.limits.cost_usd
-    return None if limit is None else limit - state.spending.cost_usd
+def prices_known(config: ClaudeConfig, state: LoopState, environment: Mapping[str, str]) -> bool:
+    """Whether its dollars can be counted from its tokens: by the models that it is told to use, and those that it has used."""
+    names = (config.model, config.fallback_model, environment.get("ANTHROPIC_MODEL", ""), *state.windows)
+    return all(known_price(name) for name in names if name)

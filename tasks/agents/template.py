@@ -15,6 +15,7 @@ from helmsman.verify.agents.reader import Reader, reader_of
 from tasks.agents.adapting import IN_WORLD, ended_by, left_running, run_program, watch_for_pain, wording
 from tasks.agents.call_folder import CallFolder, begin, finish, finished_call, set_aside
 from tasks.agents.finding import find_program
+from tasks.agents.meter import Meter, allowed_cost
 from tasks.agents.order import Order, unreachable
 from tasks.agents.tool_events import tool_called, tool_returned
 from tasks.processes.environment import other_environment, ours
@@ -83,7 +84,7 @@ def _make_call(order: Order, folder: CallFolder, environment: dict[str, str]) ->
     begin(folder, prompt, order.start, None, kind)
     hears = _hearing(order, environment)
     agent, stdin = Agent(Path(command[0]), is_claude=False), prompt.encode() if kind.prompt == "stdin" else b""
-    stop = lambda: order.stop() or bool(hears.watch.pain)  # noqa: E731 - what it says is all
+    stop = lambda: order.stop() or bool(hears.watch.pain or hears.meter.used_up)  # noqa: E731 - what it says is all
     with agent_box(config.sandbox, place.worktree, place.folder, agent, Command(command, environment)) as boxed:
         ended = run_program(order, boxed, folder, stdin=stdin, idle=_idle(state, kind), on_line=hears.hear, stop=stop)
     call = _conclude(order, hears, ended)
@@ -98,20 +99,22 @@ def _idle(state: LoopState, kind: AgentKind) -> float | None:
 def _hearing(order: Order, environment: dict[str, str]) -> "Hearing":
     reader = reader_of(kind_of(order.state))
     watch = watch_for_pain(order, environment, lambda: reader.account.usage.tokens)
-    return Hearing(reader, watch, wording(order))
+    return Hearing(reader, watch, wording(order), Meter(allowed_cost(order.state)))
 
 
 class Hearing:
     """Hears what a program prints: folds it, tells of tool calls, and watches for what must end the session."""
 
-    def __init__(self, reader: Reader, watch: Watch, wording: Callable[[str], str]) -> None:
+    def __init__(self, reader: Reader, watch: Watch, wording: Callable[[str], str], meter: Meter) -> None:
         """Nothing has been said yet."""
-        self.reader, self.watch = reader, watch
+        self.reader, self.watch, self.meter = reader, watch, meter
         self._wording = wording
 
     def hear(self, line: bytes) -> None:
         self.reader.hear(line)
-        for news in self.reader.account.news():
+        heard = list(self.reader.account.news())
+        self.meter.read(self.reader.account.usage, goes_on=bool(heard))
+        for news in heard:
             if isinstance(news, Called):
                 publish(tool_called(news, self._wording))
                 self.watch.announce(news)
@@ -122,6 +125,7 @@ class Hearing:
 
 def _conclude(order: Order, hears: Hearing, ended: Ended) -> AgentCall:
     account = hears.reader.account
-    by = ended_by(ended, by_its_own_account=account.finished or bool(hears.watch.pain))
+    by = ended_by(ended, by_its_own_account=account.finished or bool(hears.watch.pain or hears.meter.used_up))
     call = account.conclude(exit_code=ended.exit_code, ended_by=by, stderr=ended.stderr, seconds=ended.seconds)
+    call = hears.meter.conclude(call)
     return call.model_copy(update={"pain": hears.watch.pain, "survivors": left_running(order, ended)})

@@ -13,12 +13,12 @@ from prefect.logging import get_run_logger
 from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.oversee.landing import landing_due
 from helmsman.oversee.limits import many_iterations
+from helmsman.prices import known_price
 from helmsman.records.events import MemoryNoted, SignalRaised, WaitStarted
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Outcome
-from helmsman.verify.judge.prices import known_price
 from tasks.engine.end_states import EndState, sleep_until
 from tasks.engine.results import is_kept, require_results
 from tasks.engine.runs import (

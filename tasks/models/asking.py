@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from helmsman.config import JudgeConfig, LoopConfig
 from helmsman.errors import Cancelled, WorldError
 from helmsman.orient.budget import tokens
+from helmsman.prices import priced
 from helmsman.records.focus import Question
 from helmsman.records.usage import Usage
 from helmsman.verify.judge.answers import Answer
-from helmsman.verify.judge.prices import priced
 from helmsman.verify.judge.request import JudgeRequest
 from helmsman.verify.judge.view import View
 from tasks.models.judge import way_of

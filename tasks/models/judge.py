@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Literal
 
 from helmsman.config import ClaudeConfig, JudgeConfig, LoopConfig
@@ -9,7 +10,6 @@ from helmsman.errors import Cancelled, OperatorError
 from helmsman.records.judgement import Judgement
 from helmsman.records.usage import Usage
 from helmsman.verify.judge.answers import Answer
-from helmsman.verify.judge.prices import total
 from helmsman.verify.judge.question import JudgeQuestion, Shelf
 from helmsman.verify.judge.request import JudgeRequest, build_request
 from helmsman.verify.judge.votes import UnreadableError, Vote, count_votes, read_vote
@@ -67,7 +67,7 @@ def ask_judge(
         update={
             "model": config.model,
             "way": way,
-            "usage": total(usages),
+            "usage": reduce(Usage.plus, usages, Usage()),
             "calls": len(usages),
             "seconds": time.monotonic() - started,
         }

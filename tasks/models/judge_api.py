@@ -14,8 +14,8 @@ import httpx
 
 from helmsman.config import JudgeConfig
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, WorldError
+from helmsman.prices import priced
 from helmsman.verify.judge.answers import Answer, MessageReader
-from helmsman.verify.judge.prices import priced
 from helmsman.verify.judge.request import JudgeRequest
 from helmsman.verify.loose_json import mapping, text
 from tasks.system.secrets import redact

@@ -90,6 +90,7 @@ class Steering:
         self._turns = 0
         self._told_at: int | None = None
         self._due_at = 0
+        self._over, self._over_at = "", 0
         self._answers: Mapping[str, Callable[[Mapping[str, Any]], Output]] = {
             "PreToolUse": self._before,
             "PostToolUseFailure": self._after_failure,
@@ -104,7 +105,8 @@ class Steering:
     @property
     def overdue(self) -> bool:
         """Whether a session that is to end goes on without asking: calls that are wrong in form reach no hook."""
-        return bool(self.ending) and self._turns > self._due_at + 2 * GRACE
+        late = bool(self.ending) and self._turns > self._due_at + 2 * GRACE
+        return late or (bool(self._over) and self._turns > self._over_at + GRACE)
 
     @property
     def stops(self) -> tuple[StopAttempt, ...]:
@@ -127,7 +129,7 @@ class Steering:
         """Hooks that the CLI had to call and did not: settings that change in mid-session turn them off without a word."""
         if self._unasked:
             yield "PreToolUse"
-        if self._stops and not self._stops.asked and not self.ending and outcome is AgentOutcome.FINISHED:
+        if self._stops and not self._stops.asked and not (self.ending or self._over) and outcome is AgentOutcome.FINISHED:
             yield "Stop"
 
     def answer(self, event: Mapping[str, Any]) -> Output:
@@ -149,6 +151,12 @@ class Steering:
             if not called.parent and called.message != self._message:
                 self._message = called.message
                 self._turns += 1
+
+    def end(self, why: str) -> None:
+        """No thread makes a further call: the session has used up what it may."""
+        with self._lock:
+            if not self._over:
+                self._over, self._over_at = why, self._turns
 
     def follow(self, event: Mapping[str, Any]) -> None:
         """An event of the stream, which shows when a turn has ended."""
@@ -201,7 +209,7 @@ class Steering:
 
     def _stop(self, event: Mapping[str, Any]) -> Output:
         """The lock is free meanwhile: checks take their time."""
-        if self._stops is None or self.ending:
+        if self._stops is None or self.ending or self._over:
             return {}
         output = self._stops.answer(event, full=self._filling)
         if output is None:
@@ -254,6 +262,8 @@ class Steering:
 
     def _at_end(self, agent: str, thread: _Thread) -> str:
         """Why this thread makes no further call. A subagent that gets nowhere ends alone."""
+        if self._over:
+            return self._over
         if agent:
             return gutter(thread.trouble, self._config.failures_in_row)
         knew = self._told_at is not None and self._turns > self._told_at + GRACE

@@ -70,14 +70,14 @@ def test_a_transcript_that_was_about_to_be_set_aside_is_no_call(tmp_path: Path) 
 
 
 def test_the_session_is_named_on_the_command_line() -> None:
-    assert "--resume" not in arguments(ClaudeConfig(), cost_left=None)
-    line = arguments(ClaudeConfig(), cost_left=None, session=KEPT)
+    assert "--resume" not in arguments(ClaudeConfig())
+    line = arguments(ClaudeConfig(), session=KEPT)
     assert line[line.index("--resume") + 1] == KEPT.id
 
 
 @pytest.mark.feature("O2")
 def test_the_constant_text_is_appended_to_the_system_text_before_the_operators_own() -> None:
-    line = arguments(ClaudeConfig(append_system_prompt="mine"), cost_left=None, system="ours")
+    line = arguments(ClaudeConfig(append_system_prompt="mine"), system="ours")
     assert line[line.index("--append-system-prompt") + 1] == "ours\n\nmine"
 
 

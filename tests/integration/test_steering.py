@@ -91,6 +91,19 @@ def test_a_repetition_is_counted_over_calls_and_forgotten_after_a_change() -> No
     assert not denied(steering.answer(event("pytest -q", "4")))
 
 
+def test_a_session_that_has_used_up_its_money_makes_no_further_call_nor_does_a_subagent() -> None:
+    steering = steers()
+    assert not denied(steering.answer(event("ls", "0")))
+    steering.end("used $2 of $1")
+    for number in range(GRACE + 1):
+        assert not steering.overdue
+        steering.announce(Called(f"{number}", "Bash", {}, message=f"m{number}"))
+        output = steering.answer({**event("ls", f"{number}"), "agent_id": "helper" if number % 2 else ""})
+        assert (denied(output), output["continue"], output["stopReason"]) == (True, False, "used $2 of $1")
+    assert steering.overdue  # calls that are wrong in form reach no hook
+    assert steering.ending == ""  # it is not ended for the sake of a fresh one
+
+
 def test_a_denial_says_why_and_is_told_once() -> None:
     told: list[Guarded] = []
     steering = steers(world=means(tell=told.append))

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from helmsman.prices import priced
 from helmsman.records.evidence import AgentCall
 from helmsman.records.usage import Usage
 from helmsman.verify.agent_events import Called, CallReader, detail_of, parse_event, tool_calls
 from helmsman.verify.deed_reader import OTHER_TOOLS
-from helmsman.verify.judge.prices import priced
 from tests.fakes.recordings import FOLDER, RECORDED, events, replay
 
 
@@ -24,6 +24,11 @@ def fold(*stream: dict[str, Any], exit_code: int = 0, disallowed: Sequence[str] 
 def says(*blocks: dict[str, Any], parent: str | None = None, identity: str = "m", **usage: int) -> dict[str, Any]:
     message = {"id": identity, "model": "claude-opus-5-5", "content": list(blocks), "usage": usage}
     return {"type": "assistant", "message": message, "parent_tool_use_id": parent}
+
+
+def approx(usage: Usage) -> Usage:
+    """With dollars that need not be the same to the last bit."""
+    return usage.model_copy(update={"cost_usd": pytest.approx(usage.cost_usd)})
 
 
 def words(text: str) -> dict[str, Any]:
@@ -96,9 +101,8 @@ def test_of_several_results_the_last_one_speaks_for_all() -> None:
 @pytest.mark.feature("E6")
 def test_a_call_that_was_killed_shows_the_tokens_and_the_dollars_of_the_messages_that_came() -> None:
     call = replay("sigterm", 143)
-    tokens = Usage(input_tokens=200, cache_creation_tokens=2000, cache_read_tokens=40_000, output_tokens=2)
-    assert call.usage == priced(tokens, call.model)
-    assert call.usage.cost_usd > 0
+    tokens = Usage(input_tokens=200, cache_creation_tokens=2000, cache_read_tokens=40_000, output_tokens=56)
+    assert call.usage == approx(priced(tokens, call.model))
     assert (call.turns, call.context.tokens, call.tool_calls) == (2, 21_100, 2)
 
 
@@ -120,7 +124,23 @@ def test_a_result_without_usage_by_model_is_read_by_its_own_usage() -> None:
 def test_a_message_in_several_events_is_counted_once() -> None:
     part = says(words("a"), identity="one", input_tokens=5, output_tokens=1)
     other = says(words("b"), identity="two", parent="tool", input_tokens=3)
-    assert fold(part, other, part, other).usage == priced(Usage(input_tokens=8, output_tokens=1), "claude-opus-5-5")
+    assert fold(part, other, part, other).usage == approx(priced(Usage(input_tokens=8, output_tokens=1), "claude-opus-5-5"))
+
+
+@pytest.mark.feature("E6")
+def test_what_a_message_said_is_estimated_where_the_stream_tells_only_how_it_began() -> None:
+    thought = {"type": "system", "subtype": "thinking_tokens", "estimated_tokens": 500, "estimated_tokens_delta": 500}
+    called = says(uses("Write", file_path="a.py", content="x" * 3000), identity="one", output_tokens=1)
+    usage = fold(thought, says(words("w" * 600), identity="one", input_tokens=5, output_tokens=1), called).usage
+    assert 1700 <= usage.output_tokens <= 1800
+    assert fold(says(words("Done."), output_tokens=900)).usage.output_tokens == 900
+
+
+@pytest.mark.feature("E6")
+def test_each_message_is_priced_by_the_model_that_spoke_it() -> None:
+    helper = says(identity="s", parent="tool", input_tokens=10**6)
+    helper["message"]["model"] = "claude-haiku-5-5"
+    assert fold(says(identity="m", input_tokens=10**6), helper).usage.cost_usd == pytest.approx(4 + 0.1)
 
 
 @pytest.mark.feature("E6")

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.reflexion import PastVerdict
-from helmsman.records.usage import Usage
 from helmsman.verify.diff import FileDiff
-from helmsman.verify.judge.prices import PRICES, known_price, priced, total
 from helmsman.verify.judge.question import CheckOutput
 from helmsman.verify.judge.request import answer_schema, build_request
 from tests.fakes.judge_questions import INJECTION, SLUGS, is_fenced, judge_config, poisoned, question
@@ -133,32 +131,3 @@ def test_the_form_is_closed_and_has_only_what_structured_output_supports() -> No
 
 def test_an_endless_goal_is_cut() -> None:
     assert len(build_request(question(goal="x" * 10**6), judge_config()).rubric) < 25_000
-
-
-@pytest.mark.parametrize(
-    ("model", "known"),
-    [
-        ("claude-opus-5-5", "claude-opus-5-5"),
-        ("claude-opus-5-5[1m]", "claude-opus-5-5"),
-        ("claude-haiku-4-5-20251001", "claude-haiku-4-5"),
-        ("claude-opus-5", "claude-opus-5"),
-        ("claude-opus-9", None),
-        ("claude-opus-4-1", None),
-        ("my-gateway/opus", None),
-        ("", None),
-    ],
-)
-def test_a_price_belongs_to_exactly_one_model(model: str, known: str | None) -> None:
-    assert known_price(model) == (PRICES[known] if known else None)
-
-
-def test_the_dollars_are_those_of_the_four_kinds_of_tokens() -> None:
-    million = Usage(input_tokens=10**6, cache_creation_tokens=10**6, cache_read_tokens=10**6, output_tokens=10**6)
-    assert priced(million, "claude-opus-5-5").cost_usd == pytest.approx(4 + 5 + 0.2 + 20)
-    assert priced(million, "nobody-knows") == million
-
-
-def test_usages_add_up() -> None:
-    one = Usage(cost_usd=0.5, input_tokens=1, cache_creation_tokens=2, cache_read_tokens=3, output_tokens=4)
-    assert total([one, one]) == Usage(cost_usd=1, input_tokens=2, cache_creation_tokens=4, cache_read_tokens=6, output_tokens=8)
-    assert total([]) == Usage()

@@ -1,10 +1,10 @@
 """`amp --execute --stream-json`: messages with blocks, as Claude Code prints them, but without ids and dollars."""
 
-from helmsman.verify.agent_events import usage_of
 from helmsman.verify.agents.account import Account
 from helmsman.verify.agents.dialect import Dialect, Event
 from helmsman.verify.deed_reader import Tools
 from helmsman.verify.loose_json import items, mapping
+from helmsman.verify.spent_reader import usage_of
 
 
 def _system(account: Account, event: Event) -> None:

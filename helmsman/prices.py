@@ -1,4 +1,4 @@
-"""What the votes cost where the API only counts tokens: US dollars per million tokens, by model."""
+"""What a model's tokens cost, where nobody tells the dollars: US dollars per million tokens, by model."""
 
 import re
 from typing import NamedTuple
@@ -34,35 +34,31 @@ PRICES = {
 """List prices as Claude Code 2.1.330 charges them to its own account (`total_cost_usd`, measured with 100,000 tokens of each
 kind for each model); those of Opus 5.5 and Opus 5 stand the same in the price lists of platform.claude.com/docs."""
 
+_ALIASES = {"opus": "claude-opus-5-5", "sonnet": "claude-sonnet-5-5", "haiku": "claude-haiku-5-5"}
+"""What Claude Code 2.1.330 takes for its short names; which model spoke is read from what it printed."""
 _SUFFIX = re.compile(r"(?:-20\d{6})?(?:\[1m\])?$")
 _MILLION = 1_000_000
 
 
 def known_price(model: str) -> Prices | None:
-    """Prices of a model by its name or its dated name; None for one that is not in the table."""
-    return PRICES.get(_SUFFIX.sub("", model, count=1))
+    """Prices of a model by its name, its dated name or its alias; None for one that is not in the table."""
+    name = _SUFFIX.sub("", model, count=1)
+    return PRICES.get(_ALIASES.get(name, name))
 
 
-def priced(usage: Usage, model: str) -> Usage:
-    """The usage with its dollars; 0 for a model whose price is not known."""
+def priced(usage: Usage, model: str, hourly: int = 0) -> Usage:
+    """The usage with its dollars; 0 for a model whose price is not known.
+
+    `hourly`: tokens of what was written that are kept for an hour, which costs twice the fresh ones.
+    """
     prices = known_price(model)
     if prices is None:
         return usage
     dollars = (
         usage.input_tokens * prices.fresh
         + usage.output_tokens * prices.output
-        + usage.cache_creation_tokens * prices.written
+        + (usage.cache_creation_tokens - hourly) * prices.written
+        + hourly * 2 * prices.fresh
         + usage.cache_read_tokens * prices.read
     ) / _MILLION
     return usage.model_copy(update={"cost_usd": dollars})
-
-
-def total(usages: list[Usage]) -> Usage:
-    """The sum of several usages."""
-    return Usage(
-        cost_usd=sum(usage.cost_usd for usage in usages),
-        input_tokens=sum(usage.input_tokens for usage in usages),
-        cache_creation_tokens=sum(usage.cache_creation_tokens for usage in usages),
-        cache_read_tokens=sum(usage.cache_read_tokens for usage in usages),
-        output_tokens=sum(usage.output_tokens for usage in usages),
-    )

@@ -1,0 +1,50 @@
+"""A call that goes beyond its money ends: the real, unmodified CLI against the scripted model."""
+
+from pathlib import Path
+
+import pytest
+
+from deployments.demo.model import Request, ScriptedModel, Turn, bash, environment
+from helmsman.config import ClaudeConfig
+from helmsman.records.evidence import AgentCall, AgentOutcome
+from tasks.agents.claude import call_agent
+from tasks.agents.order import Order
+from tests.fakes.claude_cli import bundled_cli
+from tests.fakes.repositories import begin, make_repository
+
+pytestmark = pytest.mark.feature("E6")
+
+
+def dear(request: Request) -> Turn:
+    """40 cents a message, by the list price of the CLI's default model."""
+    return Turn(tools=(bash(f"echo {request.turn}"),), usage={"input_tokens": 100_000, "output_tokens": 10})
+
+
+def called(folder: Path, *, model: str = "", hooks: bool = True) -> tuple[AgentCall, list[Request]]:
+    """A call that may cost a dollar, and what its model was asked."""
+    work = begin(make_repository(folder / "repository", {"app.py": "1\n"}), folder / "worktree")
+    before = work.state.config
+    claude = ClaudeConfig(binary=str(bundled_cli()), max_cost_usd=1.0, model=model)
+    steering = before.steering.model_copy(update={"hooks": hooks})
+    state = work.state.model_copy(update={"config": before.model_copy(update={"claude": claude, "steering": steering})})
+    with ScriptedModel(dear) as scripted:
+        credentials = environment(scripted.url, folder / "home")
+        call = call_agent(Order(work.place, state, "go on", work.start, credentials=credentials))
+        return call, scripted.requests
+
+
+@pytest.mark.parametrize(("hooks", "exit_code"), [(True, 0), (False, 143)])
+def test_it_ends_by_the_tokens_that_it_used_and_its_model_hears_nothing_of_dollars(
+    hooks: bool, exit_code: int, tmp_path: Path
+) -> None:
+    call, requests = called(tmp_path, hooks=hooks)
+    assert (call.outcome, call.error) == (AgentOutcome.CALL_BUDGET, "used $1.20 of the $1.00 that this call may cost")
+    assert call.exit_code == exit_code  # asked by a hook it comes to its own end; without hooks it is stopped
+    assert 3 <= len(requests) <= 4  # a hook may ask before the usage of its message was read
+    assert call.usage.cost_usd == pytest.approx(0.4 * len(requests), rel=0.01)
+    assert "USD budget" not in str(requests[-1].body)
+
+
+def test_a_model_without_a_known_price_is_held_to_its_money_by_the_cli(tmp_path: Path) -> None:
+    call, _ = called(tmp_path, model="claude-opus-4-1")
+    assert (call.outcome, call.error) == (AgentOutcome.CALL_BUDGET, "Reached maximum budget ($1)")
