@@ -63,6 +63,21 @@ def dollars_told(dollars: float, untold: Collection[str]) -> str:
     return "dollars not told" if "cost" in untold and not dollars else money(dollars)
 
 
+def money_text(dollars: float, limit: float | None, untold: Collection[str] = ()) -> str:
+    """What was used of what may be: `$1.20 of $50.00`."""
+    told = dollars_told(dollars, untold)
+    return told if limit is None else f"{told} of {money(limit)}"
+
+
+def rounded(number: int) -> str:
+    """Three digits of it, where there is room for no more: 812k, 1.2M."""
+    for unit, name in ((10**6, "M"), (1000, "k")):
+        if number >= unit:
+            share = number / unit
+            return f"{share:.1f}{name}" if share < 10 else f"{share:.0f}{name}"  # noqa: PLR2004 - a digit before the point
+    return str(number)
+
+
 def tokens_told(tokens: int, untold: Collection[str]) -> str:
     return "tokens not told" if "tokens" in untold and not tokens else f"{tokens:,} tokens"
 

@@ -13,13 +13,13 @@ from helmsman.records.gates import Gate
 from helmsman.records.modes import Rung, short_rung
 from helmsman.records.state import LoopState
 from helmsman.show.cells import code, fence, prose
-from helmsman.texts import counted, dollars_told, duration, money
+from helmsman.show.first_facts import LISTED, failing_names
+from helmsman.texts import counted, duration, money_text
 
 FAILURES_SHOWN = 3
 OUTPUT_SHOWN = 1200
 MOMENTS_SHOWN = 10
 ANSWERS_SHOWN = 3
-LISTED = 8
 """Lines of a list in a form: with its fields it has to fit on a screen."""
 _ADVISES = re.compile(r"\bhelmsman \w|^a person has to ")
 
@@ -47,7 +47,7 @@ def in_short(state: LoopState) -> str:
 
 def _in_short(state: LoopState) -> Iterator[str]:
     yield _standing(state)
-    if checks := list(failing(state.checks) if state.iteration and state.checks else _agreed(state)):
+    if checks := list(_failing(state.checks) if state.iteration and state.checks else _agreed(state)):
         yield f"{'Failing' if state.iteration else 'Checks'}:\n\n{_list(checks)}"
     if state.ending:
         yield f"Why it stopped: {_quoted(_without_advice(state.ending.reason), 400)}"
@@ -69,7 +69,7 @@ def _standing(state: LoopState) -> str:
     limits, spent = state.config.limits, state.spending
     parts = (
         f"{state.iteration} of {counted(limits.iterations, 'iteration')}",
-        dollars_told(spent.cost_usd, state.untold) + (f" of {money(limits.cost_usd)}" if limits.cost_usd else ""),
+        money_text(spent.cost_usd, limits.cost_usd, state.untold),
         duration(spent.seconds),
         f"{green} of {counted(len(report.results), 'check')} green" if report and report.results else "",
         "" if state.config.checks else "no check: nothing is verified",
@@ -85,11 +85,8 @@ def _agreed(state: LoopState) -> Iterator[str]:
     yield from (f"{signs.get(check.command, '')}{code(check.command, 200)}" for check in state.config.checks)
 
 
-def failing(report: CheckReport) -> Iterator[str]:
-    """Tests by name; a command that names none by itself."""
-    for result in report.failures:
-        names = result.counts.failing if result.counts else ()
-        yield from (code(name, 160) for name in names or (result.command,))
+def _failing(report: CheckReport) -> Iterator[str]:
+    yield from (code(name, 160) for name in failing_names(report))
 
 
 def _list(items: Sequence[str]) -> str:

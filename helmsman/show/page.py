@@ -16,6 +16,7 @@ from helmsman.records.modes import Climb
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.show.details import ENDINGS, HEADS, answers_table, iteration
+from helmsman.show.first_facts import Code, Line, first_facts
 from helmsman.show.markup import NOTHING, Markup, element, escaped, joined, opening
 from helmsman.show.next_steps import next_steps
 from helmsman.show.pieces import bullets, code, facts, folded, output, paragraph, span, table
@@ -29,6 +30,8 @@ MOST_DETAILED = 500
 MOST_OUTPUTS = 50
 """Iterations that are shown with the outputs of checks and the agent's last words."""
 TITLE_SHOWN = 160
+MOST_DOUBTS = 5
+"""Findings that are named on the front of the page; all of them stand in the iterations."""
 
 
 def page(
@@ -90,7 +93,7 @@ def _head(state: LoopState, state_ref: str) -> Markup:
         element("h1", escaped(title)),
         folded("the whole goal", output(state.config.goal)) if long else NOTHING,
         _agent(state),
-        _why(state, state_ref),
+        _front(state, state_ref),
     )
 
 
@@ -103,18 +106,34 @@ def _as_of(state: LoopState) -> str:
     return f"as of {state.updated_at:%Y-%m-%d %H:%M} UTC"
 
 
-def _why(state: LoopState, state_ref: str) -> Markup:
-    result, kind = result_of(state, state_ref), ENDINGS[state.outcome]
+def _front(state: LoopState, state_ref: str) -> Markup:
+    """Whether it is done, what proves it, what it cost, what to look at."""
+    result = result_of(state, state_ref)
     rule = [escaped(" "), code(result.rule)] if result.rule else []
-    until = f" It goes on at {state.waiting.until:%Y-%m-%d %H:%M} UTC." if state.waiting and not state.ending else ""
-    steps = [command for _, command in next_steps(result, state.gate)]
+    look, step = (
+        [(Code(command),) for name, command in next_steps(result, state.gate) if name == due] for due in ("look", "next")
+    )
+    rows = (*first_facts(state), ("Look at", [*look, *_doubts(state)]), ("Next", step))
     return element(
         "div",
         paragraph(element("strong", escaped(SIGNS[state.outcome])), *rule),
-        paragraph(escaped(f"{result.reason or 'Nothing has stopped it.'}{until}")),
-        paragraph(span("What next: ", "soft"), *(joined([code(step), escaped(" ")]) for step in steps), class_="small"),
-        class_=f"why {kind}",
+        facts((name, joined(map(_line, lines))) for name, lines in rows),
+        class_=f"why {ENDINGS[state.outcome]}",
     )
+
+
+def _line(line: Line) -> Markup:
+    pieces = [code(piece) if isinstance(piece, Code) else escaped(piece) for piece in line if piece]
+    return element("div", *(joined([piece, escaped(" ")]) for piece in pieces))
+
+
+def _doubts(state: LoopState) -> Iterator[Line]:
+    """What a person should see with their own eyes: findings in the change, and what the agent said that was not so."""
+    yield from ((f"{one.where}: {one.message}", Code(one.rule)) for one in state.findings[:MOST_DOUBTS])
+    if len(state.findings) > MOST_DOUBTS:
+        yield (f"… and {counted(len(state.findings) - MOST_DOUBTS, 'more finding')}",)
+    if state.trust.contradicted:
+        yield (f"{state.trust.contradicted} of {counted(state.trust.checked, 'claim')} of the agent did not hold",)
 
 
 def _gate(gate: Gate) -> Markup:

@@ -16,6 +16,7 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.control import Control
 from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
+from helmsman.records.findings import Finding, Weight
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import JudgementOutcome
 from helmsman.records.modes import Ladder, Rung, short_rung
@@ -283,20 +284,37 @@ def test_a_loop_that_has_not_begun_has_a_page_as_well() -> None:
     assert_harmless(html)
     text = text_of(html)
     assert "None has ended yet." in text
-    assert "Nothing has stopped it." in text
+    assert "Done not yet Proof none yet" in " ".join(text.split())
     assert text.count("nothing to show yet") > 5
+
+
+def test_the_page_begins_with_whether_it_is_done_what_proves_it_what_it_cost_and_what_to_look_at() -> None:
+    finding = Finding(rule="tests.deleted", weight=Weight.WARN, path="a.py", message="a test is gone", honest="keep it")
+    done = state(
+        ending=STOP,
+        iteration=2,
+        verified="c" * 40,
+        checks=CheckReport(tree="t", results=(check(passed=True),)),
+        spending=Spending(cost_usd=1.2, tokens=3000, seconds=60),
+        findings=(finding,),
+    )
+    text = " ".join(text_of(page(done, [record(STOP)], REF)).split())
+    proof = "Proof 1 of 1 check green; proven at cccccccccccc"
+    order = ("Done yes:", proof, "Cost $1.20", "Look at git diff", "a test is gone", "Next", "Completion")
+    places = [text.index(words) for words in order]
+    assert places == sorted(places)
 
 
 def test_a_loop_that_waits_says_until_when() -> None:
     waiting = Waiting(until=NOW + HOUR, rule="agent.usage_limit", reason="the usage limit is reached.")
     text = text_of(page(state(waiting=waiting), [record(WAIT)], REF))
-    assert f"It goes on at {NOW + HOUR:%Y-%m-%d %H:%M} UTC." in text
+    assert f"it goes on at {NOW + HOUR:%Y-%m-%d %H:%M} UTC: the usage limit is reached." in text
 
 
 @pytest.mark.feature("X3")
 def test_what_comes_next_can_be_copied_into_a_shell_whatever_the_branch_is_called() -> None:
     html = page(state(ending=STOP, iteration=1, branch="a;touch${IFS}pwned"), [record(STOP)], REF)
-    assert "git diff ...'a;touch${IFS}pwned' git merge 'a;touch${IFS}pwned'" in " ".join(text_of(html).split())
+    assert "git diff ...'a;touch${IFS}pwned' Next git merge 'a;touch${IFS}pwned'" in " ".join(text_of(html).split())
 
 
 def test_completion_looks_like_completion() -> None:
