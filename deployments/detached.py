@@ -43,8 +43,9 @@ def main() -> None:
 
 
 def _driven(request: str, listener: Listener) -> int:
-    """Drive the loop to its end; its first event shows that it is under way."""
+    """Drive the loop to its end; its first event after all preparation shows that it is under way."""
     from deployments.running import drive
+    from helmsman.records.events import PreparationStarted
     from helmsman.records.request import LoopRequest
     from tasks.places import loop_folder
     from tasks.repository.git import open_repository
@@ -53,7 +54,12 @@ def _driven(request: str, listener: Listener) -> int:
     asked = LoopRequest.model_validate_json(request)
     repository = open_repository(Path(asked.repository))
     output = loop_folder(repository, asked.loop).root / OUTPUT
-    with listening(lambda _: listener.tell(UNDER_WAY)), listening(lambda _: turn_over(output)):
+
+    def hear(event: object) -> None:
+        if not isinstance(event, PreparationStarted):  # which may fail, and whoever waits is to hear of it
+            listener.tell(UNDER_WAY)
+
+    with listening(hear), listening(lambda _: turn_over(output)):
         return drive(repository, asked, as_json=False)
 
 

@@ -201,7 +201,7 @@ def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent
 def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
     """Run the flow in this process. The engine comes up while Prefect is being imported."""
     console = Console(stderr=as_json, highlight=False)
-    with engine() as engine_is_up, display(console) as listener, listening(listener):
+    with engine() as engine_is_up, display(console, f"loop {request.loop}") as listener, listening(listener):
         from flows.loop import loop
         from tasks.engine.runs import flush
 

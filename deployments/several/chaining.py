@@ -103,7 +103,7 @@ def _links(goals: tuple[str, ...]) -> tuple[Link, ...]:
 
 def _drive(request: ChainRequest, *, as_json: bool) -> ChainResult:
     console = Console(stderr=as_json, highlight=False)
-    with engine() as engine_is_up, display(console) as listener, listening(listener):
+    with engine() as engine_is_up, display(console, f"chain {request.chain}") as listener, listening(listener):
         from flows.chain import chain as flow
         from tasks.engine.runs import flush
         from tasks.groups.chaining import broke_off, chain_result

@@ -59,7 +59,12 @@ class Row:
         since = f" {duration((now - doings.since).total_seconds())}" if doings.since and doings.step else ""
         step = "waits for your answer" if self.asked else f"{clean(doings.step)}{since}" if doings.step else "…"
         calls = counted(doings.tool_calls, "tool call") if doings.tool_calls else ""
-        return f"#{doings.iteration}" if doings.iteration else "", step, calls, dollars_told(self.cost, self.untold)
+        return (
+            f"#{doings.iteration}" if doings.iteration else "",
+            step,
+            calls,
+            dollars_told(self.cost + doings.used.cost_usd, self.untold),
+        )
 
     def close(self) -> None:
         self._follower.close()

@@ -13,6 +13,7 @@ from deployments.show.lines import in_local_time, show_on
 from helmsman.plain import clean, short_line
 from helmsman.records.events import (
     AgentIntroduced,
+    AgentStarted,
     AttemptInterrupted,
     CheckFinished,
     CheckStarted,
@@ -25,24 +26,28 @@ from helmsman.records.events import (
     LoopMerged,
     MemoryNoted,
     MergeFailed,
+    PreparationStarted,
     SignalRaised,
     StepStarted,
     StopAnswered,
     TelemetryFailed,
     ToolCalled,
     ToolGuarded,
+    UsageCounted,
     WaitStarted,
 )
+from helmsman.records.usage import Usage
 from helmsman.show.gates import answer_line, gate_lines
 from helmsman.texts import (
     begun_lines,
     check_text,
     counted,
-    dollars_told,
     duration,
     guard_text,
     iteration_lines,
     merged_text,
+    money_text,
+    rounded,
     stop_text,
 )
 from tasks.telling.journal import Listener
@@ -59,15 +64,20 @@ News = (
     | GateAnswered
 )
 """What concerns the loop as a whole."""
+BASELINE = "the tree before any work"
 
 
 @contextmanager
-def display(console: Console) -> Generator[Listener]:
-    """A listener that shows events on the console."""
+def display(console: Console, name: str) -> Generator[Listener]:
+    """A listener that shows events on the console. `name`: of what is about to run, in words."""
+    engine = PreparationStarted(what=f"the engine for {name}")
     if not console.is_terminal:
-        yield PlainLines(console)
+        lines = PlainLines(console)
+        lines(engine)
+        yield lines
         return
     view = LiveView(console)
+    view(engine)
     with Live(get_renderable=view.render, console=console, refresh_per_second=4, transient=True):
         yield view
 
@@ -91,20 +101,30 @@ def plain_lines(event: Event) -> Iterator[str]:
     match event:
         case LinkStarted():
             yield _link(event)
+        case PreparationStarted():
+            yield f"preparing  {clean(event.what)}"
+        case StepStarted(step="baseline"):
+            yield f"checking   {BASELINE}"
         case StepStarted(step="execute"):
             yield f"#{event.iteration}  the agent starts"
-        case ToolCalled():
-            yield f"    {clean(event.tool)}: {clean(event.detail)}"
-        case ToolGuarded():
-            yield f"    {guard_text(event.guarded)}"
-        case StopAnswered():
-            yield f"    stop {stop_text(event.attempt)}"
+        case ToolCalled() | ToolGuarded() | StopAnswered():
+            yield f"    {_in_session(event)}"
         case IterationRecorded():
             yield from iteration_lines(event.record)
         case WaitStarted():
             yield f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC: {event.reason}"
         case _:
             return
+
+
+def _in_session(event: ToolCalled | ToolGuarded | StopAnswered) -> str:
+    match event:
+        case ToolCalled():
+            return f"{clean(event.tool)}: {clean(event.detail)}"
+        case ToolGuarded():
+            return guard_text(event.guarded)
+        case StopAnswered():
+            return f"stop {stop_text(event.attempt)}"
 
 
 def _news(event: News) -> Iterator[str]:
@@ -141,10 +161,11 @@ class LiveView:
         """Print settled lines to this console, above the live one."""
         self._console = console
         self._iteration = 0
-        self._step = "starting the engine"
+        self._step = ""
         self._detail = ""
         self._tools = 0
-        self._cost = 0.0
+        self._cost, self._tokens, self._call = 0.0, 0, Usage()
+        self._cost_limit: float | None = None
         self._untold: tuple[str, ...] = ()
         self._since = self._begun = time.monotonic()
         self._until: datetime | None = None
@@ -160,9 +181,15 @@ class LiveView:
         tools = f" · {counted(self._tools, 'tool call')}" if self._tools else ""
         line = Text(f"●{head}", style="bold cyan")
         line.append(f"{self._step} {duration(now - self._since)}{tools}", style="bold")
-        line.append(f" · {dollars_told(self._cost, self._untold)} · {duration(now - self._begun)} in all", style="dim")
+        line.append(f" · {self._used()} · {duration(now - self._begun)} in all", style="dim")
         line.append(f"\n  {self._detail[: max(self._console.width - 4, 20)]}", style="dim")
         return line
+
+    def _used(self) -> str:
+        """By the whole loop, the call of the agent that runs included."""
+        tokens = self._tokens + self._call.tokens
+        dollars = money_text(self._cost + self._call.cost_usd, self._cost_limit, self._untold)
+        return f"{dollars} · {rounded(tokens)} tokens" if tokens else dollars
 
     def _handlers(self) -> dict[type, Callable[..., None]]:
         return {
@@ -176,7 +203,10 @@ class LiveView:
             LoopMerged: self._on_news,
             GateOpened: self._on_gate,
             GateAnswered: self._on_news,
+            PreparationStarted: self._on_preparation,
             StepStarted: self._on_step,
+            AgentStarted: self._on_started,
+            UsageCounted: self._on_usage,
             ToolCalled: self._on_tool,
             CheckStarted: self._on_check,
             CheckFinished: self._on_checked,
@@ -204,9 +234,25 @@ class LiveView:
         self._on_news(event)
         self._enter("waiting for an answer")
 
+    def _on_preparation(self, event: PreparationStarted) -> None:
+        if self._iteration:
+            self._detail = clean(event.what)
+        else:
+            self._enter(f"preparing {clean(event.what)}")
+
     def _on_step(self, event: StepStarted) -> None:
+        if event.step == "baseline":
+            self._enter(f"checking {BASELINE}")
+            return
         self._iteration = event.iteration
         self._enter(event.step)
+
+    def _on_started(self, event: AgentStarted) -> None:
+        self._cost, self._tokens, self._call = event.cost_usd, event.tokens, Usage()
+        self._cost_limit = event.cost_limit
+
+    def _on_usage(self, event: UsageCounted) -> None:
+        self._call = event.usage
 
     def _on_tool(self, event: ToolCalled) -> None:
         self._tools += 1
@@ -222,7 +268,8 @@ class LiveView:
         self._detail = clean(event.signal.message)
 
     def _on_recorded(self, event: IterationRecorded) -> None:
-        self._cost += event.record.usage.cost_usd
+        used = event.record.usage
+        self._cost, self._tokens, self._call = self._cost + used.cost_usd, self._tokens + used.tokens, Usage()
         self._settle(iteration_lines(event.record))
 
     def _settle(self, lines: Iterable[str]) -> None:

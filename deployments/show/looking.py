@@ -16,7 +16,7 @@ from helmsman.explanation import explanation, steering_lines
 from helmsman.orient.hats import worn
 from helmsman.oversee.usage import in_words, open_windows
 from helmsman.plain import clean, clean_lines
-from helmsman.records.events import StepStarted, ToolCalled
+from helmsman.records.events import StepStarted, ToolCalled, UsageCounted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of
 from helmsman.records.state import SALVAGES_REMEMBERED, LoopState
@@ -25,6 +25,7 @@ from helmsman.show.loop_list import list_lines
 from helmsman.show.next_steps import next_lines
 from helmsman.texts import (
     context_text,
+    dollars_told,
     finding_lines,
     hat_line,
     iteration_lines,
@@ -32,6 +33,7 @@ from helmsman.texts import (
     plan_lines,
     result_lines,
     said_lines,
+    tokens_told,
     trust_line,
 )
 from tasks.loops.opening import now_utc
@@ -80,7 +82,7 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *([hat_line(due)] if (due := worn(state)) and state.ending is None else ()),
         *(steering_lines(state.oversight, state.config) if state.worked else ()),
         *finding_lines(state.findings),
-        *(_now_lines(folder) if driver else ()),
+        *(_now_lines(folder, state) if driver else ()),
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),
         *([f"taken off  {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
@@ -152,21 +154,25 @@ def show_explanation(repo: Path, loop: str, iteration: int | None, *, as_json: b
     show(explanation(record))
 
 
-def _now_lines(folder: LoopFolder) -> list[str]:
+def _now_lines(folder: LoopFolder, state: LoopState) -> list[str]:
     """What the driver is doing at this moment, from the end of its journal."""
-    step, tool = None, None
+    step, tool, used = None, None, None
     for event in last_events(folder.journal):
         match event:
             case StepStarted():
+                used = used if step and (step.iteration, step.attempt) == (event.iteration, event.attempt) else None
                 step, tool = event, None
             case ToolCalled():
                 tool = event
+            case UsageCounted():
+                used = event.usage
             case _:
                 pass
     if step is None:
         return []
     detail = f" – {clean(tool.tool)}: {clean(tool.detail)}" if tool else ""
-    return [f"now        #{step.iteration} {step.step}{detail}"]
+    cost = f", {dollars_told(used.cost_usd, state.untold)} and {tokens_told(used.tokens, state.untold)} so far" if used else ""
+    return [f"now        #{step.iteration} {step.step}{detail}{cost}"]
 
 
 def _report_lines(folder: LoopFolder, state: LoopState) -> list[str]:

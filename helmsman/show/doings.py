@@ -11,13 +11,16 @@ from helmsman.records.events import (
     CheckStarted,
     Event,
     IterationRecorded,
+    PreparationStarted,
     SignalRaised,
     StepFinished,
     StepStarted,
     StopAnswered,
     ToolCalled,
     ToolGuarded,
+    UsageCounted,
 )
+from helmsman.records.usage import Usage
 from helmsman.texts import check_text, guard_text, signal_word, stop_text
 
 CALLS_KEPT = 8
@@ -52,6 +55,8 @@ class Doings:
     tool_calls: int = 0
     calls: tuple[Said, ...] = ()
     """Tool calls, and what guard rails and the stop gate answered; newest last."""
+    used: Usage = field(default_factory=Usage)
+    """By the call of the agent whose iteration is not recorded yet."""
     checks: Mapping[str, Said] = field(default_factory=dict[str, Said])
     """The last word on each check, in the order in which they began."""
 
@@ -64,23 +69,33 @@ def after(doings: Doings, told: Told) -> Doings:
             now = replace(_attempt(doings, event.iteration, event.attempt), step=event.step, since=at)
         case StepFinished(step=doings.step):
             now = replace(doings, step="", since=at)
+        case PreparationStarted() if not doings.iteration:
+            now = replace(doings, step=f"preparing {clean(event.what)}", since=at)
         case ToolCalled():
             now = _said(_called(doings, at), at, f"{clean(event.tool)}: {clean(event.detail)}")
-        case ToolGuarded():
-            now = _said(doings, at, guard_text(event.guarded))
-        case StopAnswered():
-            now = _said(doings, at, f"wants to stop, {stop_text(event.attempt)}")
-        case SignalRaised():
-            now = _said(doings, at, f"{signal_word(event.signal)}: {clean(event.signal.message)}")
+        case UsageCounted():
+            now = replace(doings, used=event.usage)
+        case ToolGuarded() | StopAnswered() | SignalRaised():
+            now = _said(doings, at, _answer(event))
         case CheckStarted():
             now = _checked(doings, event.name, Said(at, f"… {clean(event.name)}"))
         case CheckFinished():
             now = _checked(doings, event.result.name, Said(at, check_text(event.result)))
         case IterationRecorded():
-            now = replace(_attempt(doings, event.record.iteration, event.record.attempt), step="", since=at)
+            now = replace(_attempt(doings, event.record.iteration, event.record.attempt), step="", since=at, used=Usage())
         case _:
             now = doings
     return now
+
+
+def _answer(event: ToolGuarded | StopAnswered | SignalRaised) -> str:
+    match event:
+        case ToolGuarded():
+            return guard_text(event.guarded)
+        case StopAnswered():
+            return f"wants to stop, {stop_text(event.attempt)}"
+        case SignalRaised():
+            return f"{signal_word(event.signal)}: {clean(event.signal.message)}"
 
 
 def _attempt(doings: Doings, iteration: int, attempt: int) -> Doings:

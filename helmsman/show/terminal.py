@@ -10,10 +10,11 @@ from helmsman.oversee.limits import gauges
 from helmsman.plain import clean
 from helmsman.records.gates import Answer
 from helmsman.records.iteration import IterationRecord
-from helmsman.records.state import LoopState
+from helmsman.records.state import LoopState, Spending
+from helmsman.records.usage import Usage
 from helmsman.show.doings import Doings
 from helmsman.show.gates import answer_line, gate_lines
-from helmsman.texts import check_text, context_text, counted, dollars_told, duration, judgement_lines, money, plan_lines
+from helmsman.texts import check_text, context_text, counted, duration, judgement_lines, money_text, plan_lines
 
 BARS = "▁▂▃▄▅▆▇█"
 CHECKS_SHOWN = 6
@@ -77,7 +78,7 @@ def frame(sight: Sight, width: int, height: int) -> list[Row]:
         *_gate(sight),
         *(Row(line, rank=7) for line in plan_lines(sight.state)),
         *_progress(sight.state, width, height),
-        *_spent(sight.state),
+        *_spent(sight),
         *_said_last(sight),
         *_calls(sight),
         *_checks(sight),
@@ -199,21 +200,26 @@ def _axis(row: int, rows: int) -> str:
     return {0: f"{'100%':>{LABEL - 1}}", rows - 1: f"{'0%':>{LABEL - 1}}"}.get(row, "")
 
 
-def _spent(state: LoopState) -> Iterator[Row]:
-    limits, spending, style = state.config.limits, state.spending, _alarm(state)
+def _spent(sight: Sight) -> Iterator[Row]:
+    """The call of the agent that runs, or that was cut off and is not charged yet, is added."""
+    state, doings = sight.state, sight.doings
+    used = doings.used if (doings.iteration, doings.attempt) == (state.due, state.attempt) else Usage()
+    before, limits = state.spending, state.config.limits
+    more = {"cost_usd": before.cost_usd + used.cost_usd, "tokens": before.tokens + used.tokens}
+    spending = before.model_copy(update=more)
+    style = _alarm(state, spending)
     share = {gauge.name: f" ({gauge.share:.0%})" for gauge in gauges(limits, spending, state.iteration)}
-    cost = "" if limits.cost_usd is None else f" of {money(limits.cost_usd)}{share['cost_usd']}"
+    cost = f"{money_text(spending.cost_usd, limits.cost_usd, state.untold)}{share.get('cost_usd', '')}"
     tokens = "" if limits.tokens is None else f" of {limits.tokens:,}{share['tokens']}"
-    told = f"{dollars_told(spending.cost_usd, state.untold)}{cost}, {spending.tokens:,}{tokens} tokens"
-    yield Row(f"spent      {told}", style, rank=9)
+    yield Row(f"spent      {cost}, {spending.tokens:,}{tokens} tokens", style, rank=9)
     hours = "" if limits.wall_clock_hours is None else f" of {limits.wall_clock_hours:g} hours{share['wall_clock_hours']}"
     calls = f"{counted(spending.agent_calls, 'agent call')}, {len(state.recent_calls)} of {limits.calls_per_hour} in an hour"
     yield Row(f"time       {duration(spending.seconds)}{hours}, {calls}", style, rank=14)
 
 
-def _alarm(state: LoopState) -> str:
+def _alarm(state: LoopState, spending: Spending) -> str:
     limits = state.config.limits
-    nearest = max(gauge.share for gauge in gauges(limits, state.spending, state.iteration))
+    nearest = max(gauge.share for gauge in gauges(limits, spending, state.iteration))
     return "red" if nearest >= limits.alarm_at else "yellow" if nearest >= limits.warn_at else ""
 
 

@@ -12,7 +12,7 @@ from threading import Event
 from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
-from helmsman.records.events import CheckFinished, CheckStarted
+from helmsman.records.events import CheckFinished, CheckStarted, PreparationStarted
 from helmsman.records.processes import survivors_named
 from helmsman.verify.failures import listed
 from helmsman.verify.flaky import doubtful, second_opinion
@@ -94,6 +94,7 @@ def run_checks(room: Room, commit: str, tree: str, config: LoopConfig, overlay: 
 def set_up(room: Room, config: LoopConfig) -> None:
     """Run the set-up that is due, as the checks will be run. Raises SetupFailed."""
     for command in room.checkout.setup_due():
+        publish(PreparationStarted(what=f"the tree: {command}"))
         result = run_command(room, command, config)
         room.heed()
         if not result.passed:

@@ -133,7 +133,8 @@ def test_a_loop_at_its_limit_exits_with_3_and_has_told_everything_in_plain_lines
         told = helmsman.run_loop("find the answer", "--check", CHECK, "--max-iterations", "1")
     assert (told.exit_code, told.errors) == (3, "")
     lines = [line.strip() for line in told.output.splitlines()]
-    assert "#1  the agent starts" in lines
+    begun = ("preparing  the engine for loop loop", "checking   the tree before any work", "#1  the agent starts")
+    assert [line for line in lines if line in begun] == list(begun)
     assert "Bash: echo 41 > question" in lines
     assert f"check      ✘ {CHECK}: 2 passed, 0 failed, 1 skipped (exit 1)" in lines
     assert any(re.fullmatch(r"tree +1 file, \+1 .0, 1 commit, now [0-9a-f]{10}", line) for line in lines)

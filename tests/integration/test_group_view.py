@@ -15,9 +15,11 @@ from helmsman.records.events import (
     StepFinished,
     StepStarted,
     ToolCalled,
+    UsageCounted,
     WaitStarted,
 )
 from helmsman.records.gates import Answer, Choice, Gate, GateKind
+from helmsman.records.usage import Usage
 from tasks.places import loop_folder
 from tasks.repository.git import Repository, open_repository
 from tasks.telling.journal import journal_to
@@ -63,11 +65,13 @@ def written(to: Console) -> str:
 def test_each_loop_has_a_row_with_what_it_does_now(repository: Repository) -> None:
     to = console()
     view = GroupView(repository, NAMES, to)
-    tell(repository, "num-1", StepStarted(iteration=3, attempt=1, step="execute"), ToolCalled(tool="Bash", detail="ls"))
+    used = UsageCounted(usage=Usage(cost_usd=0.25))
+    tell(repository, "num-1", StepStarted(iteration=3, attempt=1, step="execute"), ToolCalled(tool="Bash", detail="ls"), used)
     view.look()
     first, second = screen(view, to).splitlines()
     assert first.split()[:3] == ["num-1", "#3", "execute"]
     assert "1 tool call" in first
+    assert "$0.25" in first
     assert second.split()[:2] == ["num-2", "…"]
     tell(repository, "num-1", StepFinished(iteration=3, attempt=1, step="execute", seconds=1), GATE)
     view.look()

@@ -24,6 +24,7 @@ from helmsman.records.events import (
     StopAnswered,
     ToolCalled,
     ToolGuarded,
+    UsageCounted,
     WaitStarted,
 )
 from helmsman.records.evidence import AgentOutcome, Guarded
@@ -35,6 +36,7 @@ from helmsman.records.oversight import Oversight
 from helmsman.records.reflexion import JudgeMemory, Rejection
 from helmsman.records.session import ContextUse, LastCall, StopAttempt
 from helmsman.records.state import Waiting
+from helmsman.records.usage import Usage
 from helmsman.show.doings import CALLS_KEPT, CHECKS_KEPT, Doings, Told, after
 from helmsman.show.terminal import BARS, Row, Sight, changed_rows, chart, frame
 from tests.unit import builders
@@ -208,6 +210,19 @@ def test_how_it_is_steered_and_what_it_has_used_up_is_told() -> None:
     ):
         assert row in rows
     assert {row.style for row in frame(of, 80, 24) if row.text.startswith(("spent", "time"))} == {"red"}
+
+
+def test_what_the_running_call_has_used_is_added_until_its_iteration_is_recorded() -> None:
+    used = UsageCounted(usage=Usage(cost_usd=0.5, input_tokens=200))
+    due, again = (StepStarted(iteration=1, attempt=attempt, step="execute") for attempt in (1, 2))
+
+    def spent(*events: Event) -> str:
+        config, spending = builders.config(limits={"cost_usd": 10}), {"cost_usd": 1, "tokens": 1000}
+        return next(line for line in shown(sight(done(*events), of=config, spending=spending)) if line.startswith("spent"))
+
+    assert spent(due, used) == spent(due, used, replace_step(due, "checks")) == "spent      $1.50 of $10.00 (15%), 1,200 tokens"
+    for passed in (IterationRecorded(record=builders.record()), again):
+        assert spent(due, used, passed) == "spent      $1.00 of $10.00 (10%), 1,000 tokens"
 
 
 def test_the_last_verdict_and_decision_are_told() -> None:
