@@ -36,7 +36,7 @@ from tasks.agents.claude_binary import find_binary
 from tasks.agents.finding import find_program
 from tasks.agents.project_settings import require_project_settings
 from tasks.alignment.aligning import refuse_open_questions
-from tasks.engine.embedded import engine, engine_error, require_address
+from tasks.engine.embedded import engine, engine_error, engine_in_words, require_address
 from tasks.lock import drive_alone
 from tasks.loops.creating import create_loop, require_no_secret
 from tasks.loops.opening import now_utc
@@ -200,8 +200,8 @@ def _confirm(repository: Repository, config: LoopConfig, name: str, agent: Agent
 
 def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int:
     """Run the flow in this process. The engine comes up while Prefect is being imported."""
-    console = Console(stderr=as_json, highlight=False)
-    with engine() as engine_is_up, display(console, f"loop {request.loop}") as listener, listening(listener):
+    console, name = Console(stderr=as_json, highlight=False), f"loop {request.loop}"
+    with engine() as engine_is_up, display(console, engine_in_words(name)) as listener, listening(listener):
         from flows.loop import loop
         from tasks.engine.runs import flush
 

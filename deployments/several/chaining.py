@@ -22,7 +22,7 @@ from helmsman.records.result import exit_code, result_of
 from helmsman.records.verdict import Outcome
 from helmsman.show.next_steps import next_lines
 from helmsman.texts import SIGNS, counted, merged_text
-from tasks.engine.embedded import engine
+from tasks.engine.embedded import engine, engine_in_words
 from tasks.loops.opening import configure
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import read_state, state_ref
@@ -102,8 +102,8 @@ def _links(goals: tuple[str, ...]) -> tuple[Link, ...]:
 
 
 def _drive(request: ChainRequest, *, as_json: bool) -> ChainResult:
-    console = Console(stderr=as_json, highlight=False)
-    with engine() as engine_is_up, display(console, f"chain {request.chain}") as listener, listening(listener):
+    console, name = Console(stderr=as_json, highlight=False), f"chain {request.chain}"
+    with engine() as engine_is_up, display(console, engine_in_words(name)) as listener, listening(listener):
         from flows.chain import chain as flow
         from tasks.engine.runs import flush
         from tasks.groups.chaining import broke_off, chain_result

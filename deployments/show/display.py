@@ -68,16 +68,16 @@ BASELINE = "the tree before any work"
 
 
 @contextmanager
-def display(console: Console, name: str) -> Generator[Listener]:
-    """A listener that shows events on the console. `name`: of what is about to run, in words."""
-    engine = PreparationStarted(what=f"the engine for {name}")
+def display(console: Console, first: str) -> Generator[Listener]:
+    """A listener that shows events on the console. `first`: what is prepared now, in words."""
+    preparation = PreparationStarted(what=first)
     if not console.is_terminal:
         lines = PlainLines(console)
-        lines(engine)
+        lines(preparation)
         yield lines
         return
     view = LiveView(console)
-    view(engine)
+    view(preparation)
     with Live(get_renderable=view.render, console=console, refresh_per_second=4, transient=True):
         yield view
 
@@ -161,7 +161,7 @@ class LiveView:
         """Print settled lines to this console, above the live one."""
         self._console = console
         self._iteration = 0
-        self._step = ""
+        self._step, self._in_step = "", False
         self._detail = ""
         self._tools = 0
         self._cost, self._tokens, self._call = 0.0, 0, Usage()
@@ -179,9 +179,11 @@ class LiveView:
         now = time.monotonic()
         head = f" #{self._iteration} " if self._iteration else " "
         tools = f" · {counted(self._tools, 'tool call')}" if self._tools else ""
-        line = Text(f"●{head}", style="bold cyan")
+        line = Text(f"●{head}", style="bold cyan", overflow="ellipsis", no_wrap=True)
         line.append(f"{self._step} {duration(now - self._since)}{tools}", style="bold")
-        line.append(f" · {self._used()} · {duration(now - self._begun)} in all", style="dim")
+        line.append(f" · {self._used()}", style="dim")
+        in_all = f" · {duration(now - self._begun)} in all"
+        line.append(in_all if len(line) + len(in_all) <= self._console.width else "", style="dim")
         line.append(f"\n  {self._detail[: max(self._console.width - 4, 20)]}", style="dim")
         return line
 
@@ -235,12 +237,13 @@ class LiveView:
         self._enter("waiting for an answer")
 
     def _on_preparation(self, event: PreparationStarted) -> None:
-        if self._iteration:
+        if self._in_step:
             self._detail = clean(event.what)
         else:
             self._enter(f"preparing {clean(event.what)}")
 
     def _on_step(self, event: StepStarted) -> None:
+        self._in_step = True
         if event.step == "baseline":
             self._enter(f"checking {BASELINE}")
             return

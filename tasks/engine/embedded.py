@@ -96,6 +96,12 @@ def adopt_engine() -> None:
     _own_engines[os.environ["PREFECT_API_URL"]] = None
 
 
+def engine_in_words(of: str) -> str:
+    """What comes up within `engine`. A database that is made first takes much longer than one that is there already."""
+    first = is_embedded() and not (prefect_home(os.environ) / "prefect.db").exists()
+    return f"the engine for {of}{', and its database, once' if first else ''}"
+
+
 @contextmanager
 def engine() -> Generator[Callable[[], str]]:
     """Start the embedded server unless one is configured. Yields a function that waits until it answers and returns its URL.
