@@ -169,7 +169,8 @@ def test_in_a_terminal_the_live_view_shows_steps_and_tool_calls(tmp_path: Path, 
         run = "run", "find the answer", "--check", CHECK, "--name", "loop", "--repo", helmsman.repository
         told = helmsman.run_in_terminal(*run, typed="y\n")
     assert told.exit_code == 0, told.output
-    assert "Start loop loop in" in told.output
+    begun = ("preparing  the loop", "Start loop loop in", "preparing the engine for loop loop")
+    assert sorted(begun, key=told.output.index) == list(begun)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", told.output)
     assert re.search(r"● #1 execute \d+\.\d s · 1 tool call ·", plain)
     assert "Bash: sleep 1; echo slowly" in plain
