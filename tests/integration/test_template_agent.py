@@ -192,6 +192,16 @@ def test_tool_calls_are_told_while_they_happen_and_destruction_ends_the_session(
     assert made.outcome == "aborted"
 
 
+@pytest.mark.feature("E6")
+def test_an_agent_that_tells_its_dollars_ends_at_its_next_tool_call_once_the_loops_are_used_up(tmp_path: Path) -> None:
+    finish = {"type": "step_finish", "part": {"cost": 2, "tokens": {"input": 10}, "reason": "tool-calls"}}
+    tool = {"type": "tool_use", "part": {"callID": "1", "tool": "bash", "state": {"input": {"command": "ls"}}}}
+    (tmp_path / "told").write_text("".join(f"{json.dumps(line)}\n" for line in (finish, tool)))
+    agent = program(tmp_path / "agent", f"cat '{tmp_path}/told'; sleep 60")
+    made = call(loop(tmp_path, str(agent), output="opencode", limits={"cost_usd": 1}))
+    assert (made.outcome, made.error) == ("call_budget", "used $2.00 of the $1.00 that this call may cost")
+
+
 # --- after a crash ---------------------------------------------------------------------------------------------------------
 
 
