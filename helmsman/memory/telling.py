@@ -6,9 +6,10 @@ All of it is quoted: a row of the store and a line of guardrails.md may come fro
 from collections.abc import Iterator, Sequence
 
 from helmsman.memory.estimates import in_words
-from helmsman.orient.budget import Foreign, Piece, tokens, whole
+from helmsman.orient.budget import Foreign, Piece, whole
 from helmsman.plain import clean
 from helmsman.records.lessons import Guardrail, LessonKind, Recalled, Reminder
+from helmsman.tokens import tokens
 
 _GUARDRAILS = (
     "# What this project has learnt the hard way\n"

@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-CHARACTERS_PER_TOKEN = 4
-"""The common rule of thumb for English and code; the allowance needs no better."""
+from helmsman.tokens import CHARACTERS_PER_TOKEN, tokens
 
 
 @dataclass(frozen=True)
@@ -16,10 +15,6 @@ class Foreign:
 
 
 Piece = str | Foreign
-
-
-def tokens(text: str) -> int:
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def whole(pieces: Sequence[Piece]) -> str:

@@ -11,7 +11,7 @@ from helmsman.memory.handoff import handoff_section
 from helmsman.memory.telling import lessons_section
 from helmsman.memory.wiki import NOTE as WIKI_NOTE
 from helmsman.orient.approaches import approach_section
-from helmsman.orient.budget import CHARACTERS_PER_TOKEN, Foreign, Piece, fit, tokens, whole
+from helmsman.orient.budget import Foreign, Piece, fit, whole
 from helmsman.orient.checks_told import failed
 from helmsman.orient.compaction import compact_by_template, compacted_section, needs_compaction, past_of
 from helmsman.orient.focus import focus_section
@@ -43,6 +43,7 @@ from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import PAIN
 from helmsman.texts import counted
+from helmsman.tokens import CHARACTERS_PER_TOKEN, tokens
 
 REJECTIONS_SHOWN = 3
 MOST_PATHS = 20

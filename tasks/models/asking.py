@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 
 from helmsman.config import JudgeConfig, LoopConfig
 from helmsman.errors import Cancelled, WorldError
-from helmsman.orient.budget import tokens
 from helmsman.prices import priced
 from helmsman.records.focus import Question
 from helmsman.records.usage import Usage
+from helmsman.tokens import tokens
 from helmsman.verify.judge.answers import Answer
 from helmsman.verify.judge.request import JudgeRequest
 from helmsman.verify.judge.view import View

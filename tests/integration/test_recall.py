@@ -9,9 +9,10 @@ import pytest
 
 from helmsman.config.memory import MemoryConfig
 from helmsman.memory.telling import cost, guardrails_cost, lessons_section
-from helmsman.orient.budget import tokens, whole
+from helmsman.orient.budget import whole
 from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
 from helmsman.records.session import FailureClass
+from helmsman.tokens import tokens
 from tasks.memory import Store, opening
 from tasks.memory.recalling import BESIDE, FOUND, asked, recall
 from tests.integration.memory_stores import DAY, NOW, guardrail, lesson, summary

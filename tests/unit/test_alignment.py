@@ -32,7 +32,6 @@ from helmsman.orient.alignment import (
 )
 from helmsman.orient.alignment_file import read, render
 from helmsman.orient.answers import LONGEST_ANSWER as LONGEST_MODEL_ANSWER
-from helmsman.orient.budget import tokens
 from helmsman.records.alignment import (
     LONGEST_ANSWER,
     LONGEST_LINE,
@@ -50,6 +49,7 @@ from helmsman.records.alignment import (
     Stage,
     result_of,
 )
+from helmsman.tokens import tokens
 from tests.unit.markdown import outside_of_fences
 
 pytestmark = pytest.mark.feature("M1")

@@ -3,7 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.orient.budget import Foreign, Piece, fence, fit, tokens, trim
+from helmsman.orient.budget import Foreign, Piece, fence, fit, trim
+from helmsman.tokens import tokens
 from tests.unit.markdown import outside_of_fences
 
 TICKS = st.text(alphabet="`~a \n", max_size=300)

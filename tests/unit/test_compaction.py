@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.orient.budget import tokens, whole
+from helmsman.orient.budget import whole
 from helmsman.orient.compaction import (
     CLOSING,
     FACTS_TOKENS,
@@ -27,6 +27,7 @@ from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Oversight
 from helmsman.records.session import ErrorVector, FailureClass
+from helmsman.tokens import tokens
 from tests.unit.builders import NOW, check, orientation, report, state
 from tests.unit.markdown import outside_of_fences
 

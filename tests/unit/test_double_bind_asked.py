@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.orient.budget import tokens
 from helmsman.oversee.double_bind.asked import (
     ABOUT,
     ORDERS_TOKENS,
@@ -25,6 +24,7 @@ from helmsman.oversee.double_bind.imperatives import imperatives
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Conflict, Imperative, Oversight, Sought
 from helmsman.records.state import LoopState
+from helmsman.tokens import tokens
 from tests.unit.builders import config, state
 from tests.unit.histories import SIDEWAYS, history, red
 from tests.unit.markdown import outside_of_fences

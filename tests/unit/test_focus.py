@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.orient.answers import LONGEST_ANSWER, find_object
-from helmsman.orient.budget import tokens, whole
+from helmsman.orient.budget import whole
 from helmsman.orient.focus import FACTS_TOKENS, focus_request, focus_section, read_focus
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import Band, Control
@@ -16,6 +16,7 @@ from helmsman.records.focus import Focus
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Oversight, Stance, Strategy
+from helmsman.tokens import tokens
 from tests.unit.builders import check, config, report, state
 from tests.unit.markdown import outside_of_fences
 

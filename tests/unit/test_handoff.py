@@ -25,7 +25,7 @@ from helmsman.memory.handoff import (
 )
 from helmsman.orient.alignment import goal_text
 from helmsman.orient.alignment_file import read, render
-from helmsman.orient.budget import CHARACTERS_PER_TOKEN, fit
+from helmsman.orient.budget import fit
 from helmsman.oversee.double_bind.imperatives import imperatives
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.checks import TestCounts
@@ -33,6 +33,7 @@ from helmsman.records.lessons import Subject, Summary, TaskType
 from helmsman.records.memory import Choice, Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
+from helmsman.tokens import CHARACTERS_PER_TOKEN
 from tests.unit.builders import MINUTE, NOW, STOP, check, config, report, state
 
 pytestmark = pytest.mark.feature("L7")

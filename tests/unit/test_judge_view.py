@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.tokens import CHARACTERS_PER_TOKEN
 from helmsman.verify.judge.question import CheckOutput
-from helmsman.verify.judge.view import CHARACTERS_PER_TOKEN, view_notes, view_outputs, view_sources
+from helmsman.verify.judge.view import view_notes, view_outputs, view_sources
 
 pytestmark = pytest.mark.feature("V7")
 MANY = 24_000

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.memory.telling import cost, guardrails_cost, lessons_section, recalled_lines
-from helmsman.orient.budget import fit, tokens, whole
+from helmsman.orient.budget import fit, whole
 from helmsman.records.lessons import Estimate, Guardrail, LessonKind, Range, Recalled, Reminder, TaskType
 from helmsman.records.session import FailureClass
+from helmsman.tokens import tokens
 from tests.unit.builders import NOW
 from tests.unit.markdown import outside_of_fences
 

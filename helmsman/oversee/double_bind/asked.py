@@ -11,13 +11,14 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from helmsman.orient.answers import printable, read_answer
-from helmsman.orient.budget import Foreign, Piece, fence, fit, tokens
+from helmsman.orient.budget import Foreign, Piece, fence, fit
 from helmsman.oversee.double_bind.conflicts import MOST_CONFLICTS, conflicts, distinct
 from helmsman.plain import clean
 from helmsman.records.focus import Question
 from helmsman.records.modes import Rung
 from helmsman.records.oversight import Conflict, ConflictKind, Imperative, Sought
 from helmsman.records.state import LoopState
+from helmsman.tokens import tokens
 
 ORDERS_TOKENS = 8000
 """Of orders that a model is shown; those of AGENTS.md and a few specifications have a tenth of it."""

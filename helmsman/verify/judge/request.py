@@ -7,11 +7,11 @@ from typing import Any, get_args
 from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.prompts import render
 from helmsman.records.judgement import Given
+from helmsman.tokens import CHARACTERS_PER_TOKEN
 from helmsman.verify.judge.fence import cut_middle, fence, name_list
 from helmsman.verify.judge.hunks import DIFF_TOKENS, view_diff
 from helmsman.verify.judge.question import JudgeQuestion, Source
 from helmsman.verify.judge.view import (
-    CHARACTERS_PER_TOKEN,
     View,
     view_earlier,
     view_findings,

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from helmsman.records.findings import Finding
 from helmsman.records.reflexion import PastVerdict
+from helmsman.tokens import CHARACTERS_PER_TOKEN
 from helmsman.verify.diff import lines_of
 from helmsman.verify.judge.fence import cut_middle, fence, label, name_list, visible
 from helmsman.verify.judge.question import CheckOutput, Source
 
-CHARACTERS_PER_TOKEN = 4
-"""The common rule of thumb for English and code; the allowance needs no better."""
 NOTES = 40
 """Lines of its own notes that the judge is shown, the last ones."""
 EARLIER = 12
