@@ -28,7 +28,6 @@ from deployments.options import (
     Json,
     Loop,
     LoopOrGroup,
-    LoopOrLatest,
     MaxCalls,
     Merge,
     MilestoneEvery,
@@ -46,8 +45,8 @@ from deployments.options import (
 from deployments.presets.commands import presets
 from deployments.rubric_commands import rubric
 from deployments.several.commands import chain, parallel
-from deployments.show.config_command import show_config
-from deployments.start_directory import file_from_start, from_start, leave_start_directory
+from deployments.show.commands import explain, list_loops, log, prompt, report, show_config, status, watch
+from deployments.start_directory import from_start, leave_start_directory
 from helmsman.errors import HelmsmanError
 
 app = typer.Typer(
@@ -150,84 +149,9 @@ app.command()(chain)
 app.command()(parallel)
 
 
-@app.command()
-def status(
-    loop: LoopOrLatest = None,
-    repo: Repo = HERE,
-    as_json: Json = False,
-) -> None:
-    """Show how a loop stands: outcome, reason, checks, cost, branch; or a group, with a line for each of its loops."""
-    from deployments.show.looking import show_status
-
-    show_status(repo, loop, as_json=as_json)
-
-
-@app.command()
-def watch(
-    loop: LoopOrLatest = None,
-    repo: Repo = HERE,
-    once: Annotated[bool, typer.Option("--once", help="Print how it stands at this moment and end.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Watch a loop from any terminal until it ends: step, tools, checks, progress, cost, questions. Ctrl-C leaves it alone."""
-    from deployments.show.watching import watch
-
-    raise typer.Exit(watch(repo, loop, once=once, as_json=as_json))
-
-
-@app.command("list")
-def list_loops(repo: Repo = HERE, as_json: Json = False) -> None:
-    """List the repository's loops, the latest first."""
-    from deployments.show.looking import show_list
-
-    show_list(repo, as_json=as_json)
-
-
-@app.command()
-def log(
-    loop: Loop,
-    iteration: Annotated[int | None, typer.Argument(metavar="[N]", help="One iteration in full.")] = None,
-    repo: Repo = HERE,
-    as_json: Json = False,
-) -> None:
-    """Show what each iteration did, what the checks said and what was decided; with N, one of them in full."""
-    from deployments.show.looking import show_log
-
-    show_log(repo, loop, iteration, as_json=as_json)
-
-
-@app.command()
-def explain(
-    loop: Loop,
-    iteration: Annotated[int | None, typer.Argument(metavar="[N]", help="Another iteration than the last.")] = None,
-    repo: Repo = HERE,
-    as_json: Json = False,
-) -> None:
-    """Show why the last iteration, or the Nth, was decided as it was: every question, its numbers, what would have changed it."""
-    from deployments.show.looking import show_explanation
-
-    show_explanation(repo, loop, iteration, as_json=as_json)
-
-
-@app.command()
-def report(
-    loop: Loop,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            parser=file_from_start,
-            help="Where to; - prints it. The loop's own folder if not given.",
-        ),
-    ] = None,
-    repo: Repo = HERE,
-) -> None:
-    """Write a loop on one page of HTML, with charts and every iteration; it needs nothing but a browser."""
-    from deployments.show.report_page import report
-
-    report(repo, loop, output)
+for look in (status, watch, log, explain, prompt, report):
+    app.command()(look)
+app.command("list")(list_loops)
 
 
 @app.command()

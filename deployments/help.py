@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # typer brings a click of its own, in a private package
 
 GROUPS = {
     "Begin": ("doctor", "init", "align", "run", "demo"),
-    "Look": ("status", "watch", "list", "log", "explain", "report", "config"),
+    "Look": ("status", "watch", "list", "log", "explain", "prompt", "report", "config"),
     "Decide": ("approve", "reject", "answer", "resume", "cancel", "trust"),
     "Several loops": ("chain", "parallel"),
     "What loops go by": ("rubric", "presets", "memory"),

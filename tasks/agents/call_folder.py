@@ -49,6 +49,16 @@ class CallFolder:
         return self.root / "prompt.md"
 
     @property
+    def briefing(self) -> Path:
+        """What the prompt was made of."""
+        return self.root / "briefing.json"
+
+    @property
+    def judge(self) -> Path:
+        """What the judge of this call's work was sent."""
+        return self.root / "judge.json"
+
+    @property
     def started(self) -> Path:
         return self.root / "started.json"
 

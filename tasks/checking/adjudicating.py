@@ -1,9 +1,11 @@
 """The last gate: what has to be true before a loop is done, and the judge's word where all the rest is."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.records.checks import CheckResult
+from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.iteration import Evidence
 from helmsman.records.judgement import Judgement
 from helmsman.records.proof import Verdict
@@ -15,8 +17,12 @@ from helmsman.verify.invariants.reading.kinds import is_generated
 from helmsman.verify.items import criterion_of, criterion_of_block, criterion_of_tests, judged, prove_item, taken_as_proven
 from helmsman.verify.judge.named import files_testing, is_product, named_files
 from helmsman.verify.judge.question import CheckOutput, JudgeQuestion, Source
+from helmsman.verify.judge.request import JudgeRequest, build_request
+from tasks.agents.briefings import keep_request
+from tasks.agents.call_folder import CallFolder
 from tasks.models.judge import ask_judge
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
+from tasks.system.secrets import without_secrets
 from tasks.worktrees.workplace import Workplace
 
 Credentials = Callable[[], Mapping[str, str]]
@@ -51,6 +57,15 @@ def adjudicate(place: Workplace, state: LoopState, evidence: Evidence, credentia
     return Verdict(proof=proof, judgement=judgement, item=item)
 
 
+def request_for(place: Workplace, state: LoopState) -> JudgeRequest:
+    """What the judge would be sent if it were asked about the loop's branch as it stands, with what the last checks said."""
+    change = Change(start=state.base_commit, commit=state.head, tree="")
+    call = AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=0)
+    found = Evidence(execution=Execution(call=call, change=change), checks=state.checks, findings=state.findings)
+    tree, judge = tree_of(place.worktree, state.head), state.config.judge
+    return build_request(without_secrets(_question(place, state, found, judge.criteria, tree)), judge)
+
+
 def _claims_block(state: LoopState, evidence: Evidence) -> bool:
     """Whether the agent says for the first time that it is blocked; the second time it is believed whatever the judge says."""
     return bool(evidence.claims.blocked) and evidence.checks is not None and not state.done.blocked
@@ -66,6 +81,7 @@ def _ask(
         credentials=credentials(),
         claude=state.config.claude,
         tag=f"{place.tag(state)}/judge",
+        keep=partial(keep_request, CallFolder(place.folder.call(state.due, state.attempt), state.uid)),
         shelf=lambda paths: read_texts(place.worktree, tree, paths[:MOST_ASKED_FOR]),
         stop=place.folder.cancel.exists,
     )

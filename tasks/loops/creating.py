@@ -69,21 +69,24 @@ def create_loop(
             raise OperatorError(f"there is a loop {name} already", remedy="it was begun meanwhile; give another --name")
         return read_state(repository, name)[0]
     require_checks(resolved.config, resolved.preset)
-    resolved = replace(resolved, agent=resolved.agent or _agent(repository, resolved.config))
-    state = without_secrets(_from_here(repository, resolved, name, now, begin_with)).model_copy(update={"run": run})
+    state = state_from_here(repository, resolved, name, now, begin_with).model_copy(update={"run": run})
     _forget_earlier(loop_folder(repository, name))
     write_state(repository, state, over=None, record=None, subject=f"start: {state.config.goal[:60]}")
     return state
 
 
-def _from_here(repository: Repository, resolved: Resolved, name: str, now: datetime, begin_with: str) -> LoopState:
-    """The first state of a loop that begins with what is checked out, or with that: aligned, and with what is left to know."""
+def state_from_here(repository: Repository, resolved: Resolved, name: str, now: datetime, begin_with: str = "") -> LoopState:
+    """The first state of a loop that begins with what is checked out, or with that: aligned, and with what is left to know.
+
+    Nothing is written.
+    """
+    resolved = replace(resolved, agent=resolved.agent or _agent(repository, resolved.config))
     begun = Begun(name, current_branch(repository.top), _base(repository, resolved.config, begin_with))
     config = _aligned(repository, resolved.config, begin_with, begun.commit)
     inherited = _inherited(repository, config, begin_with, begun.commit)
     branch = _branch(repository, config, name)
     state = first_state(repository, replace(resolved, config=config), begun, now)
-    return state.model_copy(update={"inherited": inherited, "branch": branch})
+    return without_secrets(state.model_copy(update={"inherited": inherited, "branch": branch}))
 
 
 def first_state(repository: Repository, resolved: Resolved, begun: Begun, now: datetime) -> LoopState:

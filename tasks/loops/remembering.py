@@ -35,7 +35,7 @@ from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from tasks.loops.orders import read_orders
-from tasks.memory import Change, Reads, Store, opening
+from tasks.memory import Change, Reads, Store, looking, opening
 from tasks.memory.chosen import chosen_url
 from tasks.memory.projects import project_of
 from tasks.memory.recalling import recall
@@ -70,6 +70,17 @@ def recalled(place: Workplace, state: LoopState, now: datetime) -> Recalled:
         subject = _subject(place, state)
         heed(place.repository, store, subject.project, now)
         return recall(store, subject, config, now)
+    return Recalled(problem="; ".join(problems))
+
+
+def looked_up(place: Workplace, state: LoopState, now: datetime) -> Recalled:
+    """The same for whoever only looks: nothing is made, mended or written, and what a person wrote into guardrails.md waits."""
+    config = state.config.memory
+    if not config.use:
+        return Recalled()
+    problems = list[str]()
+    with _observed("recall", problems), looking(chosen_url(config.url)) as store:
+        return recall(store, _subject(place, state), config, now) if store else Recalled()
     return Recalled(problem="; ".join(problems))
 
 

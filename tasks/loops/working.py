@@ -26,7 +26,7 @@ from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
 from helmsman.records.events import MemoryNoted
 from helmsman.records.evidence import Execution
-from helmsman.records.lessons import Guardrail
+from helmsman.records.lessons import Guardrail, Recalled
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.plan import PlanItem
 from helmsman.records.proof import SinceStart
@@ -34,6 +34,7 @@ from helmsman.records.state import LoopState
 from helmsman.verify.claims.reading import read_claims
 from helmsman.verify.completion import required_tests
 from helmsman.verify.new_tests import not_collected, shown_by
+from tasks.agents.briefings import keep_briefing
 from tasks.agents.call_folder import CallFolder
 from tasks.agents.calling import call_agent
 from tasks.agents.order import Order
@@ -76,16 +77,20 @@ OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_
 
 def gather(place: Workplace, state: LoopState, now: datetime) -> Orientation:
     """Facts for the prompt, and the working memory laid out for the agent."""
-    start, _ = commit_and_tree(place.worktree)
     remembered = recalled(place, state, now)
     _lay_out_memory(place, state, remembered.guardrails)
     if problems := lay_out_wiki(place, state):
         publish(MemoryNoted(lines=problems))
-    commits = commits_between(place.worktree, state.base_commit, start, state.config.prompt.history_commits)
+    return facts_at(place, state, commit_and_tree(place.worktree)[0], remembered, now)
+
+
+def facts_at(place: Workplace, state: LoopState, start: str, remembered: Recalled, now: datetime) -> Orientation:
+    """Facts for an iteration that begins with that commit. It only looks, at the repository."""
+    common = place.repository.common
     return Orientation(
         started_at=now,
         start_commit=start,
-        commits=commits,
+        commits=commits_between(common, state.base_commit, start, state.config.prompt.history_commits),
         recalled=remembered,
         hat=worn(state),
         plan=plan_in_hand(place, state, start, small=bool(near(state.config.usage_limit, state.usage, now))),
@@ -100,6 +105,8 @@ def execute(
     session = session_to_resume(state, orientation.started_at)
     stop = place.folder.cancel.exists
     item = orientation.plan.item.check if orientation.plan and orientation.plan.item else ""
+    folder = CallFolder(place.folder.call(state.due, state.attempt), state.uid)
+    keep_briefing(folder, briefing)
     call = call_agent(Order(place, state, briefing.prompt, start, session, credentials, stop, item, briefing.system))
     take_over_work(place, state)
     change = settle_work(place.repository, place.worktree, state, start)
@@ -110,8 +117,7 @@ def execute(
     touched = None if researching(state) else put_back_plan(place, state, start)
     if put_back or touched:
         change = measure_change(place.worktree, start)
-    packed = CallFolder(place.folder.call(state.due, state.attempt), state.uid).packed
-    transcript = str(packed.relative_to(place.folder.root)) if packed.exists() else ""
+    transcript = str(folder.packed.relative_to(place.folder.root)) if folder.packed.exists() else ""
     return Execution(call=call, change=change, put_back=put_back, transcript=transcript, plan=touched)
 
 

@@ -4,6 +4,6 @@
 """
 
 from helmsman.memory.recall import Found
-from tasks.memory.port import Change, Imported, Merged, Reads, Stats, Store, opening
+from tasks.memory.port import Change, Imported, Merged, Reads, Stats, Store, looking, opening
 
-__all__ = ["Change", "Found", "Imported", "Merged", "Reads", "Stats", "Store", "opening"]
+__all__ = ["Change", "Found", "Imported", "Merged", "Reads", "Stats", "Store", "looking", "opening"]

@@ -1,13 +1,17 @@
 """A URL as an open store."""
 
+import shutil
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from helmsman.errors import WorldError
-from tasks.memory.postgres_server import opened_server
-from tasks.memory.sqlite_file import opened_file
+from tasks.memory.own_files import beside
+from tasks.memory.postgres_server import PostgresServer, opened_server
+from tasks.memory.schema import VERSION, checked_version
+from tasks.memory.sqlite_file import SqliteFile, opened_file
 from tasks.memory.store import OpenStore
 from tasks.places import state_home
 
@@ -15,14 +19,46 @@ FILE = "sqlite:///"
 
 
 @contextmanager
+def looked_into(url: str) -> Generator[OpenStore | None]:
+    """A store as it is: a server's as it stands, of a file a copy, so that nothing of it is made, mended or moved on."""
+    with ExitStack() as stack:
+        database = PostgresServer(url) if _is_server(url) else _copied(_file(url), stack)
+        if database is None:
+            yield None
+            return
+        stack.callback(database.close)
+        with database.reading() as connection:
+            known = checked_version(connection) == VERSION
+        yield OpenStore(database) if known else None
+
+
+@contextmanager
 def opened(url: str, now: datetime, backups: int) -> Generator[OpenStore]:
-    if url and not url.startswith("sqlite:"):
+    if _is_server(url):
         with opened_server(url) as server:
             yield OpenStore(server)
         return
-    file = _named(url) if url else state_home() / "memory" / "memory.db"
-    with opened_file(file, now, backups, ours=not url) as (database, warnings):
+    with opened_file(_file(url), now, backups, ours=not url) as (database, warnings):
         yield OpenStore(database, warnings)
+
+
+def _copied(file: Path, stack: ExitStack) -> SqliteFile | None:
+    """With what was written and is not in the file itself yet; None where there is nothing."""
+    if not file.is_file() or file.is_symlink():
+        return None
+    folder = Path(stack.enter_context(TemporaryDirectory(prefix="helmsman-memory-")))
+    for part in (file, beside(file, "-wal")):
+        if part.is_file():
+            shutil.copyfile(part, folder / part.name)
+    return SqliteFile(folder / file.name)
+
+
+def _is_server(url: str) -> bool:
+    return bool(url) and not url.startswith("sqlite:")
+
+
+def _file(url: str) -> Path:
+    return _named(url) if url else state_home() / "memory" / "memory.db"
 
 
 def _named(url: str) -> Path:

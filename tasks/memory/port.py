@@ -164,3 +164,12 @@ def opening(url: str, now: datetime, backups: int = 7) -> Generator[Store]:
 
     with opened(url, now, backups) as store:
         yield store
+
+
+@contextmanager
+def looking(url: str) -> Generator[Reads | None]:
+    """The store of a URL for whoever only looks; None where there is none of this version. Raises WorldError."""
+    from tasks.memory.opened import looked_into
+
+    with looked_into(url) as store:
+        yield store

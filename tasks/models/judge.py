@@ -30,12 +30,13 @@ def ask_judge(
     claude: ClaudeConfig,
     tag: str,
     shelf: Shelf = lambda _: (),
+    keep: Callable[[JudgeRequest], None] = lambda _: None,
     stop: Callable[[], bool] = never,
 ) -> Judgement:
     """The judgement on a question, from as many votes as its most demanding criterion asks for.
 
-    `shelf` has the files that it may ask for, which it is shown once. `credentials` are variables on top of the environment's
-    own; `tag` is the verdict's own, for the processes that it starts.
+    `shelf` has the files that it may ask for, which it is shown once; `keep` is given each request before it is sent.
+    `credentials` are variables on top of the environment's own; `tag` is the verdict's own, for the processes that it starts.
     Raises OperatorError, also where an answer could not be read twice; WorldError where it may be asked again; Cancelled.
     """
     if not config.criteria:
@@ -52,6 +53,7 @@ def ask_judge(
     def ask(request: JudgeRequest) -> Answer:
         if stop():
             raise Cancelled("cancelled while the judge was asked")
+        keep(request)
         if way == "api":
             answer = ask_by_api(request, config, environment=environment, stop=stop)
         else:
@@ -63,15 +65,8 @@ def ask_judge(
     most = max(criterion.votes for criterion in config.criteria)
     votes = [_vote(ask, request, config, shelf) for _ in range(most)]
     judgement = count_votes(config.criteria, votes)
-    return without_secrets(judgement).model_copy(
-        update={
-            "model": config.model,
-            "way": way,
-            "usage": reduce(Usage.plus, usages, Usage()),
-            "calls": len(usages),
-            "seconds": time.monotonic() - started,
-        }
-    )
+    spent = {"usage": reduce(Usage.plus, usages, Usage()), "calls": len(usages), "seconds": time.monotonic() - started}
+    return without_secrets(judgement).model_copy(update={"model": config.model, "way": way, **spent})
 
 
 def asks_claude_code(config: LoopConfig) -> bool:

@@ -12,6 +12,8 @@ from helmsman.records.claims import Claims
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import SinceStart, Verdict
 from helmsman.records.reflexion import DoneSignals, JudgeMemory, PastVerdict
+from tasks.agents.briefings import kept
+from tasks.agents.call_folder import CallFolder
 from tasks.checking.adjudicating import adjudicate
 from tasks.worktrees.changes import measure_change
 from tests.fakes.judge_api import JudgeApi
@@ -93,3 +95,7 @@ def test_a_file_that_it_needs_is_read_from_the_commit_and_nothing_from_beyond_th
         assert (verdict.judgement.approved, verdict.judgement.calls) == (True, 2)
         assert "file docs/odd.md\n1\tOdd numbers are refused.\n>>>" in api.requests[1].prompt
         assert "known to nobody" not in api.requests[1].prompt
+        sent = kept(CallFolder(work.place.folder.call(work.state.due, work.state.attempt), work.state.uid), judge=True)
+    assert sent is not None
+    assert (sent.prompt, sent.system) == (api.requests[1].prompt, api.requests[1].body["system"][0]["text"])
+    assert [name for name, _ in sent.sections] == ["rubric", "work", "evidence", "asked again"]

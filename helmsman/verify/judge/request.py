@@ -6,8 +6,9 @@ from typing import Any, get_args
 
 from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.prompts import render
+from helmsman.records.briefing import Briefing
 from helmsman.records.judgement import Given
-from helmsman.tokens import CHARACTERS_PER_TOKEN
+from helmsman.tokens import CHARACTERS_PER_TOKEN, tokens
 from helmsman.verify.judge.fence import cut_middle, fence, name_list
 from helmsman.verify.judge.hunks import DIFF_TOKENS, view_diff
 from helmsman.verify.judge.question import JudgeQuestion, Source
@@ -41,13 +42,20 @@ class JudgeRequest:
     more: str = ""
     """What is said beyond that to one who is asked again; the rest is the same, and is found in the cache."""
 
+    @property
+    def briefing(self) -> Briefing:
+        """What is sent, with its parts in tokens."""
+        parts = {"rubric": self.rubric, "work": self.sources, "evidence": self.evidence, "asked again": self.more}
+        sizes = tuple((name, tokens(text)) for name, text in parts.items() if text)
+        return Briefing(system=self.rules, prompt=self.prompt, sections=sizes)
+
     def again(self, cause: str) -> "JudgeRequest":
         """The same, once more, because the last answer to it could not be read."""
         return self._with(render("judge_again", cause=cause), self.view)
 
-    def with_files(self, needed: Sequence[str], found: Sequence[Source], tokens: int) -> "JudgeRequest":
+    def with_files(self, needed: Sequence[str], found: Sequence[Source], allowance: int) -> "JudgeRequest":
         """The same, once more, with files that the judge needs to tell, as many as fit."""
-        shown = view_sources(found, (), tokens, "files that do not fit")
+        shown = view_sources(found, (), allowance, "files that do not fit")
         known = {path for path, _ in found}
         missing = name_list("files that are not in the repository", [path for path in needed if path not in known])
         return self._with(render("judge_files", files=shown.text if found else "", missing=missing), self.view.plus(shown))
@@ -91,12 +99,12 @@ def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
     )
 
 
-def _view_files(question: JudgeQuestion, tokens: int) -> tuple[View, View]:
+def _view_files(question: JudgeQuestion, allowance: int) -> tuple[View, View]:
     """Changed files and those that are named, in so many tokens: a quarter is kept for what is named."""
-    kept = tokens // 4 if question.named else 0
-    changed = view_sources(question.sources, question.deleted, tokens - kept)
+    kept = allowance // 4 if question.named else 0
+    changed = view_sources(question.sources, question.deleted, allowance - kept)
     used = sum(len(text or "") for _, text in question.sources) // CHARACTERS_PER_TOKEN
-    named = view_sources(question.named, (), max(kept, tokens - used), "such files that are NOT shown")
+    named = view_sources(question.named, (), max(kept, allowance - used), "such files that are NOT shown")
     return changed, named
 
 

@@ -1,0 +1,128 @@
+"""`helmsman prompt`: what agent and judge are sent, as it would be and as it was; looking changes nothing."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helmsman.records.agents import Agent, AgentKind
+from helmsman.records.briefing import Briefing, Orientation
+from helmsman.records.lessons import Tier
+from helmsman.records.state import LoopState
+from tasks.loops.working import execute
+from tasks.memory import opening
+from tasks.memory.projects import project_of
+from tasks.repository.git import git, open_repository
+from tasks.repository.state_ref import write_state
+from tasks.worktrees.workplace import workplace
+from tasks.worktrees.worktree import ensure_worktree
+from tests.fakes.command_line import CommandLine, looking, make_repository
+from tests.fakes.repositories import NOW
+from tests.integration.memory_stores import lesson
+from tests.unit import builders
+
+pytestmark = pytest.mark.feature("O10")
+
+CONFIGURED = """\
+goal = "make calc right"
+checks = ["touch was-run"]
+[judge]
+criteria = ["half refuses odd numbers"]
+"""
+FOR_JUDGE = ("--judge",)
+
+
+@pytest.fixture
+def helmsman(tmp_path: Path) -> CommandLine:
+    make_repository(tmp_path / "repository")
+    return looking(tmp_path)
+
+
+def told(helmsman: CommandLine, *arguments: str) -> dict[str, Any]:
+    ended = helmsman.run("prompt", *arguments, "--repo", helmsman.repository, "--json")
+    assert ended.exit_code == 0, ended.errors
+    return json.loads(ended.output)
+
+
+def refused(helmsman: CommandLine, *arguments: str) -> str:
+    ended = helmsman.run("prompt", *arguments, "--repo", helmsman.repository)
+    assert (ended.exit_code, ended.output) == (2, "")
+    return ended.errors
+
+
+def loop_of(helmsman: CommandLine, **fields: Any) -> LoopState:
+    """A loop at its beginning, in a worktree; `fields`: of its state."""
+    repository = open_repository(helmsman.repository)
+    head = git(repository.top, "rev-parse", "HEAD").strip()
+    state = builders.state(fields.pop("of", None), base_commit=head, head=head, **fields)
+    write_state(repository, state, over=None, record=None, subject="start")
+    return state
+
+
+def files_of(*folders: Path) -> Iterator[tuple[str, bytes]]:
+    paths = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file())
+    return ((str(path), path.read_bytes()) for path in paths)
+
+
+@pytest.mark.parametrize("arguments", [(), FOR_JUDGE])
+def test_without_a_loop_it_is_what_a_new_one_is_sent_first_and_nothing_is_made_or_run(
+    helmsman: CommandLine, arguments: tuple[str, ...]
+) -> None:
+    (helmsman.repository / "helmsman.toml").write_text(CONFIGURED)
+    before = dict(files_of(helmsman.folder))
+    shown = told(helmsman, *arguments)
+    assert (shown["loop"], shown["iteration"], shown["sent"]) == ("make-calc-right-0000", 1, False)
+    assert "make calc right" in shown["message"]
+    assert "half refuses odd numbers" in shown["message"]
+    assert len(shown["notes"]) == 1
+    assert [part["name"] for part in shown["sections"]] == (
+        ["rubric", "work", "evidence"] if arguments else ["task", "iteration"]
+    )
+    assert dict(files_of(helmsman.folder)) == before
+
+
+def test_what_is_due_of_a_loop_has_its_last_checks_and_what_memory_recalls_and_leaves_both_alone(helmsman: CommandLine) -> None:
+    loop_of(helmsman, iteration=3, checks=builders.report(builders.check(passed=False, listed=("test_half fails",), head="x")))
+    store = f"sqlite:///{helmsman.folder}/memory/memory.db"
+    project = project_of(open_repository(helmsman.repository))
+    known = {"tier": Tier.SEMANTIC, "confidence": 0.9, "uses": 4, "successes": 4, "project": project}
+    with opening(store, NOW) as opened:  # so that what was written is not in the file itself yet
+        with opened.change() as change:
+            change.put_lesson(lesson("m1", "Make the tests pass one by one", **known))
+        before = dict(files_of(helmsman.folder))
+        shown = helmsman.run("prompt", "mend-it", "--repo", helmsman.repository, HELMSMAN_MEMORY_URL=store)
+        assert dict(files_of(helmsman.folder)) == before
+    assert shown.exit_code == 0, shown.errors
+    assert "iteration  4 of loop mend-it, as it would be sent now\nsystem     " in shown.output
+    for words in ("last checks ", "test_half fails", "Make the tests pass one by one"):
+        assert words in shown.output
+
+
+def test_what_was_sent_is_kept_with_the_call_and_shown_from_the_moment_it_is(helmsman: CommandLine) -> None:
+    state = loop_of(helmsman, agent=Agent(kind=AgentKind(name="any", command=("cat",), prompt="stdin")))
+    place = workplace(str(helmsman.repository), state)
+    ensure_worktree(place.repository, place.worktree, state.branch, state.head)
+    briefing = Briefing(
+        system="Always.", prompt="Make it\x1b[2J right.\n", sections=(("task", 4), ("notes", 2)), trimmed=("notes",)
+    )
+    execute(place, state, briefing, Orientation(started_at=NOW, start_commit=state.head), {})
+    sent = told(helmsman, state.loop, "--iteration", "1")
+    assert (sent["sent"], sent["system"], sent["message"], sent["attempt"]) == (True, "Always.", briefing.prompt, 1)
+    assert sent["sections"][1] == {"name": "notes", "tokens": 2, "trimmed": True}
+    assert told(helmsman, state.loop) == sent
+    words = helmsman.run("prompt", state.loop, "--repo", helmsman.repository).output
+    assert words.startswith("iteration  1 of loop mend-it, as it was sent\n")
+    assert words.endswith(": task 4, notes 2 (cut)\n\n--- system\nAlways.\n\n--- message\nMake it [2J right.\n")
+
+
+def test_what_cannot_be_shown_is_refused_with_the_way_on(helmsman: CommandLine) -> None:
+    (helmsman.repository / "helmsman.toml").write_text('goal = "g"\n')
+    loop_of(helmsman)
+    assert "nothing is kept here of what the agent was sent in iteration 7 of loop mend-it" in refused(
+        helmsman, "mend-it", "--iteration", "7"
+    )
+    assert "no judge is asked: there are no criteria" in refused(helmsman, "mend-it", "--judge")
+    assert "--iteration needs a loop" in refused(helmsman, "--iteration", "1")
+    assert "--set is for a loop that is not there yet" in refused(helmsman, "mend-it", "--set", "goal=x")
