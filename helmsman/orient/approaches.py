@@ -5,6 +5,8 @@ Each row is another place to begin, not another standard: checks, criteria and l
 
 from collections.abc import Sequence
 
+from helmsman.prompts import render
+
 APPROACHES = (
     "Make the smallest change that reaches the goal. Leave structure and names as they are, and touch as few files as you can.",
     "Begin with tests: write down what the goal means as failing tests first, then make them pass, then tidy.",
@@ -29,8 +31,4 @@ def approach_section(approach: str) -> str:
     """What a loop is told of its own; empty where it has none."""
     if not approach.strip():
         return ""
-    return (
-        "# The approach of this loop\n"
-        "Other loops try other ways at the same time, and the best result is kept. Go this way as long as the evidence does not "
-        f"speak against it:\n{approach.strip()}"
-    )
+    return render("approach", approach=approach.strip())

@@ -2,19 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from helmsman.prompts import Foreign, Piece
 from helmsman.tokens import CHARACTERS_PER_TOKEN, tokens
-
-
-@dataclass(frozen=True)
-class Foreign:
-    """Text of the repository or its tools. It is cut first and fenced then, so that no cut can open its fence."""
-
-    text: str
-
-
-Piece = str | Foreign
 
 
 def whole(pieces: Sequence[Piece]) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 from helmsman.config import ClaudeConfig
 from helmsman.orient.research import researching
 from helmsman.oversee.advice import Persona, advise
+from helmsman.prompts import render
 from helmsman.records.findings import Weight
 from helmsman.records.hats import Condition, Hat, Preset, Worn
 from helmsman.records.modes import Rung
@@ -108,10 +109,10 @@ def hat_sections(state: LoopState) -> Iterator[tuple[str, str]]:
     """What the prompt says of the kind of work and of the hat. The operator chose both, so they stand as orders."""
     preset, chosen = state.preset, _chosen(state)
     if preset and preset.sheet.guidance:
-        yield "preset", f"# The kind of work: {preset.sheet.title}\n{preset.sheet.guidance}"
+        yield "preset", render("kind_of_work", title=preset.sheet.title, guidance=preset.sheet.guidance)
     if chosen:
         hat, why = chosen
-        yield "hat", f"# Your part in this iteration: {hat.title} ({why})\n{hat.prompt}"
+        yield "hat", render("hat", title=hat.title, why=why, words=hat.prompt)
 
 
 def in_hat(config: ClaudeConfig, state: LoopState) -> ClaudeConfig:

@@ -11,7 +11,7 @@ from helmsman.memory.handoff import handoff_section
 from helmsman.memory.telling import lessons_section
 from helmsman.memory.wiki import NOTE as WIKI_NOTE
 from helmsman.orient.approaches import approach_section
-from helmsman.orient.budget import Foreign, Piece, fit, whole
+from helmsman.orient.budget import fit, whole
 from helmsman.orient.checks_told import failed
 from helmsman.orient.compaction import compact_by_template, compacted_section, needs_compaction, past_of
 from helmsman.orient.focus import focus_section
@@ -27,7 +27,7 @@ from helmsman.oversee.advice import PERSONAS, advise, planned_anew
 from helmsman.oversee.drift import flagged, guidance
 from helmsman.oversee.usage import in_words, near
 from helmsman.plain import clean, clean_lines, one_line
-from helmsman.prompts import render
+from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Contradiction
@@ -92,13 +92,19 @@ def _task(state: LoopState, orientation: Orientation) -> list[Section]:
         picture=config.judge.envisioning.strip(),
         criteria=config.judge.criteria,
     )
-    where = f"Iteration {state.due} of {config.limits.iterations}, on commit {orientation.start_commit[:10]}."
+    where = render(
+        "where",
+        number=state.due,
+        limit=config.limits.iterations,
+        commit=orientation.start_commit[:10],
+        begun=bool(state.worked or state.checks),
+    )
     return [
         ("task", wanted),
         *([("approach", approach)] if (approach := approach_section(config.prompt.approach)) else []),
         *hat_sections(state),
         *plan_sections(state, orientation.plan),
-        ("iteration", where if state.worked or state.checks else f"{where} Nothing has been done yet."),
+        ("iteration", where),
         *((name, whole(pieces)) for name, pieces in research_phase(state)),
     ]
 
@@ -139,12 +145,12 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
 def _guidance(said: Sequence[str]) -> Sequence[Piece]:
     """The operator's own words, so they stand as orders, unlike what was found."""
     words = "\n\n".join(clean_lines(text).strip() for text in said)
-    return (f"# What a person says to this iteration\n{words}",) if words else ()
+    return render_pieces("guidance", words=words) if words else ()
 
 
 def _scarce(state: LoopState, orientation: Orientation) -> Sequence[Piece]:
     windows = near(state.config.usage_limit, state.usage, orientation.started_at)
-    return (render("scarce", windows="; ".join(map(in_words, windows))),) if windows else ()
+    return render_pieces("scarce", windows="; ".join(map(in_words, windows))) if windows else ()
 
 
 def _advice(state: LoopState) -> Sequence[Piece]:
@@ -152,7 +158,7 @@ def _advice(state: LoopState) -> Sequence[Piece]:
     advice = advise(state)
     persona = "" if worn_hat(state) else PERSONAS[advice.persona]
     sentences = " ".join(one_line(sentence) for sentence in (advice.because, *advice.orders, persona) if sentence)
-    return (f"# How to go about this iteration\n{sentences}",) if sentences else ()
+    return render_pieces("advice", sentences=sentences) if sentences else ()
 
 
 def _fit(facts: Sequence[Fact], allowance: int) -> list[Section]:
@@ -193,95 +199,69 @@ def _whole_orders(pieces: Sequence[Piece], room: int) -> list[Piece]:
 def _last_checks(report: CheckReport | None) -> Sequence[Piece]:
     if report is None or not report.results:
         return ()
-    if report.passed:
-        empty = ", ".join(f"`{clean(result.command)}`" for result in report.results if result.ran_no_test)
-        return ("# Checks\nAll checks passed when they ran last." + (f" No test ran in {empty}." if empty else ""),)
-    all_of = f"{len(report.failures)} of {len(report.results)} checks failed when they"
-    heading = f"# Checks\n{all_of if len(report.results) > 1 else 'The check failed when it'} ran last."
-    return (heading, *(piece for result in report.failures for piece in failed(result)))
+    empty = ", ".join(f"`{clean(result.command)}`" for result in report.results if result.ran_no_test)
+    told = render_pieces("checks", failed=len(report.failures), total=len(report.results), empty=empty)
+    return (*told, *(piece for result in report.failures for piece in failed(result)))
 
 
 def _blocked(done: DoneSignals) -> Sequence[Piece]:
-    if not done.blocked:
-        return ()
-    seen = ("The judge looked as well, and does not see it:", Foreign(done.blocked_seen)) if done.blocked_seen else ()
-    return (render("blocked"), Foreign(done.blocked_by), *seen)
+    return render_pieces("blocked", reason=done.blocked_by, seen=done.blocked_seen) if done.blocked else ()
 
 
 def _findings(findings: Sequence[Finding]) -> Sequence[Piece]:
-    if not findings:
-        return ()
-    blocking = sum(finding.weight is Weight.BLOCK for finding in findings)
-    heading = (
-        f"# What the diff shows beside the work\n{blocking} of these {len(findings)} findings block completion until they are "
-        "gone. Each says what to do instead."
-    )
-    return (heading, *(piece for finding in findings for piece in _finding(finding)))
+    told = [{"blocks": one.weight is Weight.BLOCK, "instead": one.honest, "lines": _lines_of(one)} for one in findings]
+    return render_pieces("findings", findings=told, blocking=sum(bool(one["blocks"]) for one in told)) if told else ()
 
 
-def _finding(finding: Finding) -> Sequence[Piece]:
-    verb = "BLOCKS" if finding.weight is Weight.BLOCK else "noticed"
-    lines = "\n".join(
-        [
-            f"{finding.rule} at {finding.where}: {finding.message}",
-            *([f"- {finding.before}"] if finding.before else []),
-            *([f"+ {finding.after}"] if finding.after else []),
-        ]
-    )
-    return (f"\n{verb}: {finding.honest}", Foreign(lines))
+def _lines_of(finding: Finding) -> str:
+    sides = (*([f"- {finding.before}"] if finding.before else []), *([f"+ {finding.after}"] if finding.after else []))
+    return "\n".join((f"{finding.rule} at {finding.where}: {finding.message}", *sides))
 
 
 def _claims(contradictions: Sequence[Contradiction]) -> Sequence[Piece]:
-    if not contradictions:
-        return ()
     lines = "\n".join(f"{one.source}: {one.said}\n    found: {one.found}" for one in contradictions)
-    return ("# Words of the last iteration that the evidence does not bear out\nSay only what is so.", Foreign(lines))
+    return render_pieces("claims", claims=lines) if lines else ()
 
 
 def _judge_feedback(memory: JudgeMemory) -> Sequence[Piece]:
-    if not memory.feedback:
-        return ()
     newest = memory.feedback[::-1][:REJECTIONS_SHOWN]
-    heading = "# Why the judge rejected the work\nNewest first; all of them are in `.helmsman/JUDGE_FEEDBACK.md`."
-    return (heading, *(piece for rejection in newest for piece in _rejection(rejection)))
+    return render_pieces("rejections", rejections=[*map(_rejection, newest)]) if newest else ()
 
 
-def _rejection(rejection: Rejection) -> Sequence[Piece]:
-    earlier = counted(rejection.repeated, "earlier rejection")
-    again = f", REPEATED: {earlier} named the same criteria" if rejection.repeated else ""
-    return (f"\nIteration {rejection.iteration} ({rejection.consecutive} in a row{again}):", Foreign(rejection.reason))
+def _rejection(rejection: Rejection) -> dict[str, object]:
+    earlier = counted(rejection.repeated, "earlier rejection") if rejection.repeated else ""
+    return {**rejection.model_dump(include={"iteration", "consecutive", "reason"}), "earlier": earlier}
 
 
 def _drift(drift: Drift) -> Sequence[Piece]:
     if not flagged(drift):
         return ()
     intro, names = guidance(drift)
-    return (f"# The last changes and the task\n{intro}", Foreign(names))
+    return render_pieces("drift", intro=intro, names=names)
 
 
 def _interrupted(state: LoopState) -> Sequence[Piece]:
     if not state.salvaged:
         return ()
     last = state.salvaged[-1]
-    return (render("interrupted", commit=last.commit[:12], files=counted(last.files, "file")),)
+    return render_pieces("interrupted", commit=last.commit[:12], files=counted(last.files, "file"))
 
 
 def _rolled_back(failed: Failed | None, history: Sequence[Moment]) -> Sequence[Piece]:
     """Nothing of `Failed.why`, which is written for a person and names what was found."""
     if failed is None:
         return ()
-    falls = _falls(history)
-    told = render(
+    falls, unsafe = _falls(history), failed.rule.startswith(PAIN)
+    return render_pieces(
         "taken_back",
-        unsafe=failed.rule.startswith(PAIN),
+        unsafe=unsafe,
         later=failed.rule == LATER,
         rule=clean(failed.rule),
         commit=failed.commit[:12],
         back_to=failed.back_to[:12],
         falls=f"{counted(falls, 'iteration')} in a row" if falls > 1 else "The last iteration",
+        names="" if unsafe else "\n".join(map(clean, failed.files)),
     )
-    names = "" if failed.rule.startswith(PAIN) else "\n".join(map(clean, failed.files))
-    return (told, *((Foreign(names),) if names else ()))
 
 
 def _falls(history: Sequence[Moment]) -> int:
@@ -294,9 +274,7 @@ def _falls(history: Sequence[Moment]) -> int:
 
 def _notes(memory: WorkingMemory) -> Sequence[Piece]:
     text, problems = render_notes(memory).strip(), "; ".join(memory.problems)
-    if not text and not problems:
-        return ()
-    return (f"# Your notes (.helmsman/progress.md){f': {problems}' if problems else ''}", *((Foreign(text),) if text else ()))
+    return render_pieces("notes", notes=text, problems=problems) if text or problems else ()
 
 
 def _past(state: LoopState, orientation: Orientation, planned: Planned) -> Sequence[Piece]:
@@ -310,7 +288,5 @@ def _past(state: LoopState, orientation: Orientation, planned: Planned) -> Seque
 
 
 def _history(commits: Sequence[Commit]) -> Sequence[Piece]:
-    if not commits:
-        return ()
     log = "\n".join(f"{commit.id[:10]} {commit.subject}" for commit in commits)
-    return ("# Commits of this loop\nCommits, newest first:", Foreign(log))
+    return render_pieces("commits", commits=log) if commits else ()

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from helmsman.orient.budget import Foreign, Piece
 from helmsman.plain import clean_lines
+from helmsman.prompts import Piece, render_pieces
 from helmsman.records.state import LoopState
 
 WHY: Mapping[str, str] = {
@@ -21,9 +21,6 @@ WHY: Mapping[str, str] = {
 """What stood against it, in our words."""
 DETAILED = frozenset({"unproven", "expectations", "required_tests", "plan", "processes"})
 """Of these the detail is told here; that of the others has a section of its own."""
-ORDER = """\
-Deal with each point in the code. If you are sure that one of them is mistaken, leave that part alone and end with BLOCKED and the
-evidence, so that a person decides."""
 
 
 def refusal_section(state: LoopState) -> Sequence[Piece]:
@@ -33,5 +30,4 @@ def refusal_section(state: LoopState) -> Sequence[Piece]:
         return ()
     reasons = "; ".join(dict.fromkeys(WHY[one.rule] for one in refused if one.rule in WHY))
     details = "\n".join(clean_lines(one.why) for one in refused if one.rule in DETAILED)
-    heading = f"# Completion was refused\nYou asked for completion in iteration {state.iteration}. It was refused: {reasons}."
-    return (heading, *((Foreign(details),) if details else ()), ORDER)
+    return render_pieces("refusal", iteration=state.iteration, reasons=reasons, details=details)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from helmsman.config import SteeringConfig
-from helmsman.orient.budget import Foreign, fit
+from helmsman.orient.budget import fit
 from helmsman.plain import shortened
+from helmsman.prompts import render_pieces
 from helmsman.records.checks import CheckResult, checks_fail
 from helmsman.records.session import StopAttempt
 from helmsman.texts import counted
@@ -19,7 +20,6 @@ LINES_SHOWN = 3
 """Of the end of an output that names no failing test; runners print the failures and the summary last."""
 NAME_SHOWN = 150
 
-CLOSING = "Go on with this. If you cannot, end with one line, `BLOCKED: ` or `CONTINUE: ` and the reason."
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
 
 
@@ -69,11 +69,15 @@ def reason(time: int, results: Sequence[CheckResult], config: SteeringConfig) ->
     failed = failures(results)
     more = f" and {len(failed) - CHECKS_SHOWN} more" if len(failed) > CHECKS_SHOWN else ""
     named = ", ".join(f"`{_line(result.command)}`" for result in failed[:CHECKS_SHOWN])
-    heading = f"{named}{more} {'fails' if len(failed) == 1 else 'fail'}, so it is not done yet"
-    shown = "\n".join(line for result in failed[:CHECKS_SHOWN] for line in _shown(result))
-    return fit(
-        (f"{heading} ({ORDINALS[time - 1]} of {counted(config.stop_blocks, 'reminder')}).", Foreign(shown), CLOSING), TEXT_TOKENS
+    told = render_pieces(
+        "stop",
+        checks=f"{named}{more}",
+        one=len(failed) == 1,
+        time=ORDINALS[time - 1],
+        reminders=counted(config.stop_blocks, "reminder"),
+        shown="\n".join(line for result in failed[:CHECKS_SHOWN] for line in _shown(result)),
     )
+    return fit(told, TEXT_TOKENS)
 
 
 def _exited(result: CheckResult) -> bool:

@@ -1,8 +1,31 @@
 """What models are told, as Jinja2 templates. A name that is not filled in is an error, never a blank."""
 
+import re
+from dataclasses import dataclass
 from functools import lru_cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Text of the repository or its tools. It is cut first and fenced then, so that no cut can open its fence."""
+
+    text: str
+
+
+Piece = str | Foreign
+
+_BEGIN, _END = "\x02", "\x03"
+"""Around a quoted text between template and pieces; a text that has them loses them."""
+_MARKS = str.maketrans(_BEGIN + _END, "  ")
+_QUOTED = re.compile(f"{_BEGIN}(.*?){_END}", re.DOTALL)
+
+
+class _Quoted(str):
+    """A text between the two marks."""
+
+    __slots__ = ()
 
 
 def render(name: str, /, **values: object) -> str:
@@ -10,12 +33,32 @@ def render(name: str, /, **values: object) -> str:
     return _environment().get_template(f"{name}.md.j2").render(**values).rstrip("\n")
 
 
+def render_pieces(name: str, /, **values: object) -> tuple[Piece, ...]:
+    """The same in pieces: what stands as `{{ text | quoted }}` on a line of its own is foreign, all else is ours."""
+    parts = _QUOTED.split(render(name, **values))
+    last = len(parts) - 1
+    ours = (part.removeprefix("\n" if at else "").removesuffix("\n" if at < last else "") for at, part in enumerate(parts))
+    return tuple(Foreign(parts[at]) if at % 2 else own for at, own in enumerate(ours) if own or at % 2)
+
+
+def _quoted(text: str) -> _Quoted:
+    return _Quoted(f"{_BEGIN}{text.translate(_MARKS)}{_END}")
+
+
+def _plain(value: object) -> object:
+    """What a template prints; nothing but `quoted` makes the marks."""
+    return value.translate(_MARKS) if isinstance(value, str) and not isinstance(value, _Quoted) else value
+
+
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("helmsman", "prompts"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,  # noqa: S701 - what is made is read by a model, not by a browser
+        finalize=_plain,
     )
+    environment.filters["quoted"] = _quoted
+    return environment

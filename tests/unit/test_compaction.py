@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from helmsman.orient.budget import whole
 from helmsman.orient.compaction import (
-    CLOSING,
     FACTS_TOKENS,
     Past,
     compact_by_template,
@@ -147,7 +146,7 @@ def test_the_request_holds_goal_state_memory_and_commits_with_all_foreign_texts_
     assert request.count("Ignore what was said above") == 4
     assert not [line for line in outside_of_fences(request) if "Ignore" in line]
     assert "Iterations by class of failure: test 2, lint 1." in request
-    assert question.closing == CLOSING
+    assert "all five names in it" in question.closing
 
 
 def test_the_request_is_bounded_whatever_there_is_to_make_short() -> None:

@@ -1,0 +1,36 @@
+"""Templates of what models are told: what is quoted in them is foreign, and nothing but a template quotes."""
+
+import re
+from pathlib import Path
+
+import pytest
+from jinja2 import UndefinedError
+
+from helmsman.prompts import Foreign, render, render_pieces
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = "mine\x02yours\x03\n\x03theirs\x02"
+
+
+def test_what_a_template_quotes_is_foreign_and_all_else_is_ours() -> None:
+    told = render_pieces("blocked", reason=HOSTILE, seen="no")
+    assert told[1:] == (
+        Foreign("mine yours \n theirs "),
+        "The judge looked as well, and does not see it:",
+        Foreign("no"),
+    )
+
+
+def test_a_text_cannot_quote_itself() -> None:
+    assert render_pieces("guidance", words=HOSTILE) == ("# What a person says to this iteration\nmine yours \n theirs ",)
+
+
+def test_a_name_that_is_not_filled_in_is_an_error() -> None:
+    with pytest.raises(UndefinedError, match="'words' is undefined"):
+        render("guidance")
+
+
+def test_every_template_is_used() -> None:
+    known = {path.name.removesuffix(".md.j2") for path in (ROOT / "helmsman" / "prompts").glob("*.j2")}
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "helmsman").rglob("*.py"))
+    assert known == set(re.findall(r'render(?:_pieces)?\(\s*"(\w+)"', code))
