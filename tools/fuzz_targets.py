@@ -42,6 +42,7 @@ from helmsman.oversee.scans import read_scan
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.files import read_plan, ticked
+from helmsman.prompts.message import TemplateProblem, check_template
 from helmsman.pushes import read_allowed, read_forge, read_hook, sift
 from helmsman.records.agents import TELLS, AgentKind, Format
 from helmsman.records.alignment import Alignment, Specification
@@ -111,6 +112,11 @@ def _stream(data: bytes) -> None:
             detail_of(called.arguments)
         tool_results(event)
     _whole(reader.conclude(exit_code=1, ended_by="itself", stderr=text(data[:500]), seconds=1, now=NOW))
+
+
+def _template(data: bytes) -> None:
+    with suppress(TemplateProblem):
+        check_template(text(data))
 
 
 def _dialect(output: Format, data: bytes) -> None:
@@ -318,6 +324,10 @@ TARGETS: Mapping[str, Target] = {
         _vote, words=(b'{"criteria":[{"id":"C1","reason":"a.py:1","verdict":"met","fix":"","need":[]}],"principle":""}',)
     ),
     "proposal": Target(_proposal, words=(b'{"specification":{},"process":{},"evaluation":{},"gaps":{}}',)),
+    "template": Target(
+        _template,
+        words=(b'{% extends "iteration.md.j2" %}{% block rules %}{{ goal if iteration > 1 else branch }}{% endblock %}',),
+    ),
     "focus": Target(_plainly(read_focus), words=(b'```json\n{"focus":"a","why":"b"}\n```',)),
     "compacted": Target(_plainly(read_compacted), words=(b'{"goal":"a","approach":"b","completed":[],"next":[]}',)),
     "choice": Target(_choice, words=(b'{"best":"A","reason":"r"}',)),

@@ -8,6 +8,9 @@ from helmsman.config.base import Section
 class PromptConfig(Section):
     """How much the agent is told."""
 
+    template: str = Field(default="", max_length=500)
+    """The repository's own template of the message, a committed file (docs/prompt.md). It is read as it was when the loop began.
+    Empty: ours alone."""
     approach: str = Field(default="", max_length=2000)
     """How this loop shall go about it, where others with its goal go other ways (`helmsman parallel`). Empty: as it likes."""
     orientation_tokens: int = Field(default=6000, ge=500)

@@ -28,6 +28,7 @@ from helmsman.oversee.drift import flagged, guidance
 from helmsman.oversee.usage import in_words, near
 from helmsman.plain import clean, clean_lines, one_line
 from helmsman.prompts import Piece, render, render_pieces
+from helmsman.prompts.message import BLOCKS, render_message
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport
 from helmsman.records.claims import Contradiction
@@ -61,11 +62,14 @@ def brief(state: LoopState, orientation: Orientation, planned: Planned | None = 
     facts = [(name, pieces) for name, pieces in _facts(state, orientation, planned or Planned()) if pieces]
     fitted = _fit(facts, state.config.prompt.orientation_tokens)
     remembered = _remembered(orientation.recalled, state.config.memory)
-    sections = [*_task(state, orientation), *(section for section in fitted if section[1]), *remembered]
+    work = _work(state, orientation)
+    kept = [section for section in fitted if section[1]]
+    blocks = _blocks(state, orientation.template, work, kept, remembered)
+    task = "\n\n".join(filter(None, blocks[: BLOCKS.index("work")]))
     return Briefing(
         system=_system(state),
-        prompt="\n\n".join(text for _, text in sections) + "\n",
-        sections=tuple((name, tokens(text)) for name, text in sections),
+        prompt="\n\n".join(filter(None, blocks)) + "\n",
+        sections=tuple((name, tokens(text)) for name, text in [("task", task), *work, *kept, *remembered]),
         trimmed=tuple(name for (name, pieces), (_, text) in zip(facts, fitted, strict=True) if whole(pieces) != text),
     )
 
@@ -82,16 +86,27 @@ def _system(state: LoopState) -> str:
     )
 
 
-def _task(state: LoopState, orientation: Orientation) -> list[Section]:
-    """What is wanted, the same in every iteration before what is due in this one."""
+def _blocks(state: LoopState, template: str, *sections: Sequence[Section]) -> list[str]:
+    """The blocks of the message: what is wanted, the same in every iteration, before what is due in this one."""
     config = state.config
-    wanted = render(
-        "iteration",
-        goal=config.goal.strip(),
-        checks="\n".join(clean_lines(check.command) for check in config.checks),
-        picture=config.judge.envisioning.strip(),
-        criteria=config.judge.criteria,
-    )
+    work, facts, memory = ("\n\n".join(text for _, text in some) for some in sections)
+    values: dict[str, object] = {
+        "goal": config.goal.strip(),
+        "checks": "\n".join(clean_lines(check.command) for check in config.checks),
+        "picture": config.judge.envisioning.strip(),
+        "criteria": config.judge.criteria,
+        "work": work,
+        "facts": facts,
+        "memory": memory,
+        "iteration": state.due,
+        "branch": state.branch,
+    }
+    return render_message(values, template)
+
+
+def _work(state: LoopState, orientation: Orientation) -> list[Section]:
+    """How to go about it, and what is due of it."""
+    config = state.config
     where = render(
         "where",
         number=state.due,
@@ -100,7 +115,6 @@ def _task(state: LoopState, orientation: Orientation) -> list[Section]:
         begun=bool(state.worked or state.checks),
     )
     return [
-        ("task", wanted),
         *([("approach", approach)] if (approach := approach_section(config.prompt.approach)) else []),
         *hat_sections(state),
         *plan_sections(state, orientation.plan),

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -18,14 +19,19 @@ Piece = str | Foreign
 
 _BEGIN, _END = "\x02", "\x03"
 """Around a quoted text between template and pieces; a text that has them loses them."""
-_MARKS = str.maketrans(_BEGIN + _END, "  ")
+_GAP = "\x1e"
+_MARKS = str.maketrans(_BEGIN + _END + _GAP, "   ")
 _QUOTED = re.compile(f"{_BEGIN}(.*?){_END}", re.DOTALL)
 
 
-class _Quoted(str):
-    """A text between the two marks."""
+class _Marked(str):
+    """A text of ours that has marks in it."""
 
     __slots__ = ()
+
+
+GAP = _Marked(_GAP)
+"""Between two blocks of a message."""
 
 
 def render(name: str, /, **values: object) -> str:
@@ -41,24 +47,29 @@ def render_pieces(name: str, /, **values: object) -> tuple[Piece, ...]:
     return tuple(Foreign(parts[at]) if at % 2 else own for at, own in enumerate(ours) if own or at % 2)
 
 
-def _quoted(text: str) -> _Quoted:
-    return _Quoted(f"{_BEGIN}{text.translate(_MARKS)}{_END}")
+def _quoted(text: str) -> _Marked:
+    return _Marked(f"{_BEGIN}{text.translate(_MARKS)}{_END}")
 
 
 def _plain(value: object) -> object:
-    """What a template prints; nothing but `quoted` makes the marks."""
-    return value.translate(_MARKS) if isinstance(value, str) and not isinstance(value, _Quoted) else value
+    """What a template prints; no value has a mark of ours in it."""
+    return value.translate(_MARKS) if isinstance(value, str) and not isinstance(value, _Marked) else value
+
+
+def settings() -> dict[str, Any]:
+    """Of an environment for our templates."""
+    return {
+        "loader": PackageLoader("helmsman", "prompts"),
+        "undefined": StrictUndefined,
+        "trim_blocks": True,
+        "lstrip_blocks": True,
+        "autoescape": False,  # what is made is read by a model, not by a browser
+        "finalize": _plain,
+    }
 
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("helmsman", "prompts"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # noqa: S701 - what is made is read by a model, not by a browser
-        finalize=_plain,
-    )
+    environment = Environment(**settings())  # noqa: S701 - see there
     environment.filters["quoted"] = _quoted
     return environment

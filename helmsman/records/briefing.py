@@ -22,6 +22,8 @@ class Orientation(Record):
     """Whose eyes it looks with; None where hats are not used."""
     plan: InHand | None = None
     """What is due of the plan; None where there is none, or the iteration is not for the work itself."""
+    template: str = ""
+    """The repository's own, at the commit that the loop began with; empty where it has none."""
 
 
 class Briefing(Record):

@@ -30,6 +30,7 @@ from tasks.merging.target import require_target
 from tasks.places import LoopFolder, loop_folder
 from tasks.plans.plan_file import begun_plan
 from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref, require_head
+from tasks.repository.own_template import own_template
 from tasks.repository.remote import require_remote
 from tasks.repository.state_ref import known_state, list_loops, read_state, state_ref, write_state
 from tasks.sandbox.entering import git_folder
@@ -97,6 +98,7 @@ def first_state(repository: Repository, resolved: Resolved, begun: Begun, now: d
     if config.remote.push:
         require_remote(repository, config.remote.name)
     require_project_settings(repository, begun.commit, config)
+    own_template(repository, begun.commit, config)
     return LoopState(
         loop=begun.loop,
         uid=secrets.token_hex(8),

@@ -56,6 +56,7 @@ from tasks.merging.work import stand_on
 from tasks.plans.plan_file import plan_in_hand
 from tasks.plans.plan_file import put_back as put_back_plan
 from tasks.repository.git import commit_and_tree
+from tasks.repository.own_template import own_template
 from tasks.repository.setup import SetupFailed
 from tasks.sandbox.taking import take_over_work
 from tasks.system.files import read_within
@@ -94,6 +95,7 @@ def facts_at(place: Workplace, state: LoopState, start: str, remembered: Recalle
         recalled=remembered,
         hat=worn(state),
         plan=plan_in_hand(place, state, start, small=bool(near(state.config.usage_limit, state.usage, now))),
+        template=own_template(place.repository, state.base_commit, state.config),
     )
 
 

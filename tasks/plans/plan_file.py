@@ -15,7 +15,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import InHand, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision
-from tasks.repository.branch_files import Held, held_in, put_on_branch, tree_with
+from tasks.repository.branch_files import Held, held_in, not_in_commit, put_on_branch, tree_with
 from tasks.repository.git import Repository, commit_and_tree, git, tip_of
 from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import hold_branch, recover, restore
@@ -28,7 +28,7 @@ def plan_at(repository: Repository, commit: str, path: str) -> Plan:
     """The plan as a commit has it. Raises OperatorError where it is not there or cannot be followed, with the line."""
     held = held_in(repository, commit, path)
     if held is None:
-        raise _not_there(repository, commit, path)
+        raise not_in_commit(repository, commit, path, "plan.file")
     try:
         return read_plan(path, held.content)
     except Complaint as complaint:
@@ -163,13 +163,3 @@ def _objection(state: LoopState, path: str, before: Held, after: Held | None) ->
 
 def _makes_anew(state: LoopState) -> bool:
     return advise(state).anew
-
-
-def _not_there(repository: Repository, commit: str, path: str) -> OperatorError:
-    lies_there = not repository.bare and (repository.top / path).is_file()
-    return OperatorError(
-        f"plan.file: {clean(path)} is not in commit {commit[:12]}",
-        expected="a committed file, by its path from the top of the repository",
-        found="it lies in the checkout and is not committed" if lies_there else "no such file",
-        remedy=f"commit it: git add {clean(path)}; git commit" if lies_there else "name another file, or write and commit it",
-    )

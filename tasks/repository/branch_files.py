@@ -51,6 +51,17 @@ def held_in(repository: Repository, commit: str, name: str) -> Held | None:
     return Held(entry.mode, entry.id, read_object(repository.common, entry.id))
 
 
+def not_in_commit(repository: Repository, commit: str, path: str, key: str) -> OperatorError:
+    """What to say where a file that a key of the configuration names is in no commit."""
+    lies_there = not repository.bare and (repository.top / path).is_file()
+    return OperatorError(
+        f"{key}: {clean(path)} is not in commit {commit[:12]}",
+        expected="a committed file, by its path from the top of the repository",
+        found="it lies in the checkout and is not committed" if lies_there else "no such file",
+        remedy=f"commit it: git add {clean(path)}; git commit" if lies_there else "name another file, or write and commit it",
+    )
+
+
 def tree_with(repository: Repository, commit: str, name: str, content: bytes, mode: str = NEW_FILE) -> str:
     """The commit's tree with this file in it."""
     blob = git(repository.common, "hash-object", "-w", "--stdin", stdin=content).strip()

@@ -19,7 +19,7 @@ from tasks.repository.state_ref import write_state
 from tasks.worktrees.workplace import workplace
 from tasks.worktrees.worktree import ensure_worktree
 from tests.fakes.command_line import CommandLine, looking, make_repository
-from tests.fakes.repositories import NOW
+from tests.fakes.repositories import NOW, commit
 from tests.integration.memory_stores import lesson
 from tests.unit import builders
 
@@ -115,6 +115,26 @@ def test_what_was_sent_is_kept_with_the_call_and_shown_from_the_moment_it_is(hel
     words = helmsman.run("prompt", state.loop, "--repo", helmsman.repository).output
     assert words.startswith("iteration  1 of loop mend-it, as it was sent\n")
     assert words.endswith(": task 4, notes 2 (cut)\n\n--- system\nAlways.\n\n--- message\nMake it [2J right.\n")
+
+
+TEMPLATE = '{% extends "iteration.md.j2" %}\n{% block rules %}\nRun `make fmt`.\n{% endblock %}\n'
+
+
+@pytest.mark.feature("D12")
+def test_the_repository_s_own_template_is_read_from_the_commit_and_refused_before_anything_is_paid_for(
+    helmsman: CommandLine, tmp_path: Path
+) -> None:
+    top = helmsman.repository
+    (top / "helmsman.toml").write_text('goal = "g"\nprompt.template = "docs/own.md.j2"\n')
+    assert "prompt.template: docs/own.md.j2 is not in commit" in refused(helmsman)
+    commit(top, "own", {"docs/own.md.j2": TEMPLATE})
+    assert "</checks>\n\nRun `make fmt`.\n\nIteration 1 of 30" in told(helmsman)["message"]
+    (top / "docs" / "own.md.j2").write_text("not committed")
+    assert "Run `make fmt`." in told(helmsman)["message"]
+    commit(top, "broken", {"docs/own.md.j2": TEMPLATE.replace("Run", "{{ Run }}")})
+    assert "cannot be used: docs/own.md.j2:3: Run is undefined; expected one of" in refused(helmsman)
+    (tmp_path / "outside.j2").write_text(TEMPLATE)
+    assert "prompt.template leads out of its repository" in refused(helmsman, "--set", "prompt.template=../outside.j2")
 
 
 def test_what_cannot_be_shown_is_refused_with_the_way_on(helmsman: CommandLine) -> None:

@@ -7,6 +7,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from helmsman.prompts import Foreign, render, render_pieces
+from helmsman.prompts.message import BASE
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "mine\x02yours\x03\n\x03theirs\x02"
@@ -33,4 +34,5 @@ def test_a_name_that_is_not_filled_in_is_an_error() -> None:
 def test_every_template_is_used() -> None:
     known = {path.name.removesuffix(".md.j2") for path in (ROOT / "helmsman" / "prompts").glob("*.j2")}
     code = "".join(path.read_text("utf-8") for path in (ROOT / "helmsman").rglob("*.py"))
-    assert known == set(re.findall(r'render(?:_pieces)?\(\s*"(\w+)"', code))
+    used = set(re.findall(r'render(?:_pieces)?\(\s*"(\w+)"', code))
+    assert known == used | {BASE.removesuffix(".md.j2")}

@@ -1,0 +1,38 @@
+"""The repository's own template of the agent's message, as a commit has it."""
+
+from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.plain import clean
+from helmsman.prompts.message import TemplateProblem, check_template
+from tasks.repository.branch_files import held_in, not_in_commit
+from tasks.repository.git import Repository
+from tasks.system.files import resolve_inside
+
+KEY = "prompt.template"
+
+
+def own_template(repository: Repository, commit: str, config: LoopConfig) -> str:
+    """Its text, checked; empty where there is none. Raises OperatorError with file and line."""
+    path = config.prompt.template
+    if not path:
+        return ""
+    resolve_inside(repository.top, path, KEY)
+    held = held_in(repository, commit, path)
+    if held is None:
+        raise not_in_commit(repository, commit, path, KEY)
+    try:
+        text = held.content.decode("utf-8-sig").replace("\r\n", "\n")
+        check_template(text)
+    except UnicodeDecodeError as error:
+        raise _unusable(path, held.content.count(b"\n", 0, error.start) + 1, "it is not UTF-8") from None
+    except TemplateProblem as problem:
+        raise _unusable(path, problem.line, problem.cause) from None
+    return text
+
+
+def _unusable(path: str, line: int, cause: str) -> OperatorError:
+    return OperatorError(
+        f"the prompt's template cannot be used: {clean(path)}:{line}: {clean(cause)}",
+        expected=f"a template as docs/prompt.md describes it ({KEY})",
+        remedy="correct it and commit; `helmsman prompt` shows what it makes",
+    )
