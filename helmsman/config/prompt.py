@@ -14,7 +14,7 @@ class PromptConfig(Section):
     approach: str = Field(default="", max_length=2000)
     """How this loop shall go about it, where others with its goal go other ways (`helmsman parallel`). Empty: as it likes."""
     orientation_tokens: int = Field(default=6000, ge=500)
-    """Tokens of orientation (history, failures, memory) at most; four characters count as one."""
+    """Tokens of orientation (history, failures, memory) at most, as `helmsman.tokens` counts them."""
     history_commits: int = Field(default=10, ge=0, le=200)
     """Commits of the branch that are shown."""
     written: bool = False

@@ -22,7 +22,7 @@ from helmsman.records.lessons import Summary
 from helmsman.records.memory import Choice, Completed
 from helmsman.records.state import LoopState
 from helmsman.texts import counted, dollars_told, duration
-from helmsman.tokens import CHARACTERS_PER_TOKEN
+from helmsman.tokens import tokens
 
 KEPT_WHOLE = 5
 """Handoffs that stay as they are; older ones become a line each."""
@@ -239,12 +239,12 @@ def handed_down(more: str) -> str:
     sections = _sections(more)
     handoffs = [f"Loop {section.name[1]} ({section.name[0]})\n{section.body}" for section in sections if section.name][::-1]
     earlier = [section.body for section in sections if section.is_earlier and section.body]
-    kept, room = list[str](), HANDED_TOKENS * CHARACTERS_PER_TOKEN
+    kept, room = list[str](), HANDED_TOKENS
     for text in [*handoffs, *(f"Before those:\n{body}" for body in earlier)]:
-        if kept and len(text) + 2 > room:
+        if kept and tokens(f"\n\n{text}") > room:
             break
         kept.append(trim(text, HANDED_TOKENS))
-        room -= len(kept[-1]) + 2
+        room -= tokens(f"\n\n{kept[-1]}")
     return "\n\n".join(kept)
 
 

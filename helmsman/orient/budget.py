@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from helmsman.prompts import Foreign, Piece
-from helmsman.tokens import CHARACTERS_PER_TOKEN, tokens
+from helmsman.tokens import LONGEST_TOKEN, fits, tokens
 
 
 def whole(pieces: Sequence[Piece]) -> str:
@@ -14,10 +14,10 @@ def whole(pieces: Sequence[Piece]) -> str:
 
 def fit(pieces: Sequence[Piece], allowance: int) -> str:
     """The pieces in so many tokens: our own words whole, foreign texts in equal shares of the rest, unused shares passed on."""
-    if tokens(whole(pieces)) <= allowance:
+    if fits(whole(pieces), allowance):
         return whole(pieces)
     own = "\n".join(piece for piece in pieces if isinstance(piece, str))
-    room = allowance * CHARACTERS_PER_TOKEN - len(own)
+    room = allowance - tokens(own)
     if room < 0:
         return trim(own, allowance)
     left = sum(isinstance(piece, Foreign) for piece in pieces)
@@ -26,15 +26,19 @@ def fit(pieces: Sequence[Piece], allowance: int) -> str:
         if isinstance(piece, str):
             parts.append(piece)
             continue
-        quoted = _quote(piece.text, room // left - 1)  # a newline joins it to the rest
+        quoted = _quote(piece.text, room // left - tokens("\n"))  # which joins it to the rest
         parts += [quoted] if quoted else []
-        room, left = room - len(quoted) - 1, left - 1
+        room, left = room - tokens(f"\n{quoted}"), left - 1
     return "\n".join(parts)
 
 
 def trim(text: str, allowance: int) -> str:
     """Cut the middle out of a text that is longer than the allowance in tokens: beginnings and ends tell most."""
-    return _cut(text, allowance * CHARACTERS_PER_TOKEN)
+    allowance = max(allowance, 0)
+    room = min(len(text), allowance * LONGEST_TOKEN)
+    while (size := tokens(cut := _cut(text, room))) > allowance:
+        room = min(room - 1, room * allowance // size)
+    return cut
 
 
 def fence(text: str) -> str:
@@ -57,14 +61,15 @@ def _cut(text: str, room: int) -> str:
 
 
 def _quote(text: str, room: int) -> str:
-    """A fenced text of at most so many characters."""
+    """A fenced text of at most so many tokens."""
     fenced = fence(text)
-    if len(fenced) <= room:
+    if fits(fenced, room):
         return fenced
-    cut = _cut(text.rstrip(), room - (len(fenced) - len(text.rstrip())))
+    ticks = fenced.partition("\n")[0]
+    cut = trim(text.rstrip(), room - 2 * tokens(f"{ticks}\n"))
     if cut:
         return fence(cut)
-    return _LEFT_OUT if len(_LEFT_OUT) <= room else ""
+    return _LEFT_OUT if tokens(_LEFT_OUT) <= room else ""
 
 
 _LEFT_OUT = "(left out: it does not fit)"

@@ -44,7 +44,7 @@ from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import PAIN
 from helmsman.texts import counted
-from helmsman.tokens import CHARACTERS_PER_TOKEN, tokens
+from helmsman.tokens import tokens
 
 REJECTIONS_SHOWN = 3
 MOST_PATHS = 20
@@ -201,10 +201,10 @@ def _size(pieces: Sequence[Piece]) -> int:
 def _whole_orders(pieces: Sequence[Piece], room: int) -> list[Piece]:
     """The pieces up to the first of our own words that does not fit any more: half an order says something else."""
     kept: list[Piece] = []
-    characters = room * CHARACTERS_PER_TOKEN + 1
+    ours = ""
     for piece in pieces:
-        characters -= len(piece) + 1 if isinstance(piece, str) else 0
-        if characters < 0:
+        ours += f"{piece}\n" if isinstance(piece, str) else ""
+        if tokens(ours.rstrip("\n")) > room:
             break
         kept.append(piece)
     return kept

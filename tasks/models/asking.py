@@ -64,7 +64,7 @@ def writing_model(config: LoopConfig) -> str:
 
 
 def _question_alone(question: Question, config: LoopConfig) -> Usage:
-    """What reading the question costs at least, by the rule of thumb for tokens; thinking and answer are left out."""
+    """What reading the question costs at least, by an estimate of its tokens; thinking and answer are left out."""
     request = _request(question)
     return priced(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), writing_model(config))
 

@@ -16,6 +16,7 @@ from helmsman.orient.compaction import Past, compact_by_template
 from helmsman.oversee.double_bind.imperatives import imperatives
 from helmsman.records.focus import Compacted, Focus, Writing, WrittenCompaction, WrittenFocus
 from helmsman.records.oversight import Oversight, Sought
+from helmsman.tokens import tokens
 from tasks.models.writing import seek_conflicts, write_compaction, write_focus
 from tasks.processes.process import never
 from tasks.system.secrets import register
@@ -164,8 +165,8 @@ def test_a_question_that_was_not_answered_in_time_is_charged_by_an_estimate_that
     with JudgeApi([Turn(delay=30)]) as api:
         written = focus({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, timeout_seconds=2)
         (sent,) = api.requests
-    letters = len(sent.body["system"][0]["text"]) + len(sent.prompt)
-    assert written.usage.tokens == pytest.approx(letters / 4, abs=2)
+    asked = f"{sent.body['system'][0]['text']}\n{sent.prompt}"
+    assert written.usage.tokens == pytest.approx(tokens(asked), abs=2)
     assert written.usage.cost_usd == pytest.approx(written.usage.input_tokens * 4 / 1e6)
     assert (written.usage.output_tokens, written.focus) == (0, None)
     assert f"its question is charged, by estimate {written.usage.tokens:,} tokens" in written.reason

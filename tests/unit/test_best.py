@@ -10,6 +10,7 @@ from helmsman.config import LoopConfig
 from helmsman.orient.approaches import APPROACHES, approach_section, approaches
 from helmsman.oversee.best import DIFFS_TOKENS, Candidate, agreed, by_rule, compare_request, read_choice
 from helmsman.records.parallel import Choice
+from helmsman.tokens import tokens
 
 pytestmark = pytest.mark.feature("M5")
 
@@ -37,7 +38,7 @@ def test_a_model_is_shown_goal_criteria_and_every_diff_within_its_allowance() ->
     assert "The order is stable." in asked.task
     assert "# Solution A" in asked.facts
     assert "# Solution B" in asked.facts
-    assert len(asked.facts) <= DIFFS_TOKENS * 4
+    assert tokens(asked.facts) <= DIFFS_TOKENS
     assert "+one" in asked.facts
 
 

@@ -1,19 +1,46 @@
 """Sizes, cuts and fences of what enters a prompt."""
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helmsman.orient.budget import Foreign, Piece, fence, fit, trim
-from helmsman.tokens import tokens
+from helmsman.tokens import LONGEST_TOKEN, tokens
 from tests.unit.markdown import outside_of_fences
 
 TICKS = st.text(alphabet="`~a \n", max_size=300)
+TEXTS = st.text(alphabet="abcXYZ19 \t\n`=-é日", max_size=200)
 PIECES = st.lists(st.one_of(st.text(alphabet="own \n", max_size=100), TICKS.map(Foreign)), max_size=6)
 ALLOWANCES = st.integers(min_value=0, max_value=200)
 
 
-def test_four_characters_count_as_one_token_and_a_rest_as_one_more() -> None:
-    assert [tokens("x" * size) for size in (0, 1, 4, 5)] == [0, 1, 1, 2]
+PROSE = "A loop that fails says why, with its numbers and the next step; whoever reads it in the morning knows what to do."
+CODE = """\
+def half(number: int) -> float:
+    if number % 2:
+        raise ValueError(f"{number} is odd")
+    return number / 2
+"""
+LOG = """\
+tests/test_calc.py::TestCalc::test_half FAILED [ 12%]
+E   AssertionError: assert 4.5 == 4
+2026-11-22 10:31:07,412 ERROR worker-3: exit 1
+"""
+
+
+@pytest.mark.parametrize(("text", "of_o200k"), [(PROSE, 26), (CODE, 34), (LOG, 53)])
+def test_a_text_is_counted_by_the_kinds_of_its_characters(text: str, of_o200k: int) -> None:
+    assert abs(tokens(text) - of_o200k) <= 0.1 * of_o200k
+
+
+@pytest.mark.parametrize("character", ["a", "A", "7", "=", "\n", " ", "\x00", "é", "日", "\U0001f600"])
+def test_no_character_is_free_however_often_it_stands(character: str) -> None:
+    assert tokens(character * 10_000) >= 10_000 / LONGEST_TOKEN
+
+
+@given(TEXTS, TEXTS)
+def test_two_texts_below_each_other_count_no_more_than_each_by_itself(one: str, other: str) -> None:
+    assert tokens(f"{one}\n{other}") <= tokens(one) + tokens("\n") + tokens(other)
 
 
 def test_a_text_that_fits_stays_as_it_is() -> None:
@@ -50,7 +77,7 @@ def test_pieces_never_take_more_than_their_allowance(pieces: list[Piece], allowa
     assert tokens(fit(pieces, allowance)) <= allowance
 
 
-@given(st.lists(TICKS.map(Foreign), min_size=1, max_size=6), st.integers(min_value=6, max_value=200))
+@given(st.lists(TICKS.map(Foreign), min_size=1, max_size=6), st.integers(min_value=20, max_value=200))
 def test_a_cut_opens_no_fence(foreign: list[Foreign], allowance: int) -> None:
     pieces: list[Piece] = [piece for text in foreign for piece in ("own", text)]
     outside = outside_of_fences(fit(pieces, allowance))
@@ -61,7 +88,7 @@ def test_a_cut_opens_no_fence(foreign: list[Foreign], allowance: int) -> None:
 def test_foreign_texts_share_what_our_own_words_leave_and_pass_on_what_they_do_not_need() -> None:
     text = fit(["short:", Foreign("all of it"), "long:", Foreign("x" * 4000)], 250)
     assert "all of it" in text
-    assert 990 < len(text) <= 1000
+    assert 230 < tokens(text) <= 250
 
 
 def test_a_text_that_cannot_be_quoted_is_named_as_left_out() -> None:

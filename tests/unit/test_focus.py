@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helmsman.orient.answers import LONGEST_ANSWER, find_object
 from helmsman.orient.budget import whole
-from helmsman.orient.focus import FACTS_TOKENS, focus_request, focus_section, read_focus
+from helmsman.orient.focus import FACTS_TOKENS, GOAL_TOKENS, focus_request, focus_section, read_focus
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import Band, Control
 from helmsman.records.focus import Focus
@@ -82,7 +82,7 @@ def test_the_request_is_bounded_whatever_the_checks_print() -> None:
     results = [check(passed=False, head="x" * 50_000, tail="`" * 50_000) for _ in range(20)]
     question = focus_request(state(config("g" * 100_000), checks=report(*results)), oversight(), ("y" * 50_000,) * 20)
     assert tokens(question.facts) <= FACTS_TOKENS
-    assert len(question.task) < 25_000
+    assert tokens(question.task) < GOAL_TOKENS + 100
 
 
 def test_a_request_before_anything_is_known_says_so() -> None:

@@ -33,7 +33,7 @@ from helmsman.records.lessons import Subject, Summary, TaskType
 from helmsman.records.memory import Choice, Completed, WorkingMemory
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from helmsman.tokens import CHARACTERS_PER_TOKEN
+from helmsman.tokens import tokens
 from tests.unit.builders import MINUTE, NOW, STOP, check, config, report, state
 
 pytestmark = pytest.mark.feature("L7")
@@ -219,7 +219,7 @@ def test_a_loop_is_told_of_the_newest_first_in_bounded_words() -> None:
 @given(st.lists(st.text(max_size=3_000), min_size=1, max_size=KEPT_WHOLE))
 def test_however_long_a_person_made_them_what_is_told_is_bounded(bodies: list[str]) -> None:
     more = "\n\n".join(f"## Handoff of loop l{at} (2026-01-01)\n\n> {body * 9}" for at, body in enumerate(bodies))
-    assert len(handed_down(more)) <= HANDED_TOKENS * CHARACTERS_PER_TOKEN
+    assert tokens(handed_down(more)) <= HANDED_TOKENS
 
 
 def test_who_begins_with_the_work_of_a_loop_is_told_what_that_one_left_and_then_what_it_was_told() -> None:
@@ -232,7 +232,7 @@ def test_who_begins_with_the_work_of_a_loop_is_told_what_that_one_left_and_then_
 def test_however_long_a_chain_is_what_is_told_is_bounded_and_the_last_loop_comes_first(said: str, times: int) -> None:
     memory = WorkingMemory(remaining_gap=said * 99, uncertainties=(said * 99,))
     told = inherited_from(completed(memory, loop="last", inherited=f"Loop before\n{said}\n" * times))
-    assert len(told) <= HANDED_TOKENS * CHARACTERS_PER_TOKEN
+    assert tokens(told) <= HANDED_TOKENS
     assert told.startswith("Loop last (2026-11-22)\n> Goal: ")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.orient.prompt import brief
+from helmsman.tokens import tokens
 from tests.unit.prompt_situations import SITUATIONS
 
 pytestmark = pytest.mark.feature("O2")
@@ -40,6 +41,6 @@ def test_the_texts_are_those_that_a_person_has_read() -> None:
 
 
 def test_beside_goal_and_failures_an_iteration_is_told_less_than_900_tokens_with_the_constant_text() -> None:
-    system = len((FIXTURES / SYSTEM).read_text()) / 4
-    assert all(system + len(told(name)) / 4 < 1_300 for name in SITUATIONS)
+    system = tokens((FIXTURES / SYSTEM).read_text())
+    assert all(system + tokens(told(name)) < 1_300 for name in SITUATIONS)
     assert system < 600
