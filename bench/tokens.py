@@ -24,7 +24,7 @@ from statistics import mean
 from typing import Any
 
 from deployments.demo.model import Request, Script, Turn, bash, call, say
-from helmsman.orient.budget import tokens
+from helmsman.tokens import tokens
 from tests.fakes import pathologies, wanderers
 from tests.fakes.command_line import driving
 from tests.fakes.prefect_server import PrefectServer
