@@ -168,9 +168,13 @@ def prompts(terminal: Terminal) -> int:
 
 
 @contextmanager
-def reading(folder: Path, api_url: str) -> Generator[Reader]:
-    """Somebody in an empty folder below their home, whom git knows."""
-    with driving(folder, api_url, model) as helmsman:
+def reading(api_url: str) -> Generator[Reader]:
+    """Somebody in an empty folder below their home, whom git knows.
+
+    The home's path is always as long as now: where the terminal breaks a line depends on it.
+    """
+    with TemporaryDirectory(prefix="reader-", dir="/tmp") as name, driving(Path(name), api_url, model) as helmsman:
+        folder = Path(name)
         project = folder / "home" / "bill"
         project.mkdir()
         (folder / "home" / ".gitconfig").write_text("[user]\nname = You\nemail = you@localhost\n")
@@ -182,7 +186,7 @@ def main() -> None:
     """Write into the tutorial what is printed now: `python -m tests.fakes.tutorial`."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        with PrefectServer.running(folder / "server") as server, reading(folder, server.url) as reader:
+        with PrefectServer.running(folder / "server") as server, reading(server.url) as reader:
             TUTORIAL.write_text(corrected(TUTORIAL.read_text(encoding="utf-8"), reader.perform), encoding="utf-8")
 
 

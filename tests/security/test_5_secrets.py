@@ -147,7 +147,9 @@ def test_a_check_with_a_secret_is_refused_because_the_state_would_be_pushed_with
     command = looking(tmp_path)
     git(tmp_path, "init", "--quiet", "repository")
     git(command.repository, "commit", "--quiet", "--allow-empty", "--message", "start")
-    refused = command.run("run", "Do it", "--check", f"curl -H 'Authorization: {token}' http://x", "--repo", command.repository)
+    refused = command.run(
+        "run", "Do it", "--check", f"curl -H 'Authorization: {token}' http://x", "--yes", "--repo", command.repository
+    )
     assert refused.exit_code == 2
     assert "a secret in checks" in refused.errors
     assert token not in refused.errors + refused.output

@@ -60,9 +60,9 @@ def test_forged_stops_use_up_none_of_the_refusals_that_a_session_has(how: str, t
     mended = [
         Turn(text="I go on", tools=(bash("true"),)),
         Turn(text="And mend it", tools=(bash("echo 2 > app.py"),)),
-        say("Done."),
+        say("Done.\n<promise>COMPLETE</promise>"),
     ]
-    with driving(tmp_path, engine.url, by_call([[call(bash(FORGERIES[how])), say("Done."), *mended]])) as helmsman:
+    with driving(tmp_path, engine.url, by_call([[call(bash(FORGERIES[how])), mended[-1], *mended]])) as helmsman:
         helmsman.run_loop("g", "--check", "grep -q 2 app.py", "--max-iterations", "1", "--json")
         record = only_record(helmsman)
     assert record.checks
