@@ -44,6 +44,7 @@ from helmsman.plans.complaint import Complaint
 from helmsman.plans.files import read_plan, ticked
 from helmsman.prompts.message import TemplateProblem, check_template
 from helmsman.pushes import read_allowed, read_forge, read_hook, sift
+from helmsman.ralph import read_rc
 from helmsman.records.agents import TELLS, AgentKind, Format
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.evidence import AgentCall
@@ -335,6 +336,7 @@ TARGETS: Mapping[str, Target] = {
     "rubric": Target(partial(_on_disk, read_rubric_file, "RUBRIC.md"), ("RUBRIC.md", "docs/rubric.md")),
     "rubric-layers": Target(partial(_layers, "RUBRIC.md"), ("docs/rubric.md",), (b"---\ngoal: a\n---\n# Checks\n- `make`\n",)),
     "helmsman-toml": Target(partial(_layers, "helmsman.toml"), words=(b'goal = "a"\nchecks = [{command = "make"}]\n',)),
+    "ralphrc": Target(_plainly(read_rc), words=(b'export CLAUDE_MODEL="${CLAUDE_MODEL:-a}" # x\nALLOWED_TOOLS=Read\n',)),
     "pyproject": Target(partial(_layers, "pyproject.toml"), ("pyproject.toml",), (b'[tool.helmsman]\ngoal = "a"',)),
     "config-file": Target(partial(_on_disk, read_file, "any.toml"), words=(b'goal_file = "x"', b"[limits]\niterations = 3")),
     "config": Target(_config, words=(LoopConfig(goal="a").model_dump_json().encode(),), longest=16384),

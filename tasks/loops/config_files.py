@@ -125,14 +125,14 @@ def _rubric(path: Path) -> list[Layer]:
     if file is None or not file.ours:
         return []
     if file.flaws:
-        raise _flawed(path, file.flaws)
+        raise flawed(path, file.flaws, "mend the file; `helmsman rubric check` shows what is understood")
     layers = [Layer(f"{RUBRIC} front matter", file.front), Layer(RUBRIC, settings(file.rubric))]
     return [layer for layer in layers if layer.values]
 
 
-def _flawed(path: Path, flaws: Sequence[Flaw]) -> OperatorError:
-    told = [f"{RUBRIC}:{flaw.line}: {flaw.cause}; {flaw.remedy}" for flaw in flaws]
-    remedy = "mend the file; `helmsman rubric check` shows what is understood"
+def flawed(path: Path, flaws: Sequence[Flaw], remedy: str) -> OperatorError:
+    """What is wrong with a file, line by line."""
+    told = [f"{path.name}:{flaw.line}: {flaw.cause}; {flaw.remedy}" for flaw in flaws]
     return OperatorError("\n  ".join([f"{path} cannot be used:", *told]), remedy=remedy)
 
 

@@ -30,6 +30,7 @@ from tasks.loops import requested
 from tasks.loops.config_files import read_layers, read_user_layer
 from tasks.loops.creating import create_loop, require_no_secret
 from tasks.loops.in_flight import end_processes, keep_work
+from tasks.loops.ralph_files import brought_layers, prompt_layer
 from tasks.loops.travelling import take_up
 from tasks.processes.environment import ours
 from tasks.repository.git import Repository, open_repository, read_ref
@@ -61,11 +62,13 @@ def configure(
     `stronger` layers come right after the request, `weaker` ones last before the defaults, after what a preset says.
     """
     by_hand = [Layer(COMMAND_LINE, request.said), *stronger, Layer("environment", from_environment(ours()))]
-    files, user = read_layers(repository), read_user_layer()
+    files, user = [*read_layers(repository), *brought_layers(repository)], read_user_layer()
     preset = chosen(repository, by_hand, files, user)
     own = [Layer(f"preset {preset.name}", preset.sheet.settings)] if preset else []
     files = [_beside(layer, preset) for layer in files]
-    resolved = resolve([*by_hand, *files, *goal_layer(repository, [*by_hand, *files, *user]), *user, *own, *weaker])
+    given = [*by_hand, *files, *user]
+    goal = goal_layer(repository, given) or prompt_layer(repository, given)
+    resolved = resolve([*by_hand, *files, *goal, *user, *own, *weaker])
     by_path = is_path(next((str(layer.values["preset"]) for layer in (*by_hand, *user) if "preset" in layer.values), ""))
     asked = (
         *requested.in_layers(repository, files),

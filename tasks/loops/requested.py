@@ -1,5 +1,6 @@
 """What the files of a repository ask for that is the operator's to decide: keys, agents' programs, tools of hats."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from helmsman.toml_of import line_of
 from tasks.agents.finding import AGENTS, named_in
 from tasks.hats.finding import BUILT_IN, HATS, hats_in, known_presets, read_known
 from tasks.loops.config_files import read_layers, read_text
+from tasks.loops.ralph_files import brought_layers
 
 PYPROJECT = "pyproject.toml"
 
@@ -21,7 +23,7 @@ def in_layers(top: Path, layers: Sequence[Layer]) -> Iterator[Requested]:
         found = violations(pairs(layer.values))
         if found:
             file = layer.source.split(" ")[0]
-            yield Requested(file, tuple(one._replace(line=_line(top, file, one.key)) for one in found))
+            yield Requested(file, tuple(one._replace(line=_line(top, layer.source, one.key)) for one in found))
 
 
 def in_preset(top: Path, preset: Preset | None, *, named_by_hand: bool = False) -> Iterator[Requested]:
@@ -46,7 +48,8 @@ def in_agent(top: Path, kind: str) -> Iterator[Requested]:
 
 def in_repository(top: Path) -> list[Requested]:
     """All that the files in a checkout could ask for, whichever preset and agent a loop chooses."""
-    found = [*in_layers(top, read_layers(top)), *(one for kind in named_in(top) for one in in_agent(top, kind))]
+    layers = [*read_layers(top), *brought_layers(top)]
+    found = [*in_layers(top, layers), *(one for kind in named_in(top) for one in in_agent(top, kind))]
     for known in known_presets(top):
         try:
             found += in_preset(top, read_known(top, known))
@@ -55,7 +58,11 @@ def in_repository(top: Path) -> list[Requested]:
     return [one for one in dict.fromkeys(found) if one.settings]
 
 
-def _line(top: Path, file: str, key: str) -> int:
+def _line(top: Path, source: str, key: str) -> int:
+    """Of a key in the file that a layer is of; some layers say it themselves."""
+    if said := re.search(r" line (\d+)", source):
+        return int(said[1])
+    file = source.split(" ", maxsplit=1)[0]
     path = top / file
     if path.suffix != ".toml":
         return 0

@@ -1,0 +1,178 @@
+"""What users of other loops bring along: `.ralphrc`, lines of KEY=VALUE for a shell, and the promise in PROMPT.md."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
+
+from helmsman.layers import did_you_mean, shown
+from helmsman.verify.rubric.pieces import Flaw
+from helmsman.verify.rubric.reading import MOST_FLAWS
+
+T = TypeVar("T")
+
+
+class RcLine(NamedTuple):
+    """One assignment of `.ralphrc` and what it means here."""
+
+    line: int
+    name: str
+    values: Mapping[str, Mapping[str, object]]
+    """As nested configuration."""
+
+
+def _one(key: str, read: Callable[[str], T], expected: str) -> Callable[[str], Mapping[str, T]]:
+    def values(text: str) -> Mapping[str, T]:
+        try:
+            return {key: read(text)}
+        except (ValueError, KeyError):
+            raise ValueError(expected) from None
+
+    return values
+
+
+def _whole(key: str) -> Callable[[str], Mapping[str, int]]:
+    return _one(key, int, "a whole number")
+
+
+def _number(key: str) -> Callable[[str], Mapping[str, float]]:
+    return _one(key, float, "a number")
+
+
+def _share(text: str) -> float:
+    return float(text.removesuffix("%")) / 100
+
+
+def _program(text: str) -> Mapping[str, str]:
+    if len(text.split()) != 1:
+        raise ValueError("one program without arguments")
+    return {} if text == "claude" else {"claude.binary": text}
+
+
+def _tools(text: str) -> Mapping[str, object]:
+    """Other loops refuse whatever is not in the list, so that mode comes with it."""
+    tools = re.findall(r"(?:[^,()]|\([^()]*\))+", text)
+    return {"claude.allowed_tools": [tool.strip() for tool in tools if tool.strip()], "claude.permission_mode": "dontAsk"}
+
+
+KEYS: Mapping[str, Callable[[str], Mapping[str, object]]] = {
+    "MAX_CALLS_PER_HOUR": _whole("limits.calls_per_hour"),
+    "MAX_ITERATIONS": _whole("limits.iterations"),
+    "CLAUDE_TIMEOUT_MINUTES": _number("claude.timeout_minutes"),
+    "CLAUDE_MODEL": _one("claude.model", str, "a name"),
+    "CLAUDE_CODE_CMD": _program,
+    "CLAUDE_PERMISSION_MODE": _one("claude.permission_mode", str, "a mode"),
+    "ALLOWED_TOOLS": _tools,
+    "CLAUDE_ALLOWED_TOOLS": _tools,
+    "SESSION_CONTINUITY": _one("claude.session", {"true": "resume", "false": "fresh"}.__getitem__, "true or false"),
+    "SESSION_EXPIRY_HOURS": _number("claude.session_hours"),
+    "CB_NO_PROGRESS_THRESHOLD": _whole("detect.stuck_iterations"),
+    "CB_SAME_ERROR_THRESHOLD": _whole("detect.same_error"),
+    "CB_PERMISSION_DENIAL_THRESHOLD": _whole("detect.denials"),
+    "CB_OUTPUT_DECLINE_THRESHOLD": _one("detect.output_decline", _share, "a number of per cent"),
+    "CB_COOLDOWN_MINUTES": _number("breaker.cool_down_minutes"),
+}
+"""Keys of `.ralphrc`, and what they set here."""
+NO_EFFECT = re.compile(
+    "PROJECT_(NAME|TYPE|ROOT)|CLAUDE_(OUTPUT_FORMAT|AUTO_UPDATE|MIN_VERSION)|CB_AUTO_RESET|VERBOSE(_PROGRESS)?|SLEEP_DURATION|"
+    "TASK_SOURCES|DRY_RUN|KEEP_MONITOR_AFTER_EXIT|(RALPH|LOG|GITHUB|BEADS|LINEAR|SANDBOX_(DOCKER|E2B))_[A-Z_]+"
+)
+"""Keys for what does not exist here, or is not the loop's to decide: they are read over."""
+INSTEAD: Mapping[str, tuple[str, str]] = {
+    "MAX_TOKENS_PER_HOUR": ("0", "write 0, and bound all tokens of a loop by limits.tokens in helmsman.toml"),
+    "PROMPT_FILE": ("PROMPT.md", 'take the line out, and name the file in helmsman.toml: goal_file = "…"'),
+    "FIX_PLAN_FILE": ("fix_plan.md", 'take the line out, and name the file in helmsman.toml: plan.file = "…"'),
+    "AGENT_FILE": ("AGENT.md", "take the line out, and name the file in PROMPT.md"),
+    "SANDBOX_PROVIDER": ("", "take the line out, and choose a sandbox by sandbox.kind"),
+}
+"""Keys that would be missed: the one value that changes nothing, and what to do about any other."""
+
+_ASSIGNMENT = re.compile(
+    r"""[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_]\w*)=(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[^\s"'#;&|]*))"""
+    r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)"
+)
+_NOTHING = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
+_LINE = re.compile(r"(?P<line>[^\n]+)\n?")
+_OWN_DEFAULT = re.compile(r"\$\{(?P<name>\w+):-(?P<default>[^${}]*)\}")
+MOST_PROMISES = 5
+_PROMISE = re.compile(r"<promise>[^<>\n]{1,200}</promise>")
+
+
+def read_rc(text: str) -> tuple[list[RcLine], list[Flaw]]:
+    """What `.ralphrc` sets, a later line over an earlier one of the same name; and the first of what cannot be understood."""
+    lines, flaws = dict[str, RcLine](), list[Flaw]()
+    for number, name, value in _assignments(text):
+        try:
+            lines[name] = RcLine(number, name, _nested(_meant(name, value)))
+        except _Unusable as error:
+            flaws.append(Flaw(number, *error.args))
+        if len(flaws) == MOST_FLAWS:
+            break
+    order = tuple(KEYS)
+    return sorted((one for one in lines.values() if one.values), key=lambda one: order.index(one.name)), flaws
+
+
+def promises(text: str) -> list[tuple[int, str]]:
+    """The promises that a prompt names, each once with its first line; of very many the first few."""
+    found = dict[str, int]()
+    for one in _PROMISE.finditer(text):
+        if one[0] not in found:
+            found[one[0]] = text.count("\n", 0, one.start()) + 1
+        if len(found) == MOST_PROMISES:
+            break
+    return [(line, promise) for promise, line in found.items()]
+
+
+class _Unusable(Exception):  # noqa: N818 - it never leaves this file
+    """Why an assignment cannot be used, and what to do."""
+
+
+def _assignments(text: str) -> Iterator[tuple[int, str, str | None]]:
+    """Numbers of lines, names and values; None for a value that only a shell knows. What is no assignment has no name."""
+    at, number = 0, 1
+    while at < len(text):
+        found = _NOTHING.match(text, at) or _ASSIGNMENT.match(text, at) or _LINE.match(text, at)
+        assert found is not None  # noqa: S101 - for the type checker; anything is a line
+        said = found.groupdict()
+        if said.get("name"):
+            yield number, said["name"], _literal(said["name"], said["single"], said["double"] or said["bare"] or "")
+        elif said.get("line"):
+            yield number, "", said["line"].strip()
+        number += text.count("\n", at, found.end())
+        at = found.end()
+
+
+def _literal(name: str, single: str | None, other: str) -> str | None:
+    """A value without quotes; `${NAME:-default}` of the same name is its default."""
+    if single is not None:
+        return single
+    plain = _OWN_DEFAULT.sub(lambda found: found["default"] if found["name"] == name else found[0], other.replace("\\\n", ""))
+    return None if re.search(r"[$`\\]", plain) else plain
+
+
+def _meant(name: str, value: str | None) -> Mapping[str, object]:
+    """By dotted key what a line sets; nothing where it has no effect here. Raises _Unusable."""
+    if not name:
+        raise _Unusable(f"expected KEY=value, found {shown(value)}", "take the line out: no shell reads it here")
+    if NO_EFFECT.fullmatch(name) or value == "":
+        return {}
+    if name in INSTEAD:
+        harmless, remedy = INSTEAD[name]
+        if value in {harmless, f"@{harmless}"}:
+            return {}
+        raise _Unusable(f"there is nothing like {name} here", remedy)
+    if name not in KEYS:
+        raise _Unusable(f"unknown key {shown(name)}{did_you_mean(name, KEYS)}", "correct it, or take the line out")
+    if value is None:
+        raise _Unusable(f"only a shell knows the value of {name}", "write it out")
+    try:
+        return KEYS[name](value)
+    except ValueError as error:
+        raise _Unusable(f"{name}: expected {error}, found {shown(value)}", "correct it") from None
+
+
+def _nested(values: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
+    tree = dict[str, dict[str, object]]()
+    for key, value in values.items():
+        section, _, name = key.partition(".")
+        tree.setdefault(section, {})[name] = value
+    return tree
