@@ -120,12 +120,17 @@ class LoopFolder(DrivenFolder):
 
 
 class AlignFolder(DrivenFolder):
-    """What an alignment keeps while it is made."""
+    """What is kept of an alignment: while it is made, and what loops leave beside it."""
 
     @property
     def attempt(self) -> Path:
         """Under which id this one is made. It ends with the attempt: whoever begins anew asks anew."""
         return self.root / "attempt.json"
+
+    @property
+    def left(self) -> Path:
+        """What loops left to know whose alignment file is in no commit."""
+        return self.root / "left.md"
 
 
 class GroupFolder(DrivenFolder):

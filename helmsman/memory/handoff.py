@@ -147,7 +147,7 @@ def with_handoff(text: str, handoff: Handoff) -> str:
     Handed over already: the same text. Raises OperatorError where it is no alignment, or there is no room left.
     """
     before = _understood(text)
-    more = hand_over(before.more, handoff)
+    more = with_section(before.more, handoff)
     if more == before.more:
         return text
     if len(more) > LONGEST_MORE:
@@ -177,7 +177,7 @@ def _refused(why: str) -> OperatorError:
     return OperatorError("nothing can be handed over in the alignment file", found=why, remedy="mend the file")
 
 
-def hand_over(more: str, handoff: Handoff) -> str:
+def with_section(more: str, handoff: Handoff) -> str:
     """What stands behind the four sections, with this handoff last. Whatever is no handoff stays where it is."""
     sections = _sections(more)
     if handoff.name in _names(sections):
@@ -187,6 +187,15 @@ def hand_over(more: str, handoff: Handoff) -> str:
     kept = _shortened(sections, old) if old else sections
     before = "\n".join(line for section in kept for line in section.lines).rstrip()
     return f"{before}\n\n{handoff.text}" if before else handoff.text
+
+
+def joined(more: str, left: str) -> str:
+    """What stands behind the four sections, and handoffs that are kept beside the file, each once."""
+    sections = _sections(more)
+    known, new = _names(sections), [section for section in _sections(left) if section.lines[0].strip()]
+    kept = ["\n".join(section.lines).rstrip() for section in new if section.name not in known]
+    both = "\n\n".join(filter(None, [more, *kept]))
+    return both if len(both) <= LONGEST_MORE else more
 
 
 def _sections(more: str) -> list[_Section]:

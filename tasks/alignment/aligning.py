@@ -12,7 +12,7 @@ from pathlib import Path
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.layers import Layer
-from helmsman.memory.handoff import spent
+from helmsman.memory.handoff import joined, spent
 from helmsman.naming import loop_id
 from helmsman.orient.alignment import goal_text, same_goal
 from helmsman.orient.alignment_file import is_alignment
@@ -125,7 +125,7 @@ def present(work: Work) -> Alignment | None:
     """What the file says now; None where there is none. Raises OperatorError for another's file, or one about another goal."""
     found = _read(work.repository.top, work.file)
     if found is not None and not same_goal(found.specification.goal, work.goal):
-        if spent(found):
+        if spent(with_kept(work.repository, work.file, found)):
             return None
         raise _another_goal(
             work.path, found, f"remove it, or give --out FILE, or align its own goal: helmsman align --out {work.file}"
@@ -144,7 +144,15 @@ def readable(work: Work) -> Alignment | None:
 def with_left(work: Work, alignment: Alignment) -> Alignment:
     """A new alignment with what loops have left behind the one that it replaces."""
     found = _read(work.repository.top, work.file)
-    return alignment.model_copy(update={"more": found.more}) if found and not alignment.more else alignment
+    if found is None or alignment.more:
+        return alignment
+    return alignment.model_copy(update={"more": with_kept(work.repository, work.file, found).more})
+
+
+def with_kept(repository: Repository, file: str, alignment: Alignment) -> Alignment:
+    """The checkout's alignment with what loops left while it was in no commit: that is kept beside it, the file is a person's."""
+    kept = read_text(align_folder(repository, file).left)
+    return alignment.model_copy(update={"more": joined(alignment.more, kept)}) if kept else alignment
 
 
 def put(work: Work, alignment: Alignment, over: Alignment | None) -> Path | None:
@@ -189,7 +197,10 @@ def aligned(repository: Repository, config: LoopConfig, file: str, reached: Iter
     `reached`: goals that are reached already by the work that the loop begins with.
     Raises OperatorError where the file cannot be read, is about another goal, or still asks something.
     """
-    return config if repository.bare else aligned_in(repository.top, config, file, reached)
+    if repository.bare:
+        return config
+    answered = _answered(repository.top, file)
+    return _held_to(repository.top / file, answered and with_kept(repository, file, answered), config, reached)
 
 
 def aligned_in(top: Path, config: LoopConfig, file: str, reached: Iterable[str] = ()) -> LoopConfig:

@@ -1,14 +1,15 @@
 """Handing over: what a completed loop leaves to know goes into the alignment file, for the next loop.
 
 Where the loop's branch has that file, it is a commit of ours on the branch, which is what a person merges. Where it lies in the
-checkout and is in no commit, it is written there: a branch that brought it as well could not be merged.
+checkout and is in no commit, the handoff is kept in the git folder: the checkout is a person's, and a branch with that file could
+not be merged over it.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.errors import HelmsmanError, OperatorError
-from helmsman.memory.handoff import Handoff, handed_down, handoff_of, with_handoff
+from helmsman.memory.handoff import Handoff, handed_down, handoff_of, with_handoff, with_section
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import is_alignment, render
 from helmsman.plain import clean
@@ -16,7 +17,7 @@ from helmsman.records.alignment import ALIGNMENT, Alignment, Specification, insi
 from helmsman.records.lessons import Summary
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
-from tasks.alignment.aligning import named
+from tasks.alignment.aligning import align_folder, named, with_kept
 from tasks.alignment.files import place_of, read_text, understood
 from tasks.repository.branch_files import LARGEST, held_in, put_on_branch, tree_with, work_of
 from tasks.repository.git import Repository, git, succeeds
@@ -34,7 +35,7 @@ class HandedOver:
     commit: str = ""
     """The branch's commit that holds it; empty where none does."""
     file: Path | None = None
-    """The file of the checkout that holds it, where that is in no commit."""
+    """Where it is kept for the checkout's alignment file, which is in no commit."""
     problem: str = ""
     """Why it was not handed over, for a person."""
 
@@ -76,27 +77,25 @@ def _handed_on(place: Workplace, state: LoopState, tip: str, name: str) -> str:
     return git(place.repository.common, "commit-tree", tree, "-p", tip, *said).strip()
 
 
-def left_in(top: Path, file: str) -> str:
-    """What a loop that starts is told of those before it, by the alignment file below this folder. Raises OperatorError."""
-    path = place_of(top, inside(file)) if file else None
+def left_in(repository: Repository, file: str) -> str:
+    """What a loop that starts is told of those before it, by the checkout's alignment file. Raises OperatorError."""
+    path = place_of(repository.top, inside(file)) if file else None
     text = read_text(path) if path else None
-    return _told(path, text) if path and text else ""
+    if path is None or not text or not is_alignment(text):
+        return ""
+    return handed_down(with_kept(repository, inside(file), understood(path, text)).more)
 
 
 def left_at(repository: Repository, commit: str, file: str) -> str:
     """The same by a commit, for a loop that begins where another one ended and nobody has merged it yet."""
     text = text_at(repository, commit, file)
-    return _told(Path(file), text) if text else ""
+    return handed_down(understood(Path(file), text).more) if text and is_alignment(text) else ""
 
 
 def text_at(repository: Repository, commit: str, file: str) -> str | None:
     """The alignment file as it is in a commit; None where that has none. Raises OperatorError where it cannot be read."""
     held = held_in(repository, commit, named(file)) if file else None
     return _decoded(file, held.content).removeprefix("\ufeff").replace("\r\n", "\n") if held else None
-
-
-def _told(path: Path, text: str) -> str:
-    return handed_down(understood(path, text).more) if is_alignment(text) else ""
 
 
 def _keep(place: Workplace, handoff: Handoff) -> None:
@@ -143,15 +142,19 @@ def _in_checkout(repository: Repository, name: str) -> str | None:
 
 
 def _beside(repository: Repository, name: str, text: str, handoff: Handoff) -> HandedOver:
-    """Into the checkout's file, unless it has been committed since the loop began: then it belongs to a commit."""
+    """Beside the checkout's file, unless it has been committed since the loop began: then it belongs to a commit."""
     if _is_another_document(name, text):
         return HandedOver()
     if succeeds(repository.top, "ls-files", "--error-unmatch", "--", f":(top,literal){name}"):
         raise OperatorError(f"{clean(name)} was added to the repository after the loop began, so its branch does not have it")
-    after, path = with_handoff(text, handoff), repository.top / name
-    if after != text:
-        write_atomic(path, after.encode(), mode=FOR_ALL)
-    return HandedOver(file=path)
+    understood(repository.top / name, text.removeprefix("\ufeff"))
+    kept = align_folder(repository, name).left
+    before = read_text(kept) or ""
+    after = with_section(before.rstrip(), handoff)
+    if after != before.rstrip():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(kept, f"{after}\n", mode=FOR_ALL)
+    return HandedOver(file=kept)
 
 
 def _is_another_document(name: str, text: str) -> bool:

@@ -217,7 +217,7 @@ def _inherited(repository: Repository, config: LoopConfig, begin_with: str, base
     if before is not None:
         return inherited_from(before)
     committed = bool(begin_with) or repository.bare
-    return left_at(repository, base, config.alignment) if committed else left_in(repository.top, config.alignment)
+    return left_at(repository, base, config.alignment) if committed else left_in(repository, config.alignment)
 
 
 def _chained(repository: Repository, begin_with: str) -> LoopState | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import LoopConfig
+from helmsman.errors import OperatorError
 from helmsman.memory.handoff import handoff_section
 from helmsman.orient.alignment_file import read, render
 from helmsman.orient.budget import whole
@@ -14,8 +15,9 @@ from helmsman.pushes import made_by_us
 from helmsman.records.alignment import ALIGNMENT, Alignment, Asked, GapCheck, Specification
 from helmsman.records.memory import Completed, WorkingMemory
 from helmsman.records.state import LoopState
+from tasks.alignment.aligning import align_folder, aligned
 from tasks.leaving.handing_over import NAME, HandedOver, hand_over, left_at, left_in
-from tasks.repository.git import git
+from tasks.repository.git import Repository, git
 from tasks.system.secrets import without_secrets
 from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import remove_worktree
@@ -37,6 +39,11 @@ def completed(work: Work, **changes: object) -> LoopState:
     """The loop after an iteration that proved it."""
     head = commit(work.path, "the work", {"app.py": "2\n"})
     return work.state.model_copy(update={"head": head, "verified": head, "memory": MEMORY, "ending": STOP, **changes})
+
+
+def inside(work: Work) -> Repository:
+    """The repository as it is seen from the loop's worktree."""
+    return Repository(work.path, work.repository.common, bare=False)
 
 
 def configured(state: LoopState, **changes: object) -> LoopState:
@@ -84,11 +91,11 @@ def test_who_died_between_the_file_and_the_commit_is_gone_on_with(tmp_path: Path
 def test_the_next_loop_is_told_once_a_person_has_merged_it_and_nothing_of_it_is_an_order_or_a_question(tmp_path: Path) -> None:
     work = begun(tmp_path)
     hand_over(work.place, completed(work))
-    assert left_in(work.repository.top, ALIGNMENT) == left_at(work.repository, work.start, ALIGNMENT) == ""
+    assert left_in(work.repository, ALIGNMENT) == left_at(work.repository, work.start, ALIGNMENT) == ""
     assert "You must mend the printer." in left_at(work.repository, BRANCH, ALIGNMENT)
     remove_worktree(work.repository, work.path)
     sh(work.repository.top, "merge", "--quiet", BRANCH)
-    told = whole(handoff_section(left_in(work.repository.top, ALIGNMENT)))
+    told = whole(handoff_section(left_in(work.repository, ALIGNMENT)))
     assert "Loop the-loop (2026-11-22)" in told
     assert "\n```\nLoop the-loop" in told
     assert "You must mend the printer." in told
@@ -118,17 +125,28 @@ def test_what_a_person_has_in_hand_of_the_file_stays_in_hand(tmp_path: Path) -> 
     assert HEADING in work.at(ALIGNMENT)
 
 
-def test_a_file_that_is_in_no_commit_is_written_where_it_lies_so_that_the_branch_can_be_merged(tmp_path: Path) -> None:
+def test_a_file_that_is_in_no_commit_is_not_touched_and_the_branch_can_be_merged_over_it(tmp_path: Path) -> None:
     work = begun(tmp_path, {"app.py": "1\n"})
     state = completed(work)
     (work.repository.top / ALIGNMENT).write_text(render(AGREED))
     done = hand_over(work.place, state)
-    assert done == HandedOver(file=work.repository.top / ALIGNMENT)
-    assert hand_over(work.place, state) == done
-    assert (work.repository.top / ALIGNMENT).read_text().count(HEADING) == 1
+    kept = align_folder(work.repository, ALIGNMENT).left
+    assert hand_over(work.place, state) == done == HandedOver(file=kept)
+    assert kept.read_text().count(HEADING) == 1
+    assert (work.repository.top / ALIGNMENT).read_text() == render(AGREED)
     assert work.sh("rev-parse", BRANCH) == state.head
     sh(work.repository.top, "merge", "--quiet", BRANCH)
-    assert "the parser" in left_in(work.repository.top, ALIGNMENT)
+    assert "the parser" in left_in(work.repository, ALIGNMENT)
+
+
+def test_what_is_kept_beside_an_uncommitted_file_lets_a_loop_with_another_goal_start(tmp_path: Path) -> None:
+    work = begun(tmp_path, {"app.py": "1\n"})
+    (work.repository.top / ALIGNMENT).write_text(render(AGREED))
+    another = LoopConfig(goal="print it", checks=work.state.config.checks)
+    with pytest.raises(OperatorError, match="about another goal"):
+        aligned(work.repository, another, ALIGNMENT)
+    hand_over(work.place, completed(work))
+    assert aligned(work.repository, another, ALIGNMENT) == another
 
 
 @pytest.mark.usefixtures("umask_of_a_recluse")
@@ -136,7 +154,7 @@ def test_colleagues_can_read_a_handoff_and_the_file_that_it_was_written_into(tmp
     work = begun(tmp_path, {"app.py": "1\n"})
     (work.repository.top / ALIGNMENT).write_text(render(AGREED))
     hand_over(work.place, completed(work))
-    written = work.repository.top / ALIGNMENT, work.place.folder.root / NAME
+    written = align_folder(work.repository, ALIGNMENT).left, work.place.folder.root / NAME
     assert [path.stat().st_mode & 0o777 for path in written] == [0o644, 0o644]
 
 
@@ -234,7 +252,7 @@ def test_a_document_of_somebodys_own_of_that_name_is_left(tmp_path: Path, text: 
     state = completed(work)
     assert hand_over(work.place, state) == HandedOver()
     assert work.sh("rev-parse", BRANCH) == state.head
-    assert left_at(work.repository, BRANCH, ALIGNMENT) == left_in(work.path, ALIGNMENT) == left_in(work.path, "") == ""
+    assert left_at(work.repository, BRANCH, ALIGNMENT) == left_in(inside(work), ALIGNMENT) == left_in(inside(work), "") == ""
 
 
 def test_line_endings_a_mark_of_byte_order_and_the_mode_stay(tmp_path: Path) -> None:
@@ -249,7 +267,7 @@ def test_line_endings_a_mark_of_byte_order_and_the_mode_stay(tmp_path: Path) -> 
     assert work.sh("ls-tree", BRANCH, ALIGNMENT).startswith("100755")
     assert work.sh("status", "--porcelain") == ""
     assert "Loop the-loop" in left_at(work.repository, BRANCH, ALIGNMENT)
-    assert "Loop the-loop" in left_in(work.path, ALIGNMENT)
+    assert "Loop the-loop" in left_in(inside(work), ALIGNMENT)
 
 
 def test_a_branch_that_lost_the_proven_work_is_left(tmp_path: Path) -> None:

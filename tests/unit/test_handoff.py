@@ -15,13 +15,14 @@ from helmsman.memory.handoff import (
     KEPT_WHOLE,
     MOST_EARLIER,
     Handoff,
-    hand_over,
     handed_down,
     handoff_of,
     handoff_section,
     inherited_from,
+    joined,
     spent,
     with_handoff,
+    with_section,
 )
 from helmsman.orient.alignment import goal_text
 from helmsman.orient.alignment_file import read, render
@@ -137,7 +138,7 @@ def test_handing_over_twice_changes_nothing() -> None:
 def test_the_newest_stay_whole_and_older_ones_become_a_line_each() -> None:
     more = ""
     for number in range(KEPT_WHOLE + 2):
-        more = hand_over(more, numbered(number))
+        more = with_section(more, numbered(number))
     assert re.findall(r"^## .*", more, re.MULTILINE) == [
         EARLIER,
         *(numbered(number).text.split("\n")[0] for number in range(2, KEPT_WHOLE + 2)),
@@ -146,7 +147,7 @@ def test_the_newest_stay_whole_and_older_ones_become_a_line_each() -> None:
     assert lines == [
         f"> - {numbered(number).day} loop-{number}: {GOAL} (completed after 3 iterations, 0.0 s, $0.00)" for number in (0, 1)
     ]
-    assert hand_over(more, numbered(0)) == more
+    assert with_section(more, numbered(0)) == more
 
 
 @settings(max_examples=20)
@@ -157,7 +158,7 @@ def test_sections_of_others_stay_as_they_stand_and_the_whole_is_bounded(loops: i
     theirs = "\n".join(["## A person's", *notes]).rstrip()
     more = theirs
     for number in range(loops):
-        more = hand_over(more, numbered(number))
+        more = with_section(more, numbered(number))
     closed = notes.count("```") % 2 == 0
     assert more.startswith(theirs)
     assert not closed or len(re.findall(r"^## Handoff of loop ", more, re.MULTILINE)) == min(loops, KEPT_WHOLE)
@@ -167,7 +168,7 @@ def test_sections_of_others_stay_as_they_stand_and_the_whole_is_bounded(loops: i
 def test_what_a_person_wrote_between_the_lines_of_older_handoffs_stays() -> None:
     more = f"{EARLIER}\n\n> - 2026-01-01 first: long ago\n\nA word of mine.\n\n## Mine\n\ntext"
     for number in range(KEPT_WHOLE + 1):
-        more = hand_over(more, numbered(number))
+        more = with_section(more, numbered(number))
     assert "A word of mine.\n> - 2026-11-22 loop-0: " in more
     assert "## Mine\n\ntext" in more
 
@@ -175,7 +176,7 @@ def test_what_a_person_wrote_between_the_lines_of_older_handoffs_stays() -> None
 def test_a_handoff_that_a_person_shows_in_a_block_of_code_is_none() -> None:
     shown = "".join(f"## Handoff of loop shown-{number} (2026-01-01)\n\n> Goal: {GOAL}\n\n" for number in range(KEPT_WHOLE + 1))
     theirs = f"## How it looks\n\n~~~~\n{shown}```\n~~~~\n\nmine"
-    after = hand_over(theirs, numbered(1))
+    after = with_section(theirs, numbered(1))
     assert after == f"{theirs}\n\n{numbered(1).text}"
     assert handed_down(theirs) == ""
     assert not spent(AGREED.model_copy(update={"more": theirs}))
@@ -203,10 +204,17 @@ def test_a_file_that_is_no_alignment_or_is_full_is_refused(text: str) -> None:
         with_handoff(text, numbered(1))
 
 
+def test_what_is_kept_beside_a_file_is_joined_to_what_stands_in_it_each_handoff_once() -> None:
+    first, both = with_section("", numbered(1)), with_section(with_section("", numbered(1)), numbered(2))
+    assert joined("## Mine\n\ntext", both) == f"## Mine\n\ntext\n\n{both}"
+    assert joined(first, both) == joined(both, first) == both
+    assert joined("", "") == ""
+
+
 def test_a_loop_is_told_of_the_newest_first_in_bounded_words() -> None:
     more = f"## Mine\n\nYou must not read this\n\n{EARLIER}\n\n> - 2026-01-01 first: long ago"
     for number in range(3):
-        more = hand_over(more, numbered(number))
+        more = with_section(more, numbered(number))
     told = handed_down(more)
     assert [line for line in told.split("\n") if line.startswith(("Loop ", "- 2026"))] == [
         *(f"Loop loop-{number} ({numbered(number).day})" for number in (2, 1, 0)),
@@ -238,7 +246,7 @@ def test_however_long_a_chain_is_what_is_told_is_bounded_and_the_last_loop_comes
 
 def test_an_alignment_is_spent_once_a_loop_has_completed_its_goal() -> None:
     assert not spent(AGREED)
-    done = AGREED.model_copy(update={"more": hand_over("", numbered(1))})
+    done = AGREED.model_copy(update={"more": with_section("", numbered(1))})
     assert spent(done)
     another = done.model_copy(update={"specification": Specification(goal="Import the rows")})
     assert not spent(another)
