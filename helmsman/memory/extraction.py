@@ -1,18 +1,17 @@
 """What an iteration or a loop teaches, by rules alone: strategies, antipatterns and conventions.
 
-A lesson says what the next agent could not read from the repository in a minute. It rests on evidence: failures that ended, or a
-criterion that the judge rejected first, for a strategy; the same failure in spite of work for an antipattern; a completed loop
-for a convention. It does not need the agent's notes.
+A lesson says what the next agent could not read from the repository in a minute. It rests on evidence: failures that ended after
+work that had not ended them, or a criterion that the judge rejected first, for a strategy; the same failure in spite of work for
+an antipattern; a decision with its reason, in a completed loop, for a convention. `bench/lessons.py` measures it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from helmsman.memory.phrases import cleaned, details, listed, orders, quoted, sentences, tells
 from helmsman.memory.words import terms
 from helmsman.oversee.detectors.windows import OF_THE_WORLD, place
-from helmsman.oversee.learning import INTERVENTIONS
-from helmsman.oversee.movement import identity
+from helmsman.oversee.movement import Identity, identity
 from helmsman.records.lessons import Episode, LessonKind, Observation, Summary
 from helmsman.records.memory import Choice
 from helmsman.records.moments import Movement
@@ -33,26 +32,20 @@ TIMES = 2
 """Times in each of these sessions."""
 LOOKED_BACK = 12
 """Episodes before one that are looked at."""
-MOST_CHOICES, MOST_TRIED = 10, 3
+MOST_CHOICES, MOST_TRIED, LEAST_TRIED = 10, 3, 2
 _APPROACH, _TRIED, _CHOSE, _SIDE, _REASON = 280, 90, 160, 120, 160
-_PROVEN, _GREEN, _NEARLY, _ISSUE, _CLASS, _TROUBLE, _RESOLVED, _JUDGED = 0.9, 0.8, 0.7, 0.8, 0.75, 0.7, 0.8, 0.8
-_CHOICES = (0.6, 0.7, 0.8)
-"""Confidence of a decision with none, one and both of reason and rejected alternative."""
+_PROVEN, _GREEN, _NEARLY, _ISSUE, _TROUBLE, _RESOLVED, _JUDGED = 0.9, 0.8, 0.7, 0.8, 0.7, 0.8, 0.8
+_CHOICES = (0.7, 0.8)
+"""Confidence of a decision with one and with both of reason and rejected alternative."""
 
-BY_HABIT = frozenset(
-    {
-        FailureClass.EDIT,
-        FailureClass.USAGE,
-        FailureClass.MISSING_COMMAND,
-        FailureClass.MISSING_MODULE,
-        FailureClass.MISSING_FILE,
-        FailureClass.PERMISSION,
-        FailureClass.GIT,
-        *OF_THE_WORLD,
-    }
+GOT_ON = frozenset({Movement.WAITED, Movement.FORWARD})
+"""Iterations that nobody may call in vain: without work, or with progress that may be needed."""
+ONE_OF_MANY = frozenset({FailureClass.TEST, FailureClass.TYPES, FailureClass.LINT})
+"""Of these one may end while others stay. Of any other class the first failure hides the rest."""
+BY_MACHINE = frozenset(
+    {FailureClass.USAGE, FailureClass.MISSING_COMMAND, FailureClass.MISSING_MODULE, FailureClass.PERMISSION, *OF_THE_WORLD}
 )
-"""What fails inside a session by the way of working. That tests fail there is work."""
-OTHER_WAYS: Mapping[FailureClass, str] = {kind: text.partition(": ")[2] for kind, text in INTERVENTIONS.items()}
+"""What fails inside a session by what the machine has and allows. That tests fail there is work, and how to edit is known."""
 
 
 def after_iteration(episode: Episode, earlier: Sequence[Episode] = ()) -> tuple[Observation, ...]:
@@ -66,7 +59,7 @@ def after_loop(state: LoopState, summary: Summary, episodes: Sequence[Episode]) 
     if summary.outcome is not Outcome.COMPLETED:
         return ()
     whole = sorted((one for one in episodes if one.uid == summary.uid), key=_order)
-    taught = [one for number, one in enumerate(whole) if any(_strategies(one, whole[max(number - LOOKED_BACK, 0) : number]))]
+    taught = [one for number, one in enumerate(whole) if any(_strategies(one, _back(whole, number)))]
     return (*_resolutions(whole, taught), *_choices(state, summary))
 
 
@@ -76,6 +69,11 @@ def _before(episode: Episode, earlier: Sequence[Episode]) -> Sequence[Episode]:
     return sorted(mine, key=_order)[-LOOKED_BACK:]
 
 
+def _back(whole: Sequence[Episode], number: int) -> Sequence[Episode]:
+    """The same where all are in order."""
+    return whole[max(number - LOOKED_BACK, 0) : number]
+
+
 def _order(episode: Episode) -> tuple[int, int]:
     return episode.iteration, episode.attempt
 
@@ -83,7 +81,7 @@ def _order(episode: Episode) -> tuple[int, int]:
 def _strategies(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
     if _got_there(episode, before):
         confidence = _PROVEN if episode.completion >= 1 else _GREEN if episode.green else _NEARLY
-        yield from _strategy("This ended the failures of earlier work", episode, confidence)
+        yield from _strategy("This ended the failures of earlier work", episode, before, confidence)
 
 
 def _got_there(episode: Episode, before: Sequence[Episode]) -> bool:
@@ -93,16 +91,18 @@ def _got_there(episode: Episode, before: Sequence[Episode]) -> bool:
     return episode.checked and (proven or (episode.completion >= SUCCESS > best and episode.movement is Movement.FORWARD))
 
 
-def _strategy(how: str, episode: Episode, confidence: float) -> Iterator[Observation]:
-    """Nothing where no failure ended, or where neither commits nor files say by what."""
+def _strategy(how: str, episode: Episode, before: Sequence[Episode], confidence: float) -> Iterator[Observation]:
+    """Nothing where no other way was tried before: that this one ended the failures stands in the history."""
     classes, tests = _ended(episode)
-    approach = _telling(episode.approach)
-    if not (classes or tests) or not (approach or episode.files):
+    approach, told = _telling(episode.approach), set(classes) - {FailureClass.OTHER}
+    tried = [way for way in _tried(_tries(episode, before, classes, tests)) if way != approach]
+    if not tried or not (approach or episode.files):
         return
     text = sentences(
         (
             f"{how}: {quoted(approach, _APPROACH)}." if approach else f"{how}.",
-            f"Failing before: {listed(tests, 3, 120)}." if tests else f"It ended {_named(classes)}.",
+            f"These had not: {_ways(tried)}.",
+            f"Failing before: {listed(tests, 3, 120)}." if tests else f"It ended {_named(classes)}." if told else "",
             f"Changed: {listed(episode.files, 3, 60)}." if episode.files else "",
         )
     )
@@ -123,6 +123,32 @@ def _ended(episode: Episode) -> tuple[tuple[FailureClass, ...], tuple[str, ...]]
     after = {error.kind for error in episode.errors}
     classes = tuple(kind for kind in episode.subject.failures if kind not in after)
     return classes, episode.subject.tests if episode.green else ()
+
+
+def _tries(
+    episode: Episode, before: Sequence[Episode], classes: Sequence[FailureClass], tests: Sequence[str]
+) -> Iterator[Episode]:
+    """Earlier iterations before and after which the same failed that this one has ended."""
+    hiding = set(classes) - ONE_OF_MANY
+    open_ = {identity(error) for one in before[-1:] for error in one.errors if error.kind in classes}
+    known = set[Identity]()
+    for one, after in pairwise((*before, episode)):
+        left = {identity(error) for error in one.errors}
+        by_test = set(tests).intersection(one.subject.tests, after.subject.tests)
+        by_class = hiding.intersection(one.subject.failures, (error.kind for error in one.errors))
+        if one.checked and (by_test or by_class or open_ & left & known):
+            yield one
+        known = left if one.checked else known
+
+
+def _tried(episodes: Iterable[Episode]) -> tuple[str, ...]:
+    """What was done in vain in them, each once, the newest ones."""
+    vain = (one for one in episodes if one.movement not in GOT_ON)
+    return tuple(dict.fromkeys(way for one in vain if (way := _telling(one.approach))))[-MOST_TRIED:]
+
+
+def _ways(tried: Sequence[str]) -> str:
+    return ", ".join(quoted(way, _TRIED) for way in tried)
 
 
 def _rests_on(episode: Episode, tests: Sequence[str]) -> str:
@@ -161,27 +187,33 @@ def _criteria(episode: Episode, before: Sequence[Episode]) -> Iterator[Observati
 def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Observation]:
     """Each class of failure once: of several reasons the first."""
     found: dict[FailureClass, Observation] = {}
-    for error, row, why, confidence in (*_by_class(episode, before), *_by_return(episode, before), *_by_habit(episode, before)):
-        found.setdefault(error.kind, _antipattern(episode, error, row, why, confidence))
+    for error, row, how, why in (*_by_class(episode, before), *_by_return(episode, before)):
+        tried = _tried(row)
+        if len(tried) >= LEAST_TRIED:  # that something fails is seen at once; what did not help is not
+            text = f"{quoted(place(error), _SIDE)} {how}. Tried in vain: {_ways(tried)}."
+            found.setdefault(error.kind, _antipattern(episode, error, text, why, _ISSUE))
+    for error, why in _by_machine(episode, before):
+        said = f"{quoted(place(error), _SIDE)}: {quoted(error.message, _REASON)}"
+        text = f"{_named((error.kind,)).capitalize()} in one session after the other at {said}."
+        found.setdefault(error.kind, _antipattern(episode, error, text, why, _TROUBLE))
     yield from found.values()
 
 
-_Repeated = tuple[ErrorVector, Sequence[Episode], str, float]
-"""What fails again, the episodes in which it did, why that is too often, and how sure it is."""
+_Repeated = tuple[ErrorVector, Sequence[Episode], str, str]
+"""What fails again at one place, the episodes in which it did, how, and why that is too often."""
 
 
 def _by_class(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeated]:
-    """Classes that have just come so often in a row that something else was ordered."""
+    """Classes that have just come so often in a row, at one place, that something else was ordered."""
     known = {item.kind: item.level for item in before[-1].learning} if before else {}
     for item in episode.learning:
         if item.level < INTERVENED or known.get(item.kind, 0) >= INTERVENED:
             continue
         row = [*(one for one in before if one.checked), episode][-max(item.in_row, 1) :]
         errors = [error for error in episode.errors if error.kind is item.kind]
-        if errors:
-            issue = next((error for error in errors if place(error) and all(_fails_at(one, error) for one in row)), None)
-            why = f"{_named((item.kind,))} in {counted(item.in_row, 'iteration')} in a row"
-            yield issue or ErrorVector(kind=item.kind), row, why, _ISSUE if issue else _CLASS
+        issue = next((error for error in errors if place(error) and all(_fails_at(one, error) for one in row)), None)
+        if issue and item.kind is not FailureClass.OTHER:  # then the place is a program, of which nothing more is known
+            yield issue, row, "failed on", f"{_named((item.kind,))} in {counted(item.in_row, 'iteration')} in a row"
 
 
 def _by_return(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeated]:
@@ -194,30 +226,25 @@ def _by_return(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeate
         back = [now and not was for was, now in pairwise(row)]
         if back[-1] and sum(back) + row[0] == RETURNS + 1 and error.kind not in OF_THE_WORLD:
             failing = [one for one in (*checked, episode) if _has(one, error)]
-            yield error, failing, f"the same failure came back {counted(RETURNS, 'time')} after it was gone", _ISSUE
+            yield (
+                error,
+                failing,
+                "came back again and again",
+                f"the same failure came back {counted(RETURNS, 'time')} after it was gone",
+            )
 
 
-def _by_habit(episode: Episode, before: Sequence[Episode]) -> Iterator[_Repeated]:
-    """Troubles inside the sessions of so many iterations; told once, when there are enough of them."""
+def _by_machine(episode: Episode, before: Sequence[Episode]) -> Iterator[tuple[ErrorVector, str]]:
+    """The same trouble inside the sessions of so many iterations; told once, when there are enough of them."""
     worked = [*(one for one in before if one.movement is not Movement.WAITED), episode]
     for error in episode.troubles:
-        row = [_troubled(one, error.kind) for one in worked[-IN_SESSIONS - 1 :]]
+        row = [_troubled(one, error) for one in worked[-IN_SESSIONS - 1 :]]
         new = len(row) == IN_SESSIONS or not row[0]
-        if error.kind in BY_HABIT and len(row) >= IN_SESSIONS and all(row[-IN_SESSIONS:]) and new:
-            why = f"{_named((error.kind,))} inside the sessions of {IN_SESSIONS} iterations in a row"
-            yield ErrorVector(kind=error.kind), worked[-IN_SESSIONS:], why, _TROUBLE
+        if error.kind in BY_MACHINE and error.where and len(row) >= IN_SESSIONS and all(row[-IN_SESSIONS:]) and new:
+            yield error, f"{_named((error.kind,))} inside the sessions of {IN_SESSIONS} iterations in a row"
 
 
-def _antipattern(episode: Episode, error: ErrorVector, row: Sequence[Episode], why: str, confidence: float) -> Observation:
-    """What to do instead, in our words; what was tried in vain, in the agent's."""
-    tried = tuple(dict.fromkeys(way for one in row if (way := _telling(one.approach))))[-MOST_TRIED:]
-    where = f" at {quoted(place(error), _SIDE)}" if error.where else ""
-    text = sentences(
-        (
-            f"Where {_named((error.kind,))} come again{where}: {OTHER_WAYS[error.kind]}",
-            f"Tried in vain: {', '.join(quoted(way, _TRIED) for way in tried)}." if tried else "",
-        )
-    )
+def _antipattern(episode: Episode, error: ErrorVector, text: str, why: str, confidence: float) -> Observation:
     tests = (place(error),) if error.where else ()
     return Observation(
         kind=LessonKind.ANTIPATTERN,
@@ -244,14 +271,16 @@ def _resolutions(episodes: Sequence[Episode], taught: Sequence[Episode]) -> Iter
     known = {_order(one) for one in taught}
     for order, end in ends.items():
         if order not in known:
-            yield from _strategy("This ended failures that had come again and again", end, _RESOLVED)
+            yield from _strategy(
+                "This ended failures that had come again and again", end, _back(episodes, episodes.index(end)), _RESOLVED
+            )
 
 
 def _choices(state: LoopState, summary: Summary) -> Iterator[Observation]:
-    """Decisions that a completed loop rests on, as its agent noted them."""
+    """Decisions that a completed loop rests on, as its agent noted them, with what the work does not show: why, or what else."""
     for choice in state.memory.decisions[-MOST_CHOICES:]:
-        if _sound(choice):
-            confidence = _CHOICES[bool(choice.reason) + bool(choice.rejected)]
+        if _sound(choice) and (choice.reason or choice.rejected):
+            confidence = _CHOICES[bool(choice.reason and choice.rejected)]
             yield _of_loop(LessonKind.CONVENTION, summary, _choice(choice), confidence, "From the notes of a completed loop.")
 
 
@@ -301,5 +330,5 @@ def _has(episode: Episode, error: ErrorVector) -> bool:
     return any(identity(other) == identity(error) for other in episode.errors)
 
 
-def _troubled(episode: Episode, kind: FailureClass) -> bool:
-    return any(error.kind is kind and error.times >= TIMES for error in episode.troubles)
+def _troubled(episode: Episode, known: ErrorVector) -> bool:
+    return any(error.kind is known.kind and place(error) == place(known) and error.times >= TIMES for error in episode.troubles)

@@ -23,7 +23,7 @@ _LESSONS = (
 _HEADINGS = {
     LessonKind.CONVENTION: "How this project does things:",
     LessonKind.STRATEGY: "What led to success:",
-    LessonKind.ANTIPATTERN: "What failed again and again, and what to do instead:",
+    LessonKind.ANTIPATTERN: "What failed again and again, so do something else:",
 }
 
 

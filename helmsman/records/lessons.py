@@ -43,7 +43,7 @@ class LessonKind(StrEnum):
     STRATEGY = "strategy"
     """What led to success."""
     ANTIPATTERN = "antipattern"
-    """What failed again and again, and what to do instead."""
+    """What failed again and again, and what was tried in vain."""
     CONVENTION = "convention"
     """How this project does things."""
 

@@ -113,7 +113,7 @@ def test_a_model_is_asked_once_for_each_end_that_iterations_led_to(work: Work, u
 def test_no_secret_in_the_agents_notes_becomes_a_lesson(work: Work, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "s3cr3t-of-the-shop"
     monkeypatch.setenv("MY_API_TOKEN", secret)
-    notes = WorkingMemory(decisions=(Choice(chose=f"the header X-Auth {secret} for the shop's health page"),))
+    notes = WorkingMemory(decisions=(Choice(chose=f"the header X-Auth {secret} for the shop's page", reason="it asks for it"),))
     for number in range(2):
         state = ended(work, Outcome.COMPLETED, NOW, 1, memory=notes, uid=f"u{number}")
         conclude(work.place, without_secrets(state))  # as its driver has it

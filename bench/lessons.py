@@ -1,0 +1,217 @@
+"""What memory learns: loops replayed through the core, and the best of their lessons, for a reviewer to mark.
+
+    python -m bench.lessons [--most 50] [--unmarked] [--repo DIR …]
+
+The loops are in `bench/lived_loops/*.toml`: what the checks printed, which commits were made, what was noted and judged. Whatever
+follows is the product: failures are read, iterations overseen and decided, lessons drawn, merged and reviewed as in a loop. With
+`--repo` the loops are those that repositories have on record. A line is printed for each lesson, the surest first: its mark, its
+confidence, its kind, the loops that it stems from, and its words.
+
+A mark is a line of `bench/lived_loops/marks.txt`, `keep` or `drop` and the words. A reviewer keeps what is true and what the next
+agent could not read from the repository in a minute. The last line says how many of those printed are kept.
+"""
+
+import argparse
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from helmsman.config import LoopConfig
+from helmsman.memory.episodes import episode, subject_of, summary
+from helmsman.memory.extraction import after_iteration, after_loop
+from helmsman.memory.merging import is_same, merged, new_lesson, similar
+from helmsman.memory.promotion import reviewed
+from helmsman.oversee.baseline import with_baseline
+from helmsman.oversee.decide import Situation, decide
+from helmsman.oversee.observed import Observed
+from helmsman.oversee.overseeing import oversee
+from helmsman.oversee.signals import Sight
+from helmsman.records.briefing import Orientation
+from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.claims import Claims
+from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Commit, Execution
+from helmsman.records.iteration import Evidence
+from helmsman.records.judgement import CriterionVerdict, Judgement, JudgementOutcome
+from helmsman.records.lessons import Episode, Lesson, Observation
+from helmsman.records.memory import Choice, WorkingMemory
+from helmsman.records.session import ErrorVector
+from helmsman.records.state import LoopState, advance, record_of
+from helmsman.records.verdict import Outcome
+from helmsman.verify.completion import prove
+from helmsman.verify.failures import error_vector
+from helmsman.verify.summaries import read_summary
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.state_ref import list_loops, read_records
+
+FOLDER = Path(__file__).parent / "lived_loops"
+START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+STEP = timedelta(minutes=10)
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What a reviewer said of lessons, by their words."""
+
+    said: Mapping[str, str]
+
+    def of(self, lesson: Lesson) -> str:
+        return self.said.get(lesson.text, "?")
+
+
+def read_marks() -> Marks:
+    path = FOLDER / "marks.txt"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return Marks({words: mark for mark, _, words in (line.partition(" ") for line in lines) if mark in {"keep", "drop"}})
+
+
+def lived_loops() -> list[Table]:
+    return [loop for path in sorted(FOLDER.glob("*.toml")) for loop in tomllib.loads(path.read_text(encoding="utf-8"))["loop"]]
+
+
+def taught(loop: Table) -> Iterator[Observation]:
+    """What a loop teaches, iteration by iteration and at its end."""
+    state, lived = _begun(loop), list[Episode]()
+    for number, given in enumerate(loop["iterations"], 1):
+        last = number == len(loop["iterations"]) and "outcome" not in loop
+        subject = subject_of(state, loop["project"])
+        state, kept = _iterated(state, loop, given, subject=subject, asks=last or "judged" in given)
+        yield from after_iteration(kept, lived)
+        lived.append(kept)
+    if state.outcome is Outcome.COMPLETED:
+        yield from after_loop(state, summary(state, subject_of(state, loop["project"])), lived)
+
+
+def _begun(loop: Table) -> LoopState:
+    criteria = [{"id": name, "text": text} for name, text in loop.get("criteria", {}).items()]
+    config = {"goal": loop["goal"], "checks": (loop["check"],), "judge": {"criteria": criteria}}
+    state = LoopState(
+        loop=loop["name"],
+        uid=loop["name"],
+        config=LoopConfig.model_validate(config),
+        created_at=START,
+        updated_at=START,
+        base_branch="main",
+        base_commit="b" * 40,
+        branch=f"helmsman/{loop['name']}",
+        head="b" * 40,
+    )
+    return with_baseline(state, _report(loop, loop["start"], "tree0"))
+
+
+def _iterated(state: LoopState, loop: Table, given: Table, *, subject: Any, asks: bool) -> tuple[LoopState, Episode]:
+    started, now = state.updated_at, state.updated_at + STEP
+    found = Evidence(
+        execution=Execution(call=_call(given), change=_change(state, given)),
+        checks=_report(loop, given["says"], f"tree{state.due}"),
+        claims=Claims(wants_to_finish=asks, how=state.config.completion.promise if asks else ""),
+        judgement=_judgement(given["judged"]) if "judged" in given else None,
+    )
+    found = found.model_copy(update={"proof": prove(state.config, state.done, found)})
+    overseen = oversee(Sight(state, found, started, now), Observed())
+    decision = decide(Situation(state, found, overseen.signals, now, overseen.oversight))
+    decided = (*state.memory.decisions, *(Choice.model_validate(one) for one in given.get("decided", [])))
+    orientation = Orientation(started_at=started, start_commit=state.head)
+    record = record_of(state, orientation, found, WorkingMemory(decisions=decided), overseen, decision)
+    return advance(state, record), episode(state, record, subject)
+
+
+def _call(given: Table) -> AgentCall:
+    errors = tuple(_trouble(*one) for one in given.get("troubles", []))
+    return AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=300, tools=(("Bash", 12),), errors=errors)
+
+
+def _trouble(command: str, said: str, times: int) -> ErrorVector:
+    return error_vector("Bash", command, said).model_copy(update={"times": times})
+
+
+def _change(state: LoopState, given: Table) -> Change:
+    commit = f"{state.due:040d}"
+    return Change(
+        start=state.head,
+        commit=commit,
+        tree=f"tree{state.due}",
+        commits=tuple(Commit(id=commit, subject=subject) for subject in reversed(given["did"])),
+        files=tuple(given["files"]),
+        files_changed=len(given["files"]),
+        insertions=20,
+        deletions=5,
+    )
+
+
+def _report(loop: Table, said: str, tree: str) -> CheckReport:
+    passed, command = not said, loop["check"]
+    result = CheckResult(
+        name=command,
+        command=command,
+        passed=passed,
+        exit_code=0 if passed else 1,
+        seconds=2,
+        head=said.strip("\n"),
+        counts=read_summary(said) if said else None,
+    )
+    return CheckReport(tree=tree, results=(result,))
+
+
+def _judgement(said: Mapping[str, tuple[bool, str]]) -> Judgement:
+    graded = [
+        CriterionVerdict(criterion=name, met=met, votes_met=int(met), votes_cast=1, reason=why)
+        for name, (met, why) in said.items()
+    ]
+    met = all(one.met for one in graded)
+    return Judgement(
+        outcome=JudgementOutcome.APPROVED if met else JudgementOutcome.REJECTED,
+        cause="" if met else "a criterion is not met",
+        criteria=tuple(graded),
+    )
+
+
+def recorded(repository: Repository) -> Iterator[Observation]:
+    """What the loops of a repository teach by their records. Only rules are asked, whatever a model was asked in its time."""
+    project = repository.top.name
+    for shown in list_loops(repository, lambda _: None):
+        state, lived = shown.state, list[Episode]()
+        for record in reversed([*read_records(repository, state.loop)]):
+            subject = record.recalled.subject or subject_of(state, project)
+            lived.append(episode(state, record, subject.model_copy(update={"project": project})))
+            yield from after_iteration(lived[-1], lived[:-1])
+        if state.outcome is Outcome.COMPLETED:
+            yield from after_loop(state, summary(state, subject_of(state, project)), lived)
+
+
+def learnt(observations: Iterable[Observation]) -> list[Lesson]:
+    """The lessons, the surest first. What says the same is merged, as the store does it."""
+    known = dict[str, Lesson]()
+    for seen in observations:
+        same = [one for one in known.values() if is_same(one, seen)]
+        best = max(same, key=lambda one: similar(one, seen), default=None)
+        lesson = merged(best, seen, START) if best else new_lesson(seen, f"l{len(known)}", START)
+        known[lesson.id] = reviewed(lesson, START)
+    return sorted(known.values(), key=lambda one: (-one.confidence, -one.uses))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--most", type=int, default=50)
+    parser.add_argument("--unmarked", action="store_true", help="only those that nobody has marked")
+    parser.add_argument("--repo", type=Path, action="append", metavar="DIR", help="loops of this repository instead; repeatable")
+    options = parser.parse_args()
+    marks = read_marks()
+    if options.repo:
+        seen = [one for path in options.repo for one in recorded(open_repository(path))]
+    else:
+        seen = [one for loop in lived_loops() for one in taught(loop)]
+    shown = learnt(seen)[: options.most]
+    for one in shown:
+        if not options.unmarked or marks.of(one) == "?":
+            print(f"{marks.of(one):4} {one.confidence:.2f} {one.kind} ({', '.join(one.sources)}): {one.text}")
+    kept, unmarked = ([marks.of(one) for one in shown].count(mark) for mark in ("keep", "?"))
+    share = f"{kept} kept ({kept / max(1, len(shown)):.0%}), {unmarked} not marked"
+    print(f"{len({one.source for one in seen})} loops taught something: {len(shown)} lessons, {share}")
+
+
+if __name__ == "__main__":
+    main()
