@@ -77,7 +77,7 @@ def run(
     goal_file: GoalFile = None,
     repo: Repo = HERE,
     check: Check = None,
-    no_checks: Annotated[bool, typer.Option("--no-checks", help="Start without any check; nothing is verified then.")] = False,
+    no_checks: Annotated[bool, typer.Option("--no-checks", help="Run no check at all; nothing is verified then.")] = False,
     in_place: Annotated[bool, typer.Option("--in-place", help="Work on the current branch instead of in a worktree.")] = False,
     max_iterations: Annotated[int | None, typer.Option("--max-iterations", metavar="N", help="Stop after N iterations.")] = None,
     max_calls: MaxCalls = None,

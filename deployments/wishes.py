@@ -60,8 +60,7 @@ def _said(repository: Repository, wishes: Wishes) -> dict[str, Any]:
     """Options as configuration; the short ones win over --set, whatever that made of their section."""
     short = (
         goal_said(wishes.goal, wishes.goal_file),
-        {"checks": list(wishes.checks)} if wishes.checks else {},
-        {"allow_no_checks": True} if wishes.no_checks else {},
+        _checks(wishes),
         {"preset": from_here(wishes.preset)} if wishes.preset else {},
         {"plan": {"file": wishes.plan}} if wishes.plan else {},
         {"agent": {"kind": wishes.agent}} if wishes.agent else {},
@@ -70,6 +69,15 @@ def _said(repository: Repository, wishes: Wishes) -> dict[str, Any]:
         merged_into(repository, wishes.merge),
     )
     return reduce(merged, short, from_assignments(wishes.settings))
+
+
+def _checks(wishes: Wishes) -> dict[str, Any]:
+    """`--no-checks` means those that files name as well."""
+    if wishes.no_checks and wishes.checks:
+        raise OperatorError("--check and --no-checks contradict each other", remedy="leave one of them out")
+    if wishes.no_checks:
+        return {"allow_no_checks": True, "checks": []}
+    return {"checks": list(wishes.checks)} if wishes.checks else {}
 
 
 def _given(keys: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:

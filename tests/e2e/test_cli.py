@@ -78,6 +78,17 @@ def test_a_completed_loop_exits_with_0_and_prints_one_object(finished: Finished)
     assert min(result["cost_usd"], result["tokens"], result["seconds"]) > 0
 
 
+@pytest.mark.feature("E11")
+def test_a_run_without_checks_runs_none_of_those_that_files_name_and_says_that_nothing_was_verified(
+    tmp_path: Path, prefect_server: PrefectServer
+) -> None:
+    make_repository(tmp_path / "repository", {"helmsman.toml": 'checks = ["touch ran; false"]\n'})
+    with driving(tmp_path, prefect_server.url, by_call([SESSION])) as helmsman:
+        result = the_object(helmsman.run_loop("the answer is there", "--no-checks", "--json").output)
+    assert (result["outcome"], result["checks"], result["iterations"]) == ("completed", [], 1)
+    assert "NOTHING WAS VERIFIED" in result["reason"]
+
+
 @pytest.mark.slow
 @of_the_finished
 def test_a_goal_longer_than_any_argument_reaches_the_model_whole(finished: Finished) -> None:

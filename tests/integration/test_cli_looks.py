@@ -73,6 +73,7 @@ MISTAKES = {
     "no goal": Mistake(started(goal=None), ("goal", "missing", "HELMSMAN_GOAL", "helmsman.toml")),
     "a blank goal": Mistake(started(goal="  "), ("goal (command line)", "'  '")),
     "no checks": Mistake(started("--yes", check=None), ("no check is configured", "--check", "--no-checks")),
+    "a check and none": Mistake(started("--no-checks"), ("--check and --no-checks contradict", "leave one of them out")),
     "an empty check": Mistake(started(check=""), ("checks[0].command (command line)", "''")),
     "an unknown key": Mistake(
         started("--set", "limits.iteration=3"), ("limits.iteration (command line): unknown key", "did you mean limits.iterations")
