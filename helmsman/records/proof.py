@@ -37,6 +37,8 @@ class SinceStart(Record):
     """Checks that pass on the work, and fail where its tests are run on the source of the start."""
     tests: tuple[str, ...] = ()
     """Tests that fail there, as far as the runners name them; 200 at most."""
+    tests_changed: bool = False
+    """Whether tests that were there at the start differ, or what they use or are run by."""
     changed_expectations: tuple[str, ...] = ()
     """Tests, or checks that name none, that pass on the work and fail on it with the tests of the start."""
 

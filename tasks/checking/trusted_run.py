@@ -40,11 +40,10 @@ def as_they_were(place: Workplace, state: LoopState, commit: str) -> Entries:
     return {path: lines[path] for path in as_at_start(lines, base, config.checks, config.invariants, texts)}
 
 
-def tests_as_they_were(place: Workplace, state: LoopState, commit: str) -> Entries:
+def tests_as_they_were(place: Workplace, state: LoopState, changed: Mapping[str, Sides]) -> Entries:
     """Entries of the start for the tests, and what only tests use, where the loop has changed any that was there."""
-    lines = {path: before for path, (before, _) in changed_since_start(place, state, commit).items()}
     base = _files_of(place.repository.common, state.base_commit)
-    return {path: lines[path] for path in tests_of_start(lines, base, state.config.checks, state.config.invariants)}
+    return {path: changed[path][0] for path in tests_of_start(changed, base, state.config.checks, state.config.invariants)}
 
 
 def tests_of_the_work(changed: Mapping[str, Sides], config: LoopConfig) -> Entries:

@@ -152,14 +152,14 @@ def compared_with_start(repository: str, state: LoopState, evidence: Evidence) -
         return evidence
     since = since_start(repository, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
     empty = without_test(report, state.most_tests, state.without_test_at_start)
-    found = _with_tests_of_start(repository, state, evidence.execution, report)
+    found = _with_tests_of_start(repository, state, evidence.execution, report) if since.tests_changed else Outcomes()
     needed = new_tests.needs_test(state, evidence)
     known = since.model_copy(update={"needs_test": needed, "without_test": empty, "changed_expectations": found.changed})
     return evidence.model_copy(update={"since_start": known, "findings": (*evidence.findings, *found.findings)})
 
 
 def _with_tests_of_start(repository: str, state: LoopState, execution: Execution, report: CheckReport) -> Outcomes:
-    """What the tests of the start say of the work. Where only source and new tests differ, there is nothing to run."""
+    """What the tests of the start say of the work."""
     config = state.config.invariants
     if config.changed_expectations == "allow":
         return Outcomes()

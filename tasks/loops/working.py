@@ -159,7 +159,9 @@ def check_trusted(
     `tests`: its tests instead.
     """
     asked = state.model_copy(update={"config": state.config.model_copy(update={"checks": checks})})
-    overlay = (tests_as_they_were if tests else as_they_were)(place, asked, execution.change.commit)
+    commit = execution.change.commit
+    changed = changed_since_start(place, state, commit) if tests else {}
+    overlay = tests_as_they_were(place, asked, changed) if tests else as_they_were(place, asked, commit)
     if not overlay:
         return TrustedCopy()
     what = "tests of the start" if tests else "trusted run"
@@ -176,15 +178,16 @@ def compare_with_start(place: Workplace, state: LoopState, execution: Execution,
     commit = execution.change.commit
     changed = changed_since_start(place, state, commit)
     overlay = tests_of_the_work(changed, state.config) if run else {}
+    known = SinceStart(unchanged=not changed, tests_changed=bool(tests_as_they_were(place, state, changed)))
     if not overlay:
-        return SinceStart(unchanged=not changed)
+        return known
     named = tuple(check.model_copy(update={"name": f"{check.title} (start run)"}) for check in state.config.checks)
     config = state.config.model_copy(update={"checks": named})
     subject = _Subject(state.base_commit, execution.change.tree, config, tuple(overlay.values()), stay=commit)
     start = _checked(place, state, subject)
     failing, tests = shown_by(report, start)
     inside = (name for path in not_collected(overlay, tests) for name in cases_at(place, commit, path))
-    return SinceStart(failing=failing, tests=tuple(islice((*tests, *inside), MOST_TESTS)))
+    return known.model_copy(update={"failing": failing, "tests": tuple(islice((*tests, *inside), MOST_TESTS))})
 
 
 def check_merge(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
