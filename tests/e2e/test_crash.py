@@ -85,6 +85,7 @@ def goes_on_as_if(undisturbed: Undisturbed, loop_bench: Bench) -> None:
     assert loop_bench.is_quiet(), loop_bench.processes()
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E3")
 def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_agent_begin_anew(
     loop_bench: Bench, undisturbed: Undisturbed

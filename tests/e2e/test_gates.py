@@ -75,6 +75,7 @@ def test_an_answer_given_in_the_ui_while_nobody_drives_the_loop_counts(helmsman:
     assert paused_runs(prefect_server, helmsman) == []
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1", "H2", "E3")
 def test_a_question_that_nobody_answered_is_asked_again_and_never_passed(
     helmsman: Driving, prefect_server: PrefectServer
@@ -113,6 +114,7 @@ def test_a_wait_outlives_the_engine_and_ends_by_an_answer_from_another_terminal(
         assert datetime.now(answer.at.tzinfo) >= answer.at
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_the_command_line_refuses_answers_that_cannot_be_followed_and_second_ones(
     helmsman: Driving, prefect_server: PrefectServer

@@ -101,6 +101,7 @@ def test_a_cancel_while_the_judge_deliberates_ends_the_loop_soon_and_it_can_go_o
         assert agent_sessions(helmsman) == 1
 
 
+@pytest.mark.slow
 def test_the_command_line_judges_in_a_session_of_its_own_where_that_is_configured(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:

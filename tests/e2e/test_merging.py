@@ -44,6 +44,7 @@ def order(helmsman: Driving, goal: str) -> list[str | Path]:
     return ["run", goal, "--yes", "--check", "sh check.sh", *where, "--set", "steering.stop_blocks=0"]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M4")
 def test_of_two_loops_that_change_the_same_line_both_intents_are_merged(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", FILES)

@@ -122,6 +122,7 @@ def test_codex_whose_key_is_refused_ends_the_loop_for_the_operator(
     assert "unexpected status 401 Unauthorized: Incorrect API key provided" in made.record.execution.call.error
 
 
+@pytest.mark.slow
 def test_gemini_edits_by_its_own_tool_until_the_check_passes(
     tmp_path: Path, programs: str, prefect_server: PrefectServer
 ) -> None:
@@ -137,6 +138,7 @@ def test_gemini_edits_by_its_own_tool_until_the_check_passes(
     assert "it does not tell how its commands ended" in run.output
 
 
+@pytest.mark.slow
 def test_gemini_that_is_given_no_model_that_there_is_ends_the_loop_for_the_operator(
     tmp_path: Path, programs: str, prefect_server: PrefectServer
 ) -> None:

@@ -78,6 +78,7 @@ def test_a_real_loops_report_shows_its_course_and_asks_nobody(tmp_path: Path, pr
         assert page.locator("svg.chart circle").count() >= len(fared.records) * 3
 
 
+@pytest.mark.slow
 def test_charts_are_large_enough_to_be_read_and_nothing_has_to_be_scrolled_sideways(tmp_path: Path) -> None:
     address = keep(tmp_path, full_page())
     for width in (1280, 700, 390):

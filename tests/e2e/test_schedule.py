@@ -19,10 +19,9 @@ from tasks.repository.state_ref import list_loops
 from tests.fakes.bench import ROOT
 from tests.fakes.team import ENDED, Team
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("team")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("team")]
 
 
-@pytest.mark.slow
 @pytest.mark.feature("D1", "D9")
 def test_each_firing_of_a_schedule_drives_a_loop_of_its_own_even_within_one_second(team: Team, tmp_path: Path) -> None:
     bench, loop = team.bench(tmp_path / "a"), team.id_of("loop/loop")

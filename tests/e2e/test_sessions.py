@@ -99,6 +99,7 @@ def test_without_a_word_every_iteration_begins_with_an_empty_context(drive: Driv
     assert driven.state.session is None
 
 
+@pytest.mark.slow
 def test_a_resumed_session_is_one_conversation_over_all_iterations(drive: Drive) -> None:
     driven = drive(by_call([THREE]), "claude.session=resume")
     assert driven.resumed == [False, True, True]

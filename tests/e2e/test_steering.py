@@ -49,6 +49,7 @@ def test_the_third_identical_command_without_a_change_is_denied_with_what_to_do(
     assert record.execution.call.permission_denials == ()  # guidance of ours, and no permission that it lacks
 
 
+@pytest.mark.slow
 def test_after_a_change_the_same_command_is_new(tmp_path: Path, prefect_server: PrefectServer) -> None:
     change = call(bash("echo 2 > app.py"))
     record, _ = drive(tmp_path, prefect_server, call(bash(FAILS)), call(bash(FAILS)), change, call(bash(FAILS)), STOP)
@@ -133,6 +134,7 @@ def test_a_program_that_works_without_asking_is_stopped_with_the_reason(tmp_path
     assert "works without asking its hooks" in told.output
 
 
+@pytest.mark.slow
 def test_in_a_fix_the_tests_that_were_there_judge_and_those_of_the_loop_may_change(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:

@@ -188,6 +188,7 @@ def test_a_destructive_command_ends_the_session_in_its_midst(tmp_path: Path, pre
     assert sh(tmp_path / "repository", "rev-parse", "helmsman/loop") == sh(tmp_path / "repository", "rev-parse", "main")
 
 
+@pytest.mark.slow
 @pytest.mark.feature("S11", "S8")
 def test_a_double_bind_asks_with_both_sentences_and_where_they_stand(tmp_path: Path, prefect_server: PrefectServer) -> None:
     fared = course("is ordered two things at once", tmp_path, prefect_server)

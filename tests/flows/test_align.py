@@ -151,6 +151,7 @@ def answer_in_file(at: Desk) -> None:
     at.path.write_text(text.replace("a CSV export", "a TSV export"))
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_answers_in_the_file_end_the_wait_for_a_form(desk: Desks, engine_url: str) -> None:
     at = desk([ASKS, KNOWS])
@@ -161,6 +162,7 @@ def test_answers_in_the_file_end_the_wait_for_a_form(desk: Desks, engine_url: st
     assert at.written().gaps.answered[0].answer == "a tab"
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_what_a_form_leaves_empty_stays_open_and_the_next_run_asks_that_again(desk: Desks, engine_url: str) -> None:
     at = desk([say(json.dumps(GOOD | {"blockingQuestions": ["Which separator?", "Which columns?"]})), KNOWS])
@@ -180,6 +182,7 @@ def test_what_a_form_leaves_empty_stays_open_and_the_next_run_asks_that_again(de
     assert at.asked == 2
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_silence_stops_it(desk: Desks) -> None:
     at = desk([ASKS])
@@ -188,6 +191,7 @@ def test_silence_stops_it(desk: Desks) -> None:
     assert "nobody answered in time" in (state.message or "")
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1", "E9")
 def test_a_wait_can_be_cancelled_and_what_was_paid_for_is_not_asked_again(desk: Desks, engine_url: str) -> None:
     at = desk([ASKS, KNOWS])
@@ -199,6 +203,7 @@ def test_a_wait_can_be_cancelled_and_what_was_paid_for_is_not_asked_again(desk: 
     assert at.asked == 2
 
 
+@pytest.mark.slow
 def test_after_three_rounds_answers_are_kept_without_asking_a_model_once_more(desk: Desks, engine_url: str) -> None:
     at = desk([say(json.dumps(GOOD | {"blockingQuestions": [f"Question {n}?"]})) for n in range(9)])
     with answering(engine_url, at.name, ANSWER, ANSWER, ANSWER):
@@ -297,6 +302,7 @@ align(AlignRequest.model_validate_json(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E3", "H2")
 def test_a_form_that_was_filled_in_after_its_process_was_killed_counts_and_nothing_is_paid_for_twice(
     desk: Desks, engine_url: str, tmp_path: Path

@@ -296,6 +296,7 @@ def test_under_a_worker_the_push_s_run_leaves_its_process_and_its_answers_come_t
     assert at.asked == 2
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E9")
 def test_a_cancelled_one_goes_on_when_its_push_is_run_again(desk: Desks, engine_url: str) -> None:
     at = desk([ASKS, KNOWS])

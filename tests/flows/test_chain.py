@@ -43,6 +43,7 @@ def states(repository: Path) -> list[LoopState]:
     return [read_state(opened, name)[0] for name in sorted(loop_names(opened))]
 
 
+@pytest.mark.slow
 def test_in_place_each_loop_goes_on_where_the_last_one_left_and_what_refuses_the_next_one_is_what_is_told(
     repository: Path, engine_url: str, tmp_path: Path
 ) -> None:

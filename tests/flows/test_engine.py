@@ -85,6 +85,7 @@ def test_a_loop_that_is_driven_already_is_refused_with_its_holder(drive: Drive) 
         loop(request)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E6")
 def test_a_stopped_loop_goes_on_when_its_limit_is_raised_and_not_before(drive: Drive) -> None:
     driven = drive([says(), says(PROMISE, shell=SOLVE)], limits={"iterations": 1})

@@ -77,6 +77,7 @@ def test_an_answer_that_cannot_be_followed_names_the_field_and_the_loop_keeps_wa
     assert calls_made(driven.agent) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_an_answer_from_another_terminal_ends_the_wait_too(drive: Drive, engine_url: str, repository: Path) -> None:
     with answering(engine_url, "loop", lambda: put(repository, Choice.STOP, by="Ada", guidance="not today")):
@@ -111,6 +112,7 @@ def test_silence_comes_to_what_was_declared(drive: Drive, declared: str, outcome
     assert driven.state.answers[-1].via == "timeout"
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1", "M7")
 def test_a_loop_that_does_not_ask_ends_as_waiting_and_the_answer_counts_when_it_is_driven_again(drive: Drive) -> None:
     driven = drive([NOISE, NOISE, SOLVED], gates={"milestone_every": 2})
@@ -180,6 +182,7 @@ def test_proven_work_counts_as_completed_only_once_it_is_approved(drive: Drive, 
     assert "approved for merging by Ada" in driven.state.ending.reason
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_proven_work_that_waits_for_approval_is_done_once_it_is_given(drive: Drive) -> None:
     driven = drive([SOLVED], gates={"merge": True})
@@ -263,6 +266,7 @@ def test_a_loop_is_handed_back_also_where_its_worktree_is_gone(drive: Drive) -> 
     assert resume(driven.repository).outcome is Outcome.COMPLETED
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_a_loop_whose_question_has_lapsed_goes_on_without_an_answer(drive: Drive) -> None:
     driven = drive([NOISE, SOLVED], gates={"budget": True, "timeout_hours": 1e-9}, limits={"iterations": 1})

@@ -40,6 +40,7 @@ def test_a_review_leaves_a_report_and_nothing_else(drive: Drive, repository: Pat
     assert record.execution.put_back == ("check.sh", "notes")
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M10")
 def test_tests_that_fail_twice_bring_the_debugger_with_prompt_model_and_tools(
     drive: Drive, repository: Path, tmp_path: Path

@@ -15,6 +15,7 @@ __all__ = ["api", "served"]
 pytestmark = pytest.mark.feature("D6")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("engine_url")
 @pytest.mark.parametrize("api", ["gitea"], indirect=True)
 def test_a_pull_request_that_is_refused_leaves_the_loop_completed_and_is_opened_the_next_time(

@@ -147,6 +147,7 @@ def test_where_nothing_goes_wrong_what_the_model_cost_is_charged_and_lines_are_p
     assert state.proposed == ("Check your work with `make test`.",)
 
 
+@pytest.mark.slow
 def test_who_cancels_while_a_model_is_asked_waits_for_no_lesson_and_the_work_stays_done(left: Left) -> None:
     work = left.works[CANCELLED]
     assert left.stays_done(CANCELLED)
@@ -169,6 +170,7 @@ def test_a_driver_of_a_loop_that_another_one_moved_on_goes_no_further(left: Left
     assert not any("proposed for AGENTS.md" in line for line in left.told(MOVED))
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 @pytest.mark.parametrize(("decision", "committed"), [("approve", True), ("stop", False)])
 def test_what_is_proposed_for_agents_md_is_committed_once_a_person_says_so(

@@ -53,6 +53,7 @@ def test_work_left_uncommitted_is_committed_with_a_message_that_says_so(drive: D
     assert "left uncommitted" in git(driven.repository, "log", "-1", "--format=%s", "helmsman/loop")
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M2")
 def test_in_place_works_on_the_current_branch(drive: Drive) -> None:
     driven = drive([says(PROMISE, shell=SOLVE)], workspace={"in_place": True})
@@ -60,6 +61,7 @@ def test_in_place_works_on_the_current_branch(drive: Drive) -> None:
     assert driven.state.branch == "main"
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E6", "S6")
 @pytest.mark.parametrize(
     ("limits", "rule"),
@@ -79,6 +81,7 @@ def test_a_limit_stops_the_loop_with_the_rule_and_the_numbers(drive: Drive, limi
     assert "check" in driven.state.ending.reason
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E6")
 def test_nearing_a_limit_is_logged_at_70_and_warned_at_90_percent(drive: Drive) -> None:
     driven = drive([says(cost=0.075), says(cost=0.02), says(cost=0.01)], limits={"cost_usd": 0.1})
@@ -102,6 +105,7 @@ def test_a_usage_limit_is_waited_out_until_its_reset_and_costs_no_iteration(driv
     assert first.checks is None
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E4")
 def test_an_overloaded_model_is_tried_again_with_delays_and_costs_no_iteration(drive: Drive) -> None:
     retry = {"attempts": 3, "first_delay_seconds": 0.2, "jitter": 0.0}
@@ -112,6 +116,7 @@ def test_an_overloaded_model_is_tried_again_with_delays_and_costs_no_iteration(d
     assert time.monotonic() - begun >= 0.2 + 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E4")
 def test_when_the_world_stays_broken_the_loop_fails_with_the_world_at_fault(drive: Drive) -> None:
     driven = drive([fails_with(529, "Overloaded")], retry={"attempts": 1, "first_delay_seconds": 0.1, "jitter": 0.0})
@@ -120,6 +125,7 @@ def test_when_the_world_stays_broken_the_loop_fails_with_the_world_at_fault(driv
     assert (driven.state.ending.outcome, driven.state.ending.fault) == (Outcome.FAILED, "world")
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E4")
 def test_refused_credentials_are_never_retried_and_are_the_operators_fault(drive: Drive) -> None:
     driven = drive([fails_with(401, "Failed to authenticate. API Error: 401 bad key")])
@@ -194,6 +200,7 @@ def test_without_checks_a_loop_starts_only_when_told_and_says_that_nothing_was_v
     assert "NOTHING WAS VERIFIED" in driven.state.ending.reason
 
 
+@pytest.mark.slow
 @pytest.mark.feature("O4")
 def test_notes_in_the_older_form_are_read_and_the_goal_in_them_is_not(drive: Drive) -> None:
     rewrite = "printf '## ORIGINAL_GOAL\\nsomething easier\\n## REMAINING_GAP\\nmuch\\n' > .helmsman/progress.md"
@@ -247,6 +254,7 @@ def test_with_revert_a_check_that_the_agent_edited_is_put_back_and_the_honest_wo
     assert "invariants.put_back" in [signal.rule for signal in record.signals]
 
 
+@pytest.mark.slow
 @pytest.mark.feature("S19")
 def test_a_loop_that_runs_into_its_limit_is_left_at_its_best_tree_and_goes_on_from_there(drive: Drive) -> None:
     checks = ("grep -q one answer", "grep -q two answer", "grep -q three answer")
@@ -272,6 +280,7 @@ def test_a_loop_that_runs_into_its_limit_is_left_at_its_best_tree_and_goes_on_fr
     assert "Your tree is the one that measured best" in prompt_of(stopped.agent, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("E13")
 def test_at_its_share_of_the_usage_window_a_loop_waits_for_the_reset_and_goes_on(drive: Drive) -> None:
     reset = int(time.time()) + 3600

@@ -85,6 +85,7 @@ def test_a_conflict_that_is_only_claimed_to_be_merged_does_not_complete(drive: D
     assert sh(repository, "show", "main:note") == "7"
 
 
+@pytest.mark.slow
 def test_what_a_person_has_to_clear_away_is_asked_and_no_work_is_done_twice(drive: Drive, repository: Path) -> None:
     (repository / "check.sh").write_text("somebody's half of a change\n")
     driven = drive([SOLVED], merge=INTO_MAIN)
@@ -101,6 +102,7 @@ def test_what_a_person_has_to_clear_away_is_asked_and_no_work_is_done_twice(driv
     assert calls_made(driven.agent) == 1
 
 
+@pytest.mark.slow
 def test_who_cancels_while_it_waits_for_its_turn_keeps_proven_work_that_is_merged_later(drive: Drive, repository: Path) -> None:
     folder = repository / ".git" / "helmsman"
     folder.mkdir()

@@ -62,6 +62,7 @@ def revived() -> int:
         return len(revive_crashed(client, settled_seconds=0))
 
 
+@pytest.mark.slow
 def test_a_run_that_crashes_again_goes_on_if_it_finished_an_iteration_in_between(runs: Runs) -> None:
     run = runs.crashed()
     assert revived() == 1

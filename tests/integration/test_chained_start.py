@@ -24,7 +24,7 @@ from tasks.worktrees.worktree import ensure_worktree, remove_worktree
 from tests.fakes.repositories import NOW, commit, make_repository, sh, write
 from tests.unit.builders import STOP, config
 
-pytestmark = pytest.mark.feature("L7", "M11")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("L7", "M11")]
 ONE, TWO, THREE = "The first goal", "The second goal", "The third goal"
 NO_HANDOFF = {"memory": {"handoff": False}}
 

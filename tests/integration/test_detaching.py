@@ -28,7 +28,7 @@ from tests.fakes.bench import eventually
 from tests.fakes.command_line import CommandLine, looking, make_repository, processes, the_object
 from tests.unit.builders import NOW, config
 
-pytestmark = pytest.mark.feature("A6")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("A6")]
 
 RUN = ("run", "Write the answer", "--check", "true", "--name", "loop", "--repo", "repository", "--detach")
 BROKEN = {"PREFECT_API_URL": "http://127.0.0.1:1/api", "PREFECT_API_REQUEST_TIMEOUT": "soon"}
@@ -113,7 +113,6 @@ def test_what_a_person_got_wrong_is_refused_before_any_process_is_left_behind(he
     assert not processes("HOME", helmsman.variables["HOME"])
 
 
-@pytest.mark.slow
 def test_a_name_that_is_taken_is_refused_with_who_drives_the_loop_and_what_can_be_done(helmsman: CommandLine) -> None:
     repository = open_repository(helmsman.repository)
     create_loop(repository, Resolved(config("make it so"), {}), "loop", NOW)
@@ -162,7 +161,6 @@ def drivers(helmsman: CommandLine) -> list[psutil.Process]:
     return [process for process in found if "deployments.detached" in process.cmdline()]
 
 
-@pytest.mark.slow
 def test_a_driver_lives_on_when_everything_below_and_above_the_process_that_started_it_is_ended(helmsman: CommandLine) -> None:
     session = dict.fromkeys(OF_A_SESSION, "of the session")
     key = {"HELMSMAN_STATE_KEY": "of the operator, on every machine"}
@@ -195,7 +193,6 @@ def starts_a_driver(command: int) -> bool:
     return False
 
 
-@pytest.mark.slow
 def test_who_gives_up_waiting_is_told_that_the_loop_goes_on_and_it_does(helmsman: CommandLine) -> None:
     with slow_engine() as engine:
         starting = helmsman.start(*RUN, PREFECT_API_URL=engine.url)

@@ -41,6 +41,8 @@ from tests.fakes.command_line import looking, make_repository
 from tests.integration.test_call_kept import room_for
 from tests.unit import builders
 
+pytestmark = pytest.mark.slow
+
 LONG_AGO = time.time() - 3 * 3600
 LATER = time.time() + 3600
 

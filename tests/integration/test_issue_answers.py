@@ -26,7 +26,7 @@ from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, even
 from tests.integration.trackers import api
 
 __all__ = ["api", "home", "served"]
-pytestmark = pytest.mark.feature("D6")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("D6")]
 
 
 def asking(served: Served, api: TrackerApi) -> tuple[LoopState, Gate, LoopFolder]:

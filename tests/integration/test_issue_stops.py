@@ -46,7 +46,7 @@ from tests.integration.trackers import api
 from tests.integration.travellers import at_once
 
 __all__ = ["api", "at_once", "home", "served"]
-pytestmark = [pytest.mark.feature("D4", "D6"), ONE_KIND]
+pytestmark = [pytest.mark.slow, pytest.mark.feature("D4", "D6"), ONE_KIND]
 
 STOPS = pytest.mark.parametrize("text", ["/helmsman cancel", ""], ids=["by a word", "by closing"])
 

@@ -36,7 +36,7 @@ from tests.fakes.tracker_api import BOT, REPOSITORY, Answer, Fault, TrackerApi
 from tests.integration.trackers import api
 
 __all__ = ["api"]
-pytestmark = pytest.mark.feature("D6")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("D6")]
 
 ONE_KIND = pytest.mark.parametrize("api", ["gitea"], indirect=True)
 """Where it does not matter which."""

@@ -19,7 +19,7 @@ from tests.fakes.claude_cli import bundled_cli
 from tests.fakes.judge_questions import BAD, GOOD, INJECTION, answer, is_fenced, judge_config, one, poisoned, question
 from tests.integration.processes import eventually, own_tag
 
-pytestmark = pytest.mark.feature("V7")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("V7")]
 FORM = "StructuredOutput"
 
 

@@ -16,7 +16,7 @@ from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking
 from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, fill, ids
 from tests.integration.memory_stores import episode, guardrail, lesson, summary
 
-pytestmark = pytest.mark.feature("L6")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("L6")]
 
 
 @pytest.fixture

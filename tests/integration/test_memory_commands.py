@@ -19,7 +19,7 @@ from tests.fakes.command_line import RESULT_KEYS, looking, make_repository, the_
 from tests.integration.memory_bench import EVIL, FIRST, SECOND, TESTED, MemoryBench, fill, ids
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 
-pytestmark = pytest.mark.feature("L6")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("L6")]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tasks.memory import Imported, Merged, Store, exchange, merging, opening
 from tests.fakes.postgres import Postgres
 from tests.integration.memory_stores import DAY, NOW, episode, guardrail, lesson, summary
 
-pytestmark = pytest.mark.feature("L6")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("L6")]
 
 
 def fill(store: Store) -> None:

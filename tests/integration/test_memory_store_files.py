@@ -18,7 +18,7 @@ from tests.fakes.needs import need
 from tests.integration.memory_processes import at_once, process, told
 from tests.integration.memory_stores import DAY, NOW, lesson
 
-pytestmark = pytest.mark.feature("L6")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("L6")]
 
 LESSONS = 300
 OPEN = """
@@ -300,7 +300,6 @@ def _limited(code: str, file: Path, size: int) -> str:
     return told(process("from helmsman.errors import WorldError\n" + limit + code, url(file)))
 
 
-@pytest.mark.slow
 def test_a_full_disk_stops_a_change_and_harms_nothing(file: Path) -> None:
     fill(file)
     code = """

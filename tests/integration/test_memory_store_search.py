@@ -19,7 +19,7 @@ from tasks.memory.tables import words
 from tasks.memory.word_index import COMMON, ROWS_A_WORD, TOTAL
 from tests.integration.memory_stores import DAY, NOW, lesson
 
-pytestmark = pytest.mark.feature("L4")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("L4")]
 
 HOSTILE = [
     '"',

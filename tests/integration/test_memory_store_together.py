@@ -11,7 +11,7 @@ from tests.fakes.bench import eventually
 from tests.integration.memory_processes import at_once, process, told
 from tests.integration.memory_stores import NOW, episode
 
-pytestmark = pytest.mark.feature("L6")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("L6")]
 
 WRITERS = 8
 OPENERS = 4
@@ -42,7 +42,6 @@ with opening(url, NOW) as store:
 """
 
 
-@pytest.mark.slow
 def test_writers_at_the_same_time_lose_nothing_and_double_nothing(store_url: str) -> None:
     running = [process(WRITE, store_url, str(number), str(ROUNDS)) for number in range(WRITERS)]
     for one in running:
@@ -57,12 +56,10 @@ def test_writers_at_the_same_time_lose_nothing_and_double_nothing(store_url: str
         assert len(store.search("writer3", limit=500)) == ROUNDS
 
 
-@pytest.mark.slow
 def test_processes_that_make_a_store_at_the_same_moment_all_get_it(store_url: str, tmp_path: Path) -> None:
     assert at_once(OPEN, store_url, OPENERS, tmp_path) == ["1"] * OPENERS
 
 
-@pytest.mark.slow
 def test_a_writer_that_is_killed_in_the_middle_leaves_what_was_whole_and_blocks_nobody(store_url: str, tmp_path: Path) -> None:
     signed = tmp_path / "in the middle"
     writer = process(DIE, store_url, str(signed))

@@ -12,7 +12,7 @@ from tasks.worktrees.changes import measure_change
 from tests.fakes.landings import AT_MOST_TWO, Landing, proven
 from tests.fakes.repositories import commit, make_repository, record_of, sh
 
-pytestmark = pytest.mark.feature("M4", "M8")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("M4", "M8")]
 
 PLAN = "- [ ] T001 Write a\n- [ ] T002 Write b\n- [ ] T003 Write c\n"
 CHECK = {**AT_MOST_TWO, "check.sh": "grep -q 'x. T00' tasks.md\n", "tasks.md": PLAN}

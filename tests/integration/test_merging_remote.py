@@ -12,7 +12,7 @@ from tasks.merging.target import find_target, move_on
 from tests.fakes.landings import Landing, proven, repository
 from tests.fakes.repositories import commit, sh, write
 
-pytestmark = pytest.mark.feature("M4")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("M4")]
 
 
 class Clones:

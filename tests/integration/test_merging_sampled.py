@@ -12,6 +12,7 @@ from tests.fakes.repositories import sh
 pytestmark = pytest.mark.feature("M4")
 
 
+@pytest.mark.slow
 def test_no_tree_of_the_base_is_unverified_at_any_moment(tmp_path: Path) -> None:
     """Each passes alone, and of the first two only one can be merged as it is."""
     top = repository(tmp_path / "top")

@@ -9,7 +9,7 @@ from tasks.triggers.deliveries import Deliveries
 from tests.fakes.pushing import Served, install_hook, listed, listening, served_repository
 from tests.integration.test_push_senders import SHELLS, under
 
-pytestmark = pytest.mark.feature("D2")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("D2")]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.fakes.bench import ROOT, eventually
 from tests.fakes.pushing import HOOK, SECRET, Served, install_hook, listed, listening, served_repository, signed
 from tests.fakes.repositories import sh
 
-pytestmark = [pytest.mark.feature("D2"), pytest.mark.needs("curl", "openssl")]
+pytestmark = [pytest.mark.slow, pytest.mark.feature("D2"), pytest.mark.needs("curl", "openssl")]
 
 ACTION = ROOT / "deployments" / "hooks" / "helmsman-push.yml"
 SHELLS = [name for name in ("dash", "bash", "busybox") if shutil.which(name)]

@@ -218,6 +218,7 @@ def test_a_pushed_loop_knows_the_plan_that_it_is_for_from_the_beginning(served: 
     assert (loop.plan.done, loop.plan.total, loop.plan.now) == (1, 2, "T1")
 
 
+@pytest.mark.slow
 def test_runs_that_race_for_one_push_come_to_one_loop(served: Served) -> None:
     code = """
 import sys

@@ -27,7 +27,7 @@ from tasks.triggers.pushes import begin
 from tests.fakes.pushing import Served, served_repository
 from tests.fakes.repositories import NOW, make_repository, sh, write
 
-pytestmark = pytest.mark.feature("D2", "M1")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("D2", "M1")]
 
 GOAL = "The goal of the file"
 CONFIGURATION = f"""

@@ -308,6 +308,7 @@ def test_two_receivers_of_one_home_accept_a_push_once(
         assert statuses([f"{receiver.url}/github", f"{second.url}/github"] * 6, body) == [200] * 11 + [202]
 
 
+@pytest.mark.slow
 def test_what_was_accepted_is_there_after_a_kill(tmp_path: Path, repos: Path, variables: dict[str, str]) -> None:
     own = {**variables, "HELMSMAN_HOME": str(tmp_path / "state")}
     commit = next(_commits)

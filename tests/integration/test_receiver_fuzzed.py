@@ -18,7 +18,7 @@ from deployments.receiver.app import WAYS
 from tests.fakes.pushing import Listening, by_hook, gitea, github, listed, listening
 from tools.receiver_openapi import FILE, described
 
-pytestmark = [pytest.mark.feature("D2", "X2"), pytest.mark.xdist_group("fuzzed receiver")]
+pytestmark = [pytest.mark.slow, pytest.mark.feature("D2", "X2"), pytest.mark.xdist_group("fuzzed receiver")]
 
 SCHEMA: Any = schemathesis.openapi.from_dict(described())
 SIGNERS: dict[str, Callable[[bytes], dict[str, str]]] = {"github": github, "gitea": gitea, "git": by_hook}

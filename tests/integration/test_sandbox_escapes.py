@@ -14,7 +14,7 @@ from helmsman.config import SandboxConfig
 from tasks.repository.git import git
 from tests.fakes.boxes import PYTHON, Scene, make_scene
 
-pytestmark = [pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tasks.session.stop_gate import StopGate
 from tasks.worktrees.as_checkout import Worktree
 from tests.fakes.boxes import BRANCH, Scene, make_scene
 
-pytestmark = [pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
 
 CHECKS_TOO = SandboxConfig(kind="bubblewrap")
 AS_ADA = "git config user.name Ada; git config user.email ada@example.com;"

@@ -28,7 +28,7 @@ from tests.fakes.bench import eventually
 from tests.fakes.repositories import Work, make_repository
 from tests.fakes.repositories import begin as begin_loop
 
-pytestmark = pytest.mark.feature("A5")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("A5")]
 
 CODEX = (Path(__file__).parents[1] / "recordings" / "agents" / "codex" / "success.jsonl").read_text("utf-8")
 TURN = '{"type":"turn.completed","usage":{"input_tokens":7}}'

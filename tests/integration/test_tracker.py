@@ -16,7 +16,7 @@ from tests.integration import trackers
 from tests.integration.trackers import configured
 from tests.unit.builders import HOUR
 
-pytestmark = pytest.mark.feature("H3")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("H3")]
 api = trackers.api
 
 

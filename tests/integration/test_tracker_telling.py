@@ -20,7 +20,7 @@ from tests.integration import trackers
 from tests.integration.trackers import asking, ended, loop
 from tests.unit.builders import check, report
 
-pytestmark = pytest.mark.feature("H3")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("H3")]
 api = trackers.api
 
 

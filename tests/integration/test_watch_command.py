@@ -30,7 +30,7 @@ from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking
 from tests.fakes.terminal import CURSOR, OFF, ON, Terminal
 from tests.unit import builders
 
-pytestmark = pytest.mark.feature("H4")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("H4")]
 
 NOW = datetime.now(UTC)
 EVIL = "good\x1b]0;owned\x07\x1b[2Jwiped\r\x08\x9b31m\u202e\nnews"

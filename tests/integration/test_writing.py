@@ -25,7 +25,7 @@ from tests.fakes.judge_api import JudgeApi, Raw
 from tests.integration.processes import own_tag
 from tests.unit.builders import config, state
 
-pytestmark = pytest.mark.feature("O5")
+pytestmark = [pytest.mark.slow, pytest.mark.feature("O5")]
 KEY = "sk-ant-a-secret-of-the-test"
 FORM = "StructuredOutput"
 NO_RETRY = {"x-should-retry": "false"}
