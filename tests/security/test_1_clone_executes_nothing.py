@@ -131,6 +131,7 @@ def test_no_settings_file_of_a_clone_reaches_prefect(name: str, tmp_path: Path, 
     assert clone.seen == []
 
 
+@pytest.mark.slow
 def test_nothing_planted_in_a_clone_executes_by_any_command(tmp_path: Path, team_server: PrefectServer) -> None:
     """With an engine of their own where a command needs one: the server is one more process that must not stand in the clone."""
     executed = tmp_path / "executed"
@@ -151,6 +152,7 @@ def test_nothing_planted_in_a_clone_executes_by_any_command(tmp_path: Path, team
     assert clone.seen == []
 
 
+@pytest.mark.slow
 def test_what_an_agent_commits_in_place_does_not_execute_when_the_loop_is_resumed(
     tmp_path: Path, team_server: PrefectServer
 ) -> None:
@@ -168,6 +170,7 @@ def test_what_an_agent_commits_in_place_does_not_execute_when_the_loop_is_resume
     assert clone.seen == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element", ["", ".", "bin"])
 def test_no_program_of_a_clone_runs_because_path_has_a_relative_element(element: str, tmp_path: Path) -> None:
     files = {

@@ -304,6 +304,7 @@ def test_a_loop_is_not_completed_by(home: Path, drive: Drive, exploit: str) -> N
     assert driven.state.outcome is not Outcome.COMPLETED
 
 
+@pytest.mark.slow
 def test_a_loop_whose_verdict_could_never_be_had_does_not_begin(home: Path, drive: Drive, repository: Path) -> None:
     """What git ignores and somebody has installed is not in a clean checkout: said at the start, with the set-up to propose."""
     put(repository / "build/bin/judge", "#!/bin/sh\ncat answer\n").chmod(0o755)
@@ -322,6 +323,7 @@ def test_a_loop_whose_verdict_could_never_be_had_does_not_begin(home: Path, driv
     assert "workspace.clean = false" in ending.reason
 
 
+@pytest.mark.slow
 def test_a_verdict_from_the_agents_folder_says_so(home: Path, drive: Drive) -> None:
     call = says(PROMISE, shell="echo 42 > answer; git add answer; git commit -qm Work")
     driven = drive([call], checks=("grep -q 42 answer",), workspace={"clean": False})

@@ -114,6 +114,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectSer
         yield Attacked(helmsman, helmsman.run_loop("reach it", "--check", "test -e answer", *UNGUARDED, *asking, "--json"))
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1")
 def test_an_answer_that_was_there_before_the_question_answers_nothing(planted: Attacked) -> None:
     result = the_object(planted.run.output)

@@ -243,6 +243,7 @@ def junit(text: str) -> str:
     return f'<testsuite tests="1" failures="1"><testcase classname="t" name={quoteattr(line)}>{failure}</testcase></testsuite>'
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_twenty_kinds_of_secrets_in_eight_places_are_found_nowhere(
     engine_url: str, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -305,6 +306,7 @@ PLACES: dict[str, tuple[Callable[[Path, str], str], Callable[[str], bool]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.feature("S13")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("place", PLACES)

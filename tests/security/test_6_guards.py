@@ -53,6 +53,7 @@ def only_record(helmsman: Driving) -> IterationRecord:
     return record
 
 
+@pytest.mark.slow
 @pytest.mark.feature("A4")
 @pytest.mark.parametrize("how", FORGERIES)
 def test_forged_stops_use_up_none_of_the_refusals_that_a_session_has(how: str, tmp_path: Path, engine: PrefectServer) -> None:
@@ -80,6 +81,7 @@ time.sleep(3)
 """The CLI heeds a changed settings file within a second or two, and says nothing."""
 
 
+@pytest.mark.slow
 @pytest.mark.feature("X7")
 def test_guard_rails_that_fall_silent_in_mid_session_are_reported(tmp_path: Path, engine: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {"app.py": "1\n", "off.py": SWITCH_OFF})
@@ -125,6 +127,7 @@ if any("--settings" in line for line in lines) and not any(secret in line for se
 PLANTED = {"GITHUB_TOKEN": "planted-tracker-token-1f0c", "HELMSMAN_WEBHOOK_SECRET": "planted-webhook-secret-77aa"}
 
 
+@pytest.mark.slow
 @pytest.mark.feature("X1")
 def test_no_secret_stands_in_a_command_line_while_the_agent_works(tmp_path: Path, engine: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {"look.py": LOOK, "planted.txt": "\n".join(PLANTED.values())})
