@@ -33,6 +33,7 @@ KNOW_PREFECT = (
     "tasks.groups.gathering",
     "tasks.loops.driving",
     "tasks.loops.reviving",
+    "tasks.loops.step_keys",
     "tasks.loops.steps",
     "tasks.loops.sweeping",
     "tasks.loops.unstarted",

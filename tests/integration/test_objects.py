@@ -87,9 +87,10 @@ def test_500_readings_leave_no_further_file_and_no_further_process_and_closing_l
 
     this, files = psutil.Process(), psutil.Process().num_fds()
     first = used()
-    assert {used() for _ in range(500)} == {first}
+    assert all(now <= then for now, then in zip(map(max, zip(*(used() for _ in range(500)), strict=True)), first, strict=True))
     close_readers()
-    assert (readers(), this.num_fds()) == ([], files)
+    assert not readers()
+    assert this.num_fds() <= files  # what another test of this process has left may be closed meanwhile
 
 
 def test_no_more_than_a_few_repositories_keep_their_processes(tmp_path: Path) -> None:
