@@ -83,7 +83,7 @@ def test_500_readings_leave_no_further_file_and_no_further_process_and_closing_l
     def used() -> tuple[int, int, int]:
         assert [found and found[1] for found in read_objects(top, [f"HEAD:{NOTE}", "nothing"])] == [b"one\n", None]
         assert read_headers(top / ".git", ["HEAD"])
-        return this.num_fds(), len(this.children(recursive=True)), this.num_threads()
+        return this.num_fds(), len(readers()), this.num_threads()
 
     this, files = psutil.Process(), psutil.Process().num_fds()
     first = used()
