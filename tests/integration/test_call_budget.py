@@ -38,9 +38,10 @@ def test_it_ends_by_the_tokens_that_it_used_and_its_model_hears_nothing_of_dolla
     hooks: bool, exit_code: int, tmp_path: Path
 ) -> None:
     call, requests = called(tmp_path, hooks=hooks)
-    assert (call.outcome, call.error) == (AgentOutcome.CALL_BUDGET, "used $1.20 of the $1.00 that this call may cost")
+    assert call.outcome is AgentOutcome.CALL_BUDGET
+    assert call.error.endswith(" of the $1.00 that this call may cost")
     assert call.exit_code == exit_code  # asked by a hook it comes to its own end; without hooks it is stopped
-    assert 3 <= len(requests) <= 4  # a hook may ask before the usage of its message was read
+    assert 3 <= len(requests) <= (4 if hooks else 9)  # usage may be read late, and a busy machine ends a process late
     assert 1.2 <= call.usage.cost_usd <= 0.41 * len(requests)  # the answer to the last request may not be heard any more
     assert "USD budget" not in str(requests[-1].body)
 
