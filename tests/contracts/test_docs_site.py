@@ -73,6 +73,7 @@ def address(site: Path) -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_the_site_is_read_without_asking_anybody_else_and_fits(address: str, width: int, scheme: Any) -> None:
     with browser_page(width=width, scheme=scheme) as (page, heard):

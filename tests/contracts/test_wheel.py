@@ -127,6 +127,7 @@ def test_the_doctor_finds_everything_in_place_from_a_hostile_folder(installed: I
     assert installed.imported() == []
 
 
+@pytest.mark.slow
 @pytest.mark.feature("X3")
 @pytest.mark.timeout(DEMO_SECONDS + 20)
 def test_a_whole_loop_runs_from_a_hostile_folder(installed: Installed) -> None:

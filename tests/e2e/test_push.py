@@ -41,7 +41,12 @@ from tests.fakes.pushing import (
 from tests.fakes.repositories import sh
 from tests.fakes.tracker_api import BOT, REPOSITORY, TOKEN, TrackerApi
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("push"), pytest.mark.feature("D2")]  # one engine, one worker
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("push"),
+    pytest.mark.feature("D2"),
+]  # one engine, one worker
 
 PATIENCE = 100
 ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
@@ -184,7 +189,6 @@ def test_a_push_becomes_an_event_a_run_and_a_loop_whose_result_is_on_a_branch(sc
     assert [related.id for related in event.related] == [f"prefect.flow-run.{run['id']}"]
 
 
-@pytest.mark.slow
 def test_the_same_commit_by_another_way_or_by_a_run_of_somebody_s_starts_nothing(scene: Scene) -> None:
     commit = scene.served.commit("once", {"notes": uuid4().hex})
     scene.served.push("HEAD:refs/heads/release/once")
@@ -198,7 +202,6 @@ def test_the_same_commit_by_another_way_or_by_a_run_of_somebody_s_starts_nothing
     assert (loop.iteration, loop.spending.agent_calls) == (1, 1)
 
 
-@pytest.mark.slow
 def test_what_a_loop_has_made_starts_none_under_whatever_name_it_is_pushed(scene: Scene) -> None:
     commit = scene.served.commit("to be answered", {"notes": uuid4().hex})
     scene.served.push("HEAD:refs/heads/release/asked")
@@ -212,7 +215,6 @@ def test_what_a_loop_has_made_starts_none_under_whatever_name_it_is_pushed(scene
     assert "was made by a loop or by Helmsman, which does not start itself" in run["state"]["message"]
 
 
-@pytest.mark.slow
 @pytest.mark.feature("M1", "H2")
 def test_a_push_that_orders_an_alignment_waits_for_a_form_without_a_process_and_keeps_the_answers_on_a_branch(
     scene: Scene,
@@ -262,7 +264,6 @@ def test_a_message_with_a_wrong_signature_starts_nothing(scene: Scene) -> None:
     assert scene.runs_of(commit) == []
 
 
-@pytest.mark.slow
 @pytest.mark.feature("D6")
 def test_a_label_becomes_a_loop_that_asks_in_its_issue_and_ends_as_a_pull_request(scene: Scene) -> None:
     issue = scene.forge.open_issue("mallory", "There shall be an answer.", ["helmsman"])
@@ -287,7 +288,6 @@ def test_a_label_becomes_a_loop_that_asks_in_its_issue_and_ends_as_a_pull_reques
     assert loop.issue.pull_request in end
 
 
-@pytest.mark.slow
 def test_a_push_while_the_engine_is_down_is_run_once_it_is_back(scene: Scene) -> None:
     scene.server.kill()
     commit = scene.served.commit("nobody there", {"notes": uuid4().hex})

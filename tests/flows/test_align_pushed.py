@@ -160,6 +160,7 @@ def test_the_same_push_again_starts_nothing_also_when_its_branch_is_gone(desk: D
     assert (at.asked, at.branches()) == (1, ["main"])
 
 
+@pytest.mark.slow
 def test_what_is_merged_starts_nothing_until_a_person_wants_the_loop(desk: Desks) -> None:
     at = desk([KNOWS])
     at.run()
@@ -173,6 +174,7 @@ def test_what_is_merged_starts_nothing_until_a_person_wants_the_loop(desk: Desks
     assert at.asked == 1
 
 
+@pytest.mark.slow
 def test_a_person_who_leaves_questions_open_finds_them_on_the_branch(desk: Desks, engine_url: str) -> None:
     at = desk([ASKS])
     with answering(engine_url, at.name, {"answer_1": "", "by": "Ada"}):
@@ -273,6 +275,7 @@ def killed_beside_another(at: Desk, process: "subprocess.Popen[bytes]") -> None:
     assert (beside.name, beside.message) == ("NothingToDo", f"{at.push.what} is being aligned already")
 
 
+@pytest.mark.slow
 @pytest.mark.feature("H1", "H2")
 def test_under_a_worker_the_push_s_run_leaves_its_process_and_its_answers_come_to_the_branch(
     desk: Desks, engine_url: str

@@ -59,6 +59,7 @@ def test_in_place_each_loop_goes_on_where_the_last_one_left_and_what_refuses_the
     assert git(repository, "log", "--format=%s", "main^").splitlines() == ["2", "1", "start"]  # and a handoff
 
 
+@pytest.mark.slow
 @pytest.mark.feature("L7", "E3")
 def test_a_loop_that_died_before_it_left_does_so_before_the_next_one_begins_and_is_told_of(
     repository: Path, engine_url: str, tmp_path: Path

@@ -31,6 +31,7 @@ def test_a_claim_with_failing_checks_is_not_believed_and_the_next_prompt_says_so
     assert "You asked for completion in iteration 1. It was refused: checks fail" in prompt_of(driven.agent, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.feature("V9")
 def test_passing_checks_without_a_request_do_not_complete(drive: Drive) -> None:
     driven = drive([says("Still polishing.", shell=SOLVE), says(PROMISE)], limits={"iterations": 5})
@@ -38,6 +39,7 @@ def test_passing_checks_without_a_request_do_not_complete(drive: Drive) -> None:
     assert driven.state.iteration == 2
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M2")
 def test_the_base_branch_and_the_checkout_are_untouched_and_the_agents_commits_kept(drive: Drive) -> None:
     driven = drive([says(PROMISE, shell=SOLVE)])
@@ -46,6 +48,7 @@ def test_the_base_branch_and_the_checkout_are_untouched_and_the_agents_commits_k
     assert git(driven.repository, "status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 @pytest.mark.feature("M2")
 def test_work_left_uncommitted_is_committed_with_a_message_that_says_so(drive: Drive) -> None:
     driven = drive([says(PROMISE, shell="echo 42 > answer")])
@@ -245,6 +248,7 @@ def test_requests_that_a_finding_denies_again_and_again_end_the_loop_with_that_f
     assert read_state(open_repository(driven.repository), "loop")[0].outcome is Outcome.COMPLETED
 
 
+@pytest.mark.slow
 @pytest.mark.feature("V5")
 def test_with_revert_a_check_that_the_agent_edited_is_put_back_and_the_honest_work_completes(drive: Drive) -> None:
     driven = drive([says(PROMISE, shell="echo true > check.sh; echo 42 > answer")], invariants={"revert": True})

@@ -57,6 +57,7 @@ def test_proven_work_is_merged_and_whoever_listens_is_told(drive: Drive, reposit
     assert [event.merged for event in heard if isinstance(event, LoopMerged)] == [merged]
 
 
+@pytest.mark.slow
 def test_a_conflict_is_the_task_of_the_next_iteration_and_what_it_makes_of_it_is_merged(drive: Drive, repository: Path) -> None:
     sh(repository, "checkout", "--quiet", "-b", "elsewhere")
     theirs = f"git worktree add --quiet ../other main && cd ../other && echo 7 > answer && git add answer && {COMMIT} 'say seven'"

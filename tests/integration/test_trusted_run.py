@@ -148,8 +148,8 @@ def test_only_a_test_that_fails_on_the_source_of_the_start_shows_the_work(work: 
 
     assert compared() == SinceStart(unchanged=True)
     commit(work.path, "work", {"tests/one.sh": "exit 0\n", "answer": "2\n"})
-    assert compared() == compared(run=False) == SinceStart()
+    assert compared() == compared(run=False) == SinceStart(tests_changed=True)
     head = commit(work.path, "test it", {"tests/two.sh": strict})
-    assert compared() == SinceStart(failing=(config.checks[0].command,))
+    assert compared() == SinceStart(failing=(config.checks[0].command,), tests_changed=True)
     assert unmoved(work, head)
     assert (work.path / "answer").read_text() == "2\n"

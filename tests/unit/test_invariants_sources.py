@@ -180,6 +180,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(30)  # the square of any of these would take far longer
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_noise_is_read_in_linear_time(text: str) -> None:
