@@ -1,10 +1,11 @@
-"""What control costs: the time from one agent's exit to the next agent's start, and the memory of a long loop.
+"""What control costs: the time from one agent's exit to the next agent's start, and what the process of a long loop holds.
 
     python bench/overhead.py [--iterations 510]
 
 An instant agent (a shell script that changes one file and prints a recorded result) and an instant check run in one loop on the
 embedded engine. Beside it, on the same engine, runs a bare Prefect flow whose subflow has as many empty tasks as an iteration
-has steps. Printed are medians at the beginning and at the end, their ratio, and the process's memory.
+has steps. Printed are medians at the beginning and at the end, their ratio, and the memory, open files and
+child processes of the loop's process.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -43,6 +45,19 @@ RESULT = {
 }  # fmt: skip
 
 
+class Held(NamedTuple):
+    """What the loop's process holds at one moment."""
+
+    memory: float
+    """Resident, in MiB."""
+    files: int
+    processes: int
+    """Its children, theirs included."""
+
+    def __str__(self) -> str:
+        return f"{self.memory:.0f} MiB, {self.files} open files, {self.processes} child processes"
+
+
 def main() -> None:
     """Run both and print."""
     iterations = _arguments().iterations
@@ -54,10 +69,10 @@ def main() -> None:
             from tasks.engine.runs import flush
 
             before = _bare_flow(WINDOW)
-            memory = _run_loop(folder, iterations)
+            held = _run_loop(folder, iterations)
             after = _bare_flow(WINDOW)
             flush()
-        _print(_gaps(folder / "log"), memory, before, after)
+        _print(_gaps(folder / "log"), held, before, after)
 
 
 def _arguments() -> argparse.Namespace:
@@ -72,17 +87,17 @@ def own_homes(folder: Path) -> None:
     os.environ.pop("PREFECT_API_URL", None)
 
 
-def _run_loop(folder: Path, iterations: int) -> list[float]:
-    """Drive one loop; returns the resident memory in MiB after each iteration."""
+def _run_loop(folder: Path, iterations: int) -> list[Held]:
+    """Drive one loop; returns what its process holds after each iteration."""
     from flows.loop import loop
     from helmsman.records.request import LoopRequest
 
-    memory: list[float] = []
+    held: list[Held] = []
     process = psutil.Process()
 
     def watch(event: Event) -> None:
         if isinstance(event, IterationRecorded):
-            memory.append(process.memory_info().rss / 2**20)
+            held.append(Held(process.memory_info().rss / 2**20, process.num_fds(), len(process.children(recursive=True))))
 
     settings = {
         "claude": {"binary": str(_agent(folder)), "permission_mode": "acceptEdits"},
@@ -92,7 +107,7 @@ def _run_loop(folder: Path, iterations: int) -> list[float]:
     request = LoopRequest(repository=str(_repository(folder)), goal="count", checks=("true",), loop="bench", settings=settings)
     with listening(watch):
         loop(request, return_state=True)
-    return memory
+    return held
 
 
 def _agent(folder: Path) -> Path:
@@ -148,7 +163,7 @@ def _gaps(log: Path) -> list[float]:
     return [start - end for end, start in zip(moments[1::2], moments[2::2], strict=False)]
 
 
-def _print(gaps: list[float], memory: list[float], before: list[float], after: list[float]) -> None:
+def _print(gaps: list[float], held: list[Held], before: list[float], after: list[float]) -> None:
     first, last = statistics.median(gaps[:WINDOW]), statistics.median(gaps[-WINDOW:])
     bare_first, bare_last = statistics.median(before), statistics.median(after)
     total = len(gaps) + 1
@@ -156,8 +171,8 @@ def _print(gaps: list[float], memory: list[float], before: list[float], after: l
     print(f"iterations 1-{WINDOW}, median seconds{first:>15.3f}{bare_first:>11.3f}{first / bare_first:>7.2f}")
     print(f"iterations {total - WINDOW}-{total}, median seconds{last:>11.3f}{bare_last:>11.3f}{last / bare_last:>7.2f}")
     print(f"growth from first to last{last / first:>18.2f}")
-    early = memory[min(WINDOW, len(memory) - 1)]
-    print(f"memory, MiB: {early:.0f} after iteration {WINDOW}, {memory[-1]:.0f} after iteration {total}")
+    for number, moment in ((WINDOW, held[min(WINDOW, len(held) - 1)]), (total, held[-1])):
+        print(f"after iteration {number}: {moment}")
 
 
 if __name__ == "__main__":
