@@ -6,19 +6,18 @@ The trusted run: the work with the tests and settings of the start. The start ru
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.records.state import LoopState
 from helmsman.verify.cases.reading import cases_in
 from helmsman.verify.new_tests import overlaid
 from helmsman.verify.outcomes import tests_of_start
 from helmsman.verify.trusted import as_at_start, in_doubt
 from tasks.repository.branch_files import held_in
-from tasks.repository.git import git_bytes
+from tasks.repository.git import Repository, git_bytes
 from tasks.repository.objects import read_objects
-from tasks.worktrees.workplace import Workplace
 
 TOLD = 200
 MOST_READ = 500
@@ -29,21 +28,31 @@ Sides = tuple[bytes, bytes]
 """The lines of git's index that make a file as it was at the start, and as it is in the work."""
 
 
-def as_they_were(place: Workplace, state: LoopState, commit: str) -> Entries:
-    """Entries of the start for what is protected and what the loop has changed of it."""
-    config, repository = state.config, place.repository.common
-    lines = {path: before for path, (before, _) in changed_since_start(place, state, commit).items()}
-    base = _files_of(repository, state.base_commit)
+@dataclass(frozen=True)
+class Range:
+    """The work between two commits of a repository, and what is configured for it."""
+
+    repository: Repository
+    base: str
+    commit: str
+    config: LoopConfig
+
+
+def as_they_were(work: Range) -> Entries:
+    """Entries of the start for what is protected and what the work has changed of it."""
+    config, repository = work.config, work.repository.common
+    lines = {path: before for path, (before, _) in changed_since_start(work).items()}
+    base = _files_of(repository, work.base)
     doubtful = in_doubt(lines, base, config.invariants)[:MOST_READ]
     read = zip(doubtful, read_objects(repository, [base[path] for path in doubtful]), strict=True)
     texts = {path: found[1].decode(errors="replace") for path, found in read if found is not None}
     return {path: lines[path] for path in as_at_start(lines, base, config.checks, config.invariants, texts)}
 
 
-def tests_as_they_were(place: Workplace, state: LoopState, changed: Mapping[str, Sides]) -> Entries:
-    """Entries of the start for the tests, and what only tests use, where the loop has changed any that was there."""
-    base = _files_of(place.repository.common, state.base_commit)
-    return {path: changed[path][0] for path in tests_of_start(changed, base, state.config.checks, state.config.invariants)}
+def tests_as_they_were(work: Range, changed: Mapping[str, Sides]) -> Entries:
+    """Entries of the start for the tests, and what only tests use, where the work has changed any that was there."""
+    base = _files_of(work.repository.common, work.base)
+    return {path: changed[path][0] for path in tests_of_start(changed, base, work.config.checks, work.config.invariants)}
 
 
 def tests_of_the_work(changed: Mapping[str, Sides], config: LoopConfig) -> Entries:
@@ -52,20 +61,20 @@ def tests_of_the_work(changed: Mapping[str, Sides], config: LoopConfig) -> Entri
     return {path: changed[path][1] for path in overlaid(there, config)}
 
 
-def cases_at(place: Workplace, commit: str, path: str) -> tuple[str, ...]:
+def cases_at(repository: Repository, commit: str, path: str) -> tuple[str, ...]:
     """Tests that a file of a commit holds, behind its path, as far as its language is read."""
     held = None
     with suppress(OperatorError):  # a link, or one that is too large
-        held = held_in(place.repository, commit, path)
+        held = held_in(repository, commit, path)
     text = held.content.decode("utf-8", "replace") if held else ""
     return tuple(f"{path}::{case.name}" for case in cases_in(path, text))
 
 
-def changed_since_start(place: Workplace, state: LoopState, commit: str) -> dict[str, Sides]:
+def changed_since_start(work: Range) -> dict[str, Sides]:
     """Every file that differs from the start, the plan's own left out: its ticks are the loop's."""
-    raw = git_bytes(place.repository.common, "diff", "--raw", "-z", *_PLAINLY, state.base_commit, commit, "--")
+    raw = git_bytes(work.repository.common, "diff", "--raw", "-z", *_PLAINLY, work.base, work.commit, "--")
     found = _entries(raw)
-    found.pop(state.config.plan.file, None)
+    found.pop(work.config.plan.file, None)
     return found
 
 

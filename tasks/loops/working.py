@@ -4,9 +4,8 @@ import hashlib
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from functools import partial
 from pathlib import Path
 
 from helmsman.config import CheckConfig, LoopConfig
@@ -23,7 +22,7 @@ from helmsman.oversee.advice import planned_anew
 from helmsman.oversee.usage import near
 from helmsman.records.agents import prints_text
 from helmsman.records.briefing import Briefing, Orientation
-from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
+from helmsman.records.checks import CheckReport, TrustedCopy
 from helmsman.records.events import MemoryNoted
 from helmsman.records.evidence import Execution
 from helmsman.records.lessons import Guardrail, Recalled
@@ -33,7 +32,6 @@ from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
 from helmsman.verify.claims.reading import read_claims
 from helmsman.verify.completion import required_tests
-from helmsman.verify.new_tests import not_collected, shown_by
 from tasks.agents.briefings import keep_briefing
 from tasks.agents.call_folder import CallFolder
 from tasks.agents.calling import call_agent
@@ -42,14 +40,8 @@ from tasks.checking.auditing import put_back_protected
 from tasks.checking.checks import run_checks
 from tasks.checking.only_there import explained
 from tasks.checking.rooms import room_of
-from tasks.checking.trusted_run import (
-    as_they_were,
-    cases_at,
-    changed_since_start,
-    put_back_paths,
-    tests_as_they_were,
-    tests_of_the_work,
-)
+from tasks.checking.targets import Shown, Target, failed_by_setup, run_on_start, run_trusted, with_checks
+from tasks.checking.trusted_run import Range, changed_since_start, tests_as_they_were
 from tasks.leaving.wiki import lay_out as lay_out_wiki
 from tasks.loops.remembering import recalled
 from tasks.merging.work import stand_on
@@ -69,8 +61,6 @@ from tasks.worktrees.workplace import Workplace
 from tasks.worktrees.worktree import settle_work
 
 OWN_FOLDER = ".helmsman"
-MOST_TESTS = 200
-"""Names of tests that fail on the source of the start, as a record holds them."""
 _BYTES = 4
 """Of one character in UTF-8 at most."""
 OWN_FILES = ".gitignore", "progress.md", "guardrails.md", RESEARCH_FILE, "JUDGE_FEEDBACK.md", "JUDGE_EVOLUTION.md", "checks"
@@ -126,7 +116,7 @@ def execute(
 def check(place: Workplace, state: LoopState, execution: Execution) -> CheckReport:
     """Run the checks on the tree that the iteration ended with."""
     change = execution.change
-    report = _checked(place, state, _Subject(change.commit, change.tree, state.config))
+    report = _checked(place, state, Target(change.commit, change.tree, state.config))
     if not (report.clean and report.failures and report.conclusive and _asks_to_be_done(state, execution)):
         return report
     try:
@@ -142,13 +132,13 @@ def _asks_to_be_done(state: LoopState, execution: Execution) -> bool:
 
 def check_base(place: Workplace, state: LoopState, tree: str) -> CheckReport:
     """Run the checks on the tree that the loop begins with. Raises SetupFailed."""
-    return _run(place, state, _Subject(state.head, tree, state.config))
+    return _run(place, state, Target(state.head, tree, state.config))
 
 
 def check_item(place: Workplace, state: LoopState, execution: Execution, item: PlanItem) -> CheckReport:
     """Run the own check of a plan's item on the tree that the iteration ended with."""
-    config = state.config.model_copy(update={"checks": (CheckConfig(command=item.check),)})
-    return _checked(place, state, _Subject(execution.change.commit, execution.change.tree, config))
+    config = with_checks(state.config, (CheckConfig(command=item.check),))
+    return _checked(place, state, Target(execution.change.commit, execution.change.tree, config))
 
 
 def check_trusted(
@@ -158,77 +148,43 @@ def check_trusted(
 
     `tests`: its tests instead.
     """
-    asked = state.model_copy(update={"config": state.config.model_copy(update={"checks": checks})})
-    commit = execution.change.commit
-    changed = changed_since_start(place, state, commit) if tests else {}
-    overlay = tests_as_they_were(place, asked, changed) if tests else as_they_were(place, asked, commit)
-    if not overlay:
-        return TrustedCopy()
-    what = "tests of the start" if tests else "trusted run"
-    named = tuple(check.model_copy(update={"name": f"{check.title} ({what})"}) for check in checks)  # for whoever watches
-    config = state.config.model_copy(update={"checks": named})
-    subject = _Subject(execution.change.commit, execution.change.tree, config, tuple(overlay.values()))
-    report = _checked(place, state, subject)
-    own = (one.model_copy(update={"name": check.title}) for one, check in zip(report.results, checks, strict=True))
-    return TrustedCopy(put_back=put_back_paths(overlay), report=report.model_copy(update={"results": tuple(own)}))
+    work = Range(place.repository, state.base_commit, execution.change.commit, with_checks(state.config, checks))
+    return run_trusted(work, execution.change.tree, partial(_checked, place, state), tests=tests)
 
 
 def compare_with_start(place: Workplace, state: LoopState, execution: Execution, report: CheckReport, *, run: bool) -> SinceStart:
     """What differs from the start. `run`: run the work's tests on the source of the start as well."""
-    commit = execution.change.commit
-    changed = changed_since_start(place, state, commit)
-    overlay = tests_of_the_work(changed, state.config) if run else {}
-    known = SinceStart(unchanged=not changed, tests_changed=bool(tests_as_they_were(place, state, changed)))
-    if not overlay:
-        return known
-    named = tuple(check.model_copy(update={"name": f"{check.title} (start run)"}) for check in state.config.checks)
-    config = state.config.model_copy(update={"checks": named})
-    subject = _Subject(state.base_commit, execution.change.tree, config, tuple(overlay.values()), stay=commit)
-    start = _checked(place, state, subject)
-    failing, tests = shown_by(report, start)
-    inside = (name for path in not_collected(overlay, tests) for name in cases_at(place, commit, path))
-    return known.model_copy(update={"failing": failing, "tests": tuple(islice((*tests, *inside), MOST_TESTS))})
+    change = execution.change
+    work = Range(place.repository, state.base_commit, change.commit, state.config)
+    changed = changed_since_start(work)
+    shown = run_on_start(work, change.tree, changed, report, partial(_checked, place, state)) if run else Shown()
+    tests_changed = bool(tests_as_they_were(work, changed))
+    return SinceStart(unchanged=not changed, tests_changed=tests_changed, failing=shown.failing, tests=shown.tests)
 
 
 def check_merge(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:
     """Run the checks on a commit that the loop is not at."""
-    return _checked(place, state, _Subject(commit, tree, state.config, stay=state.head))
+    return _checked(place, state, Target(commit, tree, state.config, stay=state.head))
 
 
-@dataclass(frozen=True)
-class _Subject:
-    """What is checked, by which checks."""
-
-    commit: str
-    tree: str
-    config: LoopConfig
-    overlay: Sequence[bytes] = ()
-    stay: str = ""
-    """Commit that the agent's folder is at afterwards, where the checks run there; the one that is checked where none is said."""
-
-
-def _checked(place: Workplace, state: LoopState, subject: _Subject) -> CheckReport:
+def _checked(place: Workplace, state: LoopState, target: Target) -> CheckReport:
     """What the checks say; where the commit's own set-up fails, which was well when the loop began, all of them fail by that."""
     try:
-        return _run(place, state, subject)
+        return _run(place, state, target)
     except SetupFailed as error:
-        results = (
-            CheckResult(name=check.title, command=check.command, passed=False, exit_code=None, seconds=0, error=str(error))
-            for check in subject.config.checks
-        )
-        return CheckReport(tree=subject.tree, results=tuple(results), clean=True)
+        return failed_by_setup(target, error)
 
 
-def _run(place: Workplace, state: LoopState, subject: _Subject) -> CheckReport:
-    room, commit = room_of(place, state), subject.commit
+def _run(place: Workplace, state: LoopState, target: Target) -> CheckReport:
+    room, commit = room_of(place, state), target.commit
     if room.checkout.clean:
-        return run_checks(room, commit, subject.tree, subject.config, subject.overlay)
+        return run_checks(room, commit, target.tree, target.config, target.overlay)
     try:
-        report = run_checks(room, commit, subject.tree, subject.config, subject.overlay)
+        report = run_checks(room, commit, target.tree, target.config, target.overlay)
     except Cancelled:
-        stand_on(place, state, subject.stay or commit, checked=commit)
+        stand_on(place, state, target.stay or commit, checked=commit)
         raise
-    stand_on(place, state, subject.stay or commit, checked=commit)
+    stand_on(place, state, target.stay or commit, checked=commit)
     return report
 
 

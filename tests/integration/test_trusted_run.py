@@ -11,7 +11,7 @@ from helmsman.records.checks import TrustedCopy
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.proof import SinceStart
 from tasks.checking.auditing import audit
-from tasks.checking.trusted_run import as_they_were
+from tasks.checking.trusted_run import Range, as_they_were
 from tasks.loops import working
 from tests.fakes.repositories import BRANCH, Work, begin, commit, make_repository, write
 from tests.integration.test_auditing import execution
@@ -104,8 +104,7 @@ def test_settings_beside_a_test_that_only_its_text_tells_are_as_they_were(tmp_pa
     work = begin(make_repository(tmp_path / "top", files), tmp_path / "tree")
     config = LoopConfig.model_validate({"goal": "x", "checks": ("mocha",), "invariants": {"trusted": ["test/**"]}})
     head = commit(work.path, "cheat", {".mocharc.json": '{"grep": "nothing"}\n'})
-    state = work.state.model_copy(update={"config": config})
-    assert list(as_they_were(work.place, state, head)) == [".mocharc.json"]
+    assert list(as_they_were(Range(work.repository, work.start, head, config))) == [".mocharc.json"]
 
 
 def test_a_stale_cache_of_the_same_size_speaks_for_neither(work: Work) -> None:
