@@ -2,9 +2,6 @@
 
 import re
 
-CHARACTERS_PER_TOKEN = 4
-"""The common rule of thumb for English and code, for room in texts that are too long to be counted."""
-
 _HUNDREDTHS: tuple[tuple[re.Pattern[str], int], ...] = tuple(
     (re.compile(pattern), weight)
     for pattern, weight in (
@@ -34,3 +31,24 @@ def tokens(text: str) -> int:
     prompts 5 % (8 %), configuration 7 % (12 %), other languages 9 % (29 %).
     """
     return -(-sum(weight * len(pattern.findall(text)) for pattern, weight in _HUNDREDTHS) // 100)
+
+
+def trim(text: str, allowance: int) -> str:
+    """Cut the middle out of a text that is longer than the allowance in tokens: beginnings and ends tell most."""
+    allowance = max(allowance, 0)
+    room = min(len(text), allowance * LONGEST_TOKEN)
+    while (size := tokens(cut := _cut(text, room))) > allowance:
+        room = min(room - 1, room * allowance // size)
+    return cut
+
+
+def _cut(text: str, room: int) -> str:
+    """Nothing at all where not even the note on the cut would fit."""
+    if len(text) <= room:
+        return text
+    marker = f"\n[… the middle of {len(text):,} characters is left out …]\n"
+    keep = room - len(marker)
+    if keep < 0:
+        return ""
+    head = keep // 3
+    return text[:head] + marker + text[len(text) - (keep - head) :]

@@ -135,7 +135,7 @@ class JudgeConfig(Section):
     reset_strategy: bool = False
     """After that many rejections demand another approach instead of waiting for a person."""
     source_tokens: int = Field(default=24_000, ge=1000)
-    """Tokens of changed files that it is shown; four characters count as one."""
+    """Tokens of the changed files and of the diff that it is shown, each."""
     output_tokens: int = Field(default=8_000, ge=500)
     """Tokens of check output that it is shown."""
     answer_tokens: int = Field(default=16_000, ge=500)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from helmsman.memory.phrases import cleaned, details, orders, tells
 from helmsman.memory.words import terms
 from helmsman.orient.answers import printable, read_answer
-from helmsman.orient.budget import Foreign, Piece, fence, fit, trim
+from helmsman.orient.budget import Foreign, Piece, fence, fit
 from helmsman.plain import clean
 from helmsman.records.focus import Question
 from helmsman.records.lessons import Episode, LessonKind, Observation, Summary
@@ -21,6 +21,7 @@ from helmsman.records.session import FailureClass
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Outcome
 from helmsman.texts import counted
+from helmsman.tokens import trim
 
 GOAL_TOKENS, FACTS_TOKENS = 2_000, 8_000
 SHOWN = 40

@@ -13,7 +13,7 @@ from helmsman.errors import OperatorError
 from helmsman.memory.foreign import block_quote, plain
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import read
-from helmsman.orient.budget import Foreign, Piece, trim
+from helmsman.orient.budget import Foreign, Piece
 from helmsman.plain import clean_lines
 from helmsman.records.alignment import LONGEST_MORE, Alignment
 from helmsman.records.base import Record
@@ -22,7 +22,7 @@ from helmsman.records.lessons import Summary
 from helmsman.records.memory import Choice, Completed
 from helmsman.records.state import LoopState
 from helmsman.texts import counted, dollars_told, duration
-from helmsman.tokens import tokens
+from helmsman.tokens import tokens, trim
 
 KEPT_WHOLE = 5
 """Handoffs that stay as they are; older ones become a line each."""

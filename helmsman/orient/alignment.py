@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import render
 from helmsman.orient.answers import read_answer
-from helmsman.orient.budget import Foreign, Piece, fence, fit, trim
+from helmsman.orient.budget import Foreign, Piece, fence, fit
 from helmsman.orient.checks_told import commands
 from helmsman.plain import shortened
 from helmsman.records.alignment import (
@@ -31,6 +31,7 @@ from helmsman.records.alignment import (
     one_line,
 )
 from helmsman.records.focus import Question
+from helmsman.tokens import trim
 
 GOAL_TOKENS, FACTS_TOKENS, PRESENT_TOKENS, AGREED_TOKENS = 8_000, 10_000, 10_000, 5_000
 LINE, PROSE = 300, 1_500

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from helmsman.prompts import Foreign, Piece
-from helmsman.tokens import LONGEST_TOKEN, fits, tokens
+from helmsman.tokens import fits, tokens, trim
 
 
 def whole(pieces: Sequence[Piece]) -> str:
@@ -32,32 +32,11 @@ def fit(pieces: Sequence[Piece], allowance: int) -> str:
     return "\n".join(parts)
 
 
-def trim(text: str, allowance: int) -> str:
-    """Cut the middle out of a text that is longer than the allowance in tokens: beginnings and ends tell most."""
-    allowance = max(allowance, 0)
-    room = min(len(text), allowance * LONGEST_TOKEN)
-    while (size := tokens(cut := _cut(text, room))) > allowance:
-        room = min(room - 1, room * allowance // size)
-    return cut
-
-
 def fence(text: str) -> str:
     """Wrap foreign text so that nothing in it can end the wrapping: the fence is longer than any run of backticks inside."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}\n{text.rstrip()}\n{ticks}"
-
-
-def _cut(text: str, room: int) -> str:
-    """Nothing at all where not even the note on the cut would fit."""
-    if len(text) <= room:
-        return text
-    marker = f"\n[… the middle of {len(text)} characters is left out …]\n"
-    keep = room - len(marker)
-    if keep < 0:
-        return ""
-    head = keep // 3
-    return text[:head] + marker + text[len(text) - (keep - head) :]
 
 
 def _quote(text: str, room: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from helmsman.orient.answers import printable, read_answer
-from helmsman.orient.budget import fence, fit, trim
+from helmsman.orient.budget import fence, fit
 from helmsman.orient.progress import render as render_notes
 from helmsman.oversee.advice import advise, planned_anew
 from helmsman.plain import shortened
@@ -24,7 +24,7 @@ from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
-from helmsman.tokens import tokens
+from helmsman.tokens import tokens, trim
 
 GOAL_TOKENS = 5_000
 FACTS_TOKENS = 12_000

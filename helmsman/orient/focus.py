@@ -9,13 +9,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from helmsman.orient.answers import printable, read_answer
-from helmsman.orient.budget import fence, fit, trim
+from helmsman.orient.budget import fence, fit
 from helmsman.orient.checks_told import commands
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.checks import CheckResult
 from helmsman.records.focus import Focus, Question, Urgency
 from helmsman.records.oversight import Oversight
 from helmsman.records.state import LoopState
+from helmsman.tokens import trim
 
 GOAL_TOKENS = 5_000
 FACTS_TOKENS = 4_000

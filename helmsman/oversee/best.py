@@ -12,12 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from helmsman.config import LoopConfig
 from helmsman.orient.answers import printable, read_answer
-from helmsman.orient.budget import Foreign, Piece, fence, fit, trim
+from helmsman.orient.budget import Foreign, Piece, fence, fit
 from helmsman.orient.focus import GOAL_TOKENS
 from helmsman.plain import clean
 from helmsman.records.focus import Question
 from helmsman.records.parallel import Choice
 from helmsman.texts import counted
+from helmsman.tokens import trim
 
 DIFFS_TOKENS = 40_000
 """Of all candidates together, in equal shares."""

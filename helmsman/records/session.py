@@ -75,7 +75,7 @@ class ContextUse(Record):
     window: int = 0
     """Tokens that the model's window holds by the CLI's account; 0 where it did not tell."""
     heard: int = 0
-    """Tokens of tool results, four characters as one: they are counted while a session runs."""
+    """Tokens of tool results."""
     noise: int = 0
     """Of those: error output, output that was there before, files that were read again unchanged."""
     compactions: tuple[Compaction, ...] = ()

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from helmsman.agent_tools import READERS, WRITERS
 from helmsman.records.session import Compaction, ContextUse
+from helmsman.tokens import tokens
 from helmsman.verify.loose_json import amount, count, items, mapping, text
 
 SYNTHETIC = "<synthetic>"
 """The model that the CLI names when it speaks in the agent's place."""
 _CONTEXT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-_CHARACTERS = 4  # of one token, near enough for source code and logs
 _SHORTEST = 200  # characters from which a text that comes again is a repetition: "ok" says something every time
 _KEPT = 500
 _PENDING = 100  # a message calls a handful of tools at once
@@ -65,8 +65,8 @@ class ContextReader:
             tokens=self.tokens,
             peak=self.peak,
             window=window,
-            heard=self._answers.heard // _CHARACTERS,
-            noise=self._answers.noise // _CHARACTERS,
+            heard=self._answers.heard,
+            noise=self._answers.noise,
             compactions=tuple(self._compactions),
         )
 
@@ -96,7 +96,7 @@ class ContextReader:
 
 
 class _Answers:
-    """What tools answered since the context was empty, by characters."""
+    """What tools answered since the context was empty, in tokens."""
 
     def __init__(self) -> None:
         """Nothing has been heard yet."""
@@ -106,8 +106,9 @@ class _Answers:
 
     def add(self, words: str, call: _Call | None, *, failed: bool, ran: bool) -> None:
         again = self._said_before(words) or self._read_before(call)
-        self.heard += len(words)
-        self.noise += len(words) if failed or again else 0
+        size = tokens(words)
+        self.heard += size
+        self.noise += size if failed or again else 0
         if ran:
             self._note(call, failed=failed)
 

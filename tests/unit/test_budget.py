@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.orient.budget import Foreign, Piece, fence, fit, trim
-from helmsman.tokens import LONGEST_TOKEN, tokens
+from helmsman.orient.budget import Foreign, Piece, fence, fit
+from helmsman.tokens import LONGEST_TOKEN, tokens, trim
 from tests.unit.markdown import outside_of_fences
 
 TICKS = st.text(alphabet="`~a \n", max_size=300)
@@ -52,7 +52,7 @@ def test_a_cut_keeps_beginning_and_end_and_says_that_it_was_made() -> None:
     cut = trim(text, 100)
     assert cut.startswith("first x")
     assert cut.endswith("x last")
-    assert f"the middle of {len(text)} characters is left out" in cut
+    assert f"the middle of {len(text):,} characters is left out" in cut
 
 
 @given(st.text(max_size=500), ALLOWANCES)

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helmsman.records.session import Compaction, ContextUse
+from helmsman.tokens import tokens
 from helmsman.verify.context_reader import ContextReader, never_ran
 from tests.fakes.recordings import FOLDER, events, replay
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.feature("S9")
 Event = dict[str, Any]
 A, B = "/nest/dev/a.py", "/nest/dev/b.py"
 LONG = "line of a file\n" * 40
-TOKENS = len(LONG) // 4
+TOKENS = tokens(LONG)
 NUMBERS = count()
 COMPACTED = {
     "type": "system",
@@ -93,23 +94,23 @@ def test_subagents_and_what_the_cli_says_itself_fill_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "tokens"),
+    ("content", "counted"),
     [
-        ("abcdefgh", 2),
-        ([{"type": "text", "text": "abcd"}, {"type": "text", "text": "efgh"}], 2),
-        ([{"type": "image", "source": {"data": "x" * 4000}}, {"type": "text", "text": "abcd"}], 1),
-        ("", 0),
-        (None, 0),
-        ({"text": "abcd"}, 0),
-        ([7, None, {"text": 7}, "loose"], 0),
+        ("abcd efgh", "abcd efgh"),
+        ([{"type": "text", "text": "abcd "}, {"type": "text", "text": "efgh"}], "abcd efgh"),
+        ([{"type": "image", "source": {"data": "x" * 4000}}, {"type": "text", "text": "abcd"}], "abcd"),
+        ("", ""),
+        (None, ""),
+        ({"text": "abcd"}, ""),
+        ([7, None, {"text": 7}, "loose"], ""),
     ],
 )
-def test_four_characters_of_an_answer_are_a_token(content: Any, tokens: int) -> None:
-    assert use_of(bash("ls", content)).heard == tokens
+def test_an_answer_is_counted_by_its_text(content: Any, counted: str) -> None:
+    assert use_of(bash("ls", content)).heard == tokens(counted)
 
 
 def test_many_short_answers_add_up() -> None:
-    assert use_of(*[bash("true", "ok")] * 20).heard == 10
+    assert use_of(*[bash("true", "ok")] * 20).heard == 20 * tokens("ok")
 
 
 def test_what_subagents_hear_and_what_is_no_tool_result_is_not_heard() -> None:
@@ -132,11 +133,11 @@ def test_output_that_was_there_before_is_noise_the_second_time() -> None:
 
 def test_a_short_answer_may_come_again() -> None:
     assert noise_of(*[bash("make", "x" * 199)] * 5) == 0
-    assert noise_of(*[bash("make", "x" * 200)] * 2) == 50
+    assert noise_of(*[bash("make", "x" * 200)] * 2) == tokens("x" * 200)
 
 
 def test_a_file_that_was_read_again_unchanged_is_noise_also_where_its_text_differs_a_little() -> None:
-    assert noise_of(read(A), read(B, LONG * 2), read(A, f"{LONG}A reminder.")) == (len(LONG) + 11) // 4
+    assert noise_of(read(A), read(B, LONG * 2), read(A, f"{LONG}A reminder.")) == tokens(f"{LONG}A reminder.")
 
 
 @pytest.mark.parametrize("look", ["Grep", "Glob", "WebFetch", "TodoWrite"])
@@ -145,11 +146,11 @@ def test_looking_elsewhere_in_between_is_no_reason_to_read_again(look: str) -> N
 
 
 def test_an_edit_that_failed_is_no_reason_to_read_again() -> None:
-    assert noise_of(read(A), edit(A, failed=True), read(A, LONG.upper())) == (len("changed") + len(LONG)) // 4
+    assert noise_of(read(A), edit(A, failed=True), read(A, LONG.upper())) == tokens("changed") + TOKENS
 
 
 def test_a_text_that_no_file_could_hold_is_known_again() -> None:
-    assert noise_of(bash("cat", "\ud800" * 400), bash("cat", "\ud800" * 400)) == 100
+    assert noise_of(bash("cat", "\ud800" * 400), bash("cat", "\ud800" * 400)) == tokens("\ud800" * 400)
 
 
 def test_an_error_that_is_repeated_is_counted_once() -> None:
@@ -160,7 +161,7 @@ def test_an_error_that_is_repeated_is_counted_once() -> None:
 
 def test_a_call_that_never_ran_is_noise_by_its_own_text_alone() -> None:
     denial = refused(read(A, "The tool use was rejected.", failed=True))
-    assert noise_of(denial, read(A)) == len("The tool use was rejected.") // 4
+    assert noise_of(denial, read(A)) == tokens("The tool use was rejected.")
     assert noise_of(read(A), refused(edit(A)), read(A, LONG.upper())) == TOKENS
     assert noise_of(read(A), refused(bash("rm a.py")), read(A, LONG.upper())) == TOKENS
 
@@ -208,7 +209,7 @@ def test_honest_work_is_no_noise(work: list[list[Event]]) -> None:
 
 
 def test_a_read_that_failed_may_be_tried_again() -> None:
-    assert noise_of(read(A, "no such file", failed=True), read(A)) == len("no such file") // 4
+    assert noise_of(read(A, "no such file", failed=True), read(A)) == tokens("no such file")
 
 
 def test_an_edit_of_another_file_is_no_reason_to_read_again() -> None:
@@ -261,15 +262,15 @@ def _by_the_model(event: Event) -> bool:
 @pytest.mark.parametrize(
     ("name", "heard", "noise"),
     [
-        ("success", 56, 0),
-        ("subagent", 152, 0),
-        ("failing_tool", 2, 2),
-        ("permission_denied", 363, 363),
-        ("sigint_tool", 57, 56),
-        ("sigterm", 4, 3),
-        ("several_results", 66, 0),
+        ("success", 61, 0),
+        ("subagent", 148, 0),
+        ("failing_tool", 4, 4),
+        ("permission_denied", 314, 314),
+        ("sigint_tool", 57, 55),
+        ("sigterm", 6, 4),
+        ("several_results", 86, 0),
         ("stop_hook_cap", 0, 0),
-        ("max_turns", 2, 0),
+        ("max_turns", 4, 0),
     ],
 )
 def test_the_noise_of_a_recording_is_its_tool_errors(name: str, heard: int, noise: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.verify.judge.fence import cut_middle, fence, label, name_list, visible
+from helmsman.verify.judge.fence import fence, label, name_list, visible
 
 pytestmark = pytest.mark.feature("V7")
 ANY = st.text(st.characters(codec=None), max_size=300)  # halves of surrogate pairs as well
@@ -89,17 +89,6 @@ def test_what_cannot_be_seen_is_shown(text: str, shown: str) -> None:
 )
 def test_a_name_is_neutralised_and_keeps_its_end(name: str, shown: str) -> None:
     assert label(name) == shown
-
-
-@given(st.text(max_size=500), st.integers(60, 400))
-def test_a_cut_text_fits_and_says_that_it_is_cut(text: str, room: int) -> None:
-    made = cut_middle(text, room)
-    assert len(made) <= room
-    assert made == text if len(text) <= room else "is left out" in made
-
-
-def test_where_not_even_the_note_fits_all_is_left_out_visibly() -> None:
-    assert cut_middle("x" * 100, 5) == "[left out: there is no room]"
 
 
 def test_a_list_of_names_is_bounded_and_counts_the_rest() -> None:

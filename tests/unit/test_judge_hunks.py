@@ -54,7 +54,7 @@ def test_a_test_that_only_gained_lines_is_not_suspicious() -> None:
 
 
 def test_what_does_not_fit_is_counted_with_its_files() -> None:
-    text = view_diff([FileDiff("a.py", LINES, changed(5, 6)), FileDiff("b.py", LINES, changed(5))], "a..b", (), 150)
+    text = view_diff([FileDiff("a.py", LINES, changed(5, 6)), FileDiff("b.py", LINES, changed(5))], "a..b", (), 80)
     assert "+LINE 6" in text
     assert "[1 more hunks are left out, in b.py]" in text
 

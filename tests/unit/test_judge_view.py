@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.tokens import CHARACTERS_PER_TOKEN
+from helmsman.tokens import tokens
 from helmsman.verify.judge.question import CheckOutput
 from helmsman.verify.judge.view import view_notes, view_outputs, view_sources
 
@@ -74,7 +74,7 @@ def test_a_file_that_does_not_fit_is_cut_between_lines_and_says_so() -> None:
 
 def test_files_without_room_and_without_text_are_named_and_cannot_be_cited() -> None:
     sources = [("a.py", "x" * 1900 + "\n" + "y" * 1900 + "\n"), ("b.py", "z = 1\n" * 3000), ("logo.png", None)]
-    view = view_sources(sources, (), 1000)
+    view = view_sources(sources, (), 600)
     assert set(view.lines) == {"a.py"}
     assert "changed files that are NOT shown\nb.py (18,000 characters, no room)\nlogo.png (no text)" in view.text
 
@@ -107,8 +107,8 @@ TEXTS = st.none() | st.text(max_size=400) | st.text(min_size=1, max_size=9).map(
 @given(st.dictionaries(PATHS, TEXTS, max_size=8), st.lists(PATHS, max_size=5))
 def test_any_files_fit_and_each_is_shown_or_named(files: dict[str, str | None], deleted: list[str]) -> None:
     view = view_sources(list(files.items()), deleted, 1000)
-    names = 200 * (len(files) + len(deleted)) + 1000
-    assert len(view.text) <= 1000 * CHARACTERS_PER_TOKEN + names
+    names = 250 * (len(files) + len(deleted)) + 200
+    assert tokens(view.text) <= 1000 + names
     assert view.text.encode()
     hidden = view.text.count(" characters, no room)") + view.text.count(" (no text)")
     assert len(view.lines) + hidden >= len({path.replace("`", "'") for path in files})
@@ -116,7 +116,7 @@ def test_any_files_fit_and_each_is_shown_or_named(files: dict[str, str | None], 
 
 def test_ten_thousand_files_are_bounded() -> None:
     view = view_sources([(f"src/{number}.py", "") for number in range(10_000)], (), 1000)
-    assert len(view.text) < 1000 * CHARACTERS_PER_TOKEN + 100 * 60
+    assert tokens(view.text) < 1000 + 100 * 20
     assert "more]" in view.text
 
 
@@ -127,7 +127,7 @@ def test_an_output_is_shown_with_head_tail_and_verdict() -> None:
 
 def test_a_long_output_loses_its_middle_and_keeps_its_end() -> None:
     text = view_outputs([CheckOutput("make", passed=False, head="begin" + "x" * 9000 + "end")], 500)
-    assert len(text) < 500 * CHARACTERS_PER_TOKEN + 200
+    assert tokens(text) < 500 + 60
     assert "which FAILED\nbegin" in text
     assert "xend\n>>>" in text
     assert "the middle of 9,008 characters is left out" in text

@@ -31,18 +31,6 @@ def fence(title: str, text: str) -> str:
     return f"<<<{mark} {title}\n{body}\n>>>{mark}"
 
 
-def cut_middle(text: str, room: int) -> str:
-    """The text in so many characters: a third of the beginning and the rest of the end, which tells most."""
-    if len(text) <= room:
-        return text
-    note = f"\n[… the middle of {len(text):,} characters is left out …]\n"
-    keep = room - len(note)
-    if keep < 0:
-        return "[left out: there is no room]"
-    head = keep // 3
-    return text[:head] + note + text[len(text) - (keep - head) :]
-
-
 def name_list(heading: str, names: Sequence[str], most: int = 100) -> str:
     """A fenced list of names, in which those beyond the hundredth are only counted; empty for none."""
     if not names:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from helmsman.tokens import tokens
 from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.diff import FileDiff, lines_of
 from helmsman.verify.judge.fence import fence, label, visible
@@ -31,18 +32,19 @@ class Hunk:
 
     @property
     def size(self) -> int:
-        return sum(len(line) + 1 for line in (self.heading, *self.lines))
+        """In tokens."""
+        return tokens("\n".join((self.heading, *self.lines, "")))
 
 
-def view_diff(diff: Sequence[FileDiff], commits: str, suspects: Collection[str], characters: int) -> str:
-    """The hunks of files that were there before, as many as fit; empty where there are none.
+def view_diff(diff: Sequence[FileDiff], commits: str, suspects: Collection[str], allowance: int) -> str:
+    """The hunks of files that were there before, as many as fit into so many tokens; empty where there are none.
 
     `suspects` are paths whose hunks come first, with those that take lines from tests.
     """
     ranked = sorted((hunk for file in diff for hunk in hunks(file, suspects)), key=_rank)
     if not ranked:
         return ""
-    chosen, left_out = _fitting(ranked, characters)
+    chosen, left_out = _fitting(ranked, allowance)
     files = list(dict.fromkeys(hunk.path for hunk in chosen))
     lines = [line for path in files for line in _of_file(path, chosen)]
     if left_out:
@@ -115,12 +117,13 @@ def _rank(hunk: Hunk) -> tuple[bool, int, str, int]:
     return not hunk.suspicious, -hunk.changed, hunk.path, hunk.place
 
 
-def _fitting(ranked: Sequence[Hunk], characters: int) -> tuple[list[Hunk], list[Hunk]]:
+def _fitting(ranked: Sequence[Hunk], allowance: int) -> tuple[list[Hunk], list[Hunk]]:
     chosen: list[Hunk] = []
     left_out: list[Hunk] = []
     for hunk in ranked:
-        fits = hunk.size <= characters
-        characters -= hunk.size if fits else 0
+        size = hunk.size
+        fits = size <= allowance
+        allowance -= size if fits else 0
         (chosen if fits else left_out).append(hunk)
     return chosen, left_out
 

@@ -8,8 +8,8 @@ from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.prompts import render
 from helmsman.records.briefing import Briefing
 from helmsman.records.judgement import Given
-from helmsman.tokens import CHARACTERS_PER_TOKEN, tokens
-from helmsman.verify.judge.fence import cut_middle, fence, name_list
+from helmsman.tokens import tokens, trim
+from helmsman.verify.judge.fence import fence, name_list
 from helmsman.verify.judge.hunks import DIFF_TOKENS, view_diff
 from helmsman.verify.judge.question import JudgeQuestion, Source
 from helmsman.verify.judge.view import (
@@ -24,7 +24,7 @@ from helmsman.verify.judge.view import (
 
 GENERATED = 20
 """Names of generated files that are told."""
-_GOAL = 20_000  # characters, as many as the envisioning may have
+_GOAL_TOKENS = 5_000
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def build_request(question: JudgeQuestion, config: JudgeConfig) -> JudgeRequest:
     work = render(
         "judge_work",
         files=view_paths(question.paths, {path for path, _ in question.sources}),
-        diff=view_diff(question.diff, question.commits, suspects, min(DIFF_TOKENS, config.source_tokens) * CHARACTERS_PER_TOKEN),
+        diff=view_diff(question.diff, question.commits, suspects, min(DIFF_TOKENS, config.source_tokens)),
         changed=changed.text,
         generated=name_list("changed files that are binary or generated, NOT shown", question.generated, GENERATED),
         named=named.text if question.named else "",
@@ -103,8 +103,7 @@ def _view_files(question: JudgeQuestion, allowance: int) -> tuple[View, View]:
     """Changed files and those that are named, in so many tokens: a quarter is kept for what is named."""
     kept = allowance // 4 if question.named else 0
     changed = view_sources(question.sources, question.deleted, allowance - kept)
-    used = sum(len(text or "") for _, text in question.sources) // CHARACTERS_PER_TOKEN
-    named = view_sources(question.named, (), max(kept, allowance - used), "such files that are NOT shown")
+    named = view_sources(question.named, (), max(kept, allowance - tokens(changed.text)), "such files that are NOT shown")
     return changed, named
 
 
@@ -131,7 +130,7 @@ def _rubric(goal: str, config: JudgeConfig) -> str:
     picture = config.envisioning.strip()
     return render(
         "judge_rubric",
-        goal=fence("the goal", cut_middle(goal.strip(), _GOAL)),
+        goal=fence("the goal", trim(goal.strip(), _GOAL_TOKENS)),
         picture=fence("the finished work, as it is pictured", picture) if picture else "",
         criteria=[_criterion(criterion) for criterion in config.criteria],
     )

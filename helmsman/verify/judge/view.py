@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from helmsman.records.findings import Finding
 from helmsman.records.reflexion import PastVerdict
-from helmsman.tokens import CHARACTERS_PER_TOKEN
+from helmsman.tokens import tokens, trim
 from helmsman.verify.diff import lines_of
-from helmsman.verify.judge.fence import cut_middle, fence, label, name_list, visible
+from helmsman.verify.judge.fence import fence, label, name_list, visible
 from helmsman.verify.judge.question import CheckOutput, Source
 
 NOTES = 40
@@ -20,8 +20,9 @@ PATHS = 200
 CHANGED = "changed files that are NOT shown"
 _NOTE = 300
 _LINE = 2000  # a longer line is minified or data
-_WORTHWHILE = 400  # characters; less of a file tells nothing
-_FENCE = 120  # characters of the two marks, of the words around a label and of the note on a cut
+_WORTHWHILE = 100  # tokens; less of a file tells nothing
+_NO_ROOM = "[left out: there is no room]"
+_FENCE = 60  # tokens of the two marks, of the words around a label and of the note on a cut
 
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|e2e)/|(?:^|/)(?:test_|conftest\.)[^/]*$|(?:_|\.)(?:test|spec)\.[^/.]+$|Tests?\.[^/.]+$"
@@ -55,34 +56,31 @@ class _Excerpt:
     shown: int
 
 
-def view_sources(sources: Iterable[Source], deleted: Sequence[str], tokens: int, hidden_as: str = CHANGED) -> View:
+def view_sources(sources: Iterable[Source], deleted: Sequence[str], allowance: int, hidden_as: str = CHANGED) -> View:
     """Files whole as long as they fit into so many tokens, the one that does not fit in part, the others by name."""
-    room = tokens * CHARACTERS_PER_TOKEN
     blocks: list[str] = []
     lines: dict[str, int] = {}
     hidden: list[str] = []
     for path, text in sorted(sources, key=_rank):
-        excerpt = None if text is None else _excerpt(path, text, room - _FENCE - len(label(path)))
+        excerpt = None if text is None else _excerpt(path, text, allowance - _FENCE - tokens(label(path)))
         if excerpt is None:
             hidden.append(f"{path} (no text)" if text is None else f"{path} ({len(text):,} characters, no room)")
             continue
         blocks.append(fence(excerpt.title, excerpt.text))
         lines[label(path)] = excerpt.shown
-        room -= len(blocks[-1])
+        allowance -= tokens(blocks[-1])
     blocks.append(name_list(hidden_as, hidden))
     blocks.append(name_list("files that were deleted", deleted))
     text = "\n\n".join(block for block in blocks if block)
     return View(text or "(no file was changed)", lines, frozenset(label(path) for path in deleted))
 
 
-def view_outputs(outputs: Sequence[CheckOutput], tokens: int) -> str:
+def view_outputs(outputs: Sequence[CheckOutput], allowance: int) -> str:
     """What each check printed: equal shares of so many tokens, unused shares passed on."""
-    room = tokens * CHARACTERS_PER_TOKEN
     blocks: list[str] = []
     for place, output in enumerate(outputs):
-        share = room // (len(outputs) - place)
-        text = cut_middle(visible(_printed(output)), share)
-        room -= min(len(text), share)
+        text = trim(visible(_printed(output)), allowance // (len(outputs) - place)) or _NO_ROOM
+        allowance -= tokens(text)
         blocks.append(fence(f"output of the check {label(output.name)}, which {_verb(output)}", text))
         if output.tests:
             blocks.append(name_list(f"tests of the check {label(output.name)}", output.tests))
@@ -132,9 +130,9 @@ def _rank(source: Source) -> tuple[int, int, str]:
 def _excerpt(path: str, text: str, room: int) -> _Excerpt | None:
     """The file with its lines numbered, or as many of them as fit; None where too few do."""
     every = lines_of(text)
-    kept = list(_within(_numbered(every), room))
     if room < 0:
         return None
+    kept = list(_within(_numbered(every), room))
     if len(kept) == len(every):
         return _Excerpt(f"file {label(path)}", "\n".join(kept) or "[the file is empty]", len(every))
     if room < _WORTHWHILE or not kept:
@@ -151,7 +149,7 @@ def _numbered(lines: Iterable[str]) -> Iterator[str]:
 
 def _within(lines: Iterable[str], room: int) -> Iterator[str]:
     for line in lines:
-        room -= len(line) + 1
+        room -= tokens(f"{line}\n")
         if room < 0:
             return
         yield line
