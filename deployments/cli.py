@@ -25,6 +25,8 @@ from deployments.options import (
     Detach,
     GoalFile,
     Guidance,
+    Hidden,
+    HiddenFolder,
     Json,
     Loop,
     LoopOrGroup,
@@ -78,6 +80,8 @@ def run(
     repo: Repo = HERE,
     check: Check = None,
     no_checks: Annotated[bool, typer.Option("--no-checks", help="Run no check at all; nothing is verified then.")] = False,
+    hidden: Hidden = None,
+    hidden_folder: HiddenFolder = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Work on the current branch instead of in a worktree.")] = False,
     max_iterations: Annotated[int | None, typer.Option("--max-iterations", metavar="N", help="Stop after N iterations.")] = None,
     max_calls: MaxCalls = None,
@@ -98,21 +102,17 @@ def run(
     """Start a new loop and drive it to its end."""
     say_first("preparing  the loop", as_json=as_json)
     from deployments.running import start
-    from deployments.wishes import Wishes
+    from deployments.wishes import KEYS, Wishes
 
     wishes = Wishes(
         goal=goal,
         goal_file=goal_file,
         checks=tuple(check or ()),
         no_checks=no_checks,
+        hidden=tuple(hidden or ()),
+        hidden_folder=hidden_folder,
         in_place=in_place,
-        keys={
-            "limits.iterations": max_iterations,
-            "limits.calls_per_hour": max_calls,
-            "claude.timeout_minutes": timeout,
-            "gates.milestone_every": milestone_every,
-            "completion.promise": completion_promise,
-        },
+        keys=dict(zip(KEYS, (max_iterations, max_calls, timeout, milestone_every, completion_promise), strict=True)),
         merge=merge,
         agent=agent,
         name=name,

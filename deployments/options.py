@@ -48,6 +48,15 @@ Merge = Annotated[
     ),
 ]
 Check = Annotated[list[str] | None, typer.Option("--check", metavar="CMD", help="A command that proves it; repeatable.")]
+Hidden = Annotated[
+    list[str] | None, typer.Option("--hidden", metavar="CMD", help="A check that the agent never sees; repeatable.")
+]
+HiddenFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--hidden-folder", metavar="DIR", parser=from_start, help="Files outside of the repository that hidden checks run on."
+    ),
+]
 Name = Annotated[str, typer.Option("--name", metavar="LOOP", help="Id of the new loop; made from the goal if not given.")]
 MaxCalls = Annotated[int | None, typer.Option("--max-calls", metavar="N", help="Agent calls in an hour at most.")]
 Timeout = Annotated[float | None, typer.Option("--timeout", metavar="MINUTES", help="The longest agent call.")]

@@ -19,6 +19,8 @@ from tasks.repository.git import Repository, current_branch
 from tasks.system.trust import consent_of
 
 CHECKED_OUT = "."
+KEYS = "limits.iterations", "limits.calls_per_hour", "claude.timeout_minutes", "gates.milestone_every", "completion.promise"
+"""Keys of the configuration that have an option of their own, in the order of those."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Wishes:
     goal_file: Path | None = None
     checks: tuple[str, ...] = ()
     no_checks: bool = False
+    hidden: tuple[str, ...] = ()
+    hidden_folder: Path | None = None
     in_place: bool = False
     keys: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Options that stand for one key of the configuration each, `section.name`; None: not given."""
@@ -61,6 +65,7 @@ def _said(repository: Repository, wishes: Wishes) -> dict[str, Any]:
     short = (
         goal_said(wishes.goal, wishes.goal_file),
         _checks(wishes),
+        _hidden(wishes),
         {"preset": from_here(wishes.preset)} if wishes.preset else {},
         {"plan": {"file": wishes.plan}} if wishes.plan else {},
         {"agent": {"kind": wishes.agent}} if wishes.agent else {},
@@ -78,6 +83,13 @@ def _checks(wishes: Wishes) -> dict[str, Any]:
     if wishes.no_checks:
         return {"allow_no_checks": True, "checks": []}
     return {"checks": list(wishes.checks)} if wishes.checks else {}
+
+
+def _hidden(wishes: Wishes) -> dict[str, Any]:
+    if wishes.hidden_folder and not wishes.hidden:
+        raise OperatorError("--hidden-folder has no check that runs on it", remedy="give --hidden CMD as well")
+    folder = {"folder": str(wishes.hidden_folder)} if wishes.hidden_folder else {}
+    return {"hidden": [{"command": command, **folder} for command in wishes.hidden]} if wishes.hidden else {}
 
 
 def _given(keys: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:

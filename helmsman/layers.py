@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from helmsman.config import CheckConfig, CriterionConfig, LoopConfig, Section
+from helmsman.config import CheckConfig, CriterionConfig, HiddenCheckConfig, LoopConfig, Section
 from helmsman.config.old_keys import OLD_KEYS
 from helmsman.config.tree import fields, section_of
 from helmsman.errors import OperatorError
@@ -197,7 +197,7 @@ _EXPECTED = {
 }
 """Our words for the types of pydantic's errors; the others' own messages read well enough."""
 
-_TABLES: Mapping[str, type[Section]] = {"checks": CheckConfig, "judge.criteria": CriterionConfig}
+_TABLES: Mapping[str, type[Section]] = {"checks": CheckConfig, "hidden": HiddenCheckConfig, "judge.criteria": CriterionConfig}
 """Leaves that hold tables, and what those are."""
 _NEAR = 0.7
 """Likeness from which a key is suggested: two swapped letters in a word of four are just within it."""

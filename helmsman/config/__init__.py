@@ -18,6 +18,7 @@ from helmsman.config.proof import (
     CompletionConfig,
     CriterionConfig,
     FlakyConfig,
+    HiddenCheckConfig,
     InvariantsConfig,
     JudgeConfig,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "Gain",
     "GatesConfig",
     "HatsConfig",
+    "HiddenCheckConfig",
     "InvariantsConfig",
     "JudgeConfig",
     "LadderConfig",

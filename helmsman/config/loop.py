@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import Field, ValidationInfo, model_validator
 
 from helmsman.config.agent import AgentConfig
-from helmsman.config.base import STORED, Section, Words
+from helmsman.config.base import STORED, OperatorKey, Section, Words
 from helmsman.config.claude import ClaudeConfig, ContextConfig, SteeringConfig
 from helmsman.config.hats import HatsConfig
 from helmsman.config.limits import LimitsConfig, RetryConfig, UsageLimitConfig
@@ -16,7 +16,7 @@ from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig
 from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
 from helmsman.config.plan import PlanConfig
 from helmsman.config.prompt import PromptConfig
-from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, InvariantsConfig, JudgeConfig
+from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, HiddenChecks, InvariantsConfig, JudgeConfig
 from helmsman.config.sandbox import SandboxConfig
 from helmsman.config.workplace import RemoteConfig, WorkspaceConfig
 
@@ -31,6 +31,9 @@ class LoopConfig(Section):
     question in it stops the start. One of the usual name may be missing. Empty: none."""
     checks: Checks = ()
     """The commands that prove it; all must exit with 0."""
+    hidden: OperatorKey[HiddenChecks] = ()
+    """Checks that the agent never sees, run in the clean checkout when it asks to be done and before a merge; with `folder`, on
+    files of yours as well. All must exit with 0."""
     baseline: bool = True
     """Run the checks once before the first iteration: each is shown to work or to fail, and the agent is told what fails."""
     allow_no_checks: bool = False
@@ -71,6 +74,12 @@ class LoopConfig(Section):
     @classmethod
     def _stored_by_an_older_version(cls, values: Any, info: ValidationInfo) -> Any:
         return without_old_keys(values) if info.context == STORED else values
+
+    @property
+    def box(self) -> SandboxConfig:
+        """The sandbox, in which folders of hidden checks are hidden as well."""
+        folders = tuple(check.folder for check in self.hidden if check.folder)
+        return self.sandbox.model_copy(update={"hide": (*self.sandbox.hide, *folders)}) if folders else self.sandbox
 
     @property
     def resets_strategy(self) -> bool:

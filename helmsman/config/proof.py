@@ -1,8 +1,11 @@
 """What proves the work: checks, completion, judge, invariants."""
 
+from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from helmsman.config.base import Count, OperatorKey, Section, Words
 
@@ -43,6 +46,48 @@ def _checks_from_commands(value: Any) -> Any:
 
 
 Checks = Annotated[tuple[CheckConfig, ...], BeforeValidator(_checks_from_commands)]
+
+
+KEPT_OUTSIDE = "kept outside of the repository"
+"""Stands for the command of a hidden check wherever an agent could read it."""
+
+
+def _is_absolute(folder: str) -> str:
+    if folder and not folder.startswith("~/") and not PurePath(folder).is_absolute():
+        raise PydanticCustomError("relative", "an absolute path, or one that begins with ~/")
+    return folder
+
+
+class HiddenCheckConfig(CheckConfig):
+    """A check that the agent never sees: it is told the name, where it fails."""
+
+    folder: Annotated[str, AfterValidator(_is_absolute)] = ""
+    """Folder outside of the repository whose files are laid over the clean checkout for this run. Empty: the command alone."""
+
+    @property
+    def known(self) -> bool:
+        """Whether this machine has the command; the state of a loop, which travels, has only the name."""
+        return self.command != KEPT_OUTSIDE
+
+    @property
+    def without_content(self) -> "HiddenCheckConfig":
+        """What may lie where an agent can read it."""
+        return HiddenCheckConfig(command=KEPT_OUTSIDE, name=self.name)
+
+
+def _numbered(value: Any) -> Any:
+    """Let a hidden check be written as a bare command, and number those without a name: the command is not told."""
+    items = _checks_from_commands(value)
+    return tuple(_with_name(items)) if isinstance(items, list | tuple) else items
+
+
+def _with_name(items: Any) -> Iterator[Any]:
+    for number, item in enumerate(cast("list[Any]", items), 1):
+        table = cast("dict[str, Any]", item)
+        yield table | {"name": table.get("name") or f"hidden {number}"} if isinstance(item, dict) else item
+
+
+HiddenChecks = Annotated[tuple[HiddenCheckConfig, ...], BeforeValidator(_numbered)]
 
 
 class FlakyConfig(Section):

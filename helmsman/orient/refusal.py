@@ -16,10 +16,11 @@ WHY: Mapping[str, str] = {
     "indicators": "completion has to be seen in more than one iteration",
     "plan": "something of the plan is not proven",
     "processes": "processes that you started are still running",
+    "hidden": "a check that you do not see fails; do what the goal says for every input, not for those of the tests alone",
     "judge": "a reviewer finds criteria that are not met; each stands below",
 }
 """What stood against it, in our words."""
-DETAILED = frozenset({"unproven", "expectations", "required_tests", "plan", "processes"})
+DETAILED = frozenset({"unproven", "expectations", "required_tests", "plan", "processes", "hidden"})
 """Of these the detail is told here; that of the others has a section of its own."""
 
 

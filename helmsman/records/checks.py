@@ -2,6 +2,8 @@
 
 from helmsman.records.base import Record
 
+UNSEEN = "a hidden check: what it is, and what it prints, is not told"
+
 
 class TestCounts(Record):
     """Numbers read from a test report or a runner's summary."""
@@ -44,6 +46,13 @@ class CheckResult(Record):
     """Tests that failed and then passed on the same tree; the command's name where it names no tests. Empty: none did."""
     ran: tuple[str, ...] = ()
     """Of the required tests those that it ran, unskipped."""
+
+    @property
+    def unseen(self) -> "CheckResult":
+        """Of a hidden check what the agent may know: its name, and whether it passes."""
+        kept = {"name", "passed", "exit_code", "seconds", "timed_out"}
+        listed = () if self.passed else (UNSEEN,)
+        return CheckResult.model_validate({"command": "", "listed": listed, **self.model_dump(include=kept)})
 
     @property
     def ran_no_test(self) -> bool:

@@ -4,7 +4,7 @@ from datetime import datetime
 from functools import reduce
 
 from helmsman.records.base import Record
-from helmsman.records.checks import CheckReport
+from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claims, Contradiction, Testimony
 from helmsman.records.evidence import Execution
 from helmsman.records.findings import Finding
@@ -47,6 +47,8 @@ class Evidence(Record):
     """What such a model said of contradictions between orders."""
     since_start: SinceStart | None = None
     """None where nobody compared: the work was not in question as done."""
+    hidden: tuple[CheckResult, ...] = ()
+    """What the hidden checks said, without what they printed or are; none where there are none, or nobody asked to be done."""
     proof: Proof = Proof()
     judgement: Judgement | None = None
     """None where no judge was asked."""

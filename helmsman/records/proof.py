@@ -12,7 +12,7 @@ class Denial(Record):
 
     rule: Literal[
         "checks", "unchanged", "unproven", "expectations", "invariants", "claims", "required_tests", "indicators", "plan",
-        "processes", "judge"
+        "processes", "hidden", "judge"
     ]  # fmt: skip
     """`claims` stands in older records only: no self-report denies anything."""
     why: str

@@ -14,7 +14,7 @@ from helmsman.telemetry.ids import agent_span, span_id
 from helmsman.telemetry.shapes import Attributes, Note, Span, Value, one_line
 from helmsman.telemetry.timeline import Checked, Step, Timeline, Tool
 
-BESIDE = frozenset({"baseline", "merge_checks", "draw_lessons"})
+BESIDE = frozenset({"baseline", "merge_checks", "merge_hidden", "draw_lessons"})
 """Steps before, between and after iterations."""
 SOUND = frozenset({Outcome.COMPLETED, Outcome.WAITING, Outcome.CANCELLED})
 """Endings that are no errors."""

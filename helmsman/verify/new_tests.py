@@ -30,6 +30,12 @@ def in_question(state: LoopState, evidence: Evidence) -> bool:
     return evidence.claims.wants_to_finish or saturated or evidence.plan is not None
 
 
+def may_complete(state: LoopState, evidence: Evidence) -> bool:
+    """Whether this iteration could be the last: of a plan, nothing but the item in hand is left."""
+    hand = evidence.plan
+    return in_question(state, evidence) and (hand is None or hand.remaining <= 1)
+
+
 def needs_test(state: LoopState, evidence: Evidence) -> bool:
     """Whether nothing but a test that fails on the source of the start can show the change.
 

@@ -151,7 +151,7 @@ def _steered_call(work: _Work, binary: str, options: list[str], listener: "Liste
 def _run(work: _Work, command: Command, listener: "Listener", stop: Callable[[], bool], hooks: tuple[int, ...] = ()) -> Ended:
     order, config, agent = work.order, work.order.state.config, Agent(Path(command.arguments[0]), hooks)
     idle, said = listener.patience.seconds, order.prompt.encode()
-    with agent_box(config.sandbox, order.place.worktree, order.place.folder, agent, command) as boxed:
+    with agent_box(config.box, order.place.worktree, order.place.folder, agent, command) as boxed:
         return run_program(order, boxed, work.folder, stdin=said, idle=idle, on_line=listener.hear, stop=stop)
 
 

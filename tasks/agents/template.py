@@ -85,7 +85,7 @@ def _make_call(order: Order, folder: CallFolder, environment: dict[str, str]) ->
     hears = _hearing(order, environment)
     agent, stdin = Agent(Path(command[0]), is_claude=False), prompt.encode() if kind.prompt == "stdin" else b""
     stop = lambda: order.stop() or bool(hears.watch.pain or hears.meter.used_up)  # noqa: E731 - what it says is all
-    with agent_box(config.sandbox, place.worktree, place.folder, agent, Command(command, environment)) as boxed:
+    with agent_box(config.box, place.worktree, place.folder, agent, Command(command, environment)) as boxed:
         ended = run_program(order, boxed, folder, stdin=stdin, idle=_idle(state, kind), on_line=hears.hear, stop=stop)
     call = _conclude(order, hears, ended)
     return call.model_copy(update={"final_text": without_prompt(call.final_text, prompt)}) if kind.output == "text" else call

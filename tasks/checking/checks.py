@@ -60,6 +60,8 @@ class Room:
     """The report on an earlier tree."""
     sandbox: SandboxConfig = NO_SANDBOX
     """What holds the commands, which run what the agent wrote."""
+    hidden: bool = False
+    """Whether nobody who reads along is told what the commands are and print: the agent can read the journal."""
 
     @property
     def root(self) -> Path:
@@ -143,7 +145,7 @@ def _run_numbered(room: Room, numbered: Numbered) -> CheckResult:
     place, check = numbered
     publish(CheckStarted(name=check.title))
     result = run_check(room, place, check, check.timeout_seconds)
-    publish(CheckFinished(result=result))
+    publish(CheckFinished(result=result.unseen if room.hidden else result))
     return result
 
 

@@ -11,7 +11,7 @@ from tasks.worktrees.workplace import Workplace
 
 def room_of(place: Workplace, state: LoopState) -> Room:
     """Where the loop's checks run that decide."""
-    tests, box = required_tests(state.config), state.config.sandbox
+    tests, box = required_tests(state.config), state.config.box
     return Room(checkout_for(place, state), place.tag(state), place.folder.cancel.exists, tests, state.checks, box)
 
 

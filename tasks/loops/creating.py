@@ -30,6 +30,7 @@ from tasks.merging.target import require_target
 from tasks.places import LoopFolder, loop_folder
 from tasks.plans.plan_file import begun_plan
 from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, git, read_ref, require_head
+from tasks.repository.hidden import require_outside
 from tasks.repository.own_template import own_template
 from tasks.repository.remote import require_remote
 from tasks.repository.state_ref import known_state, list_loops, read_state, state_ref, write_state
@@ -94,6 +95,7 @@ def first_state(repository: Repository, resolved: Resolved, begun: Begun, now: d
     """The state of a loop that begins with a commit. Raises OperatorError where it could not be driven as it is configured."""
     config = resolved.config
     require_no_secret(config)
+    require_outside(repository, config)
     require_target(repository, config)
     if config.remote.push:
         require_remote(repository, config.remote.name)

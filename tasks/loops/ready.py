@@ -58,4 +58,4 @@ def tear_down(place: Workplace, state: LoopState) -> None:
 
 def _there(place: Workplace, state: LoopState, due: tuple[str, ...]) -> Room:
     room = Worktree(place.worktree, due=due)
-    return Room(room, f"{place.tag(state)}/set-up", place.folder.cancel.exists, sandbox=state.config.sandbox)
+    return Room(room, f"{place.tag(state)}/set-up", place.folder.cancel.exists, sandbox=state.config.box)

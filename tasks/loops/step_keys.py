@@ -30,6 +30,16 @@ class StepKey(CachePolicy):
 
 
 @dataclass
+class CommitKey(CachePolicy):
+    """The key of what is found out of one commit in one attempt: files of the operator's may be others by the next."""
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
+    ) -> str | None:
+        return f"{step_key(inputs['state'], task_ctx.task.name)}-{inputs['commit']}"
+
+
+@dataclass
 class ItemKey(CachePolicy):
     """The key of what a plan item's own check said: by the tree, as with the loop's checks, by the command and where it ran."""
 

@@ -20,7 +20,7 @@ from helmsman.orient.prompt import brief
 from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
 from helmsman.records.briefing import Briefing, Orientation
-from helmsman.records.checks import CheckReport, TrustedCopy
+from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
 from helmsman.records.claims import Testimony
 from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
 from helmsman.records.evidence import Execution
@@ -47,7 +47,7 @@ from tasks.credentials import agent_credentials, judge_credentials
 from tasks.loops import overseeing, working
 from tasks.loops.opening import now_utc
 from tasks.loops.remembering import drawn, remember
-from tasks.loops.step_keys import ItemKey, StartKey, StepKey, TreeKey, TrustedKey
+from tasks.loops.step_keys import CommitKey, ItemKey, StartKey, StepKey, TreeKey, TrustedKey
 from tasks.loops.travelling import require_ours
 from tasks.models import planning
 from tasks.plans import plan_file
@@ -155,7 +155,18 @@ def compared_with_start(repository: str, state: LoopState, evidence: Evidence) -
     found = _with_tests_of_start(repository, state, evidence.execution, report) if since.tests_changed else Outcomes()
     needed = new_tests.needs_test(state, evidence)
     known = since.model_copy(update={"needs_test": needed, "without_test": empty, "changed_expectations": found.changed})
-    return evidence.model_copy(update={"since_start": known, "findings": (*evidence.findings, *found.findings)})
+    may_complete = new_tests.may_complete(state, evidence) and not since.unchanged
+    hidden = hidden_checks(repository, state, evidence.execution.change.commit) if may_complete and state.config.hidden else ()
+    compared = {"since_start": known, "findings": (*evidence.findings, *found.findings), "hidden": hidden}
+    return evidence.model_copy(update=compared)
+
+
+def checked_for_merge(repository: str, state: LoopState, commit: str, tree: str) -> CheckReport:
+    """The checks on what would be merged and, where these pass, the hidden checks that do not."""
+    report = merge_checks(repository, state, commit, tree)
+    hidden = merge_hidden(repository, state, commit) if report.passed and state.config.hidden else ()
+    failing = tuple(result for result in hidden if not result.passed)
+    return report.model_copy(update={"results": (*report.results, *failing)}) if failing else report
 
 
 def _with_tests_of_start(repository: str, state: LoopState, execution: Execution, report: CheckReport) -> Outcomes:
@@ -223,6 +234,18 @@ def item_check(repository: str, state: LoopState, execution: Execution, item: Pl
 def merge_checks(repository: str, state: LoopState, commit: str, tree: str) -> CheckReport:
     """The checks on what would be merged."""
     return working.check_merge(workplace(repository, state), state, commit, tree)
+
+
+@step(CommitKey())
+def hidden_checks(repository: str, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
+    """The checks that the agent does not see; what they are and print is in no result."""
+    return working.check_hidden(workplace(repository, state), state, commit, f"{state.due:05d}-{state.attempt}-{commit[:12]}")
+
+
+@step(CommitKey())
+def merge_hidden(repository: str, state: LoopState, commit: str) -> tuple[CheckResult, ...]:
+    """Likewise on what would be merged."""
+    return working.check_hidden(workplace(repository, state), state, commit, f"merge-{commit[:12]}")
 
 
 @step(TrustedKey())

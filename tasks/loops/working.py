@@ -22,7 +22,7 @@ from helmsman.oversee.advice import planned_anew
 from helmsman.oversee.usage import near
 from helmsman.records.agents import prints_text
 from helmsman.records.briefing import Briefing, Orientation
-from helmsman.records.checks import CheckReport, TrustedCopy
+from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
 from helmsman.records.events import MemoryNoted
 from helmsman.records.evidence import Execution
 from helmsman.records.lessons import Guardrail, Recalled
@@ -38,6 +38,7 @@ from tasks.agents.calling import call_agent
 from tasks.agents.order import Order
 from tasks.checking.auditing import put_back_protected
 from tasks.checking.checks import run_checks
+from tasks.checking.hidden import run_hidden
 from tasks.checking.only_there import explained
 from tasks.checking.rooms import room_of
 from tasks.checking.targets import Shown, Target, failed_by_setup, run_on_start, run_trusted, with_checks
@@ -48,6 +49,7 @@ from tasks.merging.work import stand_on
 from tasks.plans.plan_file import plan_in_hand
 from tasks.plans.plan_file import put_back as put_back_plan
 from tasks.repository.git import commit_and_tree
+from tasks.repository.hidden import keep_output, require_known
 from tasks.repository.own_template import own_template
 from tasks.repository.setup import SetupFailed
 from tasks.sandbox.taking import take_over_work
@@ -160,6 +162,14 @@ def compare_with_start(place: Workplace, state: LoopState, execution: Execution,
     shown = run_on_start(work, change.tree, changed, report, partial(_checked, place, state)) if run else Shown()
     tests_changed = bool(tests_as_they_were(work, changed))
     return SinceStart(unchanged=not changed, tests_changed=tests_changed, failing=shown.failing, tests=shown.tests)
+
+
+def check_hidden(place: Workplace, state: LoopState, commit: str, name: str) -> tuple[CheckResult, ...]:
+    """Which of the hidden checks pass on a commit; what they are and print is kept under `name`, for people alone."""
+    require_known(state)
+    results = run_hidden(room_of(place, state), Range(place.repository, state.base_commit, commit, state.config))
+    keep_output(state.uid, name, results)
+    return tuple(result.unseen for result in results)
 
 
 def check_merge(place: Workplace, state: LoopState, commit: str, tree: str) -> CheckReport:

@@ -18,6 +18,6 @@ def landed(request: LoopRequest, state: LoopState) -> LoopState:
     while landing_due(state):
         state = begin_landing(place, state)
         with merging_alone(place.repository, state.config.merge.wait_minutes, place.folder.cancel.exists):
-            state = land(place, state, partial(steps.merge_checks, request.repository, state))
+            state = land(place, state, partial(steps.checked_for_merge, request.repository, state))
         state = passed(request, state)
     return catch_up(place, state)

@@ -23,6 +23,7 @@ from helmsman.errors import OperatorError
 from tasks.places import repository_name, state_home
 from tasks.repository.checkout_environment import Pins, own_variables, programs
 from tasks.repository.git import IDENTITY, GitError, Repository
+from tasks.repository.hidden import lay_over
 from tasks.repository.object_store import ObjectStore
 from tasks.repository.products import Products, remove
 from tasks.repository.setup import SetUp, copy_included, lay_included
@@ -92,6 +93,8 @@ class CleanCheckout:
     """Commit that the loop began with."""
     setup: SetUp = field(default_factory=SetUp)
     clean: bool = True
+    laid: Path | None = None
+    """Folder of a hidden check, whose files are laid over those of the commit."""
     _left_out: tuple[str, ...] = ()
 
     @property
@@ -135,6 +138,7 @@ class CleanCheckout:
 
     def reset(self) -> tuple[str, ...]:
         self._lay_out((self.folder / "commit").read_text())
+        self._lay_over()
         return ()
 
     def require_intact(self, commands: Sequence[str]) -> None:
@@ -148,6 +152,7 @@ class CleanCheckout:
         wanted = self._wanted()
         if self._products.made_by() != wanted:
             self._products.keep(wanted, self._untracked())
+        self._lay_over()
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         facts = self._facts()
@@ -161,6 +166,10 @@ class CleanCheckout:
 
     def left_out(self) -> tuple[str, ...]:
         return self._left_out
+
+    def _lay_over(self) -> None:
+        if self.laid is not None:
+            lay_over(self.laid, self.root)
 
     # --- the files ------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import is_loop_id
 from helmsman.records.state import SCHEMA, LoopState
 from tasks.repository.git import IDENTITY, GitError, Repository, git, read_ref
+from tasks.repository.hidden import with_hidden, without_hidden
 from tasks.repository.objects import read_objects
 from tasks.repository.state_signature import (
     Doubt,
@@ -64,7 +65,7 @@ def write_state(
 ) -> str:
     """Append to the chain and return the new commit. Raises Fenced when `over`, the commit that was read, is not the last."""
     ref = state_ref(state.loop)
-    stream = _stream(ref, without_secrets(state), over, without_secrets(record), redact(subject))
+    stream = _stream(ref, without_secrets(without_hidden(state)), over, without_secrets(record), redact(subject))
     _break_stale_lock(repository, ref)
     how = "fast-import", "--quiet", "--date-format=raw-permissive"
     try:
@@ -100,7 +101,7 @@ def read_state(repository: Repository, loop: str) -> tuple[LoopState, str]:
     shown = show_state(repository, loop)
     if (unverified := refused(repository, shown)) is not None:
         raise unverified
-    return without_secrets(shown.state), shown.commit  # another machine may not have known ours
+    return without_secrets(with_hidden(shown.state)), shown.commit  # another machine may not have known ours
 
 
 class Shown(NamedTuple):

@@ -107,7 +107,7 @@ class StopGate:
         try:
             with checked_out(self._place):
                 self._preparing = time.monotonic() - begun
-                tag, box = f"{self._tag}/stop/{len(self.attempts) + 1}", self._config.sandbox
+                tag, box = f"{self._tag}/stop/{len(self.attempts) + 1}", self._config.box
                 room = Room(self._place.checkout, tag, self._ended, sandbox=box)
                 self._run_checks(room, checks, found, until)
                 self._run_again(room, found, until)

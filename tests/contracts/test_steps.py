@@ -4,7 +4,7 @@ import ast
 
 from tests.contracts.source import ROOT, tree
 
-KEYS = {"StepKey", "TreeKey", "ItemKey", "TrustedKey", "StartKey"}
+KEYS = {"StepKey", "TreeKey", "ItemKey", "TrustedKey", "StartKey", "CommitKey"}
 
 
 def steps() -> dict[str, ast.FunctionDef]:

@@ -149,3 +149,11 @@ def test_nothing_opens_the_gate_but_green_checks_without_a_blocking_finding(
         assert checks is GREEN
         assert BLOCKING not in findings
         assert found.asked
+
+
+@pytest.mark.feature("V14")
+def test_a_hidden_check_that_fails_is_named_and_denies_what_the_visible_ones_prove() -> None:
+    seen = (check(passed=True), check(passed=False, name="against the table", head="expected 9"))
+    denied = proof(hidden=tuple(one.unseen for one in seen))
+    assert (rules(denied), denied.open, denied.objections) == (["hidden"], False, "a hidden check fails: against the table")
+    assert proof(hidden=seen[:1]).open

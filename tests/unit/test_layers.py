@@ -291,7 +291,7 @@ def test_an_environment_that_is_not_utf_8_is_an_error_of_that_key() -> None:
 def test_leaves_are_every_value_in_the_order_of_declaration() -> None:
     config = LoopConfig.model_validate({"goal": "x", "limits": {"iterations": 4}})
     found = leaves(config)
-    assert list(found)[:6] == ["goal", "alignment", "checks", "baseline", "allow_no_checks", "flaky.largest_failing_set"]
+    assert list(found)[:6] == ["goal", "alignment", "checks", "hidden", "baseline", "allow_no_checks"]
     assert found["limits.iterations"] == 4
     assert LoopConfig.model_validate(nested(found)) == config
 
@@ -336,3 +336,10 @@ def test_a_number_that_no_stored_state_could_hold_is_refused_with_its_key(value:
 
 def test_without_a_limit_is_said_by_inf_where_there_may_be_none() -> None:
     assert resolve([GOAL, toml("[limits]\ncost_usd = inf")]).config.limits.cost_usd is None
+
+
+def test_hidden_checks_are_numbered_and_their_folder_is_absolute() -> None:
+    read = resolve([Layer("x", {"goal": "x", "hidden": ["make fuzz", {"command": "pytest", "name": "more"}]})]).config
+    assert [one.title for one in read.hidden] == ["hidden 1", "more"]
+    with pytest.raises(OperatorError, match=r"hidden\[0\].folder \(x\): expected an absolute path"):
+        resolve([Layer("x", {"goal": "x", "hidden": [{"command": "pytest", "folder": "here"}]})])

@@ -1,0 +1,121 @@
+"""What is kept from the agent: hidden checks, their folders and what they print. None of it is in the repository or its objects.
+
+hidden/LOOP/checks.json    the commands, which the loop's state only names
+           /output/        what they printed, for people
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from helmsman.config import HiddenCheckConfig, LoopConfig
+from helmsman.errors import OperatorError
+from helmsman.records.checks import CheckResult
+from helmsman.records.state import LoopState
+from tasks.places import state_home
+from tasks.repository.git import Repository
+from tasks.repository.products import remove
+from tasks.system.files import drafted, lies_within
+
+_CHECKS = TypeAdapter(tuple[HiddenCheckConfig, ...])
+_REMEDY = "correct hidden in your configuration file, in HELMSMAN_HIDDEN, or what --hidden and --hidden-folder say"
+
+
+def hidden_folder(uid: str) -> Path:
+    """Of a loop. Hashed: the id comes from a record that anybody may have written."""
+    return state_home() / "hidden" / hashlib.sha256(uid.encode(errors="replace")).hexdigest()[:32]
+
+
+def without_hidden(state: LoopState) -> LoopState:
+    """The state as it may lie in the repository; what it leaves out is written outside, where this machine has it."""
+    checks = state.config.hidden
+    if checks and all(check.known for check in checks):
+        folder = hidden_folder(state.uid)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with drafted(folder / "checks.json", _CHECKS.dump_json(checks), mode=0o600) as draft:
+            draft.replace(folder / "checks.json")
+    return _with(state, tuple(check.without_content for check in checks))
+
+
+def with_hidden(state: LoopState) -> LoopState:
+    """The state with the commands of its hidden checks, where this machine has them."""
+    if all(check.known for check in state.config.hidden):
+        return state
+    try:
+        kept = {check.name: check for check in _CHECKS.validate_json((hidden_folder(state.uid) / "checks.json").read_bytes())}
+    except (OSError, ValidationError):
+        return state
+    return _with(state, tuple(kept.get(check.name, check) for check in state.config.hidden))
+
+
+def require_known(state: LoopState) -> None:
+    """Raise OperatorError where this machine does not have the commands: nothing could be completed without them."""
+    unknown = [check.name for check in state.config.hidden if not check.known]
+    if unknown:
+        raise OperatorError(
+            "the hidden checks of this loop are not on this machine: they never travel with it",
+            expected=f"{hidden_folder(state.uid) / 'checks.json'}, as on the machine where the loop began",
+            found=f"nothing that says what to run for {', '.join(unknown)}",
+            remedy="copy that file, and the folders that it names, to this machine; or go on where the loop began",
+        )
+
+
+def require_outside(repository: Repository, config: LoopConfig) -> None:
+    """Raise OperatorError where hidden checks could not be kept from the agent."""
+    if config.hidden and not config.workspace.clean:
+        raise OperatorError(
+            "hidden checks need the clean checkout: in the agent's folder their files would lie open",
+            expected="workspace.clean = true",
+            found="workspace.clean = false",
+            remedy="leave one of the two out",
+        )
+    for folder in (Path(check.folder).expanduser() for check in config.hidden if check.folder):
+        inside = [top for top in (repository.top, repository.common) if lies_within(top, folder) or lies_within(folder, top)]
+        if inside or not folder.is_dir():
+            raise OperatorError(
+                "the folder of a hidden check cannot be used",
+                expected="a folder outside of the repository",
+                found=f"{folder}, in the repository or around it" if inside else f"no folder at {folder}",
+                remedy=_REMEDY,
+            )
+
+
+def lay_over(folder: Path, tree: Path) -> None:
+    """Put the files of a folder over those of a checkout. No link that a commit has there is followed."""
+    for source in _files(folder):
+        parts = source.relative_to(folder).parts
+        for above in (tree.joinpath(*parts[:depth]) for depth in range(1, len(parts))):
+            if above.is_symlink() or (above.exists() and not above.is_dir()):
+                above.unlink()
+            above.mkdir(exist_ok=True)
+        remove(tree.joinpath(*parts))
+        shutil.copy2(source, tree.joinpath(*parts), follow_symlinks=False)
+
+
+def keep_output(uid: str, name: str, results: Sequence[CheckResult]) -> None:
+    """What hidden checks printed, in a file for people."""
+    folder = hidden_folder(uid) / "output"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    said = "\n\n".join(f"{one.name}: {one.command}\n{one.error}{one.head}{one.tail}" for one in results)
+    with drafted(folder / f"{name}.log", said, mode=0o600) as draft:
+        draft.replace(folder / f"{name}.log")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    if not folder.is_dir():
+        raise OperatorError(
+            "the folder of a hidden check is gone", expected="a folder", found=f"none at {folder}", remedy=_REMEDY
+        )
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in {".git", "__pycache__"})
+        yield from (Path(at, name) for name in sorted(files) if name != ".git")
+
+
+def _with(state: LoopState, hidden: tuple[HiddenCheckConfig, ...]) -> LoopState:
+    if hidden == state.config.hidden:
+        return state
+    return state.model_copy(update={"config": state.config.model_copy(update={"hidden": hidden})})
