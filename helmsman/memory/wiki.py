@@ -35,12 +35,6 @@ _OURS = re.compile(rf"^{BEGIN}[ \t]*\r?\n(.*?)^{END}[ \t]*(?=\r?$)", re.MULTILIN
 _ENTRY = re.compile(r"- \[([a-z0-9-]{1,80})\]\(loops/\1/summary\.md\) (.*) \(uid ([a-z0-9-]{1,50}), sha256 ([0-9a-f]{64})\)")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
-NOTE = (
-    "`.helmsman/wiki/INDEX.md` leads to what is known of this project: its map, its constraints, earlier decisions and loops. "
-    "Read there what bears on your work. It is information, it is read-only, and it is never committed."
-)
-"""For the prompt, where a loop has a wiki."""
-
 
 class Page(Record):
     """A page of which one part is ours."""

@@ -13,7 +13,7 @@ from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import render
 from helmsman.orient.answers import read_answer
 from helmsman.orient.budget import Foreign, Piece, fence, fit
-from helmsman.orient.checks_told import commands
+from helmsman.orient.checks import commands
 from helmsman.plain import shortened
 from helmsman.records.alignment import (
     LONGEST_ANSWER,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import fence, fit
-from helmsman.orient.checks_told import commands
+from helmsman.orient.checks import commands
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.checks import CheckResult
 from helmsman.records.focus import Focus, Question, Urgency

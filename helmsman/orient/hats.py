@@ -111,8 +111,8 @@ def hat_sections(state: LoopState) -> Iterator[tuple[str, str]]:
     if preset and preset.sheet.guidance:
         yield "preset", render("kind_of_work", title=preset.sheet.title, guidance=preset.sheet.guidance)
     if chosen:
-        hat, why = chosen
-        yield "hat", render("hat", title=hat.title, why=why, words=hat.prompt)
+        hat, _ = chosen
+        yield "hat", render("hat", title=hat.title, words=hat.prompt)
 
 
 def in_hat(config: ClaudeConfig, state: LoopState) -> ClaudeConfig:

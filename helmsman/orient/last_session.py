@@ -14,4 +14,4 @@ def last_session(last: LastCall, *, green: bool) -> Sequence[Piece]:
     if not last.rotated and not again:
         return ()
     lines = "\n".join(f"{error.times} times {error.kind} at {error.where or '?'}: {error.message}" for error in again)
-    return render_pieces("last_session", rotated=last.rotated, failures=lines)
+    return render_pieces("last_session", rotated=bool(last.rotated), failures=lines)

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from helmsman.orient.budget import Piece
-from helmsman.orient.checks_told import commands, failed
+from helmsman.orient.checks import commands, failed
 from helmsman.plain import clean, clean_lines
-from helmsman.prompts import render
+from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.plan import InHand, PlanItem
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
@@ -30,8 +29,7 @@ def own_check_section(state: LoopState, hand: InHand | None) -> Sequence[Piece]:
     item, own = hand.item if hand else None, state.plan.own
     if item is None or own is None or own.passed or state.plan.now != item.id or own.command != item.check:
         return ()
-    heading, *rest = failed(own)
-    return (f"# The check of item {item.id}\n{heading}", *rest)
+    return render_pieces("item_check", item=item.id, check=failed(own))
 
 
 def _item(state: LoopState, hand: InHand, item: PlanItem) -> dict[str, object]:

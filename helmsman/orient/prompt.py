@@ -9,10 +9,9 @@ from itertools import pairwise, takewhile
 from helmsman.config import MemoryConfig
 from helmsman.memory.handoff import handoff_section
 from helmsman.memory.telling import lessons_section
-from helmsman.memory.wiki import NOTE as WIKI_NOTE
 from helmsman.orient.approaches import approach_section
 from helmsman.orient.budget import fit, whole
-from helmsman.orient.checks_told import failed
+from helmsman.orient.checks import failed
 from helmsman.orient.compaction import compact_by_template, compacted_section, needs_compaction, past_of
 from helmsman.orient.focus import focus_section
 from helmsman.orient.hats import hat_sections, worn_hat
@@ -24,8 +23,9 @@ from helmsman.orient.refusal import refusal_section
 from helmsman.orient.research import research_phase, research_section, researching
 from helmsman.orient.trend import trend_section
 from helmsman.oversee.advice import PERSONAS, advise, planned_anew
-from helmsman.oversee.drift import flagged, guidance
-from helmsman.oversee.usage import in_words, near
+from helmsman.oversee.double_bind.telling import sentence
+from helmsman.oversee.drift import flagged
+from helmsman.oversee.usage import near
 from helmsman.plain import clean, clean_lines, one_line
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.prompts.message import BLOCKS, render_message
@@ -38,7 +38,7 @@ from helmsman.records.focus import Planned
 from helmsman.records.lessons import Recalled
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import LATER, Failed
+from helmsman.records.oversight import LATER, Diagnosis, Failed, Oversight
 from helmsman.records.reflexion import DoneSignals, JudgeMemory, Rejection
 from helmsman.records.session import Drift
 from helmsman.records.state import LoopState
@@ -105,14 +105,14 @@ def _blocks(state: LoopState, template: str, *sections: Sequence[Section]) -> li
 
 
 def _work(state: LoopState, orientation: Orientation) -> list[Section]:
-    """How to go about it, and what is due of it."""
+    """The loop's approach, the role, the item in hand, and which iteration this is."""
     config = state.config
     where = render(
         "where",
         number=state.due,
         limit=config.limits.iterations,
         commit=orientation.start_commit[:10],
-        begun=bool(state.worked or state.checks),
+        begun=bool(state.worked or state.salvaged),
     )
     return [
         *([("approach", approach)] if (approach := approach_section(config.prompt.approach)) else []),
@@ -124,13 +124,13 @@ def _work(state: LoopState, orientation: Orientation) -> list[Section]:
 
 
 def _remembered(recalled: Recalled, config: MemoryConfig) -> list[Section]:
-    """Lessons and guardrails stand right before the objective is said again: at the end, where models weigh most."""
+    """Lessons and guardrails stand at the end, where models weigh most."""
     text = fit(lessons_section(recalled), config.tokens)
     return [("memory", text)] if text else []
 
 
 def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list[Fact]:
-    """What was found out, most specific first."""
+    """What is known, the most specific first."""
     return [
         ("refusal", refusal_section(state)),
         ("guidance", _guidance(state.guidance)),
@@ -138,6 +138,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         ("merge", merge_section(state.merging.trouble)),
         ("findings of research", () if researching(state) else research_section(state.memory.research)),
         ("advice", focus_section(planned.focus) or _advice(state)),
+        ("contradictions", _conflicts(state.oversight)),
         (CHECKS, _last_checks(state.checks)),
         ("trend", trend_section(state)),
         ("check of the item", own_check_section(state, orientation.plan)),
@@ -150,7 +151,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         ("rolled back", _rolled_back(state.failed, state.worked)),
         ("interrupted work", _interrupted(state)),
         ("handoff", handoff_section(state.inherited)),
-        ("wiki", (WIKI_NOTE,) if state.config.memory.wiki else ()),
+        ("wiki", render_pieces("wiki") if state.config.memory.wiki else ()),
         ("notes", _notes(planned_anew(state.memory, state))),
         ("history", _past(state, orientation, planned)),
     ]
@@ -163,8 +164,7 @@ def _guidance(said: Sequence[str]) -> Sequence[Piece]:
 
 
 def _scarce(state: LoopState, orientation: Orientation) -> Sequence[Piece]:
-    windows = near(state.config.usage_limit, state.usage, orientation.started_at)
-    return render_pieces("scarce", windows="; ".join(map(in_words, windows))) if windows else ()
+    return render_pieces("scarce") if near(state.config.usage_limit, state.usage, orientation.started_at) else ()
 
 
 def _advice(state: LoopState) -> Sequence[Piece]:
@@ -173,6 +173,13 @@ def _advice(state: LoopState) -> Sequence[Piece]:
     persona = "" if worn_hat(state) else PERSONAS[advice.persona]
     sentences = " ".join(one_line(sentence) for sentence in (advice.because, *advice.orders, persona) if sentence)
     return render_pieces("advice", sentences=sentences) if sentences else ()
+
+
+def _conflicts(oversight: Oversight) -> Sequence[Piece]:
+    """The orders between which a person has to choose; what a model alone takes for a contradiction is none yet."""
+    lines = [clean(sentence(one)) for one in oversight.conflicts if one.by == "rules"]
+    held_up = oversight.diagnosis is Diagnosis.DOUBLE_BIND
+    return render_pieces("contradictions", conflicts="\n".join(lines)) if lines and held_up else ()
 
 
 def _fit(facts: Sequence[Fact], allowance: int) -> list[Section]:
@@ -214,8 +221,7 @@ def _last_checks(report: CheckReport | None) -> Sequence[Piece]:
     if report is None or not report.results:
         return ()
     empty = ", ".join(f"`{clean(result.command)}`" for result in report.results if result.ran_no_test)
-    told = render_pieces("checks", failed=len(report.failures), total=len(report.results), empty=empty)
-    return (*told, *(piece for result in report.failures for piece in failed(result)))
+    return render_pieces("checks", failed=[*map(failed, report.failures)], total=len(report.results), empty=empty)
 
 
 def _blocked(done: DoneSignals) -> Sequence[Piece]:
@@ -223,13 +229,13 @@ def _blocked(done: DoneSignals) -> Sequence[Piece]:
 
 
 def _findings(findings: Sequence[Finding]) -> Sequence[Piece]:
-    told = [{"blocks": one.weight is Weight.BLOCK, "instead": one.honest, "lines": _lines_of(one)} for one in findings]
-    return render_pieces("findings", findings=told, blocking=sum(bool(one["blocks"]) for one in told)) if told else ()
+    each = [{"blocks": one.weight is Weight.BLOCK, "instead": one.honest, "lines": _lines_of(one)} for one in findings]
+    return render_pieces("findings", findings=each, blocking=sum(bool(one["blocks"]) for one in each)) if each else ()
 
 
 def _lines_of(finding: Finding) -> str:
     sides = (*([f"- {finding.before}"] if finding.before else []), *([f"+ {finding.after}"] if finding.after else []))
-    return "\n".join((f"{finding.rule} at {finding.where}: {finding.message}", *sides))
+    return "\n".join((f"{finding.where}: {finding.message}", *sides))
 
 
 def _claims(contradictions: Sequence[Contradiction]) -> Sequence[Piece]:
@@ -243,15 +249,13 @@ def _judge_feedback(memory: JudgeMemory) -> Sequence[Piece]:
 
 
 def _rejection(rejection: Rejection) -> dict[str, object]:
-    earlier = counted(rejection.repeated, "earlier rejection") if rejection.repeated else ""
-    return {**rejection.model_dump(include={"iteration", "consecutive", "reason"}), "earlier": earlier}
+    earlier = counted(rejection.repeated, "earlier verdict") if rejection.repeated else ""
+    return {"iteration": rejection.iteration, "reason": rejection.reason, "earlier": earlier}
 
 
 def _drift(drift: Drift) -> Sequence[Piece]:
-    if not flagged(drift):
-        return ()
-    intro, names = guidance(drift)
-    return render_pieces("drift", intro=intro, names=names)
+    names = "\n".join(map(clean, drift.documents or drift.strangers))
+    return render_pieces("drift", documents=bool(drift.documents), names=names) if flagged(drift) else ()
 
 
 def _interrupted(state: LoopState) -> Sequence[Piece]:
@@ -270,7 +274,6 @@ def _rolled_back(failed: Failed | None, history: Sequence[Moment]) -> Sequence[P
         "taken_back",
         unsafe=unsafe,
         later=failed.rule == LATER,
-        rule=clean(failed.rule),
         commit=failed.commit[:12],
         back_to=failed.back_to[:12],
         falls=f"{counted(falls, 'iteration')} in a row" if falls > 1 else "The last iteration",

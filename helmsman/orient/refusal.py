@@ -1,4 +1,4 @@
-"""The first thing that an iteration is told after a request to be done: that it was refused, and why."""
+"""The first section of a prompt after a request to be done: that it was refused, and why."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,17 +11,17 @@ WHY: Mapping[str, str] = {
     "unchanged": "nothing differs from the commit that this loop began with, so nothing is done",
     "unproven": "nothing shows the change; add a test that fails without it and passes with it, and commit that",
     "expectations": "tests of the start fail on your source; make it pass them as they were, unless the goal demands otherwise",
-    "invariants": "the diff contains what an honest change does not; each point stands under the findings",
+    "invariants": "the diff has findings that block completion; they are listed below",
     "required_tests": "tests that have to run did not run",
-    "indicators": "completion has to be seen in more than one iteration",
-    "plan": "something of the plan is not proven",
+    "indicators": "completion has to hold in more than one iteration",
+    "plan": "not every item of the plan is proven",
     "processes": "processes that you started are still running",
-    "hidden": "a check that you do not see fails; do what the goal says for every input, not for those of the tests alone",
-    "judge": "a reviewer finds criteria that are not met; each stands below",
+    "hidden": "a check that you do not see fails; do what the goal says for every input, not only for those of the tests",
+    "judge": "a reviewer found criteria that are not met; they are listed below",
 }
-"""What stood against it, in our words."""
+"""The reasons, in our words."""
 DETAILED = frozenset({"unproven", "expectations", "required_tests", "plan", "processes", "hidden"})
-"""Of these the detail is told here; that of the others has a section of its own."""
+"""Rules whose detail stands here; that of the others has a section of its own."""
 
 
 def refusal_section(state: LoopState) -> Sequence[Piece]:

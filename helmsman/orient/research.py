@@ -7,11 +7,10 @@ It is bounded: what is incomplete is asked for again, a few times, and then the 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from helmsman.orient.budget import Foreign, Piece
 from helmsman.orient.guardrails.rules import RESEARCH_FILE as FILE
 from helmsman.orient.progress import percent
 from helmsman.plain import clean, clean_lines
-from helmsman.prompts import render
+from helmsman.prompts import Piece, render_pieces
 from helmsman.records.research import Research
 from helmsman.records.state import LoopState
 from helmsman.texts import counted
@@ -61,28 +60,21 @@ def research_phase(state: LoopState) -> Iterator[tuple[str, Sequence[Piece]]]:
         return
     config, found = state.config, state.memory.research
     if found.problems:
-        lines = "\n".join(f"- {problem}" for problem in found.problems)
-        yield (
-            "research problems",
-            (f"# The research is not complete yet (try {found.tries} of {config.research.tries})", Foreign(lines)),
-        )
-    yield "research", (render("research", file=FILE),)
+        problems = "\n".join(f"- {problem}" for problem in found.problems)
+        again = render_pieces("research_problems", problems=problems, tries=found.tries, most=config.research.tries)
+        yield "research problems", again
+    yield "research", render_pieces("research", file=FILE)
 
 
 def research_section(found: Research) -> Sequence[Piece]:
     """What it found, for the iterations after it. A way that did not prove itself complete is told as such."""
     if not found.tries:
         return ()
-    how_sure = "" if found.confidence is None else f" (its own confidence: {found.confidence} of 100)"
-    heading = (
-        f"# What the research before the work found{how_sure}\n"
-        "Begin with its approach; leave it where the evidence speaks against it."
-    )
     lines = [
         *([f"APPROACH: {found.approach}"] if found.approach else ()),
         *(f"{name}: {item}" for name, items in _lists(found).items() for item in items),
     ]
-    return (heading, Foreign("\n".join(lines))) if lines else ()
+    return render_pieces("research_findings", findings="\n".join(lines)) if lines else ()
 
 
 def _lists(found: Research) -> Mapping[str, Sequence[str]]:

@@ -20,8 +20,6 @@ LINES_SHOWN = 3
 """Of the end of an output that names no failing test; runners print the failures and the summary last."""
 NAME_SHOWN = 150
 
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
-
 
 def let_go(before: Sequence[StopAttempt], *, active: bool, config: SteeringConfig, full: bool) -> str:
     """Why it may end whatever the checks would say, so that none need run. Empty: the checks decide."""
@@ -64,20 +62,18 @@ def failures(results: Sequence[CheckResult]) -> list[CheckResult]:
     return [result for result in results if _exited(result) and not result.passed]
 
 
-def reason(time: int, results: Sequence[CheckResult], config: SteeringConfig) -> str:
-    """What an agent is told that is sent back for the so-manieth time."""
+def reason(results: Sequence[CheckResult]) -> str:
+    """What an agent is told that is sent back to work."""
     failed = failures(results)
     more = f" and {len(failed) - CHECKS_SHOWN} more" if len(failed) > CHECKS_SHOWN else ""
     named = ", ".join(f"`{_line(result.command)}`" for result in failed[:CHECKS_SHOWN])
-    told = render_pieces(
+    pieces = render_pieces(
         "stop",
         checks=f"{named}{more}",
         one=len(failed) == 1,
-        time=ORDINALS[time - 1],
-        reminders=counted(config.stop_blocks, "reminder"),
         shown="\n".join(line for result in failed[:CHECKS_SHOWN] for line in _shown(result)),
     )
-    return fit(told, TEXT_TOKENS)
+    return fit(pieces, TEXT_TOKENS)
 
 
 def _exited(result: CheckResult) -> bool:

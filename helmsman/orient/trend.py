@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from helmsman.orient.budget import Foreign, Piece
 from helmsman.oversee.movement import BASE
 from helmsman.plain import one_line, shortened
+from helmsman.prompts import Piece, render_pieces
 from helmsman.records.checks import CheckReport
 from helmsman.records.moments import MOST_NAMES, Moment, Movement
 from helmsman.records.state import LoopState
@@ -29,8 +29,8 @@ def trend_section(state: LoopState) -> Sequence[Piece]:
     seen = [moment for moment in state.history if moment.checked and _counts(moment) and not moment.undone]
     compared = _compared(state.checks, seen[-2], seen) if state.checks and len(seen) > 1 else ()
     lines = [*compared, *_taken_back(state.history), *_tries(state), *_untouched(state)]
-    before = f"iteration {state.worked[-2].iteration}" if len(state.worked) > 1 else "the start"
-    return (f"# What changed since {before}", Foreign("\n".join(lines))) if lines else ()
+    since = f"iteration {state.worked[-2].iteration}" if len(state.worked) > 1 else "the start"
+    return render_pieces("trend", since=since, facts="\n".join(lines)) if lines else ()
 
 
 def _counts(moment: Moment) -> bool:

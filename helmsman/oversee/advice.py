@@ -199,7 +199,7 @@ ADVICE: tuple[Advice, ...] = (
         "Two of your orders contradict each other, and a person has to choose between them.",
         (
             "Do the part of the work on which they agree, and leave the rest as it is.",
-            "Write both orders, and the question that decides between them, into your notes.",
+            "Then end with BLOCKED, and name both orders and the question that decides between them.",
         ),
     ),
     Advice(
@@ -341,14 +341,12 @@ ADVICE: tuple[Advice, ...] = (
     Advice(
         "only documents",
         lambda state: bool(state.last_call.drift.documents),
-        because="The last iteration changed only documents while tests fail.",
         orders=("Change the code now; documents come last.",),
     ),
     Advice(
         "off the task",
         lambda state: flagged(state.last_call.drift),
-        because="Most files that the last iteration changed have nothing to do with the task.",
-        orders=("Continue with the task itself. If these files belong to it, say why in your notes.",),
+        orders=("Continue with the task itself. If the files that are listed below belong to it, say why in your notes.",),
     ),
     Advice("warned", lambda state: bool(state.oversight.instructions)),
     Advice(

@@ -95,7 +95,7 @@ class StopGate:
         )
         if not attempt.blocked:
             return attempt, ""
-        return attempt, reason(1 + sum(one.blocked for one in self.attempts), found.results, steering)
+        return attempt, reason(found.results)
 
     def _check(self, said: str, until: float) -> _Found:
         """Run what can be run until that instant. A hindrance takes the place of all results."""

@@ -365,7 +365,7 @@ def test_another_clone_goes_on_with_what_was_pushed(tmp_path: Path, prefect_serv
     assert told.exit_code == 0, told.errors
     result = the_object(told.output)
     assert (result["outcome"], result["iterations"], result["agent_calls"]) == ("completed", 2, 2)
-    assert "Commits, newest first" in first.model.requests[-1].prompt
+    assert "# Commits of this loop, newest first" in first.model.requests[-1].prompt
     remote = tmp_path / "remote.git"
     assert git(remote, "rev-parse", "helmsman/loop").strip() == result["commit"]
     assert state_of(remote) == state_of(tmp_path / "clone")

@@ -18,7 +18,7 @@ from tests.fakes.wanderers import CHECK, WANDERERS, repository
 
 pytestmark = pytest.mark.timeout(600)
 
-LEARNT = "# What this project has learnt the hard way"
+LEARNT = "# Lessons of this project"
 ALONE = ("--set", "steering.hooks=false", "--set", "ladder.act=false")
 VAIN, WISE, SLOW = "The shop stays as it is.", "The shop does what its tests say.", "The shop is mended in the end."
 

@@ -8,7 +8,7 @@ from helmsman.records.evidence import AgentOutcome, Commit, Salvage
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.moments import Moment, Movement
-from helmsman.records.oversight import Diagnosis, Failed, Oversight
+from helmsman.records.oversight import Conflict, Diagnosis, Failed, Imperative, Oversight
 from helmsman.records.plan import InHand, PlanItem, Sketched
 from helmsman.records.proof import Denial
 from helmsman.records.reflexion import DoneSignals, JudgeMemory, Rejection
@@ -39,7 +39,7 @@ class Situation(NamedTuple):
 
     state: LoopState
     says: tuple[str, ...] = ()
-    silent: tuple[str, ...] = ("RALPH_STATUS", "E-I", "urgency", "%", "mend ", "in vain")
+    silent: tuple[str, ...] = ("RALPH_STATUS", "E-I", "urgency", "%", "mend ", "in vain", "rung", "regressing")
     commits: tuple[Commit, ...] = ()
     hand: InHand | None = None
 
@@ -99,6 +99,12 @@ REJECTED = Rejection(
 FAILED = Failed(
     iteration=2, ref="r", commit="f" * 40, back_to="a" * 40, why="worse", rule="regressing", files=("calc.py",)
 )  # fmt: skip
+BOUND = Conflict(
+    kind="scope",
+    first=Imperative(source="goal", text="Make every function in calc.py right.", modality="must"),
+    second=Imperative(source="AGENTS.md", line=3, text="Never change calc.py.", modality="must_not"),
+    about="calc.py",
+)
 BACK = (moment(1, *ALL[1:], tree="A"), moment(2, *ALL, tree="B"), moment(3, *ALL[1:], tree="A"))
 IDLE = tuple(moment(number, *ALL, tool_calls=0, files=(), files_changed=0, movement=Movement.STILL) for number in (1, 2, 3))
 SALVAGE = Salvage(iteration=1, attempt=1, ref="r", commit="e" * 40, files=2)
@@ -132,14 +138,18 @@ SITUATIONS: Mapping[str, Situation] = {
         ("iteration 3 (3333333333) brought back the files of iteration 1 (1111111111)", "undo each other"),
     ),
     "redesign": Situation(after(*ALL[2:], oversight=on(Rung.REDESIGN)), ("which assumption failed",)),
-    "double-bind": Situation(after("test_mx", oversight=Oversight(diagnosis=Diagnosis.DOUBLE_BIND)), ("contradict each other",)),
+    "double-bind": Situation(
+        after("test_mx", oversight=Oversight(diagnosis=Diagnosis.DOUBLE_BIND, conflicts=(BOUND,))),
+        ("Then end with BLOCKED", "AGENTS.md:3 says 'Never change calc.py.'"),
+    ),
     "taken-back": Situation(after("test_mx", failed=FAILED), ("made the checks worse", "commit ffffffffffff"), ("fixed:",)),
     "interrupted": Situation(after("test_mx", salvaged=(SALVAGE,)), ("kept as commit eeeeeeeeeeee",)),
     "off-the-task": Situation(
-        after("test_mx", last_call=LastCall(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md")))), ("a.md\nb.md\nc.md",),
+        after("test_mx", last_call=LastCall(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md")))),
+        ("Continue with the task itself.", "share no name or word with the task\n```\na.md\nb.md\nc.md\n```"),
     ),
     "plan-item-with-check": Situation(
-        state(PLANNED, checks=red(*ALL)), ("T001: Write the parser", "make parser"), hand=hand(own=True),
+        state(PLANNED, checks=red(*ALL)), ("T001: Write the parser", "make parser", "may still fail"), hand=hand(own=True),
     ),
     "plan-item-without-check": Situation(state(PLANNED, checks=red(*ALL)), ("has `T001` in its name",), hand=hand(own=False)),
 }  # fmt: skip

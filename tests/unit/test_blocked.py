@@ -82,8 +82,7 @@ def test_the_next_session_is_a_fresh_one_that_is_told_what_was_said_and_what_the
     told = prompt(state(done=ONCE.model_copy(update={"blocked_seen": "They do not."})))
     assert "The last session said that it is blocked" in told
     assert (
-        "```\ntwo checks contradict each other\n```\nThe judge looked as well, and does not see it:\n```\nThey do not.\n```"
-        in told
+        "```\ntwo checks contradict each other\n```\nThe reviewer looked as well and disagrees:\n```\nThey do not.\n```" in told
     )
 
 

@@ -199,7 +199,7 @@ def test_the_section_has_the_same_headings_whoever_wrote_it_and_not_the_goal_aga
 def test_the_section_is_fenced() -> None:
     hostile = WRITTEN.model_copy(update={"approach": HOSTILE, "next_steps": (HOSTILE,)})
     outside = outside_of_fences(whole(compacted_section(hostile)))
-    assert outside[0] == "# The work so far, in short"
+    assert outside[0] == "# Summary of the work so far"
     assert not [line for line in outside if "Ignore" in line]
 
 

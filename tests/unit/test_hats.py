@@ -201,7 +201,7 @@ def test_the_hat_is_in_the_prompt_with_its_reason_behind_the_kind_of_work() -> N
     names = [name for name, _ in briefing.sections]
     assert names[names.index("preset") :][:3] == ["preset", "hat", "iteration"]
     assert "# The kind of work: Mine\nKeep it short." in briefing.prompt
-    told = "# Your part in this iteration: Debugger (test failures in 2 iterations in a row)\nWork as a debugger."
+    told = "# Your role in this iteration: Debugger\nWork as a debugger."
     assert told in briefing.prompt
 
 

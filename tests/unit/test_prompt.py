@@ -171,7 +171,7 @@ def test_the_notes_are_shown_with_what_was_cut_of_them() -> None:
 
 def test_the_history_is_told_newest_first_in_a_fence() -> None:
     text = prompt(state(iteration=2), ("Add a parser", "Add a lexer"))
-    assert "Commits, newest first:\n```\n0000000000 Add a parser\n0000000000 Add a lexer\n```" in text
+    assert "# Commits of this loop, newest first\n```\n0000000000 Add a parser\n0000000000 Add a lexer\n```" in text
 
 
 @given(st.lists(st.builds(failing, head=OUTPUTS, tail=OUTPUTS), min_size=1, max_size=5), st.integers(500, 8000))
@@ -212,7 +212,7 @@ def test_a_finding_says_whether_it_blocks_and_what_to_do_and_its_evidence_is_fen
     assert "1 of these 2 findings block completion" in told
     assert "BLOCKS: Mend it." in outside_of_fences(told)
     assert "noticed: Mend it." in outside_of_fences(told)
-    assert "tests.skipped at tests/a.py:3: test_a is skipped" in told
+    assert "```\ntests/a.py:3: test_a is skipped\n" in told
 
 
 @pytest.mark.feature("V6")
@@ -220,15 +220,15 @@ def test_words_that_did_not_hold_are_shown_where_the_agent_asked_to_be_done_and_
     assert prompt(state(contradictions=(UNTRUE,))) == prompt(state())
     told = prompt(state(contradictions=(UNTRUE,), done=REFUSED))
     assert "found: git shows no change in b.py" in told
-    assert "Say only what is so." in outside_of_fences(told)
+    assert "Report only what you have verified." in outside_of_fences(told)
 
 
 @pytest.mark.feature("V8")
 def test_the_newest_rejections_are_shown_and_a_repeated_one_as_repeated() -> None:
     rejections = tuple(REJECTION.model_copy(update={"iteration": number, "repeated": number - 1}) for number in range(1, 6))
     told = "\n".join(outside_of_fences(prompt(state(judge=JudgeMemory(feedback=rejections)))))
-    assert [number for number in range(1, 6) if f"Iteration {number} (2 in a row" in told] == [3, 4, 5]
-    assert "REPEATED: 4 earlier rejections named the same criteria" in told
+    assert [number for number in range(1, 6) if f"Iteration {number}, the same" in told] == [3, 4, 5]
+    assert "Iteration 5, the same criteria as in 4 earlier verdicts:" in told
 
 
 @pytest.mark.feature("V1")
@@ -249,7 +249,8 @@ def test_a_promise_a_reason_to_stop_or_a_next_step_is_asked_for_and_no_status_bl
 
 def test_the_last_session_is_told_of_with_what_came_back_in_it() -> None:
     said = prompt(full_state())
-    assert "The loop ended it for the sake of a fresh one: the context is 81 % full." in said
+    assert "The loop ended it early." in said
+    assert "81 %" not in said
     assert "3 times test at" in said
 
 
@@ -264,7 +265,7 @@ def test_a_failure_that_was_seen_once_is_not_told_of() -> None:
 
 def test_files_that_have_nothing_to_do_with_the_task_are_named() -> None:
     assert "```\na.md\nb.md\nc.md\n```" in prompt(full_state())
-    assert "# The last changes and the task" not in prompt(state())
+    assert "# Changed files that share no name" not in prompt(state())
 
 
 @pytest.mark.feature("S16")
@@ -289,7 +290,7 @@ FAILED = Failed(
 @pytest.mark.feature("S17", "S13")
 def test_of_unsafe_work_the_agent_learns_neither_the_commit_nor_a_file_nor_a_word_of_the_reason() -> None:
     told = prompt(state(failed=FAILED))
-    assert "The last work was unsafe (pain.secret) and was taken off your tree. Begin from commit aaaaaaaaaaaa" in told
+    assert "The last work was unsafe and was taken off your tree. Begin from commit aaaaaaaaaaaa" in told
     assert not [word for word in ("ffffffffffff", "keys.py", "pragma", "helmsman resume") if word in told]
 
 

@@ -17,7 +17,7 @@ def test_what_a_template_quotes_is_foreign_and_all_else_is_ours() -> None:
     told = render_pieces("blocked", reason=HOSTILE, seen="no")
     assert told[1:] == (
         Foreign("mine yours \n theirs "),
-        "The judge looked as well, and does not see it:",
+        "The reviewer looked as well and disagrees:",
         Foreign("no"),
     )
 
@@ -35,4 +35,6 @@ def test_every_template_is_used() -> None:
     known = {path.name.removesuffix(".md.j2") for path in (ROOT / "helmsman" / "prompts").glob("*.j2")}
     code = "".join(path.read_text("utf-8") for path in (ROOT / "helmsman").rglob("*.py"))
     used = set(re.findall(r'render(?:_pieces)?\(\s*"(\w+)"', code))
-    assert known == used | {BASE.removesuffix(".md.j2")}
+    templates = "".join(path.read_text("utf-8") for path in (ROOT / "helmsman" / "prompts").glob("*.j2"))
+    included = set(re.findall(r'include "(\w+)\.md\.j2"', templates))
+    assert known == used | included | {BASE.removesuffix(".md.j2")}

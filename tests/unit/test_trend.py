@@ -103,7 +103,7 @@ def test_after_a_refused_request_the_first_fact_is_that_it_was_refused_and_why()
     names = [name for name, _ in briefing.sections]
     assert names[names.index("refusal") - 1] == "iteration"
     assert (
-        "You asked for completion in iteration 3. It was refused: checks fail; the diff contains what an honest change does not"
+        "You asked for completion in iteration 3. It was refused: checks fail; the diff has findings that block completion"
         in briefing.prompt
     )
 

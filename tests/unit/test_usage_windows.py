@@ -177,9 +177,9 @@ def test_who_is_notified_hears_of_it_once_and_a_tracker_gets_no_issue_for_it() -
 
 def test_the_agent_is_told_to_take_small_work_as_long_as_the_window_is_not_reset() -> None:
     scarce = state(usage=limit(window(0.92)))
-    assert "# The usage window is nearly used up\n92% of the 5-hour window used" in brief(scarce, orientation()).prompt
-    assert "nearly used up" not in brief(scarce, orientation(started_at=NOW + 2 * HOUR)).prompt
-    assert "nearly used up" not in brief(state(), orientation()).prompt
+    assert "# This session may be cut off: a usage limit is nearly reached\n" in brief(scarce, orientation()).prompt
+    assert "nearly reached" not in brief(scarce, orientation(started_at=NOW + 2 * HOUR)).prompt
+    assert "nearly reached" not in brief(state(), orientation()).prompt
 
 
 def item(name: str, words: int = 1, **fields: Any) -> PlanItem:

@@ -2,6 +2,6 @@
 
 from helmsman.oversee.drift.account import Deeds, Task, deeds_of, task_of
 from helmsman.oversee.drift.judging import drift
-from helmsman.oversee.drift.telling import flagged, guidance, sentence
+from helmsman.oversee.drift.telling import flagged, sentence
 
-__all__ = ["Deeds", "Task", "deeds_of", "drift", "flagged", "guidance", "sentence", "task_of"]
+__all__ = ["Deeds", "Task", "deeds_of", "drift", "flagged", "sentence", "task_of"]
