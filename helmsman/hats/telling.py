@@ -8,7 +8,7 @@ from helmsman.records.hats import Condition, Hat, Preset, Sheet
 
 _WHEN: Mapping[str, str] = {
     "phase": "in an iteration of {}",
-    "rung": "on the rung {}",
+    "rung": "at the level {}",
     "checks": "checks are {}",
     "failing": "failures of {}",
     "in_row": "{} in a row",
@@ -19,7 +19,7 @@ _WHEN: Mapping[str, str] = {
     "taken_back": "work was taken back",
     "first": "nothing is done yet",
     "replan": "the plan is made anew",
-    "conflict": "a merge has to be mended",
+    "conflict": "a merge has to be fixed",
     "item": "the plan's item says {}",
 }
 

@@ -199,7 +199,7 @@ WORDS: Mapping[str, Callable[[Condition, Scene], str]] = {
     "taken_back": lambda _, __: "the last work was taken back",
     "first": lambda _, __: "nothing is done yet",
     "replan": lambda _, __: "the plan is made anew",
-    "conflict": lambda _, __: "a merge has to be mended",
+    "conflict": lambda _, __: "a merge has to be fixed",
     "item": lambda asked, scene: f"the plan's item says {_said_of(asked, scene)}",
 }
 """What is said of a condition that holds."""

@@ -108,7 +108,7 @@ def test_a_hat_is_worn_where_all_that_it_asks_for_holds(condition: Condition, sc
         (Condition(findings=True), Scene(findings=2), "2 findings in the diff"),
         (Condition(taken_back=True), Scene(taken_back=True), "the last work was taken back"),
         (Condition(replan=True), Scene(replan=True), "the plan is made anew"),
-        (Condition(conflict=True), Scene(conflict=True), "a merge has to be mended"),
+        (Condition(conflict=True), Scene(conflict=True), "a merge has to be fixed"),
         (Condition(item=("[verify]",)), Scene(item="[VERIFY] Look"), "the plan's item says [VERIFY]"),
         (Condition(item=("docs", "tests")), Scene(item="Write Tests, and protests"), "the plan's item says Tests"),
     ],
