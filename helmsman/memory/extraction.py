@@ -190,7 +190,7 @@ def _antipatterns(episode: Episode, before: Sequence[Episode]) -> Iterator[Obser
     for error, row, how, why in (*_by_class(episode, before), *_by_return(episode, before)):
         tried = _tried(row)
         if len(tried) >= LEAST_TRIED:  # that something fails is seen at once; what did not help is not
-            text = f"{quoted(place(error), _SIDE)} {how}. Tried in vain: {_ways(tried)}."
+            text = f"{quoted(place(error), _SIDE)} {how}. Tried without effect: {_ways(tried)}."
             found.setdefault(error.kind, _antipattern(episode, error, text, why, _ISSUE))
     for error, why in _by_machine(episode, before):
         said = f"{quoted(place(error), _SIDE)}: {quoted(error.message, _REASON)}"

@@ -103,7 +103,7 @@ def compaction_request(past: Past) -> Question:
     )
     return Question(
         rules=render("compaction_system"),
-        task=f"# The objective\n{fence(trim(past.goal.strip(), GOAL_TOKENS))}",
+        task=f"# The goal\n{fence(trim(past.goal.strip(), GOAL_TOKENS))}",
         facts=fit(facts, FACTS_TOKENS),
         closing=render("compaction_form", goal=f"{GOAL:,}", prose=f"{PROSE:,}", done=DONE, line=LINE, steps=STEPS),
         form=FORM,

@@ -77,7 +77,7 @@ def test_no_secret_of_ours_is_shown_to_it(works: list[LoopState], tmp_path: Path
         ((says("A"), says("A")), "changed with the order"),
         ((says("B"), says("Z")), "names no solution"),
         ((says("B"), Turn(text="I would rather not.", stop_reason="refusal")), "declined"),
-        ((says("B"), Turn(status=400, error_message="no credit", headers={"x-should-retry": "false"})), "asked in vain"),
+        ((says("B"), Turn(status=400, error_message="no credit", headers={"x-should-retry": "false"})), "no model could choose"),
     ],
 )
 def test_where_it_has_no_preference_of_its_own_or_cannot_be_asked_rules_decide_and_what_was_asked_is_paid_for(

@@ -296,7 +296,7 @@ def test_a_loop_is_told_its_goal_first_and_what_was_agreed_below_it() -> None:
         "In this order:\n- write it (done when there is: tests/test_export.py passes)",
         "Commands that should pass:\n- pytest -q",
         "Edge cases:\n- no rows",
-        "Asked and answered:\n- Which separator? Answer: ;",
+        "Questions and answers:\n- Which separator? Answer: ;",
     ):
         assert part in told
     assert own_goal(told) == GOAL

@@ -112,7 +112,7 @@ def test_the_fingerprint_tells_lists_of_orders_apart(one: list[Imperative], othe
 def test_the_request_numbers_the_orders_with_their_places_and_tells_the_trouble() -> None:
     question = conflict_request(stands(), ORDERS)
     assert "\n2. AGENTS.md:3 (must): Answers must be odd.\n" in question.task
-    assert "E-I refactor" in question.facts
+    assert "E-I" not in question.facts  # which is for people
     assert "limit_cycle: the same 2 trees came back" in question.facts
     assert "t.py::test_b" in question.facts
     assert '"conflicts"' in question.closing

@@ -195,7 +195,7 @@ def test_the_same_failure_again_and_again_teaches_what_did_not_help() -> None:
     assert not any(before)
     (found,) = last
     assert (found.kind, found.failure, found.good) == (LessonKind.ANTIPATTERN, FailureClass.TEST, False)
-    assert found.text == f"“tests/test_app.py::test_add” failed on. Tried in vain: “{FIRST_TRY}”, “{APPROACH}”."
+    assert found.text == f"“tests/test_app.py::test_add” failed on. Tried without effect: “{FIRST_TRY}”, “{APPROACH}”."
     assert found.subject.tests == ("tests/test_app.py::test_add",)
     assert "3 iterations in a row" in found.detail
 
