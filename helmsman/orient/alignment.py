@@ -154,9 +154,10 @@ def _answered(present: Alignment) -> str:
 
 def _facts(facts: RepositoryFacts) -> Sequence[Piece]:
     found = "\n".join(f"{one.command}   ({one.kind}; {one.where})" for one in facts.commands)
+    more = f" ({facts.left_out} more left out)" if facts.left_out else ""
     texts = {
         "Commands that the repository's files name (not run)": found,
-        f"Its files, two levels deep ({facts.left_out} more left out)": "\n".join(facts.files),
+        f"Its files, two levels deep{more}": "\n".join(facts.files),
         "Its latest commits": "\n".join(facts.commits),
         "The beginning of its README": facts.readme,
         "The beginning of its instructions to agents": facts.guides,

@@ -133,6 +133,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
     """What is known, the most specific first."""
     return [
         ("refusal", refusal_section(state)),
+        ("blocked", _blocked(state.done)),
         ("guidance", _guidance(state.guidance)),
         ("usage", _scarce(state, orientation)),
         ("merge", merge_section(state.merging.trouble)),
@@ -142,7 +143,6 @@ def _facts(state: LoopState, orientation: Orientation, planned: Planned) -> list
         (CHECKS, _last_checks(state.checks)),
         ("trend", trend_section(state)),
         ("check of the item", own_check_section(state, orientation.plan)),
-        ("blocked", _blocked(state.done)),
         ("findings", _findings(state.findings)),
         ("claims", _claims(state.contradictions) if state.done.refused else ()),
         ("judge feedback", _judge_feedback(state.judge)),

@@ -148,6 +148,14 @@ SITUATIONS: Mapping[str, Situation] = {
         after("test_mx", last_call=LastCall(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md")))),
         ("Continue with the task itself.", "share no name or word with the task\n```\na.md\nb.md\nc.md\n```"),
     ),
+    "blocked": Situation(
+        after("test_mx", done=DoneSignals(blocked=1, blocked_by="test_mx demands 9 and 10")),
+        ("said that it is blocked", "test_mx demands 9 and 10", "change nothing and end with `BLOCKED: `"),
+    ),
+    "research": Situation(
+        state(config(GOAL, checks=("./check.sh",), research={"use": True})),
+        ("this iteration changes no source", "end with `CONTINUE: `"), ("RALPH_STATUS", "<promise>"),
+    ),
     "plan-item-with-check": Situation(
         state(PLANNED, checks=red(*ALL)), ("T001: Write the parser", "make parser", "may still fail"), hand=hand(own=True),
     ),

@@ -1,4 +1,4 @@
-"""What the agent reads in twenty situations: the facts of each, and the whole text as a file that a person can read.
+"""What the agent reads in 22 situations, and what models are asked: the facts, and each whole text as a file to read.
 
 `UPDATE_SNAPSHOTS=1` writes the files anew.
 """
@@ -10,6 +10,7 @@ import pytest
 
 from helmsman.orient.prompt import brief
 from helmsman.tokens import tokens
+from tests.unit.model_requests import REQUESTS
 from tests.unit.prompt_situations import SITUATIONS
 
 pytestmark = pytest.mark.feature("O2")
@@ -33,6 +34,7 @@ def test_a_situation_is_told_by_its_facts_with_one_paragraph_of_advice_at_most(n
 
 def test_the_texts_are_those_that_a_person_has_read() -> None:
     texts = {f"{name}.md": told(name) for name in SITUATIONS}
+    texts |= {f"model-{name}.md": f"{text}\n" for name, text in REQUESTS.items()}
     texts[SYSTEM] = brief(SITUATIONS["first"].state, SITUATIONS["first"].orientation).system + "\n"
     if os.environ.get("UPDATE_SNAPSHOTS"):
         for name, text in texts.items():
