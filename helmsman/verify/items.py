@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.plans.naming import is_named_by, means
+from helmsman.prompts import render
 from helmsman.records.checks import CheckResult, checks_fail
 from helmsman.records.claims import ClaimKind
 from helmsman.records.iteration import Evidence
@@ -24,17 +25,6 @@ ITEM = "plan."
 """How the id of the judge's criterion begins that stands for an item."""
 LONGEST_CRITERION = 4_000
 NO_EVIDENCE = "nothing shows that it is done but the agent's word"
-
-BLOCKED = """\
-What the agent says stands in its way is so, and only a person can clear it away: checks that contradict each other or the goal, a
-test that demands what the goal forbids, or something that is missing and that the agent may not install or decide. Work that is
-merely hard, long or not tried yet is not that."""
-"""The judge's criterion for an agent that says it is blocked."""
-CHANGED_TESTS = """\
-The goal demands that the tests below expect something else than before. As they were when the work began, they fail on the new
-source; the work has changed them. Met: the goal asks for the new behaviour, or cannot be reached without it. Not met: the tests
-were changed only to let the work pass, or beyond what the goal asks for."""
-"""The judge's criterion for tests whose expectations were changed."""
 
 Rule = Callable[[LoopState, Evidence, PlanItem], str]
 
@@ -79,14 +69,16 @@ def criterion_of(item: PlanItem | None, config: JudgeConfig) -> CriterionConfig 
 
 def criterion_of_block(config: JudgeConfig) -> CriterionConfig | None:
     """What the judge is asked of an agent that says it is blocked; None where there is no judge."""
-    return CriterionConfig(id="agent.blocked", text=BLOCKED) if config.criteria else None
+    return CriterionConfig(id="agent.blocked", text=render("judge_blocked")) if config.criteria else None
 
 
 def criterion_of_tests(evidence: Evidence) -> tuple[CriterionConfig, ...]:
     """What the judge is asked where tests of the start fail on the new source; nothing where none does."""
     changed = evidence.since_start.changed_expectations if evidence.since_start else ()
-    text = f"{CHANGED_TESTS}\n{some(changed)}"[:LONGEST_CRITERION]
-    return (CriterionConfig(id="changed.tests", text=text),) if changed else ()
+    if not changed:
+        return ()
+    text = render("judge_changed_tests", tests=some(changed))
+    return (CriterionConfig(id="changed.tests", text=text[:LONGEST_CRITERION]),)
 
 
 def judged(proof: ItemProof, criterion: CriterionConfig, judgement: Judgement) -> ItemProof:

@@ -52,7 +52,7 @@ ADVICE: Mapping[FailureClass, Advice] = {
         "Before each commit",
         "When {} is changed or the linter objects to it",
         "Run the project's formatter and then the linter with its own fixes, read the explanation of each rule that is left, and "
-        "mend the code the way the rule asks for.",
+        "change the code the way the rule asks for.",
     ),
     FailureClass.SYNTAX: Advice(
         "After each edit of a source file",
@@ -119,7 +119,7 @@ ADVICE: Mapping[FailureClass, Advice] = {
         "When a program dies of an error of its own",
         "When {} is touched or raises an error",
         "Reproduce the error alone with the smallest input, follow the trace to the first line of the project's own code, write "
-        "a test for that case, and mend the cause there.",
+        "a test for that case, and fix the cause there.",
     ),
     FailureClass.OTHER: Advice(
         "When a check fails for an unclear reason",

@@ -173,8 +173,8 @@ _MOVES = (
     " complains of, or look at what it needs to run."
 )
 _FAULTS = (
-    "Two failures take turns: what mends the one brings the other. Look at both together and write down in one sentence what they"
-    " have in common before the next change."
+    "Two failures take turns: what fixes one brings back the other. Look at both together and write down in one sentence what"
+    " they have in common before the next change."
 )
 
 
@@ -207,9 +207,9 @@ def _reverted(path: str) -> tuple[Advise, ...]:
 
 REMEDIES: dict[FailureClass, str] = {
     FailureClass.TEST: "Run one failing test alone and compare what it expects with what it gets.",
-    FailureClass.BUILD: "Mend the first error of the build only; those behind it often follow from it.",
+    FailureClass.BUILD: "Fix only the first error of the build; those behind it often follow from it.",
     FailureClass.TYPES: "Take the first error and look up the types that it names.",
-    FailureClass.LINT: "Run the linter on one file and mend what it names, or use its own fixer.",
+    FailureClass.LINT: "Run the linter on one file and fix what it names, or use its own fixer.",
     FailureClass.SYNTAX: "Read the lines around the place that is named, brackets and indentation first.",
     FailureClass.MISSING_MODULE: "Look how this project installs what it needs and from which folder its own commands run.",
     FailureClass.MISSING_FILE: "List the folder first and use the path as it is there.",

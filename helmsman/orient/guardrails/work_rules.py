@@ -92,5 +92,5 @@ def _new_work(call: ToolCall, rules: Rules) -> Iterator[Finding]:
     where = f" at {shown(rules.broken.where)}" if rules.broken.where else ""
     yield Finding(
         Rule.BROKEN_BUILD,
-        f"The build is broken ({rules.broken.kind}{where}). Mend that first: what is new now cannot be tried.",
+        f"The build is broken ({rules.broken.kind}{where}). Fix that first: nothing new can be tried now.",
     )
