@@ -3,6 +3,7 @@
 import re
 
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
+_FENCES = re.compile("```|~~~")
 _TAB = 4
 
 
@@ -33,3 +34,11 @@ class CodeBlocks:
         bare = plain.lstrip(" ")
         found = _FENCE.match(bare)
         return found[0] if found and len(plain) - len(bare) <= self._deepest else ""
+
+
+def outside_code(text: str) -> str:
+    """A text without its blocks of code."""
+    if not _FENCES.search(text):
+        return text
+    code = CodeBlocks()
+    return "\n".join(line for line in text.splitlines() if not code.holds(line))

@@ -42,6 +42,11 @@ def cut_between_words(text: str, most: int) -> str:
     return f"{cut.rpartition(' ')[0] or cut[:-1]}…"
 
 
+def word_set(words: str) -> frozenset[str]:
+    """Words written in one string."""
+    return frozenset(words.split())
+
+
 def spelled(name: str) -> str:
     """A name of ours as people write it: `timed_out` is timed out."""
     return name.replace("_", " ")

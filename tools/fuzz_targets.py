@@ -54,8 +54,7 @@ from helmsman.show.issues import read_mark
 from helmsman.verify.agent_events import CallReader, detail_of, parse_event, spoken_by_model, tool_calls, tool_results
 from helmsman.verify.agents.reader import reader_of
 from helmsman.verify.cases.reading import cases_in
-from helmsman.verify.claims.reading import read_claims
-from helmsman.verify.claims.status_report import read_status
+from helmsman.verify.claims import read_claims
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.invariants import findings
 from helmsman.verify.invariants.scene import Scene
@@ -138,7 +137,6 @@ def _junit(data: bytes) -> None:
 
 
 def _claims(data: bytes) -> None:
-    read_status(text(data))
     read_claims(text(data), "DONE-IS-DONE")
     read_claims(text(data), "DONE-IS-DONE", only_at_end=True)
 

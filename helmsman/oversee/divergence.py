@@ -1,8 +1,8 @@
 """Whether the plan that the agent keeps in progress.md still has to do with what is there.
 
-A plan is cheap: one that has come apart from reality is thrown away and made anew, never mended. Three things tell it, and
-each is asked for only where nothing honest explains it: work is noted as done that nobody did, the plan rests on files that
-are not there, or it stays as it is while the work goes elsewhere and gets nowhere.
+A plan is cheap: one that has come apart from reality is thrown away and made anew, never mended. Two things tell it, and
+each is asked for only where nothing honest explains it: the plan rests on files that are not there, or it stays as it is while
+the work goes elsewhere and gets nowhere.
 """
 
 import re
@@ -12,12 +12,11 @@ from itertools import chain
 from helmsman.oversee.detectors import windows
 from helmsman.oversee.drift.paths import stem
 from helmsman.oversee.drift.words import telling
+from helmsman.parsers.paths import Paths, as_path, git_would_show
 from helmsman.plain import short_line
-from helmsman.records.claims import ClaimLayer, Contradiction
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
-from helmsman.verify.claims.paths import Paths, as_path, git_would_show
 from helmsman.verify.invariants.reading.kinds import language
 
 PLAN_ANEW = (
@@ -27,8 +26,6 @@ PLAN_ANEW = (
 Exists = Callable[[str], bool]
 """Whether there is a file at a path, which a plan may name without its folders."""
 
-UNPROVEN = 2
-"""Items noted as done without evidence: one may be a matter of words."""
 MISSING = 2
 """Files that the plan names and that are not there: one may be a slip, or an idea."""
 MISSING_SHARE = 0.5
@@ -48,7 +45,6 @@ _LONGEST_WORD = 300
 
 def divergence(
     memory: WorkingMemory,
-    contradictions: Sequence[Contradiction],
     exists: Exists,
     history: Sequence[Moment],
     earlier_gap: str,
@@ -56,15 +52,15 @@ def divergence(
 ) -> Signal | None:
     """An order to plan anew where plan and reality drift apart.
 
-    `contradictions` are those of this iteration, `history` ends with it, and `earlier_gap` is REMAINING_GAP as it was before
-    the last four iterations that count, empty where that is not known. `item`: what the plan's file says of one that was tried
+    `history` ends with this iteration, and `earlier_gap` is REMAINING_GAP as it was before the last four iterations that count,
+    empty where that is not known. `item`: what the plan's file says of one that was tried
     in vain.
     """
     worked = windows.worked(history, REMEMBERED)
     if worked and worked[-1].movement is Movement.FORWARD:
         return None  # whatever the plan says, the work gets on
     green = bool(worked) and worked[-1].green  # which says as much, of everything but an item that is not proven
-    own = (_unproven(contradictions), _missing(memory, exists, worked), _untouched(memory, worked, earlier_gap))
+    own = (_missing(memory, exists, worked), _untouched(memory, worked, earlier_gap))
     return _signal([reason for reason in (*(() if green else own), _missing_for(item, exists, worked)) if reason])
 
 
@@ -80,15 +76,6 @@ def _signal(reasons: Sequence[str]) -> Signal | None:
         threshold=1,
         instruction=PLAN_ANEW,
     )
-
-
-def _unproven(contradictions: Sequence[Contradiction]) -> str:
-    """Claims made in progress.md are of items that are done; nothing else is read there."""
-    items = [one for one in contradictions if one.layer is ClaimLayer.CONTRADICTION and one.source == "progress.md"]
-    if len(items) < UNPROVEN:
-        return ""
-    said = ", ".join(f"`{_shown(one.said, 80)}`" for one in items[:SHOWN])
-    return f"{len(items)} items are noted as done without evidence ({UNPROVEN} are enough): {said}"
 
 
 def _missing(memory: WorkingMemory, exists: Exists, worked: Sequence[Moment]) -> str:

@@ -177,9 +177,8 @@ def _trend(view: _View) -> tuple[Variety, ...]:
 def _diverged(view: _View) -> Signal | None:
     gaps = view.earlier.gaps
     before_them = gaps[-UNTOUCHED] if len(gaps) >= UNTOUCHED else ""
-    contradictions = view.sight.evidence.contradictions
     item = _tried_in_vain(view)
-    return divergence(view.observed.memory, contradictions, view.observed.exists, view.history, before_them, item)
+    return divergence(view.observed.memory, view.observed.exists, view.history, before_them, item)
 
 
 def _tried_in_vain(view: _View) -> str:

@@ -16,13 +16,9 @@ class StatusReport(Record):
     tasks_completed: int | None = None
     files_modified: int | None = None
     tests_status: Literal["", "passing", "failing", "not_run"] = ""
-    work_type: str = ""
-    """implementation, testing, documentation, refactoring..., in small letters."""
     exit_signal: bool | None = None
     recommendation: str = ""
     """300 characters at most."""
-    form: Literal["json", "block", "loose"] = "block"
-    """How it was read: as JSON, as a whole block, or line by line out of other text."""
 
 
 class ClaimKind(StrEnum):

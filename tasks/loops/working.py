@@ -20,6 +20,7 @@ from helmsman.orient.research import research_of, researching
 from helmsman.orient.sessions import session_to_resume
 from helmsman.oversee.advice import planned_anew
 from helmsman.oversee.usage import near
+from helmsman.parsers.status import read_ending
 from helmsman.records.agents import prints_text
 from helmsman.records.briefing import Briefing, Orientation
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
@@ -30,7 +31,6 @@ from helmsman.records.memory import WorkingMemory
 from helmsman.records.plan import PlanItem
 from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
-from helmsman.verify.claims.reading import read_claims
 from helmsman.verify.completion import required_tests
 from tasks.agents.briefings import keep_briefing
 from tasks.agents.call_folder import CallFolder
@@ -129,7 +129,7 @@ def check(place: Workplace, state: LoopState, execution: Execution) -> CheckRepo
 
 def _asks_to_be_done(state: LoopState, execution: Execution) -> bool:
     promise = state.config.completion.promise
-    return read_claims(execution.call.final_text, promise, only_at_end=prints_text(state.agent)).wants_to_finish
+    return read_ending(execution.call.final_text, promise, only_at_end=prints_text(state.agent)).wants_to_finish
 
 
 def check_base(place: Workplace, state: LoopState, tree: str) -> CheckReport:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import HelmsmanError
 from helmsman.orient.stop_gate import MOST_ATTEMPTS, failures, judge_stop, let_go, reason
+from helmsman.parsers.status import read_ending
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claims
 from helmsman.records.session import StopAttempt
-from helmsman.verify.claims.reading import read_claims
 from helmsman.verify.flaky import doubtful, second_opinion
 from tasks.checking.checks import Room, run_check
 from tasks.processes.process import never
@@ -99,7 +99,7 @@ class StopGate:
 
     def _check(self, said: str, until: float) -> _Found:
         """Run what can be run until that instant. A hindrance takes the place of all results."""
-        claims = read_claims(said, self._config.completion.promise)
+        claims = read_ending(said, self._config.completion.promise)
         checks = self._item or self._config.checks
         if hindrance := _nothing_claimed(claims, of_item=bool(self._item)) or self._hindrance(checks, until):
             return _Found(hindrance=hindrance)

@@ -1,118 +1,219 @@
-"""What counts as a request to be done."""
+"""What an agent says of its work: which words are compared with the evidence, and what of them does not hold."""
+
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.verify.claims.reading import LAST_LINES, read_claims
+from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.claims import Claims
+from helmsman.records.evidence import AgentCall, AgentOutcome, Change, CommandRun, Commit
+from helmsman.records.memory import WorkingMemory
+from helmsman.verify.claims import MOST, Case, contradictions, read_claims
 
-pytestmark = pytest.mark.feature("V9")
+pytestmark = pytest.mark.feature("V6")
 PROMISE = "<promise>COMPLETE</promise>"
 
 
-def asks(text: str, promise: str = PROMISE) -> bool:
-    return read_claims(text, promise).wants_to_finish
+def told(text: str) -> list[str]:
+    return [f"{claim.kind} {claim.subject}".strip() for claim in read_claims(text, PROMISE).claims]
+
+
+@pytest.mark.parametrize(
+    ("text", "claimed"),
+    [
+        ("I've updated `src/a.py`, `b.py`, and `c.py`.", ["file_changed src/a.py", "file_changed b.py", "file_changed c.py"]),
+        (
+            "1. **Modified** `src/a.py:12` so that it\n   works.\n2. Deleted `b.py`",
+            ["file_changed src/a.py", "file_changed b.py"],
+        ),
+        (
+            "## Files changed\n\n- `src/a.py` (retry)\n- `b.py`: retries\n- the docs",
+            ["file_changed src/a.py", "file_changed b.py"],
+        ),
+        ("All 42 tests pass (14 new, 28 existing):", ["tests_pass"]),
+        ("It is shorter, and all tests still pass with no failures.", ["tests_pass"]),
+        ("The fix was committed as `ABC1234f`.", ["committed abc1234f"]),
+        ("- [x] T1: dates\n- [ ] T2: times", ["item_done T1: dates"]),
+        ("FILES_MODIFIED: 3\nTESTS_STATUS: PASSING\nTASKS_COMPLETED: 2", ["tests_pass", "files_modified 3"]),
+        ("FILES_MODIFIED: 0\nTESTS_STATUS: FAILING", []),
+    ],
+)
+def test_files_tests_commits_and_the_status_block_are_claimed(text: str, claimed: list[str]) -> None:
+    assert told(text) == claimed
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        PROMISE,
-        f"All tests pass.\n\n{PROMISE}\n",
-        f"All tests pass, so {PROMISE}.",
-        f"All tests pass.\r\n{PROMISE}\r\n",
-        f"**{PROMISE}**",
-        f"All tests pass. **{PROMISE}**",
-        f"All tests pass.\n`{PROMISE}`",
-        f"All tests pass.\n```{PROMISE}```",
-        f"```\n{PROMISE}\n```",
-        f"I ran this:\n```\npytest\n```\n{PROMISE}",
-        f"I ran this:\n  ~~~~sh\n  pytest ~~~\n  ~~~~\n{PROMISE}",
+        "I haven\u2019t\nupdated `src/a.py`.",
+        "Updated `app.py` documentation. Updated Node.js to 20.",
+        "I renamed `a.py` to `b.py`. Fixed the crash in `src/a.py` by changing `src/db.py`.",
+        "I updated `src/a.py`, but reverted it. In an earlier iteration I created `src/b.py`.",
+        "```\nI updated `a.py`\n```\n> I updated `a.py`\n\n| `a.py` | Updated |",
+        "## Next steps\n\n- Updated `src/a.py`\n- All tests pass",
+        "If all tests pass, I am done. Do all tests pass?\n\n❌ All tests pass",
+        "Most tests pass. The new tests pass. 3 of 5 tests pass. All tests pass on Python 3.11.",
+        "All tests pass except test_x. All tests pass: only the slow ones were left out.",
+        "Two tests still fail.\n\nAll tests pass.",
+        "The bug came with commit abc1234. It was committed as feedbee, a word.",
+        "Nothing was committed as abc1234.",
     ],
 )
-def test_the_promise_asks_wherever_it_is_said(text: str) -> None:
-    claims = read_claims(text, PROMISE)
-    assert (claims.wants_to_finish, claims.how) == (True, PROMISE)
+def test_denials_plans_parts_and_what_only_concerns_a_file_are_no_claim(text: str) -> None:
+    assert told(text) == []
+
+
+def test_what_is_said_is_kept_once_and_short() -> None:
+    claims = read_claims("\n\n".join(f"Updated `a{n}.py` so {'x' * 300}" for n in range(80)), PROMISE).claims
+    assert len(claims) == MOST
+    assert {len(claim.said) for claim in claims} == {200}
+    both = read_claims("All tests pass.\n\nTESTS_STATUS: PASSING", PROMISE).claims
+    assert [(claim.said, claim.source) for claim in both] == [("All tests pass.", "last message")]
+
+
+PIECES = st.sampled_from(
+    ["I updated ", "`a.py` ", "All tests pass", ". ", "\n\n", "- [x] ", "```", "# ", "committed as ", "abc1234"]
+)
+
+
+@given(st.lists(PIECES | st.text(max_size=6), max_size=40).map("".join))
+def test_any_message_gives_valid_claims(text: str) -> None:
+    claims = read_claims(text.encode("utf-8", "replace").decode(), PROMISE)
+    assert Claims.model_validate_json(claims.model_dump_json()) == claims
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("piece", ["Updated `a.py`, ", "all tests ", "`", "commit ", "- [x] ", ": ", "1 ", " "])
+def test_a_megabyte_of_one_piece_is_read_quickly(piece: str) -> None:
+    assert len(read_claims(piece * (10**6 // len(piece)), PROMISE).claims) <= MOST
+
+
+# against the evidence -------------------------------------------------------------------------------------------------
+
+MINE = Commit(id="abc1234f" + "0" * 32, subject="Retry on a lost connection")
+
+
+def change(*files: str, **fields: Any) -> Change:
+    found = {"files": files, "files_changed": len(files), "commits": (MINE,), **fields}
+    return Change.model_validate({"start": "b" * 40, "commit": "c" * 40, "tree": "d" * 40, **found})
+
+
+def call(*commands: str, **fields: Any) -> AgentCall:
+    runs = tuple(CommandRun(command=command, failed=False) for command in commands)
+    found = {"outcome": AgentOutcome.FINISHED, "exit_code": 0, "seconds": 1, "commands": runs, **fields}
+    return AgentCall.model_validate(found)
+
+
+def check(command: str = "pytest", *, counts: tuple[int, int] | None = (9, 0), **fields: Any) -> CheckReport:
+    numbers = None if counts is None else TestCounts(passed=counts[0], failed=counts[1])
+    result = {"name": command, "command": command, "passed": False, "exit_code": 1, "seconds": 1, "counts": numbers, **fields}
+    return CheckReport(tree="d" * 40, results=(CheckResult.model_validate(result),))
+
+
+def compared(text: str, **fields: Any) -> tuple[list[str], int]:
+    given: dict[str, Any] = {"change": change("src/app.py"), "call": call("pytest"), "worktree": "/w", **fields}
+    found, checked = contradictions(Case(claims=read_claims(text, PROMISE), **given))
+    return [f"{one.layer}: {one.found}" for one in found], checked
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "fields", "found"),
     [
-        "",
-        "Everything is COMPLETE, I promise.",
-        f"I do not say `{PROMISE}` yet: two tests fail.",
-        f"I do not say ``{PROMISE}`` yet: two tests fail.",
-        f"At the end I shall say:\n```\n{PROMISE}\n```\nbut two tests fail.",
-        f"At the end I shall say:\n  ~~~text\n  {PROMISE}\n  ~~~\nbut two tests fail.",
-        f"At the end I shall say:\n````\n```\n{PROMISE}\n```\n````\nbut two tests fail.",
-        f"A fence that was never closed:\n```\n{PROMISE}",
+        ("Updated `never.py`.", {}, "git shows no change in never.py"),
+        ("Updated `/w/never.py`.", {"call": call("cat never.py")}, "git shows no change in /w/never.py"),
+        ("FILES_MODIFIED: 1", {"change": change()}, "git shows 0 changed files"),
+        ("FILES_MODIFIED: 4", {}, "git shows 1 changed file"),
+        ("All tests pass.", {"report": check(counts=(7, 2))}, "check `pytest` failed with 2 failing tests"),
+        ("TESTS_STATUS: PASSING", {"report": check("npm test", counts=None)}, "check `npm test` failed"),
+        ("All tests pass.", {"report": check("make", counts=(0, 1))}, "check `make` failed with 1 failing test"),
+        ("Committed as dead123.", {"no_commits": ("dead123",)}, "git has no commit dead123"),
     ],
 )
-def test_a_promise_that_is_only_quoted_does_not_ask(text: str) -> None:
-    assert not asks(text)
+def test_what_the_evidence_denies_is_a_contradiction(text: str, fields: dict[str, Any], found: str) -> None:
+    assert compared(text, **fields) == ([f"contradiction: {found}"], 1)
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "fields"),
     [
-        "EXIT_SIGNAL: true",
-        "exit_signal = TRUE",
-        "**EXIT_SIGNAL**: true",
-        "- EXIT_SIGNAL: true",
-        "---STATUS---\nTASKS: 3\nEXIT_SIGNAL: true\n---END---",
-        '{"EXIT_SIGNAL": true}',
-        '{"status": "done", "EXIT_SIGNAL": true}',
-        '{\n  "EXIT_SIGNAL": "true"\n}',
-        '```json\n{"status": "done", "EXIT_SIGNAL": true}\n```',
+        ("Updated `app.py`.", {}),
+        ("Updated `src/b.py`.", {"call": call(edited=("/w/src/b.py",))}),
+        ("FILES_MODIFIED: 3", {}),
+        ("FILES_MODIFIED: 6", {"call": call("echo x > notes", edited=("/w/a.py",))}),
+        ("All tests pass.", {"report": check(passed=True)}),
+        ("All tests pass.", {"report": check("pytest --cov-fail-under=90")}),
+        ("Committed as abc1234.", {}),
     ],
 )
-def test_an_exit_signal_asks_in_a_block_and_in_json(text: str) -> None:
-    claims = read_claims(f"Status:\n{text}\n", PROMISE)
-    assert (claims.wants_to_finish, claims.how) == (True, "EXIT_SIGNAL")
+def test_what_the_evidence_bears_out_holds(text: str, fields: dict[str, Any]) -> None:
+    assert compared(text, **fields) == ([], 1)
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "fields"),
     [
-        "EXIT_SIGNAL: false",
-        '{"EXIT_SIGNAL": false}',
-        "EXIT_SIGNAL:",
-        "EXIT_SIGNAL: trueish",
-        "I shall set EXIT_SIGNAL: true later",
+        ("Updated `b.py`.", {"earlier_files": ("src/b.py",)}),
+        ("Updated `b.py`.", {"ignored": ("b.py",)}),
+        ("Updated `build/b.py` and `../b.py` and `/tmp/b.py`.", {}),
+        ("Updated `b.py`.", {"change": change("src/app.py", files_changed=9)}),
+        ("Updated `b.py`.", {"call": call("sed -i s/1/2/ B.py")}),
+        ("Updated `b.py`.", {"call": call(untold=("tools",))}),
+        ("FILES_MODIFIED: 9", {"call": call(untold=("commands",))}),
+        ("All tests pass.", {"report": check("ruff check", counts=None)}),
+        ("All tests pass.", {"report": check(counts=(1, 1), timed_out=True)}),
+        ("All tests pass.", {"report": check(counts=(1, 1), flaky=("a",))}),
+        ("All tests pass.", {"report": None}),
+        ("Committed as dead123.", {"no_commits": ("dead123",), "call": call("git commit --amend")}),
     ],
 )
-def test_an_exit_signal_that_is_false_or_only_mentioned_does_not_ask(text: str) -> None:
-    assert not asks(text)
+def test_what_something_else_may_explain_is_not_compared(text: str, fields: dict[str, Any]) -> None:
+    assert compared(text, **fields) == ([], 0)
 
 
-@given(st.text(alphabet="ab `~*_\n"), st.text(alphabet="ab `~*_\n"))
-def test_a_text_without_promise_and_signal_never_asks(before: str, after: str) -> None:
-    assert not asks(before + after)
+LEFT = change("a.py", leftovers_committed=True)
+OPEN = "Escapes in strings are not parsed yet."
 
 
-@given(st.text(st.characters(exclude_characters="`~")))
-def test_a_promise_on_its_own_line_asks_after_any_text_without_fences(before: str) -> None:
-    assert asks(f"{before}\n{PROMISE}")
-
-
-@pytest.mark.timeout(30)  # a second pass over all of it for each character would take hours
 @pytest.mark.parametrize(
-    "text",
-    ["`" * 10**6, "` " * 500_000, "```x\n" * 200_000, "\n" * 10**6, " " * 10**6, "EXIT_SIGNAL " * 80_000, "{ " * 500_000],
-    ids=["ticks", "spans", "fences", "lines", "spaces", "signals", "braces"],
+    ("text", "fields", "found"),
+    [
+        ("Committed as abc1234.", {"change": LEFT}, "uncommitted: work was left uncommitted, and Helmsman committed it"),
+        (PROMISE, {"change": LEFT}, "uncommitted: work was left uncommitted, and Helmsman committed it"),
+        ("I go on tomorrow.", {"change": LEFT}, ""),
+        (f"STATUS: BLOCKED\nTASKS_COMPLETED: 1\n\n{PROMISE}", {}, "unticked: its status says blocked"),
+        (f"EXIT_SIGNAL: false\n\n{PROMISE}", {}, "unticked: its EXIT_SIGNAL says false"),
+        (PROMISE, {"memory": OPEN}, f"unticked: REMAINING_GAP says: {OPEN[:-1]}"),
+        (PROMISE, {"memory": "- ~~parser~~\n- [x] printer"}, ""),
+        ("I am through.", {"memory": OPEN}, ""),
+        ("STATUS: COMPLETE\nTASKS_COMPLETED: 1", {}, "missing_signal: it did not ask to be done"),
+        ("I am through.", {"memory": "None."}, "missing_signal: it did not ask to be done"),
+        ("I am through.", {"memory": "None.", "call": call(outcome=AgentOutcome.MAX_TURNS)}, ""),
+        (f"STATUS: COMPLETE\nTASKS_COMPLETED: 1\n\n{PROMISE}", {"memory": "None"}, ""),
+    ],
 )
-def test_a_megabyte_of_noise_is_read_in_linear_time(text: str) -> None:
-    assert not asks(text)
+def test_a_request_beside_what_is_left_open_is_a_softer_layer(text: str, fields: dict[str, Any], found: str) -> None:
+    memory = {"memory": WorkingMemory(remaining_gap=fields["memory"])} if "memory" in fields else {}
+    assert compared(text, **{**fields, **memory})[0] == ([found] if found else [])
 
 
-@pytest.mark.feature("A5")
-def test_where_a_program_prints_more_than_its_agent_s_words_only_the_last_lines_ask() -> None:
-    def asks(text: str) -> bool:
-        return read_claims(text, PROMISE, only_at_end=True).wants_to_finish
+HONEST = [
+    "I updated `src/app.py` to retry and added `tests/test_app.py`. All tests pass. Committed as abc1234.",
+    "## Summary\n\n- **`src/app.py`**: added a retry\n- Updated README.md\n\nI ran `pytest -q` (9 passed) and `ruff check .`.",
+    "Changes made:\n1. `src/app.py` (modified)\n2. `tests/test_app.py` (new)\n\nVerification:\n- `pytest` passes",
+    "I changed nothing in `src/db.py`; the fix belongs in `src/app.py`, which I updated.",
+    "I did not touch `src/legacy.py`. Next I would update `src/cli.py`.\n\n## Next steps\n\n- Updated `src/cli.py`",
+    "Updated `.helmsman/progress.md` and `progress.md`. Created `/tmp/try.py` and removed it.",
+    "I created `debug.py`, which I reverted afterwards. In the last iteration I updated `src/cli.py`.",
+    "I tried to update `src/cli.py`, could not, and reverted it. Two tests fail still in `tests/test_cli.py`.",
+    "If `src/db.py` changes, run `make check`. You should have updated `config.yml` by then.",
+    "Refactored `src/app.py`, as `src/core.py` did before. Updated `app.py` tests and `db.py` documentation.",
+    "---RALPH_STATUS---\nSTATUS: COMPLETE\nFILES_MODIFIED: 4\nTESTS_STATUS: PASSING\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---",
+]
 
-    echoed = f"> end your last message with {PROMISE} on a line of its own.\n" + "> more of the prompt\n\n" * LAST_LINES
-    assert read_claims(echoed, PROMISE).wants_to_finish
-    assert not asks(echoed)
-    assert not asks("EXIT_SIGNAL: true\n" + "a line\n" * LAST_LINES)
-    assert asks(f"{echoed}\nDone.\n{PROMISE}\n\ntokens used: 1,234\n")
-    assert asks(f"{echoed}\n---RALPH_STATUS---\nEXIT_SIGNAL: true\nRECOMMENDATION: none\n---END_RALPH_STATUS---\n")
+
+@pytest.mark.parametrize("text", HONEST)
+def test_an_honest_agent_is_never_contradicted(text: str) -> None:
+    worked = {"change": change("src/app.py", "tests/test_app.py", "README.md"), "report": check(passed=True)}
+    assert compared(f"{text}\n\n{PROMISE}", **worked)[0] == []

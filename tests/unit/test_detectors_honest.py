@@ -47,5 +47,5 @@ def test_legitimate_work_is_never_called_a_failure_to_learn(lived: tuple[Moment,
 def test_a_plan_that_names_too_few_files_asks_nothing_of_the_tree(gap: str) -> None:
     asked: list[str] = []
     memory = WorkingMemory(remaining_gap=gap)
-    assert divergence(memory, (), lambda path: bool(asked.append(path)), history(step()), "") is None
+    assert divergence(memory, lambda path: bool(asked.append(path)), history(step()), "") is None
     assert asked == []

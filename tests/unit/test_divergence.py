@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.oversee.divergence import GAP_KEPT, UNTOUCHED, divergence
-from helmsman.records.claims import ClaimLayer, Contradiction
+from helmsman.parsers.paths import Paths
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.memory import Choice, WorkingMemory
 from helmsman.records.moments import Moment, Movement
-from helmsman.records.verdict import Severity, Signal
-from helmsman.verify.claims.paths import Paths
+from helmsman.records.verdict import Signal
 
 pytestmark = pytest.mark.feature("M9")
 
@@ -38,41 +37,12 @@ def plan(gap: str = "", *decisions: str) -> WorkingMemory:
     return WorkingMemory(remaining_gap=gap, decisions=tuple(Choice(chose=text) for text in decisions))
 
 
-def untrue(said: str, source: str = "progress.md", layer: ClaimLayer = ClaimLayer.CONTRADICTION) -> Contradiction:
-    return Contradiction(layer=layer, said=said, found="nothing was changed in this iteration", source=source)
-
-
 def found(
     memory: WorkingMemory,
-    contradictions: Sequence[Contradiction] = (),
     history: Sequence[Moment] = (moment(),),
     earlier_gap: str = "",
 ) -> Signal | None:
-    return divergence(memory, contradictions, THERE, history, earlier_gap)
-
-
-# items noted as done --------------------------------------------------------------------------------------------------
-
-
-def test_two_items_that_are_noted_as_done_without_evidence_are_a_divergence() -> None:
-    signal = found(plan(), [untrue("Implemented the parser"), untrue("Added the lexer")])
-    assert signal is not None
-    assert (signal.rule, signal.severity) == ("plan.diverged", Severity.REDIRECT)
-    assert "2 items are noted as done without evidence (2 are enough): `Implemented the parser`" in signal.message
-    assert signal.instruction.startswith("Write a new plan into your notes")
-
-
-@pytest.mark.parametrize(
-    "contradictions",
-    [
-        [untrue("Implemented the parser")],
-        [untrue("a.py was changed", "last message"), untrue("b.py was changed", "last message")],
-        [untrue("done", layer=ClaimLayer.UNTICKED), untrue("done", layer=ClaimLayer.UNCOMMITTED)],
-    ],
-    ids=["one item", "said elsewhere", "softer layers"],
-)
-def test_what_may_be_a_matter_of_words_is_none(contradictions: list[Contradiction]) -> None:
-    assert found(plan(), contradictions) is None
+    return divergence(memory, THERE, history, earlier_gap)
 
 
 # files that are not there ---------------------------------------------------------------------------------------------
@@ -119,8 +89,8 @@ def test_files_that_the_loop_had_in_its_hands_may_have_moved() -> None:
 
 def test_only_files_that_are_not_there_are_missed() -> None:
     memory = plan("Fix src/money.py and src/tax.py")
-    assert divergence(memory, (), lambda path: path.startswith("src/"), [moment()], "") is None
-    assert divergence(memory, (), lambda _: False, [moment()], "") is not None
+    assert divergence(memory, lambda path: path.startswith("src/"), [moment()], "") is None
+    assert divergence(memory, lambda _: False, [moment()], "") is not None
 
 
 # a plan that nobody touches -------------------------------------------------------------------------------------------
@@ -183,15 +153,13 @@ def test_a_plan_that_may_have_been_followed_is_none(history: list[Moment], gap: 
 
 @pytest.mark.parametrize("last", [moment(green=True), moment(Movement.FORWARD)], ids=["green", "forward"])
 def test_work_that_gets_on_needs_no_other_plan(last: Moment) -> None:
-    items = [untrue("one"), untrue("two")]
-    assert found(plan("Fix src/money.py and src/tax.py"), items, [moment()] * 4 + [last]) is None
+    assert found(plan("Fix src/money.py and src/tax.py"), [moment()] * 4 + [last]) is None
 
 
 def test_every_reason_is_told() -> None:
-    items = [untrue("one"), untrue("two")]
-    signal = found(plan("Fix src/money.py and src/tax.py"), items, [moment()] * 4, "Fix src/money.py and src/tax.py")
+    signal = found(plan("Fix src/money.py and src/tax.py"), [moment()] * 4, "Fix src/money.py and src/tax.py")
     assert signal is not None
-    assert signal.value == 3
+    assert signal.value == 2
 
 
 TEXTS = st.text(st.characters(), max_size=60) | st.lists(
@@ -201,17 +169,15 @@ TEXTS = st.text(st.characters(), max_size=60) | st.lists(
 MOMENTS = st.builds(moment, st.sampled_from(Movement), files=st.lists(TEXTS, max_size=3).map(tuple), green=st.booleans())
 
 
-@given(TEXTS, st.lists(TEXTS, max_size=5), st.lists(TEXTS.map(untrue), max_size=5), st.lists(MOMENTS, max_size=6), st.booleans())
-def test_any_plan_gives_a_bounded_answer(
-    gap: str, decisions: list[str], items: list[Contradiction], history: list[Moment], same: bool
-) -> None:
-    signal = found(plan(gap, *decisions), items, history, gap if same else "")
+@given(TEXTS, st.lists(TEXTS, max_size=5), st.lists(MOMENTS, max_size=6), st.booleans())
+def test_any_plan_gives_a_bounded_answer(gap: str, decisions: list[str], history: list[Moment], same: bool) -> None:
+    signal = found(plan(gap, *decisions), history, gap if same else "")
     assert signal is None or (len(signal.message) < 2000 and signal.message.isprintable() and len(signal.instruction) <= 500)
 
 
 @pytest.mark.parametrize("piece", ["a/", "src/a.py ", "x:1", "(", "\n", "[a]("])
 def test_a_plan_of_any_length_is_read(piece: str) -> None:
-    signal = found(plan(piece * 100_000), [], [moment()] * 4, piece * 100_000)
+    signal = found(plan(piece * 100_000), [moment()] * 4, piece * 100_000)
     assert signal is None or len(signal.message) < 2000
 
 
@@ -221,11 +187,11 @@ ITEM = "Mend the rounding in src/money.py and the totals in src/bill.py"
 
 
 def test_an_item_tried_in_vain_that_rests_on_files_which_are_not_there_is_a_divergence_under_green_checks_too() -> None:
-    signal = divergence(plan(), (), THERE, (moment(green=True),), "", ITEM)
+    signal = divergence(plan(), THERE, (moment(green=True),), "", ITEM)
     assert signal is not None
     assert signal.rule == "plan.diverged"
     assert "of the item in hand, 2 of the 2 files that it names do not exist" in signal.message
-    assert divergence(plan(), (), THERE, (moment(green=True),), "") is None
-    assert divergence(plan(), (), THERE, (moment(Movement.FORWARD),), "", ITEM) is None
-    assert divergence(plan(), (), THERE, (moment(),), "", "Create src/money.py and src/bill.py") is None
-    assert divergence(plan(), (), THERE, (moment(),), "", "Mend src/cart.py, src/lexer.py and src/money.py") is None
+    assert divergence(plan(), THERE, (moment(green=True),), "") is None
+    assert divergence(plan(), THERE, (moment(Movement.FORWARD),), "", ITEM) is None
+    assert divergence(plan(), THERE, (moment(),), "", "Create src/money.py and src/bill.py") is None
+    assert divergence(plan(), THERE, (moment(),), "", "Mend src/cart.py, src/lexer.py and src/money.py") is None

@@ -9,7 +9,7 @@ from helmsman.records.session import Compaction, ContextUse, ErrorVector, Failur
 from helmsman.records.state import advance
 from helmsman.show.asking import evidence
 from helmsman.texts import brought, context_text, iteration_lines, said_lines, summary_lines
-from helmsman.verify.claims.reading import read_claims
+from helmsman.verify.claims import read_claims
 from tests.unit.builders import call, check, execution, record, report, state
 
 pytestmark = pytest.mark.feature("H4")

@@ -3,10 +3,10 @@
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from helmsman.verify.claims.commands import normal
-from helmsman.verify.claims.words import word_set
+from helmsman.plain import word_set
 
 LOOKS = word_set(
     "ls cat cd echo grep egrep fgrep rg ag sed awk head tail less more bat pwd wc mkdir rmdir rm cp mv touch true false which "
@@ -109,3 +109,75 @@ def program(found: Sequence[Step], command: str) -> str:
     names = [step.words[0] for step in found]
     doing = [name for name in names if name not in LOOKS]
     return (doing or names or [*command.split(maxsplit=1), ""][:1])[-1]
+
+
+_ASSIGNMENT = re.compile(r"[A-Z_][A-Z0-9_]*=\S*")
+_REDIRECT = re.compile(r"[0-9&]?>>?(?:&[0-9]|\S+)?|</dev/null")
+_QUIET = re.compile(r"-(?:-|q+|v+|x|s|l|ra|rA|rf|n|j|[nj]?[0-9]+|-tb=\w+|-no-header|-color\S*|-verbose|-quiet|-silent|-ci|-run)")
+_EVERYTHING = {".", "./..."}
+_INTERPRETER = re.compile(r"python[0-9.]*|py")
+_WRAPPERS: tuple[tuple[str, ...], ...] = (
+    ("uv", "run"),
+    ("poetry", "run"),
+    ("pipenv", "run"),
+    ("pdm", "run"),
+    ("hatch", "run"),
+    ("bundle", "exec"),
+    ("pnpm", "exec"),
+    ("yarn", "exec"),
+    ("npx",),
+    ("bunx",),
+    ("env",),
+    ("time",),
+    ("sudo",),
+    ("command",),
+)
+_RUNNERS = word_set(
+    "pytest py.test unittest nosetests trial tox nox behave jest vitest mocha ava karma cypress playwright rspec phpunit pest "
+    "ctest gotestsum nextest bats ginkgo"
+)
+_TOOLS = word_set(
+    "npm yarn pnpm bun node deno go cargo make just task rake mvn mvnw gradle gradlew dotnet python ruby php composer mix sbt "
+    "lein swift bazel cmake meson ninja stack cabal zig flutter dart sh bash"
+)
+_TESTS = re.compile(r"(?:^|[^a-z])(?:tests?|specs?|check)(?:$|[^a-z])")
+
+
+@lru_cache(maxsize=1024)
+def normal(command: str) -> tuple[str, ...]:
+    """The words that say what is run: no path to the program, no wrapper, no flag that only changes what is printed.
+
+    `CI=1 .venv/bin/python -m pytest -q 2>&1` is `pytest`, `npm run test` is `npm test`.
+    """
+    words = [word for word in command.strip().removeprefix("$ ").split()[:60] if not _REDIRECT.fullmatch(word)]
+    while words and (cut := _wrapping(words)):
+        words = words[cut:]
+    if not words:
+        return ()
+    program = words[0].rpartition("/")[2] or words[0]
+    rest = [word for word in words[1:] if not _QUIET.fullmatch(word) and word not in _EVERYTHING]
+    if program in {"npm", "yarn", "pnpm", "bun"} and rest[:1] == ["run"]:
+        rest = rest[1:]
+    return ("python" if _INTERPRETER.fullmatch(program) else program, *rest)
+
+
+def _wrapping(words: Sequence[str]) -> int:
+    """How many words at the start only say how the rest is started."""
+    if _ASSIGNMENT.fullmatch(words[0]):
+        return 1
+    if words[0] == "timeout":
+        return min(2, len(words) - 1)
+    if _INTERPRETER.fullmatch(words[0].rpartition("/")[2]) and words[1:2] == ["-m"] and words[2:]:
+        return len(words[:2])
+    return next(
+        (len(wrapper) for wrapper in _WRAPPERS if tuple(words[: len(wrapper)]) == wrapper and len(words) > len(wrapper)), 0
+    )
+
+
+def is_test_command(text: str) -> bool:
+    """Whether it runs tests by its name: a test runner, or a tool with a word such as `test`."""
+    words = normal(text)
+    if not words:
+        return False
+    named = words[0] in _TOOLS and any(_TESTS.search(word) for word in words[1:3])
+    return words[0] in _RUNNERS or named or (text.startswith("./") and bool(_TESTS.search(words[0])))

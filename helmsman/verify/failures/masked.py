@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from helmsman.verify.claims.commands import is_test_command
-from helmsman.verify.claims.words import word_set
-from helmsman.verify.failures.commands import Step, steps
+from helmsman.plain import word_set
+from helmsman.verify.failures.commands import Step, is_test_command, steps
 from helmsman.verify.failures.excerpt import excerpt
 from helmsman.verify.loose_json import text
 from helmsman.verify.summaries import read_summary

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable
 
+from helmsman.plain import word_set
 from helmsman.records.variety_facts import FileFacts
 from helmsman.verify.cases import SkipKind, is_test_file, reading_of
 from helmsman.verify.cases.reading import without_tests
-from helmsman.verify.claims.words import word_set
 from helmsman.verify.invariants.reading.kinds import is_generated, language, serves_tests
 from helmsman.verify.variety.javascript import javascript_facts
 from helmsman.verify.variety.other_languages import plain_facts

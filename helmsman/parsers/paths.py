@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from helmsman.verify.claims.words import word_set
+from helmsman.plain import word_set
 
 _PATH = re.compile(r"(?:[\w.@+~-]*/)*[\w.@+-]+")
 _PLACE = re.compile(r"(?:::[\w:\[\]-]+|:[0-9]+(?:[-:][0-9]+)*|#L?[0-9]+(?:-L?[0-9]+)?)$")

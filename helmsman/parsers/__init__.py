@@ -1,0 +1,1 @@
+"""Text from outside, read once: packages above receive records."""

@@ -1,0 +1,171 @@
+"""How the agent ends: whether it asks to be done, cannot go on or has work left, and its status block, however it wrote that.
+
+---RALPH_STATUS---
+STATUS: IN_PROGRESS | COMPLETE | BLOCKED
+TASKS_COMPLETED_THIS_LOOP: 1
+FILES_MODIFIED: 3
+TESTS_STATUS: PASSING | FAILING | NOT_RUN
+EXIT_SIGNAL: false
+RECOMMENDATION: one line
+---END_RALPH_STATUS---
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from helmsman.code_blocks import outside_code
+from helmsman.plain import short_line
+from helmsman.records.claims import LONGEST_BLOCKED, Claims, StatusReport
+from helmsman.verify.loose_json import items, mapping, text
+
+LAST_LINES = 10
+"""Of a program that prints more than its agent's last message, the lines with words that may ask: a block and a promise fit."""
+_LONGEST = 20_000
+"""Characters from the end that are looked at: a report stands at the end."""
+_OBJECTS = 40
+"""JSON objects that are tried, from the end; a report holds one or two."""
+
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)[^`\n]*\1(?!`)")
+_LAST_WORD = re.compile(r"[ \t>*_#-]*(BLOCKED|IMPOSSIBLE|CONTINUE)[*_]*:[*_ \t]*(.*)")
+_ENDS_REASON = re.compile(r"\s*$|---|[ \t>*_#-]*[A-Z_]{4,}[*_]*:")
+_NO_REASON = re.compile(r"(?:no|none|nothing|not|n/?a|false|-)?[.!]?", re.IGNORECASE)
+_REASON_LINES = 5
+
+
+def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Claims:
+    """What the last message asks for. Whether a request is granted is decided by the checks.
+
+    A promise that fills a line asks, however it is decorated; quoted code does not, unless all of the message is quoted.
+    EXIT_SIGNAL asks in the last status block. `only_at_end`: only the last lines ask.
+    """
+    status = read_status(message)
+    lines = [line for line in message.splitlines() if line.strip()]
+    if how := _request("\n".join(lines[-LAST_LINES:]) if only_at_end else message, promise):
+        return Claims(wants_to_finish=True, how=how, status=status)
+    word, reason = _last_word(outside_code(message[-_LONGEST:]).splitlines())
+    if status and status.status == "blocked" and word in {"", "CONTINUE"}:
+        word, reason = "BLOCKED", status.recommendation or "it does not say why"
+    if word in {"BLOCKED", "IMPOSSIBLE"}:
+        return Claims(blocked=short_line(reason, LONGEST_BLOCKED), status=status)
+    return Claims(goes_on=word == "CONTINUE" or bool(status and status.status == "in_progress"), status=status)
+
+
+def _request(message: str, promise: str) -> str:
+    """The words that ask to be done; empty where there are none."""
+    status = read_status(message)
+    if status and status.exit_signal:
+        return "EXIT_SIGNAL"
+    spoken = outside_code(message)
+    spoken = spoken if spoken.strip() else message
+    alone = any(line.strip("`*_ \t") == promise for line in spoken.splitlines())
+    return promise if alone or promise in _CODE_SPAN.sub("", spoken) else ""
+
+
+def _last_word(lines: list[str]) -> tuple[str, str]:
+    """The last such word with its reason, to the end of its paragraph."""
+    for place in range(len(lines) - 1, -1, -1):
+        if not (said := _LAST_WORD.match(lines[place])):
+            continue
+        behind = lines[place + 1 : place + 1 + _REASON_LINES]
+        end = next((at for at, line in enumerate(behind) if _ENDS_REASON.match(line)), len(behind))
+        reason = " ".join(" ".join((said[2], *behind[:end])).split())
+        if not _NO_REASON.fullmatch(reason):
+            return said[1], reason
+    return "", ""
+
+
+_Found = tuple[int, Mapping[str, object]]
+"""Where a report ends, and its fields."""
+_NOTHING: _Found = (0, {})
+
+
+def read_status(message: str) -> StatusReport | None:
+    """Read the last report of a message, as JSON, as a whole block or line by line. None where there is none; never raises."""
+    kept = message[-_LONGEST:]
+    _, found = max((*_objects(kept), *_lines(kept)), key=lambda one: one[0], default=_NOTHING)
+    fields = {name: read(found[key]) for key, (name, read) in _FIELDS.items() if key in found}
+    return StatusReport.model_validate(fields) if found else None
+
+
+def _objects(kept: str) -> Iterator[_Found]:
+    """JSON objects with the fields of a report, fenced or not, alone or under RALPH_STATUS."""
+    decoder = json.JSONDecoder()
+    for start in [match.start() for match in re.finditer(r"\{", kept)][-_OBJECTS:]:
+        try:
+            value, end = decoder.raw_decode(kept, start)
+        except (ValueError, RecursionError):  # prose, a cut object, nesting beyond all measure
+            continue
+        inner = mapping(_upper(value).get("RALPH_STATUS"))
+        fields = _upper(inner or value)
+        if inner or _OWN & fields.keys():
+            yield end, fields
+
+
+def _upper(value: object) -> dict[str, Any]:
+    return {key.upper(): item for key, item in mapping(value).items()}
+
+
+def _lines(kept: str) -> Iterator[_Found]:
+    """Fields line by line: behind a mark any of them makes a report. One that comes again begins another report."""
+    fields: dict[str, object] = {}
+    place, end, marked = 0, 0, False
+    for line in (*kept.splitlines(keepends=True), "---END_RALPH_STATUS---"):
+        mark, field = _MARK.search(line), _FIELD.match(line)
+        if mark or (field and field[1].upper() in fields):
+            if marked or _OWN & fields.keys():
+                yield end, fields
+            fields, marked = {}, not mark[1] if mark else marked
+        place += len(line)
+        if field:
+            fields[field[1].upper()], end = field[2].strip(" \t\r\n,*_`\"'"), place
+
+
+def _word(value: object) -> str:
+    """`IN PROGRESS` and `**in-progress** (half)` are `in_progress`."""
+    plain = _REMARK.sub("", text(value).strip())
+    return re.sub(r"[^a-z0-9]+", "_", plain.lower()).strip("_")
+
+
+def _one_of(**words: str) -> Callable[[object], str]:
+    """The value that one of its words means; none where it is another word."""
+    known = {word: value for value, of in words.items() for word in (value, *of.split())}
+    return lambda value: known.get(_word(value), "")
+
+
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else {"true": True, "yes": True, "false": False, "no": False}.get(_word(value))
+
+
+def _number(value: object) -> int | None:
+    """A count of 0 to 999,999; a list is counted."""
+    listed = items(value)
+    match = _COUNT.match(str(len(listed)) if listed else text(value) or ("" if isinstance(value, bool) else str(value)))
+    return int(match[1]) if match else None
+
+
+_MARK = re.compile("---[ ]?(END_)?RALPH_STATUS[ ]?---", re.IGNORECASE)
+_REMARK = re.compile(r"\((?![^)]*(?:fail|except|not|known|only|some|/))[^()]*\)$", re.IGNORECASE)
+_COUNT = re.compile(r"([0-9]{1,6})(?![0-9./])")
+_STATUS = _one_of(
+    in_progress="inprogress progressing ongoing incomplete partial wip", complete="completed done finished", blocked="stuck"
+)
+_TESTS = _one_of(
+    passing="passed pass all_passing all_passed all_pass green",
+    failing="failed fail red broken",
+    not_run="notrun none skipped n_a unknown not_applicable",
+)
+_FIELDS: dict[str, tuple[str, Callable[[object], object]]] = {
+    "STATUS": ("status", _STATUS),
+    "TASKS_COMPLETED_THIS_LOOP": ("tasks_completed", _number),
+    "TASKS_COMPLETED": ("tasks_completed", _number),
+    "FILES_MODIFIED": ("files_modified", _number),
+    "TESTS_STATUS": ("tests_status", _TESTS),
+    "EXIT_SIGNAL": ("exit_signal", _flag),
+    "RECOMMENDATION": ("recommendation", lambda value: " ".join(text(value, 301).split())[:300]),
+}
+_OWN = _FIELDS.keys() - {"STATUS", "RECOMMENDATION"}
+"""Without the words that stand before a colon in any message: alone they make no report."""
+_NAMES = "|".join(sorted(_FIELDS, key=len, reverse=True))
+_FIELD = re.compile(rf"[ \t>*_`\"'+#•-]*({_NAMES})[\"'*`]*[ \t]*[:=](.*)", re.IGNORECASE)

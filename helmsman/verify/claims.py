@@ -1,0 +1,261 @@
+"""What an agent says of its work, beside what git and the checks show. It is recorded for people and decides nothing.
+
+Only what can be read beyond doubt is compared: the status block, commit ids, files that are named, and that the tests pass. An
+honest agent must never be told that it was wrong, so nothing counts that something else could explain.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from helmsman.code_blocks import outside_code
+from helmsman.parsers.paths import Paths, as_path, git_would_show
+from helmsman.parsers.status import read_ending
+from helmsman.plain import short_line
+from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.claims import Claim, ClaimKind, ClaimLayer, Claims, Contradiction
+from helmsman.records.evidence import AgentCall, AgentOutcome, Change
+from helmsman.records.memory import WorkingMemory
+from helmsman.texts import counted
+
+MOST = 50
+"""Claims and contradictions that are kept."""
+_LONGEST = 20_000
+_SAID = 200
+
+
+def read_claims(message: str, promise: str, *, only_at_end: bool = False) -> Claims:
+    """What the last message asks for, and what it and its status block say was done."""
+    ending = read_ending(message, promise, only_at_end=only_at_end)
+    found = {(one.kind, one.subject): one for one in reversed([*_stated(message), *_reported(ending)])}
+    return ending.model_copy(update={"claims": tuple(reversed(found.values()))[:MOST]})
+
+
+def _reported(ending: Claims) -> Iterator[Claim]:
+    status = ending.status
+    if status and status.tests_status == "passing":
+        yield Claim(kind=ClaimKind.TESTS_PASS, said="TESTS_STATUS: passing", source="RALPH_STATUS")
+    if status and (number := status.files_modified):
+        said = f"FILES_MODIFIED: {number}"
+        yield Claim(kind=ClaimKind.FILES_MODIFIED, subject=str(number), said=said, source="RALPH_STATUS")
+
+
+_find = partial(re.compile, flags=re.IGNORECASE)
+_PART = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+•>|#]|[0-9]{1,3}[.)])\s)")
+"""Between paragraphs and entries of lists: a wrapped line belongs to what it goes on, or a `not` at its end is lost."""
+_SENTENCE_END = re.compile(r"(?<=[.!?;])(?<!e\.g\.)(?<!i\.e\.)\s+")
+_MARKS = re.compile(r"^(?:[-*+•\s]|[0-9]{1,3}[.)]\s)+")
+_TICKED = re.compile(r"\[[xX]\]\s+(.+)")
+_NOT_DONE = _find(
+    r"\b(?:next|to-?do|remain|left|plan|pending|future|follow-?up|later|recommend|suggest|idea|how|usage|example|requirement"
+    r"|accept|criteri|goal|question|block|not|never|should|could|would|must|if|before|previous|earlier|background|you)",
+)
+"""In a heading or lead-in: what stands below was not done, not now, or not by the agent."""
+_UNSURE = _find(
+    r"\?$|n't\b|[❌✗✘☐🚧⚠⏳]|\b(?:not?|never|none|nothing|if|once|when|until|unless|before|should|would|could|might|may|will"
+    r"|must|needs?|want|expect|hope|likely|probably|goal|plan|todo|you|tried|attempt|next|instead|later|revert|undid|undone"
+    r"|backed|restored?|discard|stash|temporar|earlier|previous|already|last|prior|other|user|iteration|session|history|ago|but"
+    r"|except|most|many|some|few|only|partial|fail|errors?|broken|flaky|locally|remaining)",
+)
+"""Where one of these stands, a sentence may deny, plan, restrict or tell of another time."""
+_HARMLESS = _find(r"\b(?:with )?(?:no|0|zero|without(?: any)?) (?:failures?|errors?|warnings?|regressions?)\b")
+_ADMITS = _find(r"\b(?:[1-9][0-9]{0,5}|still|tests?|suite|checks?) (?:\w{1,30} ){0,2}(?:fail|broken|red\b)|n(?:o|')t pass")
+_ALL_PASS = _find(
+    r"(?:^|[,;:] |\band |\bthat )(?:now )?(?:all (?:of )?(?:the )?(?:[0-9]{1,6} )?|the )?(?:(?:full|whole|entire|complete) )?"
+    r"(?:tests?(?: suite)?|checks?):? (?:(?:now|all|still|are|is) ){0,3}(?:pass(?:es|ing|ed)?|green)\b"
+    r"(?=\s*(?:$|[.,;:!(✅]|and\b))",
+)
+_COMMITTED = _find(
+    r"\bcommit(?:ted)?\b[^.?\n]{0,40}?(?:\b(?:as|in|id|sha|hash)|[:(])\s*[`'\"(]?((?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40})\b",
+)
+_CHANGED = _find(
+    r"(?:(?:I|we|I've|we've|have|also|then|now|and|finally)\b,?\s+)*(?:created|wrote|rewrote|updated|modified|changed|edited"
+    r"|refactored|extended|deleted)\s+(?:both\s+)?((?:`[^`\s]+`(?:, and |, | and )?)+)"
+    r"(?=$|[.,;:(]|\s(?:to|so|with|for|which|and)\b)",
+)
+_LISTED = re.compile(r"(`[^`\s]+`)(?=$|:|\s[(–—-])")  # noqa: RUF001 - as people write it
+_FILES_UNDER = _find(r"\W*(?:files? |what )?(?:I )?(?:changed|modified|created|updated|changes)(?: made| files?)?\W*")
+
+
+def _stated(message: str) -> Iterator[Claim]:
+    """Claims of its prose. A message that admits a failure anywhere does not say that the tests pass."""
+    spoken = list(_sentences(message))
+    honest = any(_ADMITS.search(_HARMLESS.sub("", sentence)) for sentence, _ in spoken)
+    for sentence, under in spoken:
+        said = short_line(sentence, _SAID)
+        read = (one for one in _read(sentence, under) if not (honest and one[0] is ClaimKind.TESTS_PASS))
+        yield from (Claim(kind=kind, subject=subject, said=said, source="last message") for kind, subject in read)
+
+
+def _sentences(message: str) -> Iterator[tuple[str, str]]:
+    """Each with the heading or lead-in that it stands under; no code, no quotes, no tables, no boxes that are open."""
+    under = ""
+    for part in _PART.split(outside_code(message[-_LONGEST:].replace("\u2019", "'"))):
+        text = " ".join(part.replace("**", "").split())
+        if not text.startswith(("#", ">", "|", "- [ ]", "* [ ]")) and not _NOT_DONE.search(under):
+            yield from ((sentence, under) for sentence in _SENTENCE_END.split(_MARKS.sub("", text)[: 3 * _SAID]))
+        under = text if text.startswith("#") or text.endswith(":") else under
+
+
+def _read(sentence: str, under: str) -> Iterator[tuple[ClaimKind, str]]:
+    plain = re.sub("`[^`]*`", "`x`", _HARMLESS.sub("", sentence))
+    if _UNSURE.search(plain):
+        return
+    if ticked := _TICKED.match(sentence):
+        yield ClaimKind.ITEM_DONE, ticked[1]
+    if _ALL_PASS.search(plain):
+        yield ClaimKind.TESTS_PASS, ""
+    yield from ((ClaimKind.COMMITTED, name.lower()) for name in _COMMITTED.findall(sentence))
+    named = _CHANGED.match(sentence) or (_FILES_UNDER.fullmatch(under) and _LISTED.match(sentence))
+    words = named[1].split() if named else ()
+    yield from ((ClaimKind.FILE_CHANGED, path) for word in words if (path := as_path(word.strip(","))))
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one iteration's agent said, and what is known of the same iteration."""
+
+    claims: Claims
+    change: Change
+    call: AgentCall
+    report: CheckReport | None = None
+    """What the checks found after it; None where they did not run."""
+    memory: WorkingMemory | None = None
+    """progress.md as it left it."""
+    ignored: tuple[str, ...] = ()
+    """Paths that git ignores: a change there is not seen, so it is not missed."""
+    worktree: str = ""
+    """Its absolute path; without it no absolute path is compared."""
+    earlier_files: tuple[str, ...] = ()
+    """Paths that the loop changed in earlier iterations: a summary of the whole loop names them too."""
+    no_commits: tuple[str, ...] = ()
+    """Of the ids that it names, those of no commit that git has."""
+
+    @property
+    def unseen(self) -> bool:
+        """Whether its program does not tell what it ran: what leaves no trace in git may have been done."""
+        return not {"tools", "commands"}.isdisjoint(self.call.untold)
+
+    @property
+    def cut(self) -> bool:
+        return self.change.files_changed > len(self.change.files)
+
+
+def contradictions(case: Case) -> tuple[tuple[Contradiction, ...], int]:
+    """What of it the evidence contradicts, the gravest first, and the number of claims for which there was evidence."""
+    answers = [(claim, _COMPARE[claim.kind](claim.subject, case)) for claim in case.claims.claims if claim.kind in _COMPARE]
+    wrong = (_found(ClaimLayer.CONTRADICTION, claim.said, answer, claim.source) for claim, answer in answers if answer)
+    softer = (*_uncommitted(case), *_unticked(case), *_missing_signal(case))
+    return (*wrong, *softer)[:MOST], sum(answer is not None for _, answer in answers)
+
+
+def _found(layer: ClaimLayer, said: str, found: str, source: str = "last message") -> Contradiction:
+    return Contradiction(layer=layer, said=short_line(said, _SAID), found=found, source=source)
+
+
+# what was found instead; empty where a claim holds, None where nothing is known for certain
+
+_WRITES = re.compile(
+    r"(?<![0-9&=-])>(?!&|\s*/dev/null)"
+    r"|\b(?:tee|sed -i|perl -|cp|mv|rm|touch|ln|patch|git (?:mv|rm|apply|checkout|restore|stash|commit))\b"
+)
+_REWRITES = re.compile(r"--amend|\b(?:rebase|reset|cherry-pick|squash|worktree|clone)\b|\bgit -C\b")
+
+
+def _file_changed(path: str, case: Case) -> str | None:
+    if path in Paths((*case.change.files, *case.call.edited)):
+        return ""
+    if path in Paths(case.earlier_files) or case.cut or case.unseen:
+        return None
+    name = path.rpartition("/")[2].lower()
+    touched = any(name in run.command.lower() and _WRITES.search(run.command) for run in case.call.commands)
+    shown = git_would_show(path, case.ignored, case.worktree)
+    return f"git shows no change in {path}" if shown and not touched else None
+
+
+def _files_modified(number: str, case: Case) -> str | None:
+    """Wrong where nothing was changed, or where it is at least two more than twice what was seen: agents count notes, too."""
+    change, commands = case.change, case.call.commands
+    if case.unseen or not number.isdecimal():
+        return None
+    changed = Paths(change.files)
+    others = 0 if case.cut else sum(path not in changed for path in case.call.edited)
+    seen = change.files_changed + others + any(_WRITES.search(run.command) for run in commands)
+    boast = int(number) > 2 * seen + (seen > 0)
+    return f"git shows {counted(change.files_changed, 'changed file')}" if boast else ""
+
+
+def _tests_pass(_: str, case: Case) -> str | None:
+    ran = [result for result in (case.report.results if case.report else ()) if _ran_tests(result)]
+    for result in ran:
+        counts = result.counts
+        # a check may fail for another reason, such as coverage, while all tests pass
+        if not result.passed and (counts is None or counts.failed or not counts.passed):
+            told = f" with {counted(counts.failed, 'failing test')}" if counts and counts.failed else ""
+            return f"check `{short_line(result.name, 80)}` failed{told}"
+    return "" if ran else None
+
+
+_TESTS = re.compile(r"(?<![a-z])(?:py|go|unit)?tests?(?![a-z])|\b(?:tox|nox|jest|vitest|mocha|rspec|phpunit)\b")
+
+
+def _ran_tests(result: CheckResult) -> bool:
+    """By its numbers or its name. What failed and then passed on the same tree passed for the agent as well."""
+    counted_some = result.counts is not None and result.counts.passed + result.counts.failed > 0
+    told = counted_some or _TESTS.search(result.command) is not None
+    return told and not (result.timed_out or result.error or result.by_chance)
+
+
+def _committed(name: str, case: Case) -> str | None:
+    if name not in case.no_commits:
+        return ""
+    rewritten = any(_REWRITES.search(run.command) for run in case.call.commands)
+    return None if case.unseen or rewritten else f"git has no commit {name[:12]}"
+
+
+_COMPARE: dict[ClaimKind, Callable[[str, Case], str | None]] = {
+    ClaimKind.FILE_CHANGED: _file_changed,
+    ClaimKind.FILES_MODIFIED: _files_modified,
+    ClaimKind.TESTS_PASS: _tests_pass,
+    ClaimKind.COMMITTED: _committed,
+}
+
+
+def _uncommitted(case: Case) -> Iterator[Contradiction]:
+    said = next((one.said for one in case.claims.claims if one.kind is ClaimKind.COMMITTED), case.claims.how)
+    if case.change.leftovers_committed and said:
+        yield _found(ClaimLayer.UNCOMMITTED, said, "work was left uncommitted, and Helmsman committed it")
+
+
+def _unticked(case: Case) -> Iterator[Contradiction]:
+    """It asks to be done, and its own status or progress.md speaks against it."""
+    how, status = case.claims.how, case.claims.status
+    if how and status and status.status in {"in_progress", "blocked"}:
+        yield _found(ClaimLayer.UNTICKED, how, f"its status says {status.status}", "RALPH_STATUS")
+    elif how and status and status.exit_signal is False:
+        yield _found(ClaimLayer.UNTICKED, how, "its EXIT_SIGNAL says false", "RALPH_STATUS")
+    gap = case.memory.remaining_gap if case.memory else ""
+    lines = [line for line in gap.splitlines() if re.search(r"\w", line)]
+    if how and lines and not any(map(_CLOSED.match, lines)):
+        yield _found(ClaimLayer.UNTICKED, how, f"REMAINING_GAP says: {short_line(gap, 120).rstrip('.')}", "progress.md")
+
+
+def _missing_signal(case: Case) -> Iterator[Contradiction]:
+    """It ended its turn by itself, calls the work complete, and does not ask."""
+    status, gap = case.claims.status, case.memory.remaining_gap if case.memory else ""
+    if case.claims.wants_to_finish or case.call.outcome is not AgentOutcome.FINISHED:
+        return
+    if status and status.status == "complete":
+        yield _found(ClaimLayer.MISSING_SIGNAL, "STATUS: complete", "it did not ask to be done", "RALPH_STATUS")
+    elif _NOTHING_LEFT.fullmatch(gap):
+        yield _found(ClaimLayer.MISSING_SIGNAL, f"REMAINING_GAP: {gap}", "it did not ask to be done", "progress.md")
+
+
+_NOTHING_LEFT = _find(r"\W*(?:none|nothing(?: (?:remains|left|is left|to do))?|no (?:remaining )?gaps?)\W*")
+_CLOSED = _find(
+    r"\W*(?:none|nothing|no|not applicable|n/?a|nil|zero|0|all|every\w*|complete\w*|done|closed|finished|empty|fully|goal"
+    r"|optional\w*|nice|possibl[ey]|maybe|could|future|follow|only|the (?:checks|loop|judge|operator)|awaiting|waiting|pending"
+    r"|verification|tbd|unknown|see)\b|\s*(?:~~|- ~~|- \[x\]|<!--)",
+)
+"""How a gap begins that may be none: doubt speaks for the agent."""

@@ -1,0 +1,233 @@
+"""How an agent ends: a request to be done, a way out with its reason, and the status block however it is written."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.parsers.status import LAST_LINES, read_ending, read_status
+from helmsman.records.claims import Claims, StatusReport
+
+PROMISE = "<promise>COMPLETE</promise>"
+VALUES = {
+    "STATUS": "IN_PROGRESS",
+    "TASKS_COMPLETED_THIS_LOOP": 2,
+    "FILES_MODIFIED": 3,
+    "TESTS_STATUS": "PASSING",
+    "WORK_TYPE": "IMPLEMENTATION",
+    "EXIT_SIGNAL": "false",
+    "RECOMMENDATION": "Go on with the parser: it lacks escapes",
+}
+REPORT = StatusReport(
+    status="in_progress",
+    tasks_completed=2,
+    files_modified=3,
+    tests_status="passing",
+    exit_signal=False,
+    recommendation="Go on with the parser: it lacks escapes",
+)
+LINES = "\n".join(f"{key}: {value}" for key, value in VALUES.items())
+BLOCK = f"---RALPH_STATUS---\n{LINES}\n---END_RALPH_STATUS---"
+
+
+def asks(text: str, *, only_at_end: bool = False) -> bool:
+    return read_ending(text, PROMISE, only_at_end=only_at_end).wants_to_finish
+
+
+@pytest.mark.feature("V9")
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"All tests pass.\r\n\r\n{PROMISE}\r\n",
+        f"All tests pass, so {PROMISE}.",
+        f"All tests pass. **{PROMISE}**",
+        f"All tests pass.\n`{PROMISE}`",
+        f"All tests pass.\n```{PROMISE}```",
+        f"```\n{PROMISE}\n```",
+        f"I ran this:\n  ~~~~sh\n  pytest ~~~\n  ~~~~\n{PROMISE}",
+    ],
+)
+def test_the_promise_asks_wherever_it_is_said(text: str) -> None:
+    assert read_ending(text, PROMISE).how == PROMISE
+    assert asks(text)
+
+
+@pytest.mark.feature("V9")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Everything is COMPLETE, I promise.",
+        f"I do not say ``{PROMISE}`` yet: two tests fail.",
+        f"At the end I shall say:\n  ~~~text\n  {PROMISE}\n  ~~~\nbut two tests fail.",
+        f"At the end I shall say:\n````\n```\n{PROMISE}\n```\n````\nbut two tests fail.",
+        f"A fence that was never closed:\n```\n{PROMISE}",
+        "EXIT_SIGNAL: false",
+        "EXIT_SIGNAL: trueish",
+        "I shall set EXIT_SIGNAL: true later",
+        "EXIT_SIGNAL: true\n\nIt is not done after all.\n\nEXIT_SIGNAL: false",
+    ],
+)
+def test_what_is_quoted_mentioned_or_taken_back_does_not_ask(text: str) -> None:
+    assert not asks(text)
+
+
+@pytest.mark.feature("V9")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exit_signal = TRUE",
+        "- **EXIT_SIGNAL**: true",
+        "---STATUS---\nTASKS: 3\nEXIT_SIGNAL: true\n---END---",
+        '{\n  "EXIT_SIGNAL": "true"\n}',
+        '```json\n{"status": "done", "EXIT_SIGNAL": true}\n```',
+    ],
+)
+def test_an_exit_signal_asks_in_a_block_and_in_json(text: str) -> None:
+    assert read_ending(f"Status:\n{text}\n", PROMISE).how == "EXIT_SIGNAL"
+
+
+@pytest.mark.feature("A5")
+def test_where_a_program_prints_more_than_its_agent_s_words_only_the_last_lines_ask() -> None:
+    echoed = f"> end your last message with {PROMISE} on a line of its own.\n" + "> more of the prompt\n\n" * LAST_LINES
+    assert asks(echoed)
+    assert not asks(echoed, only_at_end=True)
+    assert not asks("EXIT_SIGNAL: true\n" + "a line\n" * LAST_LINES, only_at_end=True)
+    assert asks(f"{echoed}\nDone.\n{PROMISE}\n\ntokens used: 1,234\n", only_at_end=True)
+    assert asks(f"{echoed}\n---RALPH_STATUS---\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---\n", only_at_end=True)
+
+
+@pytest.mark.feature("V17")
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (
+            "I looked.\n\n**BLOCKED:** the terminal has to be connected,\nwhich I cannot do.\n\nBye.",
+            "the terminal has to be connected, which I cannot do.",
+        ),
+        ("IMPOSSIBLE: no such port.", "no such port."),
+        (f"> BLOCKED: a\n{BLOCK}", "a"),
+        (BLOCK.replace("IN_PROGRESS", "BLOCKED"), REPORT.recommendation),
+        ("STATUS: BLOCKED\nEXIT_SIGNAL: false\nCONTINUE: x", "it does not say why"),
+        ("BLOCKED: first.\nCONTINUE: it went on.", ""),
+        ("BLOCKED: none", ""),
+        ("```\nBLOCKED: quoted\n```", ""),
+        ("I was blocked: a test failed.", ""),
+        (f"BLOCKED: x\n{PROMISE}", ""),
+    ],
+)
+def test_an_agent_is_blocked_by_its_last_word_and_says_why(said: str, reason: str) -> None:
+    assert read_ending(said, PROMISE).blocked == reason
+
+
+@pytest.mark.feature("V17")
+def test_a_long_reason_is_cut() -> None:
+    assert len(read_ending(f"BLOCKED: {'x' * 10_000}", PROMISE).blocked) == 300
+
+
+@pytest.mark.feature("A4")
+@pytest.mark.parametrize(
+    ("said", "goes_on"),
+    [
+        ("CONTINUE: the lexer is next.", True),
+        (BLOCK, True),
+        (BLOCK.replace("IN_PROGRESS", "COMPLETE"), False),
+        ("BLOCKED: x", False),
+        (f"CONTINUE: later\n{PROMISE}", False),
+        ("The lexer is next.", False),
+    ],
+)
+def test_an_agent_says_that_work_remains(said: str, goes_on: bool) -> None:
+    assert read_ending(said, PROMISE).goes_on is goes_on
+
+
+@pytest.mark.feature("O9")
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"All is well. {BLOCK} Good bye.",
+        f"```\n{BLOCK}\n```",
+        BLOCK.replace("\n", "\r\n"),
+        BLOCK.replace("---", "--- ", 1).replace("S---", "S ---"),
+        f"Here {{it}} is: {json.dumps({**VALUES, 'EXIT_SIGNAL': False, 'details': {'a': [1]}})} and that is all.",
+        f"```json\n{json.dumps({'ralph_status': {key.lower(): value for key, value in VALUES.items()}}, indent=2)}\n```",
+        f"---RALPH_STATUS---\n{json.dumps(VALUES)}\n---END_RALPH_STATUS---",
+        "\n".join(f"* **{key}:** {value}" for key, value in VALUES.items()),
+        "\n\n".join(f"> `{key.lower()}` = `{value}`" for key, value in VALUES.items()),
+        f"---RALPH_STATUS---\n{LINES}",
+        json.dumps(VALUES, indent=2).replace("\n}", ",\n}"),
+    ],
+)
+def test_a_report_is_read_as_a_block_as_json_and_line_by_line(text: str) -> None:
+    assert read_status(f"I worked on it.\n\n{text}\n") == REPORT
+
+
+@pytest.mark.feature("O9")
+@pytest.mark.parametrize(
+    ("text", "report"),
+    [
+        ("Status: complete\n**Recommendation:** look at the parser", None),
+        ('{"status": "COMPLETE", "recommendation": "none"}', None),
+        ("I shall report STATUS and EXIT_SIGNAL at the end", None),
+        ("---RALPH_STATUS---\n---END_RALPH_STATUS---\nStatus: ok", None),
+        ("---RALPH_STATUS---\nSTATUS: COMPLETE\n---END_RALPH_STATUS---", StatusReport(status="complete")),
+        ('{"RALPH_STATUS": {"STATUS": "BLOCKED"}}', StatusReport(status="blocked")),
+    ],
+)
+def test_words_that_stand_in_any_message_are_a_report_only_under_its_name(text: str, report: StatusReport | None) -> None:
+    assert read_status(text) == report
+
+
+@pytest.mark.feature("O9")
+@pytest.mark.parametrize("first", [BLOCK, LINES, json.dumps(VALUES)])
+@pytest.mark.parametrize("second", ['{"EXIT_SIGNAL": true}', "EXIT_SIGNAL: true", '{"RALPH_STATUS": {"EXIT_SIGNAL": true}}'])
+def test_the_last_report_wins(first: str, second: str) -> None:
+    assert read_status(f"{first}\n\nLater:\n\n{second}") == StatusReport(exit_signal=True)
+
+
+@pytest.mark.feature("O9")
+@pytest.mark.parametrize(
+    ("line", "field", "value"),
+    [
+        ("STATUS: COMPLETE ✅", "status", "complete"),
+        ("STATUS: In Progress", "status", "in_progress"),
+        ("STATUS: IN_PROGRESS | COMPLETE | BLOCKED", "status", ""),
+        ("TESTS_STATUS: PASSING (12 passed)", "tests_status", "passing"),
+        ("TESTS_STATUS: PASSING (2 known failures)", "tests_status", ""),
+        ("FILES_MODIFIED: 3 (a.py, b.py, c.py)", "files_modified", 3),
+        ("FILES_MODIFIED: 3/5", "files_modified", None),
+        ("EXIT_SIGNAL: yes", "exit_signal", True),
+        (f"RECOMMENDATION: {'a' * 500}", "recommendation", "a" * 300),
+        ('{"FILES_MODIFIED": ["a.py", "b.py"]}', "files_modified", 2),
+        ('{"FILES_MODIFIED": true}', "files_modified", None),
+        ('{"EXIT_SIGNAL": true, "RECOMMENDATION": "\\ud800 a\\n\\n b"}', "recommendation", "? a b"),
+    ],
+)
+def test_a_field_is_read_or_left_empty(line: str, field: str, value: object) -> None:
+    text = line if line.startswith("{") else f"---RALPH_STATUS---\nTASKS_COMPLETED: 1\n{line}\n---END_RALPH_STATUS---"
+    report = read_status(text)
+    assert report is not None
+    assert getattr(report, field) == value
+
+
+WORDS = st.sampled_from(
+    [*VALUES, "---RALPH_STATUS---", "---END_RALPH_STATUS---", "{", "}", '"', ": ", "\n", "true", "3", "- **", "```", "\ud800"]
+)
+
+
+@pytest.mark.feature("O9")
+@given(st.lists(WORDS | st.text(max_size=5), max_size=40).map("".join))
+def test_any_text_gives_a_valid_ending(text: str) -> None:
+    ending: Any = read_ending(text.encode("utf-8", "replace").decode(), PROMISE)
+    assert Claims.model_validate_json(ending.model_dump_json()) == ending
+    assert not ending.wants_to_finish or ending.how in {PROMISE, "EXIT_SIGNAL"}
+
+
+@pytest.mark.timeout(30)  # a second pass over all of it for each character would take hours
+@pytest.mark.parametrize(
+    "piece", ["`", "` ", "```x\n", "\n", "EXIT_SIGNAL ", "{ ", '{"STATUS":', "---RALPH_STATUS---", "CONTINUE:\n"]
+)
+def test_a_megabyte_of_noise_is_read_in_linear_time(piece: str) -> None:
+    assert not asks(piece * (10**6 // len(piece)))
