@@ -47,7 +47,7 @@ class Outcome:
 
     @property
     def warned(self) -> bool:
-        return any(finding.weight is Weight.WARN for finding in self.findings)
+        return any(finding.weight is Weight.HINT for finding in self.findings)
 
     @property
     def named(self) -> bool:
@@ -142,7 +142,7 @@ def _misnamed(outcome: Outcome) -> str:
 
 
 def _warning(outcome: Outcome) -> str:
-    rules = {finding.rule for finding in outcome.findings if finding.weight is Weight.WARN}
+    rules = {finding.rule for finding in outcome.findings if finding.weight is Weight.HINT}
     return f"{outcome.case.name} ({', '.join(sorted(rules))})"
 
 

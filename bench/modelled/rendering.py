@@ -27,7 +27,7 @@ NAMED = 50
 TOKENS_A_DOLLAR = 400_000
 
 WEAKENED = Finding(
-    rule="assertions.weakened",
+    rule="trusted.expectations",
     weight=Weight.BLOCK,
     path="tests/test_items.py",
     message="an assertion was weakened",

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 OLD_KEYS: Mapping[str, str] = {
     "steering.stop_no_progress": "steering.stop_blocks says how often an agent is sent back that says it is done",
+    "invariants.off": "what a text shows is a hint and blocks nothing; invariants.allow excepts paths from what does",
     "breaker.half_open_after": "lack of progress leads up the ladder without a pause; ladder.patience says how soon",
 }
 

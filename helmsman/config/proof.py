@@ -199,10 +199,8 @@ class JudgeConfig(Section):
 
 
 class InvariantsConfig(Section):
-    """Which ways of making checks pass count as gaming them."""
+    """What has to stay as it was, and what judges the work as it was when the loop began."""
 
-    off: tuple[str, ...] = ()
-    """Rules that are told and do not block, for example `suppressions`; a name stands for all rules that begin with it."""
     allow: tuple[str, ...] = ()
     """Glob patterns of paths that the goal permits to change freely; nothing that is found there blocks."""
     protect: tuple[str, ...] = ()
@@ -210,6 +208,7 @@ class InvariantsConfig(Section):
     trusted: tuple[str, ...] = ()
     """Glob patterns of tests and settings that may change. Checks run a second time with them as they were at the start."""
     changed_expectations: Literal["ask", "block", "allow"] = "ask"
-    """Tests that passed at the start and fail on the new source as they were: ask the judge, else a person; block; or allow."""
+    """Tests that passed at the start and fail on the new source as they were: ask the judge, else a person; block; or allow. What
+    failed at the start and passes only as it was changed always blocks."""
     revert: bool = False
     """Put protected paths back at the end of every iteration, instead of only telling."""

@@ -229,8 +229,9 @@ def _blocked(done: DoneSignals) -> Sequence[Piece]:
 
 
 def _findings(findings: Sequence[Finding]) -> Sequence[Piece]:
-    each = [{"blocks": one.weight is Weight.BLOCK, "instead": one.honest, "lines": _lines_of(one)} for one in findings]
-    return render_pieces("findings", findings=each, blocking=sum(bool(one["blocks"]) for one in each)) if each else ()
+    """Those that block; hints are for people and the judge."""
+    each = [{"blocks": True, "instead": one.honest, "lines": _lines_of(one)} for one in findings if one.weight is Weight.BLOCK]
+    return render_pieces("findings", findings=each, blocking=len(each)) if each else ()
 
 
 def _lines_of(finding: Finding) -> str:

@@ -57,10 +57,10 @@ class Candidate:
 
 
 def by_rule(candidates: Sequence[Candidate], because: str = "") -> Choice:
-    """The judge's own score, then fewer warnings, then the smaller change, then the cheaper one."""
+    """The judge's own score, then fewer hints, then the smaller change, then the cheaper one."""
     best = min(candidates, key=lambda one: (-(one.score or 0.0), one.findings, one.lines, one.files, one.cost_usd, one.loop))
     score = "" if best.score is None else f"the judge's score {best.score:.2f}, "
-    words = f"{score}{counted(best.findings, 'warning')}, {counted(best.lines, 'line')} changed in {counted(best.files, 'file')}"
+    words = f"{score}{counted(best.findings, 'hint')}, {counted(best.lines, 'line')} changed in {counted(best.files, 'file')}"
     return Choice(loop=best.loop, reason=f"{f'{because}; ' if because else ''}by rule: {words}")
 
 

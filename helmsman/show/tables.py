@@ -166,7 +166,7 @@ def _left_behind(report: CheckReport) -> Iterator[str]:
 def _findings(state: LoopState) -> Iterator[str]:
     yield "## Invariants"
     rows = (
-        ("✘ blocks" if found.weight is Weight.BLOCK else "▲ warns", f"{code(found.rule, 60)}{BREAK}{code(found.where, 160)}",
+        ("✘ blocks" if found.weight is Weight.BLOCK else "▲ hint", f"{code(found.rule, 60)}{BREAK}{code(found.where, 160)}",
          prose(found.message), prose(found.honest))
         for found in state.findings
     )  # fmt: skip

@@ -4,7 +4,10 @@
     red     green   red             the test was changed to pass: blocks
     green   green   red             an expectation was changed: the judge is asked whether the goal demands it, else a person
     any     green   cannot run      the interface may have had to change: as above
+    green   fewer   green           tests are gone or skipped: told, no more
     any     green   green           nothing
+
+Settings of runners and checkers, and what the check commands themselves run, count among the tests.
 
 A runner that names no test is compared by what its check said as a whole.
 """
@@ -19,18 +22,21 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
 from helmsman.records.findings import Finding
 from helmsman.records.moments import MOST_NAMES, Moment
-from helmsman.verify.cases.paths import is_test_file, is_test_support
+from helmsman.texts import counted
+from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.globs import matches_any
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 from helmsman.verify.objections import some
-from helmsman.verify.trusted import GOVERNORS, asked_for, below
+from helmsman.verify.touched import Read, touched
+from helmsman.verify.trusted import asked_for, below, ran
 
-RULE = "trusted.expectations"
+RULE, FEWER = "trusted.expectations", "trusted.fewer"
 _REPORTER = Reporter(
     RULE,
     "Put the test back as it was when the loop began and make the source pass it. Where the goal itself asks for another result"
     " there, say so and let a person except the file.",
 )
+_FEWER = Reporter(FEWER, "Keep the tests that were there, or say in a commit why they are no longer needed.")
 _CHANGE = r"\b(?:adapt|adjust|change|delete|drop|edit|migrate|move|remove|rename|replace|rewrite|update)\w*\b[^.!?\n]{0,80}"
 """Verbs by which a goal asks for other tests. `fix` is none of them: who is to fix a test mostly is to fix what it tests."""
 
@@ -39,20 +45,26 @@ class Outcomes(NamedTuple):
     """What the start's tests say of the new source where the work's own tests pass."""
 
     findings: tuple[Finding, ...] = ()
-    """Tests that were red and were changed to pass; with `changed_expectations = "block"` all that follow as well."""
+    """Tests that were red and were changed to pass; with `changed_expectations = "block"` all that follow as well. As hints:
+    checks that run fewer tests than with those of the start."""
     changed: tuple[str, ...] = ()
     """Tests, or checks, whose expectations were changed."""
 
 
 def tests_of_start(
-    changed: Collection[str], base: Collection[str], checks: Sequence[CheckConfig], config: InvariantsConfig
+    changed: Collection[str],
+    base: Collection[str],
+    checks: Sequence[CheckConfig],
+    config: InvariantsConfig,
+    texts: tuple[Read, Read],
 ) -> tuple[str, ...]:
-    """Of the paths that the work changed those that tests consist of, which are put back as they were.
+    """Of the paths that the work changed those that judge it, which are put back as they were.
 
     None where the work only adds test files: these change no expectation. A new file that a check names stays. Tests inside of a
-    source file (Rust) stay as well: putting them back would undo the source.
+    source file (Rust) stay as well: putting them back would undo the source. `texts`: what files held at the start, and hold now.
     """
-    side = [path for path in changed if _is_for_tests(path) and not matches_any(path, config.allow)]
+    kinds = touched(changed, [check.command for check in checks], *texts)
+    side = [path for path in changed if path not in kinds.source and not matches_any(path, config.allow)]
     asked = asked_for(checks, base)
     kept = tuple(path for path in side if path in base or not below(path, asked))
     return kept if any(path in base or not is_test_file(path) for path in kept) else ()
@@ -65,18 +77,15 @@ def failing_at_start(history: Sequence[Moment]) -> frozenset[str] | None:
 
 
 def outcomes(own: CheckReport, copy: TrustedCopy, red: Collection[str] | None, goal: str, config: InvariantsConfig) -> Outcomes:
-    """Weigh both runs. `red`: what failed at the start."""
-    pairs = zip(own.results, copy.report.results, strict=True) if copy.report else ()
+    """Weigh both runs. `red`: what failed at the start. A file that cannot be loaded any more is no test that was red."""
+    pairs = list(zip(own.results, copy.report.results, strict=True)) if copy.report else []
     fallen = [name for one, other in pairs if one.passed for name in _fallen(other) if not _is_to_change(goal, name)]
-    cheated = [name for name in fallen if red is not None and name in red]
+    cheated = [name for name in fallen if red is not None and name in red and name not in copy.put_back]
     changed = tuple(dict.fromkeys(name for name in fallen if name not in cheated))
     blocking = [*cheated, *(changed if config.changed_expectations == "block" else ())]
     found = tuple(_finding(name, copy, was_red=name in cheated) for name in dict.fromkeys(blocking))
-    return Outcomes(found, () if config.changed_expectations == "block" else changed)
-
-
-def _is_for_tests(path: str) -> bool:
-    return is_test_file(path) or is_test_support(path) or matches_any(path, GOVERNORS)
+    fewer = tuple(_fewer(one, other, copy) for one, other in pairs if one.passed and other.passed and ran(one) < ran(other))
+    return Outcomes((*found, *fewer), changed if config.changed_expectations == "ask" else ())
 
 
 def _fallen(result: CheckResult) -> Iterator[str]:
@@ -98,6 +107,11 @@ def _finding(name: str, copy: TrustedCopy, *, was_red: bool) -> Finding:
     path = next((path for path in copy.put_back if path in name), copy.put_back[0])
     before = "was red at the start and passes" if was_red else "passed at the start and passes"
     return _REPORTER.block(Spot(path), f"{clean(name)} {before} only as it was changed: with the tests of the start it fails")
+
+
+def _fewer(own: CheckResult, trusted: CheckResult, copy: TrustedCopy) -> Finding:
+    told = f"{clean(own.name)} runs {counted(ran(own), 'test')}, and with the tests of the start {ran(trusted)}"
+    return _FEWER.hint(Spot(copy.put_back[0]), told)
 
 
 def asks_for(changed: Sequence[str]) -> str:

@@ -13,20 +13,15 @@ from helmsman.records.checks import CheckResult, TrustedCopy
 from helmsman.records.findings import Finding, Weight
 from helmsman.texts import counted
 from helmsman.verify.cases.paths import is_test_file, only_text_tells
+from helmsman.verify.commands import simple_commands
 from helmsman.verify.globs import matches_any
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot
-from helmsman.verify.invariants.settings.commands import simple_commands
 from helmsman.verify.objections import some
+from helmsman.verify.touched import GOVERNORS
 
 RULE = "trusted"
 UNSURE = f"{RULE}.unsure"
 """The run with the files of the start came to no end, or to no beginning; the same tree is tried again."""
-GOVERNORS = (
-    "conftest.py", "pytest.ini", ".pytest.ini", "sitecustomize.py", "usercustomize.py", ".coveragerc", "jest.config.*",
-    "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*", ".mocharc*", "karma.conf.*", "phpunit.xml*",
-    ".rspec", "spec_helper.rb",
-)  # fmt: skip
-"""Files that do nothing but tell a runner which tests to run and how. One of them beside or above a test can switch it off."""
 _HONEST = (
     "Make the work pass with the tests and settings as they were when the loop began; where the goal itself asks for another"
     " behaviour there, say so and let a person except the file."
@@ -117,16 +112,16 @@ def _difference(own: CheckResult, trusted: CheckResult) -> tuple[Weight, str, tu
         return None
     if own.passed and not trusted.passed:
         return Weight.BLOCK, f"{name} passes, and with the files of the start it {_how(trusted, only)}", only
-    if own.passed and _ran(own) < _ran(trusted):
-        return Weight.BLOCK, f"{name} runs {counted(_ran(own), 'test')}, and with the files of the start {_ran(trusted)}", ()
+    if own.passed and ran(own) < ran(trusted):
+        return Weight.BLOCK, f"{name} runs {counted(ran(own), 'test')}, and with the files of the start {ran(trusted)}", ()
     if trusted.passed and not own.passed:
-        return Weight.WARN, f"{name} {_how(own, _only(own, trusted))}, and passes with the files of the start", ()
+        return Weight.HINT, f"{name} {_how(own, _only(own, trusted))}, and passes with the files of the start", ()
     if only and not own.passed:
-        return Weight.WARN, f"{name} fails in more with the files of the start: {_list(only)}", only
+        return Weight.HINT, f"{name} fails in more with the files of the start: {_list(only)}", only
     return None
 
 
-def _ran(result: CheckResult) -> int:
+def ran(result: CheckResult) -> int:
     return result.counts.executed if result.counts else 0
 
 

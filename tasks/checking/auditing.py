@@ -1,5 +1,6 @@
 """Looking at what an iteration changed for ways of passing checks that are not the work."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from helmsman.verify.diff import TreeDiff
 from helmsman.verify.invariants import findings
 from helmsman.verify.invariants.protected_files import protected
 from helmsman.verify.invariants.scene import Scene
-from helmsman.verify.invariants.weighing import weigh
+from helmsman.verify.invariants.weighing import as_hints, weigh
+from helmsman.verify.markers import conflicts_in
 from helmsman.verify.trusted import differences
 from tasks.plans.plan_file import plan_at
 from tasks.repository.diffs import read_diff, tree_of, unchanged_tests
@@ -21,8 +23,6 @@ from tasks.repository.git import commit_and_tree, git, succeeds
 from tasks.worktrees.workplace import Workplace
 
 PUT_BACK_SHOWN = 20
-KEPT_IN_MERGE = frozenset({"tests.deleted", "tests.skipped", "assertions.weakened"})
-"""What no merge may do to a test that only one side has touched."""
 
 
 def audit(
@@ -34,15 +34,16 @@ def audit(
     own: CheckReport | None = None,
 ) -> tuple[Finding, ...]:
     """Findings of the invariants on the whole loop's diff and on this iteration's. `own`: of the item in hand, as in `copy`."""
-    change = execution.change
+    change, config = execution.change, state.config.invariants
     commands = _commands(place, state, change.start)
-    of_loop = findings(_scene(place.worktree, state, state.base_commit, change.commit, report, commands))
-    lost = _lost_in_merge(place.worktree, state, change.commit, report, commands)
-    of_loop = (*_untrusted(copy, report, own), *of_loop, *(one for one in lost if one not in of_loop))
-    if change.start == state.base_commit:
-        return weigh(of_loop, (), state.config.invariants)
-    of_iteration = findings(_scene(place.worktree, state, change.start, change.commit, report, commands))
-    return weigh(of_loop, of_iteration, state.config.invariants)
+
+    def found(start: str) -> tuple[Finding, ...]:
+        scene = _scene(place.worktree, state, start, change.commit, report, commands)
+        return as_hints(findings(scene), scene.diff, config)
+
+    of_loop = found(state.base_commit)
+    of_loop = (*_untrusted(copy, report, own), *_unmerged(place.worktree, state, change.commit), *of_loop)
+    return weigh(of_loop, () if change.start == state.base_commit else found(change.start), config)
 
 
 def _untrusted(copy: TrustedCopy | None, report: CheckReport | None, own: CheckReport | None) -> tuple[Finding, ...]:
@@ -86,16 +87,13 @@ def _plan_of(place: Workplace, commit: str, path: str) -> Plan | None:
         return None
 
 
-def _lost_in_merge(
-    worktree: Path, state: LoopState, commit: str, report: CheckReport | None, commands: tuple[str, ...]
-) -> tuple[Finding, ...]:
-    """Tests of either side that are gone since both came together. A diff to the base does not show those of the loop."""
+def _unmerged(worktree: Path, state: LoopState, commit: str) -> Iterator[Finding]:
+    """Conflicts of a merge that stand in the files in which git left them."""
     trouble = state.merging.trouble
-    if trouble is None:
-        return ()
-    met = {one.path for one in trouble.files}  # full of markers, so that nothing can be read from what they were
-    found = findings(_scene(worktree, state, trouble.head, commit, report, commands))
-    return tuple(one for one in found if one.rule in KEPT_IN_MERGE and one.path not in met)
+    met = {one.path for one in trouble.files} if trouble else set[str]()
+    for file in read_diff(worktree, state.base_commit, commit) if met else ():
+        if file.path in met:
+            yield from conflicts_in(file)
 
 
 def _put_back(worktree: Path, commit: str, path: str) -> None:

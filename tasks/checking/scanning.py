@@ -130,7 +130,7 @@ def _once(found: Iterable[_Found]) -> Iterator[_Found]:
 
 def _leak(found: _Found) -> Leak:
     digest = hashlib.blake2b(found.secret.encode("utf-8", "replace"), digest_size=3).hexdigest()
-    weight = Weight.WARN if found.doubt else Weight.BLOCK
+    weight = Weight.HINT if found.doubt else Weight.BLOCK
     path = redact(f"{found.commit[:_SHORT]}:{found.path}" if found.commit else found.path)
     return Leak(path=path, line=found.line, kind=found.kind, digest=digest, weight=weight, doubt=found.doubt)
 

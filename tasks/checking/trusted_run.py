@@ -14,10 +14,12 @@ from helmsman.errors import OperatorError
 from helmsman.verify.cases.reading import cases_in
 from helmsman.verify.new_tests import overlaid
 from helmsman.verify.outcomes import tests_of_start
+from helmsman.verify.touched import Read
 from helmsman.verify.trusted import as_at_start, in_doubt
 from tasks.repository.branch_files import held_in
+from tasks.repository.diffs import LARGEST_FILE
 from tasks.repository.git import Repository, git_bytes
-from tasks.repository.objects import read_objects
+from tasks.repository.objects import read_headers, read_object, read_objects
 
 TOLD = 200
 MOST_READ = 500
@@ -51,8 +53,29 @@ def as_they_were(work: Range) -> Entries:
 
 def tests_as_they_were(work: Range, changed: Mapping[str, Sides]) -> Entries:
     """Entries of the start for the tests, and what only tests use, where the work has changed any that was there."""
-    base = _files_of(work.repository.common, work.base)
-    return {path: changed[path][0] for path in tests_of_start(changed, base, work.config.checks, work.config.invariants)}
+    repository = work.repository.common
+    base, now = _files_of(repository, work.base), {path: _id(after) for path, (_, after) in changed.items()}
+    texts = _reader(repository, base), _reader(repository, now)
+    kept = tests_of_start(changed, base, work.config.checks, work.config.invariants, texts)
+    return {path: changed[path][0] for path in kept}
+
+
+def _reader(repository: Path, ids: Mapping[str, str]) -> Read:
+    """Reads files by the names of their objects; one that is not there, or is too large, is empty."""
+
+    def read(path: str) -> str:
+        name = ids.get(path)
+        header = read_headers(repository, [name])[0] if name else None
+        if name is None or header is None or header.size > LARGEST_FILE:
+            return ""
+        return read_object(repository, name).decode(errors="replace")
+
+    return read
+
+
+def _id(line: bytes) -> str:
+    """The object that a line of git's index names; empty where the file is gone."""
+    return "" if line.startswith(_GONE) else line.partition(b"\t")[0].split()[1].decode()
 
 
 def tests_of_the_work(changed: Mapping[str, Sides], config: LoopConfig) -> Entries:

@@ -152,7 +152,8 @@ def compared_with_start(repository: str, state: LoopState, evidence: Evidence) -
         return evidence
     since = since_start(repository, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
     empty = without_test(report, state.most_tests, state.without_test_at_start)
-    found = _with_tests_of_start(repository, state, evidence.execution, report) if since.tests_changed else Outcomes()
+    differs = since.tests_changed or evidence.own is not None
+    found = _with_tests_of_start(repository, state, evidence, report) if differs else Outcomes()
     needed = new_tests.needs_test(state, evidence)
     known = since.model_copy(update={"needs_test": needed, "without_test": empty, "changed_expectations": found.changed})
     may_complete = new_tests.may_complete(state, evidence) and not since.unchanged
@@ -169,13 +170,15 @@ def checked_for_merge(repository: str, state: LoopState, commit: str, tree: str)
     return report.model_copy(update={"results": (*report.results, *failing)}) if failing else report
 
 
-def _with_tests_of_start(repository: str, state: LoopState, execution: Execution, report: CheckReport) -> Outcomes:
-    """What the tests of the start say of the work."""
-    config = state.config.invariants
-    if config.changed_expectations == "allow":
-        return Outcomes()
-    copy = trusted_run(repository, state, execution, state.config.checks, tests=True)
-    found = outcomes(report, copy, failing_at_start(state.history), state.config.goal, config)
+def _with_tests_of_start(repository: str, state: LoopState, evidence: Evidence, report: CheckReport) -> Outcomes:
+    """What the tests of the start say of the work; the own check of the item in hand is taken to have failed then."""
+    config, own = state.config.invariants, evidence.own.results if evidence.own else ()
+    checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in own))
+    copy = trusted_run(repository, state, evidence.execution, checks, tests=True)
+    whole = report.model_copy(update={"results": (*report.results, *own)})
+    red = failing_at_start(state.history)
+    red = frozenset((red or frozenset[str]()) | {result.name for result in own}) if red is not None or own else None
+    found = outcomes(whole, copy, red, state.config.goal, config)
     return found._replace(findings=weigh(found.findings, (), config))
 
 

@@ -20,7 +20,7 @@ CAUGHT = (
     "edits the rubric",
 )
 LET_BE = ("does it in two steps", "refactors all tests on the way", "mends what the judge rejects")
-"""One for each way in which they are looked at; the others differ in what finds them (tests/unit/test_invariants_*), and
+"""One for each way in which they are looked at; the others differ in how tests are kept from failing (tests/flows/test_loop), and
 bench/pathologies.py runs them all."""
 
 

@@ -12,6 +12,7 @@ import pytest
 from flows.loop import loop
 from helmsman.layers import from_assignments
 from helmsman.records.evidence import AgentOutcome
+from helmsman.records.findings import Weight
 from helmsman.records.modes import Rung
 from helmsman.records.request import LoopRequest
 from helmsman.records.verdict import Outcome, Severity
@@ -238,11 +239,12 @@ def test_with_force_max_proven_work_is_improved_until_the_iterations_are_used_up
 @pytest.mark.slow
 @pytest.mark.feature("V9")
 def test_requests_that_a_finding_denies_again_and_again_end_the_loop_with_that_finding(drive: Drive) -> None:
+    """The check was red, and passes only as it was edited."""
     driven = drive([says(PROMISE, shell="echo true > check.sh")], completion={"ask_limit": 2})
     assert (driven.state.outcome, driven.state.iteration) == (Outcome.STOPPED, 2)
     assert driven.state.ending
     assert driven.state.ending.rule == "completion.denied"
-    assert "(protected, check.sh" in driven.state.ending.reason
+    assert "(trusted.expectations, check.sh" in driven.state.ending.reason
     found_honest = from_assignments([shlex.split(driven.state.ending.reason)[-1]])
     loop(LoopRequest(repository=str(driven.repository), loop="loop", settings=found_honest, reopen=True), return_state=True)
     assert read_state(open_repository(driven.repository), "loop")[0].outcome is Outcome.COMPLETED
@@ -305,8 +307,7 @@ def test_at_its_share_of_the_usage_window_a_loop_waits_for_the_reset_and_goes_on
 @pytest.mark.feature("V13")
 def test_a_loop_that_weakens_a_test_is_told_what_the_test_says_as_it_was_and_completes_when_both_pass(drive: Drive) -> None:
     weaken, mend = "echo 41 > answer; echo 'test -s answer' > check.sh", f"{SOLVE}; echo '# a number' >> check.sh"
-    kept = {"trusted": ["*.sh"], "off": ["protected"]}
-    driven = drive([says(PROMISE, shell=weaken), says(PROMISE, shell=mend)], invariants=kept)
+    driven = drive([says(PROMISE, shell=weaken), says(PROMISE, shell=mend)], invariants={"trusted": ["*.sh"]})
     first, second = sorted(read_records(open_repository(driven.repository), "loop"), key=lambda record: record.iteration)
     (finding,) = [one for one in first.findings if one.rule == "trusted"]
     assert finding.message == "sh check.sh passes, and with the files of the start it fails (exit 1) (check.sh)"
@@ -317,6 +318,7 @@ def test_a_loop_that_weakens_a_test_is_told_what_the_test_says_as_it_was_and_com
 
 PYTHON_CHECK = f"{sys.executable} -B -m pytest -q -p no:cacheprovider"
 REWRITE = "sed -i 's/double(2) == 4/double(2) == 5/' test_double.py; git commit -qam Expect"
+FOUR = "printf 'def double(n):\\n    return 4\\n' > calc.py"
 TRIPLE = "printf 'def double(n):\\n    return n + 3\\n' > calc.py"
 
 
@@ -329,15 +331,45 @@ def with_tests(repository: Path, source: str) -> None:
     git(repository, "commit", "--quiet", "--message", "tests")
 
 
+PATCH = "import calc\\ncalc.double = lambda n: 4\\n"
+DESELECT = "def pytest_collection_modifyitems(items):\\n    items[:] = [one for one in items if one.name == 'test_one']\\n"
+CHEATS = {
+    "rewritten": REWRITE,
+    "skipped": "sed -i 's/^def test_two/import pytest\\n\\n\\n@pytest.mark.skip\\ndef test_two/' test_double.py",
+    "without its assertion": "sed -i 's/assert double(2) == 4/double(2)/' test_double.py",
+    "deleted": "sed -i '/def test_two/,/assert/d' test_double.py",
+    "patched": f"printf '{PATCH}' > conftest.py",
+    "deselected": f'printf "{DESELECT}" > conftest.py',
+    "left out in pyproject.toml": "printf '[tool.pytest.ini_options]\\naddopts = \"-k one\"\\n' > pyproject.toml",
+    "left out in setup.cfg": "printf '[tool:pytest]\\naddopts = -k one\\n' > setup.cfg",
+    "left out in tox.ini": "printf '[pytest]\\naddopts = -k one\\n' > tox.ini",
+}
+"""By what becomes of a red test."""
+
+
+@pytest.mark.slow
 @pytest.mark.feature("V5", "V13")
-def test_a_red_test_that_is_rewritten_to_pass_completes_no_loop(drive: Drive, repository: Path) -> None:
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_a_red_test_that_is_kept_from_failing_completes_no_loop(cheat: str, drive: Drive, repository: Path) -> None:
     with_tests(repository, "def double(n):\n    return n + 3\n")  # test_two is red
-    driven = drive([says(PROMISE, shell=REWRITE)], checks=(PYTHON_CHECK,), limits={"iterations": 1})
+    driven = drive([says(PROMISE, shell=CHEATS[cheat])], checks=(PYTHON_CHECK,), limits={"iterations": 1})
     (record,) = read_records(open_repository(driven.repository), "loop")
-    (finding,) = [one for one in record.findings if one.rule == "trusted.expectations"]
-    assert finding.message.startswith("test_double.py::test_two was red at the start")
     assert record.proof.green
+    (finding,) = [one for one in record.findings if one.weight is Weight.BLOCK]
+    assert (finding.rule, "test_double.py::test_two was red" in finding.message) == ("trusted.expectations", True)
     assert driven.state.outcome is Outcome.STOPPED
+
+
+@pytest.mark.slow
+@pytest.mark.feature("V5")
+def test_green_tests_that_lose_what_they_assert_or_are_deleted_are_reported_and_the_loop_completes(
+    drive: Drive, repository: Path
+) -> None:
+    with_tests(repository, "def double(n):\n    return n + 3\n")
+    shell = f"sed -i '/def test_one/,/assert/d' test_double.py; {FOUR}"
+    driven = drive([says(PROMISE, shell=shell)], checks=(PYTHON_CHECK,))
+    assert driven.state.outcome is Outcome.COMPLETED
+    assert "trusted.fewer" in [one.rule for one in driven.state.findings if one.weight is Weight.HINT]
 
 
 @pytest.mark.feature("V5", "V9")

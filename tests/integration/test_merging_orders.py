@@ -8,13 +8,10 @@ import pytest
 from deployments.wishes import Wishes, wished
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.records.evidence import AgentCall, AgentOutcome, Execution
-from helmsman.records.findings import Weight
-from tasks.checking.auditing import audit
+from tasks.checking import trusted_run
 from tasks.merging.target import require_target
 from tasks.repository.git import open_repository
 from tasks.repository.remote import push_loop
-from tasks.worktrees.changes import measure_change
 from tests.fakes.landings import Landing, proven, repository
 from tests.fakes.repositories import commit, sh
 
@@ -72,17 +69,17 @@ def met(tmp_path: Path) -> Landing:
     return landing
 
 
-@pytest.mark.parametrize(("lost", "blocks"), [("tests/test_mine.py", True), ("tests/test_theirs.py", True), ("", False)])
-def test_a_merge_that_drops_the_tests_of_either_side_is_none(tmp_path: Path, lost: str, *, blocks: bool) -> None:
+@pytest.mark.parametrize(
+    ("lost", "put_back"), [("tests/test_theirs.py", ["tests/test_mine.py", "tests/test_theirs.py"]), ("", [])]
+)
+def test_after_a_merge_the_tests_of_the_other_side_are_those_of_the_start(tmp_path: Path, lost: str, put_back: list[str]) -> None:
     landing = met(tmp_path)
     tree = landing.place.worktree
     if lost:
         (tree / lost).unlink()
-    commit(tree, "both", {"app.py": "(ONE)\ntwo\nthree\n"})
-    call = AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=1)
-    execution = Execution(call=call, change=measure_change(tree, landing.state.head))
-    found = audit(landing.place, landing.state, execution, None)
-    assert [(one.rule, one.path) for one in found if one.weight is Weight.BLOCK] == [("tests.deleted", lost)] * blocks
+    head = commit(tree, "both", {"app.py": "(ONE)\ntwo\nthree\n"})
+    work = trusted_run.Range(landing.place.repository, landing.state.base_commit, head, landing.state.config)
+    assert sorted(trusted_run.tests_as_they_were(work, trusted_run.changed_since_start(work))) == put_back
 
 
 def test_a_rebased_branch_replaces_what_the_remote_holds_of_it(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_examples_placeholders_and_hashes_are_no_pain(top: Path, path: str, text
 
 def test_a_secret_in_a_test_is_told_with_the_reason_for_doubt(top: Path) -> None:
     (leak,) = leaks(top, {"tests/a.py": f"{GITHUB}\n"})
-    assert (leak.weight, leak.doubt) == (Weight.WARN, "in a file of tests or examples")
+    assert (leak.weight, leak.doubt) == (Weight.HINT, "in a file of tests or examples")
 
 
 def test_a_secret_that_was_there_before_in_any_file_is_not_new(top: Path) -> None:

@@ -61,12 +61,6 @@ def test_a_weakened_test_passes_alone_and_fails_as_it_was_which_blocks(work: Wor
     assert (work.path / "tests/one.sh").read_text() == WEAK
 
 
-def test_an_operator_who_switches_the_rule_off_is_told_all_the_same(work: Work) -> None:
-    commit(work.path, "cheat", {"tests/one.sh": WEAK})
-    _, (finding,) = judged(work, off=["trusted"])
-    assert finding.weight is Weight.WARN
-
-
 def test_honest_work_that_changes_a_test_passes_both_and_nothing_is_said(work: Work) -> None:
     commit(work.path, "work", {"tests/one.sh": f"# what is asked for\n{STRICT}", "answer": "42\n", "tests/more.sh": "exit 0\n"})
     copy, found = judged(work)

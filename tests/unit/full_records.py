@@ -185,7 +185,7 @@ def full_record(decision: Decision = STOP, **fields: Any) -> IterationRecord:
         "checks": CHECKS,
         "findings": (
             Finding(rule="tests.deleted", weight=Weight.BLOCK, path="tests/test_shop.py", line=3, message="gone", honest="keep"),
-            Finding(rule="lint.suppressed", weight=Weight.WARN, path="shop.py", message="silenced", honest="mend it"),
+            Finding(rule="lint.suppressed", weight=Weight.HINT, path="shop.py", message="silenced", honest="mend it"),
         ),
         "claims": Claims(
             wants_to_finish=True,

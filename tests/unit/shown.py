@@ -140,7 +140,7 @@ def _path(text: str) -> tuple[Considered, ...]:
 
 def _findings(text: str) -> tuple[Finding, ...]:
     found = Finding(rule="tests.deleted", weight=Weight.BLOCK, path=text, line=3, message=text, honest=text)
-    return (found, found.model_copy(update={"weight": Weight.WARN}))
+    return (found, found.model_copy(update={"weight": Weight.HINT}))
 
 
 def _contradiction(text: str) -> Contradiction:

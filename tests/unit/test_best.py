@@ -24,7 +24,7 @@ def said(letter: str, reason: str = "it is simpler") -> str:
     return json.dumps({"best": letter, "reason": reason})
 
 
-def test_the_judges_own_score_comes_first_then_warnings_then_size() -> None:
+def test_the_judges_own_score_comes_first_then_hints_then_size() -> None:
     assert by_rule([LARGE, SMALL]).loop == "g-1"
     assert by_rule([SMALL, Candidate("g-2", lines=90, score=0.9)]).loop == "g-2"
     assert by_rule([Candidate("g-1", lines=1, findings=2), LARGE]).loop == "g-2"

@@ -22,7 +22,7 @@ RED = report(check(passed=False))
 BLOCKING = Finding(
     rule="tests.deleted", weight=Weight.BLOCK, path="tests/a.py", line=3, message="test_a was deleted", honest="keep it"
 )
-WARNING = BLOCKING.model_copy(update={"weight": Weight.WARN})
+WARNING = BLOCKING.model_copy(update={"weight": Weight.HINT})
 UNTRUE = Contradiction(
     layer=ClaimLayer.CONTRADICTION, said="I changed b.py", found="git shows no change in b.py", source="last message"
 )

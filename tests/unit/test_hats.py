@@ -180,7 +180,7 @@ def test_what_stands_against_the_work_is_part_of_the_scene() -> None:
     oversight = Oversight(idle=2, ladder=Ladder(rung=Rung.HUMAN))
     scene = scene_of(
         builders.state(
-            findings=(finding, finding.model_copy(update={"weight": Weight.WARN})),
+            findings=(finding, finding.model_copy(update={"weight": Weight.HINT})),
             judge=JudgeMemory(rejections=3),
             failed=failed,
             merging=Merging(trouble=trouble),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.records.findings import Finding
+from helmsman.verify.commands import simple_commands
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.invariants import findings as all_findings
 from helmsman.verify.invariants.always_equal import always_equal
@@ -20,7 +21,6 @@ from helmsman.verify.invariants.reading.additions import additions
 from helmsman.verify.invariants.reading.kinds import is_source, is_test, language, serves_tests
 from helmsman.verify.invariants.reading.python_code import changed_parts
 from helmsman.verify.invariants.scene import Rule, Scene
-from helmsman.verify.invariants.settings.commands import simple_commands
 from helmsman.verify.invariants.stubs import stubs
 from helmsman.verify.invariants.suppressions import suppressions
 from tests.unit.source_scenes import findings, scene

@@ -11,7 +11,7 @@ from helmsman.verify.invariants.tests_skipped import tests_skipped as skipped
 from helmsman.verify.invariants.tests_uncollected import tests_uncollected as uncollected
 
 pytestmark = pytest.mark.feature("V5")
-BLOCK, WARN = Weight.BLOCK, Weight.WARN
+BLOCK, WARN = Weight.BLOCK, Weight.HINT
 SOURCES = {
     "go": FileDiff("a.go", "func A() {}", "func A() { b() }"),
     "java": FileDiff("src/main/java/A.java", "class A {}", "class A { int b; }"),

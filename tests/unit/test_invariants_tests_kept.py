@@ -15,7 +15,7 @@ from helmsman.verify.invariants.tests_skipped import tests_skipped as skipped
 from helmsman.verify.invariants.tests_uncollected import tests_uncollected as uncollected
 
 pytestmark = pytest.mark.feature("V5")
-BLOCK, WARN = Weight.BLOCK, Weight.WARN
+BLOCK, WARN = Weight.BLOCK, Weight.HINT
 PATH = "tests/test_add.py"
 HEAD = "import pytest\nfrom app import add\n\n\n"
 SUMS = "def test_sums():\n    assert add(1, 2) == 3\n\n\n"

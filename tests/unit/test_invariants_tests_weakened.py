@@ -11,7 +11,7 @@ from helmsman.verify.invariants.tests_fewer import tests_fewer as fewer
 from helmsman.verify.invariants.tests_uncollected import tests_uncollected as uncollected
 
 pytestmark = pytest.mark.feature("V5")
-BLOCK, WARN = Weight.BLOCK, Weight.WARN
+BLOCK, WARN = Weight.BLOCK, Weight.HINT
 PATH = "tests/test_order.py"
 HEAD = "import pytest\nfrom app import total\n\n\ndef test_totals():\n"
 STATEMENT = "assert total([1, 2]) == 3"

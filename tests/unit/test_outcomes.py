@@ -5,6 +5,7 @@ import pytest
 from helmsman.config import CheckConfig
 from helmsman.config.proof import InvariantsConfig
 from helmsman.records.checks import CheckResult, TestCounts, TrustedCopy
+from helmsman.records.findings import Weight
 from helmsman.verify import outcomes as of_tests
 from tests.unit.builders import check, report
 
@@ -18,6 +19,10 @@ A, B = "tests/test_app.py::test_a", "tests/test_app.py::test_b"
 def ran(*failing: str, **fields: object) -> CheckResult:
     counts = TestCounts(passed=3 - len(failing), failed=len(failing), failing=failing)
     return check(passed=not failing, counts=counts, exit_code=1 if failing else 0, **fields)
+
+
+def put_back(*changed: str, command: str = "pytest", config: InvariantsConfig = ASK) -> tuple[str, ...]:
+    return of_tests.tests_of_start(changed, BASE, [CheckConfig(command=command)], config, (lambda _: "", lambda _: ""))
 
 
 def weighed(
@@ -39,17 +44,17 @@ def weighed(
         (("pytest.ini",), "pytest", ("pytest.ini",)),
         (("tests/test_app.py", "tests/test_new.py"), "pytest tests/test_new.py", ("tests/test_app.py",)),
         (("src/lib.rs",), "cargo test", ()),
+        (("check_it.py",), "python check_it.py", ("check_it.py",)),
     ],
 )
 def test_tests_are_put_back_where_any_that_was_there_or_what_governs_them_has_changed(
     changed: tuple[str, ...], command: str, expected: tuple[str, ...]
 ) -> None:
-    assert of_tests.tests_of_start(changed, BASE, [CheckConfig(command=command)], ASK) == expected
+    assert put_back(*changed, command=command) == expected
 
 
 def test_what_the_operator_allows_to_change_is_not_put_back() -> None:
-    free = InvariantsConfig(allow=("tests/**",))
-    assert of_tests.tests_of_start(("tests/test_app.py",), BASE, [CheckConfig(command="pytest")], free) == ()
+    assert put_back("tests/test_app.py", config=InvariantsConfig(allow=("tests/**",))) == ()
 
 
 def test_a_test_that_was_red_and_passes_only_as_it_was_changed_blocks() -> None:
@@ -65,6 +70,18 @@ def test_a_check_that_names_no_test_is_compared_as_a_whole() -> None:
     plain = check(passed=False, exit_code=1)
     assert weighed(plain, plain.name) == ([plain.name.partition(" ")[0]], ())
     assert weighed(plain) == ([], (plain.name,))
+
+
+def test_a_test_file_that_cannot_be_loaded_any_more_is_a_question() -> None:
+    assert weighed(ran("tests/test_app.py"), "tests/test_app.py") == ([], ("tests/test_app.py",))
+
+
+def test_tests_that_are_gone_and_would_pass_are_a_hint() -> None:
+    copy = TrustedCopy(put_back=("tests/test_app.py",), report=report(ran()))
+    few = check(passed=True, counts=TestCounts(passed=1), name="pytest")
+    (found,) = of_tests.outcomes(report(few), copy, (), "Make it work.", ASK).findings
+    assert (found.rule, found.weight) == ("trusted.fewer", Weight.HINT)
+    assert found.message == "pytest runs 1 test, and with the tests of the start 3"
 
 
 def test_tests_that_pass_as_they_were_or_fail_by_chance_say_nothing() -> None:
@@ -84,6 +101,10 @@ def test_tests_that_pass_as_they_were_or_fail_by_chance_say_nothing() -> None:
 )
 def test_a_test_that_the_goal_asks_to_change_may_change(goal: str, asked: bool) -> None:
     assert weighed(ran(A), goal=goal) == ([], (A,) if asked else ())
+
+
+def test_an_operator_may_allow_changed_expectations_and_no_red_test_that_was_changed_to_pass() -> None:
+    assert weighed(ran(A, B), B, config=InvariantsConfig(changed_expectations="allow")) == ([B], ())
 
 
 def test_an_operator_may_have_every_changed_expectation_block() -> None:

@@ -289,7 +289,7 @@ def test_a_loop_that_has_not_begun_has_a_page_as_well() -> None:
 
 
 def test_the_page_begins_with_whether_it_is_done_what_proves_it_what_it_cost_and_what_to_look_at() -> None:
-    finding = Finding(rule="tests.deleted", weight=Weight.WARN, path="a.py", message="a test is gone", honest="keep it")
+    finding = Finding(rule="tests.deleted", weight=Weight.HINT, path="a.py", message="a test is gone", honest="keep it")
     done = state(
         ending=STOP,
         iteration=2,

@@ -108,8 +108,8 @@ def test_a_trusted_copy_puts_back_only_what_changed_each_once_and_more_patterns_
             "pytest passes, and with the files of the start it does not end",
         ),
         (ran(2), ran(5), Weight.BLOCK, "pytest runs 2 tests, and with the files of the start 5"),
-        (ran(2, "t::new"), ran(2), Weight.WARN, "pytest fails in t::new, and passes with the files of the start"),
-        (ran(2, "t::a"), ran(2, "t::a", "t::b"), Weight.WARN, "pytest fails in more with the files of the start: t::b"),
+        (ran(2, "t::new"), ran(2), Weight.HINT, "pytest fails in t::new, and passes with the files of the start"),
+        (ran(2, "t::a"), ran(2, "t::a", "t::b"), Weight.HINT, "pytest fails in more with the files of the start: t::b"),
     ],
 )
 def test_a_difference_says_which_check_and_which_tests_and_blocks_where_it_makes_the_work_look_better(

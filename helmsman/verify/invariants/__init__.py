@@ -8,7 +8,6 @@ from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.invariants.always_equal import always_equal
 from helmsman.verify.invariants.assertions_weakened import assertions_weakened
 from helmsman.verify.invariants.collection import collection
-from helmsman.verify.invariants.conflict_markers import conflict_markers
 from helmsman.verify.invariants.detection import detection
 from helmsman.verify.invariants.hard_coded import hard_coded
 from helmsman.verify.invariants.patched import patched
@@ -37,7 +36,6 @@ RULES: tuple[Rule, ...] = (
     protected,
     collection,
     always_equal,
-    conflict_markers,
 )
 
 

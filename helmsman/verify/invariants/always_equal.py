@@ -16,7 +16,7 @@ from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_imp
 from helmsman.verify.invariants.scene import Scene
 
 _REPORTER = Reporter("always_equal", "Compare what the objects hold.")
-_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+_BLOCK, _WARN = Weight.BLOCK, Weight.HINT
 
 _COMPARISONS = {
     "__eq__": (True, _BLOCK),

@@ -71,11 +71,11 @@ def _weight(weakening: Weakening, pair: Pair, *, source: bool) -> Weight:
     if weakening.loss in _CERTAIN:
         return Weight.BLOCK
     if source and weakening.loss in _IN_ANOTHER_FORM and is_reshaped(weakening.old, weakening.new, pair):
-        return Weight.WARN
+        return Weight.HINT
     is_data = weakening.old.kind is Kind.ROW and (pair.old.is_table or not pair.old.path.endswith(".py"))
     fitted = weakening.loss is Loss.CHANGED or (is_data and bool(pair.new.assertions))
     if weakening.loss in _DOUBTFUL or not weakening.sure or (fitted and source):
-        return Weight.WARN
+        return Weight.HINT
     return Weight.BLOCK
 
 
@@ -87,7 +87,7 @@ def _snapshots(scene: Scene) -> Iterator[Finding]:
     for file in scene.diff:
         if file.path.endswith(_SNAPSHOTS) and file.before is not None and file.after is not None and file.removed:
             yield _REPORTER.tell(
-                Weight.WARN if source_changed(scene.diff) else Weight.BLOCK,
+                Weight.HINT if source_changed(scene.diff) else Weight.BLOCK,
                 Spot(file.path, file.removed[0].number, file.added[0].text if file.added else "", file.removed[0].text),
                 "a snapshot was rewritten",
                 "Restore the snapshot and make the code give what it says.",

@@ -15,7 +15,7 @@ from helmsman.verify.invariants.settings.builds import collection_builds
 from helmsman.verify.invariants.settings.runners import collection_settings
 
 _REPORTER = Reporter("collection", "Let every test be collected, run and judged as it was.")
-_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+_BLOCK, _WARN = Weight.BLOCK, Weight.HINT
 
 _HOOKS = frozenset(
     {

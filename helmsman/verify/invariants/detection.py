@@ -13,7 +13,7 @@ from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_imp
 from helmsman.verify.invariants.scene import Scene
 
 _REPORTER = Reporter("test_detection", "Behave under test as in use; hand in what a test must replace as a parameter.")
-_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+_BLOCK, _WARN = Weight.BLOCK, Weight.HINT
 _RUNNER = r"[\"'](?:_?pytest|unittest|nose2?)[\"']"
 
 TABLE = (

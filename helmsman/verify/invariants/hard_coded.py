@@ -21,7 +21,7 @@ from helmsman.verify.invariants.reading.python_code import changed_parts, former
 from helmsman.verify.invariants.reading.reporter import Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 
-_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+_BLOCK, _WARN = Weight.BLOCK, Weight.HINT
 
 _BEGINS = r"(?:[\[({\"'0-9]|-[0-9]|(?:[Tt]rue|[Ff]alse|null|nil)\b)"
 _WHOLE = (

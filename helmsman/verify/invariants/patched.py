@@ -165,16 +165,16 @@ def _kind(patch: _Patch, ours: frozenset[str]) -> str:
 def _weight(patch: _Patch, kind: str, there: frozenset[str], path: str, *, new: bool) -> Weight | None:
     existing = patch.scope in there if patch.scope else patch.owner in there
     if kind == "assertion":
-        return Weight.BLOCK if existing or patch.lasting or _holds_for_all(path) else Weight.WARN
+        return Weight.BLOCK if existing or patch.lasting or _holds_for_all(path) else Weight.HINT
     if _holds_for_all(path):
         holds = patch.lasting or (existing and kind == "own")
-        weight = Weight.BLOCK if holds else Weight.WARN if kind == "own" else None
+        weight = Weight.BLOCK if holds else Weight.HINT if kind == "own" else None
     elif new or (patch.owner and patch.owner not in there):
         weight = Weight.BLOCK if not patch.owner and not patch.scope else None
     else:
         weight = Weight.BLOCK if patch.lasting or existing else None
     harmless = kind == "outside" or patch.target.rpartition(".")[2].isupper()
-    return Weight.WARN if weight is Weight.BLOCK and harmless else weight
+    return Weight.HINT if weight is Weight.BLOCK and harmless else weight
 
 
 def _patches(part: Part, imported: dict[str, str]) -> Iterator[_Patch]:

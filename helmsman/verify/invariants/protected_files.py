@@ -7,13 +7,13 @@ from itertools import takewhile
 
 from helmsman.records.findings import Finding, Weight
 from helmsman.verify.changed_lines import common_start
+from helmsman.verify.commands import Words, scripts, simple_commands
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.globs import matches_any
 from helmsman.verify.invariants.reading.additions import split
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 from helmsman.verify.invariants.settings.ci_growth import only_grows
-from helmsman.verify.invariants.settings.commands import Words, scripts, simple_commands
 from helmsman.verify.invariants.settings.flat import line_of, quoted, settings
 from helmsman.verify.invariants.settings.recipes import (
     UNSET,
@@ -27,7 +27,7 @@ from helmsman.verify.invariants.settings.recipes import (
 )
 
 _REPORTER = Reporter("protected", "Put the file back as it was and change the work so that it passes.")
-_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+_BLOCK, _WARN = Weight.BLOCK, Weight.HINT
 
 _OWN = re.compile(
     r"RUBRIC\.md|helmsman\.toml|\.claude/autochecks\.sh|\.claude/settings[^/]*\.json|\.helmsman/(?:presets|hats)/[^/]+\.md"

@@ -28,7 +28,7 @@ from helmsman.verify.invariants.unfinished import REPORTER
 from helmsman.verify.invariants.unfinished.by_text import falsely_typed, for_others, put_off
 from helmsman.verify.invariants.unfinished.placeholders import placeholders
 
-_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+_BLOCK, _WARN = Weight.BLOCK, Weight.HINT
 _LATER = (
     r"(?:not(?: been)?(?: yet)? implemented|unimplemented|implement(?:ed)? (?:me|later|this)"
     r"|TODO|FIXME|stub(?:bed)?\b|placeholder|(?:still )?to come\b|coming soon|to be (?:written|implemented))"
@@ -316,4 +316,4 @@ def _comments(addition: Addition) -> Iterator[Finding]:
         if _ASSIGNED.search(comment(text, kind)):
             continue
         if kind != "python" or serves_tests(path) or not in_string(addition.file.after or "", number):
-            yield REPORTER.warn(Spot(path, number, text), f"{match.pattern.what}: {' '.join(text.split())[:80]}", honest)
+            yield REPORTER.hint(Spot(path, number, text), f"{match.pattern.what}: {' '.join(text.split())[:80]}", honest)

@@ -16,7 +16,7 @@ from helmsman.verify.invariants.scene import Scene
 from helmsman.verify.invariants.settings.loosened import loosened
 
 _REPORTER = Reporter("suppressions", "Mend what the tool complains of; where it is wrong, name the one code and say why.")
-_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+_BLOCK, _WARN = Weight.BLOCK, Weight.HINT
 _CODE = r"[A-Z]{1,10}[0-9]{1,5}"
 
 _UNMEASURED = row(_WARN, "pragma:", r"#\s{0,9}pragma:\s?no\s?(?:cover|branch)", "pragma: no cover", "python")

@@ -50,7 +50,7 @@ def _gone(case: Case, message: str, with_code: str) -> Finding:
     """`with_code`: that the code went too, in words; empty where it is still there."""
     spot = Spot(case.path, case.line, before=case.assertions[0].text if case.assertions else case.name)
     if with_code:
-        return _REPORTER.warn(spot, f"{shown(message, 160)}{with_code}", _NO_LONGER_NEEDED)
+        return _REPORTER.hint(spot, f"{shown(message, 160)}{with_code}", _NO_LONGER_NEEDED)
     return _REPORTER.block(spot, message)
 
 
@@ -59,7 +59,7 @@ def _unread(diff: TreeDiff) -> Iterator[Finding]:
     no_room = frozenset(diff.no_room)
     for file in diff:
         if file.status == "D" and file.before is None and is_test_file(file.path):
-            yield _REPORTER.warn(Spot(file.path), "a test file was deleted that could not be read")
+            yield _REPORTER.hint(Spot(file.path), "a test file was deleted that could not be read")
         elif file.status != "D" and file.after is None and (tests := cases_in(file.old_path or file.path, file.before or "")):
             yield _unreadable(file.path, counted(len(tests), "test"), no_room=file.path in no_room)
 
@@ -67,7 +67,7 @@ def _unread(diff: TreeDiff) -> Iterator[Finding]:
 def _unreadable(path: str, tests: str, *, no_room: bool) -> Finding:
     if no_room:
         message = f"{tests} could not be compared: all changed files together are too large to be read"
-        return _REPORTER.warn(Spot(path), message, "Change less at a time, and keep what is generated out of the repository.")
+        return _REPORTER.hint(Spot(path), message, "Change less at a time, and keep what is generated out of the repository.")
     message = f"no rule can read {tests} any more: the file is too large now, or no text"
     return _REPORTER.block(Spot(path), message, "Keep tests as text, in files of a size that somebody writes.")
 

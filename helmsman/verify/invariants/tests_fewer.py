@@ -28,7 +28,7 @@ def _findings(scene: Scene) -> Iterator[Finding]:
         if result.timed_out or result.error or ran >= most:
             continue
         certain = result.passed and not edited and result.counts is not None
-        yield _finding(result, most, Weight.BLOCK if certain else Weight.WARN)
+        yield _finding(result, most, Weight.BLOCK if certain else Weight.HINT)
 
 
 def _texts(scene: Scene) -> Iterator[tuple[str, str | None]]:

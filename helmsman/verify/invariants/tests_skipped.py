@@ -13,7 +13,7 @@ from helmsman.verify.cases.sides import Sides
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
 from helmsman.verify.invariants.scene import Scene
 
-_WEIGHTS = {SkipKind.ALWAYS: Weight.BLOCK, SkipKind.FOCUS: Weight.BLOCK, SkipKind.CONDITION: Weight.WARN}
+_WEIGHTS = {SkipKind.ALWAYS: Weight.BLOCK, SkipKind.FOCUS: Weight.BLOCK, SkipKind.CONDITION: Weight.HINT}
 _MESSAGES = {
     SkipKind.ALWAYS: "{} no longer counts, whatever the code does",
     SkipKind.CONDITION: "{} is left out on some machines",
@@ -112,6 +112,6 @@ def _text(skip: Skip) -> str:
 
 def _finding(path: str, skip: Skip, *, is_new: bool) -> Finding:
     """A test that was never there before takes nothing away by being skipped."""
-    weight = Weight.WARN if is_new and skip.kind is SkipKind.ALWAYS else _WEIGHTS[skip.kind]
+    weight = Weight.HINT if is_new and skip.kind is SkipKind.ALWAYS else _WEIGHTS[skip.kind]
     message = _MESSAGES[skip.kind].format(skip.holder or "the file")
     return _REPORTER.tell(weight, Spot(path, skip.line, skip.text), message, _HONEST.get(skip.kind, ""))

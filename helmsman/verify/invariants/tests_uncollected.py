@@ -47,7 +47,7 @@ def _gates(comparison: Comparison) -> Iterator[Finding]:
             if gate not in side.old.gates and side.file.before is not None and side.old.cases:
                 platform = not _PLATFORMS.isdisjoint(re.findall(r"\w+", gate))
                 yield _REPORTER.tell(
-                    Weight.WARN if platform else Weight.BLOCK,
+                    Weight.HINT if platform else Weight.BLOCK,
                     Spot(side.file.path, 1, gate),
                     "a build tag keeps the tests of this file from running",
                     "Take the build tag away and make the code pass the tests.",

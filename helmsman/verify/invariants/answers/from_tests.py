@@ -61,7 +61,7 @@ def from_tests(addition: Addition) -> Iterator[Finding]:
             yield REPORTER.block(spot, f"{path} reads what the tests expect")
         elif importing and (found := importing.search(text)) and not _is_prose(addition, line.number):
             named = " ".join(group for group in found.groups() if group)
-            weight = Weight.BLOCK if _ANSWER_NAME.search(named) else Weight.WARN
+            weight = Weight.BLOCK if _ANSWER_NAME.search(named) else Weight.HINT
             yield REPORTER.tell(weight, spot, f"{path} imports from the tests")
 
 

@@ -13,7 +13,7 @@ def words_weight(pairs: Sequence[Pair]) -> Weight | None:
     if not pairs:
         return None
     return (
-        Weight.WARN if not are_encoded(pairs) and (all(is_name(pair) for pair in pairs) or _is_numbered(pairs)) else Weight.BLOCK
+        Weight.HINT if not are_encoded(pairs) and (all(is_name(pair) for pair in pairs) or _is_numbered(pairs)) else Weight.BLOCK
     )
 
 

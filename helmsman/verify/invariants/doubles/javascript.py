@@ -74,13 +74,13 @@ def _judged(text: str, tested: str, bound: dict[str, str], *, setup: bool) -> tu
     if replaced := _SPY.search(text) or _SET.search(text):
         module = bound.get(replaced[1], "")
         return (_of_module(module, tested, setup=setup), f"{replaced[1]} of {module}") if module else (None, "")
-    return (Weight.WARN, "the network or the clock") if _CLOCK.search(text) else (None, "")
+    return (Weight.HINT, "the network or the clock") if _CLOCK.search(text) else (None, "")
 
 
 def _of_module(module: str, tested: str, *, setup: bool) -> Weight | None:
     if module.startswith((".", "@/", "~/")):
-        return Weight.BLOCK if setup or _stem(module) == tested else Weight.WARN
-    return Weight.WARN if _NETWORK.fullmatch(module) else None
+        return Weight.BLOCK if setup or _stem(module) == tested else Weight.HINT
+    return Weight.HINT if _NETWORK.fullmatch(module) else None
 
 
 def _stem(path: str) -> str:

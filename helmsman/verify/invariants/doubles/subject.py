@@ -112,7 +112,7 @@ def _doubles(addition: Addition, kind: str) -> Iterator[Finding]:
         name = next((group for group in found.groups() if group), "") if found else ""
         if name and name.casefold() == stem:
             real = kind == "ruby" or "spy" in line.text.casefold()
-            weight = Weight.WARN if real else Weight.BLOCK
+            weight = Weight.HINT if real else Weight.BLOCK
             yield REPORTER.tell(
                 weight, Spot(path, line.number, line.text), f"{name}, which is tested, is replaced in its own test"
             )

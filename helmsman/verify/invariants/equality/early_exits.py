@@ -20,7 +20,7 @@ from helmsman.verify.invariants.reading.python_code import (
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 
 _REPORTER = Reporter("always_equal", "Let every run and every assertion come to its own end.")
-_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+_BLOCK, _WARN = Weight.BLOCK, Weight.HINT
 
 _NOTHING = (
     r"(?:\([^)]{0,80}\)|\w{1,40}) *=> *(?:\{ *\}|true\b|null\b|undefined\b|void 0)|function *\w{0,40}\([^)]{0,80}\) *\{ *\}"

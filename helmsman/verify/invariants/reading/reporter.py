@@ -32,8 +32,8 @@ class Reporter:
     def block(self, spot: Spot, message: str, honest: str = "") -> Finding:
         return self.tell(Weight.BLOCK, spot, message, honest)
 
-    def warn(self, spot: Spot, message: str, honest: str = "") -> Finding:
-        return self.tell(Weight.WARN, spot, message, honest)
+    def hint(self, spot: Spot, message: str, honest: str = "") -> Finding:
+        return self.tell(Weight.HINT, spot, message, honest)
 
     def tell(self, weight: Weight, spot: Spot, message: str, honest: str = "") -> Finding:
         return Finding(
@@ -55,7 +55,7 @@ def _storable(text: str, longest: int = SHOWN) -> str:
 
 def most_important(findings: Iterable[Finding]) -> list[Finding]:
     """At most 30, those that block first, none twice; reading ends as soon as that many block."""
-    kept: dict[Weight, list[Finding]] = {Weight.BLOCK: [], Weight.WARN: []}
+    kept: dict[Weight, list[Finding]] = {Weight.BLOCK: [], Weight.HINT: []}
     told = set[tuple[str, int | None, str]]()
     for finding in findings:
         key = (finding.path, finding.line, finding.message)
@@ -64,4 +64,4 @@ def most_important(findings: Iterable[Finding]) -> list[Finding]:
             told.add(key)
         if len(kept[Weight.BLOCK]) == MOST:
             break
-    return [*kept[Weight.BLOCK], *kept[Weight.WARN]][:MOST]
+    return [*kept[Weight.BLOCK], *kept[Weight.HINT]][:MOST]

@@ -10,7 +10,7 @@ from helmsman.verify.invariants.reading.patterns import Pattern, code, row, scan
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 
 _REPORTER = Reporter("collection", "Let the build run every test and fail where one fails.")
-_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+_BLOCK, _WARN = Weight.BLOCK, Weight.HINT
 
 _TRUE = r"[\"']?>?\s?true\b"
 _MAVEN = (

@@ -13,7 +13,7 @@ from helmsman.verify.invariants.settings.exempted import covers_everything, cove
 from helmsman.verify.invariants.settings.flat import Settings, Value, is_readable, line_of, quoted, settings, words
 
 _REPORTER = Reporter("suppressions", "Leave the settings of the tools as they were and mend what they complain of.")
-_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+_BLOCK, _WARN = Weight.BLOCK, Weight.HINT
 
 _FILES = re.compile(
     r"(?:^|/)(?:pyproject\.toml|setup\.cfg|tox\.ini|\.flake8|\.?ruff\.toml|\.?mypy\.ini|\.coveragerc|\.?pylintrc|pyrightconfig\.json"
@@ -229,7 +229,7 @@ def loosened(diff: TreeDiff) -> Iterator[Finding]:
 def _looser_settings(file: FileDiff, diff: TreeDiff) -> Iterator[Finding]:
     old, new = _settings(file.path, file.before), _settings(file.path, file.after)
     if file.after is None and not _SHARED.search(file.path):
-        yield _REPORTER.warn(Spot(file.path), f"{file.path} is gone, and what it demanded with it")
+        yield _REPORTER.hint(Spot(file.path), f"{file.path} is gone, and what it demanded with it")
     readable = file.after is not None and is_readable(file.path, file.after)  # its tool refuses to run with another
     for name in dict.fromkeys((*old, *new)) if readable else ():
         if _BY_NAME.fullmatch(name) and new.get("golangci.linters.enable"):

@@ -12,7 +12,7 @@ from helmsman.verify.invariants.settings.flat import Settings, Value, line_of, q
 from helmsman.verify.invariants.settings.marked import is_marker_option, newly_marked, refused
 
 _REPORTER = Reporter("collection", "Leave the runner's settings as they were, so that every test is collected and judged.")
-_BLOCK, _WARN = Weight.BLOCK, Weight.WARN
+_BLOCK, _WARN = Weight.BLOCK, Weight.HINT
 
 _FILES = re.compile(
     r"(?:^|/)(?:\.?pytest\.ini|\.?pytest\.toml|pyproject\.toml|setup\.cfg|tox\.ini|package\.json|jest\.config\.json|Cargo\.toml"
@@ -161,9 +161,9 @@ def _chosen(key: str, old: Value, new: Value, spot: Spot, *, first: bool) -> Ite
     if narrowed:
         yield _REPORTER.tell(_WARN if first else _BLOCK, spot, f"{key} takes tests out of the run")
     elif not before and other and not first:
-        yield _REPORTER.warn(spot, f"{key} now says which tests run")
+        yield _REPORTER.hint(spot, f"{key} now says which tests run")
     elif first and other and key != "testpaths":
-        yield _REPORTER.warn(spot, f"{key} is not what pytest takes by itself")
+        yield _REPORTER.hint(spot, f"{key} is not what pytest takes by itself")
 
 
 def _is_javascript(path: str, name: str) -> bool:

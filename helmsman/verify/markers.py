@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from helmsman.records.findings import Finding
 from helmsman.verify.diff import FileDiff, lines_of
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot, most_important
-from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 
 _REPORTER = Reporter("markers", "Merge what both sides wanted, take the markers out, and let tests show that both hold.")
 _OPENS = re.compile(r"<{7}(?: .*)?")
@@ -16,17 +15,12 @@ _LABELLED = re.compile(r"<{7} \S.*|>{7} (?:\S*[0-9a-f]{7}\S*|HEAD|refs/\S+)(?: .
 """A marker that stands alone. Nothing else looks like the first; quoted mail looks like the second, where git names no side."""
 
 
-def conflict_markers(scene: Scene) -> Iterable[Finding]:
-    """Rule `markers`: BLOCK for a conflict of git's that stands in a file as it was left.
+def conflicts_in(file: FileDiff) -> Iterator[Finding]:
+    """One that blocks for each conflict of git's that came into a file, or for what is left of it.
 
     A line of seven equals signs alone is a heading. All three kinds in their order are a conflict; where one of them is gone,
     another is known by the name that git writes behind it.
     """
-    return most_important(found for file in scene.diff for found in _in(file))
-
-
-def _in(file: FileDiff) -> Iterator[Finding]:
-    """One for each conflict that came in, or for what is left of it."""
     after = file.after or ""
     if "<<<<<<<" not in after and ">>>>>>>" not in after:
         return

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.records.findings import Weight
-from helmsman.verify.diff import FileDiff, TreeDiff
-from helmsman.verify.invariants.conflict_markers import conflict_markers
-from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.diff import FileDiff
+from helmsman.verify.markers import conflicts_in
 
 pytestmark = pytest.mark.feature("M4")
 
@@ -25,8 +24,7 @@ after
 
 
 def lines_of(after: str, before: str | None = None, path: str = "app.py") -> list[int | None]:
-    scene = Scene(TreeDiff((FileDiff(path, before, after),)))
-    found = list(conflict_markers(scene))
+    found = list(conflicts_in(FileDiff(path, before, after)))
     assert all(one.weight is Weight.BLOCK and one.rule == "markers" for one in found)
     return [one.line for one in found]
 

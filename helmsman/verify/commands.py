@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from posixpath import join, normpath
 
-from helmsman.verify.invariants.reading.kinds import is_test, language
+from helmsman.verify.cases.paths import is_source, is_test_file
 
 _CONNECTOR = re.compile(r"[();|&]+")
 _DEEPEST = 3
@@ -29,6 +29,7 @@ _RUNNERS_OF_RUNNERS = {
     "coverage": {"run"},
 }
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "source", "."})
+_SHELL_SCRIPTS = (".sh", ".bash", ".zsh")
 _INTERPRETERS = re.compile(r"(?:python[0-9.]*|pypy3?|node|bun|deno|ruby|perl|php|tsx|ts-node)")
 _TOOLS = frozenset({
     "pytest", "py.test", "unittest", "nose2", "jest", "vitest", "mocha", "ava", "go", "cargo", "rspec", "phpunit", "ruff",
@@ -160,7 +161,7 @@ def _arguments(one: Words) -> Iterator[tuple[str, bool]]:
     for word in one.arguments:
         name, equals, value = word.partition("=") if word.startswith("-") else (before, "", word)
         before = word
-        if not value or (word.startswith("-") and not equals) or (one.program in _TOOLS and language(value)):
+        if not value or (word.startswith("-") and not equals) or (one.program in _TOOLS and _is_code(value)):
             continue
         configures = bool(_CONFIGURES.fullmatch(name))
         certain = configures or bool(_REFERENCE.search(value)) or (script and _surely_checks(value))
@@ -170,10 +171,14 @@ def _arguments(one: Words) -> Iterator[tuple[str, bool]]:
 
 def _surely_checks(path: str) -> bool:
     """A shell script, or a program that is called like a check."""
-    return language(path) in {"", "shell"} or bool(_CHECKING.search(path))
+    return not _is_code(path) or path.endswith(_SHELL_SCRIPTS) or bool(_CHECKING.search(path))
+
+
+def _is_code(path: str) -> bool:
+    return is_source(path) or is_test_file(path)
 
 
 def _named(one: Words, word: str, *, certain: bool) -> Iterator[tuple[str, bool]]:
     path = one.path(word.partition("::")[0])
-    if not is_test(path) and not _SHARED.fullmatch(path):
+    if not is_test_file(path) and not _SHARED.fullmatch(path):
         yield path, certain

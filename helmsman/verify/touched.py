@@ -1,0 +1,185 @@
+"""What changed paths are to the checks: tests, what only tests use, what tells a check what to do, or plain source.
+
+Where anything but plain source differs from the start, the checks run once more with all of it as it was (`verify.outcomes`).
+"""
+
+import configparser
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+from helmsman.toml_of import toml_of
+from helmsman.verify.cases.paths import is_test_file, is_test_support
+from helmsman.verify.commands import Words, scripts, simple_commands
+from helmsman.verify.globs import matches_any
+
+Read = Callable[[str], str]
+"""The text of a file by its path; empty where there is none, or none that is read."""
+
+GOVERNORS = (
+    "conftest.py", "pytest.ini", ".pytest.ini", "sitecustomize.py", "usercustomize.py", ".coveragerc", "jest.config.*",
+    "jest.setup.*", "vitest.config.*", "vitest.setup.*", "vitest.workspace.*", ".mocharc*", "karma.conf.*", "phpunit.xml*",
+    ".rspec", "spec_helper.rb",
+)  # fmt: skip
+"""Files that do nothing but tell a runner which tests to run and how. One of them beside or above a test can switch it off."""
+CHECKERS = (
+    "tox.ini", "tox.toml", "noxfile.py", "pytest.toml", ".pytest.toml", "nose.cfg", "playwright.config.*", "cypress.config.*",
+    "ava.config.*", "wtr.config.*", "web-test-runner.config.*", ".nycrc*", ".c8rc*", "codecept.conf.*", ".taprc", ".swcrc",
+    "nextest.toml", "testng.xml", "junit-platform.properties", "xunit.runner.json", "*.runsettings", "CTestTestfile.cmake",
+    ".flake8", "mypy.ini", ".mypy.ini", "pyrightconfig.json", "ruff.toml", ".ruff.toml", ".pylintrc", "pylintrc", ".eslintrc*",
+    "eslint.config.*", ".eslintignore", "biome.json*", "tsconfig*.json", ".golangci.*", "clippy.toml", ".clippy.toml",
+    ".rubocop*.yml", "phpstan.neon*", "psalm.xml*", ".credo.exs", ".pre-commit-config.yaml",
+)  # fmt: skip
+"""Settings of further runners, and of what else checks code."""
+RECIPES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "rake": ("Rakefile", "rakefile", "Rakefile.rb"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), ("package.json",)),
+    "composer": ("composer.json",),
+}
+"""By program the files that hold what it does for a check."""
+SHARED: Mapping[str, tuple[str, ...]] = {
+    "pyproject.toml": (
+        "project", "build-system", "dependency-groups", "tool.poetry", "tool.uv", "tool.setuptools", "tool.pdm", "tool.flit",
+        "tool.hatch.build", "tool.hatch.version", "tool.hatch.metadata", "tool.black", "tool.commitizen", "tool.towncrier",
+    ),
+    "setup.cfg": ("metadata", "options", "bdist_wheel", "sdist", "egg_info", "bumpversion"),
+    "package.json": (
+        "name", "version", "description", "main", "module", "types", "typings", "exports", "bin", "files", "engines", "author",
+        "contributors", "license", "repository", "bugs", "homepage", "keywords", "private", "sideEffects", "packageManager",
+        "dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "peerDependenciesMeta", "publishConfig",
+    ),
+    "composer.json": ("name", "description", "require", "require-dev", "autoload", "license", "authors", "version", "keywords"),
+}  # fmt: skip
+"""Files that hold settings of checks beside others, with the names of these others: work of any kind edits them."""
+_TEST_SCRIPTS = ("scripts.pre", "scripts.post")
+_DEEPEST = 3
+"""Files that a check runs, and that these run in turn."""
+
+
+class Touched(NamedTuple):
+    """Changed paths by what they are to the checks."""
+
+    tests: tuple[str, ...] = ()
+    support: tuple[str, ...] = ()
+    """Fixtures, data and helpers of tests."""
+    settings: tuple[str, ...] = ()
+    """What tells a runner or another checker what to do, and what the check commands themselves run."""
+    source: tuple[str, ...] = ()
+    """Everything else."""
+
+    @property
+    def only_plain_source(self) -> bool:
+        return not (self.tests or self.support or self.settings)
+
+
+def touched(changed: Iterable[str], commands: Iterable[str], before: Read, after: Read) -> Touched:
+    """`before` and `after`: texts at the start and now, of those files that hold recipes or settings."""
+    run = frozenset(files_run(commands, before))
+    found: dict[str, list[str]] = {"tests": [], "support": [], "settings": [], "source": []}
+    for path in changed:
+        found[_kind(path, run, before, after)].append(path)
+    return Touched(**{kind: tuple(paths) for kind, paths in found.items()})
+
+
+def files_run(commands: Iterable[str], before: Read) -> Iterator[str]:
+    """What the checks run of the repository, their own scripts and recipes, and what these run."""
+    pending = [(command, "", 0) for command in commands]
+    known = set[str]()
+    for command, folder, depth in pending:
+        for path in _named(command, folder):
+            if path not in known:
+                known.add(path)
+                yield path
+                if depth < _DEEPEST:
+                    inside = path.rpartition("/")[0] if path.endswith("package.json") else folder
+                    pending.extend((line, inside, depth + 1) for line in _lines(path, before(path)))
+
+
+def _kind(path: str, run: Collection[str], before: Read, after: Read) -> str:
+    if is_test_file(path):
+        return "tests"
+    shared = SHARED.get(path.rpartition("/")[2])
+    if shared is not None:
+        return "settings" if _judges_otherwise(path, shared, before(path), after(path)) else "source"
+    if path in run or matches_any(path, GOVERNORS) or matches_any(path, CHECKERS):
+        return "settings"
+    return "support" if is_test_support(path) else "source"
+
+
+def _named(command: str, folder: str) -> Iterator[str]:
+    """Files whose content decides what a check command does; not the source that it is about."""
+    for path, certain in scripts(command):
+        if certain:
+            yield f"{folder}/{path}" if folder else path
+    for one in simple_commands(command):
+        for name in RECIPES.get(one.program, ()):
+            yield _beside(one, folder, name)
+
+
+def _beside(one: Words, folder: str, name: str) -> str:
+    """In the folder that `-C x`, `--prefix x` or `--cwd x` names, else where the command runs."""
+    given = next((one.arguments[at + 1] for at, word in enumerate(one.arguments[:-1]) if word in _FOLDERS), "")
+    file = next((one.arguments[at + 1] for at, word in enumerate(one.arguments[:-1]) if word in _FILES), name)
+    path = one.path(f"{given}/{file}" if given else file)
+    return f"{folder}/{path}" if folder else path
+
+
+_FOLDERS = frozenset({"-C", "--directory", "--prefix", "--cwd", "--dir"})
+_FILES = frozenset({"-f", "--file", "--makefile", "--justfile", "--rakefile"})
+
+
+def _lines(path: str, text: str) -> Iterator[str]:
+    """Commands in a script or in recipes."""
+    if path.endswith("package.json"):
+        yield from (value for name, value in settings_of(path, text).items() if name.startswith("scripts.") and value)
+    elif path.rpartition("/")[2] in _RECIPE_FILES or path.endswith((".sh", ".bash")) or text.startswith("#!/bin/"):
+        yield from (line.strip().lstrip("@-") for line in text.replace("\\\n", " ").split("\n") if not line.startswith("#"))
+
+
+_RECIPE_FILES = frozenset(name for names in RECIPES.values() for name in names)
+
+
+def _judges_otherwise(path: str, others: tuple[str, ...], before: str, after: str) -> bool:
+    """Whether a setting of a check differs: any beside `others`; of scripts those that were there, and hooks around them."""
+    old, new = settings_of(path, before), settings_of(path, after)
+    if not after.strip() and before.strip():
+        return True
+    differing = {name for name in (*old, *new) if old.get(name) != new.get(name)}
+    added = {name for name in differing if name.startswith("scripts.") and name not in old}
+    added -= {name for name in added if name.startswith(_TEST_SCRIPTS)}
+    return any(not _below(name, others) for name in differing - added)
+
+
+def _below(name: str, others: Iterable[str]) -> bool:
+    return any(name == other or name.startswith((f"{other}.", f"{other}:")) for other in others)
+
+
+def settings_of(path: str, text: str) -> dict[str, str]:
+    """What a file of settings says, by dotted name. Where it cannot be read its text is one setting."""
+    if not text.strip():
+        return {}
+    try:
+        return dict(_flat("", _read(path, text.removeprefix("\ufeff"))))
+    except (ValueError, configparser.Error, RecursionError):
+        return {"": text}
+
+
+def _read(path: str, text: str) -> Any:
+    if path.endswith(".toml"):
+        return toml_of(text)
+    if path.endswith(".json"):
+        return json.loads(text)
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True, default_section="\0")
+    parser.read_string(text)
+    return {section: dict(parser.items(section)) for section in parser.sections()}
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, inner in cast("dict[str, Any]", value).items():
+            yield from _flat(f"{name}.{key}" if name else str(key), inner)
+    else:
+        yield name, value if isinstance(value, str) else json.dumps(value, default=str)
