@@ -28,6 +28,7 @@ from deployments.options import (
     Hidden,
     HiddenFolder,
     Json,
+    JUnit,
     Loop,
     LoopOrGroup,
     MaxCalls,
@@ -38,7 +39,10 @@ from deployments.options import (
     Plan,
     Pool,
     Preset,
+    Range,
     Repo,
+    RubricFile,
+    Sarif,
     Settings,
     Timeout,
     Version,
@@ -219,6 +223,27 @@ def init(
     from deployments.init.initialising import initialise
 
     raise typer.Exit(initialise(repo, goal, yes=yes, force=force, as_json=as_json))
+
+
+@app.command()
+def verify(
+    commits: Range = "",
+    repo: Repo = HERE,
+    check: Check = None,
+    goal: Annotated[str, typer.Option("--goal", metavar="TEXT", help="Have a judge say whether the change reaches it.")] = "",
+    rubric_file: RubricFile = None,
+    settings: Settings = None,
+    junit: JUnit = None,
+    sarif: Sarif = None,
+    comment: Annotated[bool, typer.Option("--comment", help="Keep one comment on the pull request of this CI job.")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Verify any change without a loop: its checks on both ends, and each end's tests on the other's source."""
+    from deployments.verify import Asked, verify_change
+
+    asked = Asked(commits, tuple(check or ()), goal, rubric_file, tuple(settings or ()), junit, sarif, comment)
+    raise typer.Exit(verify_change(repo, asked, yes=yes, as_json=as_json))
 
 
 @app.command()

@@ -51,8 +51,12 @@ def _loops_and_groups(repo: Path) -> list[str]:
 
 
 def _branches(repo: Path) -> list[str]:
+    return [".", *_commits(repo)]
+
+
+def _commits(repo: Path) -> list[str]:
     names = (ref.removeprefix("refs/heads/") for ref in _refs(repo, "refs/heads"))
-    return [".", *(name for name in names if BRANCH.fullmatch(name))]
+    return [name for name in names if BRANCH.fullmatch(name)]
 
 
 def _presets(repo: Path) -> list[str]:
@@ -92,6 +96,7 @@ def _plain(names: Iterable[str]) -> list[str]:
     return [name for name in names if re.fullmatch(LOOP_ID, name)]
 
 
-loops, groups, branches = _offered(_loops), _offered(_loops_and_groups), _offered(_branches)
+loops, groups = _offered(_loops), _offered(_loops_and_groups)
+branches, commits = _offered(_branches), _offered(_commits)
 presets, agents, keys = _offered(_presets), _offered(_agents), _offered(_keys)
 choices = _offered(lambda _repo: CHOICES)

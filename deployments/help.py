@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # typer brings a click of its own, in a private package
 
 GROUPS = {
     "Begin": ("doctor", "init", "align", "run", "demo"),
+    "Without a loop": ("verify",),
     "Look": ("status", "watch", "list", "log", "explain", "prompt", "report", "config"),
     "Decide": ("approve", "reject", "answer", "resume", "cancel", "trust"),
     "Several loops": ("chain", "parallel"),

@@ -87,6 +87,22 @@ Preset = Annotated[
         autocompletion=completing.presets,
     ),
 ]
+Range = Annotated[
+    str,
+    typer.Argument(
+        metavar="[BASE..HEAD]",
+        help="Which commits; the merge base with the upstream or default branch to HEAD if not given.",
+        autocompletion=completing.commits,
+    ),
+]
+RubricFile = Annotated[
+    Path | None,
+    typer.Option("--rubric", metavar="FILE", parser=from_start, help="Have a judge answer its criteria (docs/rubric.md)."),
+]
+JUnit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", parser=from_start, help="Write the cases as JUnit XML.")]
+Sarif = Annotated[
+    Path | None, typer.Option("--sarif", metavar="FILE", parser=from_start, help="Write hints and reasons as SARIF.")
+]
 By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who answers, for the record; your user name if not given.")]
 Choice = Annotated[
     str | None,

@@ -1,10 +1,7 @@
 """`helmsman init`: find the commands that prove something, try them, ask where somebody is there, write the first files."""
 
 import json
-import signal
-import sys
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from deployments.dialogue import readable, repo_option
+from deployments.ending import ending_tidily
 from deployments.init.pages import TOML, Page, Plan, obstacles, outcome, pages, put
 from deployments.init.questions import may_try, plan_with, recommended, without_asking
 from deployments.init.table import show_tried, trying
@@ -31,7 +29,6 @@ from tasks.worktrees.worktree import dirty_paths
 DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor")
 """Folders of installed packages, which no fresh checkout has."""
 UNSEEN_SHOWN = 5
-ENDINGS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
         trust_commands(repository.common)
     refuse_untrusted(repository, ask=asks)
     against = obstacles(repository.top, force=force)
-    with _ending_tidily(), scratch(repository) as place:
+    with ending_tidily(), scratch(repository) as place:
         seen = _look(repository, place, console, asks=asks)
         if not as_json:
             _show(console, seen, against)
@@ -70,24 +67,6 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     else:
         console.print("\n".join(_result_lines(made, following)), markup=False, soft_wrap=True)
     return 2 if any(page.obstacle for page in made) else 0
-
-
-@contextmanager
-def _ending_tidily() -> Generator[None]:
-    """A signal that ends the block leaves no checkout behind, and no later one disturbs that: a closed terminal sends several."""
-    heeded = [one for one in ENDINGS if signal.getsignal(one) is not signal.SIG_IGN]  # nohup has us ignore one
-
-    def end(number: int, _: object) -> None:
-        for one in heeded:
-            signal.signal(one, signal.SIG_IGN)
-        sys.exit(128 + number)
-
-    before = [(one, signal.signal(one, end)) for one in heeded]
-    try:
-        yield
-    finally:
-        for one, handler in before:
-            signal.signal(one, handler)
 
 
 def _with_checkout(repository: Repository) -> Repository:

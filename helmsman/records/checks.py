@@ -46,6 +46,8 @@ class CheckResult(Record):
     """Tests that failed and then passed on the same tree; the command's name where it names no tests. Empty: none did."""
     ran: tuple[str, ...] = ()
     """Of the required tests those that it ran, unskipped."""
+    passing: tuple[str, ...] = ()
+    """Tests that passed, as its report names them; only where every case is asked for, as no loop does."""
 
     @property
     def unseen(self) -> "CheckResult":

@@ -40,6 +40,11 @@ def read_ran(xml: str) -> frozenset[str]:
     return frozenset(_name(case) for case, outcome in _cases(xml) or () if outcome != "skipped")
 
 
+def read_passing(xml: str) -> tuple[str, ...]:
+    """Names of the test cases that passed, each once."""
+    return tuple(dict.fromkeys(_name(case) for case, outcome in _cases(xml) or () if outcome == "passed"))
+
+
 def _cases(xml: str) -> "list[tuple[Element, Outcome]] | None":
     root = _parse(xml) if xml else None
     if root is None or _tag(root) not in {"testsuites", "testsuite"}:

@@ -1,19 +1,10 @@
-"""Three outcomes of each test: at the start, at the end with the tests as the work left them, and with those of the start.
-
-    start   own     start's tests   consequence
-    red     green   red             the test was changed to pass: blocks
-    green   green   red             an expectation was changed: the judge is asked whether the goal demands it, else a person
-    any     green   cannot run      the interface may have had to change: as above
-    green   fewer   green           tests are gone or skipped: told, no more
-    any     green   green           nothing
+"""The tests of the start on the work: which files are put back for that run, and what goal and operator make of its outcomes.
 
 Settings of runners and checkers, and what the check commands themselves run, count among the tests.
-
-A runner that names no test is compared by what its check said as a whole.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from posixpath import basename
 from typing import NamedTuple
 
@@ -22,7 +13,9 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
 from helmsman.records.findings import Finding
 from helmsman.records.moments import MOST_NAMES, Moment
+from helmsman.records.verification import Case, Consequence, OutcomeTable
 from helmsman.texts import counted
+from helmsman.verify.case_table import outcome_table
 from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.globs import matches_any
 from helmsman.verify.invariants.reading.reporter import Reporter, Spot
@@ -78,22 +71,30 @@ def failing_at_start(history: Sequence[Moment]) -> frozenset[str] | None:
 
 def outcomes(own: CheckReport, copy: TrustedCopy, red: Collection[str] | None, goal: str, config: InvariantsConfig) -> Outcomes:
     """Weigh both runs. `red`: what failed at the start. A file that cannot be loaded any more is no test that was red."""
-    pairs = list(zip(own.results, copy.report.results, strict=True)) if copy.report else []
-    fallen = [name for one, other in pairs if one.passed for name in _fallen(other) if not _is_to_change(goal, name)]
-    cheated = [name for name in fallen if red is not None and name in red and name not in copy.put_back]
-    changed = tuple(dict.fromkeys(name for name in fallen if name not in cheated))
-    blocking = [*cheated, *(changed if config.changed_expectations == "block" else ())]
-    found = tuple(_finding(name, copy, was_red=name in cheated) for name in dict.fromkeys(blocking))
-    fewer = tuple(_fewer(one, other, copy) for one, other in pairs if one.passed and other.passed and ran(one) < ran(other))
-    return Outcomes((*found, *fewer), changed if config.changed_expectations == "ask" else ())
+    tests = None if red is None else frozenset(red) - frozenset(copy.put_back)
+    table = weighed(outcome_table(own, tests, copy.report), own, goal, config)
+    changed = tuple(case.name for case in table.of(Consequence.ASKS))
+    found = (_finding(case, copy) for case in table.of(Consequence.FAILS) if case.outcome == "CHANGED")
+    pairs = zip(own.results, copy.report.results, strict=True) if copy.report else ()
+    fewer = (_fewer(one, other, copy) for one, other in pairs if one.passed and other.passed and ran(one) < ran(other))
+    return Outcomes((*found, *fewer), changed)
 
 
-def _fallen(result: CheckResult) -> Iterator[str]:
-    """Tests that fail with the files of the start, else the check by its name."""
-    if result.passed or result.by_chance:
-        return
-    failing = [name for name in (result.counts.failing if result.counts else ()) if name not in result.flaky]
-    yield from failing or [result.name]
+def weighed(table: OutcomeTable, own: CheckReport, goal: str, config: InvariantsConfig) -> OutcomeTable:
+    """The table, with what goal and operator say of changed tests. Those of a check that fails anyway matter to nobody."""
+    failing = {result.name for result in own.failures}
+    return table.model_copy(update={"cases": tuple(_weighed(case, failing, goal, config) for case in table.cases)})
+
+
+def _weighed(case: Case, failing: Collection[str], goal: str, config: InvariantsConfig) -> Case:
+    if case.outcome != "CHANGED":
+        return case
+    if case.check in failing or config.changed_expectations == "allow":
+        return case.model_copy(update={"consequence": Consequence.REPORTED})
+    if _is_to_change(goal, case.name):
+        return case.model_copy(update={"consequence": Consequence.REPORTED, "why": f"{case.why}, as the goal asks for"})
+    blocks = config.changed_expectations == "block"
+    return case.model_copy(update={"consequence": Consequence.FAILS}) if blocks else case
 
 
 def _is_to_change(goal: str, name: str) -> bool:
@@ -103,10 +104,9 @@ def _is_to_change(goal: str, name: str) -> bool:
     return any(re.search(rf"{_CHANGE}{re.escape(word)}(?!\w)", goal, re.IGNORECASE) for word in words)
 
 
-def _finding(name: str, copy: TrustedCopy, *, was_red: bool) -> Finding:
-    path = next((path for path in copy.put_back if path in name), copy.put_back[0])
-    before = "was red at the start and passes" if was_red else "passed at the start and passes"
-    return _REPORTER.block(Spot(path), f"{clean(name)} {before} only as it was changed: with the tests of the start it fails")
+def _finding(case: Case, copy: TrustedCopy) -> Finding:
+    path = next((path for path in copy.put_back if path in case.name), copy.put_back[0])
+    return _REPORTER.block(Spot(path), f"{clean(case.name)} {case.why}")
 
 
 def _fewer(own: CheckResult, trusted: CheckResult, copy: TrustedCopy) -> Finding:

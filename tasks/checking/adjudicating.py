@@ -1,10 +1,12 @@
 """The last gate: what has to be true before a loop is done, and the judge's word where all the rest is."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from helmsman.config import CheckConfig, CriterionConfig
-from helmsman.records.checks import CheckResult
+from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.iteration import Evidence
 from helmsman.records.judgement import Judgement
@@ -20,6 +22,7 @@ from helmsman.verify.judge.question import CheckOutput, JudgeQuestion, Source
 from helmsman.verify.judge.request import JudgeRequest, build_request
 from tasks.agents.briefings import keep_request
 from tasks.agents.call_folder import CallFolder
+from tasks.checking.trusted_run import Range
 from tasks.models.judge import ask_judge
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
 from tasks.system.secrets import without_secrets
@@ -90,20 +93,9 @@ def _ask(
 def _question(
     place: Workplace, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
 ) -> JudgeQuestion:
-    commit = evidence.execution.change.commit
-    whole = read_diff(place.worktree, state.base_commit, commit)
-    diff = [file for file in whole if file.path != state.config.plan.file]  # ticks are no evidence
-    written = [file for file in diff if not _is_generated(file)]
-    return JudgeQuestion(
-        goal=state.config.goal,
-        outputs=_outputs(evidence),
-        sources=tuple((file.path, file.after) for file in written if file.status != "D"),
-        deleted=tuple(file.path for file in diff if file.status == "D"),
-        commits=f"{state.base_commit[:7]}..{commit[:7]}",
-        diff=tuple(written),
-        generated=tuple(file.path for file in diff if file.status != "D" and _is_generated(file)),
-        named=_named(place, state.config.checks, criteria, diff, tree),
-        paths=tuple(blob.path for blob in tree if not is_product(blob.path)),
+    work = Range(place.repository, state.base_commit, evidence.execution.change.commit, state.config)
+    return replace(
+        question_on(work, place.worktree, _outputs(evidence), criteria, tree),
         blocked_by=evidence.claims.blocked,
         findings=evidence.findings,
         earlier=state.judge.verdicts,
@@ -111,8 +103,29 @@ def _question(
     )
 
 
+def question_on(
+    work: Range, top: Path, outputs: tuple[CheckOutput, ...], criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
+) -> JudgeQuestion:
+    """What the judge is shown of the work between two commits. `top`: a folder of the repository; `tree`: of the later one."""
+    diff = [
+        file for file in read_diff(top, work.base, work.commit) if file.path != work.config.plan.file
+    ]  # ticks are no evidence
+    written = [file for file in diff if not _is_generated(file)]
+    return JudgeQuestion(
+        goal=work.config.goal,
+        outputs=outputs,
+        sources=tuple((file.path, file.after) for file in written if file.status != "D"),
+        deleted=tuple(file.path for file in diff if file.status == "D"),
+        commits=f"{work.base[:7]}..{work.commit[:7]}",
+        diff=tuple(written),
+        generated=tuple(file.path for file in diff if file.status != "D" and _is_generated(file)),
+        named=_named(top, work.config.checks, criteria, diff, tree),
+        paths=tuple(blob.path for blob in tree if not is_product(blob.path)),
+    )
+
+
 def _named(
-    place: Workplace,
+    top: Path,
     checks: Sequence[CheckConfig],
     criteria: Sequence[CriterionConfig],
     diff: Sequence[FileDiff],
@@ -123,13 +136,11 @@ def _named(
     paths = {blob.path: blob.size for blob in tree}
     said = [text for one in criteria for text in (one.text, *one.tests, *one.checks)]
     first = named_files([*said, *(check.command for check in checks)], paths)
-    scripts = read_texts(
-        place.worktree, tree, [path for path in first if paths[path] <= LARGEST_SCRIPT and not is_test_file(path)]
-    )
+    scripts = read_texts(top, tree, [path for path in first if paths[path] <= LARGEST_SCRIPT and not is_test_file(path)])
     further = named_files((text for _, text in scripts if text), paths)
     found = dict.fromkeys((*first, *further, *files_testing(changed, paths)))
     wanted = [path for path in found if path not in changed and not is_product(path)][:MOST_NAMED]
-    return tuple(read_texts(place.worktree, tree, wanted))
+    return tuple(read_texts(top, tree, wanted))
 
 
 def _is_generated(file: FileDiff) -> bool:
@@ -138,11 +149,15 @@ def _is_generated(file: FileDiff) -> bool:
 
 
 def _outputs(evidence: Evidence) -> tuple[CheckOutput, ...]:
-    results = evidence.checks.results if evidence.checks else ()
-    since = evidence.since_start
-    proving = [f"{name}: fails without the work, passes with it" for name in (since.tests if since else ())]
+    return outputs_of(evidence.checks, evidence.since_start.tests if evidence.since_start else ())
+
+
+def outputs_of(report: CheckReport | None, proving: Sequence[str]) -> tuple[CheckOutput, ...]:
+    """`proving`: tests that fail on the source of the start."""
+    shown = [f"{name}: fails without the work, passes with it" for name in proving]
+    results = report.results if report else ()
     return tuple(
-        CheckOutput(result.name, result.passed, result.head, result.tail, (*_tests(result), *proving)) for result in results
+        CheckOutput(result.name, result.passed, result.head, result.tail, (*_tests(result), *shown)) for result in results
     )
 
 

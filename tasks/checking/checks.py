@@ -1,5 +1,6 @@
 """Running the checks: independent processes on the files of a commit, after the agent has gone."""
 
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -16,7 +17,7 @@ from helmsman.records.events import CheckFinished, CheckStarted, PreparationStar
 from helmsman.records.processes import survivors_named
 from helmsman.verify.failures import listed
 from helmsman.verify.flaky import doubtful, second_opinion
-from helmsman.verify.junit import read_junit, read_ran
+from helmsman.verify.junit import read_junit, read_passing, read_ran
 from helmsman.verify.required import ran
 from helmsman.verify.summaries import read_summary
 from tasks.processes.environment import check_environment, ours
@@ -44,6 +45,7 @@ PARALLEL = 4
 
 
 NO_SANDBOX = SandboxConfig()
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Room:
     """What holds the commands, which run what the agent wrote."""
     hidden: bool = False
     """Whether nobody who reads along is told what the commands are and print: the agent can read the journal."""
+    every_case: bool = False
+    """Whether the names of tests that pass are kept as well."""
 
     @property
     def root(self) -> Path:
@@ -102,6 +106,14 @@ def set_up(room: Room, config: LoopConfig) -> None:
         if not result.passed:
             raise setup.failed(command, _how(result), f"{result.head}{result.tail}")
     room.checkout.setup_done()
+
+
+def tear_down(room: Room, config: LoopConfig) -> None:
+    """Undo what set-up made outside of the checkout. What fails is logged: the work is done."""
+    for command in config.workspace.teardown:
+        result = run_command(room, command, config)
+        if not result.passed:
+            _log.warning("teardown failed in %s: %s: %s", room.root, command, result.error or result.exit_code)
 
 
 def run_command(room: Room, command: str, config: LoopConfig) -> CheckResult:
@@ -204,6 +216,7 @@ def _result(room: Room, check: CheckConfig, ended: Ended) -> CheckResult:
         remark=_remark(room, check),
         counts=counts,
         ran=ran(room.required, read_ran(report), f"{head}\n{tail}"),
+        passing=tuple(map(redact, read_passing(report))) if room.every_case else (),
     )
 
 

@@ -5,7 +5,8 @@ import os
 
 from helmsman.errors import HelmsmanError
 from helmsman.records.state import LoopState
-from tasks.checking.checks import Room, run_command, set_up
+from tasks.checking.checks import Room, set_up
+from tasks.checking.checks import tear_down as run_teardown
 from tasks.checking.rooms import clean_checkout, room_of
 from tasks.repository.products import remove
 from tasks.repository.setup import copy_included, lay_included
@@ -47,10 +48,7 @@ def tear_down(place: Workplace, state: LoopState) -> None:
     rooms += [] if state.config.workspace.in_place or not place.worktree.exists() else [_there(place, state, ())]
     try:
         for room in rooms:
-            for command in state.config.workspace.teardown:
-                result = run_command(room, command, state.config)
-                if not result.passed:
-                    _log.warning("teardown failed in %s: %s: %s", room.root, command, result.error or result.exit_code)
+            run_teardown(room, state.config)
         remove(checkout.folder)
     except (HelmsmanError, OSError) as error:
         _log.warning("the clean checkout %s could not be removed: %s", os.fspath(checkout.folder), error)

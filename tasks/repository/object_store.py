@@ -62,6 +62,11 @@ class ObjectStore:
         except OSError:
             return False
 
+    def forget(self) -> None:
+        """Drop the loop's references, so that what only they lead to may go."""
+        listed = self.git("for-each-ref", "--format=delete %(refname)", f"refs/loops/{self.loop}/")
+        self.git("update-ref", "--stdin", stdin=listed)
+
     def fetch(self, source: Path, *what: str) -> None:
         """Bring objects. Raises OperatorError where some are missing under the names that lead to them."""
         try:

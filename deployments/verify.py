@@ -1,0 +1,157 @@
+"""`helmsman verify`: the verification of a loop for any change, without a loop, an agent or an engine."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any
+
+from deployments.dialogue import say
+from deployments.ending import ending_tidily
+from deployments.trust import consenting, may_ask, settle
+from helmsman.config import LoopConfig
+from helmsman.errors import HelmsmanError, OperatorError
+from helmsman.layers import Layer, from_assignments, merged
+from helmsman.plain import clean, clean_lines
+from helmsman.records.events import CheckFinished, Event, PreparationStarted
+from helmsman.records.request import LoopRequest
+from helmsman.records.verification import Verification
+from helmsman.show.verification import MARK, verification_lines, verification_markdown
+from helmsman.show.verification_files import junit_of, sarif_of
+from helmsman.texts import check_text
+from helmsman.verify.rubric.reading import settings as rubric_settings
+from tasks.checking.trusted_run import Range
+from tasks.checking.verifying import clean_checkout_of, verify
+from tasks.loops.config_files import flawed, read_rubric_file
+from tasks.loops.opening import configure
+from tasks.processes.environment import ours
+from tasks.repository.clean_checkout import CleanCheckout
+from tasks.repository.git import Repository, open_repository
+from tasks.repository.ranges import commits_of
+from tasks.system.files import write_atomic
+from tasks.system.secrets import redact
+from tasks.system.trust import consent_of
+from tasks.telling.journal import listening
+
+NO_GOAL = "The change does what its tests ask for."
+GOAL_MET = "The change reaches the goal, wholly and without breaking what was there."
+FROM_CHECKOUT = "helmsman.toml and what else configures the checks: the base has no checks, so those of the checkout were run"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was said on the command line."""
+
+    range: str = ""
+    checks: tuple[str, ...] = ()
+    goal: str = ""
+    rubric: Path | None = None
+    settings: tuple[str, ...] = ()
+    junit: Path | None = None
+    sarif: Path | None = None
+    comment: bool = False
+
+
+def verify_change(repo: Path, asked: Asked, *, yes: bool, as_json: bool) -> int:
+    """Verify, print, write the files that were asked for. Returns 0 verified, 1 not verified, 2 cannot tell."""
+    repository = open_repository(repo)
+    ask = may_ask(yes=yes, as_json=as_json)
+    commits = commits_of(repository, asked.range)
+    settle(repository, yes=yes, ask=ask)
+    with ending_tidily(), clean_checkout_of(repository, commits.base) as checkout, listening(_tell):
+        config, further = consenting(repository, lambda: _configured(repository, checkout, commits.base, asked), ask=ask)
+        work = Range(repository, commits.base, commits.head, config)
+        found = verify(checkout, work, credentials=partial(_credentials, config), say=_heading, further=further)
+    _write(found, asked)
+    if asked.comment:
+        _comment(found)
+    print(found.model_dump_json() if as_json else "\n".join(verification_lines(found)))
+    return found.exit_status
+
+
+def _configured(repository: Repository, checkout: CleanCheckout, base: str, asked: Asked) -> tuple[LoopConfig, Sequence[str]]:
+    """The base's configuration: a change does not choose what it is judged by. Without checks there, the checkout's."""
+    checkout.prepare(base)
+    config = _read(repository, checkout.root, asked)
+    if config.checks:
+        return config, ()
+    config = config if repository.bare else _read(repository, repository.top, asked)
+    if not config.checks:
+        raise OperatorError(
+            "there is nothing to verify with: no check is configured",
+            expected="checks in helmsman.toml, or --check CMD",
+            found=clean(str(repository.top)),
+            remedy="`helmsman init` finds the commands of a project; or for example --check 'pytest -q'",
+        )
+    return config, (FROM_CHECKOUT,)
+
+
+def _read(repository: Repository, folder: Path, asked: Asked) -> LoopConfig:
+    """As a loop there would be configured, but for the judge: it costs money, so one of its options has to ask for it."""
+    request = LoopRequest(repository=str(repository.top), settings=_said(asked))
+    weakest = [Layer("no goal", {"goal": NO_GOAL})]
+    config = configure(folder, request, consent=consent_of(repository.common), weaker=weakest).config
+    if asked.goal or asked.rubric:
+        return config
+    return config.model_copy(update={"judge": config.judge.model_copy(update={"criteria": ()})})
+
+
+def _said(asked: Asked) -> dict[str, Any]:
+    """Options as configuration."""
+    goal = {"goal": asked.goal, "judge": {"criteria": [GOAL_MET]}} if asked.goal else {}
+    checks = {"checks": list(asked.checks)} if asked.checks else {}
+    return reduce(merged, (goal, _rubric(asked.rubric), from_assignments(asked.settings), checks))
+
+
+def _rubric(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    read = read_rubric_file(path)
+    if read.flaws:
+        raise flawed(path, read.flaws, "mend the file; `helmsman rubric check` shows what is understood")
+    said = merged(dict(read.front), rubric_settings(read.rubric))
+    if not said.get("judge", {}).get("criteria"):
+        raise OperatorError("the rubric has no criterion", expected="a section `## Judge criteria`", found=str(path))
+    return said
+
+
+def _credentials(config: LoopConfig) -> Mapping[str, str]:
+    """Prefect is imported only where a judge is asked whose credentials a block may hold."""
+    from tasks.credentials import judge_credentials
+
+    return judge_credentials(config)
+
+
+def _heading(what: str) -> None:
+    say(f"checking   {clean(what)}")
+
+
+def _tell(event: Event) -> None:
+    if isinstance(event, PreparationStarted):
+        say(f"preparing  {clean(event.what)}")
+    elif isinstance(event, CheckFinished):
+        say(f"           {check_text(event.result)}")
+
+
+def _comment(found: Verification) -> None:
+    """On the pull request and in the job's summary. Whatever is wrong there changes no verdict."""
+    from tasks.tracker.pull_comment import keep_comment, thread_of
+
+    body = verification_markdown(found)
+    try:
+        if summary := ours().get("GITHUB_STEP_SUMMARY"):
+            with Path(summary).open("a") as page:
+                page.write(body)
+        say(f"comment    {keep_comment(thread_of(ours()), MARK, body)}")
+    except (HelmsmanError, OSError) as error:
+        say(f"comment    none: {redact(clean_lines(str(error)))}")
+
+
+def _write(found: Verification, asked: Asked) -> None:
+    for path, content in ((asked.junit, junit_of), (asked.sarif, sarif_of)):
+        if path is None:
+            continue
+        try:
+            write_atomic(path, content(found))
+        except OSError as error:
+            raise OperatorError("a file of the result cannot be written", found=f"{path}: {error.strerror}") from error

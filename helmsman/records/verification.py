@@ -1,0 +1,119 @@
+"""What a verification says of the work between two commits, and what it rests on."""
+
+from enum import StrEnum
+from typing import Literal
+
+from helmsman.records.base import Record
+from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.findings import Finding
+from helmsman.records.judgement import Judgement
+
+MOST_CASES = 200
+"""Cases that a record of a loop keeps."""
+
+OutcomeName = Literal["FAIL_TO_PASS", "PASS_TO_PASS", "PASS_TO_FAIL", "FAIL_TO_FAIL", "CHANGED", "GONE"]
+"""SWE-bench's four names. `CHANGED`: the base's test fails on the new source. `GONE`: no longer collected."""
+UNCHANGED: frozenset[OutcomeName] = frozenset({"PASS_TO_PASS", "FAIL_TO_FAIL"})
+
+
+class Consequence(StrEnum):
+    """What a case does to the verdict."""
+
+    PROVES = "proves"
+    NOTHING = "nothing"
+    REPORTED = "reported"
+    ASKS = "asks"
+    """A judge, else a person, has to say whether the goal demands it."""
+    FAILS = "fails"
+
+
+class Case(Record):
+    """One test case, or a check whose runner names none, in every run that was made."""
+
+    name: str
+    check: str
+    outcome: OutcomeName
+    consequence: Consequence
+    why: str
+    """A clause: `fails on the base, passes on the head`."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether it belongs before the others: it changed, or matters to the verdict."""
+        return self.outcome not in UNCHANGED or self.consequence is not Consequence.NOTHING
+
+
+class OutcomeTable(Record):
+    """The outcome of each case, those that changed first."""
+
+    cases: tuple[Case, ...] = ()
+    unnamed: int = 0
+    """Further tests that pass on the head, which no report names."""
+    left_out: int = 0
+    """Cases that did not change and were left out of the record."""
+
+    def of(self, *consequences: Consequence) -> tuple[Case, ...]:
+        return tuple(case for case in self.cases if case.consequence in consequences)
+
+    def count(self, outcome: OutcomeName) -> int:
+        return sum(case.outcome == outcome for case in self.cases)
+
+    @property
+    def bounded(self) -> "OutcomeTable":
+        """As the record of a loop keeps it."""
+        return self.model_copy(update={"cases": self.cases[:MOST_CASES], "left_out": max(0, len(self.cases) - MOST_CASES)})
+
+
+class Grounds(Record):
+    """What a verdict rests on, and what nobody looked at, a line each."""
+
+    rests_on: tuple[str, ...] = ()
+    not_looked_at: tuple[str, ...] = ()
+
+
+class Word(StrEnum):
+    """The verdict in a word."""
+
+    VERIFIED = "verified"
+    NOT_VERIFIED = "not_verified"
+    INCONCLUSIVE = "inconclusive"
+    """It cannot be told. Never a pass."""
+
+
+EXIT_STATUS = {Word.VERIFIED: 0, Word.NOT_VERIFIED: 1, Word.INCONCLUSIVE: 2}
+
+
+class Reason(Record):
+    """One thing that the verdict was made of."""
+
+    rule: str
+    verdict: Word
+    why: str
+    remedy: str = ""
+
+
+class Verification(Record):
+    """The whole result, as `--json` prints it."""
+
+    verdict: Word
+    exit_status: int
+    reasons: tuple[Reason, ...]
+    base: str
+    head: str
+    files_changed: int = 0
+    table: OutcomeTable = OutcomeTable()
+    grounds: Grounds = Grounds()
+    head_checks: CheckReport | None = None
+    base_checks: CheckReport | None = None
+    trusted_checks: CheckReport | None = None
+    """On the head's source with the base's tests and settings; null where that was not run."""
+    new_tests: CheckReport | None = None
+    """On the base's source with the head's tests; null where that was not run."""
+    hidden: tuple[CheckResult, ...] = ()
+    """What the hidden checks said, by name alone."""
+    hints: tuple[Finding, ...] = ()
+    """What the diff's text suggests. A hint decides nothing."""
+    judgement: Judgement | None = None
+    runs: int = 0
+    """How often the checks ran."""
+    seconds: float = 0.0

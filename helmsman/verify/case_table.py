@@ -1,0 +1,176 @@
+"""The outcome of each test case: at the base, at the head, with the base's tests on the head's source, and the other way round.
+
+    base    head    base's tests  head's tests   outcome        consequence
+                    on the head   on the base
+    red     green   red                          CHANGED        the test was changed to pass: fails
+    any     green   red                          CHANGED        an expectation was changed: a judge or a person is asked
+    red     red                                  FAIL_TO_FAIL   reported: it was red already
+    any     red                                  PASS_TO_FAIL   fails
+    red     green                                FAIL_TO_PASS   proves
+    any     green                 red            FAIL_TO_PASS   proves: a new test that fails without the change
+    new     green                 green          PASS_TO_PASS   reported: a new test that shows nothing
+    green   gone                                 GONE           reported
+    green   green                                PASS_TO_PASS   nothing
+
+`CASES` is that table, and the first row that matches counts; a case that none matches is not known well enough to be listed.
+Where a runner names only what fails, whatever it does not name counts as green.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from helmsman.records.checks import CheckReport, CheckResult
+from helmsman.records.verification import Case, Consequence, OutcomeName, OutcomeTable
+
+Seen = Literal["red", "green", "gone", "unknown"]
+ANY: frozenset[Seen] = frozenset({"red", "green", "gone", "unknown"})
+RED: frozenset[Seen] = frozenset({"red"})
+GREEN: frozenset[Seen] = frozenset({"green"})
+GONE: frozenset[Seen] = frozenset({"gone"})
+
+
+class Row(NamedTuple):
+    """One row of the table: what was seen in each run, and what it comes to."""
+
+    base: frozenset[Seen]
+    head: frozenset[Seen]
+    trusted: frozenset[Seen]
+    on_base: frozenset[Seen]
+    outcome: OutcomeName
+    consequence: Consequence
+    why: str
+
+
+_PASSES: frozenset[Seen] = frozenset({"green", "gone"})
+CASES: tuple[Row, ...] = (
+    Row(RED, _PASSES, RED, ANY, "CHANGED", Consequence.FAILS,
+        "was red on {base} and passes only as the test was changed: {base}'s test fails on {head}'s source"),
+    Row(ANY, _PASSES, RED, ANY, "CHANGED", Consequence.ASKS,
+        "{base}'s test fails on {head}'s source: what it expects was changed"),
+    Row(RED, RED, ANY, ANY, "FAIL_TO_FAIL", Consequence.REPORTED, "fails on {base} as well"),
+    Row(GONE, RED, ANY, ANY, "PASS_TO_FAIL", Consequence.FAILS, "is new and fails on {head}"),
+    Row(ANY, RED, ANY, ANY, "PASS_TO_FAIL", Consequence.FAILS, "fails on {head} and did not fail on {base}"),
+    Row(RED, GREEN, ANY, ANY, "FAIL_TO_PASS", Consequence.PROVES, "fails on {base}, passes on {head}"),
+    Row(ANY, GREEN, ANY, RED, "FAIL_TO_PASS", Consequence.PROVES,
+        "is new or changed: fails on {base}'s source, passes on {head}"),
+    Row(GONE, GREEN, ANY, GREEN, "PASS_TO_PASS", Consequence.REPORTED,
+        "is new and passes on {base}'s source as well, so it shows nothing of the change"),
+    Row(ANY, GONE, ANY, ANY, "GONE", Consequence.REPORTED, "was not collected or was skipped on {head}"),
+    Row(GREEN, GREEN, ANY, ANY, "PASS_TO_PASS", Consequence.NOTHING, "passes on {base} and on {head}"),
+)  # fmt: skip
+
+
+class Names(NamedTuple):
+    """What the two sides are called in sentences."""
+
+    base: str = "the start"
+    head: str = "the work"
+
+
+LOOP = Names()
+
+
+@dataclass(frozen=True)
+class Known:
+    """What one run of one check tells of its cases."""
+
+    failing: frozenset[str] = frozenset()
+    passing: frozenset[str] = frozenset()
+    named: bool = False
+    """Whether a report names every case, so that one that it does not name did not run."""
+    silent: frozenset[str] = frozenset()
+    """Names that make no case of their own."""
+    ended: bool = True
+    """Whether it came to an end that says something of what it does not name."""
+
+    def seen(self, case: str) -> Seen:
+        if case in self.failing:
+            return "red"
+        if case in self.passing:
+            return "green"
+        if not self.ended:
+            return "unknown"
+        return "gone" if self.named else "green"
+
+
+NOT_RUN = Known(ended=False)
+
+
+def known(result: CheckResult | None, title: str) -> Known:
+    """`title`: what the check is called where no case of it is."""
+    if result is None:
+        return NOT_RUN
+    failing = failing_cases(result, title)
+    told = result.counts.failed <= len(result.counts.failing) if result.counts else result.passed
+    ended = told and not (result.timed_out or result.error)
+    return Known(frozenset(failing), frozenset(result.passing), bool(result.passing), ended=ended)
+
+
+def failing_cases(result: CheckResult, title: str) -> tuple[str, ...]:
+    """Cases that fail and not by chance; the check by its title where it names none. Of one that did not end, what it names."""
+    if result.passed or result.by_chance:
+        return ()
+    failing = tuple(name for name in (result.counts.failing if result.counts else ()) if name not in result.flaky)
+    return failing or (() if result.timed_out or result.error else (title,))
+
+
+def outcome_table(
+    head: CheckReport,
+    base: CheckReport | Collection[str] | None,
+    trusted: CheckReport | None = None,
+    on_base: CheckReport | None = None,
+    names: Names = LOOP,
+) -> OutcomeTable:
+    """Every case of every check. `base`: a report, or the names of what failed there; None where neither is known."""
+    cases: list[Case] = []
+    unnamed = 0
+    for place, own in enumerate(head.results):
+        at_base = _at(base, place, own.name) if isinstance(base, CheckReport) else _of_names(base, own, head)
+        with_tests = _without_end(_at(trusted, place, own.name), own.name)
+        runs = (at_base, known(own, own.name), with_tests, _at(on_base, place, own.name))
+        found = list(_cases(own, runs, names))
+        named = sum(one.outcome in {"PASS_TO_PASS", "FAIL_TO_PASS"} for one in found)
+        unnamed += max(0, (own.counts.passed if own.counts else 0) - named)
+        cases += found
+    once = {case.name: case for case in reversed(cases)} if not isinstance(base, CheckReport) else None
+    return OutcomeTable(cases=tuple(sorted(reversed(once.values()) if once else cases, key=_rank)), unnamed=unnamed)
+
+
+def _rank(case: Case) -> tuple[bool, int]:
+    """Cases that changed come first, of those the ones that stand against the work."""
+    order = Consequence.FAILS, Consequence.ASKS, Consequence.PROVES, Consequence.REPORTED, Consequence.NOTHING
+    return not case.changed, order.index(case.consequence)
+
+
+def _of_names(red: Collection[str] | None, own: CheckResult, head: CheckReport) -> Known:
+    """Which check a name belongs to is not told: one that counts tests has those, any other one its own name."""
+    if red is None:
+        return NOT_RUN
+    titles = {result.name for result in head.results}
+    silent = (name for name in red if (name in titles if own.counts else name != own.name))
+    return Known(frozenset(red), silent=frozenset(silent))
+
+
+def _at(report: CheckReport | None, place: int, title: str) -> Known:
+    return known(report.results[place] if report and place < len(report.results) else None, title)
+
+
+def _without_end(run: Known, title: str) -> Known:
+    """A run with the base's tests that came to no end is no pass: whoever changed them may have made it one."""
+    return run if run.ended or run is NOT_RUN or run.failing else Known(frozenset({title}), ended=False)
+
+
+def _cases(own: CheckResult, runs: Sequence[Known], names: Names) -> Iterator[Case]:
+    base, head, trusted, on_base = runs
+    of_base = base.failing - base.silent
+    listed = (*head.failing, *trusted.failing, *on_base.failing, *sorted(of_base), *own.passing, *sorted(base.passing))
+    for name in dict.fromkeys(listed):
+        row = _row([run.seen(name) for run in runs])
+        if row:
+            why = row.why.format(base=names.base, head=names.head)
+            yield Case(name=name, check=own.name, outcome=row.outcome, consequence=row.consequence, why=why)
+
+
+def _row(seen: Sequence[Seen]) -> Row | None:
+    return next((row for row in CASES if all(one in allowed for one, allowed in zip(seen, row[:4], strict=True))), None)

@@ -1,0 +1,89 @@
+"""What a verdict rests on, and what nobody looked at: in a loop, and where there is none."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from helmsman.plain import clean
+from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy, checks_fail
+from helmsman.records.judgement import Judgement
+from helmsman.records.verification import Grounds
+from helmsman.texts import counted
+from helmsman.verify.case_table import Names
+from helmsman.verify.objections import some
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was run, and why some of it was not."""
+
+    names: Names
+    head: CheckReport
+    base: CheckReport | None = None
+    trusted: TrustedCopy | None = None
+    trusted_not_due: str = ""
+    """Why the base's tests were not run on the head's source; empty where they were."""
+    on_base: CheckReport | None = None
+    new_not_due: str = ""
+    """Why the head's tests were not run on the base's source; empty where they were."""
+    hidden: tuple[CheckResult, ...] = ()
+    judgement: Judgement | None = None
+    judge_not_asked: str = "no goal or rubric was given"
+    unnamed: Sequence[str] = ()
+    """Checks that name no test, or only those that fail."""
+    further: Sequence[str] = ()
+    """What else was not looked at."""
+
+
+def grounds(looked: Looked) -> Grounds:
+    return Grounds(rests_on=tuple(_rests_on(looked)), not_looked_at=tuple(_not_looked_at(looked)))
+
+
+def _rests_on(looked: Looked) -> Iterator[str]:
+    base, head = looked.names
+    where = "in the agent's folder" if looked.head.clean is False else "in a clean checkout"
+    commands = some([f"`{clean(result.name)}`" for result in looked.head.results])
+    yield f"{commands} on {head} {where}: {_result(looked.head)}"
+    if looked.base:
+        yield f"the same on {base}: {_result(looked.base)}"
+    if looked.trusted and looked.trusted.report:
+        files = some(looked.trusted.put_back)
+        yield f"{base}'s tests and settings on {head}'s source ({files}): {_result(looked.trusted.report)}"
+    elif looked.trusted_not_due:
+        yield f"{base}'s tests on {head}'s source: not run, {looked.trusted_not_due}"
+    if looked.on_base:
+        yield f"{head}'s tests on {base}'s source: {_result(looked.on_base)}"
+    elif looked.new_not_due:
+        yield f"{head}'s tests on {base}'s source: not run, {looked.new_not_due}"
+    if looked.hidden:
+        failing = [clean(result.name) for result in looked.hidden if not result.passed]
+        yield f"{counted(len(looked.hidden), 'hidden check')}: {f'{some(failing)} failing' if failing else 'all pass'}"
+    if judgement := looked.judgement:
+        asked = counted(len(judgement.criteria), "criterion", "criteria")
+        yield f"the judge ({clean(judgement.model)}) on {asked}: {judgement.outcome}"
+
+
+def _not_looked_at(looked: Looked) -> Iterator[str]:
+    if looked.judgement is None:
+        yield f"whether the change is what was asked for: no judge was asked, as {looked.judge_not_asked}"
+    if not looked.hidden:
+        yield "answers that were looked up: no hidden checks were run"
+    if looked.unnamed:
+        names = some([f"`{clean(name)}`" for name in looked.unnamed])
+        yield f"passing test cases by name: {names} writes no JUnit report that `report` names"
+    yield "whether the tests notice other mistakes: no mutants were made"
+    yield from looked.further
+
+
+def _result(report: CheckReport) -> str:
+    failed = len(report.failures)
+    counts = [result.counts for result in report.results if result.counts]
+    passed, failing = sum(one.passed for one in counts), sum(one.failed for one in counts)
+    tests = f" ({passed} passed, {failing} failed)" if counts else ""
+    total = len(report.results)
+    if failed:
+        return f"{checks_fail(failed, total)}{tests}"
+    return f"{'the check passes' if total == 1 else f'all {total} checks pass'}{tests}"
+
+
+def unnamed_in(report: CheckReport) -> tuple[str, ...]:
+    return tuple(result.name for result in report.results if not result.passing)

@@ -1,0 +1,87 @@
+"""`BASE..HEAD` on the command line: which two commits are meant. Nothing that was typed reaches git as an option."""
+
+import shlex
+from typing import NamedTuple
+
+from helmsman.errors import OperatorError
+from helmsman.plain import clean
+from tasks.repository.git import GitError, Repository, git, succeeds
+
+DEFAULT_BRANCHES = "refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "main", "master"
+"""Where work begins that has no upstream, in this order."""
+LONGEST = 1000
+
+
+class Commits(NamedTuple):
+    """Full ids of two commits."""
+
+    base: str
+    head: str
+
+
+def commits_of(repository: Repository, text: str = "") -> Commits:
+    """`A..B`, `A...B` (from their merge base), `A` (to HEAD); nothing: from the merge base with upstream or default branch.
+
+    Raises OperatorError.
+    """
+    if not text:
+        head = _commit(repository, "HEAD")
+        return Commits(_merge_base(repository, _default_base(repository), head), head)
+    three = "..." in text
+    base, dots, head = text.partition("..." if three else "..")
+    ends = Commits(_commit(repository, base or "HEAD"), _commit(repository, (head if dots else "") or "HEAD"))
+    return Commits(_merge_base(repository, ends.base, ends.head), ends.head) if three else ends
+
+
+def _default_base(repository: Repository) -> str:
+    names = "HEAD@{upstream}", *DEFAULT_BRANCHES
+    found = next((name for name in names if succeeds(repository.top, *_asking(name))), None)
+    if found is None:
+        raise OperatorError(
+            "it is not known where the change begins",
+            expected="a branch with an upstream, or one named main or master",
+            found=str(repository.top),
+            remedy="name both ends: helmsman verify BASE..HEAD",
+        )
+    return _commit(repository, found)
+
+
+def _asking(name: str) -> tuple[str, ...]:
+    return "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+
+
+def _commit(repository: Repository, name: str) -> str:
+    usable = len(name) <= LONGEST and not name.startswith("-") and "\0" not in name and name.isprintable()
+    try:
+        return git(repository.top, *_asking(name)).strip() if usable else _unknown(repository, name)
+    except GitError:
+        return _unknown(repository, name)
+
+
+def _unknown(repository: Repository, name: str) -> str:
+    raise OperatorError(
+        "a commit of the range is not in this repository",
+        expected="BASE..HEAD, both branches, tags or ids of commits",
+        found=clean(name)[:80],
+        remedy=_fetch(repository) or "name another one, or fetch it first",
+    )
+
+
+def _fetch(repository: Repository) -> str:
+    shallow = git(repository.top, "rev-parse", "--is-shallow-repository").strip() == "true"
+    here = f"git -C {shlex.quote(str(repository.top))}"
+    return f"this clone is shallow; {here} fetch --unshallow (in CI: check out with the whole history)" if shallow else ""
+
+
+def _merge_base(repository: Repository, one: str, other: str) -> str:
+    try:
+        return git(repository.top, "merge-base", one, other).strip()
+    except GitError as error:
+        if error.code != 1:
+            raise
+        raise OperatorError(
+            "both ends of the range have no commit in common",
+            expected="two commits of one history",
+            found=f"{one[:12]} and {other[:12]}",
+            remedy=_fetch(repository) or "name another base, or give it with two dots: BASE..HEAD",
+        ) from error

@@ -1,0 +1,204 @@
+"""`helmsman verify` on real repositories with real runners: what it says, how it ends, and that it leaves nothing behind."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from deployments.verify import Asked, verify_change
+from helmsman.errors import OperatorError
+from tasks.places import state_home
+from tests.fakes.repositories import commit, make_repository, sh, write
+
+pytestmark = pytest.mark.feature("V19")
+
+PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q -p no:cacheprovider"
+WRONG, RIGHT = "def half(n):\n    return n\n", "def half(n):\n    return n / 2\n"
+IMPORT = "import sys; sys.path[:0] = ['.']\nfrom calc import half\n\n"
+TESTS = f"{IMPORT}def test_zero():\n    assert half(0) == 0\n\ndef test_four():\n    assert half(4) == 2\n"
+SHELL = 'sh tests/check.sh && test "$(cat answer)" != broken'
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELMSMAN_HOME", str(tmp_path / "home of helmsman"))
+
+
+def python(tmp_path: Path) -> Path:
+    top = make_repository(tmp_path / "repository", {"calc.py": WRONG, "tests/test_calc.py": TESTS})
+    sh(top, "checkout", "--quiet", "-b", "work")
+    return top
+
+
+def plain(tmp_path: Path) -> Path:
+    """Its check is a script, so that a verification takes no second."""
+    files = {"answer": "1\n", "tests/check.sh": 'test "$(cat answer)" = 2\n'}
+    top = make_repository(tmp_path / "repository", files)
+    sh(top, "checkout", "--quiet", "-b", "work")
+    return top
+
+
+def verified(top: Path, capsys: pytest.CaptureFixture[str], asked: str = "", check: str = SHELL, **more: Any) -> dict[str, Any]:
+    """The result as JSON. The exit status is the one that it names, and nothing is left of the clean checkout."""
+    capsys.readouterr()
+    status = verify_change(top, Asked(asked, (check,) if check else (), **more), yes=True, as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["exit_status"] == status
+    assert not list(state_home().glob("checkouts/*/verify-*"))
+    assert sh(top, "status", "--porcelain") == ""
+    return found
+
+
+def rules(found: dict[str, Any]) -> tuple[str, list[str]]:
+    return found["verdict"], [reason["rule"] for reason in found["reasons"]]
+
+
+def cases(found: dict[str, Any]) -> dict[str, str]:
+    return {case["name"]: case["outcome"] for case in found["table"]["cases"]}
+
+
+def test_an_honest_fix_is_verified_by_the_test_that_it_turns_green(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    top = python(tmp_path)
+    commit(top, "fix", {"calc.py": RIGHT})
+    found = verified(top, capsys, check=PYTEST)
+    assert rules(found) == ("verified", ["proven"])
+    assert cases(found) == {"tests/test_calc.py::test_four": "FAIL_TO_PASS"}
+    assert (found["runs"], found["trusted_checks"], found["new_tests"]) == (2, None, None)
+    assert any("no test or setting that the base has was changed" in line for line in found["grounds"]["rests_on"])
+
+
+def test_a_red_test_that_was_edited_to_pass_is_not_verified_and_named_as_a_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a report every case is named, so that what passes on both sides is told from what is new."""
+    top = python(tmp_path)
+    settings = f"[[checks]]\ncommand = '{PYTEST} --junit-xml=report.xml'\nreport = 'report.xml'\n"
+    sh(top, "checkout", "--quiet", "main")
+    commit(top, "settings", {"helmsman.toml": settings})
+    sh(top, "checkout", "--quiet", "-B", "work")
+    commit(top, "cheat", {"tests/test_calc.py": TESTS.replace("== 2", "== 4")})
+    junit, sarif = tmp_path / "junit.xml", tmp_path / "out.sarif"
+    found = verified(top, capsys, check="", junit=junit, sarif=sarif)
+    assert rules(found)[1][0] == "changed_to_pass"
+    assert found["exit_status"] == 1
+    assert cases(found) == {"tests.test_calc::test_four": "CHANGED", "tests.test_calc::test_zero": "PASS_TO_PASS"}
+    suite = ET.parse(junit).getroot()
+    assert [case.get("name") for case in suite if case.find("failure") is not None] == [
+        "verdict",
+        "tests.test_calc::test_four",
+    ]
+    (run,) = json.loads(sarif.read_text())["runs"]
+    assert run["results"][-1]["level"] in {"error", "warning"}
+
+
+def test_a_new_test_proves_the_change_only_where_it_fails_without_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    top = plain(tmp_path)
+    commit(top, "green", {"answer": "2\n"})
+    commit(top, "more", {"answer": "2\n3\n", "tests/check.sh": "head -1 answer | grep -q 2\n"})
+    found = verified(top, capsys, "HEAD~1..HEAD")
+    assert rules(found) == ("inconclusive", ["expectations", "unproven"])
+    commit(top, "test it", {"tests/check.sh": "head -1 answer | grep -q 2 && grep -q 3 answer\n"})
+    found = verified(top, capsys, "HEAD~2..HEAD", goal="", settings=('invariants.changed_expectations="allow"',))
+    assert rules(found) == ("verified", ["proven"])
+    assert "new or changed" in found["table"]["cases"][0]["why"]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"README": "x\n", "answer": "1\n"}, ("inconclusive", ["already_red"])),
+        ({"answer": "broken\n"}, ("inconclusive", ["already_red"])),
+        ({}, ("inconclusive", ["unchanged"])),
+    ],
+)
+def test_what_proves_nothing_is_inconclusive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str], expected: tuple[str, list[str]]
+) -> None:
+    top = plain(tmp_path)
+    commit(top, "work", files)
+    assert rules(verified(top, capsys)) == expected
+
+
+def test_checks_that_cannot_start_tell_nothing_and_their_remedy_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    top = plain(tmp_path)
+    sh(top, "checkout", "--quiet", "main")
+    commit(top, "lock", {"package-lock.json": '{"packages": {"node_modules/no-such-runner": {}}}\n'})
+    sh(top, "checkout", "--quiet", "-B", "work")
+    commit(top, "work", {"answer": "2\n"})
+    found = verified(top, capsys, check="no-such-runner --all")
+    assert rules(found) == ("inconclusive", ["cannot_start"])
+    assert "npm ci" in found["reasons"][0]["remedy"]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_it_reads_node_s_own_runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    test = "const t=require('node:test'),a=require('assert');t('halves',()=>a.equal(require('../calc.js')(4),2))\n"
+    top = make_repository(tmp_path / "repository", {"calc.js": "module.exports = n => n\n", "test/calc.test.js": test})
+    sh(top, "checkout", "--quiet", "-b", "work")
+    commit(top, "fix", {"calc.js": "module.exports = n => n / 2\n"})
+    found = verified(top, capsys, check="node --test")
+    assert rules(found) == ("verified", ["proven"])
+    assert any("halves" in name for name in cases(found))
+
+
+@pytest.mark.parametrize(
+    "name", ["--help", "--upload-pack=x..HEAD", "..;rm -rf .", "HEAD..--output=x", "a\nb..HEAD", "no-such..HEAD"]
+)
+def test_a_range_that_names_no_commit_is_refused_and_reaches_git_as_no_option(tmp_path: Path, name: str) -> None:
+    top = plain(tmp_path)
+    with pytest.raises(OperatorError, match="not in this repository"):
+        verify_change(top, Asked(name, (SHELL,)), yes=True, as_json=True)
+    assert sorted(path.name for path in top.iterdir()) == [".git", "answer", "tests"]
+
+
+def test_without_consent_nothing_of_a_repository_runs(tmp_path: Path) -> None:
+    top = plain(tmp_path)
+    with pytest.raises(OperatorError, match="nobody has said yet"):
+        verify_change(top, Asked("", ("touch ../ran",)), yes=False, as_json=True)
+    assert not state_home().joinpath("checkouts").exists()
+
+
+def test_no_repository_no_checks_and_a_shallow_clone_are_the_operator_s_to_mend(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="git cannot work here"):
+        verify_change(tmp_path, Asked(), yes=True, as_json=True)
+    top = plain(tmp_path)
+    commit(top, "work", {"answer": "2\n"})
+    with pytest.raises(OperatorError, match="no check is configured"):
+        verify_change(top, Asked(), yes=True, as_json=True)
+    shallow = tmp_path / "shallow"
+    sh(tmp_path, "clone", "--quiet", "--depth=1", f"file://{top}", str(shallow))
+    with pytest.raises(OperatorError, match="fetch --unshallow"):
+        verify_change(shallow, Asked("HEAD~1..HEAD", (SHELL,)), yes=True, as_json=True)
+
+
+def test_a_change_does_not_choose_what_it_is_judged_by(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    top = plain(tmp_path)
+    sh(top, "checkout", "--quiet", "main")
+    commit(top, "settings", {"helmsman.toml": "checks = ['sh tests/check.sh']\n"})
+    sh(top, "checkout", "--quiet", "-B", "work")
+    commit(top, "cheat", {"helmsman.toml": "checks = ['true']\n", "app": "x\n"})
+    found = verified(top, capsys, check="")
+    assert found["head_checks"]["results"][0]["command"] == "sh tests/check.sh"
+    assert rules(found) == ("inconclusive", ["already_red"])
+
+
+def test_people_read_what_changed_first_then_the_verdict_and_what_it_rests_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    top = plain(tmp_path)
+    commit(top, "fix", {"answer": "2\n"})
+    write(top, {"left": "uncommitted\n"})
+    assert verify_change(top, Asked("", (SHELL,)), yes=True, as_json=False) == 0
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
+    assert lines[3].startswith("FAIL_TO_PASS ✔ sh tests/check.sh")
+    assert "VERIFIED (exit status 0)" in lines
+    assert any(line.startswith("rests on") for line in lines)
+    assert "uncommitted changes in the checkout: left" in said.out
+    assert "checking   base" in said.err

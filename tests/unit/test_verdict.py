@@ -1,0 +1,138 @@
+"""From outcomes to a verdict: the table of cases, and what it comes to."""
+
+from typing import Any
+
+import pytest
+
+from helmsman.config.proof import InvariantsConfig
+from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.judgement import Judgement, JudgementOutcome
+from helmsman.records.verification import EXIT_STATUS, Word
+from helmsman.verify.case_table import Names, outcome_table
+from helmsman.verify.outcomes import weighed
+from helmsman.verify.verdict import Evidence, verdict
+from tests.unit.builders import check, report
+
+pytestmark = pytest.mark.feature("V19")
+
+A, B, NEW = "tests/test_app.py::test_a", "tests/test_app.py::test_b", "tests/test_new.py::test_new"
+NAMES = Names("the base", "the head")
+APPROVED = Judgement(outcome=JudgementOutcome.APPROVED, cause="")
+
+
+def ran(*failing: str, passing: tuple[str, ...] = (), **fields: Any) -> CheckReport:
+    counts = TestCounts(passed=len(passing) or 3 - len(failing), failed=len(failing), failing=failing)
+    fields = {"exit_code": 1 if failing else 0, **fields}
+    return report(check(passed=not failing, counts=counts, passing=passing, **fields))
+
+
+def plain(**fields: Any) -> CheckReport:
+    return report(check(passed=fields.pop("passed", False), **{"exit_code": 1, **fields}))
+
+
+def judged(
+    base: CheckReport,
+    head: CheckReport,
+    trusted: CheckReport | None = None,
+    on_base: CheckReport | None = None,
+    *,
+    goal: str = "",
+    **fields: Any,
+) -> tuple[Word, list[str]]:
+    table = weighed(outcome_table(head, base, trusted, on_base, NAMES), head, goal, fields.pop("config", InvariantsConfig()))
+    word, reasons = verdict(Evidence(head, base, table, **fields))
+    return word, [reason.rule for reason in reasons]
+
+
+GREEN, GONE = ran(), report(check(passed=True, counts=TestCounts()))
+LATE = report(CheckResult(name="x", command="x", passed=False, exit_code=None, seconds=1, timed_out=True))
+ABSENT = plain(exit_code=127, tail="sh: 1: pytest: not found")
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "trusted", "on_base", "expected"),
+    [
+        (ran(A), GREEN, None, None, (Word.VERIFIED, ["proven"])),
+        (ran(A), GREEN, GREEN, None, (Word.VERIFIED, ["proven"])),
+        (GREEN, GREEN, None, ran(NEW), (Word.VERIFIED, ["proven"])),
+        (plain(), plain(passed=True, exit_code=0), None, None, (Word.VERIFIED, ["proven"])),
+        (GREEN, GREEN, None, None, (Word.INCONCLUSIVE, ["unproven"])),
+        (GREEN, GREEN, None, GREEN, (Word.INCONCLUSIVE, ["unproven"])),
+        (ran(A), GREEN, ran(A), None, (Word.NOT_VERIFIED, ["changed_to_pass", "unproven"])),
+        (GREEN, GREEN, LATE, None, (Word.INCONCLUSIVE, ["expectations", "unproven"])),
+        (GREEN, GREEN, ran(B), None, (Word.INCONCLUSIVE, ["expectations", "unproven"])),
+        (ran(A), GREEN, ran(B), None, (Word.INCONCLUSIVE, ["expectations"])),
+        (GREEN, ran(A), None, None, (Word.NOT_VERIFIED, ["broken"])),
+        (ran(A, B), ran(B), None, None, (Word.INCONCLUSIVE, ["already_red"])),
+    ],
+)
+def test_the_outcomes_of_all_runs_come_to_a_verdict(
+    base: CheckReport,
+    head: CheckReport,
+    trusted: CheckReport | None,
+    on_base: CheckReport | None,
+    expected: tuple[Word, list[str]],
+) -> None:
+    assert judged(base, head, trusted, on_base) == expected
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "expected"),
+    [
+        (ABSENT, ABSENT, (Word.INCONCLUSIVE, ["cannot_start"])),
+        (GREEN, ABSENT, (Word.NOT_VERIFIED, ["broken"])),
+        (GREEN, LATE, (Word.INCONCLUSIVE, ["no_end"])),
+        (LATE, GREEN, (Word.INCONCLUSIVE, ["base_unknown"])),
+        (GREEN, GONE, (Word.INCONCLUSIVE, ["no_test_ran", "unproven"])),
+        (GREEN, ran(A, flaky=(A,)), (Word.INCONCLUSIVE, ["flaky"])),
+    ],
+)
+def test_what_tells_nothing_is_never_a_pass(base: CheckReport, head: CheckReport, expected: tuple[Word, list[str]]) -> None:
+    assert judged(base, head) == expected
+
+
+def test_a_hidden_check_that_fails_is_named_and_nothing_proves_against_it() -> None:
+    hidden = (check(passed=False, name="hidden 1"), check(passed=True))
+    assert judged(ran(A), GREEN, hidden=hidden) == (Word.NOT_VERIFIED, ["hidden"])
+
+
+def test_nothing_changed_is_inconclusive_whatever_passes() -> None:
+    assert judged(GREEN, GREEN, unchanged=True) == (Word.INCONCLUSIVE, ["unchanged"])
+
+
+def test_a_judge_stands_for_a_test_that_was_red_and_for_changed_expectations_but_not_for_a_broken_one() -> None:
+    assert judged(GREEN, GREEN, ran(B), judgement=APPROVED) == (Word.VERIFIED, ["judge"])
+    assert judged(GREEN, ran(A), judgement=APPROVED)[0] is Word.NOT_VERIFIED
+    rejected = Judgement(outcome=JudgementOutcome.REJECTED, cause="c1 is not met")
+    assert judged(ran(A), GREEN, judgement=rejected) == (Word.NOT_VERIFIED, ["judge"])
+    undecided = Judgement(outcome=JudgementOutcome.UNDECIDED, cause="not shown")
+    assert judged(ran(A), GREEN, judgement=undecided) == (Word.INCONCLUSIVE, ["judge"])
+
+
+def test_goal_and_operator_say_whether_an_expectation_may_change() -> None:
+    asked = judged(ran(A), GREEN, ran(B), goal="Update test_b to expect kilometres.")
+    assert asked == (Word.VERIFIED, ["proven"])
+    blocking = InvariantsConfig(changed_expectations="block")
+    assert judged(ran(A), GREEN, ran(B), config=blocking) == (Word.NOT_VERIFIED, ["changed_to_pass"])
+
+
+def test_with_a_report_each_case_is_named_and_those_that_changed_come_first() -> None:
+    base, head = ran(A, passing=(B, "gone")), ran(passing=(A, B, NEW))
+    table = outcome_table(head, base, None, ran(passing=(A, B, NEW)), NAMES)
+    told = [(case.name, case.outcome, case.consequence) for case in table.cases]
+    assert told == [
+        (A, "FAIL_TO_PASS", "proves"),
+        (NEW, "PASS_TO_PASS", "reported"),
+        ("gone", "GONE", "reported"),
+        (B, "PASS_TO_PASS", "nothing"),
+    ]
+    assert table.unnamed == 0
+    assert "shows nothing of the change" in table.cases[1].why
+
+
+def test_passing_tests_that_no_report_names_are_counted() -> None:
+    assert outcome_table(GREEN, ran(A), None, None, NAMES).unnamed == 2
+
+
+def test_only_verified_ends_with_zero() -> None:
+    assert {word.value: status for word, status in EXIT_STATUS.items()} == {"verified": 0, "not_verified": 1, "inconclusive": 2}
