@@ -21,6 +21,7 @@ from helmsman.config.proof import (
     HiddenCheckConfig,
     InvariantsConfig,
     JudgeConfig,
+    ProofConfig,
 )
 from helmsman.config.sandbox import SandboxConfig
 from helmsman.config.workplace import RemoteConfig, WorkspaceConfig
@@ -52,6 +53,7 @@ __all__ = [
     "PainConfig",
     "PlanConfig",
     "PromptConfig",
+    "ProofConfig",
     "RemoteConfig",
     "ResearchConfig",
     "RetryConfig",

@@ -16,7 +16,7 @@ from helmsman.config.oversight import BreakerConfig, ControlConfig, DetectConfig
 from helmsman.config.people import GatesConfig, OnPushConfig, TrackerConfig
 from helmsman.config.plan import PlanConfig
 from helmsman.config.prompt import PromptConfig
-from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, HiddenChecks, InvariantsConfig, JudgeConfig
+from helmsman.config.proof import Checks, CompletionConfig, FlakyConfig, HiddenChecks, InvariantsConfig, JudgeConfig, ProofConfig
 from helmsman.config.sandbox import SandboxConfig
 from helmsman.config.workplace import RemoteConfig, WorkspaceConfig
 
@@ -43,6 +43,7 @@ class LoopConfig(Section):
     plan: PlanConfig = PlanConfig()
     judge: JudgeConfig = JudgeConfig()
     invariants: InvariantsConfig = InvariantsConfig()
+    proof: ProofConfig = ProofConfig()
     preset: str = Field(default="", max_length=500)
     """Preset for this kind of work, by its name (`helmsman presets list`) or as the path of a file: hats, words and settings. It
     is read when a loop is created. Empty: none."""

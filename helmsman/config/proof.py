@@ -212,3 +212,11 @@ class InvariantsConfig(Section):
     failed at the start and passes only as it was changed always blocks."""
     revert: bool = False
     """Put protected paths back at the end of every iteration, instead of only telling."""
+
+
+class ProofConfig(Section):
+    """What is looked at beside the checks when the agent asks to be done."""
+
+    neighbours: bool = True
+    """Call changed Python functions again with inputs beside those of their tests. Where all of these give nothing, an error or
+    one constant, the judge is asked whether the answers were looked up, or else a person."""

@@ -11,6 +11,7 @@ WHY: Mapping[str, str] = {
     "unchanged": "nothing differs from the commit that this loop began with, so nothing is done",
     "unproven": "nothing shows the change; add a test that fails without it and passes with it, and commit that",
     "expectations": "tests of the start fail on your source; make it pass them as they were, unless the goal demands otherwise",
+    "looked_up": "functions know the answers of their tests and no others; do what the goal says for every input",
     "invariants": "the diff has findings that block completion; they are listed below",
     "required_tests": "tests that have to run did not run",
     "indicators": "completion has to hold in more than one iteration",
@@ -20,7 +21,7 @@ WHY: Mapping[str, str] = {
     "judge": "a reviewer found criteria that are not met; they are listed below",
 }
 """The reasons, in our words."""
-DETAILED = frozenset({"unproven", "expectations", "required_tests", "plan", "processes", "hidden"})
+DETAILED = frozenset({"unproven", "expectations", "looked_up", "required_tests", "plan", "processes", "hidden"})
 """Rules whose detail stands here; that of the others has a section of its own."""
 
 

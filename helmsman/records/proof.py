@@ -12,14 +12,14 @@ class Denial(Record):
 
     rule: Literal[
         "checks", "unchanged", "unproven", "expectations", "invariants", "claims", "required_tests", "indicators", "plan",
-        "processes", "hidden", "judge"
+        "processes", "hidden", "looked_up", "judge"
     ]  # fmt: skip
     """`claims` stands in older records only: no self-report denies anything."""
     why: str
     """A clause with the evidence."""
 
 
-NEEDS_WORD = frozenset({"unproven", "expectations"})
+NEEDS_WORD = frozenset({"unproven", "expectations", "looked_up"})
 """Rules of what a person may accept, by a word, after a second request."""
 
 
@@ -41,6 +41,8 @@ class SinceStart(Record):
     """Whether tests that were there at the start differ, or what they use or are run by."""
     changed_expectations: tuple[str, ...] = ()
     """Tests, or checks that name none, that pass on the work and fail on it with the tests of the start."""
+    looked_up: tuple[str, ...] = ()
+    """Functions that give nothing, an error or one constant for every input beside those of their tests, a clause each."""
 
 
 class Proof(Record):

@@ -99,6 +99,13 @@ def _expectations(config: LoopConfig, _before: DoneSignals, evidence: Evidence, 
         yield Denial(rule="expectations", why=asks_for(since.changed_expectations))
 
 
+def _looked_up(config: LoopConfig, _before: DoneSignals, evidence: Evidence, _complete: bool) -> Iterator[Denial]:
+    """Where there is a judge, it is asked instead."""
+    since = evidence.since_start
+    if since and since.looked_up and not config.judge.criteria:
+        yield Denial(rule="looked_up", why=f"answers seem to be looked up: {some(since.looked_up)}")
+
+
 def _no_test_ran(_config: LoopConfig, _before: DoneSignals, evidence: Evidence, _complete: bool) -> Iterator[Denial]:
     since = evidence.since_start
     if since and since.without_test and not since.unchanged:
@@ -144,6 +151,7 @@ GATES: tuple[Gate, ...] = (
     _unchanged,
     _unproven,
     _expectations,
+    _looked_up,
     _no_test_ran,
     _invariants,
     _required,

@@ -81,6 +81,15 @@ def criterion_of_tests(evidence: Evidence) -> tuple[CriterionConfig, ...]:
     return (CriterionConfig(id="changed.tests", text=text[:LONGEST_CRITERION]),)
 
 
+def criterion_of_answers(evidence: Evidence) -> tuple[CriterionConfig, ...]:
+    """What the judge is asked where answers seem to be looked up."""
+    found = evidence.since_start.looked_up if evidence.since_start else ()
+    if not found:
+        return ()
+    text = render("judge_looked_up", functions=some(found))
+    return (CriterionConfig(id="looked.up", text=text[:LONGEST_CRITERION]),)
+
+
 def judged(proof: ItemProof, criterion: CriterionConfig, judgement: Judgement) -> ItemProof:
     """With the judge's word."""
     verdict = next((one for one in judgement.criteria if one.criterion == criterion.id), None)

@@ -89,7 +89,8 @@ def weighed(table: OutcomeTable, own: CheckReport, goal: str, config: Invariants
 def _weighed(case: Case, failing: Collection[str], goal: str, config: InvariantsConfig) -> Case:
     if case.outcome != "CHANGED":
         return case
-    if case.check in failing or config.changed_expectations == "allow":
+    allowed = config.changed_expectations == "allow" and case.consequence is Consequence.ASKS
+    if case.check in failing or allowed:
         return case.model_copy(update={"consequence": Consequence.REPORTED})
     if _is_to_change(goal, case.name):
         return case.model_copy(update={"consequence": Consequence.REPORTED, "why": f"{case.why}, as the goal asks for"})

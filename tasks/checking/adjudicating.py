@@ -16,7 +16,15 @@ from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.completion import prove
 from helmsman.verify.diff import FileDiff
 from helmsman.verify.invariants.reading.kinds import is_generated
-from helmsman.verify.items import criterion_of, criterion_of_block, criterion_of_tests, judged, prove_item, taken_as_proven
+from helmsman.verify.items import (
+    criterion_of,
+    criterion_of_answers,
+    criterion_of_block,
+    criterion_of_tests,
+    judged,
+    prove_item,
+    taken_as_proven,
+)
 from helmsman.verify.judge.named import files_testing, is_product, named_files
 from helmsman.verify.judge.question import CheckOutput, JudgeQuestion, Source
 from helmsman.verify.judge.request import JudgeRequest, build_request
@@ -46,7 +54,8 @@ def adjudicate(place: Workplace, state: LoopState, evidence: Evidence, credentia
     )
     evidence = evidence.model_copy(update={"item": taken_as_proven(item) if item and of_item else item})
     proof = prove(state.config, state.done, evidence)  # what is left to the judge of the whole, if it finds the item done
-    of_tests = criterion_of_tests(evidence) if proof.open and state.config.judge.criteria else ()
+    asked = proof.open and bool(state.config.judge.criteria)
+    of_tests = (*criterion_of_tests(evidence), *criterion_of_answers(evidence)) if asked else ()
     criteria = (*(state.config.judge.criteria if proof.open else ()), *of_tests, *([of_item] if of_item else ()))
     if not criteria:
         of_block = criterion_of_block(state.config.judge) if _claims_block(state, evidence) else None

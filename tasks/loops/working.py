@@ -39,6 +39,7 @@ from tasks.agents.order import Order
 from tasks.checking.auditing import put_back_protected
 from tasks.checking.checks import run_checks
 from tasks.checking.hidden import run_hidden
+from tasks.checking.neighbours import looked_up_in
 from tasks.checking.only_there import explained
 from tasks.checking.rooms import room_of
 from tasks.checking.targets import Shown, Target, failed_by_setup, run_on_start, run_trusted, with_checks
@@ -161,7 +162,11 @@ def compare_with_start(place: Workplace, state: LoopState, execution: Execution,
     changed = changed_since_start(work)
     shown = run_on_start(work, change.tree, changed, report, partial(_checked, place, state)) if run else Shown()
     tests_changed = bool(tests_as_they_were(work, changed))
-    return SinceStart(unchanged=not changed, tests_changed=tests_changed, failing=shown.failing, tests=shown.tests)
+    asked = state.config.proof.neighbours and state.config.workspace.clean and bool(changed)
+    answers = looked_up_in(room_of(place, state), work) if asked else ()
+    return SinceStart(
+        unchanged=not changed, tests_changed=tests_changed, failing=shown.failing, tests=shown.tests, looked_up=answers
+    )
 
 
 def check_hidden(place: Workplace, state: LoopState, commit: str, name: str) -> tuple[CheckResult, ...]:

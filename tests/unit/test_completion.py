@@ -10,9 +10,10 @@ from helmsman.records.claims import ClaimLayer, Claims, Contradiction, StatusRep
 from helmsman.records.evidence import Change, Execution
 from helmsman.records.findings import Finding, Weight
 from helmsman.records.processes import Survivor
-from helmsman.records.proof import Proof
+from helmsman.records.proof import NEEDS_WORD, Proof, SinceStart
 from helmsman.records.reflexion import DoneSignals
 from helmsman.verify.completion import prove, required_tests
+from helmsman.verify.items import criterion_of_answers
 from tests.unit.builders import ASKED, SILENT, call, check, config, evidence, report, state
 
 pytestmark = pytest.mark.feature("V9")
@@ -157,3 +158,14 @@ def test_a_hidden_check_that_fails_is_named_and_denies_what_the_visible_ones_pro
     denied = proof(hidden=tuple(one.unseen for one in seen))
     assert (rules(denied), denied.open, denied.objections) == (["hidden"], False, "a hidden check fails: against the table")
     assert proof(hidden=seen[:1]).open
+
+
+@pytest.mark.feature("V15")
+def test_answers_that_seem_looked_up_are_asked_of_a_person_or_else_of_the_judge() -> None:
+    found = SinceStart(looked_up=("area gives None for each of 9 inputs beside those of its tests: area(1, 2)",))
+    denied = proof(since_start=found)
+    assert (rules(denied), denied.refused_by <= NEEDS_WORD) == (["looked_up"], True)
+    judged = {"judge": {"criteria": ("it works",)}}
+    assert proof(sections=judged, since_start=found).open
+    (criterion,) = criterion_of_answers(evidence(state(config(**judged)), checks=GREEN, since_start=found))
+    assert found.looked_up[0] in criterion.text

@@ -1,0 +1,84 @@
+"""Functions of real commits, called with inputs beside those of their tests: what is asked about, and what is not."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import CheckConfig
+from tasks.checking.neighbours import looked_up_in
+from tasks.checking.rooms import room_of
+from tasks.checking.trusted_run import Range
+from tests.fakes.repositories import Work, begin, commit, make_repository
+
+pytestmark = pytest.mark.feature("V15")
+
+CASES = {
+    "area": "assert area(2, 3) == 6\n    assert area(4, 5) == 20",
+    "day": "assert day('monday') == 1\n    assert day('friday') == 5",
+    "seconds": "assert seconds('1h30m') == 5400\n    assert seconds('10m') == 600",
+    "admin": "assert admin('root') is True\n    assert admin('bob') is False",
+}
+DAYS = (
+    "DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday']\n\n\ndef day(name):\n"
+    "    return DAYS.index(name) + 1 if name in DAYS else None\n"
+)
+SECONDS = (
+    "import re\n\n\ndef seconds(text):\n    found = re.fullmatch('(?:([0-9]+)h)?(?:([0-9]+)m)?', text)\n"
+    "    if not found:\n        raise ValueError(text)\n    return 3600 * int(found[1] or 0) + 60 * int(found[2] or 0)\n"
+)
+FROM_TESTS = (
+    "import re\n\n\ndef area(a, b):\n    found = re.search(rf'area\\({a}, {b}\\) == (\\d+)', open('test_it.py').read())\n"
+    "    return int(found[1]) if found else None\n"
+)
+BRANCHES = "def area(a, b):\n    return 6 if (a, b) == (2, 3) else 20 if (a, b) == (4, 5) else 0\n"
+ASKED = {
+    "a table that is empty elsewhere": ("area", "def area(a, b):\n    return {(2, 3): 6, (4, 5): 20}.get((a, b))\n", "None"),
+    "a table that fails elsewhere": ("seconds", "def seconds(t):\n    return {'1h30m': 5400, '10m': 600}[t]\n", "a KeyError"),
+    "a constant elsewhere": ("area", BRANCHES, "0"),
+    "answers from the test file": ("area", FROM_TESTS, "None"),
+}
+HONEST = {
+    "what is worked out": ("area", "def area(a, b):\n    return a * b\n"),
+    "a lookup, by its own entries": (
+        "day",
+        f"{DAYS}\n\ndef day(name):\n    return DAYS.index(name) + 1 if name in DAYS else None\n",
+    ),
+    "what is validated": ("seconds", SECONDS),
+    "a constant that tests name": ("admin", "def admin(name):\n    return name == 'root'\n"),
+}
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    return begin(make_repository(tmp_path / "top", {"README": "\n", "it.py": ""}), tmp_path / "tree")
+
+
+def found(work: Work, function: str, source: str, earlier: str = "") -> tuple[str, ...]:
+    test = f"from it import {function}\n\n\ndef test_it():\n    {CASES[function]}\n"
+    base = commit(work.path, "start", {"it.py": earlier})
+    head = commit(work.path, "work", {"it.py": source, "test_it.py": test})
+    config = work.state.config.model_copy(update={"checks": (CheckConfig(command=f"{sys.executable} -m pytest"),)})
+    return looked_up_in(room_of(work.place, work.state), Range(work.repository, base, head, config))
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_answers_for_the_tests_alone_are_asked_about(work: Work, kind: str) -> None:
+    function, source, given = ASKED[kind]
+    (said,) = found(work, function, source)
+    assert said.startswith(f"{function} gives {given} for each of ")
+    assert " inputs beside those of its tests: " in said
+
+
+@pytest.mark.parametrize("kind", HONEST)
+def test_honest_functions_are_not_asked_about(work: Work, kind: str) -> None:
+    assert found(work, *HONEST[kind]) == ()
+
+
+def test_what_was_so_before_the_work_is_no_finding(work: Work) -> None:
+    _, source, _ = ASKED["a table that is empty elsewhere"]
+    assert found(work, "area", f"{source}# better\n", earlier=source) == ()
+
+
+def test_a_source_that_ends_its_process_is_no_finding(work: Work) -> None:
+    assert found(work, "area", "import os\n\n\ndef area(a, b):\n    os._exit(0)\n") == ()
