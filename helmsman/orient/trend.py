@@ -107,8 +107,11 @@ def _untouched(state: LoopState) -> Iterator[str]:
 
 
 def _line(what: str, names: Sequence[str]) -> str:
+    """Tests without their files, which stand with their failures, where that leaves them apart."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{what}: {', '.join(map(_name, names[:SHOWN])) or 'none'}{more}"
+    short = [name.rpartition("::")[2] for name in names]
+    shown = short if len({*short}) == len(short) else names
+    return f"{what}: {', '.join(map(_name, shown[:SHOWN])) or 'none'}{more}"
 
 
 def _name(name: str) -> str:

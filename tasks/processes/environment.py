@@ -25,6 +25,12 @@ OF_A_SESSION = (
 NEVER = (*OF_A_SESSION, "HELMSMAN_STATE_KEY")
 """Whatever patterns an operator names. The last signs what the agent must not write; only our own drivers have it."""
 
+USUAL = {
+    # Else the CLI puts git's status before the message: it changes with every commit, so that the provider's cache ends there,
+    # and our message names branch and commits by itself. The CLI's own words on commits and its trailer go as well.
+    "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "1",
+}
+"""Where the operator says nothing else."""
 FIXED = {
     "DISABLE_AUTOUPDATER": "1",  # the CLI must not change between two iterations
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # they outlive the turn and overwrite its result
@@ -33,7 +39,7 @@ FIXED = {
 
 def agent_environment(source: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """Variables for the agent: the basic ones, its own, and those that the operator names."""
-    return _pick(source, (*BASIC, *AGENT, *names)) | FIXED
+    return USUAL | _pick(source, (*BASIC, *AGENT, *names)) | FIXED
 
 
 def other_environment(source: Mapping[str, str], own: Iterable[str], names: Iterable[str]) -> dict[str, str]:

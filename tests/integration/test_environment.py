@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.processes.environment import AGENT, BASIC, FIXED, NEVER, agent_environment, check_environment, ours
+from tasks.processes.environment import AGENT, BASIC, FIXED, NEVER, USUAL, agent_environment, check_environment, ours
 
 pytestmark = pytest.mark.feature("X1")
 
@@ -41,7 +41,7 @@ EVERYTHING = BASICS | AGENTS | NOBODYS | NESTED
 def test_the_agent_sees_the_basic_variables_its_own_and_those_that_are_named() -> None:
     seen = agent_environment(EVERYTHING, ["DATABASE_URL", "AWS_*"])
     named = ("DATABASE_URL", "AWS_SECRET_ACCESS_KEY")
-    assert seen == BASICS | AGENTS | {name: NOBODYS[name] for name in named} | FIXED
+    assert seen == BASICS | AGENTS | {name: NOBODYS[name] for name in named} | USUAL | FIXED
 
 
 def test_a_check_sees_no_credentials_of_the_agent() -> None:
@@ -65,7 +65,13 @@ def test_what_tells_a_session_about_itself_is_never_handed_on_even_when_it_is_na
 
 def test_what_must_not_change_while_a_loop_runs_wins_over_the_operators_environment() -> None:
     seen = agent_environment({"DISABLE_AUTOUPDATER": "0", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "0"}, [])
-    assert seen == {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"}
+    assert seen == {**USUAL, "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"}
+
+
+@pytest.mark.feature("O3")
+@pytest.mark.parametrize(("said", "seen"), [({}, "1"), ({"CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "0"}, "0")])
+def test_git_status_stands_before_no_message_unless_the_operator_wants_it(said: dict[str, str], seen: str) -> None:
+    assert agent_environment(said, [])["CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS"] == seen
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text()))
@@ -73,7 +79,7 @@ def test_a_variable_that_no_pattern_names_never_passes(source: dict[str, str]) -
     exact = {pattern for pattern in (*BASIC, *AGENT) if "*" not in pattern}
     starts = tuple(pattern[:-1] for pattern in (*BASIC, *AGENT) if pattern.endswith("*"))
     ends = tuple(pattern[1:] for pattern in BASIC if pattern.startswith("*"))
-    for name in agent_environment(source, []).keys() - FIXED.keys():
+    for name in agent_environment(source, []).keys() - FIXED.keys() - USUAL.keys():
         assert name in exact or name.startswith(starts) or name.endswith(ends)
 
 

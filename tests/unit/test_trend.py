@@ -114,3 +114,10 @@ def test_every_reason_is_told_in_our_words_and_what_names_the_repository_is_fenc
     assert all(reason in words for reason in WHY.values())
     assert "# Objective" not in outside_of_fences(words)
     assert refusal_section(state()) == ()
+
+
+def test_tests_are_named_without_their_files_where_that_leaves_them_apart() -> None:
+    before = moment(1, "a.py::test_one", "b.py::test_one", "a.py::test_two")
+    words = told(after(before, moment(2, "a.py::test_two"), failing=("a.py::test_two",)))
+    assert "fixed: a.py::test_one, b.py::test_one\n" in words
+    assert "failing for 2 iterations: test_two\n" in words
