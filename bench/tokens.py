@@ -5,8 +5,8 @@
 Only the model is scripted. For each loop: what is added in the iteration with most of it, beyond the goal, the checks and
 quoted text of the repository (system text, own words of the message, texts of the stop hook); how much more that is in the last
 iteration than in the first; and which share of a whole request is the same as in the iteration before, block by block from its
-beginning, so that the provider's cache serves it. Last: tokens for each failure of a check that fails in many ways, and the
-fixed texts of public loops for comparison.
+beginning, so that the provider's cache serves it. What misses an aim has a ! before it. Last: tokens for each failure of a check
+that fails in many ways, and the fixed texts of public loops for comparison.
 """
 
 import argparse
@@ -39,6 +39,8 @@ QUOTED = re.compile(r"^(`{3,})[^`\n]*\n.*?^\1$\n?", re.DOTALL | re.MULTILINE)
 LOOPS = Path(__file__).parent / "public_loops"
 PEERS = "fixed texts of comparable loops: 933 to 2,700"
 PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {shlex.quote(sys.executable)} -B -m pytest -q -p no:cacheprovider"
+MOST_ADDED, MOST_GROWTH, LEAST_IDENTICAL = 900, 0.15, 0.75
+"""Aims; that of growth is for loops of STEPS iterations."""
 MANY = 10
 """Failures of the check that fails in many ways."""
 
@@ -138,6 +140,20 @@ def step_by_step() -> Situation:
     return Situation("step by step", prepare, "numbers_of.py does what its tests say.", script, options)
 
 
+def item_by_item() -> Situation:
+    """A plan of three items, each with a check of its own."""
+    items = "".join(f'[[item]]\nid = "T00{n}"\ntitle = "Write {n}.txt"\ncheck = "test -e {n}.txt"\n\n' for n in (1, 2, 3))
+
+    def script(request: Request) -> Turn:
+        name = f"{request.call + 1}.txt"
+        turns = (call(bash(f"echo > {name}; git add {name}; git commit -qm 'Add {name}'")), say(f"CONTINUE: {name} is there."))
+        return turns[min(request.turn, 1)]
+
+    prepare = partial(make_repository, files={"plan.toml": items})
+    options = ("--check", "test -e 3.txt", "--max-iterations", "4", "--set", "plan.file=plan.toml")
+    return Situation("item by item of a plan", prepare, "The three files are there.", script, options)
+
+
 def at_once(agent: pathologies.Agent) -> Situation:
     options = [part for setting in agent.settings for part in ("--set", setting)]
     fixed = ("--check", pathologies.CHECK, "--max-iterations", "3")
@@ -155,10 +171,16 @@ def line(situation: Situation, sessions: Sequence[Iteration]) -> str:
     """How one loop fared."""
     growth = sessions[-1].added / sessions[0].added - 1
     shares = [same(before.blocks, after.blocks) for before, after in pairwise(sessions)]
-    most = max(sessions, key=lambda one: one.added)
-    added = f"{most.system:7} {most.message:8} {most.stops:6} {most.added:6}"
-    whole = max(one.whole for one in sessions)
-    return f"{situation.name:28} {len(sessions):4} {added} {growth:+8.0%} {mean(shares) if shares else 1:10.0%} {whole:8}"
+    most, identical = max(sessions, key=lambda one: one.added), mean(shares) if shares else 1
+    added = _marked(f"{most.added}", missed=most.added > MOST_ADDED)
+    grown = _marked(f"{growth:+.0%}", missed=growth > MOST_GROWTH and len(sessions) >= STEPS)
+    same_as_before = _marked(f"{identical:.1%}", missed=identical < LEAST_IDENTICAL)
+    parts = f"{most.system:7} {most.message:8} {most.stops:6} {added:>6} {grown:>8} {same_as_before:>10}"
+    return f"{situation.name[:40]:40} {len(sessions):4} {parts} {max(one.whole for one in sessions):8}"
+
+
+def _marked(number: str, *, missed: bool) -> str:
+    return f"!{number}" if missed else number
 
 
 def failing_in_many_ways() -> Situation:
@@ -173,9 +195,10 @@ def main() -> None:
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("names", nargs="*", metavar="NAME")
     names = given.parse_args().names
-    known = [step_by_step(), *map(at_once, pathologies.AGENTS), *map(astray, wanderers.WANDERERS)]
+    known = [step_by_step(), item_by_item(), *map(at_once, pathologies.AGENTS), *map(astray, wanderers.WANDERERS)]
     chosen = [one for one in known if one.name in names] or known
-    print(f"{'loop':28} iter  system  message  stops  added   growth  identical    whole")
+    print(f"aims: added at most {MOST_ADDED}, growth {MOST_GROWTH:.0%}, identical {LEAST_IDENTICAL:.0%} or more")
+    print(f"{'loop':40} iter  system  message  stops  added   growth  identical    whole")
     with tempfile.TemporaryDirectory(prefix="helmsman-tokens-") as scratch:
         folder = Path(scratch)
         with PrefectServer.running(folder / "engine") as server:
@@ -183,7 +206,7 @@ def main() -> None:
                 if sessions := drive(situation, folder / str(number), server.url):
                     print(line(situation, sessions), flush=True)
             many = drive(failing_in_many_ways(), folder / "many", server.url)
-    checks = many[-1].text.partition("# Checks")[2]
+    checks = many[-1].text.partition("# Checks")[2].partition("\n\n# ")[0]
     print(f"\ntokens for each of {MANY} failures: {tokens(checks) / MANY:.0f}")
     print(PEERS)
     for file in sorted(LOOPS.iterdir()):
