@@ -25,73 +25,72 @@ AWAY = 3
 
 INTERVENTIONS: Mapping[FailureClass, str] = {
     FailureClass.TEST: (
-        "Guard rail: read the failing test and its fixtures in full, write down what it demands and what the code does "
+        "Read the failing test and its fixtures in full, write down what it demands and what the code does "
         "instead, and change the code at the place where the two part. Run that one test until it passes, then all of them."
     ),
     FailureClass.BUILD: (
-        "Guard rail: the build comes first. Take the first error only, go back to the last commit that builds if its cause is "
+        "The build comes first. Take the first error only, go back to the last commit that builds if its cause is "
         "unclear, and move in steps that each build."
     ),
     FailureClass.TYPES: (
-        "Guard rail: settle the types before the code. Write the signatures and data types that the change needs, let the type "
+        "Settle the types before the code. Write the signatures and data types that the change needs, let the type "
         "checker pass on them, then fill in the bodies."
     ),
     FailureClass.LINT: (
-        "Guard rail: run the project's formatter and the linter's own fixes first, then fix what is left rule by rule, "
+        "Run the project's formatter and the linter's own fixes first, then fix what is left rule by rule, "
         "reading the explanation of each rule."
     ),
     FailureClass.SYNTAX: (
-        "Guard rail: write the broken file anew in small pieces, and parse it after each one before you go on to the next."
+        "Write the broken file anew in small pieces, and parse it after each one before you go on to the next."
     ),
     FailureClass.MISSING_MODULE: (
-        "Revise the plan: list what the project declares and has installed, and build on that. Where a package is truly needed, "
+        "List what the project declares and has installed, and build on that. Where a package is truly needed, "
         "declare it the way the project does and prove the import in a one-line command."
     ),
     FailureClass.MISSING_FILE: (
-        "Guard rail: list the folder before you name a path. Create what the goal asks for and is missing, and refer to the rest "
+        "List the folder before you name a path. Create what the goal asks for and is missing, and refer to the rest "
         "by the path that the listing shows."
     ),
     FailureClass.MISSING_COMMAND: (
-        "Revise the plan: find out with `command -v` which tools there are, use the project's own scripts and targets, and "
+        "Find out with `command -v` which tools there are, use the project's own scripts and targets, and "
         "choose a way that needs only those."
     ),
     FailureClass.USAGE: (
-        "Guard rail: read the program's own help or signature first, copy the call from there, and try it alone before you "
-        "build on it."
+        "Read the program's own help or signature first, copy the call from there, and try it alone before you build on it."
     ),
     FailureClass.EDIT: (
-        "Guard rail: read the file right before each edit and take the text to replace from that reading; for many changes "
+        "Read the file right before each edit and take the text to replace from that reading; for many changes "
         "write the file as a whole."
     ),
     FailureClass.PERMISSION: (
-        "Revise the plan: stay inside the workspace and the tools that are allowed, and note which permission the goal needs, "
+        "Stay inside the workspace and the tools that are allowed, and note which permission the goal needs, "
         "and what for, so that a person can grant it."
     ),
     FailureClass.NETWORK: (
-        "Revise the plan: work as if there were no network. Use what is in the repository and installed, put a local stand-in "
+        "Work as if there were no network. Use what is in the repository and installed, put a local stand-in "
         "where a service is called, and note what truly needs the outside."
     ),
     FailureClass.TIMEOUT: (
-        "Revise the plan: find the step that takes the time by running its parts alone, give it less to do or a better "
+        "Find the step that takes the time by running its parts alone, give it less to do or a better "
         "algorithm, and bound every wait."
     ),
     FailureClass.RESOURCES: (
-        "Revise the plan: find what fills memory or disk by measuring its parts, work on the data in pieces, and close and "
+        "Find what fills memory or disk by measuring its parts, work on the data in pieces, and close and "
         "delete what is no longer used."
     ),
     FailureClass.GIT: (
-        "Guard rail: look at `git status` first, leave branches and history to the loop, and change only files in the worktree."
+        "Look at `git status` first, leave branches and history to the loop, and change only files in the worktree."
     ),
     FailureClass.EXCEPTION: (
-        "Guard rail: reproduce the exception alone with the smallest input, follow the trace down to the first line of the "
+        "Reproduce the exception alone with the smallest input, follow the trace down to the first line of the "
         "project's own code, write a test for that case, and fix the cause there."
     ),
     FailureClass.OTHER: (
-        "Restructure the task: cut what fails into its smallest part that can be run alone, write down what you expect of it "
+        "Cut what fails into its smallest part that can be run alone, write down what you expect of it "
         "and what it prints, and go on from the first difference."
     ),
 }
-"""What the next iteration is told on level 2: a guard rail, a revision of the plan, or the task put in another way."""
+"""Orders to the next iteration on level 2: a rule to work by, a change of the plan, or the task cut in another way."""
 
 
 def learn(
