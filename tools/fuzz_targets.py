@@ -64,7 +64,7 @@ from helmsman.verify.judge.view import View
 from helmsman.verify.judge.votes import UnreadableError, read_vote
 from helmsman.verify.junit import read_junit, read_ran
 from helmsman.verify.summaries import read_summary
-from helmsman.verify.variety.facts import facts_of
+from helmsman.verify.variety import counts_of
 from tasks.loops.config_files import read_file, read_layers, read_rubric_file
 from tasks.memory.exchange import read as read_exported
 from tasks.repository.state_ref import parse_state
@@ -213,7 +213,7 @@ def _read_links(path: Path) -> None:
 def _source(data: bytes) -> None:
     kind, said = SOURCES[data[0] % len(SOURCES) if data else 0], text(data[1:])
     name = f"src/test_it{kind}" if data[:1] > b"\x80" else f"src/it{kind}"
-    facts_of(name, said)
+    counts_of(name, said)
     cases_in(name, said)
     read_settings(name, said)
     read_json(said)

@@ -96,12 +96,9 @@ class Variety(Record):
     casts: int = 0
     """`any`, casts, and what else turns a type checker off for one place."""
     imports: int = 0
-    """Edges of the graph of imports inside the project."""
-    cycles: int = 0
-    """Modules in cycles of imports."""
     public_names: int = 0
     dead: int = 0
-    """Names that are defined and that nothing in the project mentions."""
+    """Private names of Python that their module defines and mentions nowhere else."""
     tests: int = 0
 
 

@@ -8,8 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from helmsman.records.base import Record
 from helmsman.records.oversight import Variety
-from helmsman.records.variety_facts import FileFacts
-from helmsman.verify.variety import facts_of, variety_of, worth_reading
+from helmsman.verify.variety import counts_of, variety_of, worth_reading
 from tasks.repository.diffs import BINARY, Blob, tree_of
 from tasks.repository.objects import read_objects
 
@@ -20,15 +19,15 @@ LARGEST_TREE = 30 * 1024 * 1024
 """Bytes of all texts."""
 AT_ONCE = 500
 """Files that are in memory at the same time."""
-READING = 2
-"""Of `facts_of`; a cache of another reading is read anew. Goes up whenever the same text gives other facts."""
+READING = 3
+"""Of `counts_of`; a cache of another reading is read anew. Goes up whenever the same text gives other counts."""
 
 
 class _Kept(Record):
-    """Facts of one path, and the text that they are of."""
+    """Counts of one path, and the text that they are of."""
 
     blob: str
-    facts: FileFacts
+    counts: Variety
 
 
 class _Cache(Record):
@@ -64,7 +63,7 @@ def measured(cwd: Path, commit: str, cache: Path) -> Measured:
     files = known | fresh
     if fresh or len(files) != len(known):
         _keep(cache, files)
-    variety = variety_of({path: kept.facts for path, kept in files.items()})
+    variety = variety_of(kept.counts for kept in files.values())
     return Measured(variety, len(fresh), len(sources) - len(chosen))
 
 
@@ -95,12 +94,12 @@ def _read(cwd: Path, blobs: Sequence[Blob]) -> dict[str, _Kept]:
         part = blobs[start : start + AT_ONCE]
         objects = read_objects(cwd, [blob.id for blob in part])
         for blob, read in zip(part, objects, strict=True):
-            found[blob.path] = _Kept(blob=blob.id, facts=_facts(blob.path, read[1] if read else b""))
+            found[blob.path] = _Kept(blob=blob.id, counts=_counts(blob.path, read[1] if read else b""))
     return found
 
 
-def _facts(path: str, content: bytes) -> FileFacts:
-    return FileFacts() if BINARY in content[:8000] else facts_of(path, content.decode(errors="replace"))
+def _counts(path: str, content: bytes) -> Variety:
+    return Variety() if BINARY in content[:8000] else counts_of(path, content.decode(errors="replace"))
 
 
 def _keep(cache: Path, files: Mapping[str, _Kept]) -> None:
