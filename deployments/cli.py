@@ -230,6 +230,8 @@ def verify(
     commits: Range = "",
     repo: Repo = HERE,
     check: Check = None,
+    hidden: Hidden = None,
+    hidden_folder: HiddenFolder = None,
     goal: Annotated[str, typer.Option("--goal", metavar="TEXT", help="Have a judge say whether the change reaches it.")] = "",
     rubric_file: RubricFile = None,
     settings: Settings = None,
@@ -242,7 +244,18 @@ def verify(
     """Verify any change without a loop: its checks on both ends, and each end's tests on the other's source."""
     from deployments.verify import Asked, verify_change
 
-    asked = Asked(commits, tuple(check or ()), goal, rubric_file, tuple(settings or ()), junit, sarif, comment)
+    asked = Asked(
+        range=commits,
+        checks=tuple(check or ()),
+        goal=goal,
+        rubric=rubric_file,
+        settings=tuple(settings or ()),
+        junit=junit,
+        sarif=sarif,
+        comment=comment,
+        hidden=tuple(hidden or ()),
+        hidden_folder=hidden_folder,
+    )
     raise typer.Exit(verify_change(repo, asked, yes=yes, as_json=as_json))
 
 

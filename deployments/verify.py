@@ -9,6 +9,7 @@ from typing import Any
 from deployments.dialogue import say
 from deployments.ending import ending_tidily
 from deployments.trust import consenting, may_ask, settle
+from deployments.wishes import hidden_said
 from helmsman.config import LoopConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.layers import Layer, from_assignments, merged
@@ -50,6 +51,8 @@ class Asked:
     junit: Path | None = None
     sarif: Path | None = None
     comment: bool = False
+    hidden: tuple[str, ...] = ()
+    hidden_folder: Path | None = None
 
 
 def verify_change(repo: Path, asked: Asked, *, yes: bool, as_json: bool) -> int:
@@ -100,7 +103,8 @@ def _said(asked: Asked) -> dict[str, Any]:
     """Options as configuration."""
     goal = {"goal": asked.goal, "judge": {"criteria": [GOAL_MET]}} if asked.goal else {}
     checks = {"checks": list(asked.checks)} if asked.checks else {}
-    return reduce(merged, (goal, _rubric(asked.rubric), from_assignments(asked.settings), checks))
+    hidden = hidden_said(asked.hidden, asked.hidden_folder)
+    return reduce(merged, (goal, _rubric(asked.rubric), from_assignments(asked.settings), checks, hidden))
 
 
 def _rubric(path: Path | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """From options to configuration: what was said on the command line about a loop."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -65,7 +65,7 @@ def _said(repository: Repository, wishes: Wishes) -> dict[str, Any]:
     short = (
         goal_said(wishes.goal, wishes.goal_file),
         _checks(wishes),
-        _hidden(wishes),
+        hidden_said(wishes.hidden, wishes.hidden_folder),
         {"preset": from_here(wishes.preset)} if wishes.preset else {},
         {"plan": {"file": wishes.plan}} if wishes.plan else {},
         {"agent": {"kind": wishes.agent}} if wishes.agent else {},
@@ -85,11 +85,12 @@ def _checks(wishes: Wishes) -> dict[str, Any]:
     return {"checks": list(wishes.checks)} if wishes.checks else {}
 
 
-def _hidden(wishes: Wishes) -> dict[str, Any]:
-    if wishes.hidden_folder and not wishes.hidden:
+def hidden_said(commands: Sequence[str], folder: Path | None) -> dict[str, Any]:
+    """`--hidden` and `--hidden-folder` as configuration."""
+    if folder and not commands:
         raise OperatorError("--hidden-folder has no check that runs on it", remedy="give --hidden CMD as well")
-    folder = {"folder": str(wishes.hidden_folder)} if wishes.hidden_folder else {}
-    return {"hidden": [{"command": command, **folder} for command in wishes.hidden]} if wishes.hidden else {}
+    place = {"folder": str(folder)} if folder else {}
+    return {"hidden": [{"command": command, **place} for command in commands]} if commands else {}
 
 
 def _given(keys: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:

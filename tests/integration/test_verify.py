@@ -136,6 +136,15 @@ def test_checks_that_cannot_start_tell_nothing_and_their_remedy_is_named(
     assert "npm ci" in found["reasons"][0]["remedy"]
 
 
+def test_hidden_checks_run_on_the_head_and_are_told_by_name_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    top, folder = plain(tmp_path), tmp_path / "outside"
+    write(folder, {"more.sh": "grep -q 3 answer\n"})
+    commit(top, "work", {"answer": "2\n"})
+    found = verified(top, capsys, hidden=("sh more.sh",), hidden_folder=folder)
+    assert rules(found) == ("not_verified", ["hidden"])
+    assert "more.sh" not in json.dumps(found)
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_it_reads_node_s_own_runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     test = "const t=require('node:test'),a=require('assert');t('halves',()=>a.equal(require('../calc.js')(4),2))\n"
