@@ -36,6 +36,8 @@ class Case(Record):
     consequence: Consequence
     why: str
     """A clause: `fails on the base, passes on the head`."""
+    fails_on_base: bool = False
+    """Whether the head's version of it fails on the base's source."""
 
     @property
     def changed(self) -> bool:

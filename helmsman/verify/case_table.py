@@ -166,10 +166,10 @@ def _cases(own: CheckResult, runs: Sequence[Known], names: Names) -> Iterator[Ca
     of_base = base.failing - base.silent
     listed = (*head.failing, *trusted.failing, *on_base.failing, *sorted(of_base), *own.passing, *sorted(base.passing))
     for name in dict.fromkeys(listed):
-        row = _row([run.seen(name) for run in runs])
-        if row:
-            why = row.why.format(base=names.base, head=names.head)
-            yield Case(name=name, check=own.name, outcome=row.outcome, consequence=row.consequence, why=why)
+        seen: list[Seen] = [run.seen(name) for run in runs]
+        if row := _row(seen):
+            why, fails = row.why.format(base=names.base, head=names.head), seen[3] == "red"
+            yield Case(name=name, check=own.name, outcome=row.outcome, consequence=row.consequence, why=why, fails_on_base=fails)
 
 
 def _row(seen: Sequence[Seen]) -> Row | None:

@@ -70,32 +70,50 @@ def failing_at_start(history: Sequence[Moment]) -> frozenset[str] | None:
 
 
 def outcomes(own: CheckReport, copy: TrustedCopy, red: Collection[str] | None, goal: str, config: InvariantsConfig) -> Outcomes:
-    """Weigh both runs. `red`: what failed at the start. A file that cannot be loaded any more is no test that was red."""
-    tests = None if red is None else frozenset(red) - frozenset(copy.put_back)
-    table = weighed(outcome_table(own, tests, copy.report), own, goal, config)
+    """Weigh both runs. `red`: what failed at the start."""
+    table = weighed(outcome_table(own, red, copy.report), own, copy, goal, config)
     changed = tuple(case.name for case in table.of(Consequence.ASKS))
     found = (_finding(case, copy) for case in table.of(Consequence.FAILS) if case.outcome == "CHANGED")
+    return Outcomes((*found, *fewer_tests(own, copy)), changed)
+
+
+def fewer_tests(own: CheckReport, copy: TrustedCopy) -> tuple[Finding, ...]:
+    """Hints at checks that run fewer tests than with those of the start."""
     pairs = zip(own.results, copy.report.results, strict=True) if copy.report else ()
-    fewer = (_fewer(one, other, copy) for one, other in pairs if one.passed and other.passed and ran(one) < ran(other))
-    return Outcomes((*found, *fewer), changed)
+    return tuple(_fewer(one, other, copy) for one, other in pairs if one.passed and other.passed and ran(one) < ran(other))
 
 
-def weighed(table: OutcomeTable, own: CheckReport, goal: str, config: InvariantsConfig) -> OutcomeTable:
+def weighed(table: OutcomeTable, own: CheckReport, copy: TrustedCopy, goal: str, config: InvariantsConfig) -> OutcomeTable:
     """The table, with what goal and operator say of changed tests. Those of a check that fails anyway matter to nobody."""
     failing = {result.name for result in own.failures}
-    return table.model_copy(update={"cases": tuple(_weighed(case, failing, goal, config) for case in table.cases)})
+    cases = (_asked_if_unloadable(case, copy.put_back) for case in table.cases)
+    return table.model_copy(update={"cases": tuple(_weighed(case, failing, goal, config) for case in cases)})
+
+
+def _asked_if_unloadable(case: Case, files: Collection[str]) -> Case:
+    """A file that cannot be loaded any more is no test that was red: the interface may have had to change."""
+    if case.outcome != "CHANGED" or case.name not in files:
+        return case
+    return case.model_copy(update={"consequence": Consequence.ASKS, "why": "does not load on the new source as it was"})
 
 
 def _weighed(case: Case, failing: Collection[str], goal: str, config: InvariantsConfig) -> Case:
     if case.outcome != "CHANGED":
         return case
-    allowed = config.changed_expectations == "allow" and case.consequence is Consequence.ASKS
-    if case.check in failing or allowed:
+    if case.check in failing:
         return case.model_copy(update={"consequence": Consequence.REPORTED})
+    if case.consequence is Consequence.ASKS and config.changed_expectations == "allow":
+        return _permitted(case, "changed expectations are allowed")
     if _is_to_change(goal, case.name):
-        return case.model_copy(update={"consequence": Consequence.REPORTED, "why": f"{case.why}, as the goal asks for"})
+        return _permitted(case, "the goal asks for that change")
     blocks = config.changed_expectations == "block"
     return case.model_copy(update={"consequence": Consequence.FAILS}) if blocks else case
+
+
+def _permitted(case: Case, because: str) -> Case:
+    """A test that may change is a new one: it proves the work where it fails without it."""
+    consequence = Consequence.PROVES if case.fails_on_base else Consequence.REPORTED
+    return case.model_copy(update={"consequence": consequence, "why": f"{case.why}; {because}"})
 
 
 def _is_to_change(goal: str, name: str) -> bool:

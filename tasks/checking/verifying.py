@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from posixpath import basename
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
@@ -18,7 +17,7 @@ from helmsman.verify.completion import required_tests
 from helmsman.verify.grounds import Looked, grounds, unnamed_in
 from helmsman.verify.invariants import findings
 from helmsman.verify.invariants.scene import Scene
-from helmsman.verify.outcomes import weighed
+from helmsman.verify.outcomes import fewer_tests, weighed
 from helmsman.verify.trusted import watched
 from helmsman.verify.verdict import Evidence, verdict
 from tasks.checking.adjudicating import outputs_of, question_on
@@ -37,10 +36,6 @@ from tasks.repository.setup import SetUp
 from tasks.worktrees.worktree import dirty_paths
 
 NAMES = Names("the base", "the head")
-HOLD_MORE = frozenset({
-    "pyproject.toml", "setup.cfg", "tox.ini", "package.json", "Makefile", "noxfile.py", "Cargo.toml", "pom.xml", "build.gradle",
-})  # fmt: skip
-"""Files that say how tests are run among much else, so that they stay as the head has them."""
 Say = Callable[[str], None]
 MOST_ASKED_FOR = 20
 """Files that the judge may ask for."""
@@ -107,11 +102,11 @@ def verify(
         found = _run(runner, work, changed)
     finally:
         tear_down(room, config)
-    hints = _hints(work, found.head) if changed else ()
+    hints = (*_hints(work, found.head), *fewer_tests(found.head, found.trusted)) if changed else ()
     judgement = _judgement(work, found, hints, credentials, say)
     evidence = Evidence(found.head, found.base, found.table, judgement, found.hidden, unchanged=not changed)
     word, reasons = verdict(evidence)
-    further = (*_further(work, changed), *further)
+    further = (*_further(work), *further)
     return Verification(
         verdict=word,
         exit_status=EXIT_STATUS[word],
@@ -148,7 +143,7 @@ def _run(runner: _Runner, work: Range, changed: Mapping[str, Sides]) -> _Found:
         shown = run_on_start(work, head_tree, changed, at_head, runner.titled("the head's tests on the base's source"))
         not_new = "" if shown.report else "no test was added or changed"
     table = outcome_table(at_head, at_base, trusted.report, shown.report, NAMES)
-    table = weighed(table, at_head, config.goal, config.invariants)
+    table = weighed(table, at_head, trusted, config.goal, config.invariants)
     hidden = _hidden(runner, work) if at_head.passed and config.hidden else ()
     return _Found(at_base, at_head, trusted, why_not, shown, not_new, table, hidden)
 
@@ -161,8 +156,6 @@ def _hidden(runner: _Runner, work: Range) -> tuple[CheckResult, ...]:
 
 def _trusted(runner: _Runner, work: Range, tree: str, changed: Mapping[str, Sides], head: CheckReport) -> tuple[TrustedCopy, str]:
     """The run with the base's tests, or why there is none."""
-    if work.config.invariants.changed_expectations == "allow":
-        return TrustedCopy(), 'as invariants.changed_expectations = "allow"'
     if not any(result.passed for result in head.results):
         return TrustedCopy(), "no check passes on the head"
     if not tests_as_they_were(work, changed):
@@ -223,10 +216,8 @@ def _looked(found: _Found, judgement: Judgement | None, config: LoopConfig, furt
     )
 
 
-def _further(work: Range, changed: Mapping[str, Sides]) -> Iterator[str]:
+def _further(work: Range) -> Iterator[str]:
     """What nobody looked at, beside what every verdict names."""
-    if settings := sorted(path for path in changed if basename(path) in HOLD_MORE):
-        yield f"what {', '.join(settings[:3])} changes about how tests are run: the head's is used"
     if watched(work.config.invariants):
         yield "files that invariants.protect or trusted names: only loops run the checks with these as they were"
     if not work.repository.bare and (paths := dirty_paths(work.repository.top)):

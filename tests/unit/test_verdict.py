@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helmsman.config.proof import InvariantsConfig
-from helmsman.records.checks import CheckReport, CheckResult, TestCounts
+from helmsman.records.checks import CheckReport, CheckResult, TestCounts, TrustedCopy
 from helmsman.records.judgement import Judgement, JudgementOutcome
 from helmsman.records.verification import EXIT_STATUS, Word
 from helmsman.verify.case_table import Names, outcome_table
@@ -15,7 +15,8 @@ from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("V19")
 
-A, B, NEW = "tests/test_app.py::test_a", "tests/test_app.py::test_b", "tests/test_new.py::test_new"
+FILE = "tests/test_app.py"
+A, B, NEW = f"{FILE}::test_a", f"{FILE}::test_b", "tests/test_new.py::test_new"
 NAMES = Names("the base", "the head")
 APPROVED = Judgement(outcome=JudgementOutcome.APPROVED, cause="")
 
@@ -39,7 +40,8 @@ def judged(
     goal: str = "",
     **fields: Any,
 ) -> tuple[Word, list[str]]:
-    table = weighed(outcome_table(head, base, trusted, on_base, NAMES), head, goal, fields.pop("config", InvariantsConfig()))
+    copy, config = TrustedCopy(put_back=(FILE,), report=trusted), fields.pop("config", InvariantsConfig())
+    table = weighed(outcome_table(head, base, trusted, on_base, NAMES), head, copy, goal, config)
     word, reasons = verdict(Evidence(head, base, table, **fields))
     return word, [reason.rule for reason in reasons]
 
@@ -59,6 +61,7 @@ ABSENT = plain(exit_code=127, tail="sh: 1: pytest: not found")
         (GREEN, GREEN, None, None, (Word.INCONCLUSIVE, ["unproven"])),
         (GREEN, GREEN, None, GREEN, (Word.INCONCLUSIVE, ["unproven"])),
         (ran(A), GREEN, ran(A), None, (Word.NOT_VERIFIED, ["changed_to_pass", "unproven"])),
+        (ran(FILE), GREEN, ran(FILE), None, (Word.INCONCLUSIVE, ["expectations", "unproven"])),
         (GREEN, GREEN, LATE, None, (Word.INCONCLUSIVE, ["expectations", "unproven"])),
         (GREEN, GREEN, ran(B), None, (Word.INCONCLUSIVE, ["expectations", "unproven"])),
         (ran(A), GREEN, ran(B), None, (Word.INCONCLUSIVE, ["expectations"])),
