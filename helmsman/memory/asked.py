@@ -5,10 +5,11 @@ an antipattern a class of failure that two of them show, a convention a loop tha
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
 from helmsman.memory.phrases import cleaned, details, orders, tells
 from helmsman.memory.words import terms
 from helmsman.orient.answers import printable, read_answer
@@ -37,31 +38,13 @@ COMPLETED, UNFINISHED = 0.7, 0.5
 """Confidence: below what rules say of the same, and enough to be told once a second loop bears it out."""
 _CHOICES, _LINE = 10, 300
 
-_FAILURES = tuple(str(kind) for kind in FailureClass)
+_FAILURES = tuple(map(str, FailureClass))
+_Kind = Literal["strategy", "antipattern", "convention"]
 
-FORM: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "lessons": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "kind": {"type": "string", "enum": ["strategy", "antipattern", "convention"]},
-                    "lesson": {"type": "string"},
-                    "why": {"type": "string"},
-                    "failure": {"type": "string", "enum": [*_FAILURES, "none"]},
-                    "iterations": {"type": "array", "items": {"type": "integer"}},
-                },
-                "required": ["kind", "lesson", "why", "failure", "iterations"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["lessons"],
-    "additionalProperties": False,
-}
-"""Within what structured output supports: no lengths, everything required."""
+_LESSON = closed(
+    kind=one_of(get_args(_Kind)), lesson=TEXT, why=TEXT, failure=one_of((*_FAILURES, "none")), iterations=many(NUMBER)
+)
+FORM = closed(lessons=many(_LESSON))
 
 
 class _Answer(BaseModel):
@@ -74,7 +57,7 @@ class _Answer(BaseModel):
 class _Found(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    kind: Literal["strategy", "antipattern", "convention"]
+    kind: _Kind
     lesson: str = Field(min_length=1, max_length=LONGEST)
     why: str = Field(max_length=LONGEST_WHY)
     failure: str
@@ -87,9 +70,7 @@ def lessons_request(state: LoopState, summary: Summary, episodes: Sequence[Episo
         rules=render("lessons_system"),
         task=render("lessons_task", goal=fence(trim(clean(state.config.goal.strip()), GOAL_TOKENS))),
         facts=fit(_facts(state, summary, shown(episodes, summary.uid)), FACTS_TOKENS),
-        closing=render(
-            "lessons_form", most=MOST_LESSONS, lesson=LONGEST, why=LONGEST_WHY, failures=", ".join(map(str, FailureClass))
-        ),
+        closing=render("lessons_form", most=MOST_LESSONS, lesson=LONGEST, why=LONGEST_WHY, failures=", ".join(_FAILURES)),
         form=FORM,
     )
 

@@ -5,10 +5,10 @@ which way leads there, what shows each step? Evaluation: how will anybody know? 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from helmsman.answer_form import TEXT, closed, many
 from helmsman.errors import OperatorError
 from helmsman.orient.alignment_file import render as alignment_text
 from helmsman.orient.answers import read_answer
@@ -50,36 +50,20 @@ _BROKEN_OFF = {
     "late": "the model did not answer in time (prompt.timeout_seconds)",
 }
 
-_LIST: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
-_STAGE: dict[str, Any] = {
-    "type": "object",
-    "properties": {"stage": {"type": "string"}, "artifact": {"type": "string"}},
-    "required": ["stage", "artifact"],
-    "additionalProperties": False,
-}
-FORM: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "deliverables": _LIST,
-        "outOfScope": _LIST,
-        "approach": {"type": "string"},
-        "sequence": {"type": "array", "items": _STAGE},
-        "assumptions": _LIST,
-        "machineChecks": _LIST,
-        "behaviouralChecks": _LIST,
-        "edgeCases": _LIST,
-        "capabilityGaps": _LIST,
-        "instructionGaps": _LIST,
-        "intentionalityGaps": _LIST,
-        "blockingQuestions": _LIST,
-    },
-    "required": [
-        *("deliverables", "outOfScope", "approach", "sequence", "assumptions", "machineChecks", "behaviouralChecks", "edgeCases"),
-        *("capabilityGaps", "instructionGaps", "intentionalityGaps", "blockingQuestions"),
-    ],
-    "additionalProperties": False,
-}
-"""Within what structured output supports: no lengths, everything required."""
+FORM = closed(
+    deliverables=many(TEXT),
+    outOfScope=many(TEXT),
+    approach=TEXT,
+    sequence=many(closed(stage=TEXT, artifact=TEXT)),
+    assumptions=many(TEXT),
+    machineChecks=many(TEXT),
+    behaviouralChecks=many(TEXT),
+    edgeCases=many(TEXT),
+    capabilityGaps=many(TEXT),
+    instructionGaps=many(TEXT),
+    intentionalityGaps=many(TEXT),
+    blockingQuestions=many(TEXT),
+)
 
 STANDARD = (
     "What exactly will be there at the end that is not there now: which files, commands or behaviours?",

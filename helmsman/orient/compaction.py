@@ -6,10 +6,10 @@ A redesign reads this instead of the history: it begins with what is known, not 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from helmsman.answer_form import TEXT, closed, many
 from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import fence, fit
 from helmsman.orient.progress import render as render_notes
@@ -32,18 +32,7 @@ GOAL, PROSE, LINE, DONE, STEPS = 1000, 1500, 300, 20, 10
 _CHOICES = 5
 _FAILING = 10
 
-FORM: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "endGoal": {"type": "string"},
-        "approach": {"type": "string"},
-        "completed": {"type": "array", "items": {"type": "string"}},
-        "currentState": {"type": "string"},
-        "nextSteps": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["endGoal", "approach", "completed", "currentState", "nextSteps"],
-    "additionalProperties": False,
-}
+FORM = closed(endGoal=TEXT, approach=TEXT, completed=many(TEXT), currentState=TEXT, nextSteps=many(TEXT))
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ The focus is an additional section. Objective, checks, phases, invariants and gu
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from helmsman.answer_form import TEXT, closed, many, one_of
 from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import fence, fit
 from helmsman.orient.checks import commands
@@ -22,18 +23,7 @@ GOAL_TOKENS = 5_000
 FACTS_TOKENS = 4_000
 PROMPT, CONTEXT, AREA, AREAS = 4000, 2000, 200, 5
 
-FORM: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "prompt": {"type": "string"},
-        "systemContext": {"type": "string"},
-        "focusAreas": {"type": "array", "items": {"type": "string"}},
-        "urgency": {"type": "string", "enum": ["low", "normal", "high", "critical"]},
-    },
-    "required": ["prompt", "systemContext", "focusAreas", "urgency"],
-    "additionalProperties": False,
-}
-"""Within what structured output supports: no lengths, everything required."""
+FORM = closed(prompt=TEXT, systemContext=TEXT, focusAreas=many(TEXT), urgency=one_of(get_args(Urgency)))
 
 
 class _Answer(BaseModel):

@@ -6,10 +6,10 @@ choice depends on the order, it has none (models prefer what comes first), and t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from helmsman.answer_form import TEXT, closed
 from helmsman.config import LoopConfig
 from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import fence, fit
@@ -25,12 +25,7 @@ DIFFS_TOKENS = 40_000
 """Of all candidates together, in equal shares."""
 REASON = 400
 
-FORM: dict[str, Any] = {
-    "type": "object",
-    "properties": {"best": {"type": "string"}, "reason": {"type": "string"}},
-    "required": ["best", "reason"],
-    "additionalProperties": False,
-}
+FORM = closed(best=TEXT, reason=TEXT)
 
 
 class _Answer(BaseModel):

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
 from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import fence, fit
 from helmsman.oversee.double_bind.conflicts import MOST_CONFLICTS, conflicts, distinct
@@ -28,28 +29,7 @@ ABOUT = 200
 _PLACE = 120
 _NAMES = 20
 
-FORM: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "conflicts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "first": {"type": "integer"},
-                    "second": {"type": "integer"},
-                    "kind": {"type": "string", "enum": list(get_args(ConflictKind))},
-                    "about": {"type": "string"},
-                },
-                "required": ["first", "second", "kind", "about"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["conflicts"],
-    "additionalProperties": False,
-}
-"""Within what structured output supports: no lengths, everything required."""
+FORM = closed(conflicts=many(closed(first=NUMBER, second=NUMBER, kind=one_of(get_args(ConflictKind)), about=TEXT)))
 
 
 class _Answer(BaseModel):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from helmsman.answer_form import TEXT, closed, many, one_of
 from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.prompts import render
 from helmsman.records.briefing import Briefing
@@ -109,21 +110,8 @@ def _view_files(question: JudgeQuestion, allowance: int) -> tuple[View, View]:
 
 def answer_schema(criteria: tuple[str, ...]) -> dict[str, Any]:
     """The form of an answer, within what structured output supports: no lengths, no bounds, everything required."""
-    text: dict[str, Any] = {"type": "string"}
-    criterion = _closed(
-        {
-            "id": {"type": "string", "enum": list(criteria)},
-            "reason": text,
-            "verdict": {"type": "string", "enum": list(get_args(Given))},
-            "fix": text,
-            "need": {"type": "array", "items": text},
-        }
-    )
-    return _closed({"criteria": {"type": "array", "items": criterion}, "principle": text})
-
-
-def _closed(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    criterion = closed(id=one_of(criteria), reason=TEXT, verdict=one_of(get_args(Given)), fix=TEXT, need=many(TEXT))
+    return closed(criteria=many(criterion), principle=TEXT)
 
 
 def _rubric(goal: str, config: JudgeConfig) -> str:
