@@ -22,7 +22,9 @@ from deployments.demo.model import (
     write,
 )
 from helmsman.verify.usage_limits import read_limit
+from tasks.processes.environment import USUAL
 from tests.fakes.claude_cli import run_claude
+from tests.fakes.repositories import make_repository
 
 
 def test_a_session_edits_a_file_runs_a_command_and_ends_with_a_text(tmp_path: Path) -> None:
@@ -49,6 +51,17 @@ def test_a_session_edits_a_file_runs_a_command_and_ends_with_a_text(tmp_path: Pa
     assert "fix add" in model.requests[0].prompt
     assert [request.turn for request in model.requests] == [0, 1, 2, 3]
     assert session.result["usage"]["input_tokens"] == 3 * 100 + 7
+
+
+@pytest.mark.feature("O3")
+def test_no_git_status_which_changes_with_every_commit_stands_before_the_message(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "work")
+    with ScriptedModel(lambda _: say("so")) as model:
+        for variables in ({}, USUAL):
+            given = {**environment(model.url, tmp_path / "home"), **variables}
+            assert run_claude("do it", folder=repository, environment=given).exit_code == 0
+        usual, ours = (str(request.body["messages"]) for request in model.requests)
+    assert ("# gitStatus" in usual, "# gitStatus" in ours) == (True, False)
 
 
 def test_a_subscription_meets_its_usage_limit(tmp_path: Path) -> None:
