@@ -13,7 +13,7 @@ COMPUTES = {
     "string", "tomllib", "types", "typing", "unicodedata", "warnings", "zoneinfo",
     "pydantic", "pydantic_core",
     "xml", "defusedxml", "markdown_it",  # read text that they are given
-    "jinja2",  # reads the package's own templates
+    "jinja2", "importlib",  # read the package's own templates and tables
     "helmsman",
 }  # fmt: skip
 """All that the core may import. What is missing here and only computes may be added; what acts belongs into tasks/."""

@@ -6,12 +6,9 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from helmsman.plain import short_line
-from helmsman.verify.failures.code import BUILD, LINT, TYPES
 from helmsman.verify.failures.commands import programs, steps
-from helmsman.verify.failures.early import EARLY
-from helmsman.verify.failures.excerpt import excerpt
-from helmsman.verify.failures.frames import is_strange, own_frame
-from helmsman.verify.failures.rules import Programs, hit
+from helmsman.verify.failures.normal import excerpt
+from helmsman.verify.failures.rules import Programs, hit, is_strange, own_frame, rules
 from helmsman.verify.failures.tests_failed import HEADING, recapped, telling
 
 MOST = 30
@@ -110,7 +107,7 @@ def _short(name: str) -> str:
 def _objections(text: str, names: Programs) -> Iterator[_Failure]:
     """What compilers, linters and type checkers object to, in the order in which it was printed."""
     found: dict[int, _Failure] = {}
-    for one in (*TYPES, *LINT, *BUILD, *EARLY):
+    for one in rules("objections", "early"):
         if one.programs and not one.programs & names:
             continue
         for match in one.pattern.finditer(text):

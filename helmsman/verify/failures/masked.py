@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from helmsman.plain import word_set
-from helmsman.verify.failures.commands import Step, is_test_command, steps
-from helmsman.verify.failures.excerpt import excerpt
+from helmsman.records.session import FailureClass
+from helmsman.verify.failures.commands import Step, is_test_command, programs, steps
+from helmsman.verify.failures.normal import excerpt
+from helmsman.verify.failures.rules import Programs, first_hit, rules
 from helmsman.verify.loose_json import text
 from helmsman.verify.summaries import read_summary
 
@@ -32,25 +34,7 @@ _CONTAINERS = frozenset({"docker", "docker-compose", "podman", "kubectl"})
 _READERS = word_set("cat head tail less more bat grep egrep fgrep rg sed awk")
 _PATTERN_FIRST = word_set("grep egrep fgrep rg sed awk")
 
-_TESTS = re.compile(
-    r"^(?:Tests: +[1-9]\d* failed, .{0,60}total|FAILED \((?:failures|errors)=\d+.{0,60}\)|FAILED [^\s:]{1,200}::.{1,300}"
-    r"| *--- FAIL: \S{1,200} \([0-9.]+s\)|=+ [1-9]\d* (?:failed|errors?)\b.{0,80} in [0-9.]+s.{0,20}=+"
-    r"|error: test failed, to rerun pass .{1,100}|[ℹ#] fail [1-9]\d*|Failed! +- Failed: +[1-9]\d*,.{0,200}"  # noqa: RUF001 - as node prints it
-    r"|(?:\[ERROR\] )?Tests run: \d+, (?:Failures: [1-9]|Failures: \d+, Errors: [1-9]).{0,100}|The following tests FAILED:"
-    r"|\d+ tests completed, [1-9]\d* failed.{0,40}| [1-9]\d* fail|!+ Interrupted: \d+ errors? during collection !+)$",
-    re.MULTILINE,
-)
-_OTHERS = re.compile(
-    r"^(?:Found [1-9]\d* errors?(?:\.| in \d+ files?\b.{0,60}| in the same file\b.{0,60}| in \S{1,200})"
-    r"|[1-9]\d* errors?, \d+ warnings?, \d+ (?:informations?|notes?).{0,10}|\S{1,200}(?:\(\d+,\d+\):|:\d+:\d+ -) error TS\d+: .*"
-    r"|✖ [1-9]\d* problems? \([1-9]\d* errors?, .{0,40}|error: could not compile `.*|error\[E\d{4}\]: .*"
-    r"|\S{0,60}make(?:\[\d+\])?: \*\*\* .*|BUILD FAIL(?:ED|URE)\b.{0,60}|ninja: build stopped: .*|Build FAILED\."
-    r"|(?:collect2|ld|clang|clang\+\+): error: .*|(?:[1-9]\d* files? would be reformatted)\b.*"
-    r"|\[(?:warn|error)\] Code style issues found .*|npm (?:ERR!|error) (?:code ELIFECYCLE|Lifecycle script .*)"
-    r"|\[ERROR\] COMPILATION ERROR ?:?|# \S{1,200}\n(?:\./)?\S{1,200}\.go:\d+:\d+: .*|FAIL\t\S{1,200} \[(?:build|setup) failed\]"
-    r"|\S{1,200}:\d+:\d+: (?:fatal )?error: .*|\S{1,200}:\d+:\d+: [EFWCN]\d{3} .*|\S{1,200}\.java:\d+: error: .*)$",
-    re.MULTILINE,
-)
+_OBJECTS = frozenset({FailureClass.TYPES, FailureClass.LINT, FailureClass.BUILD})
 
 
 def failed_by_output(command: str, output: str) -> bool:
@@ -58,7 +42,7 @@ def failed_by_output(command: str, output: str) -> bool:
     found = steps(text(command, 4000))
     if not any(_runs(step) and _hidden(found[number:], found) for number, step in enumerate(found)):
         return False
-    return not _reads_elsewhere(found) and _says_failed(excerpt(output))
+    return not _reads_elsewhere(found) and _says_failed("\n".join(excerpt(output)), programs(found))
 
 
 def _runs(step: Step) -> bool:
@@ -107,9 +91,8 @@ def _shown(step: Step) -> set[str]:
     return set(files[step.words[0] in _PATTERN_FIRST :])
 
 
-def _says_failed(lines: Sequence[str]) -> bool:
-    shown = "\n".join(lines)
-    counts = read_summary(shown)
-    if counts is not None and counts.executed:
-        return bool(counts.failed or _OTHERS.search(shown))
-    return bool(_OTHERS.search(shown) or _TESTS.search(shown))
+def _says_failed(text: str, names: Programs) -> bool:
+    counts = read_summary(text)
+    if (counts and counts.failed) or first_hit([one for one in rules("objections", "last") if one.kind in _OBJECTS], text, names):
+        return True
+    return not (counts and counts.executed) and first_hit(rules("tests"), text, names) is not None

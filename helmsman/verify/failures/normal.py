@@ -1,6 +1,14 @@
-"""Texts without what differs from run to run: times, addresses, ids, ports, names of temporary folders."""
+"""Outputs and failures without what differs from run to run, so that the same failure is known again: the part of an output that
+is read, how much failed in it, its fingerprint, and which failures are one.
+"""
 
+import hashlib
 import re
+from collections.abc import Sequence
+
+from helmsman.records.session import ErrorVector
+from helmsman.verify.loose_json import last, text
+from helmsman.verify.summaries import clean_lines, read_summary
 
 MESSAGE = 300
 WHERE = 200
@@ -41,22 +49,81 @@ _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
-def normal(text: str) -> str:
+def normal(said: str) -> str:
     """A message in one line without what differs from run to run; small numbers stay, they may be what was expected."""
-    return " ".join(_replaced(text[:_READ], _TEMPORARY + _IDS + _VARYING).split())[:MESSAGE]
+    return " ".join(_replaced(said[:_READ], _TEMPORARY + _IDS + _VARYING).split())[:MESSAGE]
 
 
-def place(text: str) -> str:
+def place(where: str) -> str:
     """A place in one line: its line numbers stay."""
-    return " ".join(_replaced(text[:_READ], _TEMPORARY + _IDS).split())[:WHERE]
+    return " ".join(_replaced(where[:_READ], _TEMPORARY + _IDS).split())[:WHERE]
 
 
-def settled(text: str) -> str:
-    """A whole text without what differs from run to run."""
-    return _replaced(text, _TEMPORARY + _IDS + _VARYING)
-
-
-def _replaced(text: str, table: tuple[tuple[re.Pattern[str], str], ...]) -> str:
+def _replaced(whole: str, table: tuple[tuple[re.Pattern[str], str], ...]) -> str:
     for pattern, instead in table:
-        text = pattern.sub(instead, text)
-    return text
+        whole = pattern.sub(instead, whole)
+    return whole
+
+
+EDGE = 20_000
+"""Characters that are read at each end; summaries stand last, the first error often first."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_WRAPPED = re.compile(r"<tool_use_error>(?:Error: )?|</tool_use_error>|\AError: (?=Exit code )")
+
+
+def excerpt(output: object) -> list[str]:
+    """Both ends of an output without colours and control characters; of any other type than a text nothing."""
+    if not isinstance(output, str):
+        return []
+    if len(output) <= 2 * EDGE:
+        return _clean(text(output, 2 * EDGE))
+    return [*_clean(text(output, EDGE))[:-1], *_clean(last(output, EDGE))]
+
+
+def _clean(part: str) -> list[str]:
+    return [_CONTROL.sub("", line).rstrip() for line in clean_lines(_WRAPPED.sub("", part))]
+
+
+_COUNTED = tuple(
+    re.compile(rf"(?i)\b(\d{{1,7}})\s(?:previous\s)?(?:{words})\b")
+    for words in ("errors?|failures?|failed|failing", "problems?|issues?|violations?|offenses", "warnings?")
+)
+"""The gravest first: tools that count errors count warnings beside them, and problems as the sum of both."""
+_COMPLAINS = re.compile(r"(?i)\b(?:error|fail|failed|failure|undefined|cannot|not found)\b|^\S+:\d+")
+_COMPARED = 8000
+
+
+def extent(output: str) -> int:
+    """How many things failed, as the output counts them; else the lines that complain. 0: nothing tells."""
+    lines = excerpt(output)
+    counts = read_summary("\n".join(lines))
+    if counts is not None and counts.failed:
+        return counts.failed
+    starts = [line[:500] for line in lines]
+    counted = (max((int(number) for line in starts for number in words.findall(line)), default=0) for words in _COUNTED)
+    return next(filter(None, counted), 0) or sum(bool(_COMPLAINS.search(line)) for line in starts)
+
+
+def fingerprint(output: str) -> str:
+    """Digest of an output without times, addresses and folders that are new in each run."""
+    ends = output if len(output) <= 2 * _COMPARED else f"{output[:_COMPARED]}{output[-_COMPARED:]}"
+    return hashlib.sha256(_replaced(ends, _TEMPORARY + _IDS + _VARYING).encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+KEPT = 20
+
+
+def same_error(a: ErrorVector, b: ErrorVector) -> bool:
+    """Whether two failures are one: their class, their place and their message are the same."""
+    return a.kind is b.kind and _words(a) == _words(b)
+
+
+def merge(errors: Sequence[ErrorVector], new: ErrorVector) -> tuple[ErrorVector, ...]:
+    """Count a failure that is known and put it last; the newest are kept."""
+    times = new.times + sum(error.times for error in errors if same_error(error, new))
+    others = [error for error in errors if not same_error(error, new)]
+    return (*others, new.model_copy(update={"times": times}))[-KEPT:]
+
+
+def _words(error: ErrorVector) -> tuple[str, str]:
+    return place(error.where), normal(error.message)

@@ -5,43 +5,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from helmsman.records.session import FailureClass as Class
-from helmsman.verify.failures.frames import own_frame
-from helmsman.verify.failures.rules import Hit, Rule, first_hit, rule
+from helmsman.verify.failures.rules import Hit, first_hit, own_frame, rules
 from helmsman.verify.summaries import read_summary
-
-UNSUMMED: tuple[Rule, ...] = (
-    rule(Class.TEST, r"^(?:FAILED|ERROR) (?P<at>[^\s:]{1,200}::[^\n]{1,300}?)(?: - (?P<said>.*))?$"),
-    rule(Class.TEST, r"^ *--- FAIL: (?P<at>\S{1,200}) \([0-9.]+s\)"),
-    rule(Class.TEST, r"^test (?P<at>\S{1,200}) \.\.\. FAILED$"),
-    rule(Class.TEST, r"^(?P<at>[\w$.]{1,150} > [^\n]{1,150}) FAILED$"),
-    rule(Class.TEST, r"^\[ERROR\] +(?P<at>[\w$.]{1,150}\.\w{1,80}):\d+(?:->\S{1,80})? (?P<said>.*)"),
-    rule(Class.TEST, r"^\[ERROR\] +(?P<at>[\w$.(]{1,150}\)?) .{0,60}<<< (?:FAILURE|ERROR)!"),
-    rule(
-        Class.TEST,
-        r"^(?:\[ERROR\] )?(?P<said>Tests run: \d+, (?:Failures: [1-9]\d*, Errors: \d+|Failures: 0, Errors: [1-9]\d*).*)",
-    ),
-    rule(Class.TEST, r"^ +Failed (?P<at>[\w$.]{3,200}(?:\([^\n]{0,100}\))?) \[[<0-9.]+ ?m?s\]"),
-    rule(Class.TEST, r"^(?P<said>Failed! +- Failed: +[1-9]\d*), "),
-    rule(Class.TEST, r"^ {0,8}not ok \d+ (?:- )?(?!.{0,200}# (?:TODO|SKIP))(?P<at>[^\n]{1,200})"),
-    rule(Class.TEST, r"^\(fail\) (?P<at>[^\n]{1,200}?)(?: \[[0-9.]+m?s\])?$"),
-    rule(Class.TEST, r"^[ℹ#] (?P<said>fail [1-9]\d*)$"),  # noqa: RUF001 - as node prints it
-    rule(Class.TEST, r"^(?P<said>The following tests FAILED:)\n\s{1,8}\d+ - (?P<at>\S{1,200})"),
-    rule(
-        Class.TEST,
-        r"^ {0,4}\d+\) (?P<at>\[?\S{0,40} ?› [^\n]{1,160}|\[\w+\] › [^\n]{1,160}?)(?: ─+)?$",  # noqa: RUF001 - as playwright prints it
-    ),
-    rule(Class.TEST, r"^(?P<at>\S[^\n]{0,150}) => \S{1,150}:\d+:\d+$"),
-    rule(Class.TEST, r"^(?P<said>FAILED \| \d+ passed .{0,40}\d+ failed)"),
-    rule(Class.TEST, r"^(?P<said>Tests: +[1-9]\d* failed, .{0,60}total)$"),
-    rule(Class.TEST, r"^FAILED \((?P<said>(?:failures|errors)=\d+.{0,60})\)$"),
-)
-"""Runners without a summary that is counted, and lines of those whose summary was cut off."""
-
-NO_TESTS: tuple[Rule, ...] = (
-    rule(Class.TEST, r"^(?:=+ )?(?P<said>no tests ran|\d+ deselected) in [0-9.]+s", "pytest py.test tox nox make"),
-    rule(Class.TEST, r"^(?P<said>No tests? (?:files )?found, exiting with code 1)"),
-)
-"""Nothing ran; why is said elsewhere, if at all."""
 
 _TELLING = tuple(
     re.compile(pattern, re.MULTILINE)
@@ -73,7 +38,7 @@ def failing_test(lines: Sequence[str], programs: frozenset[str]) -> Hit | None:
     """The failing test that comes first by name (runners that work in parallel have no other order), and what it said."""
     text = "\n".join(lines)
     counts = read_summary(text)
-    hit = first_hit(UNSUMMED, text, programs)
+    hit = first_hit(rules("tests"), text, programs)
     if counts is not None and counts.failed:
         name = min(counts.failing, default=hit.at if hit else "")
         ran = any("::" in one for one in counts.failing) or not _UNIMPORTED.search(text)

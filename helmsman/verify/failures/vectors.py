@@ -1,4 +1,4 @@
-"""A failed call as a class, a place and a message. The tables say what speaks for what; this is their order."""
+"""A failed call as a class, a place and a message."""
 
 import re
 from collections.abc import Sequence
@@ -6,36 +6,39 @@ from typing import NamedTuple
 
 from helmsman.records.session import ErrorVector
 from helmsman.records.session import FailureClass as Class
-from helmsman.verify.failures import world
-from helmsman.verify.failures.code import BUILD, LINT, TYPES, WRAPPERS
 from helmsman.verify.failures.commands import program, programs, steps
-from helmsman.verify.failures.crashes import TRACEBACK, crash
-from helmsman.verify.failures.early import EARLY, UNREACHED
-from helmsman.verify.failures.excerpt import excerpt
-from helmsman.verify.failures.extent import extent
-from helmsman.verify.failures.frames import own_frame
-from helmsman.verify.failures.normal import normal, place
-from helmsman.verify.failures.own_words import DENIED, EXITS, OWN_WORDS
-from helmsman.verify.failures.rules import ANY, Hit, Programs, first_hit
-from helmsman.verify.failures.tests_failed import NO_TESTS, failing_test
+from helmsman.verify.failures.normal import excerpt, extent, normal, place
+from helmsman.verify.failures.rules import ANY, Hit, Programs, first_hit, hit, own_frame, rules
+from helmsman.verify.failures.tests_failed import failing_test
 from helmsman.verify.loose_json import text as loose_text
 
 _EXIT = re.compile(r"Exit code (\d{1,3})")
 _PYTEST_SAYS = re.compile(r"^E {2,}(?=\S)(.*)", re.MULTILINE)
-_SETTLING = frozenset({124, 126, 127, 137, 143})
+_EXITS: dict[int, Class] = {
+    **dict.fromkeys((132, 134, 136, 138, 139), Class.EXCEPTION),
+    126: Class.PERMISSION,
+    127: Class.MISSING_COMMAND,
+    137: Class.RESOURCES,
+    143: Class.TIMEOUT,
+}
+"""Exit codes that say by themselves what happened; from 129 on it was a signal."""
 _FRAME_FIRST = frozenset({Class.NETWORK, Class.MISSING_MODULE, Class.SYNTAX})
 """The runner names the test that imported or called what failed; the innermost frame is where it failed."""
-_OBJECTIONS = (*world.PERMISSION, *TYPES, *LINT, *BUILD)
-_WORLD = (*world.NETWORK, *world.TIMEOUT, *world.COMMAND, *world.FILES)
-_REFUSALS = (*world.GIT, *_WORLD, *world.USAGE)
-_RAISED = (*EARLY, *_WORLD)
+_DENIED = "denied"
+_TRACEBACK = "Traceback (most recent call last):"
+_ERROR = re.compile(
+    r"^ {0,4}(?:Uncaught (?:\(in promise\) )?|E +|error: (?=Uncaught)|\[\w+: )?"
+    r"(?P<said>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt|Exit|Warning|Failure|DoesNotExist)"
+    r"(?: \[\w{1,60}\])?(?::.*|$))",
+    re.MULTILINE,
+)
+_ANY_LAST = re.compile(r"^(?P<said>[A-Za-z_][\w.]{0,150}(?:: .*|$))", re.MULTILINE)
 _ANY_ERROR = re.compile(r"^.{0,80}?\b(?:error|fatal|failed|failure|cannot|unable)\b.*", re.IGNORECASE)
 
 
-class Scene(NamedTuple):
+class _Call(NamedTuple):
     """What there is of a failed call."""
 
-    tool: str
     detail: str
     lines: Sequence[str]
     code: int
@@ -49,75 +52,77 @@ class Scene(NamedTuple):
 
 def error_vector(tool: str, detail: str, output: str) -> ErrorVector:
     """What went wrong in a call that failed, of what was called with which command or path."""
-    scene = _scene(loose_text(tool, 60), loose_text(detail, 4000), excerpt(output))
-    hit = first_hit(OWN_WORDS, "\n".join(scene.lines[:3]), ANY)
-    if hit is not None:
-        where = DENIED if hit.kind is Class.OTHER else hit.name or scene.program
+    call = _call(loose_text(tool, 60), loose_text(detail, 4000), excerpt(output))
+    found = first_hit(rules("own"), "\n".join(call.lines[:3]), ANY)
+    if found is not None:
+        where = _DENIED if found.kind is Class.OTHER else found.name or call.program
     else:
-        hit = _settled(scene) or _read(scene) or _unknown(scene)
-        where = _where(scene, hit)
-    return ErrorVector(kind=hit.kind, where=place(where), message=normal(hit.said), extent=extent(output))
+        found = _settled(call) or _read(call) or _unknown(call)
+        places = (own_frame(call.text), found.at) if found.kind in _FRAME_FIRST else (found.at, own_frame(call.text))
+        where = next(filter(None, (*places, found.name, call.program)), "")
+    return ErrorVector(kind=found.kind, where=place(where), message=normal(found.said), extent=extent(output))
 
 
-def _scene(tool: str, detail: str, lines: list[str]) -> Scene:
+def _call(tool: str, detail: str, lines: list[str]) -> _Call:
     match = _EXIT.fullmatch(lines[0]) if lines else None
     if tool != "Bash":
-        return Scene(tool, detail, lines, 0, ANY, detail or tool)
+        return _Call(detail, lines, 0, ANY, detail or tool)
     found = steps(detail)
     code = int(match[1]) if match else 0
     own = lines[1:] if match and not any(line.startswith("Command timed out") for line in lines[1:2]) else lines
-    return Scene(tool, detail, own, code, programs(found), program(found, detail) or tool)
+    return _Call(detail, own, code, programs(found), program(found, detail) or tool)
 
 
-def _settled(scene: Scene) -> Hit | None:
-    """An exit code that says all; the tables only give the words."""
-    if scene.code not in _SETTLING:
+def _settled(call: _Call) -> Hit | None:
+    """An exit code that says all; the table only gives the words."""
+    kind = _EXITS.get(call.code)
+    if call.code == 124 and "timeout" in call.detail.split():  # noqa: PLR2004 - as timeout(1) ends
+        kind = Class.TIMEOUT
+    if kind is None or kind is Class.EXCEPTION:
         return None
-    kind = EXITS.get(scene.code) or (Class.TIMEOUT if "timeout" in scene.detail.split() else None)
-    if kind is None:
-        return None
-    table = [one for one in (*EARLY, *_REFUSALS) if one.kind is kind]
-    return first_hit(table, scene.text, scene.programs) or Hit(kind, f"exit code {scene.code}")
+    table = [one for one in rules("early", "git", "world") if one.kind is kind]
+    return first_hit(table, call.text, call.programs) or Hit(kind, f"exit code {call.code}")
 
 
-def _read(scene: Scene) -> Hit | None:
-    text, names = scene.text, scene.programs
-    test = failing_test(scene.lines, names)
-    early = first_hit(EARLY if test else (*UNREACHED, *EARLY), _loud(text), names)
+def _read(call: _Call) -> Hit | None:
+    text, names = call.text, call.programs
+    test = failing_test(call.lines, names)
+    said = _PYTEST_SAYS.findall(text)  # pytest marks the words of failures: what a test printed besides says nothing
+    early = first_hit(rules("early") if test else rules("unreached", "early"), "\n".join(said) if said else text, names)
     if early is not None:
         return early._replace(at=early.at or (test.at if test else ""))
-    if EXITS.get(scene.code) is Class.EXCEPTION:
-        return crash(text, names) or Hit(Class.EXCEPTION, f"exit code {scene.code}")
+    if _EXITS.get(call.code) is Class.EXCEPTION:
+        return _crash(text, names) or Hit(Class.EXCEPTION, f"exit code {call.code}")
     return (
         test
-        or first_hit(_OBJECTIONS, text, names)
+        or first_hit(rules("objections"), text, names)
         or _raised(text, names)
-        or first_hit(_REFUSALS, text, names)
-        or crash(text, names)
-        or first_hit((*NO_TESTS, *world.NOTHING_TO_COMMIT, *WRAPPERS), text, names)
+        or first_hit(rules("git", "git_else", "world", "usage"), text, names)
+        or _crash(text, names)
+        or first_hit(rules("last"), text, names)
     )
-
-
-def _loud(text: str) -> str:
-    """Pytest marks the words of the failures themselves: what a test printed besides says nothing."""
-    said = _PYTEST_SAYS.findall(text)
-    return "\n".join(said) if said else text
 
 
 def _raised(text: str, names: Programs) -> Hit | None:
     """The error of a Python traceback, whose own line says what kind it is."""
-    error = crash(text, names) if TRACEBACK in text else None
-    if error is None:
+    error = _crash(text, names) if _TRACEBACK in text else None
+    return error and (first_hit(rules("early", "world"), error.said, names) or error)
+
+
+def _crash(text: str, names: Programs) -> Hit | None:
+    """An error that nobody caught; of a chain of Python's the last, of other languages the first."""
+    found = first_hit(rules("crashes"), text, names)
+    if found is not None:
+        return found
+    start = text.rfind(_TRACEBACK)
+    match = (_ERROR.search(text, start) or _ANY_LAST.search(text, start + len(_TRACEBACK))) if start >= 0 else _ERROR.search(text)
+    if match is None:
         return None
-    return first_hit(_RAISED, error.said, names) or error
+    kind = Class.TEST if "AssertionError" in match["said"].partition(":")[0] else Class.EXCEPTION
+    return hit(kind, match)._replace(at="")
 
 
-def _unknown(scene: Scene) -> Hit:
-    lines = [line.strip() for line in scene.lines if line.strip()]
+def _unknown(call: _Call) -> Hit:
+    lines = [line.strip() for line in call.lines if line.strip()]
     said = next((line for line in lines if _ANY_ERROR.match(line)), lines[-1] if lines else "")
-    return Hit(Class.OTHER, said or (f"exit code {scene.code}" if scene.code else "no output"))
-
-
-def _where(scene: Scene, hit: Hit) -> str:
-    places = (own_frame(scene.text), hit.at) if hit.kind in _FRAME_FIRST else (hit.at, own_frame(scene.text))
-    return next(filter(None, (*places, hit.name, scene.program)), "")
+    return Hit(Class.OTHER, said or (f"exit code {call.code}" if call.code else "no output"))
