@@ -37,7 +37,7 @@ from helmsman.orient.projects.kinds import read_json, read_toml
 from helmsman.orient.research import read as read_research
 from helmsman.oversee.best import Candidate, read_choice
 from helmsman.oversee.commands_said import command_in
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.scans import read_scan
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.plans.complaint import Complaint

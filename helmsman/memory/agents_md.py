@@ -12,7 +12,7 @@ from helmsman.memory.foreign import plain
 from helmsman.memory.guardrails.contradicted import contradiction
 from helmsman.memory.guardrails.effect import Verdict, persons, verdict
 from helmsman.memory.similarity import same
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.imperatives import imperatives
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Tier
 from helmsman.records.oversight import Imperative
 from helmsman.records.state import LoopState

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from helmsman.oversee.double_bind.telling import sentence
+from helmsman.oversee.diagnosis import sentence
 from helmsman.oversee.limits import gauges
 from helmsman.plain import LONGEST_LINE
 from helmsman.records.checks import CheckReport

@@ -7,8 +7,8 @@ from itertools import islice
 from pathlib import Path
 
 from helmsman.config import LoopConfig
-from helmsman.oversee.double_bind.conflicts import MOST_ORDERS
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.conflicts import MOST_ORDERS
+from helmsman.oversee.imperatives import imperatives
 from helmsman.records.oversight import Imperative
 from tasks.system.files import read_within
 

@@ -13,7 +13,7 @@ from deployments.demo.model import ScriptedModel, by_call, call, environment
 from deployments.demo.turns import Turn, say
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.orient.compaction import Past, compact_by_template
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.imperatives import imperatives
 from helmsman.records.focus import Compacted, Focus, Writing, WrittenCompaction, WrittenFocus
 from helmsman.records.oversight import Oversight, Sought
 from helmsman.tokens import tokens

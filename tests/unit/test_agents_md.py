@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from helmsman.memory.agents_md import LONGEST_LINE, MOST_LINES, SECTION, learnings, with_lines
 from helmsman.memory.guardrails.advice import ADVICE, words
 from helmsman.memory.guardrails.failed import LONGEST_PLACE, NOWHERE, Place
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.imperatives import imperatives
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType, Tier
 from helmsman.records.session import FailureClass
 from tests.unit.builders import NOW, check, report, state

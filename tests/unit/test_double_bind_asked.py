@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts
 from helmsman.oversee.double_bind.asked import (
     ABOUT,
     ORDERS_TOKENS,
@@ -19,8 +20,7 @@ from helmsman.oversee.double_bind.asked import (
     shown,
     unasked,
 )
-from helmsman.oversee.double_bind.conflicts import MOST_CONFLICTS, conflicts
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.imperatives import imperatives
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Conflict, Imperative, Oversight, Sought
 from helmsman.records.state import LoopState

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from helmsman.oversee.double_bind.conflicts import conflicts
-from helmsman.oversee.double_bind.diagnosis import bind, bind_signal
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.conflicts import conflicts
+from helmsman.oversee.diagnosis import bind, bind_signal
+from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.ladder import LONGEST_REASON
 from helmsman.oversee.observed import Observed
 from helmsman.oversee.overseeing import oversee

@@ -6,17 +6,15 @@ import pytest
 
 from helmsman.memory.guardrails import born, contradiction
 from helmsman.memory.guardrails.advice import ADVICE
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.imperatives import imperatives
 from helmsman.records.oversight import Imperative
 from helmsman.records.session import FailureClass
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import DEFAULTS, LINT, PROJECT, guardrail, vain
-from tests.unit.test_double_bind_held_out import PROJECTS as HELD_OUT
-from tests.unit.test_double_bind_honest import PROJECTS as HONEST
-from tests.unit.test_double_bind_honest import orders_of
+from tests.unit.honest_projects import PROJECTS, orders_of
 
 pytestmark = [pytest.mark.feature("L5"), pytest.mark.feature("S11")]
-DOCUMENTS = [orders_of(project) for project in (HONEST + "\n=\n" + HELD_OUT).split("\n=\n")]
+DOCUMENTS = [orders_of(project) for project in PROJECTS]
 
 
 def orders(text: str, source: str = "AGENTS.md") -> Sequence[Imperative]:

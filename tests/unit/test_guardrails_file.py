@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from helmsman.memory.guardrails import REMOVED
 from helmsman.memory.guardrails.page import text_of
 from helmsman.memory.guardrails_file import MOST_PROBLEMS, Edits, read, render, render_for_agent
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.imperatives import imperatives
 from helmsman.records.lessons import Guardrail
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import LINT, PROJECT, TEST, TYPES, guardrail

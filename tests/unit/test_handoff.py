@@ -27,7 +27,7 @@ from helmsman.memory.handoff import (
 from helmsman.orient.alignment import goal_text
 from helmsman.orient.alignment_file import read, render
 from helmsman.orient.budget import fit
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.imperatives import imperatives
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.checks import TestCounts
 from helmsman.records.lessons import Subject, Summary, TaskType

@@ -36,7 +36,7 @@ from helmsman.memory.wiki import (
 )
 from helmsman.memory.wiki_map import MOST_AT_THE_TOP, MOST_FOLDERS, Tree, map_page, wanted
 from helmsman.orient.alignment import goal_text
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.imperatives import imperatives
 from helmsman.records.alignment import Alignment, Specification
 from helmsman.records.memory import Choice, Completed, WorkingMemory
 from helmsman.records.state import LoopState

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from helmsman.oversee.double_bind.conflicts import MOST_CONFLICTS, MOST_ORDERS, conflicts
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.conflicts import MOST_CONFLICTS, MOST_ORDERS, conflicts
+from helmsman.oversee.imperatives import imperatives
 from helmsman.records.lessons import Guardrail
 from helmsman.records.oversight import Conflict, Imperative
 

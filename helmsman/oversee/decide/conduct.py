@@ -1,7 +1,7 @@
 """Decisions that follow from how the loop behaves: pain, a question to a person, another way."""
 
 from helmsman.oversee.decide.situation import BLOWN, Question, Situation, against, go_on, standing, stop
-from helmsman.oversee.double_bind.telling import sentence
+from helmsman.oversee.diagnosis import sentence
 from helmsman.oversee.ending import all_ours
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Diagnosis

@@ -1,1 +1,1 @@
-"""Orders that cannot both be followed: found in texts, and held against what the loop does."""
+"""A model's reading of instructions that rules found no contradiction in."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
 from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import fence, fit
-from helmsman.oversee.double_bind.conflicts import MOST_CONFLICTS, conflicts, distinct
+from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts, distinct
 from helmsman.plain import clean
 from helmsman.prompts import Piece, render, render_pieces
 from helmsman.records.focus import Question

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from helmsman.oversee.double_bind.conflicts import conflicts
-from helmsman.oversee.double_bind.diagnosis import bind, bind_signal
-from helmsman.oversee.double_bind.imperatives import imperatives
+from helmsman.oversee.conflicts import conflicts
+from helmsman.oversee.diagnosis import bind, bind_signal
+from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.ladder import LONGEST_REASON
 from helmsman.records.evidence import AgentOutcome
 from helmsman.records.moments import Moment, Movement
@@ -90,7 +90,7 @@ def test_a_failure_that_comes_and_goes_while_another_stays_is_no_swing() -> None
 
 
 def test_two_checks_of_which_one_fails_where_the_other_passes_are_suspected_of_a_contradiction() -> None:
-    diagnosis, found = bind((), swinging(("lint",), ("unit",), ("lint",), ("unit",)))
+    diagnosis, found = bind((), swinging(*[("lint",), ("unit",)] * 2), checks=("lint", "unit"))
     assert diagnosis is Diagnosis.DOUBLE_BIND
     assert [(one.kind, one.first.source, one.first.text, one.second.text) for one in found] == [
         ("pattern", "checks", "lint must pass", "unit must pass")
@@ -100,7 +100,7 @@ def test_two_checks_of_which_one_fails_where_the_other_passes_are_suspected_of_a
     assert "two checks may exclude each other" in signal.message
 
 
-def test_checks_are_told_from_tests_by_their_names_where_those_are_given() -> None:
+def test_checks_are_told_from_tests_by_their_names() -> None:
     history = swinging(("fast",), ("slow",), ("fast",), ("slow",))
     assert bind((), history, checks=("pytest",))[0] is Diagnosis.AMNESIAC
     assert bind((), history, checks=("fast", "slow"))[0] is Diagnosis.DOUBLE_BIND

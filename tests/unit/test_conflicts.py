@@ -1,0 +1,126 @@
+"""Instructions that contradict each other are found, with their kind, and honest documents are not accused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts
+from helmsman.oversee.imperatives import imperatives
+from helmsman.records.oversight import Conflict, Imperative
+from helmsman.words import word_set
+from tests.unit.honest_projects import PROJECTS, orders_of
+
+pytestmark = pytest.mark.feature("S11")
+
+
+def between(goal: str, rules: str) -> tuple[Conflict, ...]:
+    return conflicts([*imperatives("goal", goal), *imperatives("AGENTS.md", rules)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "goal", "rules"),
+    [
+        ("pattern", "Create a dependency on `redis`.", "Do not introduce dependencies."),
+        ("pattern", "Delete the test `test_legacy`.", "Tests must not be removed."),
+        ("pattern", "Push to `main` when you are done. Always push.", "## Never\n- push"),
+        ("pattern", "Keep the `v1` endpoints.", "Remove the `v1` endpoints."),
+        ("pattern", "The service must use a global singleton.", "Global singletons are forbidden."),
+        ("scope", "Change `src/api.py` so that it returns 404.", "Never touch `src/`."),
+        ("scope", "Add a field to the class in `app/models.py`.", "`app/models.py` must stay unchanged."),
+        ("scope", "Update `tests/test_api.py`.", "Do not modify tests."),
+        ("scope", "Update `CHANGELOG.md`.", "Only change files under `src/`."),
+        ("completeness", "All components must be converted to TypeScript.", "Do not convert the chart component."),
+        ("priority", "Run the formatter before committing.", "Commit before running the formatter."),
+        ("priority", "Prefer composition over inheritance.", "Prefer inheritance over composition."),
+    ],
+)
+def test_a_contradiction_is_found_with_its_kind(kind: str, goal: str, rules: str) -> None:
+    found = between(goal, rules)
+    assert [one.kind for one in found] == [kind]
+    assert {found[0].first.source, found[0].second.source} == {"goal", "AGENTS.md"}
+
+
+@pytest.mark.parametrize(
+    ("goal", "rules"),
+    [
+        ("Move the helper from `lib/a.js` to `lib/b.js`.", "## Off limits\n\n- `lib/`\n- `bin/`"),
+        ("Document the flag in `docs/cli.md`.", "Do not touch files outside of `src/`."),
+        ("Edit `db/migrations/0007_users.py`.", "Do not edit migrations."),
+        ("Update the README.md and the file `config/default.yml`.", "You must not modify `config/*.yml`."),
+        ("Rename every endpoint to the plural.", "Skip the admin endpoint."),
+        ("Use tabs instead of spaces.", "Use spaces instead of tabs."),
+        ("Deploy before the tests are run.", "Run the tests before you deploy."),
+    ],
+)
+def test_a_contradiction_in_other_words_is_found_as_well(goal: str, rules: str) -> None:
+    assert len(between(goal, rules)) == 1
+
+
+@pytest.mark.parametrize(
+    ("goal", "rules"),
+    [
+        ("Change `src/api.py`.", "Never touch `src/` except `src/api.py`."),
+        ("Change `src/api.py`.", "Do not change files other than `src/api.py`."),
+        ("Change `src/api.py`.", "Do not change `src/api.py.bak` or `src/api/`."),
+        ("If a test is wrong, you must change it in `tests/`.", "Never touch `tests/`."),
+        ("Delete the test `test_old`.", "Do not delete tests to make the suite pass."),
+        ("Delete the test `test_old`.", "Do not delete all tests."),
+        ("Add tests and update the docs.", "Do not add docs."),
+        ("Use fixtures.", "Never use mocks: use fixtures."),
+        ("Format all code.", "Do not format generated code."),
+        ("Update `src/api.py` to match `docs/spec.md`.", "Never edit `docs/spec.md`."),
+        ("Add `tests/test_new.py`.", "Do not modify tests."),
+        ("Be careful.", "Every module must be migrated. Do not migrate the old module. Use mocks in tests. Do not use mocks."),
+    ],
+)
+def test_exceptions_narrower_instructions_and_conditions_are_no_contradiction(goal: str, rules: str) -> None:
+    assert between(goal, rules) == ()
+
+
+@pytest.mark.parametrize("project", PROJECTS, ids=range(len(PROJECTS)))
+def test_an_honest_project_has_no_contradiction(project: str) -> None:
+    assert len(orders_of(project)) > 0
+    assert [f"{one.kind}: {one.first.text} | {one.second.text}" for one in conflicts(orders_of(project))] == []
+
+
+def test_a_guide_in_a_folder_speaks_of_that_folder_alone() -> None:
+    root, nested = imperatives("AGENTS.md", "Use mocks."), imperatives("packages/a/AGENTS.md", "Never use mocks.")
+    assert conflicts([*root, *nested]) == ()
+    assert len(conflicts([*root, *imperatives("CLAUDE.md", "Never use mocks.")])) == 1
+
+
+def test_advice_on_both_sides_binds_nobody() -> None:
+    assert between("You should use mocks.", "Avoid mocks. You should not use mocks.") == ()
+
+
+def test_the_gravest_come_first_and_no_more_than_five() -> None:
+    goal = "\n".join(["- Use tabs instead of spaces.", *(f"- Change `src/m{number}.py`." for number in range(9)), "- Use mocks."])
+    found = between(goal, "- Use spaces instead of tabs.\n- Never touch `src/`.\n- Never use mocks.")
+    assert [one.kind for one in found] == ["pattern", "scope", "scope", "scope", "scope"]
+    assert len(found) == MOST_CONFLICTS
+
+
+WORDS = sorted(
+    word_set(
+        "must never do not add change tests `src/` `src/a.py` all every before only leave as it is use no , . ; : the keep be"
+    )
+)
+TEXTS = st.one_of(
+    st.text(max_size=200),
+    st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join),
+    st.lists(st.sampled_from(WORDS), max_size=25).map("\n- ".join),
+)
+
+
+@given(st.lists(TEXTS, max_size=6))
+def test_whatever_stands_there_nothing_raises_and_a_copy_changes_nothing(texts: list[str]) -> None:
+    orders = [order for number, text in enumerate(texts) for order in imperatives(f"{number}.md", text)]
+    found = conflicts(orders)
+    assert len(found) <= MOST_CONFLICTS
+    assert found == conflicts([*orders, *orders])
+
+
+def test_a_thousand_hostile_instructions_are_compared_to_the_end() -> None:
+    change = [Imperative(source="a", text=f"Change `src/{'a/' * 40}{number}.py`", modality="must") for number in range(500)]
+    never = [Imperative(source="b", text=f"Never touch `{'*a' * 40}{number}`", modality="must_not") for number in range(500)]
+    assert conflicts([*change, *never]) == ()
