@@ -22,7 +22,7 @@ from typing import Any
 from helmsman.config import LoopConfig
 from helmsman.memory.episodes import episode, subject_of, summary
 from helmsman.memory.extraction import after_iteration, after_loop
-from helmsman.memory.merging import is_same, merged, new_lesson, similar
+from helmsman.memory.merge import is_same, merged, new_lesson, similar
 from helmsman.memory.promotion import reviewed
 from helmsman.oversee.baseline import with_baseline
 from helmsman.oversee.decide import Situation, decide

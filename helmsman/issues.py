@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from helmsman.markdown_seen import rendered, visible
-from helmsman.memory.foreign import block_quote
+from helmsman.memory.quoting import block_quote
 from helmsman.naming import loop_id
 from helmsman.oversee.commands_said import command_in
 from helmsman.plain import clean

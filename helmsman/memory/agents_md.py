@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from helmsman.code_blocks import CodeBlocks
-from helmsman.memory.foreign import plain
 from helmsman.memory.guardrails.contradicted import contradiction
 from helmsman.memory.guardrails.effect import Verdict, persons, verdict
-from helmsman.memory.similarity import same
+from helmsman.memory.merge import SAME, alike
+from helmsman.memory.quoting import plain
 from helmsman.oversee.imperatives import imperatives
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Tier
 from helmsman.records.oversight import Imperative
@@ -103,7 +103,7 @@ def _certain(lesson: Lesson) -> bool:
 
 
 def _known(line: str, said: Sequence[str]) -> bool:
-    return not line or any(same(line, sentence) for sentence in said)
+    return not line or any(alike(line, sentence) >= SAME for sentence in said)
 
 
 def _said(text: str) -> list[str]:

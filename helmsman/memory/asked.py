@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from helmsman.answer_form import NUMBER, TEXT, closed, many, one_of
-from helmsman.memory.phrases import cleaned, details, orders, tells
+from helmsman.memory.quoting import cleaned, details, orders, tells
 from helmsman.memory.words import terms
 from helmsman.orient.answers import printable, read_answer
 from helmsman.orient.budget import fence, fit

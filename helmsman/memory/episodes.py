@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from helmsman.memory.classifying import task_type
-from helmsman.memory.phrases import cleaned
+from helmsman.memory.quoting import cleaned
+from helmsman.memory.task_type import task_type
 from helmsman.plain import clean_lines
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.judgement import Judgement
@@ -21,13 +21,13 @@ OURS = ("helmsman:", "Merge branch", "Merge remote", "fixup!", "squash!")
 def subject_of(state: LoopState, project: str, known: TaskType | None = None) -> Subject:
     """What the iteration that is due is about.
 
-    The kind of work is that of the whole loop: by its goal, where that is silent by what failed before any work. `known`: what it
+    The kind of work is that of the whole loop: by its preset, its goal, or what failed before any work. `known`: what it
     was found to be earlier in this loop.
     """
     last = next((moment for moment in reversed(state.history) if _says_something(moment)), None)
     return Subject(
         project=project,
-        task_type=known or task_type(state.config.goal, _failed_at_first(state)),
+        task_type=known or task_type(state.config.goal, _failed_at_first(state), state.config.preset),
         text=clean_lines(state.config.goal[: 2 * LONGEST_GOAL])[:LONGEST_GOAL].strip(),
         failures=tuple(dict.fromkeys(error.kind for error in last.errors)) if last else (),
         tests=failing_tests(state),

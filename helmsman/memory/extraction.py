@@ -8,7 +8,7 @@ an antipattern; a decision with its reason, in a completed loop, for a conventio
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from helmsman.memory.phrases import cleaned, details, listed, orders, quoted, sentences, tells
+from helmsman.memory.quoting import cleaned, details, listed, orders, quoted, sentences, tells
 from helmsman.memory.words import terms
 from helmsman.oversee.detectors.windows import OF_THE_WORLD, place
 from helmsman.oversee.movement import Identity, identity

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from helmsman.code_blocks import CodeBlocks
 from helmsman.errors import OperatorError
-from helmsman.memory.foreign import block_quote, plain
+from helmsman.memory.quoting import block_quote, plain
 from helmsman.orient.alignment import own_goal
 from helmsman.orient.alignment_file import read
 from helmsman.plain import clean_lines

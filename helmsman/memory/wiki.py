@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 
-from helmsman.memory.foreign import block_quote, plain
+from helmsman.memory.quoting import block_quote, plain
 from helmsman.orient.alignment import own_goal
 from helmsman.records.base import Record
 from helmsman.records.checks import CheckReport

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from helmsman.code_blocks import CodeBlocks
-from helmsman.memory.foreign import plain
+from helmsman.memory.quoting import plain
 from helmsman.memory.wiki import MAP, Page
 from helmsman.python_of import python_of
 from helmsman.records.base import Record

@@ -14,7 +14,7 @@ from helmsman.memory.extraction import after_iteration, after_loop
 from helmsman.memory.guardrails import Refused, born, failed
 from helmsman.memory.guardrails import after_iteration as with_effect
 from helmsman.memory.guardrails import after_loop as concluded
-from helmsman.memory.merging import credited, is_same, merged, new_lesson, similar
+from helmsman.memory.merge import credited, is_same, merged, new_lesson, similar
 from helmsman.memory.promotion import reviewed
 from helmsman.plain import clean
 from helmsman.records.events import MemoryNoted

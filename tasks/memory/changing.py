@@ -15,7 +15,7 @@ from helmsman.memory.recall import Found
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary
 from tasks.memory import tables
 from tasks.memory.keys import facets, key, marks, moment, said_words
-from tasks.memory.reading import Reader
+from tasks.memory.reading import Reader, read_all
 from tasks.memory.word_index import count, counted, marked, put, tidy
 from tasks.system.secrets import without_secrets
 
@@ -149,6 +149,14 @@ class Changing(Reader):
         if table is tables.episodes:
             failures = tables.failures.c
             self._connection.execute(delete(tables.failures).where(failures.project == project, failures.episode.in_(gone)))
+
+
+def reindex(connection: Connection) -> None:
+    """Put every lesson into the index by the words that this version finds it by."""
+    change = Changing(connection)
+    for lesson in read_all(Lesson, connection.scalars(select(tables.lessons.c.body)).all()):
+        change.put_lesson(lesson)
+    change.count_words()
 
 
 def body(record: BaseModel) -> str:

@@ -48,7 +48,7 @@ class Reader(ABC):
     def lesson(self, id: str) -> Lesson | None:  # noqa: A002 - the record's own word
         with self.reading() as connection:
             question = _bodies(tables.lessons).where(tables.lessons.c.id == key(id))
-            return next(iter(_read(Lesson, connection.scalars(question).all())), None)
+            return next(iter(read_all(Lesson, connection.scalars(question).all())), None)
 
     def lessons(
         self,
@@ -65,7 +65,7 @@ class Reader(ABC):
         rows = {"most": max(limit, 0), "after": max(offset, 0)}
         with self.reading() as connection:
             question = _listing(tables.lessons, "updated_at", *wanted, alive=not retired)
-            return _read(Lesson, connection.scalars(question, wanted | rows).all())
+            return read_all(Lesson, connection.scalars(question, wanted | rows).all())
 
     def search(
         self,
@@ -89,7 +89,7 @@ class Reader(ABC):
     def guardrail(self, id: str) -> Guardrail | None:  # noqa: A002 - the record's own word
         with self.reading() as connection:
             question = _bodies(tables.guardrails).where(tables.guardrails.c.id == key(id))
-            return next(iter(_read(Guardrail, connection.scalars(question).all())), None)
+            return next(iter(read_all(Guardrail, connection.scalars(question).all())), None)
 
     def guardrails(self, project: str, *, retired: bool = False) -> list[Guardrail]:
         found = tables.guardrails.c
@@ -97,20 +97,20 @@ class Reader(ABC):
         if not retired:
             question = question.where(found.retired.is_(False))
         with self.reading() as connection:
-            return _read(Guardrail, connection.scalars(question.order_by(found.created_at, found.id)).all())
+            return read_all(Guardrail, connection.scalars(question.order_by(found.created_at, found.id)).all())
 
     def episodes(self, uid: str, last: int | None = None) -> list[Episode]:
         found = tables.episodes.c
         newest = found.iteration.desc(), found.attempt.desc()
         question = _bodies(tables.episodes).where(found.uid == key(uid)).order_by(*newest).limit(last)
         with self.reading() as connection:
-            return _read(Episode, connection.scalars(question).all()[::-1])
+            return read_all(Episode, connection.scalars(question).all()[::-1])
 
     def summaries(self, task_type: TaskType | None = None, project: str | None = None, limit: int = 200) -> list[Summary]:
         wanted = _given(task_type=task_type, project=project)
         rows = {"most": max(limit, 0), "after": 0}
         with self.reading() as connection:
-            return _read(Summary, connection.scalars(_listing(tables.summaries, "ended_at", *wanted), wanted | rows).all())
+            return read_all(Summary, connection.scalars(_listing(tables.summaries, "ended_at", *wanted), wanted | rows).all())
 
     def failures(self, project: str, kind: FailureClass) -> tuple[int, int]:
         failed, kept = tables.failures.c, tables.episodes.c
@@ -131,7 +131,7 @@ class Reader(ABC):
         return [
             Found(lesson, fits, words)
             for fits, _, words, body in sorted(best.values(), reverse=True)
-            for lesson in _read(Lesson, [body])
+            for lesson in read_all(Lesson, [body])
         ]
 
 
@@ -166,7 +166,7 @@ def _bodies(table: Table) -> Select[tuple[str]]:
     return select(table.c.body)
 
 
-def _read(record: type[R], bodies: Iterable[str]) -> list[R]:
+def read_all(record: type[R], bodies: Iterable[str]) -> list[R]:
     """What a newer program wrote and this one does not understand is not there for this one."""
     found: list[R] = []
     for body in bodies:

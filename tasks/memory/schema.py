@@ -9,6 +9,7 @@ was released is never changed.
 from sqlalchemy import Connection, inspect, select
 
 from helmsman.errors import WorldError
+from tasks.memory.changing import reindex
 from tasks.memory.tables import versions
 
 SQLITE = {
@@ -51,9 +52,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX helmsman_summaries_age ON helmsman_summaries (ended_at)",
         "CREATE INDEX helmsman_summaries_project ON helmsman_summaries (project, ended_at)",
     ),
+    (),
 )
 """One entry for each version, the first from nothing to version 1."""
 VERSION = len(STEPS)
+WORDS_CHANGED = 2
+"""From this version on endings of words are cut otherwise: lessons of an older one are put into the index anew."""
 
 
 def version_of(connection: Connection) -> int:
@@ -74,6 +78,8 @@ def migrate(connection: Connection) -> None:
     for step in STEPS[version:]:
         for statement in step:
             connection.exec_driver_sql(statement.format_map(_dialect(connection)))
+    if 0 < version < WORDS_CHANGED:
+        reindex(connection)
     if version < VERSION:
         connection.execute(versions.delete().where(versions.c.name == "version"))
         connection.execute(versions.insert().values(name="version", value=str(VERSION)))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.errors import WorldError
-from tasks.memory import Store, opening
+from tasks.memory import Store, keys, opening
 from tasks.memory.mending import mended
 from tasks.memory.schema import STEPS, VERSION
 from tests.fakes.needs import need
@@ -99,6 +99,25 @@ def test_a_store_of_a_newer_version_is_left_alone(file: Path) -> None:
 
 def test_every_version_has_a_step() -> None:
     assert len(STEPS) == VERSION
+
+
+def whole_words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text.casefold().split()))
+
+
+def test_lessons_of_an_older_version_are_found_by_the_words_of_this_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(keys, "terms", whole_words)
+        with opening(url(file), NOW) as store, store.change() as change:
+            change.put_lesson(lesson("old", "Rounding invoices"))
+            change.put_lesson(lesson("retired", "Rounding invoices", retired="of no use"))
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE helmsman_memory SET value = '1' WHERE name = 'version'")
+    connection.close()
+    for _ in range(2):
+        with opening(url(file), NOW + DAY) as store:
+            assert store.warnings == ()
+            assert [one.lesson.id for one in store.search("round the invoice")] == ["old"]
 
 
 def test_the_first_days_copy_holds_what_that_day_taught(file: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.memory.asked import COMPLETED, FORM, MOST_LESSONS, SHOWN, lessons_request, read_lessons, shown
-from helmsman.memory.phrases import orders
+from helmsman.memory.quoting import orders
 from helmsman.orient.answers import LONGEST_ANSWER
 from helmsman.records.lessons import LessonKind, Observation
 from helmsman.records.memory import Choice, WorkingMemory

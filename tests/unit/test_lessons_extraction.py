@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.memory.extraction import after_iteration, after_loop
-from helmsman.memory.merging import is_same
-from helmsman.memory.phrases import core, orders, quoted, tells
+from helmsman.memory.merge import core, is_same
+from helmsman.memory.quoting import orders, quoted, tells
 from helmsman.records.lessons import Episode, Graded, LessonKind, Observation
 from helmsman.records.memory import Choice, WorkingMemory
 from helmsman.records.moments import Moment, Movement

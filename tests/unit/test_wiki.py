@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.foreign import plain
+from helmsman.memory.quoting import plain
 from helmsman.memory.wiki import (
     BEGIN,
     CONSTRAINTS,

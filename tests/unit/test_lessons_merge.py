@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.merging import credited, is_same, merged, new_lesson, similar
+from helmsman.memory.merge import alike, credited, is_same, merged, new_lesson, similar
 from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation, TaskType
 from helmsman.records.session import FailureClass
 from tests.unit.builders import HOUR, NOW
 from tests.unit.lived import lesson, observation, subject
-from tests.unit.paraphrases import SAME
 
 pytestmark = pytest.mark.feature("L3")
 STRATEGY, ANTIPATTERN, CONVENTION = LessonKind
@@ -24,9 +23,10 @@ def antipattern(failure: FailureClass | None = FailureClass.TEST, *tests: str, *
     return observation("Where test failures come again: read the failing test.", **given)
 
 
+SAYING = ("Cache the parsed configuration", "Cache parsed configurations", "Do not cache the parsed configuration")
 OBSERVATIONS = st.builds(
     observation,
-    st.sampled_from([text for pair in SAME for text in pair]),
+    st.sampled_from(SAYING),
     confidence=st.floats(0, 1),
     kind=st.sampled_from(LessonKind),
     source=st.sampled_from("abcdefgh"),
@@ -39,6 +39,45 @@ OBSERVATIONS = st.builds(
         tests=st.sampled_from([(), ("a",)]),
     ),
 )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Cache the parsed configuration", "Caching parsed configurations."),
+        ("Normalise line endings before parsing", "normalise the line ending before it is parsing"),
+        ("Fix the off-by-one in parse_range", "Fixed an off-by-one in `parse_range`"),
+    ],
+)
+def test_sentences_of_the_same_words_in_the_same_order_are_one(one: str, other: str) -> None:
+    assert is_same(observation(one, by="model"), observation(other, by="model"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Sort the keys of the report ascending", "Sort the keys of the report descending"),
+        ("Edit the generated files of the client", "Do not edit the generated files of the client"),
+        ("Run the slow tests with the network", "Run the slow tests without the network"),
+        ("Rename Customer to Account", "Rename Account to Customer"),
+        ("Run the linter before the formatter", "Run the linter after the formatter"),
+        ("Fix tests/test_cart.py::test_empty", "Fix tests/test_cart.py::test_full"),
+        ("Handle None in format_name of the report", "Handle None in format_date of the report"),
+        ("Set the limit of retries to 3", "Set the limit of retries to 10"),
+        ("Install dependencies of the shop with `npm ci`", "Install dependencies of the shop with `npm i`"),
+        ("Don't mock the clock in tests of the scheduler", "Mock the clock in tests of the scheduler"),
+        ("修", "复"),
+        ("", "Cache the parsed configuration"),
+    ],
+)
+def test_what_differs_in_a_name_a_number_a_denial_or_the_order_is_not_merged(one: str, other: str) -> None:
+    assert not is_same(observation(one, by="model"), observation(other, by="model"))
+
+
+@pytest.mark.parametrize("unit", ["a ", "not ", "a.b", "a_b::", "`x", "1.", "[["])
+def test_a_hostile_megabyte_is_compared_in_bounds(unit: str) -> None:
+    hostile = unit * (1_000_000 // len(unit))
+    assert alike(hostile, hostile[:8000]) == alike(hostile[:8000], hostile)
 
 
 @given(OBSERVATIONS, OBSERVATIONS)
@@ -71,7 +110,7 @@ def test_strategies_are_compared_by_what_they_quote() -> None:
     first = observation(
         "This got earlier work there: “Cache the parsed configuration”. It ended test failures. Tools: Read, Edit."
     )
-    second = observation("This got earlier work there: “Caching of parsed configurations”. Changed: “a.py”. Tools: Bash.")
+    second = observation("This got earlier work there: “Caching parsed configurations”. Changed: “a.py”. Tools: Bash.")
     third = observation("This got earlier work there: “Escape user input in SQL”. It ended test failures. Tools: Read, Edit.")
     assert is_same(first, second)
     assert not is_same(first, third)

@@ -7,20 +7,43 @@ Uses are loops, not observations: whatever one loop repeats, it is one witness. 
 without it and failed; a strategy or a convention where the work got on. Once told, both are judged by what came of it.
 """
 
+import re
 from datetime import datetime
+from difflib import SequenceMatcher
 
-from helmsman.memory.phrases import core
-from helmsman.memory.similarity import SAME, alike
+from helmsman.memory.words import terms
 from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation
 
+SAME = 0.87
+"""Likeness from which two sentences count as one lesson."""
 MOST_TESTS = 20
+_LONGEST_READ = 4_000
 _OTHER_REACH = 0.5
 """Likeness, at most, of what holds of a whole class of failures and what holds of one test."""
 _RANK = {"model": 0, "rules": 1, "person": 2}
+_EXACT = re.compile(
+    r"(?i)\b(?:not|never|no|without|avoid|cannot|\w+n['\u2019]t|before|after|until|first|last|always|only|instead|out|off|up|down)\b"
+    r"|`[^`\s]+\s[^`]+`|\w+(?:[_./:]+\w+)+|\w*\d\w*"
+)
+"""Words that turn a sentence, commands, names and numbers. Two lessons kept apart cost a line in a prompt; two that are merged
+though they differ in one of these teach something wrong.
+"""
+_QUOTATION = re.compile("“([^”]*)”")
+
+
+def alike(one: str, other: str) -> float:
+    """The share of telling words that two sentences have in common, in the same order, 0 to 1."""
+    first, second = sorted((one[:_LONGEST_READ], other[:_LONGEST_READ]))
+    if first == second:
+        return 1.0
+    mine, theirs = terms(first), terms(second)
+    if not mine or _exact(first) != _exact(second):
+        return 0.0
+    return SequenceMatcher(None, mine, theirs, autojunk=False).ratio()
 
 
 def similar(one: Lesson | Observation, other: Lesson | Observation) -> float:
-    """How much two of them are the same lesson, 0 to 1. From `similarity.SAME` they are."""
+    """How much two of them are the same lesson, 0 to 1. From `SAME` they are."""
     if one.kind is not other.kind or _place(one) != _place(other):
         return 0.0
     if one.kind is LessonKind.ANTIPATTERN:
@@ -30,6 +53,12 @@ def similar(one: Lesson | Observation, other: Lesson | Observation) -> float:
 
 def is_same(one: Lesson | Observation, other: Lesson | Observation) -> bool:
     return similar(one, other) >= SAME
+
+
+def core(text: str) -> str:
+    """The first quotation of a text, or the whole of it."""
+    found = _QUOTATION.search(text)
+    return found[1] if found else text
 
 
 def new_lesson(observation: Observation, id: str, now: datetime) -> Lesson:  # noqa: A002 - the field's name
@@ -96,8 +125,12 @@ def _same_antipattern(one: Lesson | Observation, other: Lesson | Observation) ->
 
 
 def _said(one: Lesson | Observation) -> str:
-    """What it is about: of our own sentences the words that they quote."""
+    """What it is about: of our own sentences the first words that they quote."""
     return core(one.text) if one.by == "rules" else one.text
+
+
+def _exact(text: str) -> frozenset[str]:
+    return frozenset(found.casefold().strip("`") for found in _EXACT.findall(text))
 
 
 def _tests(one: Lesson | Observation) -> frozenset[str]:
