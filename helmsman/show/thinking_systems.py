@@ -165,7 +165,7 @@ def _variety(trend: tuple[Variety, ...]) -> str:
     over = f", {change:+.2f} over {counted(len(trend), 'iteration')}" if len(trend) > 1 else ""
     counts = (
         f"{last.lines:,} lines, {last.tests} tests, {last.suppressions} suppressions, {last.skips} skips, {last.casts} casts, "
-        f"{last.cycles} in cycles, {last.dead} dead"
+        f"{last.dead} dead"
     )
     return f"{score(last):+.2f} (higher is better){over}: {counts}"
 
