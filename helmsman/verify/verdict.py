@@ -130,7 +130,8 @@ def _judged(evidence: Evidence) -> Iterator[Reason]:
 def _unproven(evidence: Evidence) -> Iterator[Reason]:
     """Nothing is wrong, and nothing shows that the change does anything."""
     judged = evidence.judgement and evidence.judgement.approved
-    if evidence.unchanged or evidence.head.failures or judged or evidence.table.of(Consequence.PROVES):
+    decided = evidence.table.of(Consequence.PROVES, Consequence.FAILS)
+    if evidence.unchanged or evidence.head.failures or judged or decided:
         return
     silent = [result.name for result in evidence.base.failures if not known(result, result.name).ended]
     if silent:

@@ -83,8 +83,8 @@ def test_a_red_test_that_was_edited_to_pass_is_not_verified_and_named_as_a_case(
     commit(top, "cheat", {"tests/test_calc.py": TESTS.replace("== 2", "== 4")})
     junit, sarif = tmp_path / "junit.xml", tmp_path / "out.sarif"
     found = verified(top, capsys, check="", junit=junit, sarif=sarif)
-    assert rules(found)[1][0] == "changed_to_pass"
-    assert found["exit_status"] == 1
+    assert rules(found) == ("not_verified", ["changed_to_pass"])
+    assert found["table"]["unnamed"] == 0
     assert cases(found) == {"tests.test_calc::test_four": "CHANGED", "tests.test_calc::test_zero": "PASS_TO_PASS"}
     suite = ET.parse(junit).getroot()
     assert [case.get("name") for case in suite if case.find("failure") is not None] == [
