@@ -230,8 +230,8 @@ def _blocked(done: DoneSignals) -> Sequence[Piece]:
 
 def _findings(findings: Sequence[Finding]) -> Sequence[Piece]:
     """Those that block; hints are for people and the judge."""
-    each = [{"blocks": True, "instead": one.honest, "lines": _lines_of(one)} for one in findings if one.weight is Weight.BLOCK]
-    return render_pieces("findings", findings=each, blocking=len(each)) if each else ()
+    each = [{"instead": one.honest, "lines": _lines_of(one)} for one in findings if one.weight is Weight.BLOCK]
+    return render_pieces("findings", findings=each) if each else ()
 
 
 def _lines_of(finding: Finding) -> str:

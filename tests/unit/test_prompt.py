@@ -209,8 +209,7 @@ def test_the_output_of_one_loud_check_leaves_room_for_all_other_facts() -> None:
 @pytest.mark.feature("V5")
 def test_a_finding_that_blocks_says_what_to_do_and_its_evidence_is_fenced_and_hints_are_not_told() -> None:
     told = prompt(state(findings=(FINDING, FINDING.model_copy(update={"weight": Weight.HINT, "message": "a hint"}))))
-    assert "It blocks completion until it is gone." in told
-    assert "BLOCKS: Mend it." in outside_of_fences(told)
+    assert "# Findings in the diff that block completion\nMend it.\n```" in told
     assert "a hint" not in told
     assert "```\ntests/a.py:3: test_a is skipped\n" in told
 
