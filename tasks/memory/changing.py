@@ -32,7 +32,7 @@ _REPLACE_LESSON = update(tables.lessons).where(tables.lessons.c.number == bindpa
 
 
 class Changing(Reader):
-    """Reads and writes over the transaction's one connection."""
+    """Reads and writes over one connection, alone among all writers: everything in it is written, or nothing."""
 
     def __init__(self, connection: Connection) -> None:
         """Write with this connection, on which a transaction has begun."""
@@ -44,6 +44,7 @@ class Changing(Reader):
         yield self._connection
 
     def put_lesson(self, lesson: Lesson) -> None:
+        """Add it, or replace the one of this id."""
         lesson = without_secrets(lesson)
         before = self._connection.execute(_LESSON, {"known": key(lesson.id)}).first()
         row = _lesson_row(lesson)
@@ -57,9 +58,11 @@ class Changing(Reader):
             self._index(number, held, row["words"])
 
     def forget(self, id: str) -> bool:  # noqa: A002 - the record's own word
+        """Remove a lesson or a guardrail for good; False where there was none."""
         return self._forget_lesson(key(id)) or self._removed(tables.guardrails, key(id))
 
     def put_guardrail(self, guardrail: Guardrail) -> None:
+        """Add it, or replace the one of this id."""
         guardrail = without_secrets(guardrail)
         self._removed(tables.guardrails, key(guardrail.id))
         row = {
@@ -72,6 +75,7 @@ class Changing(Reader):
         self._connection.execute(insert(tables.guardrails).values(row))
 
     def put_episode(self, episode: Episode) -> bool:
+        """Keep an iteration; False, and nothing written, where this attempt at it is kept already."""
         episode = without_secrets(episode)
         project = key(episode.subject.project)
         place = {"uid": key(episode.uid), "iteration": episode.iteration, "attempt": episode.attempt}
@@ -87,6 +91,7 @@ class Changing(Reader):
         return True
 
     def put_summary(self, summary: Summary) -> bool:
+        """Keep a loop's end; False, and nothing written, where this end of it, or a later one, is kept already."""
         summary = without_secrets(summary)
         table, uid, ended_at = tables.summaries, key(summary.uid), moment(summary.ended_at)
         known = self._connection.scalar(select(table.c.ended_at).where(table.c.uid == uid))

@@ -39,7 +39,7 @@ class _Fitting(NamedTuple):
 
 
 class Reader(ABC):
-    """The reads, over whatever connection there is."""
+    """The reads, over whatever connection there is. Raise WorldError where the store cannot tell."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Connection]:
@@ -61,6 +61,7 @@ class Reader(ABC):
         limit: int = 1_000,
         offset: int = 0,
     ) -> list[Lesson]:
+        """The one that was seen last first; with `retired`, those that are told no more as well."""
         wanted = _given(project=project, kind=kind, task_type=task_type, tier=tier)
         rows = {"most": max(limit, 0), "after": max(offset, 0)}
         with self.reading() as connection:
@@ -76,6 +77,11 @@ class Reader(ABC):
         *,
         project: str | None = None,
     ) -> list[Found]:
+        """Lessons by their words, the most fitting first, retired ones left out: so many of all projects, and where a project
+        is named, as many of it. Never raises for what the text is.
+
+        How well one fits is what the telling words of the question weigh that it holds, of those that any lesson holds.
+        """
         if kinds is not None and not kinds:
             return []
         everywhere = [] if kinds is None else [[kind_facet(kind) for kind in kinds]]
@@ -83,6 +89,7 @@ class Reader(ABC):
         return self._found(text, marks(Tier if tiers is None else tiers), limit, *groups)
 
     def similar(self, text: str, kind: LessonKind, project: str, task_type: TaskType, limit: int = 10) -> list[Lesson]:
+        """Lessons of the same sort, project and type of task that share telling words, the most fitting first."""
         found = self._found(text, marks(), limit, [[merging_facet(kind, project, task_type)]])
         return [one.lesson for one in found]
 
@@ -92,6 +99,7 @@ class Reader(ABC):
             return next(iter(read_all(Guardrail, connection.scalars(question).all())), None)
 
     def guardrails(self, project: str, *, retired: bool = False) -> list[Guardrail]:
+        """The oldest first; with `retired`, those that stand no more as well."""
         found = tables.guardrails.c
         question = _bodies(tables.guardrails).where(found.project == key(project))
         if not retired:
@@ -100,6 +108,7 @@ class Reader(ABC):
             return read_all(Guardrail, connection.scalars(question.order_by(found.created_at, found.id)).all())
 
     def episodes(self, uid: str, last: int | None = None) -> list[Episode]:
+        """Of one loop, in order; the last so many where a number is given."""
         found = tables.episodes.c
         newest = found.iteration.desc(), found.attempt.desc()
         question = _bodies(tables.episodes).where(found.uid == key(uid)).order_by(*newest).limit(last)
@@ -107,12 +116,14 @@ class Reader(ABC):
             return read_all(Episode, connection.scalars(question).all()[::-1])
 
     def summaries(self, task_type: TaskType | None = None, project: str | None = None, limit: int = 200) -> list[Summary]:
+        """The newest first."""
         wanted = _given(task_type=task_type, project=project)
         rows = {"most": max(limit, 0), "after": 0}
         with self.reading() as connection:
             return read_all(Summary, connection.scalars(_listing(tables.summaries, "ended_at", *wanted), wanted | rows).all())
 
     def failures(self, project: str, kind: FailureClass) -> tuple[int, int]:
+        """In how many of the project's checked iterations a check failed so, and how many there are. Only kept ones count."""
         failed, kept = tables.failures.c, tables.episodes.c
         seen = select(func.count()).select_from(tables.failures).where(failed.project == key(project), failed.kind == kind)
         checked = select(func.count()).select_from(tables.episodes).where(kept.project == key(project), kept.checked.is_(True))

@@ -76,10 +76,12 @@ class OpenStore(Reader):
             )
 
     def export(self) -> Iterator[str]:
+        """One JSON document in pieces: everything of one moment, with its version and its SHA-256."""
         with self._database.snapshot() as connection:
             yield from exchange.written(connection)
 
     def import_(self, file: Path) -> Imported:
+        """Merge an exported document in. Raises OperatorError that names the place, and changes nothing, where it is not one."""
         return merge(self.change, exchange.read(file))
 
 
