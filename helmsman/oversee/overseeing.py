@@ -12,13 +12,13 @@ from typing import TypeVar
 from helmsman.orient.research import researching
 from helmsman.orient.validation import after, before
 from helmsman.oversee.advice import strategy_of
+from helmsman.oversee.conflict_question import held
 from helmsman.oversee.conflicts import conflicts
 from helmsman.oversee.control import steer
 from helmsman.oversee.decide.situation import BLOWN
 from helmsman.oversee.detectors import detect, diagnose
 from helmsman.oversee.diagnosis import CONFLICT, bind, bind_signal
 from helmsman.oversee.divergence import GAP_KEPT, UNTOUCHED, divergence
-from helmsman.oversee.double_bind.asked import held
 from helmsman.oversee.feedback import feedback_of
 from helmsman.oversee.ladder import CYCLES, idle_after, ladder_after
 from helmsman.oversee.learning import learn

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from helmsman.orient.compaction import compacts, past_of
-from helmsman.oversee.double_bind.asked import in_trouble, unasked
+from helmsman.oversee.conflict_question import in_trouble, unasked
 from helmsman.records.briefing import Orientation
 from helmsman.records.focus import Planned, Writing
 from helmsman.records.oversight import Imperative

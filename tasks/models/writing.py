@@ -15,7 +15,7 @@ from helmsman.memory.asked import lessons_request, read_lessons
 from helmsman.orient.compaction import Past, compact_by_template, compaction_request, read_compacted
 from helmsman.orient.focus import focus_request, read_focus
 from helmsman.oversee.best import Candidate, compare_request, read_choice
-from helmsman.oversee.double_bind.asked import conflict_request, read_conflicts
+from helmsman.oversee.conflict_question import conflict_request, read_conflicts
 from helmsman.records.focus import Compacted, Focus, Question, Writing, WrittenCompaction, WrittenFocus
 from helmsman.records.lessons import Drawn, Episode, Observation, Summary
 from helmsman.records.oversight import Imperative, Oversight, Sought

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deployments.demo.turns import Turn, say
-from helmsman.oversee.double_bind.asked import fingerprint
+from helmsman.oversee.conflict_question import fingerprint
 from helmsman.records.focus import Planned
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Oversight, Sought

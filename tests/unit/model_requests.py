@@ -8,7 +8,7 @@ from helmsman.orient.compaction import Past, compaction_request
 from helmsman.orient.focus import focus_request
 from helmsman.orient.stop_gate import reason
 from helmsman.oversee.best import Candidate, compare_request
-from helmsman.oversee.double_bind.asked import conflict_request
+from helmsman.oversee.conflict_question import conflict_request
 from helmsman.records.alignment import FoundCommand, RepositoryFacts
 from helmsman.records.focus import Question
 from helmsman.records.memory import Choice, WorkingMemory

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts
-from helmsman.oversee.double_bind.asked import (
+from helmsman.oversee.conflict_question import (
     ABOUT,
     ORDERS_TOKENS,
     conflict_request,
@@ -20,6 +19,7 @@ from helmsman.oversee.double_bind.asked import (
     shown,
     unasked,
 )
+from helmsman.oversee.conflicts import MOST_CONFLICTS, conflicts
 from helmsman.oversee.imperatives import imperatives
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Conflict, Imperative, Oversight, Sought

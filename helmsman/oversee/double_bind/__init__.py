@@ -1,1 +1,0 @@
-"""A model's reading of instructions that rules found no contradiction in."""
