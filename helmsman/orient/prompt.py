@@ -23,7 +23,7 @@ from helmsman.orient.refusal import refusal_section
 from helmsman.orient.research import research_phase, research_section, researching
 from helmsman.orient.trend import trend_section
 from helmsman.oversee.advice import PERSONAS, advise, planned_anew
-from helmsman.oversee.double_bind.telling import sentence
+from helmsman.oversee.diagnosis import sentence
 from helmsman.oversee.drift import flagged
 from helmsman.oversee.usage import near
 from helmsman.plain import clean, clean_lines, one_line
