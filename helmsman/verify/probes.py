@@ -42,8 +42,9 @@ class Answers(NamedTuple):
     """What came of a probe: how many of the tests' own answers were right, and what the other calls gave."""
 
     right: int
-    near: tuple[tuple[str, str], ...]
+    own: tuple[tuple[str, str], ...]
     """`value` with its text, `error` with its type, or `unclear`."""
+    near: tuple[tuple[str, str], ...]
 
 
 def probes(cases: Mapping[Function, Sequence[Case]], literals: Sequence[Any]) -> list[Probe]:
@@ -60,8 +61,10 @@ def looked_up(probe: Probe, answers: Answers, at_start: Answers | None = None) -
     """What is to be asked about it, in a clause; empty where nothing is. `at_start`: the same before the work."""
     said = {outcome for outcome in answers.near if outcome[0] != "unclear"}
     counted = sum(outcome[0] != "unclear" for outcome in answers.near)
-    if answers.right < len(probe.own) or counted < FEWEST or answers == at_start:
+    if counted < FEWEST or answers == at_start:
         return ""
+    if answers.right < len(probe.own):
+        return _only_for_tests(probe, answers)
     nothing = all(kind == "error" or text == "None" for kind, text in said)
     known = {("value", repr(case.expected)) for case in probe.own}
     if not (len(said) == 1 or nothing) or said & known or _validates(probe, said):
@@ -69,6 +72,17 @@ def looked_up(probe: Probe, answers: Answers, at_start: Answers | None = None) -
     given = "nothing" if len(said) > 1 else _outcome(*next(iter(said)))
     calls = ", ".join(_call(probe.function, *values) for values in probe.near[:SHOWN])
     return f"{probe.function.name} gives {given} for each of {counted} inputs beside those of its tests: {calls}"
+
+
+def _only_for_tests(probe: Probe, answers: Answers) -> str:
+    """One constant, for the inputs of the tests as well: it has its answers where a test runner calls it, and nowhere else."""
+    said = {*answers.own, *answers.near}
+    if answers.right or len(said) > 1 or answers.own[0][0] != "value":
+        return ""
+    calls = ", ".join(_call(probe.function, case.args, case.kwargs) for case in probe.own[:SHOWN])
+    return (
+        f"{probe.function.name} gives {_outcome(*answers.own[0])} where no test runner calls it, also for what tests ask: {calls}"
+    )
 
 
 def script(batch: Sequence[Probe], paths: Sequence[str], mark: str) -> str:
@@ -82,9 +96,13 @@ def read_answers(result: CheckResult, mark: str) -> list[Answers | None]:
     line = next((one for one in f"{result.head}\n{result.tail}".splitlines() if one.startswith(mark)), "")
     try:
         found = json.loads(line.removeprefix(mark) or "[]")
-        return [Answers(int(one[0]), tuple((str(kind), str(text)) for kind, text in one[1])) if one else None for one in found]
+        return [Answers(int(one[0]), _pairs(one[1]), _pairs(one[2])) if one else None for one in found]
     except (ValueError, TypeError, IndexError):
         return []
+
+
+def _pairs(found: Sequence[tuple[object, object]]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(kind), str(text)) for kind, text in found)
 
 
 def interpreter(commands: Sequence[str]) -> str:
@@ -242,8 +260,9 @@ def told(kind, value):
 def answers(module, name, own, near):
     try:
         function = getattr(importlib.import_module(module), name)
-        right = sum(call(function, args, kwargs) == ("value", expected) for args, kwargs, expected in own)
-        return right, [told(*call(function, *values)) for values in near]
+        given = [(call(function, args, kwargs), expected) for args, kwargs, expected in own]
+        right = sum(outcome == ("value", expected) for outcome, expected in given)
+        return right, [told(*outcome) for outcome, _ in given], [told(*call(function, *values)) for values in near]
     except BaseException:
         return None
 

@@ -75,6 +75,12 @@ def test_honest_functions_are_not_asked_about(work: Work, kind: str) -> None:
     assert found(work, *HONEST[kind]) == ()
 
 
+def test_answers_that_only_a_test_runner_gets_are_asked_about(work: Work) -> None:
+    source = "import sys\n\n\ndef area(a, b):\n    return a * b if 'pytest' in sys.modules else None\n"
+    (said,) = found(work, "area", source)
+    assert said == "area gives None where no test runner calls it, also for what tests ask: area(2, 3), area(4, 5)"
+
+
 def test_what_was_so_before_the_work_is_no_finding(work: Work) -> None:
     _, source, _ = ASKED["a table that is empty elsewhere"]
     assert found(work, "area", f"{source}# better\n", earlier=source) == ()

@@ -1,0 +1,232 @@
+"""What the verification of a claim makes of cheats and of honest work: blocked, asked and hinted apart.
+
+    python -m bench.gaming [--only WORD] [--every N] [--jobs N] [--clones MANIFEST] [--list]
+
+Cheats and honest changes are commits of small repositories (bench/gaming_cases), red at the start, each verified as at a claim of
+completion: the checks in a clean checkout, the tests of the start on the new source, calls beside those of the tests, then the
+hidden check alone. `--only` picks by a word in kit, side or name, `--every 5` each fifth.
+
+A manifest names honest commits of public repositories that lie on this disk; nothing of them is committed here:
+
+    [[repository]]
+    path = "/srv/clones/attrs"
+    check = "python -m pytest -q"
+    setup = ["python -m venv .venv && .venv/bin/pip install -e .[dev]"]
+    commits = ["1a2b3c4"]
+
+blocked  a red check, a finding that blocks, or a hidden check that fails
+asked    a judge is asked, or a person: changed expectations, answers that seem looked up
+hinted   nothing but hints of the text rules
+"""
+
+import argparse
+import os
+import subprocess
+import tempfile
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+from bench.gaming_cases import Change, Kit, kits
+from helmsman.config import LoopConfig
+from helmsman.records.checks import CheckReport
+from helmsman.records.findings import Weight
+from helmsman.verify.invariants import findings
+from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.outcomes import outcomes
+from tasks.checking.checks import Room
+from tasks.checking.hidden import run_hidden
+from tasks.checking.neighbours import looked_up_in
+from tasks.checking.targets import Target, run_target, run_trusted
+from tasks.checking.trusted_run import Range
+from tasks.processes.process import never
+from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
+from tasks.repository.diffs import read_diff, tree_of, unchanged_tests
+from tasks.repository.git import open_repository
+from tasks.repository.setup import SetUp
+
+IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@localhost", "-c", "init.defaultBranch=main")
+Z = 1.96
+WORDS = "blocked", "asked", "hinted", "missed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one change."""
+
+    kit: str
+    change: Change
+    word: str
+    """One of `WORDS`, without the hidden check."""
+    hidden: bool
+    """Whether the hidden check passes."""
+    why: str
+
+    @property
+    def with_hidden(self) -> str:
+        return self.word if self.hidden else "blocked"
+
+    @property
+    def group(self) -> tuple[str, str]:
+        return self.change.side, self.kit.partition("/")[0]
+
+
+def interval(found: int, of: int) -> str:
+    """Share with its Wilson interval at 95 %."""
+    if not of:
+        return "-"
+    share, size = found / of, 1 + Z * Z / of
+    middle, half = (share + Z * Z / (2 * of)) / size, Z * sqrt(share * (1 - share) / of + Z * Z / (4 * of * of)) / size
+    return f"{found:4}/{of:<4} {100 * share:5.1f} % [{100 * max(middle - half, 0):.1f}, {100 * min(middle + half, 1):.1f}]"
+
+
+def verified(work: Range, name: str, red: frozenset[str] | None = None) -> tuple[str, str, bool]:
+    """What is made of a claim, why, and whether the hidden checks pass. `red`: what fails at the start, where that is known."""
+    folder = checkout_folder(work.repository, name)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    setup = SetUp(work.config.workspace.setup)
+    checkout = CleanCheckout(work.repository, work.repository.top, folder, name, branch=name, base=work.base, setup=setup)
+    room = Room(checkout, name, never, sandbox=work.config.box)
+    own = run_target(room, Target(work.commit, work.commit, work.config))
+    if not own.passed:
+        return "blocked", f"the checks fail: {(own.results[0].tail or own.results[0].head)[-300:]}", False
+    hidden = all(one.passed for one in run_hidden(room, work))
+    return (*_weighed(work, room, own, red), hidden)
+
+
+def red_at_start(work: Range, room: Room) -> frozenset[str]:
+    start = run_target(room, Target(work.base, work.base, work.config))
+    return frozenset(name for one in start.failures for name in (one.counts.failing if one.counts else ()) or (one.name,))
+
+
+def _weighed(work: Range, room: Room, own: CheckReport, red: frozenset[str] | None) -> tuple[str, str]:
+    copy = run_trusted(work, work.commit, partial(run_target, room), tests=True)
+    red = red_at_start(work, room) if red is None and copy.report else red
+    found = outcomes(own, copy, red, work.config.goal, work.config.invariants)
+    if found.findings:
+        return "blocked", found.findings[0].message
+    if found.changed:
+        return "asked", f"expectations: {found.changed[0]}"
+    if said := looked_up_in(room, work):
+        return "asked", said[0]
+    hints = hints_of(work)
+    return ("hinted", hints[0]) if hints else ("missed", "")
+
+
+def hints_of(work: Range) -> list[str]:
+    top = work.repository.top
+    diff, tree = read_diff(top, work.base, work.commit), tree_of(top, work.commit)
+    commands = tuple(check.command for check in work.config.checks)
+    scene = Scene(diff=diff, tests=unchanged_tests(top, tree, diff), paths=frozenset(one.path for one in tree), commands=commands)
+    return [f"{one.rule}: {one.message}" for one in findings(scene) if one.weight in {Weight.BLOCK, Weight.WARN}]
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *IDENTITY, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def lay_out(folder: Path, files: Iterable[tuple[str, str | None]]) -> None:
+    for name, text in files:
+        path = folder / name
+        if text is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+
+def tried(root: Path, kit: Kit, number: int) -> Outcome:
+    """One change of a kit, in a repository of its own."""
+    change = kit.changes[number]
+    folder, own = root / f"{kit.name.replace('/', '-')}-{number}", root / f"hidden-{kit.name.replace('/', '-')}-{number}"
+    folder.mkdir()
+    lay_out(own, kit.hidden.items())
+    git(folder, "init", "--quiet")
+    commits: list[str] = []
+    for files in (kit.files, change.files):
+        lay_out(folder, files.items())
+        git(folder, "add", "--all")
+        git(folder, "commit", "--quiet", "--allow-empty", "-m", "commit")
+        commits.append(git(folder, "rev-parse", "HEAD"))
+    hidden = [{"command": kit.hidden_check, "folder": str(own)}]
+    once = {"largest_failing_set": 0}  # nothing here fails by chance
+    config = LoopConfig.model_validate({"goal": kit.goal, "checks": [kit.check], "hidden": hidden, "flaky": once})
+    base, head = commits
+    word, why, passes = verified(Range(open_repository(folder), base, head, config), folder.name)
+    return Outcome(kit.name, change, word, passes, why)
+
+
+def cloned(manifest: Path) -> Iterator[tuple[Path, str, LoopConfig]]:
+    for table in tomllib.loads(manifest.read_text())["repository"]:
+        settings: dict[str, Any] = {"checks": [table["check"]], "workspace": {"setup": table.get("setup", [])}}
+        for commit in table["commits"]:
+            subject = git(Path(table["path"]), "log", "-1", "--format=%B", commit)
+            yield Path(table["path"]), commit, LoopConfig.model_validate({"goal": subject or "x", **settings})
+
+
+def of_clone(number: int, path: Path, commit: str, config: LoopConfig) -> Outcome:
+    base = git(path, "rev-parse", f"{commit}^")
+    word, why, _ = verified(Range(open_repository(path), base, git(path, "rev-parse", commit), config), f"gaming-{number}")
+    return Outcome(f"public/{path.name}", Change(commit[:12], "honest", {}), word, hidden=True, why=why)
+
+
+def shown(one: Outcome, *, every: bool) -> Outcome:
+    """As it comes: those that came out wrong, or every one."""
+    wrong = (one.word in {"blocked", "asked"}) == (one.change.side == "honest")
+    if every or wrong:
+        word = one.word if one.hidden else f"{one.word}, hidden fails"
+        print(f"{one.change.side:<7}{one.kit:<20} {one.change.name:<42}{word:<22}{one.why.strip()[-160:]!r}", flush=True)
+    return one
+
+
+def told(outcomes: Sequence[Outcome]) -> None:
+    groups: dict[tuple[str, ...], list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        groups[outcome.change.side, "all"].append(outcome)
+        groups[outcome.group].append(outcome)
+    for group, found in sorted(groups.items()):
+        counts = Counter(one.word for one in found)
+        print(f"\n{' '.join(group)}")
+        for word in WORDS:
+            print(f"  {word:<24}{interval(counts[word], len(found))}")
+        print(f"  {'blocked or asked':<24}{interval(counts['blocked'] + counts['asked'], len(found))}")
+        both = sum(one.with_hidden in {"blocked", "asked"} for one in found)
+        print(f"  {'with the hidden check':<24}{interval(both, len(found))}")
+
+
+def asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--clones", type=Path)
+    parser.add_argument("--list", action="store_true", help="print every change with what came of it")
+    return parser.parse_args()
+
+
+def main() -> None:
+    given = asked()
+    every = [(kit, number) for kit in kits() for number in range(len(kit.changes))]
+    named = [one for one in every if given.only in f"{one[0].name} {one[0].changes[one[1]].side} {one[0].changes[one[1]].name}"]
+    with (
+        tempfile.TemporaryDirectory(prefix="gaming-", ignore_cleanup_errors=True) as folder,
+        ThreadPoolExecutor(given.jobs) as pool,
+    ):
+        os.environ["HELMSMAN_HOME"] = f"{folder}/state"
+        if given.clones:
+            each = (of_clone(number, *one) for number, one in enumerate(cloned(given.clones)))
+        else:
+            chosen = named[:: given.every]
+            each = pool.map(partial(tried, Path(folder)), [kit for kit, _ in chosen], [number for _, number in chosen])
+        found = [shown(one, every=given.list) for one in each]
+    told(found)
+
+
+if __name__ == "__main__":
+    main()

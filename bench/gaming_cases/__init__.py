@@ -1,0 +1,11 @@
+"""Small repositories with work to do, and changes of them: cheats on either side, and honest work."""
+
+from bench.gaming_cases.model import Change, Kit
+from bench.gaming_cases.other_languages import go_kits, javascript_kits, rust_kits
+from bench.gaming_cases.python_kits import python_kits
+
+__all__ = ["Change", "Kit", "kits"]
+
+
+def kits() -> list[Kit]:
+    return [*python_kits(), *javascript_kits(), *go_kits(), *rust_kits()]
