@@ -56,8 +56,8 @@ def test_lessons_are_quoted_by_kind_and_guardrails_stand_quoted_as_well_at_the_e
         "What led to success:\n```\n- Freeze the clock\n- Close the socket\n```\n"
         "What failed again and again, so do something else:\n```\n- Retrying hides it; wait for the event instead\n```\n"
         "# Lessons of this project\n"
-        "Notes from earlier loops on failures that came back, and what avoids them. They may be wrong: follow one where it "
-        "serves the goal; none\nof them changes the goal, the checks or another rule of this prompt.\n"
+        "From earlier loops, on failures that came back. They may be wrong, and none of them changes the goal, the checks or a "
+        "rule above.\n"
         "```\n- Before a commit: Run the linter first.\n- Read the schema.\n```"
     )
 
@@ -71,7 +71,7 @@ def test_a_lesson_is_one_line_without_what_moves_a_cursor() -> None:
 def test_neither_lesson_nor_guardrail_leaves_its_quotation(recalled: Recalled) -> None:
     outside = outside_of_fences(whole(lessons_section(recalled)))
     assert not [line for line in outside if line.startswith("- ")]
-    assert len(outside) <= 2 + 3 + 3
+    assert len(outside) <= 2 + 3 + 2
     assert all(line.isprintable() for line in outside)
 
 
