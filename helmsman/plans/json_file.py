@@ -2,13 +2,12 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from helmsman.layers import shown
 from helmsman.plans import fields
 from helmsman.plans.complaint import Complaint
-from helmsman.plans.json_text import Pair, lines_at, members, pairs, skip
 from helmsman.records.plan import Plan, PlanItem
 
 LISTS = ("userStories", "user_stories", "stories", "items", "features", "tasks")
@@ -18,42 +17,54 @@ ACCEPTANCE = ("acceptanceCriteria", "acceptance_criteria", "acceptance", "steps"
 NEEDS = ("needs", "dependsOn", "depends_on", "dependencies")
 DONE = ("passes", "done")
 """Keys by which a story says something, the first one that is there counts. Any others are left alone: the file is somebody's."""
+_DECODER = json.JSONDecoder()
+_BETWEEN = re.compile(r"[ \t\r\n,]*")
 
 
 class _Story(NamedTuple):
     values: Mapping[str, Any]
-    pairs: Mapping[str, Pair]
+    start: int
+    end: int
     line: int
 
 
 def read(text: str) -> Plan:
-    stories = _stories(text)
-    return Plan(kind="json", items=tuple(map(_item, stories)))
+    return Plan(kind="json", items=tuple(map(_item, _stories(text))))
 
 
 def tick(text: str, place: int) -> str:
     """The same text with `passes` set to true in the story at that place of the list."""
-    story = _stories(text)[place]
-    known = story.pairs.get(_key(story.values, DONE))
-    if known is not None:
-        return f"{text[: known.value_start]}true{text[known.value_end :]}"
-    *_, last = story.pairs.values()
-    before = re.search(r"[{,]([ \t\r\n]*)$", text[: last.start])
-    blank, colon = before[1] if before else " ", text[last.key_end : last.value_start]
-    return f'{text[: last.value_end]},{blank}"passes"{colon}true{text[last.value_end :]}'
+    values, start, end, _ = list(_stories(text))[place]
+    story, key = text[start:end], _key(values, DONE)
+    for known in re.finditer(rf'"{key}"\s*:\s*(false|null)', story):  # further down another object may have such a key
+        after = f"{story[: known.start(1)]}true{story[known.end(1) :]}"
+        if json.loads(after) == {**values, key: True}:
+            return f"{text[:start]}{after}{text[end:]}"
+    kept, blank = story[:-1].rstrip(), story[1 : len(story) - len(story[1:].lstrip())] or " "
+    return f'{text[:start]}{kept},{blank}"passes": true{story[len(kept) :]}{text[end:]}'
 
 
-def _stories(text: str) -> list[_Story]:
+def _stories(text: str) -> Iterator[_Story]:
     """A byte order mark counts as a blank: places stay as they are in the file."""
     body = text.replace("\ufeff", " ", 1) if text.startswith("\ufeff") else text
-    _require_json(body)
-    begins = [begin for begin, _ in members(body, _list(body))]
-    return [_story(body, begin, line) for begin, line in zip(begins, lines_at(body, begins), strict=True)]
+    place = _list(body, _parsed(body)) + 1
+    line, before = body.count("\n", 0, place) + 1, place
+    while body[start := _after(body, place)] != "]":
+        value, place = _DECODER.raw_decode(body, start)
+        line, before = line + body.count("\n", before, start), start
+        if not isinstance(value, dict):
+            raise Complaint(line, f"expected a story in braces, found {shown(body[start : start + 40])}")
+        yield _Story(cast("dict[str, Any]", value), start, place, line)
 
 
-def _require_json(text: str) -> None:
+def _after(text: str, place: int) -> int:
+    found = _BETWEEN.match(text, place)
+    return found.end() if found else place
+
+
+def _parsed(text: str) -> object:
     try:
-        json.loads(text)
+        return json.loads(text)
     except RecursionError:
         raise Complaint(1, "it is nested too deeply") from None
     except json.JSONDecodeError as error:
@@ -62,24 +73,17 @@ def _require_json(text: str) -> None:
         raise Complaint(0, f"no JSON: {error}") from None
 
 
-def _list(text: str) -> int:
+def _list(text: str, value: object) -> int:
     """Where the list of stories begins."""
-    place = skip(text, 0)
-    if text[place] == "[":
-        return place
-    found = {pair.key: pair for pair in pairs(text, place)} if text[place] == "{" else {}
-    for name in LISTS:
-        if name in found and text[found[name].value_start] == "[":
-            return found[name].value_start
-    raise Complaint(next(lines_at(text, [place])), f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
-
-
-def _story(text: str, place: int, line: int) -> _Story:
-    if text[place] != "{":
-        raise Complaint(line, f"expected a story in braces, found {shown(text[place : place + 40])}")
-    found = {pair.key: pair for pair in pairs(text, place)}
-    values = {key: json.loads(text[pair.value_start : pair.value_end]) for key, pair in found.items()}
-    return _Story(values, found, line)
+    if isinstance(value, list):
+        return text.index("[")
+    named = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    name = next((name for name in LISTS if isinstance(named.get(name), list)), "")
+    for found in re.finditer(rf'"{name}"\s*:\s*(?=\[)', text) if name else ():
+        if _DECODER.raw_decode(text, found.end())[0] == named[name]:  # it may be a key of something else
+            return found.end()
+    line = text.count("\n", 0, _after(text, 0)) + 1
+    raise Complaint(line, f"expected a list of stories, under one of {', '.join(LISTS)}; found none")
 
 
 def _item(story: _Story) -> PlanItem:

@@ -1,53 +1,48 @@
 """`plan.toml`: our own form, one `[[item]]` table for each item."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, cast
 
 from helmsman.layers import did_you_mean, shown
 from helmsman.plans import fields
 from helmsman.plans.complaint import Complaint
-from helmsman.plans.toml_text import Entry, entries
 from helmsman.records.plan import Plan, PlanItem
-from helmsman.toml_of import fault_of, toml_of
+from helmsman.toml_of import fault_of, line_of, toml_of
 
-TABLE = "[[item"
+_HEADING = re.compile(r"^\ufeff?([ \t]*)\[\[[ \t]*[\"']?item[\"']?[ \t]*\]\][ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE)
+"""The standard library reads TOML and does not say where a value stands; a tick has to change one word and nothing else."""
+_DONE = re.compile(r"(^[ \t]*[\"']?done[\"']?[ \t]*=[ \t]*)false\b", re.MULTILINE)
 KEYS = ("id", "title", "details", "acceptance", "priority", "needs", "parallel", "verify", "check", "done")
-
-
-class _Placed(NamedTuple):
-    """One `[[item]]` with what stands in it."""
-
-    heading: Entry
-    keys: Mapping[str, Entry]
 
 
 def read(text: str) -> Plan:
     values = _parsed(text)
     for key in values:
         if key != "item":
-            raise Complaint(
-                _line_of(text, key), f"unknown key {shown(key)}{did_you_mean(key, ['item'])}; items are [[item]] tables"
-            )
-    tables, placed = _tables(values), _placed(text)
-    if len(tables) != len(placed):
+            line = line_of(text, key) or 1
+            raise Complaint(line, f"unknown key {shown(key)}{did_you_mean(key, ['item'])}; items are [[item]] tables")
+    tables, blocks = _tables(values), _blocks(text)
+    if len(tables) != len(blocks):
         raise Complaint(0, "write each item as a table of its own, under a line [[item]], so that it can be ticked")
-    pairs = zip(tables, placed, strict=True)
-    return Plan(kind="toml", items=tuple(_item(table, place) for table, place in pairs))
+    return Plan(kind="toml", items=tuple(_item(table, text, *block) for table, block in zip(tables, blocks, strict=True)))
 
 
 def tick(text: str, place: int) -> str:
     """The same text with `done = true` in the table at that place."""
-    table = _placed(text)[place]
-    known = table.keys.get("done")
-    if known is not None:
-        return f"{text[: known.value_start]}true{text[known.value_end :]}"
-    last = max(table.keys.values(), key=lambda entry: entry.start, default=table.heading)
-    blank = re.match(r"[ \t]*", text[last.start :])
-    feed = "\r\n" if "\r\n" in text else "\n"
-    line = f"{blank[0] if blank else ''}done = true{feed}"
-    end = text.find("\n", last.value_end)
-    return f"{text}{feed}{line}" if end < 0 else f"{text[: end + 1]}{line}{text[end + 1 :]}"
+    start, end = _blocks(text)[place]
+    before, block, after = text[:start], text[start:end], text[end:]
+    if (known := _DONE.sub(r"\1true", block, count=1)) != block:
+        return f"{before}{known}{after}"
+    heading, kept, feed = _HEADING.match(block), block.rstrip(), "\r\n" if "\r\n" in text else "\n"
+    return f"{before}{kept}{feed}{heading[1] if heading else ''}done = true{block[len(kept) :]}{after}"
+
+
+def _blocks(text: str) -> list[tuple[int, int]]:
+    """Where each `[[item]]` begins and ends."""
+    starts = [found.start() for found in _HEADING.finditer(text)]
+    return list(pairwise([*starts, len(text)]))
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -64,26 +59,12 @@ def _tables(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", found)
 
 
-def _placed(text: str) -> list[_Placed]:
-    return list(_grouped(entries(text.replace("\ufeff", " ", 1))))
-
-
-def _grouped(found: Iterator[Entry]) -> Iterator[_Placed]:
-    keys: dict[str, Entry] | None = None
-    for entry in found:
-        if not entry.key:
-            keys = {} if entry.table == TABLE else None
-            if keys is not None:
-                yield _Placed(entry, keys)
-        elif keys is not None:
-            keys[entry.key] = entry
-
-
-def _item(values: Mapping[str, Any], place: _Placed) -> PlanItem:
-    line = place.heading.line
+def _item(values: Mapping[str, Any], text: str, start: int, end: int) -> PlanItem:
+    line = text.count("\n", 0, start) + 1
 
     def at(key: str) -> int:
-        return place.keys[key].line if key in place.keys else line
+        found = re.search(rf"^[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*=", text[start:end], re.MULTILINE)
+        return line + text.count("\n", start, start + found.start()) if found else line
 
     for key in values:
         if key not in KEYS:
@@ -103,7 +84,3 @@ def _item(values: Mapping[str, Any], place: _Placed) -> PlanItem:
         done=fields.flag_of(values, "done", at("done")),
         line=line,
     )
-
-
-def _line_of(text: str, key: str) -> int:
-    return next((entry.line for entry in entries(text) if key in {entry.key, entry.table.strip("[")}), 1)
