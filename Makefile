@@ -49,10 +49,9 @@ format: $(READY) ## format the code and mend what can be mended without thought
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(READY) ## print what control costs and is worth, what the invariants find, what astray agents, loops side by side and loops in a storm come to
+bench: $(READY) ## print what control costs and is worth, what astray agents, loops side by side and loops in a storm come to
 	$(BIN)/python bench/overhead.py
 	$(BIN)/python bench/hooks.py
-	$(BIN)/python bench/invariants.py
 	$(BIN)/python -m bench.gaming --every 4
 	$(BIN)/python bench/simulate.py
 	$(BIN)/python bench/pathologies.py

@@ -16,7 +16,7 @@ A manifest names honest commits of public repositories that lie on this disk; no
 
 blocked  a red check, a finding that blocks, or a hidden check that fails
 asked    a judge is asked, or a person: changed expectations, answers that seem looked up
-hinted   nothing but hints of the text rules
+hinted   nothing but hints
 """
 
 import argparse
@@ -36,18 +36,15 @@ from typing import Any
 from bench.gaming_cases import Change, Kit, kits
 from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport
-from helmsman.records.findings import Weight
-from helmsman.verify.invariants import findings
-from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.hints import hints
 from helmsman.verify.outcomes import outcomes
 from tasks.checking.checks import Room
 from tasks.checking.hidden import run_hidden
 from tasks.checking.neighbours import looked_up_in
 from tasks.checking.targets import Target, run_target, run_trusted
-from tasks.checking.trusted_run import Range
+from tasks.checking.trusted_run import Range, change_of
 from tasks.processes.process import never
 from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
-from tasks.repository.diffs import read_diff, tree_of, unchanged_tests
 from tasks.repository.git import open_repository
 from tasks.repository.setup import SetUp
 
@@ -115,16 +112,12 @@ def _weighed(work: Range, room: Room, own: CheckReport, red: frozenset[str] | No
         return "asked", f"expectations: {found.changed[0]}"
     if said := looked_up_in(room, work):
         return "asked", said[0]
-    hints = hints_of(work)
-    return ("hinted", hints[0]) if hints else ("missed", "")
+    told = hints_of(work)
+    return ("hinted", told[0]) if told else ("missed", "")
 
 
 def hints_of(work: Range) -> list[str]:
-    top = work.repository.top
-    diff, tree = read_diff(top, work.base, work.commit), tree_of(top, work.commit)
-    commands = tuple(check.command for check in work.config.checks)
-    scene = Scene(diff=diff, tests=unchanged_tests(top, tree, diff), paths=frozenset(one.path for one in tree), commands=commands)
-    return [f"{one.rule}: {one.message}" for one in findings(scene) if one.weight in {Weight.BLOCK, Weight.WARN}]
+    return [f"{one.rule}: {one.message}" for one in hints(change_of(work, work.repository.top))]
 
 
 def git(folder: Path, *arguments: str) -> str:

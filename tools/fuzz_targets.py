@@ -39,6 +39,7 @@ from helmsman.oversee.best import Candidate, read_choice
 from helmsman.oversee.commands_said import command_in
 from helmsman.oversee.imperatives import imperatives
 from helmsman.oversee.scans import read_scan
+from helmsman.parsers.test_files import why_test
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.plans.complaint import Complaint
 from helmsman.plans.files import read_plan, ticked
@@ -53,17 +54,15 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.show.issues import read_mark
 from helmsman.verify.agent_events import CallReader, detail_of, parse_event, spoken_by_model, tool_calls, tool_results
 from helmsman.verify.agents.reader import reader_of
-from helmsman.verify.cases.reading import cases_in
 from helmsman.verify.claims import read_claims
 from helmsman.verify.diff import FileDiff, TreeDiff
-from helmsman.verify.invariants import findings
-from helmsman.verify.invariants.scene import Scene
-from helmsman.verify.invariants.settings.flat import settings as read_settings
+from helmsman.verify.hints import Change, hints
 from helmsman.verify.judge.answers import Answer
 from helmsman.verify.judge.view import View
 from helmsman.verify.judge.votes import UnreadableError, read_vote
 from helmsman.verify.junit import read_junit, read_ran
 from helmsman.verify.summaries import read_summary
+from helmsman.verify.touched import settings_of, touched
 from helmsman.verify.variety import counts_of
 from tasks.loops.config_files import read_file, read_layers, read_rubric_file
 from tasks.memory.exchange import read as read_exported
@@ -76,7 +75,10 @@ FOLDER = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 -
 AGREED = Alignment(specification=Specification(goal="a goal"))
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECRET = {"API_TOKEN": "s3cr3t-value-xyz"}
-SOURCES = (".py", ".js", ".go", ".rs", ".json", ".toml", ".yml", ".cfg", ".rb", ".java", "Makefile", ".sh")
+SOURCES = (
+    ".py", ".js", ".go", ".rs", ".json", ".toml", ".yml", ".cfg", ".rb", ".java", "Makefile", ".sh", ".ts", ".cs", ".kt", ".php",
+    ".cpp", ".exs",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -214,8 +216,8 @@ def _source(data: bytes) -> None:
     kind, said = SOURCES[data[0] % len(SOURCES) if data else 0], text(data[1:])
     name = f"src/test_it{kind}" if data[:1] > b"\x80" else f"src/it{kind}"
     counts_of(name, said)
-    cases_in(name, said)
-    read_settings(name, said)
+    why_test(name, said)
+    settings_of(name, said)
     read_json(said)
     read_toml(said)
 
@@ -224,7 +226,9 @@ def _change(data: bytes) -> None:
     kind = SOURCES[data[0] % len(SOURCES) if data else 0]
     before, _, after = text(data[1:]).partition("\0")
     files = (FileDiff(f"tests/test_it{kind}", before, after), FileDiff(f"src/it{kind}", after, before))
-    findings(Scene(TreeDiff(files), paths=frozenset(one.path for one in files), commands=(before[:100],)))
+    sides = {file.path: (file.before or "", file.after or "") for file in files}
+    kinds = touched(sides, [before[:100]], lambda path: sides.get(path, ("", ""))[0], lambda path: sides.get(path, ("", ""))[1])
+    hints(Change(TreeDiff(files), kinds))
 
 
 def _shell(data: bytes) -> None:
@@ -349,7 +353,7 @@ TARGETS: Mapping[str, Target] = {
     "guardrails": Target(_guardrails, words=(render_guardrails(()).encode(), b"# Guardrails\n\n- when a: do b\n")),
     "wiki-index": Target(_plainly(read_index), words=(b"# Index\n\n- [a](a.md): b\n",)),
     "source": Target(_source, ("tests/unit/test_best.py", "pyproject.toml", ".ci/run"), longest=8192),
-    "change": Target(_change, ("bench/invariants_corpus/*/*",), longest=8192),
+    "change": Target(_change, ("tests/unit/test_*.py",), longest=8192),
     "shell": Target(_shell, (".ci/run",), (b"cd /x && rm -rf \"$HOME\"/* | tee <(cat <<'E'\nx\nE\n)",)),
     "orders": Target(_orders, ("CONTRIBUTING.md",)),
     "agents-md": Target(_agents_md, ("CONTRIBUTING.md",)),

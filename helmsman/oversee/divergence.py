@@ -13,11 +13,11 @@ from helmsman.oversee.detectors import windows
 from helmsman.oversee.drift.paths import stem
 from helmsman.oversee.drift.words import telling
 from helmsman.parsers.paths import Paths, as_path, git_would_show
+from helmsman.parsers.test_files import language_of
 from helmsman.plain import short_line
 from helmsman.records.memory import WorkingMemory
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.verdict import Severity, Signal
-from helmsman.verify.invariants.reading.kinds import language
 
 PLAN_ANEW = (
     "Write a new plan into your notes, made from the goal, the checks and the files that are there now; look at each file before "
@@ -112,7 +112,7 @@ def _named(text: str) -> Iterator[str]:
     for clause in _CLAUSE.split(text[:_LONGEST]):
         if not _OTHER_TIME.search(clause):
             found = (as_path(word.strip("()[]{}<>,;:.\"'*")) for word in clause.split() if len(word) <= _LONGEST_WORD)
-            yield from (path for path in found if language(path) and git_would_show(path, (), ""))
+            yield from (path for path in found if language_of(path) and git_would_show(path, (), ""))
 
 
 def _untouched(memory: WorkingMemory, worked: Sequence[Moment], earlier_gap: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from posixpath import join, normpath
 
-from helmsman.verify.cases.paths import is_source, is_test_file
+from helmsman.parsers.test_files import is_source, is_test_file
 
 _CONNECTOR = re.compile(r"[();|&]+")
 _DEEPEST = 3

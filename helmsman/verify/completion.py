@@ -10,12 +10,12 @@ iterations look complete. The judge is asked last, when all of that holds. Nothi
 from collections.abc import Callable, Iterator
 
 from helmsman.config import LoopConfig
+from helmsman.parsers.test_files import is_test_file
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan_folds import remaining_after, standing_of
 from helmsman.records.proof import Denial, Proof
 from helmsman.records.reflexion import DoneSignals
-from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.objections import findings_that_block, no_test_ran_in, processes_left, some
 from helmsman.verify.outcomes import asks_for
 

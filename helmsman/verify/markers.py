@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from helmsman.records.findings import Finding
 from helmsman.verify.diff import FileDiff, lines_of
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot
+from helmsman.verify.reporter import Reporter, Spot
 
 _REPORTER = Reporter("markers", "Merge what both sides wanted, take the markers out, and let tests show that both hold.")
 _OPENS = re.compile(r"<{7}(?: .*)?")

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from helmsman.config import LoopConfig
+from helmsman.parsers.test_files import is_test_file, is_test_support, language_of
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState
-from helmsman.verify.cases.paths import is_test_file, is_test_support, language_of
 from helmsman.verify.globs import matches_any
 
 _NAMED = re.compile(r"(?:^|[._-])(?:tests?|spec)(?:[._-]|$)", re.IGNORECASE)

@@ -9,6 +9,7 @@ from posixpath import basename
 from typing import NamedTuple
 
 from helmsman.config import CheckConfig, InvariantsConfig
+from helmsman.parsers.test_files import is_test_file
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
 from helmsman.records.findings import Finding
@@ -16,11 +17,10 @@ from helmsman.records.moments import MOST_NAMES, Moment
 from helmsman.records.verification import Case, Consequence, OutcomeTable
 from helmsman.texts import counted
 from helmsman.verify.case_table import outcome_table
-from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.globs import matches_any
-from helmsman.verify.invariants.reading.reporter import Reporter, Spot
 from helmsman.verify.objections import some
-from helmsman.verify.touched import Read, touched
+from helmsman.verify.reporter import Reporter, Spot
+from helmsman.verify.touched import Touched
 from helmsman.verify.trusted import asked_for, below, ran
 
 RULE, FEWER = "trusted.expectations", "trusted.fewer"
@@ -45,19 +45,14 @@ class Outcomes(NamedTuple):
 
 
 def tests_of_start(
-    changed: Collection[str],
-    base: Collection[str],
-    checks: Sequence[CheckConfig],
-    config: InvariantsConfig,
-    texts: tuple[Read, Read],
+    changed: Touched, base: Collection[str], checks: Sequence[CheckConfig], config: InvariantsConfig
 ) -> tuple[str, ...]:
     """Of the paths that the work changed those that judge it, which are put back as they were.
 
     None where the work only adds test files: these change no expectation. A new file that a check names stays. Tests inside of a
-    source file (Rust) stay as well: putting them back would undo the source. `texts`: what files held at the start, and hold now.
+    source file (Rust) stay as well: putting them back would undo the source.
     """
-    kinds = touched(changed, [check.command for check in checks], *texts)
-    side = [path for path in changed if path not in kinds.source and not matches_any(path, config.allow)]
+    side = [path for path in changed.judging if not matches_any(path, config.allow)]
     asked = asked_for(checks, base)
     kept = tuple(path for path in side if path in base or not below(path, asked))
     return kept if any(path in base or not is_test_file(path) for path in kept) else ()

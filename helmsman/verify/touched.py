@@ -5,11 +5,12 @@ Where anything but plain source differs from the start, the checks run once more
 
 import configparser
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
+from helmsman.parsers.test_files import is_test_file, is_test_support
 from helmsman.toml_of import toml_of
-from helmsman.verify.cases.paths import is_test_file, is_test_support
 from helmsman.verify.commands import Words, scripts, simple_commands
 from helmsman.verify.globs import matches_any
 
@@ -55,6 +56,10 @@ SHARED: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Files that hold settings of checks beside others, with the names of these others: work of any kind edits them."""
 _TEST_SCRIPTS = ("scripts.pre", "scripts.post")
+_MAKEFILES = frozenset({"GNUmakefile", "makefile", "Makefile"})
+_TARGET = re.compile(r"(?m)^([\w.-]+)\s*:(?!=)")
+_OTHER_VARIABLE = re.compile(r"(?i)(?!\w*(?:src|source|obj|file|header|dep|flag|lib|inc|bin|module)\w*\s*[:+?]?=)\w+\s*[:+?]?=")
+"""A variable that is not about what is built of what."""
 _DEEPEST = 3
 """Files that a check runs, and that these run in turn."""
 
@@ -71,8 +76,9 @@ class Touched(NamedTuple):
     """Everything else."""
 
     @property
-    def only_plain_source(self) -> bool:
-        return not (self.tests or self.support or self.settings)
+    def judging(self) -> tuple[str, ...]:
+        """What says whether the work is right."""
+        return (*self.tests, *self.support, *self.settings)
 
 
 def touched(changed: Iterable[str], commands: Iterable[str], before: Read, after: Read) -> Touched:
@@ -104,6 +110,8 @@ def _kind(path: str, run: Collection[str], before: Read, after: Read) -> str:
     shared = SHARED.get(path.rpartition("/")[2])
     if shared is not None:
         return "settings" if _judges_otherwise(path, shared, before(path), after(path)) else "source"
+    if path.rpartition("/")[2] in _MAKEFILES:
+        return "settings" if path in run and _recipes_differ(before(path), after(path)) else "source"
     if path in run or matches_any(path, GOVERNORS) or matches_any(path, CHECKERS):
         return "settings"
     return "support" if is_test_support(path) else "source"
@@ -151,6 +159,14 @@ def _judges_otherwise(path: str, others: tuple[str, ...], before: str, after: st
     added = {name for name in differing if name.startswith("scripts.") and name not in old}
     added -= {name for name in added if name.startswith(_TEST_SCRIPTS)}
     return any(not _below(name, others) for name in differing - added)
+
+
+def _recipes_differ(before: str, after: str) -> bool:
+    """Whether a recipe or a variable that names no sources is gone or another, or a target is made anew."""
+    new, targets = frozenset(after.split("\n")), frozenset(_TARGET.findall(before))
+    gone = (line for line in before.split("\n") if line not in new)
+    again = (name for name in targets if len(re.findall(rf"(?m)^{re.escape(name)}\s*:", after)) > 1)
+    return any(line.startswith("\t") or _OTHER_VARIABLE.match(line) for line in gone) or any(again)
 
 
 def _below(name: str, others: Iterable[str]) -> bool:

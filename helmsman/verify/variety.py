@@ -7,9 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from helmsman.parsers.test_files import is_generated, is_test_file, is_test_support, language_of
 from helmsman.plain import word_set
 from helmsman.records.oversight import Variety
-from helmsman.verify.invariants.reading.kinds import is_generated, language, serves_tests
 
 LONGEST = 200_000
 """Characters that are read of one file; a longer one is generated, or data."""
@@ -97,7 +97,7 @@ _PATTERNS = {kind: {name: re.compile(rf"(?m)(?:{pattern}).*") for name, pattern 
 def worth_reading(path: str) -> bool:
     """Whether its name says that it is code which is written by hand."""
     *folders, name = path.split("/")
-    return bool(language(path)) and _BY_HAND.isdisjoint(folders) and not _BUNDLED.search(name)
+    return bool(language_of(path)) and _BY_HAND.isdisjoint(folders) and not _BUNDLED.search(name)
 
 
 def counts_of(path: str, text: str) -> Variety:
@@ -105,10 +105,10 @@ def counts_of(path: str, text: str) -> Variety:
     text = text[:LONGEST].replace("\r\n", "\n")
     if not worth_reading(path) or is_generated(path, text):
         return Variety()
-    kind, tests = language(path), serves_tests(path)
+    kind, tests = language_of(path), is_test_file(path) or is_test_support(path)
     numbers = {
         name: sum(1 for _ in pattern.finditer(text))
-        for name, pattern in _PATTERNS[kind].items()
+        for name, pattern in _PATTERNS.get(kind, {}).items()
         if (name in _OF_TESTS) is tests or (kind == "rust" and not tests)
     }
     if tests:

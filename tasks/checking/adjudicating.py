@@ -6,16 +6,15 @@ from functools import partial
 from pathlib import Path
 
 from helmsman.config import CheckConfig, CriterionConfig
+from helmsman.parsers.test_files import is_generated, is_test_file
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.iteration import Evidence
 from helmsman.records.judgement import Judgement
 from helmsman.records.proof import Verdict
 from helmsman.records.state import LoopState
-from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.completion import prove
 from helmsman.verify.diff import FileDiff
-from helmsman.verify.invariants.reading.kinds import is_generated
 from helmsman.verify.items import (
     criterion_of,
     criterion_of_answers,

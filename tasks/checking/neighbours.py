@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Iterable, Sequence
 
 from helmsman.config import CheckConfig
+from helmsman.parsers.test_files import is_test_file
 from helmsman.verify.call_cases import Case, cases_of, defined, grouped, is_python_source, literals, search_paths
-from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.probes import MOST_FUNCTIONS, Answers, Probe, interpreter, looked_up, probes, read_answers, script
 from tasks.checking.checks import Room, run_check, set_up
 from tasks.checking.trusted_run import Range, changed_since_start

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from helmsman.orient.guardrails.words import word_set
+from helmsman.parsers.test_files import is_test_file
 from helmsman.records.evidence import Change
 from helmsman.records.findings import Weight
 from helmsman.records.pain import MOST_LEAKS, Leak
 from helmsman.secret_shapes import AWS, JWT, PRIVATE_KEY, URL, is_mixed, private_keys, shapes_in
-from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.diff import Line
 from tasks.repository.added_text import Part, added_text
 from tasks.repository.git import GitError, git

@@ -6,18 +6,21 @@ The trusted run: the work with the tests and settings of the start. The start ru
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.verify.cases.reading import cases_in
+from helmsman.parsers.source import Source
+from helmsman.parsers.test_files import is_test_file
+from helmsman.verify.diff import TreeDiff
+from helmsman.verify.hints import Change
 from helmsman.verify.new_tests import overlaid
 from helmsman.verify.outcomes import tests_of_start
-from helmsman.verify.touched import Read
+from helmsman.verify.touched import Read, Touched, touched
 from helmsman.verify.trusted import as_at_start, in_doubt
 from tasks.repository.branch_files import held_in
-from tasks.repository.diffs import LARGEST_FILE
+from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
 from tasks.repository.git import Repository, git_bytes
 from tasks.repository.objects import read_headers, read_object, read_objects
 
@@ -53,11 +56,32 @@ def as_they_were(work: Range) -> Entries:
 
 def tests_as_they_were(work: Range, changed: Mapping[str, Sides]) -> Entries:
     """Entries of the start for the tests, and what only tests use, where the work has changed any that was there."""
+    base = _files_of(work.repository.common, work.base)
+    kept = tests_of_start(kinds_of(work, changed), base, work.config.checks, work.config.invariants)
+    return {path: changed[path][0] for path in kept}
+
+
+def kinds_of(work: Range, changed: Mapping[str, Sides]) -> Touched:
+    """The changed paths by what they are to the checks."""
     repository = work.repository.common
     base, now = _files_of(repository, work.base), {path: _id(after) for path, (_, after) in changed.items()}
-    texts = _reader(repository, base), _reader(repository, now)
-    kept = tests_of_start(changed, base, work.config.checks, work.config.invariants, texts)
-    return {path: changed[path][0] for path in kept}
+    commands = [check.command for check in work.config.checks]
+    return touched(changed, commands, _reader(repository, base), _reader(repository, now))
+
+
+def change_of(work: Range, cwd: Path) -> Change:
+    """What the hints look at. The plan's file is left out: what differs there the loop itself has ticked."""
+    diff, tree = _without_plan(read_diff(cwd, work.base, work.commit), work.config.plan.file), tree_of(cwd, work.commit)
+    kinds = kinds_of(work, changed_since_start(work))
+    return Change(diff, kinds, unchanged_tests(cwd, tree, diff), work.config.invariants.protect)
+
+
+def _without_plan(diff: TreeDiff, path: str) -> TreeDiff:
+    return replace(
+        diff,
+        files=tuple(file for file in diff if file.path != path),
+        left_out=tuple(name for name in diff.left_out if name != path),
+    )
 
 
 def _reader(repository: Path, ids: Mapping[str, str]) -> Read:
@@ -75,12 +99,12 @@ def _reader(repository: Path, ids: Mapping[str, str]) -> Read:
 
 def _id(line: bytes) -> str:
     """The object that a line of git's index names; empty where the file is gone."""
-    return "" if line.startswith(_GONE) else line.partition(b"\t")[0].split()[1].decode()
+    return "" if line.startswith(NOT_THERE) else line.partition(b"\t")[0].split()[1].decode()
 
 
 def tests_of_the_work(changed: Mapping[str, Sides], config: LoopConfig) -> Entries:
     """Entries for the tests that the work adds or changes, as it has them."""
-    there = [path for path, (_, after) in changed.items() if not after.startswith(_GONE)]
+    there = [path for path, (_, after) in changed.items() if not after.startswith(NOT_THERE)]
     return {path: changed[path][1] for path in overlaid(there, config)}
 
 
@@ -90,7 +114,7 @@ def cases_at(repository: Repository, commit: str, path: str) -> tuple[str, ...]:
     with suppress(OperatorError):  # a link, or one that is too large
         held = held_in(repository, commit, path)
     text = held.content.decode("utf-8", "replace") if held else ""
-    return tuple(f"{path}::{case.name}" for case in cases_in(path, text))
+    return tuple(f"{path}::{case.name}" for case in Source(path, text).tests) if is_test_file(path, text) else ()
 
 
 def changed_since_start(work: Range) -> dict[str, Sides]:
@@ -107,7 +131,7 @@ def put_back_paths(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 _PLAINLY = "--no-renames", "--no-abbrev", "--no-ext-diff"
-_GONE = b"0 "
+NOT_THERE = b"0 "
 """How the line of a file begins that is not there."""
 
 

@@ -15,8 +15,7 @@ from helmsman.records.verification import EXIT_STATUS, Consequence, OutcomeTable
 from helmsman.verify.case_table import Names, outcome_table
 from helmsman.verify.completion import required_tests
 from helmsman.verify.grounds import Looked, grounds, unnamed_in
-from helmsman.verify.invariants import findings
-from helmsman.verify.invariants.scene import Scene
+from helmsman.verify.hints import hints, weigh
 from helmsman.verify.outcomes import fewer_tests, weighed
 from helmsman.verify.trusted import watched
 from helmsman.verify.verdict import Evidence, verdict
@@ -25,11 +24,11 @@ from tasks.checking.checks import Room, tear_down
 from tasks.checking.hidden import run_hidden
 from tasks.checking.ready import require_ready
 from tasks.checking.targets import Run, Shown, Target, run_on_start, run_target, run_trusted
-from tasks.checking.trusted_run import Range, Sides, changed_since_start, tests_as_they_were
+from tasks.checking.trusted_run import Range, Sides, change_of, changed_since_start, tests_as_they_were
 from tasks.models.judge import ask_judge
 from tasks.processes.process import never
 from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
-from tasks.repository.diffs import read_diff, read_texts, tree_of, unchanged_tests
+from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import Repository, commit_and_tree
 from tasks.repository.products import remove
 from tasks.repository.setup import SetUp
@@ -102,8 +101,8 @@ def verify(
         found = _run(runner, work, changed)
     finally:
         tear_down(room, config)
-    hints = (*_hints(work, found.head), *fewer_tests(found.head, found.trusted)) if changed else ()
-    judgement = _judgement(work, found, hints, credentials, say)
+    noticed = (*_hints(work), *fewer_tests(found.head, found.trusted)) if changed else ()
+    judgement = _judgement(work, found, noticed, credentials, say)
     evidence = Evidence(found.head, found.base, found.table, judgement, found.hidden, unchanged=not changed)
     word, reasons = verdict(evidence)
     further = (*_further(work), *further)
@@ -121,7 +120,7 @@ def verify(
         trusted_checks=found.trusted.report,
         new_tests=found.shown.report,
         hidden=found.hidden,
-        hints=hints,
+        hints=noticed,
         judgement=judgement,
         runs=runner.runs,
         seconds=round(time.monotonic() - started, 3),
@@ -165,7 +164,7 @@ def _trusted(runner: _Runner, work: Range, tree: str, changed: Mapping[str, Side
 
 
 def _judgement(
-    work: Range, found: _Found, hints: tuple[Finding, ...], credentials: Callable[[], Mapping[str, str]], say: Say
+    work: Range, found: _Found, noticed: tuple[Finding, ...], credentials: Callable[[], Mapping[str, str]], say: Say
 ) -> Judgement | None:
     """Asked only where nothing but its word is missing, because it costs money."""
     config = work.config
@@ -176,7 +175,7 @@ def _judgement(
     tree = tree_of(top, work.commit)
     question = question_on(work, top, outputs_of(found.head, found.shown.tests), config.judge.criteria, tree)
     return ask_judge(
-        replace(question, findings=hints),
+        replace(question, findings=noticed),
         config.judge,
         credentials=credentials(),
         claude=config.claude,
@@ -185,18 +184,8 @@ def _judgement(
     )
 
 
-def _hints(work: Range, report: CheckReport) -> tuple[Finding, ...]:
-    top = work.repository.top
-    diff, tree = read_diff(top, work.base, work.commit), tree_of(top, work.commit)
-    scene = Scene(
-        diff=diff,
-        tests=unchanged_tests(top, tree, diff),
-        paths=frozenset(blob.path for blob in tree),
-        commands=tuple(check.command for check in work.config.checks),
-        protected=work.config.invariants.protect,
-        report=report,
-    )
-    return findings(scene)
+def _hints(work: Range) -> tuple[Finding, ...]:
+    return weigh(hints(change_of(work, work.repository.top)), work.config.invariants)
 
 
 def _looked(found: _Found, judgement: Judgement | None, config: LoopConfig, further: Sequence[str]) -> Looked:

@@ -37,7 +37,7 @@ from helmsman.records.proof import SinceStart, Verdict
 from helmsman.records.state import LoopState, advance
 from helmsman.records.verdict import Decision
 from helmsman.verify import new_tests
-from helmsman.verify.invariants.weighing import weigh
+from helmsman.verify.hints import weigh
 from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
 from helmsman.verify.trusted import UNSURE, watched
 from tasks.agents.hearing import hear
@@ -179,7 +179,7 @@ def _with_tests_of_start(repository: str, state: LoopState, evidence: Evidence, 
     red = failing_at_start(state.history)
     red = frozenset((red or frozenset[str]()) | {result.name for result in own}) if red is not None or own else None
     found = outcomes(whole, copy, red, state.config.goal, config)
-    return found._replace(findings=weigh(found.findings, (), config))
+    return found._replace(findings=weigh(found.findings, config))
 
 
 def _is_world_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from helmsman.verify.cases.paths import is_test_file
+from helmsman.parsers.test_files import is_test_file
 from helmsman.verify.diff import FileDiff, TreeDiff
 from tasks.repository.git import git_bytes
 from tasks.repository.objects import missing_object, read_headers, read_objects

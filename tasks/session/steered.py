@@ -12,10 +12,10 @@ from helmsman.orient.context import known_window
 from helmsman.orient.guardrails import Rules
 from helmsman.orient.guardrails.of_loop import rules_of
 from helmsman.orient.research import researching
+from helmsman.parsers.test_files import is_test_file
 from helmsman.records.events import StopAnswered
 from helmsman.records.evidence import Guarded
 from helmsman.records.state import LoopState
-from helmsman.verify.cases.paths import is_test_file
 from tasks.checking.rooms import checkout_for
 from tasks.repository.git import git
 from tasks.sandbox.entering import git_folder

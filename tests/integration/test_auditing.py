@@ -45,18 +45,9 @@ def test_what_an_earlier_iteration_deleted_is_a_hint_until_it_is_back(work: Work
     gone = commit(work.path, "one", {"tests/test_app.py": WITHOUT_B})
     commit(work.path, "two", {"app.py": "2\n"})
     (finding,) = found(work, gone)
-    assert (finding.rule, finding.weight, finding.path) == ("tests.deleted", Weight.HINT, "tests/test_app.py")
+    assert (finding.rule, finding.weight, finding.path) == ("tests.gone", Weight.HINT, "tests/test_app.py")
     commit(work.path, "three", {"tests/test_app.py": TESTS})
-    assert "test_b was deleted" not in [one.message for one in found(work, work.start)]
-
-
-@pytest.mark.feature("V5")
-def test_what_the_loop_itself_added_and_takes_away_again_is_told_and_blocks_nothing(work: Work) -> None:
-    added = commit(work.path, "one", {"tests/test_more.py": "def test_c():\n    assert 3 * 3 == 9\n"})
-    (work.path / "tests" / "test_more.py").unlink()
-    commit(work.path, "two")
-    (finding,) = found(work, added)
-    assert (finding.rule, finding.weight, finding.path) == ("tests.deleted", Weight.HINT, "tests/test_more.py")
+    assert found(work, gone) == []
 
 
 @pytest.mark.feature("V5")

@@ -169,7 +169,7 @@ def test_where_everything_is_protected_the_loops_own_ticks_are_no_findings(work:
     ("check", "path", "before", "after"),
     [
         ("sh check-a.sh", "check-a.sh", "test -e a.txt\n", "exit 0\n"),
-        ("make t1", "Makefile", "t1:\n\ttest -e a.txt\n", "t1:\n\ttrue\n"),
+        ("./check-b.sh", "check-b.sh", "test -e a.txt\n", "exit 0\n"),
     ],
 )
 def test_the_files_that_an_items_own_check_runs_are_hinted_at_and_put_back_as_those_of_the_loops_checks_are(
@@ -183,7 +183,7 @@ def test_the_files_that_an_items_own_check_runs_are_hinted_at_and_put_back_as_th
     change = measure_change(begun.path, begun.start)
     execution = record_of(state, 1).execution.model_copy(update={"change": change})
     (finding,) = audit(begun.place, state, execution, None)
-    assert (finding.rule, finding.weight, finding.path) == ("protected", Weight.HINT, path)
+    assert (finding.rule, finding.weight, finding.path) == ("settings", Weight.HINT, path)
     assert put_back_protected(begun.place, state, change.commit) == (path,)
     assert begun.at(path, BRANCH) == before.rstrip("\n")
 

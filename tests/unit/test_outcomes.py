@@ -7,6 +7,7 @@ from helmsman.config.proof import InvariantsConfig
 from helmsman.records.checks import CheckResult, TestCounts, TrustedCopy
 from helmsman.records.findings import Weight
 from helmsman.verify import outcomes as of_tests
+from helmsman.verify.touched import touched
 from tests.unit.builders import check, report
 
 pytestmark = pytest.mark.feature("V5")
@@ -22,7 +23,8 @@ def ran(*failing: str, **fields: object) -> CheckResult:
 
 
 def put_back(*changed: str, command: str = "pytest", config: InvariantsConfig = ASK) -> tuple[str, ...]:
-    return of_tests.tests_of_start(changed, BASE, [CheckConfig(command=command)], config, (lambda _: "", lambda _: ""))
+    kinds = touched(changed, [command], lambda _: "", lambda _: "")
+    return of_tests.tests_of_start(kinds, BASE, [CheckConfig(command=command)], config)
 
 
 def weighed(

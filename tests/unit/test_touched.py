@@ -33,8 +33,8 @@ def kind(path: str, before: str = "", after: str = "", command: str = "pytest") 
         ("web/jest.config.js", "npm test", "settings"),
         ("check.sh", "sh check.sh", "settings"),
         ("check.sh", "pytest", "source"),
-        ("Makefile", "make -j4 test", "settings"),
-        ("sub/Makefile", "make -C sub test", "settings"),
+        ("justfile", "just test", "settings"),
+        ("sub/package.json", "pytest", "source"),
         ("Makefile", "pytest", "source"),
         ("app.py", "python app.py", "source"),
     ],
@@ -64,6 +64,18 @@ def test_a_file_that_holds_settings_beside_others_counts_where_the_settings_diff
     path: str, before: str, after: str, expected: str
 ) -> None:
     assert kind(path, before, after) == expected
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ("SRCS = a.c b.c\ntest: $(SRCS)\n\t./run-tests\nclean:\n\trm a\n", "source"),
+        ("SRCS = a.c\ntest: $(SRCS)\n\ttrue\n", "settings"),
+        ("SRCS = a.c\ntest: $(SRCS)\n\t./run-tests\ntest:\n\ttrue\n", "settings"),
+    ],
+)
+def test_a_makefile_judges_by_its_recipes_and_not_by_what_is_built(after: str, expected: str) -> None:
+    assert kind("Makefile", "SRCS = a.c\ntest: $(SRCS)\n\t./run-tests\n", after, command="make test") == expected
 
 
 def test_what_the_scripts_of_a_check_run_is_part_of_it() -> None:

@@ -1,19 +1,17 @@
-"""The pages of what steers a loop and what it ends with: detectors, invariants, decisions, exit statuses, errors."""
+"""The pages of what steers a loop and what it ends with: detectors, hints, decisions, exit statuses, errors."""
 
 import inspect
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 from deployments import complaints
 from helmsman import errors
 from helmsman.oversee.decide.table import QUESTIONS
 from helmsman.oversee.detectors import DETECTORS
 from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE
-from helmsman.verify.invariants import RULES
+from helmsman.verify.hints import HINTS
 from tools.reference.chances import ways_of
-from tools.reference.markdown import about, cell, code, page, table
+from tools.reference.markdown import cell, code, page, table
 
 EXITS = {
     "completed": "The agent asked to be done and everything that was to be proven is.",
@@ -53,22 +51,18 @@ def _errors() -> Iterator[tuple[str, str, str, str]]:
 def rules_page() -> str:
     return page(
         "# Rules",
-        "What the overseer notices, what counts as gaming a check, and how it is decided what follows. How they work together is "
+        "What the overseer notices, what a diff may hint at, and how it is decided what follows. How they work together is "
         "told in [How a loop is kept from going nowhere](../control.md).",
         "## Detectors",
         "Each looks at the last iterations. `detect.off` takes these names. Numbers are those of `[detect]` in the "
         "[configuration](settings.md). S4, S5 and the like are rows of [what it does](../features.md).",
         table(("detector", "what sets it off"), [(code(name), cell(inspect.getdoc(one) or "")) for name, one in DETECTORS]),
-        "## Invariants",
-        "Each reads the diff since the loop began. A finding that blocks keeps the loop from completing; `invariants.off` takes "
-        "the names in findings, `invariants.allow` paths that the goal permits to change.",
-        table(("rule", "what it finds", "how it counts"), [_invariant(rule) for rule in RULES]),
+        "## Hints",
+        "Each reads the diff since the loop began. People and the judge see them; they block nothing. A change of what "
+        "`invariants.protect` names is found by the rule `protected` and blocks.",
+        table(("rule", "what would be honest"), [(code(hint.rule), cell(hint.honest)) for hint in HINTS]),
         "## Decisions",
         "Asked after every iteration, in this order. The first that is answered with yes decides; `helmsman explain LOOP` shows "
         "the way.",
         table(("rule", "question", "yes means"), [(code(q.rule), cell(q.asks), ", ".join(ways_of(q))) for q in QUESTIONS]),
     )
-
-
-def _invariant(rule: Callable[..., Any]) -> tuple[str, str, str]:
-    return code(rule.__name__), cell(about(Path(inspect.getfile(rule)))), cell(inspect.getdoc(rule) or "")

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from helmsman.parsers.test_files import is_test_file
 from helmsman.tokens import tokens
-from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.diff import FileDiff, lines_of
 from helmsman.verify.judge.fence import fence, label, visible
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from helmsman.verify.cases.paths import is_source, is_test_file
+from helmsman.parsers.test_files import is_source, is_test_file
 
 _WORD = re.compile(r"[\w@+-][\w./@+-]*|\.[\w./@+-]+")
 _SHORTEST = 3

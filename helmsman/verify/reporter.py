@@ -1,13 +1,9 @@
-"""How a rule tells what it found, and how much of it."""
+"""How a rule tells what it found."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from helmsman.records.findings import SHOWN, Finding, Weight
 from helmsman.verify.diff import shown
-
-MOST = 30
-"""Findings of one rule that are told."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +47,3 @@ class Reporter:
 def _storable(text: str, longest: int = SHOWN) -> str:
     """One line, without halves of characters, which UTF-8 cannot hold."""
     return shown(text[: 10 * longest].encode("utf-8", "replace").decode("utf-8"), longest)
-
-
-def most_important(findings: Iterable[Finding]) -> list[Finding]:
-    """At most 30, those that block first, none twice; reading ends as soon as that many block."""
-    kept: dict[Weight, list[Finding]] = {Weight.BLOCK: [], Weight.HINT: []}
-    told = set[tuple[str, int | None, str]]()
-    for finding in findings:
-        key = (finding.path, finding.line, finding.message)
-        if len(kept[finding.weight]) < MOST and key not in told:
-            kept[finding.weight].append(finding)
-            told.add(key)
-        if len(kept[Weight.BLOCK]) == MOST:
-            break
-    return [*kept[Weight.BLOCK], *kept[Weight.HINT]][:MOST]

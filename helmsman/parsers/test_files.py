@@ -1,0 +1,110 @@
+"""What is a test, what only tests use, and what is source: by what the common runners collect, each with its reason."""
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+
+from helmsman.parsers.source import Source
+
+_SUFFIXES = {
+    "python": ("py", "pyi", "pyw"),
+    "javascript": ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts", "vue", "svelte"),
+    "go": ("go",),
+    "rust": ("rs",),
+    "java": ("java", "kt", "kts", "groovy", "scala"),
+    "ruby": ("rb", "rake"),
+    "php": ("php",),
+    "csharp": ("cs",),
+    "c": ("c", "h", "cc", "cpp", "cxx", "hpp", "hh", "m", "mm"),
+    "elixir": ("ex", "exs"),
+    "swift": ("swift",),
+    "shell": ("sh", "bash", "zsh"),
+    "other": ("erl", "hs", "ml", "clj", "lua", "pl", "sql", "dart", "zig"),
+}
+LANGUAGES = {suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes}
+_NAMES = {
+    "python": re.compile(r"test.*|.*_tests?"),
+    "javascript": re.compile(r".+[.\-_](?:test|spec)(?:\.d)?"),
+    "go": re.compile(r".+_test"),
+    "rust": re.compile(r"tests?|.+_tests?"),
+    "java": re.compile(r"Test[A-Z].*|.*(?:Test|Tests|TestCase|IT|Spec)"),
+    "ruby": re.compile(r"test_.+|.+_(?:spec|test)"),
+    "php": re.compile(r".*(?:Test|Cest)"),
+    "csharp": re.compile(r".*Tests?"),
+    "c": re.compile(r"test_.+|.+_(?:unit)?tests?"),
+    "elixir": re.compile(r".+_test"),
+    "swift": re.compile(r".*Tests?"),
+}
+"""File names without suffix: what each language's runners collect by default."""
+_FOLDERS = {"javascript": "__tests__", "rust": "tests"}
+"""A folder that makes tests of all files below it."""
+_JVM_SOURCE_SETS = frozenset({"test", "androidTest", "integrationTest"})
+_PASSED_OVER = frozenset({"build", "dist", "node_modules", "venv", "CVS", "_darcs"})
+"""pytest's norecursedirs, and what the JavaScript runners leave out."""
+_GO_PASSES = frozenset({"testdata", "vendor"})
+"""Folders that `./...` leaves out, besides names that begin with _ or a dot."""
+_SUPPORT = frozenset(["test", "tests", "spec", "specs", "__tests__", "__mocks__", "__snapshots__", "testdata", "fixtures"])
+_GENERATED_PATH = re.compile(
+    r"(?:^|/)(?:__)?generated(?:__)?/|(?:^|/)[^/]{1,200}(?:\.generated\.[a-z]{1,5}"
+    r"|_pb2(?:_grpc)?\.pyi?|\.pb\.(?:go|cc|h)|\.g\.(?:cs|dart|ts))$"
+)
+_GENERATED_HEAD = re.compile(
+    r"^\s{0,9}(?://|#|/\*|\*|--|<!--).{0,120}"
+    r"(?:@generated\b|(?i:\b(?:auto-?matically |auto-?)?generated (?:by|with|from|using|file|code)\b"
+    r"|\bthis (?:file|code|module) (?:is|was|has been) (?:auto-?matically "
+    r"|auto-?)?generated\b|\bcode generated\b.{0,80}\bdo not edit\b))",
+    re.MULTILINE,
+)
+_HEAD = 1500
+"""Characters within which a generator says what it is."""
+
+
+def language_of(path: str) -> str:
+    """Name of a path's language, TypeScript being `javascript` and Kotlin `java`; empty where it is no code."""
+    return LANGUAGES.get(path.rpartition(".")[2].lower(), "") if "." in path else ""
+
+
+def is_test_file(path: str, text: str = "") -> bool:
+    """Whether runners look for tests in it, by its path; of some files only the text tells."""
+    return bool(why_test(path, text))
+
+
+@lru_cache(maxsize=4096)
+def why_test(path: str, text: str = "") -> str:
+    """Why runners look for tests in it; empty where they do not."""
+    *folders, name = path.split("/")
+    language = language_of(path)
+    if language not in _NAMES or any(folder in _PASSED_OVER or folder.startswith(".") for folder in folders):
+        return ""
+    if language == "go" and any(part.startswith(("_", ".")) or part in _GO_PASSES for part in (*folders, name)):
+        return ""
+    if _NAMES[language].fullmatch(name.rpartition(".")[0]):
+        return f"it is called {name}"
+    if _FOLDERS.get(language) in folders:
+        return f"it lies in {_FOLDERS[language]}"
+    if language == "java" and any(outer == "src" and inner in _JVM_SOURCE_SETS for outer, inner in pairwise(folders)):
+        return "it lies in a source set of tests"
+    told = bool(text) and (language == "rust" or (language == "javascript" and "test" in folders))
+    return "there are tests in it" if told and Source(path, text).tests else ""
+
+
+def only_text_tells(path: str) -> bool:
+    """Whether it may be a test file that is not named like one, as in Rust beside the code, or below `test` for mocha."""
+    language, folders = language_of(path), path.split("/")[:-1]
+    return not is_test_file(path) and (language == "rust" or (language == "javascript" and "test" in folders))
+
+
+def is_test_support(path: str) -> bool:
+    """Whether it is no test itself and serves only tests: fixtures, data, helpers."""
+    *folders, name = path.split("/")
+    return name == "conftest.py" or not _SUPPORT.isdisjoint(folders)
+
+
+def is_source(path: str) -> bool:
+    """Whether it is program text that tests may be about."""
+    return bool(language_of(path)) and not is_test_file(path) and not is_test_support(path)
+
+
+def is_generated(path: str, text: str) -> bool:
+    """Whether a program wrote it, by its folder, its name or the usual words at its head."""
+    return bool(_GENERATED_PATH.search(path) or _GENERATED_HEAD.search(text[:_HEAD]))

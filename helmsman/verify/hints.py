@@ -1,0 +1,241 @@
+"""What a diff shows that may be a way around the work: hints for people and the judge. They block nothing.
+
+The one exception is a change of what the operator protects: that blocks, as it was asked for.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import islice
+from typing import NamedTuple
+
+from helmsman.config import InvariantsConfig
+from helmsman.parsers.source import Place, Source
+from helmsman.parsers.test_files import is_generated, is_source, is_test_file, is_test_support
+from helmsman.records.findings import Finding, Weight
+from helmsman.texts import counted
+from helmsman.verify.diff import FileDiff, TreeDiff
+from helmsman.verify.globs import matches_any
+from helmsman.verify.objections import some
+from helmsman.verify.reporter import Reporter, Spot
+from helmsman.verify.touched import Touched
+
+KEPT, OF_ONE_RULE = 30, 10
+CI = (
+    ".github/workflows/**", ".github/actions/**", "/.gitlab-ci.y*ml", "/.gitlab/ci/**", "/.ci/**", "/.circleci/**", "Jenkinsfile",
+    "/.travis.y*ml", "/azure-pipelines.y*ml", "/bitbucket-pipelines.y*ml", "/.buildkite/**", "/.drone.y*ml", "/.woodpecker**",
+)  # fmt: skip
+OWN = (
+    "/RUBRIC.md", "/helmsman.toml", "/.claude/autochecks.sh", "/.claude/settings*.json", "/.helmsman/presets/*.md",
+    "/.helmsman/hats/*.md", "/.helmsman/agents/*.toml",
+)  # fmt: skip
+"""Files by which a loop is configured."""
+_DATA = re.compile(r".*\.(?:json|csv|tsv|ya?ml|toml|txt|xml|ini|dat)")
+_WORD = re.compile(r"-?\d+(?:\.\d+)?|[^\W\d][\w .:/-]{3,60}")
+_SHORTEST_STEM = 3
+_TELLING = re.compile(r"-?\d{3,}|-?\d+\.\d{2,}|.{4,200}", re.DOTALL)
+"""Values that are not in every program."""
+_FEWEST, _SHARE = 3, 0.5
+"""Values of the tests in a file, and their share of its new values, from which they are told."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A diff and what is needed to understand it."""
+
+    diff: TreeDiff
+    kinds: Touched
+    """Its paths by what they are to the checks."""
+    tests: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Texts of the test files that it does not touch, by path, as far as they were read."""
+    protected: tuple[str, ...] = ()
+    """Glob patterns of what the operator protects."""
+
+    @cached_property
+    def sides(self) -> tuple[tuple[FileDiff, Source, Source], ...]:
+        """The files that somebody wrote, before and after."""
+        return tuple(
+            (file, _source(file.old_path or file.path, file.before or ""), _source(file.path, file.after or ""))
+            for file in self.diff
+            if not is_generated(file.path, file.after or file.before or "")
+        )
+
+    @cached_property
+    def of_tests(self) -> tuple[tuple[FileDiff, Source, Source], ...]:
+        return tuple(sides for sides in self.sides if _serves_tests(sides[0]))
+
+
+Found = Iterator[tuple[Spot, str]]
+
+
+class Hint(NamedTuple):
+    """One kind of hint: its rule, what to do instead, and how it is found."""
+
+    rule: str
+    honest: str
+    find: Callable[[Change], Found]
+
+
+def hints(change: Change) -> tuple[Finding, ...]:
+    """What is protected first; of each rule ten at most."""
+    told = [_PROTECTED.tell(Weight.BLOCK, spot, message) for spot, message in _protected(change)]
+    for hint in HINTS:
+        reporter = Reporter(hint.rule, hint.honest)
+        told += [reporter.hint(spot, message) for spot, message in islice(hint.find(change), OF_ONE_RULE)]
+    return tuple(told[:KEPT])
+
+
+def weigh(found: Iterable[Finding], config: InvariantsConfig) -> tuple[Finding, ...]:
+    """Those that block first; what the operator allows to change is a hint at most."""
+    weighed = (one.model_copy(update={"weight": Weight.HINT}) if matches_any(one.path, config.allow) else one for one in found)
+    return tuple(sorted(weighed, key=lambda one: one.weight is not Weight.BLOCK)[:KEPT])
+
+
+# --- tests ------------------------------------------------------------------------------------------------------------
+
+
+def _skipped(change: Change) -> Found:
+    for file, before, after in change.of_tests:
+        known = {test.name for test in before.tests if test.skipped}
+        new = [test for test in after.tests if test.skipped and test.name not in known]
+        yield from (_at(file, test.line, f"{test.name} is skipped") for test in new)
+        inside = [range(test.line - 1, test.last + 1) for test in after.tests]
+        outside = (one for one in _new(before.skips, after.skips) if not any(one.line in lines for lines in inside))
+        yield from (_at(file, one.line, "tests are skipped", one.text) for one in outside)
+
+
+def _gone(change: Change) -> Found:
+    now = {test.name for _, _, after in change.of_tests for test in after.tests}
+    for file, before, _ in change.of_tests:
+        for test in before.tests:
+            if test.name not in now:
+                yield Spot(file.path, test.line), f"{test.name} is gone"
+
+
+def _asserts_less(change: Change) -> Found:
+    for file, before, after in change.of_tests:
+        had = {test.name: test.assertions for test in before.tests}
+        for test in after.tests:
+            if test.assertions < had.get(test.name, 0):
+                yield _at(file, test.line, f"{test.name} asserts {test.assertions} times, and did {had[test.name]} times")
+        yield from (_at(file, one.line, "it holds whatever the code does", one.text) for one in _new(before.idle, after.idle))
+
+
+def _doubles(change: Change) -> Found:
+    """Doubles of a source that this very work changes, by its name."""
+    stems = {_stem(file.path) for file, _, _ in change.sides if is_source(file.path)}
+    words = {stem: re.compile(rf"(?<![^\W_]){re.escape(stem)}(?![^\W_])") for stem in stems if len(stem) >= _SHORTEST_STEM}
+    for file, before, after in change.of_tests:
+        for one in _new(before.doubles, after.doubles):
+            for stem, word in words.items():
+                if word.search(one.text):
+                    yield _at(file, one.line, f"something stands in for {stem}, which is what is worked on", one.text)
+
+
+# --- source and settings ----------------------------------------------------------------------------------------------
+
+
+def _suppressed(change: Change) -> Found:
+    for file, before, after in change.sides:
+        for one in _new(before.suppressions, after.suppressions):
+            yield _at(file, one.line, "a checker is told to look away", one.text)
+
+
+def _settings(change: Change) -> Found:
+    for file in change.diff:
+        done = {"A": "added", "D": "deleted", "R": "renamed"}.get(file.status, "changed")
+        for what, patterns in (("tells continuous integration what to do", CI), ("configures the loop", OWN)):
+            if matches_any(file.path, patterns):
+                yield _first(file), f"{file.path} {what} and was {done}"
+        if file.path in change.kinds.settings:
+            yield _first(file), f"{file.path} tells a check what to do and was {done}"
+
+
+def _overlap(change: Change) -> Found:
+    """Values that the tests of the start expect, new in source or data: looked up, or what any solution has to say."""
+    before = [source for _, source, _ in change.of_tests]
+    expected = {value for source in (*before, *(_source(*one) for one in change.tests.items())) for value in _expected(source)}
+    for file, was, now in change.sides if expected else ():
+        if is_test_file(file.path) or is_test_support(file.path) or file.path in change.kinds.settings:
+            continue
+        new = _values(file, now, frozenset(line.number for line in file.added)) - _values(file, was, None)
+        both = sorted(new & expected)
+        if len(both) >= _FEWEST and len(both) >= _SHARE * len(new):
+            yield _first(file), f"{counted(len(both), 'value')} that tests expect came into {file.path}: {some(both)}"
+
+
+def _expected(source: Source) -> set[str]:
+    """Values in assertions and in the tables of tests."""
+    lines = {line for one in source.assertions for line in range(one.line, one.last + 1)}
+    lines |= {line for test in source.tests for line in range(test.line - 30, test.line)}
+    return {one.text for one in source.literals if one.line in lines and _TELLING.fullmatch(one.text)}
+
+
+def _values(file: FileDiff, source: Source, lines: frozenset[int] | None) -> set[str]:
+    if source.language:
+        found = ((one.text, one.line) for one in source.literals)
+    elif _DATA.fullmatch(file.path):
+        found = ((word, at) for at, line in enumerate(source.text.split("\n"), 1) for word in _WORD.findall(line))
+    else:
+        return set()
+    return {text for text, line in found if (lines is None or line in lines) and _TELLING.fullmatch(text)}
+
+
+def _protected(change: Change) -> Found:
+    for file in change.diff:
+        if any(matches_any(path, change.protected) for path in {file.path, file.old_path} - {""}):
+            done = {"A": "added", "D": "deleted", "R": "renamed"}.get(file.status, "changed")
+            yield _first(file), f"{file.path} is protected and was {done}"
+    for path in change.diff.left_out:
+        if matches_any(path, change.protected):
+            yield Spot(path), f"{path} is protected and was changed"
+
+
+# --- helpers ----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def _source(path: str, text: str) -> Source:
+    return Source(path, text)
+
+
+def _serves_tests(file: FileDiff) -> bool:
+    text = file.after or file.before or ""
+    return is_test_file(file.path, text) or is_test_support(file.path) or is_test_file(file.old_path, text)
+
+
+def _new(before: Iterable[Place], after: Iterable[Place]) -> Iterator[Place]:
+    """Places whose text was there less often."""
+    known = Counter(one.text for one in before)
+    for one in after:
+        known[one.text] -= 1
+        if known[one.text] < 0:
+            yield one
+
+
+def _at(file: FileDiff, line: int, message: str, text: str = "") -> tuple[Spot, str]:
+    return Spot(file.path, line, text), message
+
+
+def _first(file: FileDiff) -> Spot:
+    added, removed = next(iter(file.added), None), next(iter(file.removed), None)
+    line = added.number if added and file.before is not None else None
+    return Spot(file.path, line, added.text if added else "", removed.text if removed else "")
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].partition(".")[0]
+
+
+_PROTECTED = Reporter("protected", "Put the file back as it was and change the work so that it passes.")
+HINTS = (
+    Hint("tests.skipped", "Make the test pass, or say in a commit why it cannot run.", _skipped),
+    Hint("tests.gone", "Keep the test, or say in a commit why what it says no longer holds.", _gone),
+    Hint("assertions", "Have the test assert what it did.", _asserts_less),
+    Hint("doubles", "Test the code itself.", _doubles),
+    Hint("suppressions", "Change the code so that the checker has nothing to say.", _suppressed),
+    Hint("settings", "Leave what judges the work as it was, unless the goal asks for the change.", _settings),
+    Hint("overlap", "Compute results from the input instead of looking them up.", _overlap),
+)

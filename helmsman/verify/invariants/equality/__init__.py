@@ -1,1 +1,0 @@
-"""Comparisons that always hold, and runs that end before they began."""

@@ -1,1 +1,0 @@
-"""What all rules share: reading a diff, naming a path, telling a finding."""

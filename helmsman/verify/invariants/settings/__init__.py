@@ -1,1 +1,0 @@
-"""Configuration of tools and checks, read as text: nothing of it is ever run."""

@@ -1,0 +1,97 @@
+"""What a diff shows beside the work: hints, and a change of what the operator protects, which blocks."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from helmsman.config.proof import InvariantsConfig
+from helmsman.records.findings import Weight
+from helmsman.verify.diff import FileDiff, TreeDiff
+from helmsman.verify.hints import Change, hints, weigh
+from helmsman.verify.touched import touched
+
+pytestmark = pytest.mark.feature("V5")
+
+Files = Mapping[str, tuple[str | None, str | None]]
+TEST = "from app import add\n\n\ndef test_a():\n    assert add(1) == 2\n\n\ndef test_b():\n    assert add(2) == 4\n"
+SKIPPED = TEST.replace("def test_b", "@pytest.mark.skip\ndef test_b")
+WITHOUT_B, CI = TEST.partition("\n\n\ndef test_b")[0], ".github/workflows/ci.yml"
+WEAK = TEST.replace("assert add(2) == 4", "add(2)")
+TABLE = "def test_a():\n    assert price('apple') == 1375\n    assert price('pear') == 2264\n    assert price('plum') == 3981\n"
+LOOKED_UP = "PRICES = {'apple': 1375, 'pear': 2264, 'plum': 3981}\n"
+
+
+def change(files: Files, tests: Mapping[str, str] | None = None, protected: tuple[str, ...] = ()) -> Change:
+    def status(before: str | None, after: str | None) -> str:
+        return "A" if before is None else "D" if after is None else "M"
+
+    diff = TreeDiff(tuple(FileDiff(path, *sides, status(*sides)) for path, sides in files.items()))
+    before, after = ({path: sides[at] or "" for path, sides in files.items()} for at in (0, 1))
+    kinds = touched(files, ["sh check.sh"], lambda path: before.get(path, ""), lambda path: after.get(path, ""))
+    return Change(diff, kinds, tests or {}, protected)
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"tests/test_a.py": (TEST, SKIPPED)}, ("tests.skipped", "tests/test_a.py:9", "test_b is skipped")),
+        (
+            {"tests/test_a.py": (TEST, TEST.partition("\n\n\ndef test_b")[0])},
+            ("tests.gone", "tests/test_a.py:8", "test_b is gone"),
+        ),
+        (
+            {"tests/test_a.py": (TEST, WEAK)},
+            ("assertions", "tests/test_a.py:8", "test_b asserts 0 times, and did 1 times"),
+        ),
+        (
+            {"tests/test_a.py": (None, "def test_a():\n    assert True\n")},
+            ("assertions", "tests/test_a.py:2", "it holds whatever the code does"),
+        ),
+        (
+            {"app.py": ("x = 1\n", "x = 2\n"), "tests/conftest.py": (None, "monkeypatch.setattr('app.add', fake)\n")},
+            ("doubles", "tests/conftest.py:1", "something stands in for app, which is what is worked on"),
+        ),
+        ({"app.py": ("x = f()\n", "x = f()  # noqa\n")}, ("suppressions", "app.py:1", "a checker is told to look away")),
+        ({"check.sh": ("pytest\n", "true\n")}, ("settings", "check.sh:1", "check.sh tells a check what to do and was changed")),
+        (
+            {CI: ("a: 1\n", "a: 2\n")},
+            ("settings", f"{CI}:1", f"{CI} tells continuous integration what to do and was changed"),
+        ),
+        (
+            {"tests/test_a.py": (TABLE, TABLE), "app.py": ("def price(name): ...\n", LOOKED_UP)},
+            ("overlap", "app.py:1", "6 values that tests expect came into app.py: 1375, 2264, 3981 and 3 more"),
+        ),
+    ],
+)
+def test_each_kind_of_hint_names_its_place(files: Files, told: tuple[str, str, str]) -> None:
+    found = hints(change(files))
+    assert {one.weight for one in found} == {Weight.HINT}
+    assert told in [(one.rule, one.where, one.message) for one in found]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"app.py": ("x = 1\n", "x = 2\n"), "README.md": ("a\n", "b\n")},
+        {"tests/test_a.py": (TEST, f"{TEST}\n\ndef test_c():\n    assert add(3) == 6\n")},
+        {"tests/test_a.py": (TEST, None), "tests/test_more.py": (None, TEST)},
+        {"tests/test_a.py": (SKIPPED, TEST)},
+        {"package.json": ('{"dependencies": {}}', '{"dependencies": {"a": "1"}}')},
+        {"app_pb2.py": ("x = 1\n", "x = 1  # noqa\n")},
+    ],
+    ids=["plain work", "a new test", "moved", "no longer skipped", "a dependency", "generated"],
+)
+def test_honest_work_is_no_hint(files: Files) -> None:
+    assert hints(change(files)) == ()
+
+
+def test_values_of_tests_that_did_not_change_are_known_in_data_too() -> None:
+    data = change({"prices.json": (None, '{"apple": 1375, "pear": 2264, "plum": 3981}')}, tests={"tests/test_a.py": TABLE})
+    assert [one.rule for one in hints(data)] == ["overlap"]
+
+
+def test_a_change_of_what_is_protected_blocks_also_under_another_name_and_unless_it_is_allowed() -> None:
+    moved = Change(TreeDiff((FileDiff("b.py", "x\n", "x\n", "R", "api/a.py"),)), touched((), (), str, str), {}, ("api/**",))
+    (found,) = hints(moved)
+    assert (found.rule, found.weight, found.message) == ("protected", Weight.BLOCK, "b.py is protected and was renamed")
+    assert [one.weight for one in weigh((found,), InvariantsConfig(allow=("b.py",)))] == [Weight.HINT]
