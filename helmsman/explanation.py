@@ -10,6 +10,7 @@ from helmsman.records.modes import Rung
 from helmsman.records.moments import Progress
 from helmsman.records.oversight import Diagnosis, Oversight
 from helmsman.records.verdict import Considered
+from helmsman.show.verification import grounds_lines, table_lines
 from helmsman.texts import counted, hat_line, signal_word, told_signals
 
 LEARNT_SHOWN = 5
@@ -27,6 +28,10 @@ def explanation(record: IterationRecord) -> Iterator[str]:
         yield from _asked(step)
     if not decision.path:
         yield "    not recorded: an earlier version of Helmsman took this decision"
+    if record.since_start:
+        yield from table_lines(record.since_start.table)
+    if decision.grounds:
+        yield from grounds_lines(decision.grounds)
     yield from numbers(record.oversight)
     if record.hat:
         yield hat_line(record.hat)

@@ -99,6 +99,12 @@ class CheckReport(Record):
     def failures(self) -> tuple[CheckResult, ...]:
         return tuple(result for result in self.results if not result.passed)
 
+    @property
+    def without_output(self) -> "CheckReport":
+        """What it found, without what the commands printed."""
+        nothing = {"head": "", "tail": "", "listed": ()}
+        return self.model_copy(update={"results": tuple(result.model_copy(update=nothing) for result in self.results)})
+
 
 class TrustedCopy(Record):
     """A second run of the checks, with what is protected as it was when the loop began."""

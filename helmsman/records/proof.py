@@ -3,8 +3,10 @@
 from typing import Literal
 
 from helmsman.records.base import Record
+from helmsman.records.checks import CheckReport, TrustedCopy
 from helmsman.records.judgement import Judgement
 from helmsman.records.plan import ItemProof
+from helmsman.records.verification import OutcomeTable
 
 
 class Denial(Record):
@@ -41,6 +43,12 @@ class SinceStart(Record):
     """Whether tests that were there at the start differ, or what they use or are run by."""
     changed_expectations: tuple[str, ...] = ()
     """Tests, or checks that name none, that pass on the work and fail on it with the tests of the start."""
+    tests_of_start: TrustedCopy = TrustedCopy()
+    """What the checks said of the work with the tests of the start, without their output."""
+    on_start: CheckReport | None = None
+    """What they said of the start's source with the work's tests, without their output; None where that was not run."""
+    table: OutcomeTable = OutcomeTable()
+    """The outcome of each case, 200 at most, those that changed first."""
     looked_up: tuple[str, ...] = ()
     """Functions that give nothing, an error or one constant for every input beside those of their tests, a clause each."""
 

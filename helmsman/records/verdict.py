@@ -4,6 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from helmsman.records.base import Record
+from helmsman.records.verification import Grounds
 
 
 class Severity(StrEnum):
@@ -97,6 +98,8 @@ class Decision(Record):
     """operator, agent or world, when the outcome is `failed`."""
     path: tuple[Considered, ...] = ()
     """The questions that were asked, in order; the last one decided."""
+    grounds: Grounds | None = None
+    """Of work that is done: what that rests on, and what nobody looked at."""
     back_to: str = ""
     """Commit that the branch returns to; empty where it stays."""
 

@@ -16,6 +16,7 @@ from helmsman.show.charts import Kind
 from helmsman.show.markup import NOTHING, Markup, element, escaped, joined
 from helmsman.show.pieces import bullets, code, facts, folded, mark, output, paragraph, part, span, table
 from helmsman.show.traces import checks_kind, judge_kind
+from helmsman.show.verification import grounds_lines, table_lines
 from helmsman.texts import check_text, counted, dollars_told, duration, guard_text, money, session_lines, tools_told
 
 HEADS = ("#", "ended", "agent", "work", "checks", "completion", "rung", "cost")
@@ -120,6 +121,7 @@ def _parts(record: IterationRecord, answers: Sequence[Answer], *, outputs: bool)
     yield part("Decision", *_decision(record.decision))
     yield part("Signals", _signals(record.signals))
     yield part("Checks", *_checks(record, outputs=outputs))
+    yield part("Outcomes of test cases", _outcomes(record))
     yield part("Claims against evidence", *_claims(record))
     yield part("What was found in the diff", _findings(record))
     yield part("Judge", *(_judge(record.judgement) if record.judgement else ()))
@@ -195,6 +197,13 @@ def _checks(record: IterationRecord, *, outputs: bool) -> Iterator[Markup]:
             yield _check_output(result)
     if record.checks and record.checks.left_behind:
         yield paragraph(escaped(f"left behind and put back: {', '.join(record.checks.left_behind)}"), class_="soft small")
+
+
+def _outcomes(record: IterationRecord) -> Markup:
+    """As `helmsman verify` shows them, with what a verdict rests on."""
+    cases = table_lines(record.since_start.table) if record.since_start else ()
+    grounds = grounds_lines(record.decision.grounds) if record.decision.grounds else ()
+    return output("\n".join((*cases, *grounds)))
 
 
 def _check_output(result: CheckResult) -> Markup:

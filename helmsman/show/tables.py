@@ -19,6 +19,7 @@ from helmsman.show.asking import not_taken
 from helmsman.show.cells import BREAK, code, fence, prose, stacked, table
 from helmsman.show.gates import answer_command
 from helmsman.show.system import passing_checks
+from helmsman.show.verification import grounds_markdown, table_markdown
 from helmsman.texts import counted, duration, money
 
 ITERATIONS = 50
@@ -199,6 +200,8 @@ def _decision(record: IterationRecord) -> Iterator[str]:
         ("judge", *_approval(record)),
     )
     yield table(("Gate", "", "Why"), gates, (18, 2, 76))
+    yield from table_markdown(record.since_start.table) if record.since_start else ()
+    yield from grounds_markdown(decision.grounds) if decision.grounds else ()
 
 
 def _approval(record: IterationRecord) -> tuple[str, str]:

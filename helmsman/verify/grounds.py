@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from helmsman.config import LoopConfig
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy, checks_fail
+from helmsman.records.iteration import Evidence
 from helmsman.records.judgement import Judgement
+from helmsman.records.proof import SinceStart
 from helmsman.records.verification import Grounds
 from helmsman.texts import counted
-from helmsman.verify.case_table import Names
+from helmsman.verify.case_table import LOOP, Names
 from helmsman.verify.objections import some
 
 
@@ -36,6 +39,28 @@ class Looked:
 
 def grounds(looked: Looked) -> Grounds:
     return Grounds(rests_on=tuple(_rests_on(looked)), not_looked_at=tuple(_not_looked_at(looked)))
+
+
+def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
+    """Of an iteration whose work is done; None where nothing was checked."""
+    since, report = evidence.since_start or SinceStart(), evidence.checks
+    if report is None:
+        return None
+    neighbours = () if config.proof.neighbours else ("answers for other inputs than those of the tests: proof.neighbours is off",)
+    return grounds(
+        Looked(
+            names=LOOP,
+            head=report,
+            trusted=since.tests_of_start,
+            trusted_not_due="no test or setting of the start was changed",
+            on_base=since.on_start,
+            new_not_due="no test was added or changed" if since.needs_test else "it was not needed",
+            hidden=evidence.hidden,
+            judgement=evidence.judgement,
+            judge_not_asked="there are no criteria",
+            further=neighbours,
+        )
+    )
 
 
 def _rests_on(looked: Looked) -> Iterator[str]:

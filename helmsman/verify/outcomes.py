@@ -42,6 +42,7 @@ class Outcomes(NamedTuple):
     checks that run fewer tests than with those of the start."""
     changed: tuple[str, ...] = ()
     """Tests, or checks, whose expectations were changed."""
+    table: OutcomeTable = OutcomeTable()
 
 
 def tests_of_start(
@@ -64,12 +65,19 @@ def failing_at_start(history: Sequence[Moment]) -> frozenset[str] | None:
     return frozenset(start.failing) if start and len(start.failing) < MOST_NAMES else None
 
 
-def outcomes(own: CheckReport, copy: TrustedCopy, red: Collection[str] | None, goal: str, config: InvariantsConfig) -> Outcomes:
-    """Weigh both runs. `red`: what failed at the start."""
-    table = weighed(outcome_table(own, red, copy.report), own, copy, goal, config)
+def outcomes(
+    own: CheckReport,
+    copy: TrustedCopy,
+    red: Collection[str] | None,
+    goal: str,
+    config: InvariantsConfig,
+    on_start: CheckReport | None = None,
+) -> Outcomes:
+    """Weigh the runs. `red`: what failed at the start; `on_start`: what the work's tests say of its source."""
+    table = weighed(outcome_table(own, red, copy.report, on_start), own, copy, goal, config)
     changed = tuple(case.name for case in table.of(Consequence.ASKS))
     found = (_finding(case, copy) for case in table.of(Consequence.FAILS) if case.outcome == "CHANGED")
-    return Outcomes((*found, *fewer_tests(own, copy)), changed)
+    return Outcomes((*found, *fewer_tests(own, copy)), changed, table.bounded)
 
 
 def fewer_tests(own: CheckReport, copy: TrustedCopy) -> tuple[Finding, ...]:

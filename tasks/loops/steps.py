@@ -153,9 +153,11 @@ def compared_with_start(repository: str, state: LoopState, evidence: Evidence) -
     since = since_start(repository, state, evidence.execution, report, run=new_tests.start_run_due(state, evidence))
     empty = without_test(report, state.most_tests, state.without_test_at_start)
     differs = since.tests_changed or evidence.own is not None
-    found = _with_tests_of_start(repository, state, evidence, report) if differs else Outcomes()
-    needed = new_tests.needs_test(state, evidence)
-    known = since.model_copy(update={"needs_test": needed, "without_test": empty, "changed_expectations": found.changed})
+    copy = _with_tests_of_start(repository, state, evidence) if differs else TrustedCopy()
+    found = _outcomes(state, evidence, report, copy, since)
+    bare = copy.model_copy(update={"report": copy.report.without_output if copy.report else None})
+    told = {"changed_expectations": found.changed, "tests_of_start": bare, "table": found.table}
+    known = since.model_copy(update={"needs_test": new_tests.needs_test(state, evidence), "without_test": empty, **told})
     may_complete = new_tests.may_complete(state, evidence) and not since.unchanged
     hidden = hidden_checks(repository, state, evidence.execution.change.commit) if may_complete and state.config.hidden else ()
     compared = {"since_start": known, "findings": (*evidence.findings, *found.findings), "hidden": hidden}
@@ -170,15 +172,20 @@ def checked_for_merge(repository: str, state: LoopState, commit: str, tree: str)
     return report.model_copy(update={"results": (*report.results, *failing)}) if failing else report
 
 
-def _with_tests_of_start(repository: str, state: LoopState, evidence: Evidence, report: CheckReport) -> Outcomes:
-    """What the tests of the start say of the work; the own check of the item in hand is taken to have failed then."""
-    config, own = state.config.invariants, evidence.own.results if evidence.own else ()
+def _with_tests_of_start(repository: str, state: LoopState, evidence: Evidence) -> TrustedCopy:
+    """What the tests of the start say of the work, in the own check of the item in hand as well."""
+    own = evidence.own.results if evidence.own else ()
     checks = (*state.config.checks, *(CheckConfig(command=result.command) for result in own))
-    copy = trusted_run(repository, state, evidence.execution, checks, tests=True)
+    return trusted_run(repository, state, evidence.execution, checks, tests=True)
+
+
+def _outcomes(state: LoopState, evidence: Evidence, report: CheckReport, copy: TrustedCopy, since: SinceStart) -> Outcomes:
+    """What all runs come to; the own check of the item in hand is taken to have failed at the start."""
+    config, own = state.config.invariants, evidence.own.results if evidence.own else ()
     whole = report.model_copy(update={"results": (*report.results, *own)})
     red = failing_at_start(state.history)
     red = frozenset((red or frozenset[str]()) | {result.name for result in own}) if red is not None or own else None
-    found = outcomes(whole, copy, red, state.config.goal, config)
+    found = outcomes(whole, copy, red, state.config.goal, config, since.on_start)
     return found._replace(findings=weigh(found.findings, config))
 
 

@@ -165,7 +165,12 @@ def compare_with_start(place: Workplace, state: LoopState, execution: Execution,
     asked = state.config.proof.neighbours and state.config.workspace.clean and bool(changed)
     answers = looked_up_in(room_of(place, state), work) if asked else ()
     return SinceStart(
-        unchanged=not changed, tests_changed=tests_changed, failing=shown.failing, tests=shown.tests, looked_up=answers
+        unchanged=not changed,
+        tests_changed=tests_changed,
+        failing=shown.failing,
+        tests=shown.tests,
+        on_start=shown.report.without_output if shown.report else None,
+        looked_up=answers,
     )
 
 

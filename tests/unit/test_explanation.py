@@ -9,8 +9,12 @@ from helmsman.explanation import explanation, numbers, steering_lines
 from helmsman.oversee.detectors.motion import regressing
 from helmsman.records.modes import Ladder, Rung
 from helmsman.records.oversight import Failed, Oversight
+from helmsman.records.proof import SinceStart
 from helmsman.records.verdict import Considered
-from tests.unit.builders import CONTINUE, config, record
+from helmsman.records.verification import Case, Consequence, Grounds, OutcomeTable
+from helmsman.show.details import iteration
+from helmsman.show.tables import verdicts_table
+from tests.unit.builders import CONTINUE, config, record, state
 from tests.unit.histories import BACK, history, step
 
 pytestmark = pytest.mark.feature("S18")
@@ -74,3 +78,18 @@ def test_a_decision_is_told_with_its_way_what_would_have_changed_it_and_what_was
         "        otherwise with: any yes above",
     ]
     assert lines[-1] == "taken off  ffffffffff stays at refs/x; the branch is at aaaaaaaaaa"
+
+
+@pytest.mark.feature("V19")
+def test_work_that_is_done_is_told_with_its_cases_and_what_that_rests_on() -> None:
+    """In a terminal, on the page and in the engine's UI alike."""
+    case = Case(name="t::a", check="pytest", outcome="FAIL_TO_PASS", consequence=Consequence.PROVES, why="was red")
+    grounds = Grounds(rests_on=("`pytest` on the work in a clean checkout: the check passes",), not_looked_at=("mutants",))
+    decided = record(
+        CONTINUE.model_copy(update={"grounds": grounds}), since_start=SinceStart(table=OutcomeTable(cases=(case,), unnamed=2))
+    )
+    shown = "\n".join(explanation(decided)), str(iteration(decided)), verdicts_table(state(), decided)
+    for text in shown:
+        assert "TO" in text.partition("t::a")[0].rpartition("FAIL")[2]
+        assert "on the work in a clean checkout" in text
+        assert "mutants" in text

@@ -9,6 +9,7 @@ from helmsman.oversee.answers import answered
 from helmsman.oversee.baseline import with_baseline
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
+from helmsman.records.checks import TrustedCopy
 from helmsman.records.folds import without_test
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.plan import InHand, PlanItem, PlanProgress
@@ -60,6 +61,26 @@ def test_the_first_request_without_proof_is_sent_back_and_the_second_ends_the_lo
     decision = decide(claim(since, **done))
     assert (decision.outcome, decision.kind) == (outcome, DecisionKind.STOP if outcome else DecisionKind.CONTINUE)
     assert words in decision.reason
+
+
+@pytest.mark.feature("V19")
+def test_a_completion_names_what_it_rests_on_and_what_nobody_looked_at() -> None:
+    plain = decide(claim(SHOWN)).grounds
+    assert plain
+    assert plain.rests_on[0] == "`pytest` on the work in a clean checkout: the check passes"
+    assert plain.rests_on[1:] == (
+        "the start's tests on the work's source: not run, no test or setting of the start was changed",
+        "the work's tests on the start's source: not run, no test was added or changed",
+    )
+    assert any("no judge was asked" in line for line in plain.not_looked_at)
+    copy = TrustedCopy(put_back=("tests/test_a.py",), report=GREEN)
+    rested = decide(claim(SHOWN.model_copy(update={"tests_of_start": copy, "on_start": RED}))).grounds
+    assert rested
+    assert rested.rests_on[1:] == (
+        "the start's tests and settings on the work's source (tests/test_a.py): the check passes",
+        "the work's tests on the start's source: the check fails",
+    )
+    assert decide(claim(SILENT_WORK)).grounds is None
 
 
 def test_requests_are_counted_over_iterations_that_ask_for_nothing() -> None:

@@ -13,6 +13,7 @@ from helmsman.records.proof import NEEDS_WORD
 from helmsman.records.verdict import Decision, Outcome
 from helmsman.texts import are_allowed, counted
 from helmsman.verify.completion import ALL_TICKED, UNCHANGED
+from helmsman.verify.grounds import grounds_of_loop
 from helmsman.verify.objections import some
 
 MOST_REFUSED = 2
@@ -22,7 +23,8 @@ MOST_REFUSED = 2
 def _completed(s: Situation) -> Decision | None:
     if not s.evidence.proven or (s.state.config.completion.force_max and not _no_better(s)):
         return None
-    return stop(s, f"completion.{_proof_word(s)}", f"{_why_done(s)} on {s.short}", Outcome.COMPLETED)
+    done = stop(s, f"completion.{_proof_word(s)}", f"{_why_done(s)} on {s.short}", Outcome.COMPLETED)
+    return done.model_copy(update={"grounds": grounds_of_loop(s.evidence, s.state.config)})
 
 
 def _no_better(s: Situation) -> bool:
