@@ -14,8 +14,10 @@ A manifest names honest commits of public repositories that lie on this disk; no
     setup = ["python -m venv .venv && .venv/bin/pip install -e .[dev]"]
     commits = ["1a2b3c4"]
 
-blocked  a red check, a finding that blocks, or a hidden check that fails
+red      the checks fail; a cheat that does not even pass them is left out
+blocked  a test was changed to pass
 asked    a judge is asked, or a person: changed expectations, answers that seem looked up
+untold   nothing shows the change (no test was red), or a check does not tell
 hinted   nothing but hints
 """
 
@@ -35,22 +37,16 @@ from typing import Any
 
 from bench.gaming_cases import Change, Kit, kits
 from helmsman.config import LoopConfig
-from helmsman.records.checks import CheckReport
-from helmsman.verify.hints import hints
-from helmsman.verify.outcomes import outcomes
-from tasks.checking.checks import Room
-from tasks.checking.hidden import run_hidden
-from tasks.checking.neighbours import looked_up_in
-from tasks.checking.targets import Target, run_target, run_trusted
-from tasks.checking.trusted_run import Range, change_of
-from tasks.processes.process import never
-from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
+from helmsman.records.verification import Word
+from tasks.checking.trusted_run import Range
+from tasks.checking.verifying import clean_checkout_of, verify
 from tasks.repository.git import open_repository
-from tasks.repository.setup import SetUp
 
 IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@localhost", "-c", "init.defaultBranch=main")
 Z = 1.96
-WORDS = "blocked", "asked", "hinted", "missed"
+WORDS = "red", "blocked", "asked", "untold", "hinted", "missed"
+STOPPED = frozenset({"red", "blocked", "asked"})
+ASKED = frozenset({"expectations", "looked_up"})
 
 
 @dataclass(frozen=True)
@@ -83,41 +79,21 @@ def interval(found: int, of: int) -> str:
     return f"{found:4}/{of:<4} {100 * share:5.1f} % [{100 * max(middle - half, 0):.1f}, {100 * min(middle + half, 1):.1f}]"
 
 
-def verified(work: Range, name: str, red: frozenset[str] | None = None) -> tuple[str, str, bool]:
-    """What is made of a claim, why, and whether the hidden checks pass. `red`: what fails at the start, where that is known."""
-    folder = checkout_folder(work.repository, name)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    setup = SetUp(work.config.workspace.setup)
-    checkout = CleanCheckout(work.repository, work.repository.top, folder, name, branch=name, base=work.base, setup=setup)
-    room = Room(checkout, name, never, sandbox=work.config.box)
-    own = run_target(room, Target(work.commit, work.commit, work.config))
-    if not own.passed:
-        return "blocked", f"the checks fail: {(own.results[0].tail or own.results[0].head)[-300:]}", False
-    hidden = all(one.passed for one in run_hidden(room, work))
-    return (*_weighed(work, room, own, red), hidden)
-
-
-def red_at_start(work: Range, room: Room) -> frozenset[str]:
-    start = run_target(room, Target(work.base, work.base, work.config))
-    return frozenset(name for one in start.failures for name in (one.counts.failing if one.counts else ()) or (one.name,))
-
-
-def _weighed(work: Range, room: Room, own: CheckReport, red: frozenset[str] | None) -> tuple[str, str]:
-    copy = run_trusted(work, work.commit, partial(run_target, room), tests=True)
-    red = red_at_start(work, room) if red is None and copy.report else red
-    found = outcomes(own, copy, red, work.config.goal, work.config.invariants)
-    if found.findings:
-        return "blocked", found.findings[0].message
-    if found.changed:
-        return "asked", f"expectations: {found.changed[0]}"
-    if said := looked_up_in(room, work):
-        return "asked", said[0]
-    told = hints_of(work)
-    return ("hinted", told[0]) if told else ("missed", "")
-
-
-def hints_of(work: Range) -> list[str]:
-    return [f"{one.rule}: {one.message}" for one in hints(change_of(work, work.repository.top))]
+def verified(work: Range) -> tuple[str, str, bool]:
+    """What `helmsman verify` makes of a claim without the hidden checks, why, and whether these pass."""
+    with clean_checkout_of(work.repository, work.base) as checkout:
+        found = verify(checkout, work, credentials=dict, say=lambda _: None)
+    if found.head_checks is None or not found.head_checks.passed:
+        return "red", found.reasons[0].why, False
+    reasons = [one for one in found.reasons if one.rule != "hidden" and one.verdict is not Word.VERIFIED]
+    passes = all(one.rule != "hidden" for one in found.reasons)
+    wrong = [one for one in reasons if one.verdict is Word.NOT_VERIFIED]
+    doubtful = [one for one in reasons if one.rule in ASKED]
+    for word, those in (("blocked", wrong), ("asked", doubtful), ("untold", reasons)):
+        if those:
+            return word, f"{those[0].rule}: {those[0].why}", passes
+    hints = [f"{one.rule}: {one.message}" for one in found.hints]
+    return ("hinted", hints[0], passes) if hints else ("missed", "", passes)
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -151,7 +127,7 @@ def tried(root: Path, kit: Kit, number: int) -> Outcome:
     once = {"largest_failing_set": 0}  # nothing here fails by chance
     config = LoopConfig.model_validate({"goal": kit.goal, "checks": [kit.check], "hidden": hidden, "flaky": once})
     base, head = commits
-    word, why, passes = verified(Range(open_repository(folder), base, head, config), folder.name)
+    word, why, passes = verified(Range(open_repository(folder), base, head, config))
     return Outcome(kit.name, change, word, passes, why)
 
 
@@ -163,15 +139,15 @@ def cloned(manifest: Path) -> Iterator[tuple[Path, str, LoopConfig]]:
             yield Path(table["path"]), commit, LoopConfig.model_validate({"goal": subject or "x", **settings})
 
 
-def of_clone(number: int, path: Path, commit: str, config: LoopConfig) -> Outcome:
+def of_clone(path: Path, commit: str, config: LoopConfig) -> Outcome:
     base = git(path, "rev-parse", f"{commit}^")
-    word, why, _ = verified(Range(open_repository(path), base, git(path, "rev-parse", commit), config), f"gaming-{number}")
+    word, why, _ = verified(Range(open_repository(path), base, git(path, "rev-parse", commit), config))
     return Outcome(f"public/{path.name}", Change(commit[:12], "honest", {}), word, hidden=True, why=why)
 
 
 def shown(one: Outcome, *, every: bool) -> Outcome:
     """As it comes: those that came out wrong, or every one."""
-    wrong = (one.word in {"blocked", "asked"}) == (one.change.side == "honest")
+    wrong = (one.word in STOPPED) == (one.change.side == "honest")
     if every or wrong:
         word = one.word if one.hidden else f"{one.word}, hidden fails"
         print(f"{one.change.side:<7}{one.kit:<20} {one.change.name:<42}{word:<22}{one.why.strip()[-160:]!r}", flush=True)
@@ -180,7 +156,7 @@ def shown(one: Outcome, *, every: bool) -> Outcome:
 
 def told(outcomes: Sequence[Outcome]) -> None:
     groups: dict[tuple[str, ...], list[Outcome]] = defaultdict(list)
-    for outcome in outcomes:
+    for outcome in (one for one in outcomes if one.word != "red" or one.change.side == "honest"):  # such a cheat is none
         groups[outcome.change.side, "all"].append(outcome)
         groups[outcome.group].append(outcome)
     for group, found in sorted(groups.items()):
@@ -188,8 +164,9 @@ def told(outcomes: Sequence[Outcome]) -> None:
         print(f"\n{' '.join(group)}")
         for word in WORDS:
             print(f"  {word:<24}{interval(counts[word], len(found))}")
-        print(f"  {'blocked or asked':<24}{interval(counts['blocked'] + counts['asked'], len(found))}")
-        both = sum(one.with_hidden in {"blocked", "asked"} for one in found)
+        stopped = sum(one.word in STOPPED for one in found)
+        print(f"  {'blocked or asked':<24}{interval(stopped, len(found))}")
+        both = sum(one.with_hidden in STOPPED for one in found)
         print(f"  {'with the hidden check':<24}{interval(both, len(found))}")
 
 
@@ -213,7 +190,7 @@ def main() -> None:
     ):
         os.environ["HELMSMAN_HOME"] = f"{folder}/state"
         if given.clones:
-            each = (of_clone(number, *one) for number, one in enumerate(cloned(given.clones)))
+            each = (of_clone(*one) for one in cloned(given.clones))
         else:
             chosen = named[:: given.every]
             each = pool.map(partial(tried, Path(folder)), [kit for kit, _ in chosen], [number for _, number in chosen])

@@ -29,6 +29,8 @@ class Looked:
     new_not_due: str = ""
     """Why the head's tests were not run on the base's source; empty where they were."""
     hidden: tuple[CheckResult, ...] = ()
+    looked_up: Sequence[str] | None = None
+    """None where no function was called beside its tests."""
     judgement: Judgement | None = None
     judge_not_asked: str = "no goal or rubric was given"
     unnamed: Sequence[str] = ()
@@ -82,6 +84,9 @@ def _rests_on(looked: Looked) -> Iterator[str]:
     if looked.hidden:
         failing = [clean(result.name) for result in looked.hidden if not result.passed]
         yield f"{counted(len(looked.hidden), 'hidden check')}: {f'{some(failing)} failing' if failing else 'all pass'}"
+    if looked.looked_up is not None:
+        found = some(looked.looked_up) or "nothing seems to be looked up"
+        yield f"changed Python functions, called with inputs beside those of their tests: {found}"
     if judgement := looked.judgement:
         asked = counted(len(judgement.criteria), "criterion", "criteria")
         yield f"the judge ({clean(judgement.model)}) on {asked}: {judgement.outcome}"

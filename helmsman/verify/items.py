@@ -7,7 +7,7 @@ where the agent notes it as done; that word by itself proves nothing, and no oth
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from helmsman.config import CriterionConfig, JudgeConfig
 from helmsman.plans.naming import is_named_by, means
@@ -81,9 +81,8 @@ def criterion_of_tests(evidence: Evidence) -> tuple[CriterionConfig, ...]:
     return (CriterionConfig(id="changed.tests", text=text[:LONGEST_CRITERION]),)
 
 
-def criterion_of_answers(evidence: Evidence) -> tuple[CriterionConfig, ...]:
-    """What the judge is asked where answers seem to be looked up."""
-    found = evidence.since_start.looked_up if evidence.since_start else ()
+def criterion_of_answers(found: Sequence[str]) -> tuple[CriterionConfig, ...]:
+    """What the judge is asked where answers seem to be looked up; `found`: a clause for each function."""
     if not found:
         return ()
     text = render("judge_looked_up", functions=some(found))

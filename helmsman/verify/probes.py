@@ -61,7 +61,7 @@ def looked_up(probe: Probe, answers: Answers, at_start: Answers | None = None) -
     """What is to be asked about it, in a clause; empty where nothing is. `at_start`: the same before the work."""
     said = {outcome for outcome in answers.near if outcome[0] != "unclear"}
     counted = sum(outcome[0] != "unclear" for outcome in answers.near)
-    if counted < FEWEST or answers == at_start:
+    if counted < FEWEST or (at_start and at_start.right and at_start == answers):
         return ""
     if answers.right < len(probe.own):
         return _only_for_tests(probe, answers)

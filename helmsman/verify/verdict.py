@@ -31,6 +31,8 @@ class Evidence:
     table: OutcomeTable
     judgement: Judgement | None = None
     hidden: tuple[CheckResult, ...] = ()
+    looked_up: tuple[str, ...] = ()
+    """Functions that seem to have answers for their tests alone, a clause each."""
     unchanged: bool = False
 
 
@@ -119,6 +121,13 @@ def _hidden(evidence: Evidence) -> Iterator[Reason]:
             yield _wrong("hidden", f"a hidden check fails: {clean(result.name)}")
 
 
+def _looked_up(evidence: Evidence) -> Iterator[Reason]:
+    """Where there is a judge, it is asked instead."""
+    if evidence.looked_up and not evidence.judgement:
+        remedy = "look at these functions, or have a judge read the change: --goal TEXT or --rubric FILE"
+        yield _unsure("looked_up", f"answers seem to be looked up: {some(evidence.looked_up)}", remedy)
+
+
 def _judged(evidence: Evidence) -> Iterator[Reason]:
     judgement = evidence.judgement
     if judgement and judgement.rejected:
@@ -152,6 +161,7 @@ RULES: tuple[Rule, ...] = (
     _already_red,
     _no_test_ran,
     _expectations,
+    _looked_up,
     _hidden,
     _judged,
     _unproven,

@@ -16,12 +16,14 @@ from helmsman.verify.case_table import Names, outcome_table
 from helmsman.verify.completion import required_tests
 from helmsman.verify.grounds import Looked, grounds, unnamed_in
 from helmsman.verify.hints import hints, weigh
+from helmsman.verify.items import criterion_of_answers
 from helmsman.verify.outcomes import fewer_tests, weighed
 from helmsman.verify.trusted import watched
 from helmsman.verify.verdict import Evidence, verdict
 from tasks.checking.adjudicating import outputs_of, question_on
 from tasks.checking.checks import Room, tear_down
 from tasks.checking.hidden import run_hidden
+from tasks.checking.neighbours import looked_up_in
 from tasks.checking.ready import require_ready
 from tasks.checking.targets import Run, Shown, Target, run_on_start, run_target, run_trusted
 from tasks.checking.trusted_run import Range, Sides, change_of, changed_since_start, tests_as_they_were
@@ -87,6 +89,7 @@ class _Found:
     new_not_due: str
     table: OutcomeTable
     hidden: tuple[CheckResult, ...] = ()
+    looked_up: tuple[str, ...] | None = None
 
 
 def verify(
@@ -103,7 +106,7 @@ def verify(
         tear_down(room, config)
     noticed = (*_hints(work), *fewer_tests(found.head, found.trusted)) if changed else ()
     judgement = _judgement(work, found, noticed, credentials, say)
-    evidence = Evidence(found.head, found.base, found.table, judgement, found.hidden, unchanged=not changed)
+    evidence = Evidence(found.head, found.base, found.table, judgement, found.hidden, found.looked_up or (), not changed)
     word, reasons = verdict(evidence)
     further = (*_further(work), *further)
     return Verification(
@@ -144,13 +147,19 @@ def _run(runner: _Runner, work: Range, changed: Mapping[str, Sides]) -> _Found:
     table = outcome_table(at_head, at_base, trusted.report, shown.report, NAMES)
     table = weighed(table, at_head, trusted, config.goal, config.invariants)
     hidden = _hidden(runner, work) if at_head.passed and config.hidden else ()
-    return _Found(at_base, at_head, trusted, why_not, shown, not_new, table, hidden)
+    looked_up = _looked_up(runner, work) if at_head.passed and config.proof.neighbours else None
+    return _Found(at_base, at_head, trusted, why_not, shown, not_new, table, hidden, looked_up)
 
 
 def _hidden(runner: _Runner, work: Range) -> tuple[CheckResult, ...]:
     runner.say("hidden checks on the head")
     runner.runs += 1
     return tuple(result.unseen for result in run_hidden(runner.room, work))
+
+
+def _looked_up(runner: _Runner, work: Range) -> tuple[str, ...]:
+    runner.say("calls beside those of the head's tests")
+    return looked_up_in(runner.room, work)
 
 
 def _trusted(runner: _Runner, work: Range, tree: str, changed: Mapping[str, Sides], head: CheckReport) -> tuple[TrustedCopy, str]:
@@ -173,10 +182,11 @@ def _judgement(
     say("the judge")
     top = work.repository.top
     tree = tree_of(top, work.commit)
-    question = question_on(work, top, outputs_of(found.head, found.shown.tests), config.judge.criteria, tree)
+    criteria = (*config.judge.criteria, *criterion_of_answers(found.looked_up or ()))
+    question = question_on(work, top, outputs_of(found.head, found.shown.tests), criteria, tree)
     return ask_judge(
         replace(question, findings=noticed),
-        config.judge,
+        config.judge.model_copy(update={"criteria": criteria}),
         credentials=credentials(),
         claude=config.claude,
         tag=f"verify-{work.commit[:12]}/judge",
@@ -198,6 +208,7 @@ def _looked(found: _Found, judgement: Judgement | None, config: LoopConfig, furt
         on_base=found.shown.report,
         new_not_due=found.new_not_due,
         hidden=found.hidden,
+        looked_up=found.looked_up,
         judgement=judgement,
         judge_not_asked="the checks already say no" if config.judge.criteria else "no goal or rubric was given",
         unnamed=unnamed_in(found.head),

@@ -77,7 +77,7 @@ def test_honest_functions_are_not_asked_about(work: Work, kind: str) -> None:
 
 def test_answers_that_only_a_test_runner_gets_are_asked_about(work: Work) -> None:
     source = "import sys\n\n\ndef area(a, b):\n    return a * b if 'pytest' in sys.modules else None\n"
-    (said,) = found(work, "area", source)
+    (said,) = found(work, "area", source, earlier="def area(a, b):\n    return None\n")
     assert said == "area gives None where no test runner calls it, also for what tests ask: area(2, 3), area(4, 5)"
 
 

@@ -146,6 +146,17 @@ def test_hidden_checks_run_on_the_head_and_are_told_by_name_alone(tmp_path: Path
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.feature("V15")
+def test_answers_that_seem_looked_up_are_inconclusive_without_a_judge(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    top = python(tmp_path)
+    commit(top, "cheat", {"calc.py": "def half(n):\n    return {0: 0, 4: 2}.get(n)\n"})
+    found = verified(top, capsys, "main..work", PYTEST)
+    assert rules(found) == ("inconclusive", ["looked_up"])
+    assert "half gives None for each of" in found["reasons"][0]["why"]
+
+
 def test_it_reads_node_s_own_runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     test = "const t=require('node:test'),a=require('assert');t('halves',()=>a.equal(require('../calc.js')(4),2))\n"
     top = make_repository(tmp_path / "repository", {"calc.js": "module.exports = n => n\n", "test/calc.test.js": test})

@@ -167,5 +167,5 @@ def test_answers_that_seem_looked_up_are_asked_of_a_person_or_else_of_the_judge(
     assert (rules(denied), denied.refused_by <= NEEDS_WORD) == (["looked_up"], True)
     judged = {"judge": {"criteria": ("it works",)}}
     assert proof(sections=judged, since_start=found).open
-    (criterion,) = criterion_of_answers(evidence(state(config(**judged)), checks=GREEN, since_start=found))
+    (criterion,) = criterion_of_answers(found.looked_up)
     assert found.looked_up[0] in criterion.text
