@@ -1,19 +1,41 @@
-"""How a loop stands with its plan, in words, as a table and with its picture."""
+"""How a loop stands with its plan, in words and as a table."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from helmsman.records.plan import Sketched
+from helmsman.records.plan import ItemState, PlanProgress, Sketched
 from helmsman.records.state import LoopState
 from helmsman.show.cells import code, prose, stacked, table
-from helmsman.show.charts import as_data_uri
 from helmsman.show.markup import NOTHING, Markup, element, escaped
 from helmsman.show.pieces import code as html_code
-from helmsman.show.pieces import folded, paragraph
+from helmsman.show.pieces import paragraph
 from helmsman.show.pieces import table as html_table
-from helmsman.show.plan_picture import LOOKS, plan_picture, states_of
 from helmsman.texts import plan_text
 
 HEAD = ("item", "stands", "title", "needs", "proven in", "tries")
+STANDS: Mapping[ItemState, str] = {
+    "done": "✔ done",
+    "now": "▶ in hand",
+    "ready": "○ ready",
+    "blocked": "… waits for others",
+    "escalated": "✘ a person is asked",
+}
+
+
+def states_of(state: LoopState) -> dict[str, ItemState]:
+    """How each item that is sketched stands."""
+    plan = state.plan
+    done = {item.id for item in plan.sketch if item.done}
+    escalated = state.ending is not None and state.ending.rule == "plan.tries"
+    over = state.ending is not None and not escalated
+    return {item.id: _state(item, plan, done, escalated=escalated, over=over) for item in plan.sketch}
+
+
+def _state(item: Sketched, plan: PlanProgress, done: set[str], *, escalated: bool, over: bool) -> ItemState:
+    if item.done:
+        return "done"
+    if item.id == plan.now and not over:
+        return "escalated" if escalated else "now"
+    return "ready" if all(name in done for name in item.needs) else "blocked"
 
 
 def plan_page(state: LoopState) -> str:
@@ -26,7 +48,6 @@ def plan_page(state: LoopState) -> str:
     ]
     return stacked([
         f"# {state.loop}: {prose(plan_text(state), 200)}",
-        f"![the plan with its state]({as_data_uri(plan_picture(state))})",
         _left_out(state),
         state.plan.missing and f"**Missing:** {prose(state.plan.missing, 600)}",
         table(HEAD, cells),
@@ -47,20 +68,18 @@ def plan_section(state: LoopState) -> Markup:
         element("h2", escaped("The plan")),
         paragraph(escaped(plan_text(state)), escaped(" in "), html_code(state.config.plan.file)),
         *missing,
-        element("div", element("figure", plan_picture(state), class_="card"), class_="charts plan"),
+        html_table(HEAD, rows),
         paragraph(escaped(_left_out(state)), class_="soft small") if _left_out(state) else NOTHING,
-        folded(f"every item ({len(rows)})", html_table(HEAD, rows)),
     )
 
 
 def _rows(state: LoopState) -> Iterator[tuple[Sketched, str, str, str]]:
     states, plan = states_of(state), state.plan
     for item in plan.sketch:
-        look = LOOKS[states[item.id]]
         proved = f"#{plan.ticked[item.id]}" if item.id in plan.ticked else "before" if item.done else ""
-        yield item, f"{look.sign} {look.words}", proved, str(plan.tries.get(item.id, "") or "")
+        yield item, STANDS[states[item.id]], proved, str(plan.tries.get(item.id, "") or "")
 
 
 def _left_out(state: LoopState) -> str:
     more = state.plan.total - len(state.plan.sketch)
-    return f"{more:,} further items are left out of the picture; the file has them all." if more > 0 else ""
+    return f"{more:,} further items are left out here; the file has them all." if more > 0 else ""

@@ -56,11 +56,8 @@ pre {
 .numbers .name, .numbers .note { color: var(--soft); font-size: .82rem; }
 .numbers .value { font-size: 1.4rem; line-height: 1.35; font-weight: 600; font-variant-numeric: tabular-nums; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 14px; }
-.charts.plan { grid-template-columns: minmax(0, 760px); }
 .charts figure { margin: 0; padding: 8px 8px 4px; }
-.charts.plan figure { overflow-x: auto; }
 .chart { display: block; width: 100%; height: auto; }
-.charts.plan .chart { min-width: 460px; }
 .chart .ink { fill: var(--soft); }
 .chart .head { fill: var(--ink); }
 .chart .grid { stroke: var(--soft); }

@@ -1,23 +1,18 @@
-"""A plan as people see it: a line, a picture and a table, each of which says the same of every item."""
-
-import re
-from xml.etree import ElementTree as ET
+"""A plan as people see it: a line and a table."""
 
 import pytest
 
 from helmsman.plans.hand import in_hand
-from helmsman.records.plan import MOST_SKETCHED, ItemProof, Plan, PlanItem, PlanProgress, PlanTouched, Tick
+from helmsman.records.plan import ItemProof, Plan, PlanItem, PlanProgress, PlanTouched, Tick
 from helmsman.records.state import LoopState
 from helmsman.records.verdict import Decision, DecisionKind, Outcome
 from helmsman.show.page import page
-from helmsman.show.plan import plan_page, plan_section
-from helmsman.show.plan_picture import BOX, HEIGHT, plan_picture, states_of
+from helmsman.show.plan import plan_page, plan_section, states_of
 from helmsman.texts import iteration_lines, plan_lines
 from tests.unit import builders
 
 pytestmark = pytest.mark.feature("M8")
 
-SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '<script>alert("1")</script> & [link](http://x) | `code`'
 ESCALATED = Decision(kind=DecisionKind.STOP, rule="plan.tries", reason="5 tries", at=builders.NOW, outcome=Outcome.WAITING)
 
@@ -36,21 +31,6 @@ def following(size: int, *, done: int, title: str = "Write a part", **fields: ob
     return builders.state(builders.config(plan={"file": "plan.toml"}), plan=plan, **fields)
 
 
-@pytest.mark.parametrize("size", [1, 7, 60, 300])
-def test_the_picture_shows_every_item_in_a_place_of_its_own_with_its_state(size: int) -> None:
-    state = following(size, done=size // 3)
-    root = ET.fromstring(plan_picture(state))
-    boxes = [(float(box.get("x", "")), float(box.get("y", ""))) for box in root.iter(f"{SVG}rect")]
-    assert len(boxes) == min(size, MOST_SKETCHED)
-    for one, (x, y) in enumerate(boxes):
-        assert all(abs(x - u) >= BOX or abs(y - v) >= HEIGHT for u, v in boxes[one + 1 :])
-    width, height = map(float, root.get("viewBox", "").split()[2:])
-    assert all(x + BOX <= width and y + HEIGHT <= height for x, y in boxes)
-    tips = [tip.text or "" for tip in root.iter(f"{SVG}title")]
-    assert sum("in hand" in tip for tip in tips) == 1
-    assert sum("; done" in tip for tip in tips) == sum(one.done for one in state.plan.sketch)
-
-
 def test_an_item_is_done_in_hand_ready_blocked_or_escalated() -> None:
     state = following(9, done=1)
     states = states_of(state)
@@ -64,14 +44,13 @@ def test_titles_of_a_plan_become_no_markup_anywhere() -> None:
     html = page(state, [], "refs/helmsman/mend-it")
     assert "<script" not in html
     assert "&lt;script&gt;" in html
-    markdown = re.sub(r"\(data:[^)]*\)", "", plan_page(state))
+    markdown = plan_page(state)
     assert "<script" not in markdown
     assert "[link](" not in markdown
 
 
-def test_the_page_of_the_engine_holds_the_picture_and_a_row_for_every_item() -> None:
+def test_the_page_of_the_engine_holds_a_row_for_every_item() -> None:
     told = plan_page(following(7, done=2))
-    assert "![the plan with its state](data:image/svg+xml;base64," in told
     rows = [line for line in told.splitlines() if line.startswith("| `T")]
     assert len(rows) == 7
     assert [cell.strip() for cell in rows[0].split("|")[1:-1]] == ["`T0`", "✔ done", "Write a part", "", "#3", ""]
