@@ -49,7 +49,7 @@ class DetectConfig(Section):
     falls: int = Field(default=2, ge=1)
     """Iterations in a row that made it worse, that count as regressing."""
     relevance: float = Field(default=0.3, ge=0, le=1)
-    """Share of deeds that have to do with the task below which it is off its objective."""
+    """Share of files that have to do with the task below which it is off its objective."""
     same_error: int = Field(default=5, ge=2)
     """Iterations in a row with the same class of failure at the same place."""
     denials: int = Field(default=2, ge=1)

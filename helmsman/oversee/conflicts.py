@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from itertools import product
 
 from helmsman.oversee.imperatives import EXCEPTION, hide
-from helmsman.oversee.verbs import MEANING, PARTICIPLES
+from helmsman.oversee.instruction_words import MEANING, PARTICIPLES, singular
+from helmsman.plain import word_set
 from helmsman.records.oversight import Conflict, ConflictKind, Imperative
-from helmsman.words import singular, word_set
 
 MOST_CONFLICTS = 5
 MOST_ORDERS = 1000

@@ -5,11 +5,11 @@ from collections.abc import Collection, Sequence
 
 from helmsman.oversee.conflicts import ANY, MOST_CONFLICTS, inside, is_path
 from helmsman.oversee.detectors.windows import worked
-from helmsman.plain import cut_between_words
+from helmsman.oversee.instruction_words import singular
+from helmsman.plain import cut_between_words, word_set
 from helmsman.records.moments import Moment, Movement
 from helmsman.records.oversight import Conflict, Diagnosis, Imperative
 from helmsman.records.verdict import Severity, Signal
-from helmsman.words import singular, word_set
 
 STUCK_FOR = 3
 """Iterations without anything gained until a contradiction is held to be the cause."""

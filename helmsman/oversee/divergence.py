@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from helmsman.oversee.detectors import windows
-from helmsman.oversee.drift.paths import stem
-from helmsman.oversee.drift.words import telling
+from helmsman.oversee.drift import telling
 from helmsman.parsers.paths import Paths, as_path, git_would_show
 from helmsman.parsers.test_files import language_of
 from helmsman.plain import short_line
@@ -147,7 +146,7 @@ def _went_elsewhere(moment: Moment, gap: str) -> bool:
     if not whole or moment.green or moment.movement is Movement.FORWARD:
         return False
     spoken, named = telling(gap), Paths(_any_path(gap))
-    return not any(path in named or not spoken.isdisjoint(stem(path)) for path in moment.files)
+    return not any(path in named or not spoken.isdisjoint(telling(path.rpartition("/")[2])) for path in moment.files)
 
 
 def _shown(text: str, longest: int) -> str:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from helmsman.oversee.verbs import MEANING
+from helmsman.oversee.instruction_words import MEANING
+from helmsman.plain import word_set
 from helmsman.records.oversight import Imperative, Modality
-from helmsman.words import word_set
 
 MOST_IMPERATIVES = 200
 LONGEST_TEXT = 300

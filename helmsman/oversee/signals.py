@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from helmsman.orient.research import researching
-from helmsman.oversee.drift import flagged, sentence
-from helmsman.oversee.drift.judging import LEAST_STRANGERS
+from helmsman.oversee.drift import LEAST_STRANGERS, flagged, sentence
 from helmsman.oversee.limits import limit_signals
 from helmsman.oversee.usage import in_words, newly_near
 from helmsman.records.evidence import AgentOutcome

@@ -114,9 +114,9 @@ class Drift(Record):
     """What the agent did, compared with what it was asked: the purpose of a system is what it does."""
 
     deeds: int = 0
-    """Files written or read and commands that could be judged."""
+    """Files that were read or changed and could be judged."""
     related: int = 0
-    """Of those the ones that have to do with the task by path, symbol or word."""
+    """Of those the ones that have to do with the task by path or word."""
     strangers: tuple[str, ...] = ()
     """Changed files that have nothing to do with it, 10 at most."""
     documents: tuple[str, ...] = ()

@@ -57,7 +57,7 @@ def _audit(state: LoopState, record: IterationRecord | None) -> Iterator[Row]:
     yield "claims", held if trust.checked else "none could be compared yet"
     yield "untrue", listed(f"{prose(one.said, 160)} – {prose(one.found, 160)}" for one in state.contradictions)
     deeds = state.last_call.drift
-    yield "purpose", f"{deeds.related} of {counted(deeds.deeds, 'deed')} had to do with the task" if deeds.deeds else ""
+    yield "purpose", f"{deeds.related} of {counted(deeds.deeds, 'file')} had to do with the task" if deeds.deeds else ""
     yield "judge", _judge(state, record)
     yield "rejections in a row", f"{judge.rejections} of {state.config.judge.rejections}" if judge.rejections else ""
     yield "asks to be done", _proof(record)

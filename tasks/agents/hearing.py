@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from helmsman.oversee.drift import deeds_of, drift, task_of
+from helmsman.oversee.drift import drift, task_of
 from helmsman.parsers.paths import git_would_show
 from helmsman.plans.naming import noted
 from helmsman.records.agents import prints_text
@@ -37,7 +37,7 @@ def hear(
         no_commits=_no_commits(place.worktree, commits) if commits else (),
     )
     found, checked = contradictions(case)
-    drifted = drift(task_of(state), deeds_of(execution, str(place.worktree))) if execution.worth_checking else Drift()
+    drifted = drift(task_of(state), execution, str(place.worktree)) if execution.worth_checking else Drift()
     item = noted(state.plan, (entry.text for entry in state.memory.completed), (entry.text for entry in memory.completed))
     return Testimony(claims=claims, contradictions=found, checked=checked, drift=drifted, noted=item)
 

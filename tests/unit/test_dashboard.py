@@ -65,7 +65,7 @@ def test_there_are_six_systems_each_with_its_sign() -> None:
         ("3", "ladder", "E-II redesign: some words"),
         ("3", "failures that return", "test: 3 in a row, 7 in all, level 2, what was done did not help"),
         ("3*", "claims", "17 of 20 claims held so far"),
-        ("3*", "purpose", "4 of 10 deeds had to do with the task"),
+        ("3*", "purpose", "4 of 10 files had to do with the task"),
         ("3*", "judge", "rejected, 1 of 2 criteria met: some words"),
         ("3*", "rejections in a row", "2 of 5"),
         ("4", "progress", "tests 95%, checks 50%, criteria 25%"),

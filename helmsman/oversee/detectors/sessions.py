@@ -24,7 +24,7 @@ BURN_FACTOR = 2
 
 
 def off_objective(history: Sequence[Moment], config: DetectConfig) -> Signal | None:
-    """Less than 0.3 of the deeds had to do with the task (S5) in 2 iterations in a row that changed files; from 3 on REDIRECT.
+    """Less than 0.3 of the files had to do with the task (S5) in 2 iterations in a row that changed files; from 3 on REDIRECT.
 
     Research changes nothing and never trips it; neither does what the evidence calls better than ever.
     """
@@ -33,7 +33,7 @@ def off_objective(history: Sequence[Moment], config: DetectConfig) -> Signal | N
         return None
     newest = stray[0]
     message = (
-        f"{newest.relevance:.0%} of the deeds had to do with the task, below {config.relevance:.0%} "
+        f"{newest.relevance:.0%} of the files had to do with the task, below {config.relevance:.0%} "
         f"for {len(stray)} iterations in a row ({STRAY} trip this)"
     )
     lost = len(stray) > STRAY and not got_on(newest)  # words that match badly must not stop what gets on

@@ -1,4 +1,4 @@
-"""The verbs that instructions are written with. English only."""
+"""The words that instructions are written with. English only."""
 
 from collections.abc import Iterator
 
@@ -46,3 +46,12 @@ PARTICIPLES = {form: meaning for verb, meaning in MEANING.items() for form in _i
     form: MEANING[verb] for form, verb in _IRREGULAR.items()
 }
 """Of each participle and gerund the same."""
+
+
+def singular(word: str) -> str:
+    """A noun without the ending of its plural."""
+    if word.endswith("ies") and len(word) > len("ties"):
+        return f"{word[:-3]}y"
+    if word.endswith(("sses", "xes", "ches", "shes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > len("its") else word

@@ -1,0 +1,158 @@
+"""What was changed, held against what was asked: the share of changed files that goal, item and checks name by path or word.
+
+A report speaks of symptoms, and a fix is where the cause is. So nothing is judged where no name or word of the task was met, nor
+a file that was read before it was changed; and whoever changed what was asked may need the other files for it.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from helmsman.parsers.paths import JUNK, Paths, as_path, parts
+from helmsman.plain import word_set
+from helmsman.records.evidence import Execution
+from helmsman.records.session import Drift
+from helmsman.records.state import LoopState
+
+STRANGERS_KEPT = 10
+LEAST_STRANGERS = 3
+"""One odd file is a helper, two are a helper and its test."""
+_SHOWN = 160
+_LONGEST_TEXT = 40_000
+_LONGEST_PATH = 600
+_PREFIX = 4
+"""Letters that count of a word: `parser` and `parsing` are one."""
+_PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
+_COMMON = frozenset(
+    word[:_PREFIX]
+    for word in word_set(
+        "test spec index main init utils helper common core base module file code class function source this that with from must "
+        "have should when then they into make only also each every after before pass fail work"
+    )
+)
+_SOURCE = word_set(
+    "py pyi js jsx ts tsx mjs cjs go rs java kt rb php c h cc cpp hpp cs swift scala ex exs erl hs ml clj dart lua pl jl gd vue "
+    "svelte astro sql sh css scss less html erb tpl tf"
+)
+_DOCUMENTS, _DOCUMENT_FOLDERS = word_set("md mdx rst adoc org"), word_set("docs doc documentation man")
+_APART = JUNK | word_set("fixtures snapshots __snapshots__ testdata generated gen migrations")
+_ASKS_FOR_DOCUMENTS = re.compile(
+    r"\b(?:doc(?:s|ument\w*)?|readme|changelog|guides?|manuals?|tutorials?|\w+\.(?:md|rst|adoc))\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the agent was asked."""
+
+    asked: tuple[str, ...]
+    """Goal, criteria and the plan's item."""
+    told: tuple[str, ...] = ()
+    """Rejections, findings, and what the agent itself wrote down as open or decided."""
+    checks: tuple[str, ...] = ()
+    """Commands."""
+    failing: tuple[str, ...] = ()
+    """Tests, as runners print them."""
+
+
+def task_of(state: LoopState) -> Task:
+    """What the iteration that is due is asked."""
+    config, memory, results = state.config, state.memory, state.checks.results if state.checks else ()
+    return Task(
+        asked=(
+            config.goal,
+            *(criterion.text for criterion in config.judge.criteria),
+            *(item.title for item in state.plan.sketch if item.id == state.plan.now),
+        ),
+        told=(
+            *(rejection.reason for rejection in state.judge.feedback),
+            *(f"{finding.where} {finding.message} {finding.honest}" for finding in state.findings),
+            *(memory.remaining_gap, *memory.uncertainties, *(f"{one.chose} {one.reason}" for one in memory.decisions)),
+        ),
+        checks=tuple(check.command for check in config.checks),
+        failing=tuple(name for result in results if result.counts for name in result.counts.failing),
+    )
+
+
+def drift(task: Task, execution: Execution, worktree: str) -> Drift:
+    """Compare what a call read and changed with its task."""
+    changed, read = (_inside(paths, worktree) for paths in (execution.change.files, execution.call.looked))
+    named = tuple(dict.fromkeys(_named((*task.asked, *task.told, *task.checks, *task.failing))))
+    words = telling(" ".join((*task.asked, *task.told, *task.failing, *named)))
+    places, folders = Paths(named), {parts(name)[:-1] for name in named}
+    related = {
+        path for path in (*changed, *read) if path in places or _lies_in(path, folders) or not words.isdisjoint(telling(path))
+    }
+    odd = [path for path in changed if path not in {*related, *read} and _is_judged(path)] if named or related else []
+    done = not related.isdisjoint(changed)
+    return Drift(
+        deeds=len(related) + len(odd),
+        related=len(related),
+        strangers=() if done else tuple(map(_shown, odd[:STRANGERS_KEPT])),
+        documents=() if done else tuple(map(_shown, _only_documents(changed, task)[:STRANGERS_KEPT])),
+    )
+
+
+def _lies_in(path: str, folders: Collection[tuple[str, ...]]) -> bool:
+    """Whether it lies in one of the folders, by any way of naming that; a file at the root only beside one at the root."""
+    own = parts(path)[:-1]
+    return any(own[at:] in folders for at in range(len(own))) if own else own in folders
+
+
+def _only_documents(changed: Sequence[str], task: Task) -> Sequence[str]:
+    """What was changed, where all of it is documents, tests fail, and no word of the task asks for documents."""
+    if not task.failing or any(map(_ASKS_FOR_DOCUMENTS.search, task.asked)):
+        return ()
+    ways = [parts(path) or ("",) for path in changed]
+    read = (way[-1].rpartition(".")[2] in _DOCUMENTS or not _DOCUMENT_FOLDERS.isdisjoint(way[:-1]) for way in ways)
+    return changed if all(read) else ()
+
+
+def _is_judged(path: str) -> bool:
+    """Whether it is source whose name says what it is about."""
+    *above, name = parts(path) or ("",)
+    return name.rpartition(".")[2] in _SOURCE and _APART.isdisjoint(above) and bool(telling(path))
+
+
+def _named(texts: Iterable[str]) -> Iterator[str]:
+    """The paths of files in them; of a test's name the file."""
+    for text in texts:
+        words = (word.partition("::")[0].strip("()[]{}<>,;:.\"'*=") for word in text[:_LONGEST_TEXT].split())
+        yield from filter(None, map(as_path, words))
+
+
+def telling(text: str) -> frozenset[str]:
+    """The beginnings of the words of a text or a path that say what it is about."""
+    pieces = (piece.lower()[:_PREFIX] for piece in _PIECE.findall(text[:_LONGEST_TEXT]))
+    return frozenset(piece for piece in pieces if len(piece) == _PREFIX) - _COMMON
+
+
+def _inside(paths: Iterable[str], worktree: str) -> list[str]:
+    """Relative to the worktree, each once; without what lies elsewhere."""
+    root = f"{worktree.rstrip('/')}/"
+    short = (path.removeprefix(root).removeprefix("./") for path in paths)
+    return [
+        path[-_LONGEST_PATH:]
+        for path in dict.fromkeys(short)
+        if path and not path.startswith(("/", "~")) and ".." not in path.split("/")
+    ]
+
+
+def _shown(path: str) -> str:
+    """On one line, printable, without backticks, and of bounded length."""
+    short = path if len(path) <= _SHOWN else f"…{path[1 - _SHOWN :]}"
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in short.replace("`", "'"))
+
+
+def flagged(drift: Drift) -> bool:
+    """Whether it is worth a word."""
+    return bool(drift.documents) or len(drift.strangers) >= LEAST_STRANGERS
+
+
+def sentence(drift: Drift) -> str:
+    """One line for a signal."""
+    if drift.documents:
+        return f"only documents changed while tests fail: {', '.join(drift.documents)}"
+    number = f"{STRANGERS_KEPT} or more" if len(drift.strangers) >= STRANGERS_KEPT else str(len(drift.strangers))
+    verb = "file has" if len(drift.strangers) == 1 else "files have"
+    return f"{number} changed {verb} nothing to do with the task by path or word: {', '.join(drift.strangers)}"
