@@ -69,7 +69,7 @@ def test_items_under_a_heading_that_forbids_are_forbidden_until_the_next_heading
 
 
 def test_a_line_that_ends_with_a_colon_speaks_for_the_items_below() -> None:
-    text = "You must never:\n\n- push\n- force\n\nPlease:\n- add tests\n"
+    text = "You must never do any of these things in here:\n\n- push\n- force\n\nPlease:\n- add tests\n"
     assert [(line, modality) for line, modality, _ in read(text)] == [(3, "must_not"), (4, "must_not"), (7, "must")]
 
 
