@@ -23,8 +23,8 @@ from helmsman.errors import OperatorError
 from helmsman.hats.reading import read_hat, read_sheet
 from helmsman.layers import from_assignments, from_environment
 from helmsman.memory.agents_md import with_lines
-from helmsman.memory.guardrails_file import read as read_guardrails
-from helmsman.memory.guardrails_file import render as render_guardrails
+from helmsman.memory.guardrails_page import read as read_guardrails
+from helmsman.memory.guardrails_page import render as render_guardrails
 from helmsman.memory.wiki import read_index
 from helmsman.orient import progress
 from helmsman.orient.alignment import read_proposal

@@ -9,7 +9,7 @@ from deployments.memory.pages import said
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from helmsman.records.lessons import Guardrail, Lesson
-from tasks.memory.forgetting import strike
+from tasks.memory.guardrails_file import delete
 
 
 def forget(repo: Path, name: str, *, ask: bool, as_json: bool) -> None:
@@ -34,7 +34,7 @@ def _confirm(one: Lesson | Guardrail) -> None:
 
 def _remove(memory: Memory, one: Lesson | Guardrail) -> None:
     if isinstance(one, Guardrail) and memory.repository and one.project == memory.project:
-        file = strike(memory.repository, memory.store, one, memory.now)
+        file = delete(memory.repository, memory.store, one, memory.now)
         memory.notes.extend(filter(None, (file.warning, "guardrails.md is without it now" if file.changed else "")))
         return
     with memory.store.change() as change:

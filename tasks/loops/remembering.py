@@ -37,9 +37,9 @@ from helmsman.records.verdict import Outcome
 from tasks.loops.orders import read_orders
 from tasks.memory import Change, Reads, Store, looking, opening
 from tasks.memory.chosen import chosen_url
+from tasks.memory.guardrails_file import sync_edits, write_down
 from tasks.memory.projects import project_of
 from tasks.memory.recalling import recall
-from tasks.memory.standing import heed, write_down
 from tasks.models.writing import Credentials, draw_lessons
 from tasks.telling.journal import publish
 from tasks.worktrees.workplace import Workplace
@@ -68,7 +68,7 @@ def recalled(place: Workplace, state: LoopState, now: datetime) -> Recalled:
     problems = list[str]()
     with _observed("recall", problems), _store(state, now) as store:
         subject = _subject(place, state)
-        heed(place.repository, store, subject.project, now)
+        sync_edits(place.repository, store, subject.project, now)
         return recall(store, subject, config, now)
     return Recalled(problem="; ".join(problems))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import Cancelled
-from helmsman.memory.guardrails_file import render_for_agent as render_guardrails
+from helmsman.memory.guardrails_page import render_for_agent as render_guardrails
 from helmsman.orient.checks import LOGS, logs
 from helmsman.orient.feedback import evolution_file, feedback_file
 from helmsman.orient.guardrails.rules import RESEARCH_FILE

@@ -1,42 +1,32 @@
-"""guardrails.md on the disk, a person's file: read with bounds, written in one step, and no edit is ever overwritten.
+"""A project's guardrails.md: what a person wrote goes into the store, what changed there comes out.
 
-Nobody locks a file that an editor holds. So the old file is taken aside first, compared, and the new one put down only where
-there is none: an editor that saves in between keeps its text, and Helmsman's is written another time. An editor that has the old
-file open still writes into that: it is looked at once more, the next time, before it goes.
+The file is a person's. It is written in one step, and only while it is as it was read: what they save in between stays.
 """
 
-import errno
 import hashlib
 import os
 import stat
-import tempfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from helmsman.memory.guardrails_file import LARGEST, Edits, read
+from helmsman.memory.guardrails_page import LARGEST, Edits, read, render
+from helmsman.records.events import MemoryNoted
 from helmsman.records.lessons import Guardrail
 from tasks.lock import locked_within
+from tasks.memory.port import Store
 from tasks.places import helmsman_folder
 from tasks.repository.git import Repository
+from tasks.system.files import write_atomic
+from tasks.telling.journal import publish
 
 PATIENCE_SECONDS = 5.0
 """For another process of ours that reads or writes it; each takes a moment."""
 NAME = "guardrails.md"
 _BYTES = 4
 """Of one character in UTF-8 at most."""
-_TAKEN, _OLD = f".{NAME}.taken-", f".{NAME}.old-"
-"""Names, with the fingerprint that follows, of a file while it is replaced and after it was."""
-_FINGERPRINT = 16
-_LATE = "guardrails-late-"
-_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS})
-"""How file systems say that they know no second name for a file."""
-
-
-class _Unusable(Exception):  # noqa: N818 - it never leaves this file
-    """Why the file can't be used, in words."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +55,78 @@ def guardrails_place(repository: Repository) -> Path:
     return helmsman_folder(repository.common) / NAME
 
 
+def sync_edits(repository: Repository, store: Store, project: str, now: datetime) -> Seen:
+    """Take over what a person made of the file since it was written. Returns the file as it was then."""
+    seen = read_edits(guardrails_place(repository), store.guardrails(project, retired=True), project, now)
+    _note(seen.warnings)
+    edited = seen.edits.changed if seen.edits else ()
+    if edited:
+        with store.change() as change:
+            for one in edited:
+                change.put_guardrail(one)
+        _note(tuple(f"guardrails.md: a person has {_what(one)} {one.id}: {one.instruction}" for one in edited))
+    return seen
+
+
+def write_down(repository: Repository, store: Store, project: str, now: datetime) -> None:
+    """Bring the file up to date, after what a person wrote meanwhile; where there is nothing, no file is made."""
+    seen = sync_edits(repository, store, project, now)
+    if seen.edits is not None or store.guardrails(project, retired=True):
+        written = _written(repository, store, project, seen)
+        _note((written.warning,) if written.warning else ())
+
+
+def delete(repository: Repository, store: Store, gone: Guardrail, now: datetime) -> Written:
+    """Remove a guardrail for good, from the store and the file, and take over whatever else a person changed there.
+
+    The file is read while the guardrail is still known: later its words would be kept there as a note of somebody's.
+    """
+    seen = read_edits(guardrails_place(repository), store.guardrails(gone.project, retired=True), gone.project, now)
+    with store.change() as change:
+        for one in seen.edits.changed if seen.edits else ():
+            if one.id != gone.id:
+                change.put_guardrail(one)
+        change.forget(gone.id)
+    written = _written(repository, store, gone.project, seen) if seen.edits and seen.usable else Written()
+    return Written(written.changed, "; ".join(filter(None, (*seen.warnings, written.warning))))
+
+
+def _written(repository: Repository, store: Store, project: str, seen: Seen) -> Written:
+    """In the order that the file has; what is new comes last."""
+    known = store.guardrails(project, retired=True)
+    place = {one.id: at for at, one in enumerate(seen.edits.guardrails)} if seen.edits else {}
+    standing = sorted((one for one in known if not one.retired), key=lambda one: place.get(one.id, len(place)))
+    text = render(standing, [one for one in known if one.retired], seen.edits.rest if seen.edits else "")
+    return write(guardrails_place(repository), text, seen)
+
+
+def _what(one: Guardrail) -> str:
+    if one.retired:
+        return "removed"
+    return "added" if one.by == "person" else "worded"
+
+
+def _note(lines: tuple[str, ...]) -> None:
+    if lines:
+        publish(MemoryNoted(lines=lines))
+
+
+# --- the file itself ----------------------------------------------------------------------------------------------
+
+
 def read_edits(path: Path, known: Sequence[Guardrail], project: str, now: datetime) -> Seen:
     """What a person made of it. `known`: all of the project's guardrails, retired ones too. Never raises for what is there."""
     try:
         with _alone(path):
-            rescued = _recovered(path)
             data = _bytes(path)
-    except (_Unusable, OSError) as error:
-        return Seen(usable=False, warnings=(_in_words(path, error),))
-    if data is None:
-        return Seen(warnings=rescued)
-    return _seen(path, data, lambda text: read(text, known, project, now), rescued)
+        text = None if data is None else data.decode("utf-8-sig").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        return Seen(usable=False, warnings=(_left(path, error),))
+    if data is None or text is None:
+        return Seen()
+    edits = read(text, known, project, now)
+    problems = tuple(f"{path}: {problem}" for problem in edits.problems)
+    return Seen(edits, text, hashlib.sha256(data).hexdigest(), usable=not edits.foreign, warnings=problems)
 
 
 def write(path: Path, text: str, seen: Seen) -> Written:
@@ -87,158 +138,48 @@ def write(path: Path, text: str, seen: Seen) -> Written:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _alone(path):
-            warnings = _recovered(path)
-            _replace(path, text.encode("utf-8", "replace"), seen.fingerprint)
-    except (_Unusable, OSError) as error:
-        return Written(warning=_in_words(path, error))
-    return Written(changed=True, warning="; ".join(warnings))
-
-
-def _seen(path: Path, data: bytes, understood: Callable[[str], Edits], warnings: tuple[str, ...]) -> Seen:
-    try:
-        text = data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        found = f"{path} can't be read: bytes that are no UTF-8 ({error.reason}); it is left as it is"
-        return Seen(usable=False, warnings=(*warnings, found))
-    edits = understood(text)
-    problems = tuple(f"{path}: {problem}" for problem in edits.problems)
-    mark = hashlib.sha256(data).hexdigest()
-    return Seen(edits, text, mark, usable=not edits.foreign, warnings=(*warnings, *problems))
-
-
-# --- the file itself ----------------------------------------------------------------------------------------------
+            data = _bytes(path)
+            if ("" if data is None else hashlib.sha256(data).hexdigest()) != seen.fingerprint:
+                return Written(warning=f"{path} is left as it is: somebody changed it meanwhile")
+            mode = 0o644 if data is None else stat.S_IMODE(path.stat().st_mode)
+            write_atomic(path, text.encode("utf-8", "replace"), mode=mode)
+    except OSError as error:
+        return Written(warning=_left(path, error))
+    return Written(changed=True)
 
 
 def _bytes(path: Path) -> bytes | None:
     """What is in it; None where there is no such file. No link is followed, and nothing is read that would not end."""
-    if path.parent.is_symlink():
-        raise _Unusable(f"{path.parent} is a link")
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _Unusable("it is a link" if path.is_symlink() else str(error.strerror)) from error
+        raise OSError(error.errno, "it is a link" if path.is_symlink() else error.strerror) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise _Unusable("it is something else than a file")
+        raise OSError(0, "it is something else than a file")
     with os.fdopen(handle, "rb") as file:
         return file.read(LARGEST * _BYTES + 1)
-
-
-def _replace(path: Path, data: bytes, expected: str) -> None:
-    """Take what is there aside, make sure that it is what was seen, and put the new text down where nothing is."""
-    new = _beside(path, data)
-    try:
-        if _fingerprint(path) != expected:
-            raise _Unusable(_CHANGED)
-        if not expected:
-            _put_down(new, path)
-            return
-        taken = path.with_name(f"{_TAKEN}{expected[:_FINGERPRINT]}")
-        path.rename(taken)
-        try:
-            if _fingerprint(taken) != expected:
-                raise _Unusable(_CHANGED)
-            _put_down(new, path)
-        finally:
-            _let_go(path, taken)
-    finally:
-        new.unlink(missing_ok=True)
-
-
-def _put_down(new: Path, path: Path) -> None:
-    """Give the new file its name, unless somebody has taken that."""
-    try:
-        os.link(new, path)
-    except FileExistsError:
-        raise _Unusable(_CHANGED) from None
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        _copy(new, path)
-
-
-def _copy(new: Path, path: Path) -> None:
-    """Where a file has one name only. A copy that was cut off is no file: the old one comes back."""
-    with path.open("xb") as file:
-        try:
-            file.write(new.read_bytes())
-            file.flush()
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-
-
-def _let_go(path: Path, taken: Path) -> None:
-    """Of the old file: it comes back where nothing has its name now, else it waits for a last look."""
-    if os.path.lexists(path):
-        taken.rename(path.with_name(taken.name.replace(_TAKEN, _OLD)))
-    else:
-        taken.rename(path)
-
-
-def _recovered(path: Path) -> tuple[str, ...]:
-    """Put back what a process that was killed had taken aside, and look into old files before they go. What was kept is told."""
-    for taken in sorted(path.parent.glob(f"{_TAKEN}*")):
-        _let_go(path, taken)
-    kept = [_kept(old) for old in sorted(path.parent.glob(f"{_OLD}*")) if not _gone(old)]
-    return tuple(f"an edit came too late for {path} and is kept as {late.name}" for late in kept)
-
-
-def _gone(old: Path) -> bool:
-    """Whether an old file is as it was, and removed."""
-    same = old.is_file() and not old.is_symlink() and _fingerprint(old).startswith(old.name.removeprefix(_OLD))
-    if same:
-        old.unlink()
-    return same
-
-
-def _kept(old: Path) -> Path:
-    handle, name = tempfile.mkstemp(prefix=_LATE, suffix=".md", dir=old.parent)
-    os.close(handle)
-    return old.replace(name)
-
-
-def _beside(path: Path, data: bytes) -> Path:
-    handle, name = tempfile.mkstemp(prefix=f".{NAME}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(handle)
-        Path(name).chmod(stat.S_IMODE(path.stat().st_mode) if path.is_file() else 0o644)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return Path(name)
-
-
-def _fingerprint(path: Path) -> str:
-    data = _bytes(path)
-    return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
 @contextmanager
 def _alone(path: Path) -> Generator[None]:
     """Among processes of ours. Where there is no folder yet there is nothing to guard."""
+    if path.parent.is_symlink():
+        raise OSError(0, f"{path.parent} is a link")
     if not path.parent.is_dir():
         yield
         return
-    if path.parent.is_symlink():
-        raise _Unusable(f"{path.parent} is a link")
     handle = os.open(path.with_name(f".{NAME}.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         if not locked_within(handle, PATIENCE_SECONDS):
-            raise _Unusable("another process holds it")
+            raise OSError(0, "another process holds it")
         yield
     finally:
         os.close(handle)
 
 
-def _in_words(path: Path, error: Exception) -> str:
-    found = error.strerror if isinstance(error, OSError) else str(error)
+def _left(path: Path, error: OSError | UnicodeDecodeError) -> str:
+    found = error.strerror if isinstance(error, OSError) else f"bytes that are no UTF-8 ({error.reason})"
     return f"{path} is left as it is: {found}"
-
-
-_CHANGED = "somebody changed it meanwhile"

@@ -16,10 +16,8 @@ from deployments.memory.pages import list_lines
 from deployments.start_directory import start_directory
 from helmsman.errors import OperatorError, WorldError
 from tasks.memory import opening
-from tasks.memory.forgetting import strike
-from tasks.memory.guardrails_file import guardrails_place
+from tasks.memory.guardrails_file import delete, guardrails_place, write_down
 from tasks.memory.projects import project_of
-from tasks.memory.standing import write_down
 from tasks.repository.git import open_repository
 from tests.fakes.command_line import make_repository
 from tests.fakes.postgres import Postgres
@@ -55,7 +53,7 @@ def test_what_a_person_wrote_meanwhile_is_kept_without_its_secrets(
         write_down(repository, store, project, NOW)
         file = guardrails_place(repository)
         file.write_text(file.read_text().replace("Ask first", f"Ask with {SECRET} first"))
-        strike(repository, store, gone, NOW)
+        delete(repository, store, gone, NOW)
         (kept,) = store.guardrails(project)
     assert kept.edited
     assert kept.instruction.startswith("Ask with ")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from helmsman.memory.guardrails_file import Edits, read, render
+from helmsman.memory.guardrails_page import Edits, read, render
 from helmsman.records.lessons import Guardrail
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import LINT, PROJECT, TYPES, guardrail
