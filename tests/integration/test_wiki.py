@@ -70,7 +70,7 @@ def test_it_lies_beside_the_loops_and_is_made_of_what_the_project_says(work: Wor
     assert set(pages) == {INDEX, SPEC, MAP, CONSTRAINTS}
     assert b"> make it work" in pages[SPEC]
     assert b"- `src/parse/` (1 file, .py): Turns text into trees." in pages[MAP]
-    assert b"- `src/` (1 file, .py): all of the source" in pages[MAP]
+    assert b"- `src/` (1 file, .py)\n" in pages[MAP]
     assert b"> - MUST NOT: Never edit generated files. (line 1)" in pages[CONSTRAINTS]
     assert keep_up(work.place, with_wiki(work.state)) == ()
     assert everything(wiki(work)) == pages

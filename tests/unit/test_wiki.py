@@ -155,11 +155,10 @@ def test_the_index_leads_everywhere_and_is_bounded() -> None:
 # --- the map ------------------------------------------------------------------------------------------------------
 
 
-def test_the_map_says_what_folders_do_by_their_own_words_or_those_of_the_guides() -> None:
+def test_the_map_says_what_folders_do_by_their_own_words() -> None:
     tree = Tree(
         files=("README.md", "Makefile", "src/parse/__init__.py", "src/parse/a.py", "web/package.json", "tools/x.sh", "rs/lib.rs"),
         texts={
-            "AGENTS.md": "# Layout\n\n- `tools/`: scripts for releases. Run by hand.\n\n    src/     all of the source\n",
             "src/parse/__init__.py": '"""Turns text into trees. And more."""\n',
             "web/package.json": '{"description": "The shop window"}',
             "rs/lib.rs": "//! Fast loops.\n//! Unsafe inside.\nfn main() {}\n",
@@ -167,27 +166,20 @@ def test_the_map_says_what_folders_do_by_their_own_words_or_those_of_the_guides(
     )
     assert map_page(tree).body.split("\n") == [
         "- `rs/` (1 file, .rs): Fast loops.",
-        "- `src/` (2 files, .py): all of the source",
+        "- `src/` (2 files, .py)",
         "- `src/parse/` (2 files, .py): Turns text into trees.",
-        "- `tools/` (1 file, .sh): scripts for releases. Run by hand.",
-        "- `web/` (1 file, .json): The shop window",
+        "- `tools/` (1 file, .sh)",
+        "- `web/` (1 file, .json): The shop window.",
         "",
         "At the top: `Makefile`, `README.md`",
     ]
-
-
-def test_what_the_parser_thinks_of_a_file_keeps_nobody_from_its_words() -> None:
-    """Warnings are errors here, and on a terminal they are noise about somebody else's code."""
-    texts = {"shop/__init__.py": '"""Sells things."""\n\nDIGIT = "\\d"\n'}
-    assert map_page(Tree(files=("shop/__init__.py",), texts=texts)).body == "- `shop/` (1 file, .py): Sells things."
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("# Shop\n\n![badge](x)\n\n> quoted\n\nIt sells\nthings. Cheaply.\n", "It sells things."),
-        ("```\ncode here\n```\n\nProse\n", "Prose"),
-        ("```\n~~~\ncode here\n```\n\nProse\n", "Prose"),
+        ("```\ncode here\n```\n\nProse\n", "Prose."),
         ("", ""),
     ],
 )
@@ -197,7 +189,7 @@ def test_a_readme_is_read_for_its_first_sentence(text: str, says: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["__init__.py", "package.json", "lib.rs", "doc.go", "README.md"])
-@pytest.mark.parametrize("text", ["(" * 100_000, "[" * 100_000, "\x00", '{"description": 3}', "def f(:", "\ud800"])
+@pytest.mark.parametrize("text", ["(" * 100_000, "A" * 100_000, "A " * 50_000, "\x00", '{"description": 3}', "def f(:", "\ud800"])
 def test_a_file_that_cannot_be_read_says_nothing_and_breaks_nothing(name: str, text: str) -> None:
     assert map_page(Tree(files=(f"a/{name}",), texts={f"a/{name}": text})).body.startswith("- `a/` (1 file")
 
@@ -209,7 +201,7 @@ def test_of_very_many_folders_and_files_the_upper_and_larger_ones_are_shown() ->
     assert (len(lines), any("`d150/`" in line for line in lines)) == (MOST_FOLDERS, True)
     assert f"and {100 - MOST_AT_THE_TOP} more" in page.body
     assert "Left out: 120 folders and 7 files." in page.body
-    assert wanted([*files, "d000/README.md", "README.md"], 2) == ("README.md", "d000/README.md")
+    assert wanted([*files, "d000/README.md", "README.md"], 2) == ("d000/README.md",)
 
 
 # --- decisions and archives ---------------------------------------------------------------------------------------
