@@ -147,9 +147,7 @@ def test_hidden_checks_run_on_the_head_and_are_told_by_name_alone(tmp_path: Path
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 @pytest.mark.feature("V15")
-def test_answers_that_seem_looked_up_are_inconclusive_without_a_judge(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_that_seem_looked_up_are_inconclusive_without_a_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = python(tmp_path)
     commit(top, "cheat", {"calc.py": "def half(n):\n    return {0: 0, 4: 2}.get(n)\n"})
     found = verified(top, capsys, "main..work", PYTEST)
