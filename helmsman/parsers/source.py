@@ -117,10 +117,6 @@ class Source:
         return self._places("skip", "focus", "conditional")
 
     @cached_property
-    def always_skipped(self) -> tuple[Place, ...]:
-        return self._places("skip", "focus")
-
-    @cached_property
     def assertions(self) -> tuple[Place, ...]:
         return self._places("assertion")
 
@@ -149,22 +145,6 @@ class Source:
     def inline_tests(self) -> tuple[tuple[int, int], ...]:
         """Where in the bytes of the text modules stand that are there for tests only: `#[cfg(test)] mod tests` of Rust."""
         return tuple(sorted(self._extent(node) for node in self._of("inline.marked") if self._is_marked(node, "inline.mark")))
-
-    @cached_property
-    def code(self) -> str:
-        """The text with blanks in place of comments."""
-        return self._blanked(("comment",))
-
-    @cached_property
-    def bare(self) -> str:
-        """The text with blanks in place of comments and of what strings hold."""
-        return self._blanked(("comment", "string"))
-
-    def without_inline_tests(self) -> str:
-        data = self.text.encode(errors="replace")
-        for start, end in reversed(self.inline_tests):
-            data = data[:start] + data[end:]
-        return data.decode(errors="replace")
 
     def _test(self, node: "Node", suites: list["Node"]) -> Test:
         start, end = extent = self._extent(node)
@@ -221,14 +201,6 @@ class Source:
     def _places(self, *names: str) -> tuple[Place, ...]:
         return tuple(sorted({_place(node) for name in names for node in self._of(name)}))
 
-    def _blanked(self, names: tuple[str, ...]) -> str:
-        data = bytearray(self.text.encode(errors="replace"))
-        for node in (one for name in names for one in self._of(name)):
-            edge = 0 if "comment" in node.type else 1  # quotes stay
-            inside = slice(node.start_byte + edge, node.end_byte - edge)
-            data[inside] = re.sub(rb"[^\n]", b" ", bytes(data[inside]))
-        return data.decode(errors="replace")
-
     @cached_property
     def _captures(self) -> Mapping[str, list["Node"]]:
         grammar = GRAMMARS.get(self.path.rpartition(".")[2].lower())
@@ -262,6 +234,17 @@ def _title(node: "Node") -> str:
     return text.strip("\"'`") if text[:1] in "\"'`" else text.strip("()")
 
 
+def with_inline_tests(source: Source, start: Source) -> str | None:
+    """The text with the modules for tests of the start in place of its own; None where there were none, or they are the same."""
+    data, before = source.text.encode(errors="replace"), start.text.encode(errors="replace")
+    wanted = [before[first:last] for first, last in start.inline_tests]
+    if not wanted or wanted == [data[first:last] for first, last in source.inline_tests]:
+        return None
+    for first, last in reversed(source.inline_tests):
+        data = data[:first] + data[last:]
+    return b"\n".join((data, *wanted, b"")).decode(errors="replace")
+
+
 class _Spans(NamedTuple):
     """Where nodes begin, and how far the longest one goes that begins there or before; they lie apart or in each other."""
 
@@ -277,8 +260,3 @@ class _Spans(NamedTuple):
         at = bisect_right(self.starts, extent[0])
         inside = bisect_left(self.starts, extent[0])
         return (at > 0 and self.furthest[at - 1] >= extent[1]) or (inside < len(self.starts) and self.starts[inside] < extent[1])
-
-
-def suppressed_lines(path: str, text: str) -> int:
-    """How many lines tell a checker to look away."""
-    return len({place.line for place in Source(path, text).suppressions})

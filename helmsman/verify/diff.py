@@ -1,6 +1,6 @@
 """The structured diff that invariants and claims look at: every changed file, whole, as it was and as it is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -75,8 +75,3 @@ def shown(text: str, longest: int = 200) -> str:
     """A line as a finding quotes it."""
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
-
-
-def texts_after(diff: TreeDiff, others: Sequence[tuple[str, str]] = ()) -> dict[str, str]:
-    """Texts by path as they are now, of changed files and of others that are given."""
-    return dict(others) | {file.path: file.after for file in diff if file.after is not None}

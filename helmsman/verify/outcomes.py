@@ -50,8 +50,7 @@ def tests_of_start(
 ) -> tuple[str, ...]:
     """Of the paths that the work changed those that judge it, which are put back as they were.
 
-    None where the work only adds test files: these change no expectation. A new file that a check names stays. Tests inside of a
-    source file (Rust) stay as well: putting them back would undo the source.
+    None where the work only adds test files: these change no expectation. A new file that a check names stays.
     """
     side = [path for path in changed.judging if not matches_any(path, config.allow)]
     asked = asked_for(checks, base)

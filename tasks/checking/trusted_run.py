@@ -11,9 +11,10 @@ from pathlib import Path
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
-from helmsman.parsers.source import Source
+from helmsman.parsers.source import Source, with_inline_tests
 from helmsman.parsers.test_files import is_test_file
 from helmsman.verify.diff import TreeDiff
+from helmsman.verify.globs import matches_any
 from helmsman.verify.hints import Change
 from helmsman.verify.new_tests import overlaid
 from helmsman.verify.outcomes import tests_of_start
@@ -21,7 +22,7 @@ from helmsman.verify.touched import Read, Touched, touched
 from helmsman.verify.trusted import as_at_start, in_doubt
 from tasks.repository.branch_files import held_in
 from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
-from tasks.repository.git import Repository, git_bytes
+from tasks.repository.git import Repository, git, git_bytes
 from tasks.repository.objects import read_headers, read_object, read_objects
 
 TOLD = 200
@@ -58,7 +59,21 @@ def tests_as_they_were(work: Range, changed: Mapping[str, Sides]) -> Entries:
     """Entries of the start for the tests, and what only tests use, where the work has changed any that was there."""
     base = _files_of(work.repository.common, work.base)
     kept = tests_of_start(kinds_of(work, changed), base, work.config.checks, work.config.invariants)
-    return {path: changed[path][0] for path in kept}
+    inside = {path: line for path, sides in changed.items() if (line := _with_inline_tests(work, path, sides))}
+    return inside | {path: changed[path][0] for path in kept}
+
+
+def _with_inline_tests(work: Range, path: str, sides: Sides) -> bytes:
+    """The line of git's index that makes a source as the work has it, with the tests in it as they were; empty where they are."""
+    if not path.endswith(".rs") or is_test_file(path) or matches_any(path, work.config.invariants.allow):
+        return b""
+    ids = {"before": _id(sides[0]), "after": _id(sides[1])}
+    read = _reader(work.repository.common, ids)
+    text = with_inline_tests(Source(path, read("after")), Source(path, read("before")))
+    if not all(ids.values()) or text is None:
+        return b""
+    written = git(work.repository.common, "hash-object", "-w", "--stdin", stdin=text.encode(errors="replace")).strip().encode()
+    return sides[1].replace(ids["after"].encode(), written)
 
 
 def kinds_of(work: Range, changed: Mapping[str, Sides]) -> Touched:

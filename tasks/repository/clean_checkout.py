@@ -25,6 +25,7 @@ from tasks.repository.checkout_environment import Pins, own_variables, programs
 from tasks.repository.git import IDENTITY, GitError, Repository
 from tasks.repository.hidden import lay_over
 from tasks.repository.object_store import ObjectStore
+from tasks.repository.objects import read_object
 from tasks.repository.products import Products, remove
 from tasks.repository.setup import SetUp, copy_included, lay_included
 
@@ -218,10 +219,17 @@ class CleanCheckout:
         index.unlink(missing_ok=True)
         gone_first = sorted(overlay, key=lambda entry: not entry.startswith(b"0 "))  # a folder may stand where a file was
         self.store.git("read-tree", commit, tree=self.root, index=index)
+        self._bring([entry.split()[1].decode() for entry in overlay if entry.startswith(b"100")])
         given = b"".join(entry + b"\0" for entry in gone_first)
         self.store.git("update-index", "-z", "--replace", "--index-info", tree=self.root, index=index, stdin=given)
         tree = self.store.git("write-tree", tree=self.root, index=index).decode().strip()
         return self.store.git("commit-tree", tree, "-p", commit, "-m", "overlay", tree=self.root, index=index).decode().strip()
+
+    def _bring(self, names: Sequence[str]) -> None:
+        """Files that are in no commit, as one that was put together of two."""
+        listed = self.store.git("cat-file", "--batch-check", stdin="\n".join(names).encode()).decode().splitlines()
+        for name in (name for name, said in zip(names, listed, strict=True) if said.endswith(" missing")):
+            self.store.git("hash-object", "-w", "--stdin", stdin=read_object(self.repository.common, name))
 
     def _gitlinks(self, tree: Path, index: Path) -> list[tuple[Path, str]]:
         """Submodules and the commits that they are at. Only a tree that declares some is asked."""

@@ -94,11 +94,28 @@ def test_files_of_every_shape_are_as_they_were(work: Work) -> None:
 
 
 def test_settings_beside_a_test_that_only_its_text_tells_are_as_they_were(tmp_path: Path) -> None:
-    files = {"test/words.js": "describe('words', () => {})\n", ".mocharc.json": "{}\n"}
+    files = {"test/words.js": "it('knows words', () => {})\n", ".mocharc.json": "{}\n"}
     work = begin(make_repository(tmp_path / "top", files), tmp_path / "tree")
     config = LoopConfig.model_validate({"goal": "x", "checks": ("mocha",), "invariants": {"trusted": ["test/**"]}})
     head = commit(work.path, "cheat", {".mocharc.json": '{"grep": "nothing"}\n'})
     assert list(as_they_were(Range(work.repository, work.start, head, config))) == [".mocharc.json"]
+
+
+@pytest.mark.feature("V5")
+def test_tests_inside_of_a_source_run_as_they_were_on_the_new_source(work: Work) -> None:
+    tests = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn two() { assert_eq!(super::one(), 2); }\n}\n"
+    begun = commit(work.path, "start", {"lib.rs": f"fn one() -> u8 {{ 1 }}\n{tests}"})
+    head = commit(work.path, "cheat", {"lib.rs": "fn one() -> u8 { 3 }\n" + tests.replace("assert_eq!(super::one(), 2);", "")})
+    config = LoopConfig.model_validate(
+        {**_same_workspace(work), "checks": ("grep 'u8 { 3 }' lib.rs && ! grep assert_eq lib.rs",)}
+    )
+    done = execution(work, begun)
+    state = work.state.model_copy(update={"config": config, "base_commit": begun})
+    copy = working.check_trusted(work.place, state, done, config.checks, tests=True)
+    assert copy.put_back == ("lib.rs",)
+    assert copy.report is not None
+    assert (copy.report.results[0].passed, "u8 { 3 }" in copy.report.results[0].head) == (False, True)
+    assert unmoved(work, head)
 
 
 def test_a_stale_cache_of_the_same_size_speaks_for_neither(work: Work) -> None:

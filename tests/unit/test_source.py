@@ -1,10 +1,10 @@
-"""Sources as trees: which tests stand in a file, what skips, mutes or fakes something, and what is code."""
+"""Sources as trees: which tests stand in a file, what skips, mutes or fakes something."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.source import GRAMMARS, Source
+from helmsman.parsers.source import GRAMMARS, Source, with_inline_tests
 
 pytestmark = pytest.mark.feature("V5")
 
@@ -79,16 +79,28 @@ def test_a_focus_leaves_all_other_tests_out() -> None:
     assert [(one.name, one.skipped) for one in Source("a.js", text).tests] == [("a", True), ("b", False)]
 
 
-def test_code_is_told_from_comments_strings_and_inline_tests() -> None:
-    source = Source("a.rs", RUST)
-    assert "#[test]" not in source.code.partition("mod tests")[0]
-    assert source.without_inline_tests().strip() == "fn add(a: i32) -> i32 { a } // #[test]"
-    assert Source("a.py", "x = 'a # b'  # c\n").bare == "x = '     '     \n"
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        (RUST.replace("a }", "a + 1 }"), None),
+        (RUST.replace("assert_eq!(add(1), 2);", ""), True),
+        (RUST.partition("#[cfg(test)]")[0], True),
+    ],
+    ids=["only the source", "an assertion is gone", "all tests are gone"],
+)
+def test_tests_inside_of_a_source_are_put_back_in_what_it_is_now(now: str, expected: bool | None) -> None:
+    found = with_inline_tests(Source("a.rs", now), Source("a.rs", RUST))
+    assert (found and "assert_eq!(add(1), 2);" in found and found.startswith("fn add")) == expected
+
+
+def test_modules_for_tests_only_are_known_by_their_bytes() -> None:
+    ((start, end),) = Source("a.rs", RUST).inline_tests
+    assert RUST[start:end].startswith("#[cfg(test)]\nmod tests {")
+    assert RUST[end:] == "\n"
 
 
 @given(st.sampled_from(sorted(GRAMMARS)), st.text())
-def test_no_text_is_an_error_and_no_line_is_lost(suffix: str, text: str) -> None:
+def test_no_text_is_an_error_and_places_lie_in_it(suffix: str, text: str) -> None:
     source = Source(f"a.{suffix}", text)
-    assert source.bare.count("\n") == source.code.count("\n") == text.count("\n")
     for places in (source.tests, source.skips, source.suppressions, source.literals, source.doubles, source.idle):
         assert all(1 <= one.line <= text.count("\n") + 1 for one in places)

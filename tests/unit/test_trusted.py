@@ -71,7 +71,7 @@ def test_settings_are_put_back_also_where_only_the_text_of_a_file_tells_that_it_
     base, config = {"test/words.js", "test/helper.js"}, InvariantsConfig(trusted=("test/**",))
     assert sorted(in_doubt([".mocharc.json"], base, config)) == ["test/helper.js", "test/words.js"]
     assert in_doubt(["words.js"], base, config) == []
-    for text, expected in (("describe('words', () => {})\n", (".mocharc.json",)), ("module.exports = {}\n", ())):
+    for text, expected in (("it('knows words', () => {})\n", (".mocharc.json",)), ("module.exports = {}\n", ())):
         assert as_at_start([".mocharc.json"], base, [], config, {"test/words.js": text}) == expected
 
 

@@ -6,4 +6,3 @@
   (#match? @_called "^(ASSERT|EXPECT|CHECK|REQUIRE|SUCCEED|FAIL|TEST_ASSERT|assert|static_assert|ck_assert|cr_assert|cr_expect|CU_ASSERT)"))
 [(string_content) (number_literal)] @literal
 (comment) @comment
-[(string_literal) (char_literal)] @string

@@ -9,4 +9,3 @@
 (static_assert_declaration) @assertion
 [(string_content) (number_literal)] @literal
 (comment) @comment
-[(string_literal) (raw_string_literal) (char_literal)] @string

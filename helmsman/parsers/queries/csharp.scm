@@ -13,4 +13,3 @@
 ((attribute name: (identifier) @_mute) @suppression (#eq? @_mute "SuppressMessage"))
 [(string_literal_content) (integer_literal) (real_literal)] @literal
 (comment) @comment
-[(string_literal) (verbatim_string_literal) (character_literal)] @string

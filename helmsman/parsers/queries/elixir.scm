@@ -7,4 +7,3 @@
 ((call target: (identifier) @_called (arguments . (boolean) .)) @idle (#eq? @_called "assert"))
 [(quoted_content) (integer) (float)] @literal
 (comment) @comment
-[(string) (charlist)] @string

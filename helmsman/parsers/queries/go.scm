@@ -7,4 +7,3 @@
   (#not-match? @_called "^(Skip|Run|Log|Helper|Parallel|Cleanup|TempDir|Setenv|Name)"))
 [(interpreted_string_literal_content) (raw_string_literal_content) (int_literal) (float_literal)] @literal
 (comment) @comment
-[(interpreted_string_literal) (raw_string_literal) (rune_literal)] @string

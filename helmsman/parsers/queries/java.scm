@@ -14,4 +14,3 @@
   (#match? @_called "^(mock|spy|mockStatic|mockConstruction)$"))
 [(string_fragment) (decimal_integer_literal) (decimal_floating_point_literal)] @literal
 [(line_comment) (block_comment)] @comment
-[(string_literal) (character_literal)] @string

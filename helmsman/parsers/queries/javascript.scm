@@ -41,4 +41,3 @@
 
 [(string_fragment) (number)] @literal
 (comment) @comment
-[(string) (template_string) (regex)] @string

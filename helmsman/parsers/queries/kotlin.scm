@@ -14,4 +14,3 @@
 ((call_expression (identifier) @_called) @double (#match? @_called "^(mockk|spyk|mockkObject|mockkStatic)$"))
 [(string_content) (number_literal)] @literal
 [(line_comment) (block_comment)] @comment
-(string_literal) @string

@@ -14,4 +14,3 @@
   (#match? @_called "^(createMock|createStub|getMockBuilder|createPartialMock|prophesize)$"))
 [(string_content) (integer) (float)] @literal
 (comment) @comment
-[(string) (encapsed_string) (heredoc)] @string

@@ -35,4 +35,3 @@
 
 [(string_content) (integer) (float)] @literal
 (comment) @comment
-(string) @string

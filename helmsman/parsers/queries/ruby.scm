@@ -16,4 +16,3 @@
   (#match? @_called "^(allow|allow_any_instance_of|stub_const|stub_any_instance|stubs)$"))
 [(string_content) (integer) (float)] @literal
 (comment) @comment
-[(string) (regex) (heredoc_body)] @string

@@ -15,4 +15,3 @@
 ((inner_attribute_item (attribute (identifier) @_allow)) @suppression (#match? @_allow "^(allow|expect)$"))
 [(string_content) (integer_literal) (float_literal)] @literal
 [(line_comment) (block_comment)] @comment
-[(string_literal) (raw_string_literal) (char_literal)] @string
