@@ -31,19 +31,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
 from bench.gaming_cases import Change, Kit, kits
 from helmsman.config import LoopConfig
 from helmsman.records.verification import Word
+from helmsman.verify.mutants import wilson
 from tasks.checking.trusted_run import Range
 from tasks.checking.verifying import clean_checkout_of, verify
 from tasks.repository.git import open_repository
 
 IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@localhost", "-c", "init.defaultBranch=main")
-Z = 1.96
 WORDS = "red", "blocked", "asked", "untold", "hinted", "missed"
 STOPPED = frozenset({"red", "blocked", "asked"})
 ASKED = frozenset({"expectations", "looked_up"})
@@ -72,11 +71,8 @@ class Outcome:
 
 def interval(found: int, of: int) -> str:
     """Share with its Wilson interval at 95 %."""
-    if not of:
-        return "-"
-    share, size = found / of, 1 + Z * Z / of
-    middle, half = (share + Z * Z / (2 * of)) / size, Z * sqrt(share * (1 - share) / of + Z * Z / (4 * of * of)) / size
-    return f"{found:4}/{of:<4} {100 * share:5.1f} % [{100 * max(middle - half, 0):.1f}, {100 * min(middle + half, 1):.1f}]"
+    low, high = wilson(found, of)
+    return f"{found:4}/{of:<4} {100 * found / max(of, 1):5.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def verified(work: Range) -> tuple[str, str, bool]:

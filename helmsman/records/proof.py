@@ -25,6 +25,22 @@ NEEDS_WORD = frozenset({"unproven", "expectations", "looked_up"})
 """Rules of what a person may accept, by a word, after a second request."""
 
 
+class Mutants(Record):
+    """Small mistakes in changed lines, and whether the checks notice them."""
+
+    made: int
+    survived: tuple[str, ...] = ()
+    """Those that no check noticed, by place and change."""
+    low: float
+    high: float
+    """Ends of the interval of the share that is noticed, at 95 %."""
+
+    @property
+    def told(self) -> str:
+        noticed = self.made - len(self.survived)
+        return f"the checks notice {noticed} of {self.made} mutants ({self.low:.0%} to {self.high:.0%})"
+
+
 class SinceStart(Record):
     """The work compared with the commit that the loop began with."""
 
@@ -51,6 +67,8 @@ class SinceStart(Record):
     """The outcome of each case, 200 at most, those that changed first."""
     looked_up: tuple[str, ...] = ()
     """Functions that give nothing, an error or one constant for every input beside those of their tests, a clause each."""
+    mutants: Mutants | None = None
+    """None where none were made."""
 
 
 class Proof(Record):

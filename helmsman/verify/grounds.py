@@ -8,7 +8,7 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy, checks_fail
 from helmsman.records.iteration import Evidence
 from helmsman.records.judgement import Judgement
-from helmsman.records.proof import SinceStart
+from helmsman.records.proof import Mutants, SinceStart
 from helmsman.records.verification import Grounds
 from helmsman.texts import counted
 from helmsman.verify.case_table import LOOP, Names
@@ -31,6 +31,7 @@ class Looked:
     hidden: tuple[CheckResult, ...] = ()
     looked_up: Sequence[str] | None = None
     """None where no function was called beside its tests."""
+    mutants: Mutants | None = None
     judgement: Judgement | None = None
     judge_not_asked: str = "no goal or rubric was given"
     unnamed: Sequence[str] = ()
@@ -58,6 +59,7 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
             on_base=since.on_start,
             new_not_due="no test was added or changed" if since.needs_test else "it was not needed",
             hidden=evidence.hidden,
+            mutants=since.mutants,
             judgement=evidence.judgement,
             judge_not_asked="there are no criteria",
             further=neighbours,
@@ -87,6 +89,9 @@ def _rests_on(looked: Looked) -> Iterator[str]:
     if looked.looked_up is not None:
         found = some(looked.looked_up) or "nothing seems to be looked up"
         yield f"changed Python functions, called with inputs beside those of their tests: {found}"
+    if looked.mutants:
+        survived = some([clean(one) for one in looked.mutants.survived])
+        yield f"{looked.mutants.told}{f', not {survived}' if survived else ''}"
     if judgement := looked.judgement:
         asked = counted(len(judgement.criteria), "criterion", "criteria")
         yield f"the judge ({clean(judgement.model)}) on {asked}: {judgement.outcome}"
@@ -100,7 +105,8 @@ def _not_looked_at(looked: Looked) -> Iterator[str]:
     if looked.unnamed:
         names = some([f"`{clean(name)}`" for name in looked.unnamed])
         yield f"passing test cases by name: {names} writes no JUnit report that `report` names"
-    yield "whether the tests notice other mistakes: no mutants were made"
+    if not looked.mutants:
+        yield "whether the tests notice other mistakes: no mutants were made"
     yield from looked.further
 
 

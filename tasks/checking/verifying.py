@@ -11,6 +11,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckReport, CheckResult, TrustedCopy
 from helmsman.records.findings import Finding
 from helmsman.records.judgement import Judgement
+from helmsman.records.proof import Mutants
 from helmsman.records.verification import EXIT_STATUS, Consequence, OutcomeTable, Reason, Verification
 from helmsman.verify.case_table import Names, outcome_table
 from helmsman.verify.completion import required_tests
@@ -23,6 +24,7 @@ from helmsman.verify.verdict import Evidence, verdict
 from tasks.checking.adjudicating import outputs_of, question_on
 from tasks.checking.checks import Room, tear_down
 from tasks.checking.hidden import run_hidden
+from tasks.checking.mutating import mutants_in
 from tasks.checking.neighbours import looked_up_in
 from tasks.checking.ready import require_ready
 from tasks.checking.targets import Run, Shown, Target, run_on_start, run_target, run_trusted
@@ -90,6 +92,7 @@ class _Found:
     table: OutcomeTable
     hidden: tuple[CheckResult, ...] = ()
     looked_up: tuple[str, ...] | None = None
+    mutants: Mutants | None = None
 
 
 def verify(
@@ -148,7 +151,8 @@ def _run(runner: _Runner, work: Range, changed: Mapping[str, Sides]) -> _Found:
     table = weighed(table, at_head, trusted, config.goal, config.invariants)
     hidden = _hidden(runner, work) if at_head.passed and config.hidden else ()
     looked_up = _looked_up(runner, work) if at_head.passed and config.proof.neighbours else None
-    return _Found(at_base, at_head, trusted, why_not, shown, not_new, table, hidden, looked_up)
+    mutants = _mutants(runner, work, at_head) if at_head.passed and config.proof.mutants else None
+    return _Found(at_base, at_head, trusted, why_not, shown, not_new, table, hidden, looked_up, mutants)
 
 
 def _hidden(runner: _Runner, work: Range) -> tuple[CheckResult, ...]:
@@ -160,6 +164,11 @@ def _hidden(runner: _Runner, work: Range) -> tuple[CheckResult, ...]:
 def _looked_up(runner: _Runner, work: Range) -> tuple[str, ...]:
     runner.say("calls beside those of the head's tests")
     return looked_up_in(runner.room, work)
+
+
+def _mutants(runner: _Runner, work: Range, own: CheckReport) -> Mutants | None:
+    runner.say("the checks on mutants of changed lines")
+    return mutants_in(runner.room, work, own)
 
 
 def _trusted(runner: _Runner, work: Range, tree: str, changed: Mapping[str, Sides], head: CheckReport) -> tuple[TrustedCopy, str]:
@@ -209,6 +218,7 @@ def _looked(found: _Found, judgement: Judgement | None, config: LoopConfig, furt
         new_not_due=found.new_not_due,
         hidden=found.hidden,
         looked_up=found.looked_up,
+        mutants=found.mutants,
         judgement=judgement,
         judge_not_asked="the checks already say no" if config.judge.criteria else "no goal or rubric was given",
         unnamed=unnamed_in(found.head),

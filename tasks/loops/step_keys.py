@@ -88,7 +88,10 @@ class TrustedKey(CachePolicy):
 
 @dataclass
 class StartKey(CachePolicy):
-    """The key of what the work's tests say on the source of the start: by both trees, by the checks, and by whether they ran."""
+    """The key of what the work's tests say on the source of the start, and of calls and mutants of the work.
+
+    By both trees, by the checks, by whether they ran, and by what else is looked at.
+    """
 
     def compute_key(
         self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **_: Any
@@ -96,6 +99,8 @@ class StartKey(CachePolicy):
         if _spoilt(inputs):
             return None
         state, tree, ran = inputs["state"], inputs["execution"].change.tree, "run" if inputs["run"] else "look"
+        proof = state.config.proof
+        ran += f"-{proof.mutants}" if proof.mutants else "" if proof.neighbours else "-alone"
         start = f"{state.base_commit}-{working.checks_fingerprint(state.config)}"
         return f"helmsman-{state.uid}-start-{ran}-{start}-{tree}"
 

@@ -39,6 +39,7 @@ from tasks.agents.order import Order
 from tasks.checking.auditing import put_back_protected
 from tasks.checking.checks import run_checks
 from tasks.checking.hidden import run_hidden
+from tasks.checking.mutating import mutants_in
 from tasks.checking.neighbours import looked_up_in
 from tasks.checking.only_there import explained
 from tasks.checking.rooms import room_of
@@ -162,8 +163,9 @@ def compare_with_start(place: Workplace, state: LoopState, execution: Execution,
     changed = changed_since_start(work)
     shown = run_on_start(work, change.tree, changed, report, partial(_checked, place, state)) if run else Shown()
     tests_changed = bool(tests_as_they_were(work, changed))
-    asked = state.config.proof.neighbours and state.config.workspace.clean and bool(changed)
-    answers = looked_up_in(room_of(place, state), work) if asked else ()
+    asked = state.config.workspace.clean and bool(changed)
+    answers = looked_up_in(room_of(place, state), work) if asked and state.config.proof.neighbours else ()
+    mutants = mutants_in(room_of(place, state), work, report) if asked and state.config.proof.mutants else None
     return SinceStart(
         unchanged=not changed,
         tests_changed=tests_changed,
@@ -171,6 +173,7 @@ def compare_with_start(place: Workplace, state: LoopState, execution: Execution,
         tests=shown.tests,
         on_start=shown.report.without_output if shown.report else None,
         looked_up=answers,
+        mutants=mutants,
     )
 
 

@@ -1,0 +1,28 @@
+"""The checks of a real commit, on mutants of its changed lines."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from helmsman.config import LoopConfig
+from tasks.checking.checks import run_checks
+from tasks.checking.mutating import mutants_in
+from tasks.checking.rooms import room_of
+from tasks.checking.trusted_run import Range
+from tests.fakes.repositories import begin, commit, make_repository
+
+
+@pytest.mark.feature("V16")
+def test_mistakes_that_no_check_notices_are_named_with_the_share_that_is(tmp_path: Path) -> None:
+    check = f"{sys.executable} -B -c 'from it import area; assert area(2, 3) == 6'"
+    work = begin(make_repository(tmp_path / "top", {"README": "\n"}), tmp_path / "tree")
+    source = "def area(a, b):\n    if a < 0:\n        return 0\n    return a * b\n"
+    head = commit(work.path, "work", {"it.py": source})
+    config = LoopConfig.model_validate({"goal": "x", "checks": [check], "proof": {"mutants": 9}})
+    room = room_of(work.place, work.state)
+    found = mutants_in(room, Range(work.repository, work.start, head, config), run_checks(room, head, head, config))
+    assert found is not None
+    assert (found.made, found.survived) == (3, ("it.py:2: < became <=", "it.py:3: the result became None"))
+    assert found.told == "the checks notice 1 of 3 mutants (6% to 79%)"
+    assert (room.root / "it.py").read_text() == source
