@@ -46,6 +46,8 @@ HIDDEN = [
     ("python test_calc.py 2>&1 | tail -4", "----------------------------------------------------------------------\nRan 2 tests in 0.000s\n\nFAILED (failures=1)"),
     ("mvn -q test | tail -3", "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0\n[INFO] BUILD FAILURE"),
     ("./run_tests.sh | tail -2", PYTEST),
+    ("npm run test:unit | tail -2", PYTEST),
+    ("python test_calc.py | tail -2", PYTEST),
 ]  # fmt: skip
 
 HONEST = [
@@ -69,6 +71,7 @@ HONEST = [
     ("pytest --collect-only -q | tail", "tests/test_a.py::test_failed\n\n1 test collected in 0.01s"),
     ("pytest --version; python --version", "pytest 9.0.0"),
     ("npm test | tail -5", "Test Suites: 1 passed, 1 total\nTests:       5 passed, 5 total\nSnapshots:   0 total\nTime:        0.31 s"),
+    ("npm install jest@latest | tail -3", PYTEST),
     ("npm install | tail -3", "added 120 packages in 3s\n\n2 vulnerabilities (1 low, 1 high)"),
     ("npm ls | head", "app@1.0.0 /nest/app\n└── x@1.0.0"),
     ("cargo test 2>&1 | tail -3", "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s"),

@@ -132,15 +132,6 @@ _WRAPPERS: tuple[tuple[str, ...], ...] = (
     ("sudo",),
     ("command",),
 )
-_RUNNERS = word_set(
-    "pytest py.test unittest nosetests trial tox nox behave jest vitest mocha ava karma cypress playwright rspec phpunit pest "
-    "ctest gotestsum nextest bats ginkgo"
-)
-_TOOLS = word_set(
-    "npm yarn pnpm bun node deno go cargo make just task rake mvn mvnw gradle gradlew dotnet python ruby php composer mix sbt "
-    "lein swift bazel cmake meson ninja stack cabal zig flutter dart sh bash"
-)
-_TESTS = re.compile(r"(?:^|[^a-z])(?:tests?|specs?|check)(?:$|[^a-z])")
 
 
 @lru_cache(maxsize=1024)
@@ -172,12 +163,3 @@ def _wrapping(words: Sequence[str]) -> int:
     return next(
         (len(wrapper) for wrapper in _WRAPPERS if tuple(words[: len(wrapper)]) == wrapper and len(words) > len(wrapper)), 0
     )
-
-
-def is_test_command(text: str) -> bool:
-    """Whether it runs tests by its name: a test runner, or a tool with a word such as `test`."""
-    words = normal(text)
-    if not words:
-        return False
-    named = words[0] in _TOOLS and any(_TESTS.search(word) for word in words[1:3])
-    return words[0] in _RUNNERS or named or (text.startswith("./") and bool(_TESTS.search(words[0])))

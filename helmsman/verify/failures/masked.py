@@ -6,30 +6,26 @@ from itertools import pairwise
 
 from helmsman.plain import word_set
 from helmsman.records.session import FailureClass
-from helmsman.verify.failures.commands import Step, is_test_command, programs, steps
+from helmsman.verify.failures.commands import Step, programs, steps
 from helmsman.verify.failures.normal import excerpt
 from helmsman.verify.failures.rules import Programs, first_hit, rules
 from helmsman.verify.loose_json import text
 from helmsman.verify.summaries import read_summary
 
 _RUN = word_set(
-    "pytest py.test unittest jest vitest mocha ava rspec phpunit playwright cypress ctest gotestsum tox nox trial behave bats "
-    "tsc vue-tsc mypy pyright basedpyright ruff flake8 pylint eslint prettier black isort biome golangci-lint staticcheck "
-    "rubocop shellcheck gcc g++ cc c++ clang clang++ javac kotlinc rustc ninja make gradle gradlew mvn mvnw just pre-commit vite "
-    "webpack esbuild rollup next"
+    "pytest py.test unittest nosetests jest vitest mocha ava karma rspec phpunit pest playwright cypress ctest gotestsum "
+    "tox nox trial behave bats ginkgo tsc vue-tsc mypy pyright basedpyright ruff flake8 pylint eslint prettier black isort "
+    "biome golangci-lint staticcheck rubocop shellcheck gcc g++ cc c++ clang clang++ javac kotlinc rustc ninja make gradle "
+    "gradlew mvn mvnw just pre-commit vite webpack esbuild rollup next"
 )
-_JOBS = {
-    "go": word_set("test build vet install"),
-    "cargo": word_set("test t build b check c clippy nextest bench fmt doc"),
-    "dotnet": word_set("test build msbuild publish"),
-    "cmake": word_set("--build"),
-    "swift": word_set("test build"),
-    "bun": word_set("test"),
-    "deno": word_set("test check lint fmt"),
-    "zig": word_set("build test"),
-}
-_SCRIPTS = frozenset({"npm", "pnpm", "yarn", "bun"})
-_SCRIPT = re.compile(r"t|tst|\S{0,40}(?:test|build|lint|check|types?|tsc|compile|e2e|unit|spec|verify|format)\S{0,40}")
+_TOOLS = word_set(
+    "npm yarn pnpm bun node deno go cargo task rake dotnet python ruby php composer mix sbt lein swift bazel cmake meson "
+    "stack cabal zig flutter dart sh bash"
+)
+_JOB = re.compile(
+    r"t|b|c|vet|clippy|bench|fmt|\S{0,40}(?:test|build|lint|check|types?|tsc|compile|e2e|unit|spec|verify|format)\S{0,40}"
+)
+"""What a tool does, or a script is called, that builds, tests or checks."""
 _CONTAINERS = frozenset({"docker", "docker-compose", "podman", "kubectl"})
 _READERS = word_set("cat head tail less more bat grep egrep fgrep rg sed awk")
 _PATTERN_FIRST = word_set("grep egrep fgrep rg sed awk")
@@ -47,13 +43,13 @@ def failed_by_output(command: str, output: str) -> bool:
 
 def _runs(step: Step) -> bool:
     """Whether it visibly builds, tests or checks."""
-    name, job = step.words[0], " ".join(step.words[1:2])
+    name = step.words[0]
     if step.raw[0] == "!" or {"--version", "--help", "--collect-only"} & set(step.words):
         return False
     if name in _CONTAINERS:
         return bool(_RUN & set(step.words[1:]))
-    scripted = name in _SCRIPTS and bool(_SCRIPT.fullmatch(job))
-    return name in _RUN or job in _JOBS.get(name, ()) or scripted or is_test_command(" ".join(step.raw))
+    jobs = (step.words[1:2] if name in _TOOLS else ()) + ((name,) if step.raw[0].startswith("./") else ())
+    return name in _RUN or any(map(_JOB.fullmatch, jobs))
 
 
 def _hidden(rest: Sequence[Step], script: Sequence[Step]) -> bool:
