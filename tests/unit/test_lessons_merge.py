@@ -122,6 +122,7 @@ def test_antipatterns_are_one_by_class_and_test() -> None:
     assert not is_same(antipattern(), antipattern(FailureClass.BUILD))
     assert not is_same(antipattern(FailureClass.TEST, "test_a"), antipattern(FailureClass.TEST, "test_b"))
     assert not is_same(antipattern(FailureClass.TEST, "test_a"), antipattern())
+    assert merged(new_lesson(antipattern(), "l1", NOW), antipattern(FailureClass.BUILD), NOW).failure is FailureClass.TEST
 
 
 def test_a_new_lesson_has_what_its_observation_says() -> None:

@@ -201,7 +201,8 @@ def test_of_very_many_folders_and_files_the_upper_and_larger_ones_are_shown() ->
     assert (len(lines), any("`d150/`" in line for line in lines)) == (MOST_FOLDERS, True)
     assert f"and {100 - MOST_AT_THE_TOP} more" in page.body
     assert "Left out: 120 folders and 7 files." in page.body
-    assert wanted([*files, "d000/README.md", "README.md"], 2) == ("d000/README.md",)
+    assert page.body.count("`f") == MOST_AT_THE_TOP
+    assert wanted([*files, "d000/README.md", "d001/README.md", "README.md"], 1) == ("d000/README.md",)
 
 
 # --- decisions and archives ---------------------------------------------------------------------------------------
