@@ -1,7 +1,7 @@
 """What proves the work: checks, completion, judge, invariants."""
 
 from collections.abc import Iterator
-from pathlib import PurePath
+from posixpath import isabs
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
@@ -53,7 +53,7 @@ KEPT_OUTSIDE = "kept outside of the repository"
 
 
 def _is_absolute(folder: str) -> str:
-    if folder and not folder.startswith("~/") and not PurePath(folder).is_absolute():
+    if folder and not folder.startswith("~/") and not isabs(folder):
         raise PydanticCustomError("relative", "an absolute path, or one that begins with ~/")
     return folder
 

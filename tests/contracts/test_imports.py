@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.contracts.source import PACKAGES, ROOT, imports, modules, named, tree
 
 COMPUTES = {
-    "ast", "base64", "bisect", "collections", "configparser", "dataclasses", "datetime", "difflib", "enum", "fnmatch",
-    "functools", "graphlib", "hashlib", "html", "itertools", "json", "math", "operator", "posixpath", "re", "reprlib", "shlex",
+    "ast", "base64", "bisect", "collections", "configparser", "contextlib", "dataclasses", "datetime", "difflib", "enum",
+    "fnmatch", "functools", "graphlib", "hashlib", "html", "itertools", "json", "math", "operator", "posixpath", "re", "reprlib", "shlex",
     "string", "tomllib", "types", "typing", "unicodedata", "warnings", "zoneinfo",
     "pydantic", "pydantic_core",
     "xml", "defusedxml", "markdown_it", "tree_sitter",  # read text that they are given
