@@ -272,7 +272,8 @@ def _case_text(name: str) -> str:
 def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
     for finding in findings:
         sign = "✘" if finding.weight is Weight.BLOCK else "!"
-        yield f"invariant  {sign} {finding.rule} {clean(finding.where)}: {clean(finding.message)}"
+        word = "finding" if finding.weight is Weight.BLOCK else "hint"
+        yield f"{word:9}  {sign} {finding.rule} {clean(finding.where)}: {clean(finding.message)}"
 
 
 def judgement_lines(judgement: Judgement | None) -> Iterator[str]:

@@ -35,10 +35,10 @@ OWN = (
 _DATA = re.compile(r".*\.(?:json|csv|tsv|ya?ml|toml|txt|xml|ini|dat)")
 _WORD = re.compile(r"-?\d+(?:\.\d+)?|[^\W\d][\w .:/-]{3,60}")
 _SHORTEST_STEM = 3
-_TELLING = re.compile(r"-?\d{3,}|-?\d+\.\d{2,}|.{4,200}", re.DOTALL)
-"""Values that are not in every program."""
-_FEWEST, _SHARE = 3, 0.5
-"""Values of the tests in a file, and their share of its new values, from which they are told."""
+_TELLING = re.compile(r"-?\d{3,}|-?\d+\.\d{2,}|(?=.*[\d ]).{6,200}", re.DOTALL)
+"""Values that are not in every program: numbers, and texts of several words or with a number."""
+_FEWEST, _MOST, _SHARE = 3, 500, 0.5
+"""New values that a file has for this to be looked at, and the share of them that tests expect from which it is told."""
 
 
 @dataclass(frozen=True)
@@ -155,15 +155,21 @@ def _settings(change: Change) -> Found:
 
 def _overlap(change: Change) -> Found:
     """Values that the tests of the start expect, new in source or data: looked up, or what any solution has to say."""
-    before = [source for _, source, _ in change.of_tests]
-    expected = {value for source in (*before, *(_source(*one) for one in change.tests.items())) for value in _expected(source)}
-    for file, was, now in change.sides if expected else ():
-        if is_test_file(file.path) or is_test_support(file.path) or file.path in change.kinds.settings:
-            continue
-        new = _values(file, now, frozenset(line.number for line in file.added)) - _values(file, was, None)
-        both = sorted(new & expected)
-        if len(both) >= _FEWEST and len(both) >= _SHARE * len(new):
+    new = {file: values for file, values in _new_values(change) if _FEWEST <= len(values) <= _MOST}
+    wanted = {value for values in new.values() for value in values}
+    known = ((source.path, source.text) for _, source, _ in change.of_tests)
+    told = (one for one in (*known, *change.tests.items()) if wanted and any(value in one[1] for value in wanted))
+    expected = {value for one in told for value in _expected(_source(*one))}
+    for file, values in new.items():
+        both = sorted(values & expected)
+        if len(both) >= _FEWEST and len(both) >= _SHARE * len(values):
             yield _first(file), f"{counted(len(both), 'value')} that tests expect came into {file.path}: {some(both)}"
+
+
+def _new_values(change: Change) -> Iterator[tuple[FileDiff, set[str]]]:
+    for file, was, now in change.sides:
+        if not (is_test_file(file.path) or is_test_support(file.path) or file.path in change.kinds.settings):
+            yield file, _values(file, now, frozenset(line.number for line in file.added)) - _values(file, was, None)
 
 
 def _expected(source: Source) -> set[str]:
@@ -196,7 +202,7 @@ def _protected(change: Change) -> Found:
 # --- helpers ----------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _source(path: str, text: str) -> Source:
     return Source(path, text)
 
