@@ -14,6 +14,8 @@ from helmsman.texts import counted
 from helmsman.verify.case_table import LOOP, Names
 from helmsman.verify.objections import some
 
+NO_NEIGHBOURS = "answers for other inputs than those of the tests: proof.neighbours is off"
+
 
 @dataclass(frozen=True)
 class Looked:
@@ -49,7 +51,7 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
     since, report = evidence.since_start or SinceStart(), evidence.checks
     if report is None:
         return None
-    neighbours = () if config.proof.neighbours else ("answers for other inputs than those of the tests: proof.neighbours is off",)
+    neighbours = () if config.proof.neighbours else (NO_NEIGHBOURS,)
     return grounds(
         Looked(
             names=LOOP,

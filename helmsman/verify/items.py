@@ -72,9 +72,8 @@ def criterion_of_block(config: JudgeConfig) -> CriterionConfig | None:
     return CriterionConfig(id="agent.blocked", text=render("judge_blocked")) if config.criteria else None
 
 
-def criterion_of_tests(evidence: Evidence) -> tuple[CriterionConfig, ...]:
-    """What the judge is asked where tests of the start fail on the new source; nothing where none does."""
-    changed = evidence.since_start.changed_expectations if evidence.since_start else ()
+def criterion_of_tests(changed: Sequence[str]) -> tuple[CriterionConfig, ...]:
+    """What the judge is asked where tests of the start, `changed`, fail on the new source; nothing where none does."""
     if not changed:
         return ()
     text = render("judge_changed_tests", tests=some(changed))

@@ -11,7 +11,7 @@ from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.evidence import AgentCall, AgentOutcome, Change, Execution
 from helmsman.records.iteration import Evidence
 from helmsman.records.judgement import Judgement
-from helmsman.records.proof import Verdict
+from helmsman.records.proof import SinceStart, Verdict
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import prove
 from helmsman.verify.diff import FileDiff
@@ -54,8 +54,8 @@ def adjudicate(place: Workplace, state: LoopState, evidence: Evidence, credentia
     evidence = evidence.model_copy(update={"item": taken_as_proven(item) if item and of_item else item})
     proof = prove(state.config, state.done, evidence)  # what is left to the judge of the whole, if it finds the item done
     asked = proof.open and bool(state.config.judge.criteria)
-    looked_up = evidence.since_start.looked_up if evidence.since_start else ()
-    of_tests = (*criterion_of_tests(evidence), *criterion_of_answers(looked_up)) if asked else ()
+    since = evidence.since_start or SinceStart()
+    of_tests = (*criterion_of_tests(since.changed_expectations), *criterion_of_answers(since.looked_up)) if asked else ()
     criteria = (*(state.config.judge.criteria if proof.open else ()), *of_tests, *([of_item] if of_item else ()))
     if not criteria:
         of_block = criterion_of_block(state.config.judge) if _claims_block(state, evidence) else None

@@ -15,9 +15,9 @@ from helmsman.records.proof import Mutants
 from helmsman.records.verification import EXIT_STATUS, Consequence, OutcomeTable, Reason, Verification
 from helmsman.verify.case_table import Names, outcome_table
 from helmsman.verify.completion import required_tests
-from helmsman.verify.grounds import Looked, grounds, unnamed_in
+from helmsman.verify.grounds import NO_NEIGHBOURS, Looked, grounds, unnamed_in
 from helmsman.verify.hints import hints, weigh
-from helmsman.verify.items import criterion_of_answers
+from helmsman.verify.items import criterion_of_answers, criterion_of_tests
 from helmsman.verify.outcomes import fewer_tests, weighed
 from helmsman.verify.trusted import watched
 from helmsman.verify.verdict import Evidence, verdict
@@ -191,7 +191,8 @@ def _judgement(
     say("the judge")
     top = work.repository.top
     tree = tree_of(top, work.commit)
-    criteria = (*config.judge.criteria, *criterion_of_answers(found.looked_up or ()))
+    changed = tuple(case.name for case in found.table.of(Consequence.ASKS))
+    criteria = (*config.judge.criteria, *criterion_of_tests(changed), *criterion_of_answers(found.looked_up or ()))
     question = question_on(work, top, outputs_of(found.head, found.shown.tests), criteria, tree)
     return ask_judge(
         replace(question, findings=noticed),
@@ -228,6 +229,8 @@ def _looked(found: _Found, judgement: Judgement | None, config: LoopConfig, furt
 
 def _further(work: Range) -> Iterator[str]:
     """What nobody looked at, beside what every verdict names."""
+    if not work.config.proof.neighbours:
+        yield NO_NEIGHBOURS
     if watched(work.config.invariants):
         yield "files that invariants.protect or trusted names: only loops run the checks with these as they were"
     if not work.repository.bare and (paths := dirty_paths(work.repository.top)):

@@ -12,6 +12,8 @@ import pytest
 from deployments.verify import Asked, verify_change
 from helmsman.errors import OperatorError
 from tasks.places import state_home
+from tests.fakes.judge_api import JudgeApi
+from tests.fakes.judge_questions import answer, one, saying
 from tests.fakes.repositories import commit, make_repository, sh, write
 
 pytestmark = pytest.mark.feature("V19")
@@ -145,7 +147,22 @@ def test_hidden_checks_run_on_the_head_and_are_told_by_name_alone(tmp_path: Path
     assert "more.sh" not in json.dumps(found)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_a_judge_is_asked_only_by_option_and_of_changed_expectations_as_well(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = plain(tmp_path)
+    commit(top, "green", {"answer": "2\n"})
+    commit(top, "more", {"answer": "3\n", "tests/check.sh": 'test "$(cat answer)" = 3\n'})
+    with JudgeApi([saying(answer(one("c1"), one("changed.tests")))]) as api:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+        found = verified(top, capsys, "HEAD~1..HEAD", goal="The answer is three.")
+        (request,) = api.requests
+    assert rules(found) == ("verified", ["judge"])
+    assert "The answer is three." in request.prompt
+    assert any(line.startswith("the judge (") for line in found["grounds"]["rests_on"])
+
+
 @pytest.mark.feature("V15")
 def test_answers_that_seem_looked_up_are_inconclusive_without_a_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = python(tmp_path)
@@ -155,6 +172,7 @@ def test_answers_that_seem_looked_up_are_inconclusive_without_a_judge(tmp_path: 
     assert "half gives None for each of" in found["reasons"][0]["why"]
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_it_reads_node_s_own_runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     test = "const t=require('node:test'),a=require('assert');t('halves',()=>a.equal(require('../calc.js')(4),2))\n"
     top = make_repository(tmp_path / "repository", {"calc.js": "module.exports = n => n\n", "test/calc.test.js": test})
