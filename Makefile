@@ -53,6 +53,7 @@ bench: $(READY) ## print what control costs and is worth, what astray agents, lo
 	$(BIN)/python bench/overhead.py
 	$(BIN)/python bench/hooks.py
 	$(BIN)/python -m bench.gaming --every 4
+	$(BIN)/python bench/verify.py
 	$(BIN)/python bench/simulate.py
 	$(BIN)/python bench/pathologies.py
 	$(BIN)/python bench/reading.py
