@@ -1,6 +1,5 @@
 """Verifying the work between two commits without a loop: the checks on both, and each one's tests on the other's source."""
 
-import secrets
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,7 +30,7 @@ from tasks.checking.targets import Run, Shown, Target, run_on_start, run_target,
 from tasks.checking.trusted_run import Range, Sides, change_of, changed_since_start, tests_as_they_were
 from tasks.models.judge import ask_judge
 from tasks.processes.process import never
-from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
+from tasks.repository.clean_checkout import CleanCheckout, own_checkout
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import Repository, commit_and_tree
 from tasks.repository.products import remove
@@ -47,10 +46,9 @@ MOST_ASKED_FOR = 20
 @contextmanager
 def clean_checkout_of(repository: Repository, base: str) -> Generator[CleanCheckout]:
     """A clean checkout of its own, gone at the end."""
-    name = f"verify-{secrets.token_hex(4)}"
-    folder = checkout_folder(repository, name)
+    folder = own_checkout(repository)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    checkout = CleanCheckout(repository, repository.top, folder, name, branch=name, base=base)
+    checkout = CleanCheckout(repository, repository.top, folder, uid=folder.name, branch=folder.name, base=base)
     try:
         yield checkout
     finally:

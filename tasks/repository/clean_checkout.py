@@ -12,12 +12,15 @@ so that no filter, attribute, exclude or trick with file times of the agent's re
 import fcntl
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+import psutil
 
 from helmsman.errors import OperatorError
 from tasks.places import repository_name, state_home
@@ -32,6 +35,7 @@ from tasks.repository.setup import SetUp, copy_included, lay_included
 REFERENCES = "heads", "tags", "remotes"
 """Kinds of references that checks may want to name; as they were when the loop began."""
 LOOPS_OWN = "^refs/heads/helmsman/*"
+OF_A_PROCESS = "verify-"
 GITLINK = b"160000 "
 _USER = f"[user]\n\tname = {IDENTITY['GIT_AUTHOR_NAME']}\n\temail = {IDENTITY['GIT_AUTHOR_EMAIL']}\n"
 """Tests make repositories and commit in them."""
@@ -330,9 +334,20 @@ def checkout_folder(repository: Repository, loop: str) -> Path:
     return _checkouts(repository) / loop
 
 
+def own_checkout(repository: Repository) -> Path:
+    """Where a clean checkout lies that belongs to no loop, but to this process alone."""
+    return _checkouts(repository) / f"{OF_A_PROCESS}{os.getpid()}-{secrets.token_hex(4)}"
+
+
 def loop_checkouts(repository: Repository) -> list[Path]:
-    """Where clean checkouts of its loops lie, whether there still are such loops or not."""
-    return sorted(facts.parent for facts in _checkouts(repository).glob("*/facts.json"))
+    """Where clean checkouts lie, whether there still are such loops or not. Those of processes that live are left out."""
+    found = sorted(facts.parent for facts in _checkouts(repository).glob("*/facts.json"))
+    return [folder for folder in found if not _belongs_to_living(folder.name)]
+
+
+def _belongs_to_living(name: str) -> bool:
+    pid = name.removeprefix(OF_A_PROCESS).partition("-")[0] if name.startswith(OF_A_PROCESS) else ""
+    return pid.isdecimal() and psutil.pid_exists(int(pid))
 
 
 def _checkouts(repository: Repository) -> Path:

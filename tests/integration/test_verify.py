@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 from deployments.verify import Asked, verify_change
 from helmsman.errors import OperatorError
 from tasks.places import state_home
+from tasks.repository.clean_checkout import loop_checkouts, own_checkout
+from tasks.repository.git import open_repository
 from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, one, saying
 from tests.fakes.repositories import commit, make_repository, sh, write
@@ -222,6 +225,17 @@ def test_a_change_does_not_choose_what_it_is_judged_by(tmp_path: Path, capsys: p
     found = verified(top, capsys, check="")
     assert found["head_checks"]["results"][0]["command"] == "sh tests/check.sh"
     assert rules(found) == ("inconclusive", ["already_red"])
+
+
+def test_a_checkout_that_a_verification_works_in_is_no_leftover_and_that_of_a_dead_one_is(tmp_path: Path) -> None:
+    repository = open_repository(plain(tmp_path))
+    mine, ended = own_checkout(repository), subprocess.Popen(["true"])
+    ended.wait()
+    dead = mine.with_name(f"verify-{ended.pid}-0")
+    for folder in (mine, dead):
+        folder.mkdir(parents=True)
+        (folder / "facts.json").write_text("{}")
+    assert loop_checkouts(repository) == [dead]
 
 
 def test_people_read_what_changed_first_then_the_verdict_and_what_it_rests_on(

@@ -9,6 +9,7 @@ from helmsman import errors
 from helmsman.oversee.decide.table import QUESTIONS
 from helmsman.oversee.detectors import DETECTORS
 from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE
+from helmsman.records.verification import EXIT_STATUS
 from helmsman.verify.hints import HINTS
 from tools.reference.chances import ways_of
 from tools.reference.markdown import cell, code, page, table
@@ -24,6 +25,11 @@ EXITS = {
     "blocked": "The agent said that it cannot go on and why, and the judge or a fresh session confirmed it; the work is kept.",
     "cancelled": "Somebody asked it to stop; work and state are kept.",
 }
+VERDICTS = {
+    "verified": "Something that failed without the change passes with it, or a judge agrees; nothing stands against it.",
+    "not_verified": "Something broke, a red test was changed to pass, a hidden check fails, or the judge rejects it.",
+    "inconclusive": "It cannot be told. Never a pass.",
+}
 RETRIED = {"WorldError": "yes, with growing delays"}
 
 
@@ -35,6 +41,8 @@ def errors_page() -> str:
         "# Exit statuses and errors",
         "## Exit statuses",
         table(("status", "outcome", "meaning"), sorted(rows, key=lambda row: int(row[0].removeprefix("<code>")[:-7]))),
+        "`helmsman verify` ends with",
+        table(("status", "verdict", "meaning"), [(code(str(at)), one.value, VERDICTS[one]) for one, at in EXIT_STATUS.items()]),
         "## Errors",
         "An error names the problem, what was expected, what was found and what to do; `fault` says who can mend it.",
         table(("class", "fault", "meaning", "tried again"), _errors()),

@@ -9,6 +9,7 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import LoopResult
 from helmsman.records.state import LoopState
+from helmsman.records.verification import Verification
 from tools.reference.markdown import cell, code, page, table
 
 INTRODUCTION = """`refs/helmsman/LOOP/state` of the repository is a chain of commits. Each holds `state.json`, the loop's state,
@@ -17,6 +18,7 @@ New fields get defaults, so that what an older release wrote can be read. Times 
 money in US dollars."""
 SHOWN: tuple[tuple[type[BaseModel], str], ...] = (
     (LoopResult, "What `helmsman run --json` and `helmsman status --json` print, and the data of a finished flow run."),
+    (Verification, "What `helmsman verify --json` prints."),
     (LoopRequest, "The parameter `request` of the flow `loop/loop`."),
     (LoopState, "`state.json`: everything that is needed to go on."),
     (IterationRecord, "One iteration, as `helmsman log LOOP --json` prints it."),
