@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from helmsman.config import CheckConfig
+from helmsman.parsers.test_files import is_test_file
 from helmsman.records.checks import CheckReport
 from helmsman.records.proof import Mutants
 from helmsman.verify.call_cases import is_python_source
-from helmsman.verify.cases.paths import is_test_file
 from helmsman.verify.mutants import Mutant, chosen, mutants_of, wilson
 from tasks.checking.checks import Room, run_check, set_up
 from tasks.checking.trusted_run import Range
