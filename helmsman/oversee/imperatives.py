@@ -202,7 +202,9 @@ _PATTERNS: tuple[tuple[str, Modality | None], ...] = (
 _MODALITIES: list[tuple[re.Pattern[str], Modality | None]] = [(re.compile(one, re.IGNORECASE), how) for one, how in _PATTERNS]
 """The first that matches says how."""
 _FIRST = re.compile(r"(?:(?:please|also|then|finally|first|next|and|only),? )*([a-z][\w-]*)", re.IGNORECASE)
-_DESCRIBES = re.compile(r"\b(?:is|are|was|were|has|have|can|will|may|[a-z]+s in|belongs?|uses|means)\b|: ", re.IGNORECASE)
+_DESCRIBES = re.compile(
+    r"\b(?:is|are|was|were|has|have|can|will|may|lives?|goes?|gets?|stands?|belongs?|uses|means)\b|: ", re.IGNORECASE
+)
 _NOUNS = word_set(
     "test build log document comment change release name state record report note list limit support format cache call commit "
     "import export set print merge group link process use update show start stop work store drop"

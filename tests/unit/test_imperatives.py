@@ -18,7 +18,7 @@ def read(text: str) -> list[tuple[int, str, str]]:
     [
         ("must", ["You must run the tests.", "Always run the tests.", "A review is required.", "The parser has to be fast."]),
         ("must", ["- Run the tests.", "- [ ] Run the tests.", "3. **Tests:** run them all. ", "- Please add tests."]),
-        ("must", ["Do not forget to run the tests.", "You must not only test but also document."]),
+        ("must", ["Use mocks in tests.", "Do not forget to run the tests.", "You must not only test but also document."]),
         ("must", ["Add a function that must not raise.", "Explain why you never push."]),
         ("must_not", ["You must not push.", "Never push.", "Do not push.", "Don\u2019t push.", "You may not push."]),
         ("must_not", ["Pushing is forbidden.", "- No new dependencies.", "If the build fails, do not push."]),
