@@ -58,7 +58,7 @@ def overlaid(changed: Iterable[str], config: LoopConfig) -> tuple[str, ...]:
 
 
 def _is_test(path: str) -> bool:
-    named = not language_of(path) and _NAMED.search(path.rpartition("/")[2])
+    named = language_of(path) in {"", "shell", "other"} and _NAMED.search(path.rpartition("/")[2])
     return is_test_file(path) or is_test_support(path) or bool(named)
 
 

@@ -56,6 +56,8 @@ SHARED: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Files that hold settings of checks beside others, with the names of these others: work of any kind edits them."""
 _TEST_SCRIPTS = ("scripts.pre", "scripts.post")
+_BLANKS = re.compile(r"(?<=\S)[^\S\n]{2,}")
+"""The reader of INI files takes the square of their number."""
 _MAKEFILES = frozenset({"GNUmakefile", "makefile", "Makefile"})
 _TARGET = re.compile(r"(?m)^([\w.-]+)\s*:(?!=)")
 _OTHER_VARIABLE = re.compile(r"(?i)(?!\w*(?:src|source|obj|file|header|dep|flag|lib|inc|bin|module)\w*\s*[:+?]?=)\w+\s*[:+?]?=")
@@ -179,7 +181,12 @@ def settings_of(path: str, text: str) -> dict[str, str]:
         return {}
     try:
         return dict(_flat("", _read(path, text.removeprefix("\ufeff"))))
-    except (ValueError, configparser.Error, RecursionError):
+    except (
+        ValueError,
+        AttributeError,
+        configparser.Error,
+        RecursionError,
+    ):  # the second: a line goes on after a key without value
         return {"": text}
 
 
@@ -189,7 +196,7 @@ def _read(path: str, text: str) -> Any:
     if path.endswith(".json"):
         return json.loads(text)
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True, default_section="\0")
-    parser.read_string(text)
+    parser.read_string(_BLANKS.sub(" ", text))
     return {section: dict(parser.items(section)) for section in parser.sections()}
 
 
