@@ -70,6 +70,7 @@ HONEST = [
     ("which pytest; ls", "/usr/bin/pytest"),
     ("pytest --collect-only -q | tail", "tests/test_a.py::test_failed\n\n1 test collected in 0.01s"),
     ("pytest --version; python --version", "pytest 9.0.0"),
+    ("ruff check --help | tail", "Found 3 errors."),
     ("npm test | tail -5", "Test Suites: 1 passed, 1 total\nTests:       5 passed, 5 total\nSnapshots:   0 total\nTime:        0.31 s"),
     ("npm install jest@latest | tail -3", PYTEST),
     ("npm install | tail -3", "added 120 packages in 3s\n\n2 vulnerabilities (1 low, 1 high)"),

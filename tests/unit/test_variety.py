@@ -61,6 +61,7 @@ async function later() { const heavy = await import("./heavy"); }
         ),
         ("src/A.cs", "public dynamic a;\n", Variety(files=1, lines=1, casts=1, public_names=1)),
         ("lib/a.rb", "def a; end # rubocop:disable Style/X\n", Variety(files=1, lines=1, suppressions=1)),
+        ("shop/a.py", "def test_of(): ...\n", Variety(files=1, lines=1, public_names=1)),
         ("run.sh", "# shellcheck disable=SC2086\n\necho $1\r\n", Variety(files=1, lines=2, suppressions=1)),
         (
             "tests/test_a.py",
