@@ -222,7 +222,7 @@ _RUNNER = re.compile(
     r"|(?P<pytest>(?:[\w./-]*/)?py\.?test)(?=\s|$)"
 )
 _SCRIPT = """\
-import copy, hashlib, importlib, json, signal, sys
+import copy, hashlib, importlib, json, re, signal, sys
 
 sys.path[:0] = {paths!r}
 sys.dont_write_bytecode = True
@@ -253,7 +253,7 @@ def told(kind, value):
         return kind, value or ""
     if hasattr(value, "__next__") or hasattr(value, "__await__"):
         return "unclear", ""
-    text = repr(value)
+    text = re.sub("0x[0-9a-f]+", "0x", repr(value))
     return kind, text if len(text) < 60 else text[:40] + hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
 
 
