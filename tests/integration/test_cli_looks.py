@@ -18,6 +18,7 @@ from tests.unit import builders
 COMMANDS = (
     "run", "resume", "status", "watch", "list", "log", "explain", "report", "approve", "reject", "answer", "cancel", "config",
     "init", "align", "deploy", "receive", "doctor", "demo", "rubric", "chain", "parallel", "memory", "presets", "trust", "prompt",
+    "verify",
 )  # fmt: skip
 HEAVY = {"prefect", "pydantic", "rich", "git", "httpx", "sqlalchemy", "yaml", "psutil"}
 

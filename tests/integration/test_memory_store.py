@@ -215,7 +215,7 @@ def test_the_numbers_of_a_store_are_counted(store_url: str) -> None:
             change.put_summary(summary("u"))
         found = store.stats()
     assert (found.lessons, found.semantic, found.retired, found.guardrails) == (3, 1, 1, 1)
-    assert (found.episodes, found.summaries, found.projects, found.version) == (1, 1, 3, 1)
+    assert (found.episodes, found.summaries, found.projects, found.version) == (1, 1, 3, 2)
     assert found.size > 0
 
 
