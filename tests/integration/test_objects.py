@@ -31,8 +31,10 @@ def top(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "top", {NOTE: "one\n", "run.sh": "exit\n"})
 
 
-def readers() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if "cat-file" in child.cmdline()]
+def readers(folder: Path) -> list[psutil.Process]:
+    """Those of repositories below a folder: other tests of this process may have left some."""
+    children = psutil.Process().children()
+    return [child for child in children if "cat-file" in child.cmdline() and Path(child.cwd()).is_relative_to(folder)]
 
 
 def of_head(top: Path, name: str = NOTE) -> bytes:
@@ -71,38 +73,38 @@ def test_a_path_is_followed_through_folders_and_through_nothing_else(top: Path) 
 
 def test_what_is_written_packed_or_moved_later_is_seen_by_the_one_that_stays(top: Path) -> None:
     assert of_head(top) == b"one\n"
-    pids = [reader.pid for reader in readers()]
+    pids = [reader.pid for reader in readers(top)]
     for number, tidy in enumerate((("pack-refs", "--all"), ("repack", "-a", "-d", "-q"), ("gc", "--quiet", "--prune=now"))):
         commit(top, "next", {NOTE: f"{number}\n"})
         sh(top, *tidy)
         assert of_head(top) == f"{number}\n".encode()
-    assert [reader.pid for reader in readers()] == pids
+    assert [reader.pid for reader in readers(top)] == pids
 
 
 def test_500_readings_leave_no_further_file_and_no_further_process_and_closing_leaves_none(top: Path) -> None:
     def used() -> tuple[int, int, int]:
         assert [found and found[1] for found in read_objects(top, [f"HEAD:{NOTE}", "nothing"])] == [b"one\n", None]
         assert read_headers(top / ".git", ["HEAD"])
-        return this.num_fds(), len(readers()), this.num_threads()
+        return this.num_fds(), len(readers(top)), this.num_threads()
 
     this, files = psutil.Process(), psutil.Process().num_fds()
     first = used()
     assert all(now <= then for now, then in zip(map(max, zip(*(used() for _ in range(500)), strict=True)), first, strict=True))
     close_readers()
-    assert not readers()
+    assert not readers(top)
     assert this.num_fds() <= files  # what another test of this process has left may be closed meanwhile
 
 
 def test_no_more_than_a_few_repositories_keep_their_processes(tmp_path: Path) -> None:
     for number in range(6):
         of_head(make_repository(tmp_path / str(number), {NOTE: "one\n"}))
-    assert len(readers()) == 4
+    assert len(readers(tmp_path)) == 4
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_one_that_somebody_ended_is_started_again(top: Path, how: signal.Signals) -> None:
     of_head(top)
-    (reader,) = readers()
+    (reader,) = readers(top)
     reader.send_signal(how)
     psutil.wait_procs([reader], timeout=5)
     assert of_head(top) == b"one\n"
@@ -110,14 +112,14 @@ def test_one_that_somebody_ended_is_started_again(top: Path, how: signal.Signals
 
 def test_one_that_does_not_answer_is_ended_in_time(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of_head(top)
-    (reader,) = readers()
+    (reader,) = readers(top)
     reader.suspend()
     monkeypatch.setattr(cat_file, "TIMEOUT_SECONDS", 0.2)
     with pytest.raises(GitError, match=r"no answer within 0\.2 s"):
         of_head(top)
     monkeypatch.undo()
     assert of_head(top) == b"one\n"
-    assert reader not in readers()
+    assert reader not in readers(top)
 
 
 def test_half_a_conversation_is_not_taken_for_the_next_answer(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,4 +174,4 @@ def test_a_replaced_object_is_read_as_it_is_for_everybody_else(top: Path) -> Non
 def test_a_worktree_and_its_repository_are_read_by_the_same_process(top: Path, tmp_path: Path) -> None:
     git(top, "worktree", "add", "--quiet", "--detach", str(tmp_path / "side"))
     assert read_object(tmp_path / "side", f"main:{NOTE}") == of_head(top / ".git") == b"one\n"
-    assert len(readers()) == 1
+    assert len(readers(top)) == 1
