@@ -33,7 +33,7 @@ def top(tmp_path: Path) -> Path:
 
 def readers(folder: Path) -> list[psutil.Process]:
     """Those of repositories below a folder: other tests of this process may have left some."""
-    children = psutil.Process().children()
+    children = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
     return [child for child in children if "cat-file" in child.cmdline() and Path(child.cwd()).is_relative_to(folder)]
 
 

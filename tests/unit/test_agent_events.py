@@ -60,7 +60,7 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
         "final_text": "The addition is mended.\n\n<promise>COMPLETE</promise>",
         "permission_denials": (),
         "api_retries": 0,
-        "context": {"tokens": 21100, "peak": 21100, "window": 1_000_000, "heard": 56, "noise": 0, "compactions": ()},
+        "context": {"tokens": 21100, "peak": 21100, "window": 1_000_000, "heard": 61, "noise": 0, "compactions": ()},
         "errors": (),
         "failures_in_row": 0,
         "stops": (),
