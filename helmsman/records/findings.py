@@ -25,7 +25,7 @@ class Finding(Record):
     """One violation, at one place."""
 
     rule: str
-    """Name of the rule, for example `tests.deleted`."""
+    """Name of the rule, for example `tests.gone`."""
     weight: Weight
     path: str
     line: int | None = None
