@@ -28,8 +28,9 @@ def explanation(record: IterationRecord) -> Iterator[str]:
         yield from _asked(step)
     if not decision.path:
         yield "    not recorded: an earlier version of Helmsman took this decision"
-    if record.since_start:
-        yield from table_lines(record.since_start.table)
+    if record.since_start and record.since_start.table.cases:
+        yield "outcomes"
+        yield from (f"    {line}" for line in table_lines(record.since_start.table))
     if decision.grounds:
         yield from grounds_lines(decision.grounds)
     yield from numbers(record.oversight)

@@ -140,7 +140,9 @@ def _nothing_changed(s: Situation) -> Decision | None:
 
 
 def _unproven(s: Situation) -> Decision | None:
-    if not s.evidence.proof.refused_by & NEEDS_WORD or s.state.done.unproven + 1 < MOST_REFUSED:
+    refused = s.evidence.proof.refused_by
+    only_a_word = bool(refused) and refused <= NEEDS_WORD | {"plan"}  # nobody is asked to accept what stands under a finding
+    if not only_a_word or s.state.done.unproven + 1 < MOST_REFUSED:
         return None
     why = "; ".join(denial.why for denial in s.evidence.proof.denied if denial.rule in NEEDS_WORD)
     asked = f"the agent asked to be done {MOST_REFUSED} times ({s.evidence.proof.how}), and {why}"
