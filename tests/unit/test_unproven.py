@@ -10,6 +10,7 @@ from helmsman.oversee.baseline import with_baseline
 from helmsman.oversee.decide import decide
 from helmsman.oversee.gates import gate_due
 from helmsman.records.checks import TrustedCopy
+from helmsman.records.findings import Finding, Weight
 from helmsman.records.folds import without_test
 from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.plan import InHand, PlanItem, PlanProgress
@@ -61,6 +62,12 @@ def test_the_first_request_without_proof_is_sent_back_and_the_second_ends_the_lo
     decision = decide(claim(since, **done))
     assert (decision.outcome, decision.kind) == (outcome, DecisionKind.STOP if outcome else DecisionKind.CONTINUE)
     assert words in decision.reason
+
+
+def test_nobody_is_asked_to_accept_work_that_a_finding_stands_against() -> None:
+    found = Finding(rule="trusted.expectations", weight=Weight.BLOCK, path="check.sh", message="it was changed", honest="")
+    asked = {"state": state(done=DoneSignals(unproven=1)), "checks": GREEN, "claims": ASKED, "findings": (found,)}
+    assert decide(situation(**asked, since_start=EMPTY)).outcome is None
 
 
 @pytest.mark.feature("V19")
