@@ -273,7 +273,7 @@ def _rolled_back(failed: Failed | None, history: Sequence[Moment]) -> Sequence[P
     falls, unsafe = _falls(history), failed.rule.startswith(PAIN)
     return render_pieces(
         "taken_back",
-        unsafe=unsafe,
+        unsafe=failed.rule.removeprefix(PAIN).replace("_", " ") if unsafe else "",
         later=failed.rule == LATER,
         commit=failed.commit[:12],
         back_to=failed.back_to[:12],

@@ -289,7 +289,7 @@ FAILED = Failed(
 @pytest.mark.feature("S17", "S13")
 def test_of_unsafe_work_the_agent_learns_neither_the_commit_nor_a_file_nor_a_word_of_the_reason() -> None:
     told = prompt(state(failed=FAILED))
-    assert "The last work was unsafe and was taken off your tree. Begin from commit aaaaaaaaaaaa" in told
+    assert "The last work was unsafe (secret) and was taken off your tree. Begin from commit aaaaaaaaaaaa" in told
     assert not [word for word in ("ffffffffffff", "keys.py", "pragma", "helmsman resume") if word in told]
 
 
