@@ -16,13 +16,13 @@ from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, looking
 from tests.unit import builders
 
 COMMANDS = (
-    "run resume status watch list log explain report approve reject answer cancel config init align deploy receive doctor demo"
-    " rubric chain parallel memory presets trust prompt verify"
-).split()
+    "run", "resume", "status", "watch", "list", "log", "explain", "report", "approve", "reject", "answer", "cancel", "config",
+    "init", "align", "deploy", "receive", "doctor", "demo", "rubric", "chain", "parallel", "memory", "presets", "trust",
+    "prompt", "verify",
+)  # fmt: skip
 HEAVY = {"prefect", "pydantic", "rich", "git", "httpx", "sqlalchemy", "yaml", "psutil"}
 
 Arrange = Callable[[Path], object]
-"""What the operator has done to the folder before."""
 
 
 @pytest.fixture
