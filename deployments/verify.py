@@ -65,10 +65,10 @@ def verify_change(repo: Path, asked: Asked, *, yes: bool, as_json: bool) -> int:
         config, further = consenting(repository, lambda: _configured(repository, checkout, commits.base, asked), ask=ask)
         work = Range(repository, commits.base, commits.head, config)
         found = verify(checkout, work, credentials=partial(_credentials, config), say=_heading, further=further)
-    _write(found, asked)
+    print(found.model_dump_json() if as_json else "\n".join(verification_lines(found)))
+    _write(found, asked)  # after the result is printed: a file that cannot be written does not cost it
     if asked.comment:
         _comment(found)
-    print(found.model_dump_json() if as_json else "\n".join(verification_lines(found)))
     return found.exit_status
 
 
@@ -158,4 +158,8 @@ def _write(found: Verification, asked: Asked) -> None:
         try:
             write_atomic(path, content(found))
         except OSError as error:
-            raise OperatorError("a file of the result cannot be written", found=f"{path}: {error.strerror}") from error
+            raise OperatorError(
+                "a file of the result cannot be written",
+                found=f"{path}: {error.strerror}",
+                remedy="name a file in a folder that is there",
+            ) from error
